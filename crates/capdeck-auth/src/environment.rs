@@ -1,18 +1,17 @@
-//! The variables definitions may refer to, taken once by the binary and passed down.
+//! The environment variables that definitions may refer to. The binary takes the snapshot once and passes it down.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-/// A snapshot of environment variables. Cheap to clone; its Debug shows names only.
+/// A snapshot of environment variables. Cheap to clone; Debug shows names only.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment(Arc<BTreeMap<String, String>>);
 
 impl Environment {
-    /// The value of a variable, when it is set (an empty value counts as set).
+    /// Returns the value of a variable; an empty value counts as set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// All variables, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }

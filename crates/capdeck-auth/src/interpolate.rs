@@ -1,7 +1,7 @@
-//! Replaces references to variables and vault entries in a definition's strings, at connect time and only then.
+//! Replaces references to variables and vault entries in a definition's strings, only at connect time.
 //!
-//! One pass: what a variable holds is never looked at for references, so an outsider's value cannot
-//! reach further variables. All failures are reported at once.
+//! One pass: a replaced value is not searched for references, so an untrusted value cannot read other variables. All
+//! failures are reported together.
 
 mod reference;
 #[cfg(test)]
@@ -23,76 +23,66 @@ pub struct Lookup<'a> {
     project: Option<&'a ProjectVariables>,
 }
 
-/// Who asks the vault.
 #[derive(Debug, Clone, Copy)]
 enum Asker<'a> {
-    /// A definition, which gets what it was granted.
     Holder(&'a Holder),
-    /// The person's own settings of the host.
     Owner,
 }
 
-/// A value whose references have all been replaced.
 #[derive(Debug, Clone)]
 pub struct Resolved<T> {
     pub value: T,
-    /// What was put in, for scrubbing logs, errors and results.
+    /// The replaced values, for scrubbing logs, errors and results.
     pub substitutions: Vec<Substitution>,
 }
 
-/// One replaced reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Substitution {
-    /// The variable's or the vault reference's name.
     pub name: String,
     pub value: Secret,
-    /// True when it is from the vault, or its name or its place (`auth`, `headers`, a key that sounds secret) says it
-    /// is a secret.
+    /// True for vault values, and when the name or the position (`auth`, `headers`, a secret-like key) marks a
+    /// secret.
     pub sensitive: bool,
 }
 
-/// A text whose references have all been replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedText {
     pub text: String,
     pub substitutions: Vec<Substitution>,
 }
 
-/// A reference nothing could be found for.
+/// A reference without a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Unresolved {
     /// The reference as written, such as `$env:GH_TOKEN`.
     pub reference: String,
-    /// Where it stands, such as `env.GITHUB_TOKEN`; empty for a lone text.
+    /// The position, such as `env.GITHUB_TOKEN`; empty for a single text.
     pub place: String,
     pub reason: MissingReason,
 }
 
-/// Why a reference has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MissingReason {
     #[error("environment variable `{name}` is not set")]
     Variable { name: String },
-    /// Looked for in the project, the environment and the vault.
+    /// Searched in the project, the environment and the vault.
     #[error("the variable `{name}` is not set")]
     ProjectVariable { name: String, file: PathBuf, vault_hint: String },
     #[error(transparent)]
     Vault(VaultMiss),
 }
 
-/// Why a value could not be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     #[error("{}", join(.unresolved))]
     Unresolved { unresolved: Vec<Unresolved> },
-    /// The type does not survive a trip through JSON; no definition does this.
+    /// The type does not round-trip through JSON; no definition does this.
     #[error("the value cannot be rebuilt after interpolation")]
     Shape { source: serde_json::Error },
 }
 
 impl Unresolved {
-    /// What to do about it.
     pub fn hint(&self) -> String {
         match &self.reason {
             MissingReason::Variable { name } => {
@@ -108,7 +98,6 @@ impl Unresolved {
         }
     }
 
-    /// The reason in one word, for programs.
     pub fn code(&self) -> &'static str {
         match &self.reason {
             MissingReason::Variable { .. } | MissingReason::ProjectVariable { .. } => "unset",
@@ -118,41 +107,40 @@ impl Unresolved {
 }
 
 impl<'a> Lookup<'a> {
-    /// The environment, and what the vault grants to this holder.
+    /// Searches the environment and the vault entries granted to this holder.
     pub fn new(environment: &'a Environment, vault: &'a Vault, holder: &'a Holder) -> Self {
         Self { environment, vault: Some((vault, Asker::Holder(holder))), project: None }
     }
 
-    /// The environment and the whole vault, for the person's own settings of the host.
+    /// Searches the environment and the whole vault, for the owner's host settings.
     pub fn of_owner(environment: &'a Environment, vault: &'a Vault) -> Self {
         Self { environment, vault: Some((vault, Asker::Owner)), project: None }
     }
 
-    /// The environment alone.
     pub fn of_environment(environment: &'a Environment) -> Self {
         Self { environment, vault: None, project: None }
     }
 
-    /// Looks for `${NAME}` in a project's variables first, then in the environment, then among what the vault grants;
-    /// as before when there are none.
+    /// Searches `${NAME}` in the project's variables first, then the environment, then the granted vault entries.
+    /// `None` changes nothing.
     pub fn in_project(self, variables: Option<&'a ProjectVariables>) -> Self {
         Self { project: variables, ..self }
     }
 }
 
-/// True when a text holds a reference that connecting would replace.
+/// Returns whether a text has a reference that connecting replaces.
 pub fn has_reference(text: &str) -> bool {
     pieces(text).iter().any(|piece| !matches!(piece, Piece::Literal(_)))
 }
 
-/// What a reference stands for.
+/// The target of a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
     Variable { name: String },
     Vault { name: String },
 }
 
-/// The references in one member of a value, each once.
+/// Returns the distinct references in one member of a value.
 pub fn references(value: &impl Serialize, member: &str) -> Vec<Reference> {
     let tree = serde_json::to_value(value).unwrap_or_default();
     let mut found = Vec::new();
@@ -180,14 +168,13 @@ fn collect(value: &Value, found: &mut Vec<Reference>) {
     }
 }
 
-/// Resolves the references of one text.
 pub fn resolve_text(text: &str, lookup: Lookup<'_>) -> Result<ResolvedText, Vec<Unresolved>> {
     let mut walk = Walk::new(lookup);
     let text = walk.text(text);
     walk.finish().map(|substitutions| ResolvedText { text, substitutions })
 }
 
-/// Resolves every string at any depth, but no map key.
+/// Resolves every string at any depth; map keys stay as written.
 pub fn resolve_value<T: Serialize + DeserializeOwned>(
     value: &T,
     lookup: Lookup<'_>,
@@ -257,7 +244,7 @@ impl<'a> Walk<'a> {
                     (Some(value), Some(_)) if !value.is_empty() => {
                         replaced.push_str(self.substitute(name, value));
                     }
-                    // A default stands in the file for all to read, so it is no secret.
+                    // A default is readable in the file, so it is not a secret.
                     (_, Some(default)) => replaced.push_str(default),
                     (None, None) => match self.vault_variable(name) {
                         Ok(value) => replaced.push_str(value.expose()),
@@ -281,7 +268,7 @@ impl<'a> Walk<'a> {
         own.or_else(|| self.lookup.environment.get(name))
     }
 
-    /// A project's variable that is nowhere else; other definitions say `$vault:` when they mean the vault.
+    /// Only for a project's variables; other definitions write `$vault:` to read the vault.
     fn vault_variable(&mut self, name: &str) -> Result<Secret, MissingReason> {
         let owned = name.to_owned();
         let Some(project) = self.lookup.project else {

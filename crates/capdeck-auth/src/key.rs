@@ -1,4 +1,4 @@
-//! A key, and what it seals.
+//! Encryption keys and authenticated encryption.
 
 use std::fmt;
 
@@ -16,12 +16,10 @@ use zeroize::Zeroizing;
 
 const NONCE: usize = 24;
 
-/// What stands before a key in a file of ours.
 const OWN_PREFIX: &str = "capdeck-vault-key-v1.";
-/// What stands before a key in a file of Caplets.
 const CAPLETS_PREFIX: &str = "caplets-vault-key-v1.";
 
-/// Base64 for URLs, with or without the padding that some tools write.
+/// URL-safe base64, with or without the padding that some tools write.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
     GeneralPurposeConfig::new()
@@ -29,27 +27,25 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// 32 bytes that seal and open. Shows only its id; the memory is wiped on drop.
+/// A 32-byte encryption key. Debug shows only its id; the memory is wiped on drop.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Key {
     bytes: Zeroizing<[u8; 32]>,
     id: String,
 }
 
-/// The system gives no random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the system gives no random numbers")]
+#[error("the system's random number generator failed")]
 pub(crate) struct NoRandomness;
 
 impl Key {
-    /// A new key.
     pub(crate) fn random() -> Result<Self, NoRandomness> {
         let mut bytes = Zeroizing::new([0; 32]);
         getrandom::fill(bytes.as_mut()).map_err(|_| NoRandomness)?;
         Ok(Self::new(bytes))
     }
 
-    /// Reads a key in any form that Capdeck or Caplets write: base64url, with or without a prefix.
+    /// Reads a key in any form that Capdeck or Caplets writes: base64url, with or without a prefix.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let text = [OWN_PREFIX, CAPLETS_PREFIX]
@@ -65,28 +61,26 @@ impl Key {
         Some(Self::new(bytes))
     }
 
-    /// The key as it is written to a file.
     pub(crate) fn to_text(&self) -> Zeroizing<String> {
         Zeroizing::new(format!("{OWN_PREFIX}{}", *Zeroizing::new(BASE64.encode(*self.bytes))))
     }
 
-    /// Tells keys apart without telling anything about them.
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
 
-    /// Encrypts; opens only with the same key and the same binding.
+    /// Encrypts a message. Only the same key and binding can decrypt it.
     pub(crate) fn seal(&self, binding: &[&str], message: &[u8]) -> Result<String, NoRandomness> {
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce).map_err(|_| NoRandomness)?;
         let payload = Payload { msg: message, aad: &self.associated(binding) };
-        // Encryption itself fails only for messages of many gigabytes.
+        // Encryption fails only for messages of many gigabytes.
         let sealed =
             self.cipher().encrypt(&XNonce::from(nonce), payload).map_err(|_| NoRandomness)?;
         Ok(BASE64.encode([nonce.as_slice(), &sealed].concat()))
     }
 
-    /// Decrypts what [`Self::seal`] gave; `None` when it was changed, or bound to something else.
+    /// Decrypts the output of [`Self::seal`]; `None` when it was modified or bound to something else.
     pub(crate) fn open(&self, binding: &[&str], sealed: &str) -> Option<Zeroizing<Vec<u8>>> {
         let bytes = BASE64.decode(sealed).ok()?;
         let (nonce, message) = bytes.split_first_chunk::<NONCE>()?;
@@ -106,7 +100,7 @@ impl Key {
         XChaCha20Poly1305::new((&*self.bytes).into())
     }
 
-    /// What is not in the text and still has to be the same: every part with its length, so that none runs into the next.
+    /// The associated data: every part with its length, so that parts cannot run into each other.
     fn associated(&self, binding: &[&str]) -> Vec<u8> {
         let mut text = Vec::new();
         for part in [self.id.as_str()].iter().chain(binding) {

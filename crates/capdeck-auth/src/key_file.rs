@@ -1,4 +1,5 @@
-//! The file of the key: a line per key, the one in force first. A line holds the key itself, or says that the keyring does.
+//! The key file: one line per key, the active key first. A line holds the key itself or says that the keyring holds
+//! it.
 
 use std::path::Path;
 
@@ -11,17 +12,15 @@ use crate::{
     private_file,
 };
 
-/// What stands before the id of a key that is in the keyring.
 const IN_KEYRING: &str = "capdeck-key-in-keyring-v1.";
 
-/// A key, and where it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeptKey {
     pub(crate) key: Key,
     pub(crate) home: KeyHome,
 }
 
-/// Writes keys, the one in force first. Those of the keyring have to be there already.
+/// Writes keys, the active key first. Keyring keys must be in the keyring already.
 pub(crate) fn write(path: &Path, keys: &[KeptKey]) -> Result<(), KeyError> {
     let mut text = Zeroizing::new(String::new());
     for KeptKey { key, home } in keys {
@@ -34,7 +33,6 @@ pub(crate) fn write(path: &Path, keys: &[KeptKey]) -> Result<(), KeyError> {
     private_file::write(path, text.as_bytes()).map_err(|error| failed(path, &error))
 }
 
-/// The keys of a file; `None` when there is no file.
 pub(crate) fn read(path: &Path, keyring: &dyn Keyring) -> Result<Option<Vec<KeptKey>>, KeyError> {
     let bytes = private_file::read(path).map_err(|error| failed(path, &error))?;
     let Some(bytes) = bytes.map(Zeroizing::new) else { return Ok(None) };
@@ -53,13 +51,12 @@ pub(crate) fn read(path: &Path, keyring: &dyn Keyring) -> Result<Option<Vec<Kept
     if keys.is_empty() { Err(no_key()) } else { Ok(Some(keys)) }
 }
 
-/// Puts a key into the keyring, and makes sure that it can be had back.
+/// Stores a key in the keyring and verifies that it can be read back.
 pub(crate) fn entrust(path: &Path, keyring: &dyn Keyring, key: &Key) -> Result<(), KeyError> {
     keyring.set(&entry(key.id()), &Secret::new(key.to_text().to_string()))?;
     fetch(path, keyring, key.id()).map(drop)
 }
 
-/// Takes a key out of the keyring that nothing is sealed with any more.
 pub(crate) fn withdraw(keyring: &dyn Keyring, key: &Key) {
     if let Err(error) = keyring.remove(&entry(key.id())) {
         tracing::warn!(%error, "an old key could not be taken out of the keyring");
@@ -69,7 +66,7 @@ pub(crate) fn withdraw(keyring: &dyn Keyring, key: &Key) {
 fn fetch(path: &Path, keyring: &dyn Keyring, id: &str) -> Result<Key, KeyError> {
     let missing = || KeyError::NotInKeyring { path: path.display().to_string(), id: id.to_owned() };
     let text = keyring.get(&entry(id))?.ok_or_else(missing)?;
-    // Whatever else is there under this name, it is not the key that the file means.
+    // Another value under this name is not the key that the file means.
     Key::parse(text.expose()).filter(|key| key.id() == id).ok_or_else(missing)
 }
 

@@ -1,30 +1,28 @@
-//! The keyring of the system: a place for the key of the vault that is no file.
+//! The system keyring, which can hold the vault key instead of a file.
 
 use std::fmt;
 
 use crate::Secret;
 
-/// Keeps small secrets by name, for the person who is logged in.
+/// Stores small secrets by name for the logged-in user.
 pub trait Keyring: fmt::Debug + Send + Sync {
-    /// What is kept under a name; `None` when there is nothing.
+    /// Returns the value of a name, if it has one.
     fn get(&self, name: &str) -> Result<Option<Secret>, KeyringError>;
 
-    /// Keeps a value, in place of an earlier one.
     fn set(&self, name: &str, value: &Secret) -> Result<(), KeyringError>;
 
-    /// Forgets a value. It is no error when there is none.
+    /// Deletes a value. A missing value is not an error.
     fn remove(&self, name: &str) -> Result<(), KeyringError>;
 }
 
-/// Why the keyring did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct KeyringError {
-    /// For people; never holds a value.
+    /// For people; never contains a value.
     pub reason: String,
 }
 
-/// The keyring of this system: the Secret Service of a desktop, the keychain of macOS, the credentials of Windows.
+/// The keyring of this system: Secret Service, macOS Keychain or Windows Credential Manager.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SystemKeyring;
 
@@ -63,11 +61,11 @@ mod native {
     use super::{Keyring, KeyringError, SystemKeyring};
     use crate::Secret;
 
-    /// What everything of this program is kept under.
     const SERVICE: &str = "capdeck";
-    /// How long a call may wait for a key. A keyring that asks its owner for a password first is open at the next one.
+    /// Bounds the wait of a call. If the keyring first asks its owner for a password, the next call finds it
+    /// unlocked.
     const READING: Duration = Duration::from_secs(5);
-    /// How long a person who changes the key may take to open the keyring.
+    /// Bounds the wait for a person to unlock the keyring during a key change.
     const WRITING: Duration = Duration::from_secs(60);
 
     impl Keyring for SystemKeyring {
@@ -86,8 +84,8 @@ mod native {
         }
     }
 
-    /// Asks on a thread of its own: keyrings wait for people, and their client has a runtime that cannot run within ours.
-    /// `None` when there is no such entry.
+    /// Uses its own thread: keyrings wait for people, and their client has a runtime that cannot run within ours.
+    /// Returns `None` when there is no such entry.
     fn ask<T: Send + 'static>(
         name: &str,
         patience: Duration,
@@ -98,7 +96,7 @@ mod native {
         let asking = move || {
             let entry = Store::new().and_then(|store| store.build(SERVICE, &name, None));
             let outcome = entry.and_then(|entry| question(&entry));
-            // Nobody waits any more when the answer comes late.
+            // The receiver is gone after a timeout.
             drop(sender.send(outcome));
         };
         let started = thread::Builder::new().name("keyring".to_owned()).spawn(asking);
@@ -111,7 +109,7 @@ mod native {
         }
     }
 
-    /// Some errors hold what was read, so that only their kind is told.
+    /// Some errors contain the value that was read, so only their kind is reported.
     fn told(error: &Error) -> String {
         match error {
             Error::PlatformFailure(reason) => reason.to_string(),

@@ -1,5 +1,5 @@
-//! Where the key comes from: the environment, a file of Caplets, or a file of our own that is made on first use. A file of
-//! ours may say that the key is in the system's keyring.
+//! Finds the key: the environment, a Caplets file, or Capdeck's own file, which is created on first use and may refer
+//! to the system keyring.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,36 +14,29 @@ use crate::{
     private_file,
 };
 
-/// The variables a key can come from, by name.
 const CAPLETS_KEY: &str = "CAPLETS_ENCRYPTION_KEY";
 const CAPLETS_KEY_FILE: &str = "CAPLETS_ENCRYPTION_KEY_FILE";
 const KEY_FILE: &str = "CAPDECK_KEY_FILE";
 
-/// What the surroundings say about the key. The first that is there counts.
+/// The configured sources of the key; the first one present is used.
 #[derive(Debug, Clone, Default)]
 pub struct KeySettings {
-    /// `CAPDECK_KEY_FILE`: a file that exists.
     pub key_file: Option<PathBuf>,
-    /// `CAPLETS_ENCRYPTION_KEY`: the key itself.
     pub caplets_key: Option<Secret>,
-    /// `CAPLETS_ENCRYPTION_KEY_FILE`: a file that exists.
     pub caplets_key_file: Option<PathBuf>,
-    /// Where Caplets may have left a key. Used when there is no file of our own.
+    /// Possible locations of a Caplets key, used when Capdeck has no key file.
     pub caplets_places: Vec<PathBuf>,
-    /// The keyring that a key file may point to; that of the system when absent.
+    /// The keyring that a key file may refer to; the system keyring when absent.
     pub keyring: Option<Arc<dyn Keyring>>,
 }
 
-/// Where a key is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyHome {
-    /// In the key file itself.
     File,
-    /// In the keyring of the system; the key file says so.
+    /// In the system keyring; the key file refers to it.
     Keyring,
 }
 
-/// Why there is no key to work with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     #[error("{place} holds no key")]
@@ -56,7 +49,7 @@ pub enum KeyError {
     TwoKeys,
     #[error("the vault has entries, but its key `{path}` is gone")]
     Lost { path: String },
-    #[error("the key comes from `{variable}`, which is not ours to change")]
+    #[error("the key comes from `{variable}`, which Capdeck does not change")]
     NotOurs { variable: &'static str, own: String },
     #[error("the system's keyring cannot be used: {0}")]
     Keyring(KeyringError),
@@ -68,28 +61,23 @@ pub enum KeyError {
     NotMade { reason: String },
 }
 
-/// The keys of one state folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Keys {
     settings: KeySettings,
-    /// The file of our own.
     own: PathBuf,
-    /// What would be lost to a new key: as long as something is in this folder, none is made.
+    /// No new key is created while this folder has files, because a new key could not decrypt them.
     guarded: PathBuf,
 }
 
-/// The key in force, and those that a rotation has not yet done away with.
 #[derive(Debug)]
 pub(crate) struct KeyRing {
     keys: Vec<KeptKey>,
-    /// Where the key in force is from, for people.
     pub(crate) place: String,
-    /// The file a new key is written to, unless the key is somebody else's.
+    /// The file a new key is written to, unless another program owns the key.
     pub(crate) file: Result<PathBuf, KeyError>,
 }
 
 impl KeyError {
-    /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
             Self::NotAKey { .. } => {
@@ -104,7 +92,7 @@ impl KeyError {
             Self::Lost { path } => format!("put the key back, or {}", start_anew(path)),
             Self::Keyring(_) => {
                 "unlock the keyring of your session and try again; `capdeck vault rekey --to file`, run \
-                 where it is open, takes the key out of it"
+                 where it is open, moves the key to a file"
                     .to_owned()
             }
             Self::NotInKeyring { path, .. } => format!(
@@ -124,12 +112,11 @@ impl KeyError {
 }
 
 impl Keys {
-    /// The keys of a vault folder, whose entries are below `guarded`.
     pub(crate) fn new(settings: KeySettings, folder: &Path, guarded: PathBuf) -> Self {
         Self { settings, own: folder.join("key"), guarded }
     }
 
-    /// The keys there are; `None` when none was ever made.
+    /// Returns the keys; `None` when none was created yet.
     pub(crate) fn find(&self) -> Result<Option<KeyRing>, KeyError> {
         let KeySettings { key_file, caplets_key, caplets_key_file, caplets_places, .. } =
             &self.settings;
@@ -160,12 +147,12 @@ impl Keys {
         Ok(None)
     }
 
-    /// The keys there are, or a new one.
+    /// Returns the keys; creates one when there is none.
     pub(crate) fn find_or_make(&self) -> Result<KeyRing, KeyError> {
         if let Some(found) = self.find()? {
             return Ok(found);
         }
-        // Two processes that start at the same time must not make two keys.
+        // Two processes that start at the same time must not create two keys.
         let _held = private_file::hold(&self.own.with_extension("lock"))
             .map_err(|error| failed(&self.own, &error))?;
         if let Some(found) = self.find()? {
@@ -178,7 +165,7 @@ impl Keys {
         Ok(KeyRing { keys: vec![kept], place, file: Ok(self.own.clone()) })
     }
 
-    /// An error when there are entries that no key can open any more.
+    /// Fails when there are entries but no key to decrypt them.
     pub(crate) fn lost(&self) -> Result<(), KeyError> {
         let mut entries = std::fs::read_dir(&self.guarded).into_iter().flatten().flatten();
         let is_entry = |path: PathBuf| path.extension().is_some_and(|end| end == "json");
@@ -188,7 +175,6 @@ impl Keys {
         Ok(())
     }
 
-    /// The keyring that key files point to.
     pub(crate) fn keyring(&self) -> &dyn Keyring {
         self.settings.keyring.as_deref().unwrap_or(&SystemKeyring)
     }
@@ -200,7 +186,6 @@ impl Keys {
 }
 
 impl KeyRing {
-    /// Seals new things.
     pub(crate) fn in_force(&self) -> Option<&Key> {
         self.keys.first().map(|kept| &kept.key)
     }
@@ -220,10 +205,9 @@ fn key_from_variable(text: &Secret) -> Result<Vec<KeptKey>, KeyError> {
     Key::parse(text.expose()).map(kept).ok_or_else(no_key)
 }
 
-/// How to go on without a key that is gone.
 fn start_anew(path: &str) -> String {
     let folder = Path::new(path).parent().unwrap_or_else(|| Path::new("."));
-    format!("start anew with: rm -r {}", shell_word(&folder.display().to_string()))
+    format!("start over with: rm -r {}", shell_word(&folder.display().to_string()))
 }
 
 pub(crate) fn shown(path: &Path) -> String {
@@ -234,7 +218,6 @@ pub(crate) fn failed(path: &Path, error: &std::io::Error) -> KeyError {
     KeyError::File { path: path.display().to_string(), reason: error.to_string() }
 }
 
-/// A path as it can be pasted into a shell.
 fn shell_word(text: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@%+,".contains(letter);
     if text.chars().all(plain) {

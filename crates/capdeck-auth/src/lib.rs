@@ -1,11 +1,11 @@
-//! Secrets, how Capdeck signs in to others, and who may sign in to Capdeck.
+//! Secrets, outbound sign-in to other services, and inbound access to Capdeck.
 //!
-//! Read [`Secret`] first, then [`resolve_value`] (references in a definition become values) and
-//! [`Credentials`] (what is sent along with a request). [`SignIn`] is for the services a person signs in to, [`Vault`]
-//! keeps secrets at rest. [`inbound`] is the other direction: who may use what of this host.
+//! Read [`Secret`] first, then [`resolve_value`] (replaces the references of a definition) and [`Credentials`] (the
+//! headers of a request). [`SignIn`] handles OAuth sign-ins, [`Vault`] stores secrets. [`inbound`] decides who may
+//! use this host.
 //!
 //! This crate never reads the process environment and knows nothing of capabilities. A resolved value is never
-//! logged, and only [`Vault`] and [`TokenStore`] write one down, encrypted.
+//! logged; only [`Vault`] and [`TokenStore`] write one to disk, encrypted.
 
 mod environment;
 pub mod inbound;

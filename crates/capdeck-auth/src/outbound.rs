@@ -1,4 +1,4 @@
-//! How Capdeck goes out to a remote: the headers that go with every request, and the addresses it may have.
+//! Outbound requests: their auth headers and permitted addresses.
 
 mod guarded_clients;
 pub(crate) mod oauth;
@@ -10,7 +10,7 @@ pub use self::{
 };
 use crate::Secret;
 
-/// What a definition's fixed `auth` block comes to once its references are resolved.
+/// A definition's static `auth` block with its references resolved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Credentials {
     #[default]
@@ -23,14 +23,12 @@ pub enum Credentials {
     },
 }
 
-/// One header to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthHeader {
     pub name: String,
     pub value: Secret,
 }
 
-/// Why there are no headers to send.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OutboundError {
     #[error("the bearer token is empty")]
@@ -43,8 +41,8 @@ pub enum OutboundError {
     IllegalValue { name: String },
 }
 
-/// Headers the transport itself sets, so nothing configured may set them. `capdeck-definition` refuses the same ones in
-/// files; a test of `capdeck-backend` holds the two lists together.
+/// Headers that only the transport sets. `capdeck-definition` rejects the same ones in files; a test in
+/// `capdeck-backend` compares the two lists.
 pub const TRANSPORT_HEADERS: [&str; 15] = [
     "accept",
     "authorization",
@@ -64,7 +62,7 @@ pub const TRANSPORT_HEADERS: [&str; 15] = [
 ];
 
 impl Credentials {
-    /// Every secret value in it, for scrubbing.
+    /// Returns every secret value, for scrubbing.
     pub fn secrets(&self) -> Vec<Secret> {
         match self {
             Self::None => Vec::new(),
@@ -72,7 +70,7 @@ impl Credentials {
             Self::Headers { headers } => headers
                 .iter()
                 .flat_map(|(name, value)| {
-                    // Whoever repeats `Bearer token` may leave out the first word.
+                    // A peer that echoes `Bearer token` may omit the scheme.
                     let words =
                         value.expose().trim().split_once(' ').filter(|_| is_authorization(name));
                     let token = words.map(|(_scheme, token)| Secret::new(token.trim()));
@@ -82,7 +80,6 @@ impl Credentials {
         }
     }
 
-    /// The headers for a request.
     pub fn headers(&self) -> Result<Vec<AuthHeader>, OutboundError> {
         match self {
             Self::None => Ok(Vec::new()),
@@ -96,7 +93,7 @@ impl Credentials {
             Self::Headers { headers } => headers
                 .iter()
                 .map(|(name, value)| {
-                    // What a definition says about its sign-in may be the whole header.
+                    // A definition's auth may set the whole `Authorization` header.
                     if is_transport_header(name) && !is_authorization(name) {
                         return Err(OutboundError::ForbiddenHeader { name: name.clone() });
                     }
@@ -110,7 +107,7 @@ impl Credentials {
     }
 }
 
-/// True for headers that only the transport may set, whatever their case.
+/// Returns whether only the transport may set this header, ignoring case.
 pub fn is_transport_header(name: &str) -> bool {
     TRANSPORT_HEADERS.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
@@ -119,7 +116,7 @@ fn is_authorization(name: &str) -> bool {
     name.eq_ignore_ascii_case("authorization")
 }
 
-/// Refuses values that would end the header line and start another.
+/// Rejects values that could inject another header line.
 fn checked(name: &str, value: Secret) -> Result<AuthHeader, OutboundError> {
     if value.expose().chars().any(|letter| letter.is_control() && letter != '\t') {
         return Err(OutboundError::IllegalValue { name: name.to_owned() });

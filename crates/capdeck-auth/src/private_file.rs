@@ -1,4 +1,4 @@
-//! Files that only their owner may read: written whole or not at all, locked while they are changed.
+//! Files that only their owner may read: atomic writes and locks.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -8,17 +8,17 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-/// A file that is written and synced, but not yet in its place. Dropping it leaves everything as it was.
+/// A file that is written and synced but not yet renamed. Dropping it changes nothing.
 pub(crate) struct Staged {
     file: NamedTempFile,
     path: PathBuf,
 }
 
-/// Held while something is being changed, also against other processes. Ends when dropped.
+/// A lock across processes. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct Held(#[expect(dead_code, reason = "the lock ends with the file")] File);
 
-/// Makes the folder of a file, for its owner alone.
+/// Creates the folder of a file with mode 0700.
 pub(crate) fn make_folder(path: &Path) -> io::Result<&Path> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     let mut builder = fs::DirBuilder::new();
@@ -29,7 +29,7 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<&Path> {
     Ok(folder)
 }
 
-/// Writes beside the file's place. A temporary file has mode 0600 from the start.
+/// Writes a temporary file beside the target, with mode 0600 from the start.
 pub(crate) fn stage(path: &Path, bytes: &[u8]) -> io::Result<Staged> {
     let mut file = NamedTempFile::new_in(make_folder(path)?)?;
     file.write_all(bytes)?;
@@ -37,12 +37,11 @@ pub(crate) fn stage(path: &Path, bytes: &[u8]) -> io::Result<Staged> {
     Ok(Staged { file, path: path.to_owned() })
 }
 
-/// Replaces a file at once or not at all, and makes sure it stays.
+/// Replaces a file atomically and durably.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     stage(path, bytes)?.put()
 }
 
-/// Reads a file; `None` when there is none.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -51,7 +50,6 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Removes a file; false when there was none.
 pub(crate) fn remove(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),
@@ -60,14 +58,13 @@ pub(crate) fn remove(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Waits until nobody else holds this lock. Blocks the thread.
+/// Waits for this lock. Blocks the thread.
 pub(crate) fn hold(lock: &Path) -> io::Result<Held> {
     let file = open_lock(lock)?;
     file.lock()?;
     Ok(Held(file))
 }
 
-/// The lock, if nobody holds it now.
 pub(crate) fn try_hold(lock: &Path) -> io::Result<Option<Held>> {
     let file = open_lock(lock)?;
     match file.try_lock() {
@@ -77,14 +74,14 @@ pub(crate) fn try_hold(lock: &Path) -> io::Result<Option<Held>> {
     }
 }
 
-/// True when somebody besides the owner may read or change the file.
+/// Returns whether others may read or change the file.
 #[cfg(unix)]
 pub(crate) fn is_open_to_others(path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::PermissionsExt as _;
     Ok(fs::metadata(path)?.permissions().mode() & 0o077 != 0)
 }
 
-/// Other systems have no such bits.
+/// Other systems have no such permission bits.
 #[cfg(not(unix))]
 pub(crate) fn is_open_to_others(_path: &Path) -> io::Result<bool> {
     Ok(false)
@@ -96,7 +93,6 @@ fn open_lock(lock: &Path) -> io::Result<File> {
 }
 
 impl Staged {
-    /// Puts the file in its place.
     pub(crate) fn put(self) -> io::Result<()> {
         let Self { file, path } = self;
         file.persist(&path).map_err(|error| error.error)?;

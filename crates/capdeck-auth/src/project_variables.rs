@@ -1,4 +1,4 @@
-//! The variables a project keeps in its `.env`.
+//! The variables of a project's `.env` file.
 
 use std::{
     collections::BTreeMap,
@@ -6,10 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// No honest file of variables is larger.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A project's variables by name, and the file they are from. Values are secrets as far as anyone knows.
+/// A project's variables by name, and their file. Every value may be a secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ProjectVariables {
     file: PathBuf,
@@ -17,7 +16,7 @@ pub struct ProjectVariables {
 }
 
 impl ProjectVariables {
-    /// Reads the file; one that is not there holds nothing.
+    /// Reads the file; a missing file has no variables.
     pub fn read(file: &Path) -> io::Result<Self> {
         let size = match std::fs::metadata(file) {
             Ok(facts) => facts.len(),
@@ -33,8 +32,8 @@ impl ProjectVariables {
         Ok(Self::parse(&std::fs::read_to_string(file)?, file))
     }
 
-    /// One variable per line: `NAME=value`. A `#` starts a comment only at the start of a line, quotes around a whole
-    /// value are taken off, and nothing inside a value is replaced.
+    /// Parses one variable per line: `NAME=value`. A `#` starts a comment only at the start of a line, quotes around
+    /// a whole value are removed, and references inside a value are not replaced.
     pub fn parse(text: &str, file: &Path) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let values = text.lines().filter_map(|line| {
@@ -44,7 +43,7 @@ impl ProjectVariables {
             }
             let (name, value) = line.split_once('=')?;
             let name = name.trim();
-            // Shells read the same file with `export` before the name.
+            // Shell files have `export` before the name.
             let name = match name.strip_prefix("export") {
                 Some(rest) if rest.starts_with(char::is_whitespace) => rest.trim_start(),
                 _ => name,
@@ -54,12 +53,11 @@ impl ProjectVariables {
         Self { file: file.to_owned(), values: values.collect() }
     }
 
-    /// The value of one variable.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str)
     }
 
-    /// Where they are written, whether that file exists or not.
+    /// Returns the path of the file, which may not exist.
     pub fn file(&self) -> &Path {
         &self.file
     }
@@ -73,7 +71,7 @@ impl fmt::Debug for ProjectVariables {
 
 fn unquoted(value: &str) -> &str {
     let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
-    // A lone quote is no pair.
+    // A single quote character is not a pair.
     ['"', '\''].into_iter().find_map(inside).filter(|_| value.len() > 1).unwrap_or(value)
 }
 

@@ -1,4 +1,4 @@
-//! Takes known secret values out of text and byte streams.
+//! Removes known secret values from text and byte streams.
 
 #[cfg(test)]
 mod tests;
@@ -7,33 +7,31 @@ use std::{borrow::Cow, fmt};
 
 use crate::{Secret, Substitution, secret::REDACTED};
 
-/// Shorter values are left alone: replacing every `1` or `true` would hide the message, not a secret.
+/// Shorter values are not replaced: replacing every `1` or `true` would only damage the message.
 const MIN_LENGTH: usize = 6;
 
-/// Replaces secret values by `[redacted]`. Cheap when it knows none.
+/// Replaces secret values by `[redacted]`. Cheap without values.
 #[derive(Clone, Default)]
 pub struct Scrubber {
-    /// Longest first, so that a value holding another one goes as a whole.
+    /// Longest first, so that a value that contains another is replaced as a whole.
     values: Vec<Secret>,
 }
 
-/// Scrubs a stream chunk by chunk, also where a value lies across two chunks.
+/// Scrubs a stream, also where a value spans two chunks.
 pub struct ScrubStream {
     scrubber: Scrubber,
     pending: Vec<u8>,
 }
 
 impl Scrubber {
-    /// A scrubber for these values.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a Secret>) -> Self {
         Self::default().with(values)
     }
 
-    /// The same scrubber with more values.
     #[must_use]
     pub fn with<'a>(mut self, values: impl IntoIterator<Item = &'a Secret>) -> Self {
         for value in values {
-            // Programs print a JSON body or a URL, so the escaped forms are known as well.
+            // Programs print JSON bodies and URLs, so the escaped forms are replaced as well.
             let plain = value.expose();
             for form in [plain.to_owned(), json_escaped(plain), percent_encoded(plain)] {
                 let form = Secret::new(form);
@@ -46,22 +44,21 @@ impl Scrubber {
         self
     }
 
-    /// For logs and errors: every value that came from outside the file.
+    /// For logs and errors: every value from outside the file.
     pub fn of_all(substitutions: &[Substitution]) -> Self {
         Self::new(substitutions.iter().map(|one| &one.value))
     }
 
-    /// For results: only what is a secret, so that an organisation's name stays readable in data.
+    /// For results: only secrets, so that other values stay readable in data.
     pub fn of_sensitive(substitutions: &[Substitution]) -> Self {
         Self::new(substitutions.iter().filter(|one| one.sensitive).map(|one| &one.value))
     }
 
-    /// True when there is nothing to look for.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The text without secrets.
+    /// Returns the text without secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut scrubbed = Cow::Borrowed(text);
         for value in &self.values {
@@ -72,14 +69,13 @@ impl Scrubber {
         scrubbed
     }
 
-    /// Starts scrubbing a stream.
     pub fn stream(&self) -> ScrubStream {
         ScrubStream { scrubber: self.clone(), pending: Vec::new() }
     }
 
-    /// Scrubs bytes, and says how many of them were dealt with.
+    /// Scrubs bytes and returns how many were consumed.
     ///
-    /// With more to come, bytes that may be the beginning of a value are left for the next time.
+    /// With more to come, a possible start of a value is left for the next call.
     fn bytes(&self, bytes: &[u8], more_to_come: MoreToCome) -> (Vec<u8>, usize) {
         let mut passed = Vec::with_capacity(bytes.len());
         let mut rest = bytes;
@@ -99,7 +95,6 @@ impl Scrubber {
         (passed, bytes.len() - rest.len())
     }
 
-    /// True when the bytes are the first part of a longer value.
     fn is_open_beginning(&self, bytes: &[u8]) -> bool {
         self.values.iter().any(|value| {
             value.expose().len() > bytes.len() && value.expose().as_bytes().starts_with(bytes)
@@ -114,7 +109,7 @@ enum MoreToCome {
 }
 
 impl ScrubStream {
-    /// Takes a chunk and gives what is safe to pass on now.
+    /// Takes a chunk and returns the bytes that are safe to pass on.
     pub fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
         if self.scrubber.is_empty() {
             return chunk.to_vec();
@@ -125,7 +120,6 @@ impl ScrubStream {
         passed
     }
 
-    /// Gives what was held back.
     pub fn finish(self) -> Vec<u8> {
         self.scrubber.bytes(&self.pending, MoreToCome::No).0
     }

@@ -1,4 +1,4 @@
-//! A folder of sealed files: each is bound to its purpose and its name, so that none can stand in for another.
+//! A folder of encrypted files. Each is bound to its purpose and name, so that files cannot be swapped.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,8 @@ use crate::{
     private_file::{self, Held, Staged},
 };
 
-/// What a sealed file says it is.
 const FORMAT: &str = "capdeck-v1";
 
-/// A folder whose files are encrypted.
 #[derive(Debug, Clone)]
 pub(crate) struct SealedFolder {
     keys: Keys,
@@ -23,14 +21,12 @@ pub(crate) struct SealedFolder {
     purpose: &'static str,
 }
 
-/// What a file held.
 pub(crate) enum Content {
     Sealed(Zeroizing<Vec<u8>>),
-    /// A file from before there was sealing, as it is.
     Plain(Zeroizing<Vec<u8>>),
 }
 
-/// Why a sealed file cannot be used. No variant holds anything of what is sealed.
+/// The reason an encrypted file cannot be used. No variant contains decrypted data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SealedError {
     #[error(transparent)]
@@ -47,27 +43,22 @@ pub enum SealedError {
     File { path: String, reason: String },
 }
 
-/// A sealed file as it is written.
 #[derive(Serialize, Deserialize)]
 struct Envelope {
     sealed: String,
-    /// The id of the key.
     key: String,
     data: String,
 }
 
 impl SealedFolder {
-    /// A folder that need not exist yet.
     pub(crate) fn new(keys: Keys, folder: PathBuf, purpose: &'static str) -> Self {
         Self { keys, folder, purpose }
     }
 
-    /// Where the file of this name is.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.json"))
     }
 
-    /// The names there are, in order.
     pub(crate) fn names(&self) -> Result<Vec<String>, SealedError> {
         let entries = match std::fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -86,16 +77,14 @@ impl SealedFolder {
         Ok(names)
     }
 
-    /// What a file holds; `None` when there is no file.
     pub(crate) fn load(&self, name: &str) -> Result<Option<Content>, SealedError> {
         match self.load_once(name) {
-            // A rotation may have come between reading the file and reading the key.
+            // A rotation may have run between reading the file and reading the key.
             Err(SealedError::OtherKey { .. }) => self.load_once(name),
             outcome => outcome,
         }
     }
 
-    /// Replaces a file, at once or not at all.
     pub(crate) fn save(&self, name: &str, bytes: &[u8]) -> Result<(), SealedError> {
         loop {
             let ring = self.keys.find_or_make()?;
@@ -103,7 +92,7 @@ impl SealedFolder {
             self.stage(name, bytes, key)?
                 .put()
                 .map_err(|error| failed(&self.path(name), &error))?;
-            // A rotation that began meanwhile may be past this file already.
+            // A rotation that started in between may have passed this file already.
             let now = self.keys.find_or_make()?;
             if in_force(&now)?.id() == key.id() {
                 return Ok(());
@@ -111,7 +100,6 @@ impl SealedFolder {
         }
     }
 
-    /// Prepares a file that is sealed with this key.
     pub(crate) fn stage(&self, name: &str, bytes: &[u8], key: &Key) -> Result<Staged, SealedError> {
         let data = key.seal(&[FORMAT, self.purpose, name], bytes).map_err(KeyError::from)?;
         let envelope = Envelope { sealed: FORMAT.to_owned(), key: key.id().to_owned(), data };
@@ -122,24 +110,21 @@ impl SealedFolder {
         private_file::stage(&path, &text).map_err(|error| failed(&path, &error))
     }
 
-    /// Removes a file; false when there was none.
     pub(crate) fn remove(&self, name: &str) -> Result<bool, SealedError> {
         let path = self.path(name);
         private_file::remove(&path).map_err(|error| failed(&path, &error))
     }
 
-    /// Waits until nobody else changes this file.
     pub(crate) fn hold(&self, name: &str) -> Result<Held, SealedError> {
         let lock = self.path(name).with_extension("lock");
         private_file::hold(&lock).map_err(|error| failed(&lock, &error))
     }
 
-    /// The same, unless somebody does.
     pub(crate) fn try_hold(&self, name: &str) -> Option<Held> {
         private_file::try_hold(&self.path(name).with_extension("lock")).ok().flatten()
     }
 
-    /// The id of the key a file is sealed with. A file that is not sealed has none.
+    /// Returns the key id of a file; `None` when it is not encrypted.
     pub(crate) fn key_id(&self, name: &str) -> Result<Option<String>, SealedError> {
         let path = self.path(name);
         let bytes = private_file::read(&path).map_err(|error| failed(&path, &error))?;
@@ -147,13 +132,11 @@ impl SealedFolder {
         Ok(envelope.map(|envelope| envelope.key))
     }
 
-    /// Makes sure that there is a key to seal with.
     pub(crate) fn check_key(&self) -> Result<(), SealedError> {
         in_force(&self.keys.find_or_make()?).map(drop)
     }
 
-    /// Refuses to go on when a file here was sealed with a key that is not at hand, so that one vault never ends up
-    /// under two keys.
+    /// Fails when a file here needs a missing key, so that one vault never has two keys.
     pub(crate) fn check_keys(&self) -> Result<(), SealedError> {
         for name in self.names()? {
             let Some(id) = self.key_id(&name)? else { continue };
@@ -165,7 +148,6 @@ impl SealedFolder {
         Ok(())
     }
 
-    /// What is said of a file that should be sealed and is not.
     pub(crate) fn not_sealed(&self, name: &str) -> SealedError {
         self.damaged(name, "it is not a sealed file, or only part of one")
     }
@@ -186,7 +168,7 @@ impl SealedFolder {
             return Ok(Some(Content::Plain(bytes)));
         };
         if envelope.sealed != FORMAT {
-            return Err(damaged("it is sealed in a way that this version does not know"));
+            return Err(damaged("it is sealed in a format that this version does not know"));
         }
         let Some(ring) = self.keys.find()? else {
             self.keys.lost()?;
@@ -211,7 +193,6 @@ impl SealedFolder {
     }
 }
 
-/// The key for new files.
 pub(crate) fn in_force(ring: &KeyRing) -> Result<&Key, SealedError> {
     ring.in_force()
         .ok_or_else(|| KeyError::NotAKey { place: ring.place.clone() })
@@ -223,7 +204,6 @@ fn failed(path: &Path, error: &std::io::Error) -> SealedError {
 }
 
 impl SealedError {
-    /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
             Self::Key(error) => error.hint(),

@@ -1,11 +1,10 @@
-//! A string that does not show itself.
+//! A string that hides its value in output.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 use zeroize::Zeroize;
 
-/// What is shown in place of a secret.
 pub(crate) const REDACTED: &str = "[redacted]";
 
 /// A secret value. Debug, Display and Serialize all give `[redacted]`; the memory is wiped on drop.
@@ -13,18 +12,17 @@ pub(crate) const REDACTED: &str = "[redacted]";
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a value.
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into())
     }
 
-    /// The value itself. Call it only where the value leaves for its destination.
+    /// Returns the value. Call it only where the value is sent to its destination.
     pub fn expose(&self) -> &str {
         &self.0
     }
 }
 
-/// True when a variable, header or parameter of this name usually holds a secret.
+/// Returns whether a variable, header or parameter of this name usually holds a secret.
 pub fn is_secret_name(name: &str) -> bool {
     const PARTS: [&str; 12] = [
         "TOKEN",
@@ -40,7 +38,7 @@ pub fn is_secret_name(name: &str) -> bool {
         "BEARER",
         "SIGNATURE",
     ];
-    // Short words are matched whole: `PATH` holds `PAT` and `COMPASS` holds `PASS`.
+    // Short words must match whole: `PATH` contains `PAT` and `COMPASS` contains `PASS`.
     const WORDS: [&str; 5] = ["PAT", "PASS", "PW", "JWT", "DSN"];
     let upper = name.to_ascii_uppercase();
     PARTS.iter().any(|part| upper.contains(part))

@@ -1,7 +1,7 @@
-//! Secrets that are kept on this machine, encrypted, and handed only to whom the person grants them.
+//! Encrypted secrets on this machine, readable only by the holders of grants.
 //!
-//! Below the state folder: `vault/values/NAME.json` (one sealed file per entry), `vault/grants.json` (who may read
-//! what), and `auth/` (sign-ins, see [`crate::TokenStore`]). All are sealed with one key.
+//! Below the state folder: `vault/values/NAME.json` (one encrypted file per entry), `vault/grants.json`, and `auth/`
+//! (sign-ins, see [`crate::TokenStore`]). One key encrypts all of them.
 
 mod error;
 mod grant;
@@ -32,21 +32,19 @@ use crate::{
     sealed_folder::{Content, SealedError, SealedFolder},
 };
 
-/// The largest value, in bytes.
+/// In bytes.
 const MAX_VALUE: usize = 65_536;
 
-/// The secrets of one state folder. Cheap to clone; nothing is read until something is asked.
+/// The secrets of one state folder. Cheap to clone; files are read on demand.
 #[derive(Debug, Clone)]
 pub struct Vault {
     keys: Keys,
     state: PathBuf,
 }
 
-/// What is known of an entry besides its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryFacts {
     pub name: String,
-    /// The length of the value.
     pub bytes: usize,
     /// In seconds since 1970.
     pub created_at: u64,
@@ -54,14 +52,13 @@ pub struct EntryFacts {
     pub updated_at: u64,
 }
 
-/// An entry in a list: what is known of it, or why it cannot be read.
+/// A listed entry: its metadata, or the reason it cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedEntry {
     pub name: String,
     pub facts: Result<EntryFacts, VaultError>,
 }
 
-/// An entry as it is sealed.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
@@ -71,14 +68,13 @@ struct Entry {
 }
 
 impl Vault {
-    /// The vault below a state folder, which need not exist yet.
+    /// Opens the vault below a state folder, which need not exist yet.
     pub fn new(state: &Path, settings: KeySettings) -> Self {
         let folder = state.join("vault");
         let keys = Keys::new(settings, &folder, folder.join("values"));
         Self { keys, state: state.to_owned() }
     }
 
-    /// Keeps a value, in place of an earlier one.
     pub fn set(&self, name: &str, value: &Secret) -> Result<EntryFacts, VaultError> {
         check_name(name)?;
         check_value(value)?;
@@ -86,45 +82,42 @@ impl Vault {
         let values = self.values();
         values.check_keys()?;
         let now = now();
-        // An entry that cannot be read any more is replaced like any other.
+        // An unreadable entry is replaced like any other.
         let created_at = self.entry(name).map_or(now, |earlier| earlier.created_at);
         let entry = Entry { value: value.expose().to_owned(), created_at, updated_at: now };
         values.save(name, &entry.to_bytes())?;
         Ok(entry.facts(name))
     }
 
-    /// The value of an entry, for its owner.
+    /// Returns the value of an entry, for the owner.
     pub fn value(&self, name: &str) -> Result<Secret, VaultError> {
         check_name(name)?;
         self.entry(name).map(|mut entry| Secret::new(std::mem::take(&mut entry.value)))
     }
 
-    /// What is known of an entry.
     pub fn facts(&self, name: &str) -> Result<EntryFacts, VaultError> {
         check_name(name)?;
         self.entry(name).map(|entry| entry.facts(name))
     }
 
-    /// Every entry, by name.
     pub fn list(&self) -> Result<Vec<ListedEntry>, VaultError> {
         let names = self.values().names()?;
         let listed = names.into_iter().map(|name| ListedEntry { facts: self.facts(&name), name });
         Ok(listed.collect())
     }
 
-    /// Forgets a value. Who may read it stays known, for the next value of this name. False when there was none.
+    /// Deletes a value; false when there was none. Its grants stay for the next value of this name.
     pub fn delete(&self, name: &str) -> Result<bool, VaultError> {
         check_name(name)?;
         let _held = self.hold()?;
         Ok(self.values().remove(name)?)
     }
 
-    /// Who may read what.
     pub fn grants(&self) -> Result<Vec<Grant>, VaultError> {
         Ok(Grants::load(&self.grants_folder())?.0)
     }
 
-    /// Lets a holder read an entry under a name of its own. It replaces what the holder read under that name.
+    /// Lets a holder read an entry under its own reference. Replaces the holder's earlier grant of that reference.
     pub fn grant(&self, grant: Grant) -> Result<(), VaultError> {
         check_name(&grant.entry)?;
         check_reference(&grant.reference)?;
@@ -136,7 +129,7 @@ impl Vault {
         grants.save(&folder)
     }
 
-    /// Takes back what holders of this name may read of an entry, under one reference or all. Gives what was taken.
+    /// Revokes the grants of an entry for holders of this name, for one reference or all. Returns the revoked grants.
     pub fn revoke(
         &self,
         holder: &str,
@@ -157,7 +150,7 @@ impl Vault {
         Ok(taken)
     }
 
-    /// What a holder gets for a reference.
+    /// Returns the value that a holder's reference means.
     pub fn resolve(&self, holder: &Holder, reference: &str) -> Result<Secret, VaultMiss> {
         let unusable = |error: VaultError| VaultMiss::unusable(reference, &error);
         let grants = Grants::load(&self.grants_folder()).map_err(unusable)?;
@@ -172,7 +165,8 @@ impl Vault {
         }
     }
 
-    /// What the person's own settings of the host get for a reference. They need no grant: nobody else writes them.
+    /// Returns the value of a reference in the owner's host settings. These need no grant: only the owner writes
+    /// them.
     pub(crate) fn resolve_own(&self, reference: &str) -> Result<Secret, VaultMiss> {
         self.value(reference).map_err(|error| match error {
             VaultError::Missing { name } => VaultMiss::no_value(&name),
@@ -180,7 +174,6 @@ impl Vault {
         })
     }
 
-    /// Where sign-ins are kept.
     pub(crate) fn sign_ins(&self) -> SealedFolder {
         SealedFolder::new(self.keys.clone(), self.state.join("auth"), "sign-in")
     }
@@ -197,7 +190,6 @@ impl Vault {
         self.state.join("vault")
     }
 
-    /// Waits until nobody else changes the vault.
     fn hold(&self) -> Result<Held, VaultError> {
         let lock = self.folder().join("vault.lock");
         private_file::hold(&lock).map_err(|error| {
@@ -238,7 +230,7 @@ impl Entry {
     }
 
     fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
-        // Text and numbers always make JSON.
+        // Strings and numbers always serialize.
         Zeroizing::new(serde_json::to_vec(self).unwrap_or_default())
     }
 }

@@ -1,9 +1,8 @@
-//! Results too large or too binary to send inline: kept as files, named by URI.
+//! Stores results that are too large or too binary to send inline as files with a URI.
 //!
-//! An artifact is `capdeck://artifacts/<capability>/<call>/<filename>` and lies at the same three
-//! segments below the store's folder. Files are private to the user, written beside their place and
-//! renamed into it, and never reached through links. Old ones are swept by age and by total size, never while
-//! somebody writes or reads them, in whatever process.
+//! An artifact is `capdeck://artifacts/<capability>/<call>/<filename>`, at the same path below the store's folder.
+//! Files are private to the user, written atomically, and never reached through links. Old ones are removed by age
+//! and by total size, never while any process writes or reads them.
 
 mod in_use;
 mod listing;
@@ -34,19 +33,17 @@ pub use self::{
     writer::ArtifactWriter,
 };
 
-/// Ends the name of the file that keeps an artifact's facts beside it.
 const FACTS_SUFFIX: &str = ".capdeck.json";
 
 const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 
-/// Large results of one host. Cheap to clone.
+/// The artifacts of one host. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ArtifactStore {
     root: Arc<PathBuf>,
     upkeep: Arc<Mutex<Upkeep>>,
 }
 
-/// What may stay, and when that was last seen to.
 #[derive(Debug)]
 struct Upkeep {
     limits: ArtifactLimits,
@@ -54,7 +51,6 @@ struct Upkeep {
     last_sweep: Option<Instant>,
 }
 
-/// One stored result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Artifact {
@@ -63,11 +59,9 @@ pub struct Artifact {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     pub byte_length: u64,
-    /// Lower-case hexadecimal.
     pub sha256: String,
 }
 
-/// Why an artifact could not be written, read or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
     #[error("this is not an artifact URI: `{uri}`")]
@@ -89,14 +83,14 @@ pub enum ArtifactError {
 }
 
 impl ArtifactStore {
-    /// A store below this folder, which is made when the first artifact is written. Nothing is removed before
-    /// [`keep_within`](Self::keep_within) said what may stay.
+    /// Opens a store below this folder, which is created with the first artifact. Nothing is removed before
+    /// [`keep_within`](Self::keep_within) sets the limits.
     pub(crate) fn open(root: PathBuf) -> Self {
         let upkeep = Upkeep { limits: ArtifactLimits::default(), last_sweep: None };
         Self { root: Arc::new(root), upkeep: Arc::new(Mutex::new(upkeep)) }
     }
 
-    /// Sets what may stay, and removes the rest in the background.
+    /// Sets the limits, and removes the excess in the background.
     pub fn keep_within(&self, limits: ArtifactLimits) {
         let mut upkeep = self.upkeep.lock();
         if upkeep.limits == limits && upkeep.last_sweep.is_some() {
@@ -108,7 +102,7 @@ impl ArtifactStore {
         }
     }
 
-    /// Starts an artifact of a capability. The name is made safe for a file name.
+    /// Starts an artifact of a capability. The name is converted to a safe file name.
     pub async fn create(
         &self,
         capability: &CapabilityId,
@@ -119,7 +113,7 @@ impl ArtifactStore {
         ArtifactWriter::create(&self.root, capability, filename, mime_type).await
     }
 
-    /// A host that runs for weeks sweeps while it writes, not only when it starts.
+    /// A long-running host sweeps while it writes, not only at its start.
     fn sweep_again(&self) {
         let mut upkeep = self.upkeep.lock();
         if upkeep.last_sweep.is_some_and(|last| last.elapsed() >= SWEEP_EVERY) {
@@ -128,61 +122,56 @@ impl ArtifactStore {
         }
     }
 
-    /// Opens an artifact for reading. It stays as long as the reader lives.
+    /// Opens an artifact for reading. It is not removed while the reader lives.
     pub fn reader(&self, uri: &ArtifactUri) -> Result<ArtifactReader, ArtifactError> {
         ArtifactReader::open(&self.root, uri)
     }
 
-    /// An artifact's facts.
     pub async fn describe(&self, uri: &str) -> Result<Artifact, ArtifactError> {
         Ok(self.reader(&whole(uri)?)?.artifact().clone())
     }
 
-    /// An artifact's facts and all of its bytes.
     pub async fn read(&self, uri: &str) -> Result<(Artifact, Vec<u8>), ArtifactError> {
         let mut reader = self.reader(&whole(uri)?)?;
         let bytes = reader.next(u64::MAX)?;
         Ok((reader.artifact().clone(), bytes))
     }
 
-    /// The file behind a URI, checked to be a plain file inside the store.
+    /// Returns the file of a URI after checking that it is a plain file inside the store.
     pub fn path(&self, uri: &str) -> Result<PathBuf, ArtifactError> {
         whole(uri)?.file(&self.root)
     }
 
-    /// Every artifact, the newest first.
     pub fn list(&self) -> Vec<StoredArtifact> {
         listing::list(&self.root)
     }
 
-    /// Removes one artifact, unless somebody is reading it.
+    /// Deletes one artifact, unless it is being read.
     pub fn delete(&self, uri: &ArtifactUri) -> Result<(), ArtifactError> {
         listing::delete(&self.root, uri)
     }
 
-    /// Removes what exceeds the limits now.
     pub fn prune(&self) -> Swept {
         let limits = self.upkeep.lock().limits;
         sweep::sweep(&self.root, &limits)
     }
 
-    /// Removes everything that nobody is writing or reading.
+    /// Removes everything that is not in use.
     pub fn clear(&self) -> Swept {
         sweep::sweep(&self.root, &ArtifactLimits::NOTHING)
     }
 }
 
-/// Sweeping reads the disk, so it must not hold up the start or a call. Nothing waits for it.
+/// Sweeping reads the disk, so it must not delay the start or a call.
 fn sweep_in_background(root: PathBuf, limits: ArtifactLimits) {
     let sweep = move || {
         sweep::sweep(&root, &limits);
     };
     if let Err(error) = thread::Builder::new().name("artifact-sweep".to_owned()).spawn(sweep) {
-        tracing::debug!(%error, "old artifacts are not swept this time");
+        tracing::debug!(%error, "old artifacts could not be removed");
     }
 }
 
-/// The artifact that a URI without a part names.
 fn whole(uri: &str) -> Result<ArtifactUri, ArtifactError> {
     match ArtifactUri::parse(uri)? {
         (uri, ArtifactPart::Whole) => Ok(uri),

@@ -1,4 +1,4 @@
-//! Why a call did not give a result, in words an agent and a person can act on.
+//! The error of a failed call, for agents and people.
 
 use std::{borrow::Cow, fmt};
 
@@ -15,17 +15,16 @@ pub struct CallError {
     pub message: String,
     /// For the log; may name paths and hosts, never secrets.
     pub detail: Option<String>,
-    /// What to do next: a command that can be run, or a value to correct.
+    /// The next step: a command to run, or a value to correct.
     pub hint: Option<String>,
     /// Machine-readable facts, such as schema errors and the expected signature.
     pub data: Option<Value>,
-    /// The remote's own JSON-RPC error, kept whole so that it can pass through.
+    /// The remote's JSON-RPC error, kept whole to pass through.
     pub rpc: Option<Box<RpcFailure>>,
-    /// True when the host itself ended the connection: idle, reloaded or closing. The capability did not fail.
+    /// True when the host ended the connection (idle, reload, shutdown), not the capability.
     pub host_stopped: bool,
 }
 
-/// A JSON-RPC error as a remote MCP server sent it.
 #[derive(Debug, Clone)]
 pub struct RpcFailure {
     pub code: i64,
@@ -33,7 +32,7 @@ pub struct RpcFailure {
     pub data: Option<Box<RawValue>>,
 }
 
-/// The closed list of reasons; each edge has one table from here to its own language.
+/// The closed list of reasons; each edge maps them to its own errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     NotFound,
@@ -48,7 +47,7 @@ pub enum ErrorKind {
     Bug,
 }
 
-/// Stable error codes, named as existing Caplets clients know them.
+/// Stable error codes, with the names that Caplets clients know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
     ConfigInvalid,
@@ -77,7 +76,6 @@ pub enum ErrorCode {
     InternalError,
 }
 
-/// Every code there is.
 const CODES: [ErrorCode; 24] = [
     ErrorCode::ConfigInvalid,
     ErrorCode::RequestInvalid,
@@ -140,7 +138,7 @@ impl CallError {
         self.code.kind()
     }
 
-    /// The same error with known secret values taken out of everything it says.
+    /// Removes known secret values from all texts.
     #[must_use]
     pub(crate) fn scrubbed(mut self, scrubber: &Scrubber) -> Self {
         if !scrubber.is_empty() {
@@ -157,7 +155,7 @@ impl CallError {
 }
 
 impl RpcFailure {
-    /// A server may repeat what it was given; its data stays byte for byte when it does not.
+    /// A server may echo its input; its data stays byte for byte when it does not.
     fn scrubbed(mut self, scrubber: &Scrubber) -> Self {
         self.message = scrubber.text(&self.message).into_owned();
         let leaks = |data: &RawValue| matches!(scrubber.text(data.get()), Cow::Owned(_));
@@ -200,7 +198,6 @@ impl ErrorCode {
         }
     }
 
-    /// The code of this name.
     pub fn named(name: &str) -> Option<Self> {
         CODES.into_iter().find(|code| code.as_str() == name)
     }

@@ -1,4 +1,4 @@
-//! Runs one command to its end, its deadline, its cancellation or its output limit.
+//! Runs one command until its end, deadline, cancellation or output limit.
 
 #[cfg(test)]
 mod tests;
@@ -17,23 +17,21 @@ use crate::{
     process::{ChildCommand, Exit, Process, Spawner},
 };
 
-/// How long output may still arrive after everything that could write it was ended.
+/// Bounds the wait for output after all writers were ended.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
-/// What to run, and for how long.
 #[derive(Debug)]
 pub(crate) struct Run<'a, Cancel> {
     pub(crate) command: &'a ChildCommand,
     pub(crate) timeout: Duration,
-    /// Ends the run when it is ready.
+    /// Ends the run when it resolves.
     pub(crate) cancel: Cancel,
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
-    /// A stream longer than this ends the run.
+    /// A longer stream ends the run.
     pub(crate) max_total: u64,
 }
 
-/// What came of it.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) ending: Ending,
@@ -42,17 +40,16 @@ pub(crate) struct Outcome {
     pub(crate) elapsed: Duration,
 }
 
-/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Exited(Exit),
     TimedOut,
     Cancelled,
-    /// It wrote more than a call may produce and was ended.
+    /// It exceeded the output limit and was ended.
     TooMuchOutput,
 }
 
-/// Runs a command. Whatever the ending, its whole group is ended too.
+/// Runs a command, and always ends its whole process group.
 pub(crate) async fn run(
     spawner: &Spawner,
     run: Run<'_, impl Future<Output = ()>>,
@@ -81,7 +78,7 @@ pub(crate) async fn run(
         }
         tokio::select! {
             () = reading.finished.cancelled() => {}
-            // Waits for nobody who left the group with the pipe in hand.
+            // Does not wait for a process that left the group and holds the pipe.
             () = last_words(&process, ending) => reading.stop.cancel(),
         }
         (ending, elapsed)
@@ -97,7 +94,6 @@ async fn last_words(process: &Process, ending: Ending) {
     sleep(LAST_WORDS).await;
 }
 
-/// The state both readers share.
 #[derive(Debug)]
 struct Reading {
     max_total: u64,
@@ -122,7 +118,7 @@ impl Reading {
                     count = stream.read(&mut buffer) => count,
                     () = self.stop.cancelled() => break,
                 };
-                // A read error means the pipe is gone, like an orderly end.
+                // A read error means the pipe is gone, like a normal end.
                 let Ok(count @ 1..) = count else { break };
                 capture.push(buffer.get(..count).unwrap_or_default()).await;
                 total += count as u64;

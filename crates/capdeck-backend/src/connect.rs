@@ -1,4 +1,4 @@
-//! From a definition to a live connection. Interpolation happens here and nowhere else.
+//! Opens a connection for a definition. The only place of interpolation.
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
@@ -32,79 +32,66 @@ pub struct Connector {
     surroundings: Arc<Surroundings>,
 }
 
-/// What a connector needs to know about the machine and the host.
 #[derive(Debug, Clone)]
 pub struct ConnectorSettings {
-    /// Where `${VAR}` is looked up, and what children may inherit from.
+    /// The source of `${VAR}` and of the environment of children.
     pub environment: Environment,
-    /// The project the host works for, if any.
     pub project: Option<PathBuf>,
-    /// Large results are kept below this folder.
     pub artifacts_dir: PathBuf,
-    /// Copies of fetched descriptions of APIs are kept below this folder.
     pub documents_dir: PathBuf,
-    /// Which tools of projects were prepared is kept below this folder.
+    /// The folder of the records of prepared project tools.
     pub inits_dir: PathBuf,
-    /// Where `$vault:NAME` is looked up, and where sign-ins are kept.
+    /// The source of `$vault:NAME`, and the store of sign-ins.
     pub vault: Vault,
-    /// How to start the process that ends children when the host is killed.
+    /// Starts the process that ends children when the host is killed.
     pub guardian: Option<GuardianCommand>,
-    /// How the host introduces itself to MCP servers.
     pub client_name: String,
-    /// Also part of the `User-Agent` of HTTP requests.
     pub client_version: String,
 }
 
-/// What surrounds one connection.
 #[derive(Clone)]
 pub struct ConnectOptions {
     pub client: ClientProfile,
     pub listener: Arc<dyn Listener>,
-    /// The protocol version an MCP server spoke when it was last connected (`ServerFacts::protocol_version`), so that
-    /// it is not asked again. A wrong one costs no more than none.
+    /// The protocol version of the last connection to this server (`ServerFacts::protocol_version`), so that it is
+    /// not probed again. A wrong one costs no more than none.
     pub known_revision: Option<String>,
-    /// Gives up connecting, and ends the connection later on.
+    /// Cancels connecting, and ends the connection later.
     pub cancel: CancellationToken,
 }
 
-/// What an MCP server is told about the client.
+/// The client that an MCP server sees.
 #[derive(Debug, Clone, Default)]
 pub struct ClientProfile {
     /// `clientInfo`; `None` means the host's own name and version.
     pub info: Option<RawObject>,
-    /// The MCP client capabilities to declare.
     pub capabilities: RawObject,
 }
 
-/// A definition's block with its references resolved, and what its connection needs.
+/// A definition's block with its references resolved, and the values its connection needs.
 #[derive(Debug)]
 pub(crate) struct Prepared<T> {
     pub(crate) id: CapabilityId,
     pub(crate) block: T,
     pub(crate) folder: WorkingFolder,
-    /// For logs and error messages.
     pub(crate) log_scrubber: Scrubber,
-    /// For results.
     pub(crate) result_scrubber: Scrubber,
     pub(crate) surroundings: Arc<Surroundings>,
-    /// What its `auth` block refers to, as written.
     pub(crate) auth_references: Vec<Reference>,
-    /// Headers beside those of its `auth` block.
+    /// Headers in addition to those of its `auth` block.
     pub(crate) headers: Vec<(String, Secret)>,
 }
 
 impl Connector {
-    /// A connector; nothing is started or opened yet.
     pub fn new(settings: ConnectorSettings) -> Self {
         Self::with_names(settings, Arc::new(SystemNames))
     }
 
-    /// A connector that looks the names of HTTP APIs up in its own way.
+    /// Creates a connector with its own name resolver for HTTP APIs.
     pub fn with_names(settings: ConnectorSettings, names: Arc<dyn Names>) -> Self {
         Self { surroundings: Arc::new(Surroundings::new(settings, names)) }
     }
 
-    /// Opens a connection for a definition.
     pub async fn connect(
         &self,
         definition: &Definition,
@@ -159,17 +146,15 @@ impl Connector {
         }
     }
 
-    /// What a capability's processes last wrote to standard error, or why they failed.
+    /// Returns the last standard error output of a capability's processes, or why they failed.
     pub fn process_log(&self, id: &str) -> Option<String> {
         self.surroundings.logs.read(id)
     }
 
-    /// HTTP clients that reach only where they may.
     pub fn guarded_clients(&self) -> &GuardedClients {
         &self.surroundings.guarded_clients
     }
 
-    /// Large results.
     pub fn artifacts(&self) -> &ArtifactStore {
         &self.surroundings.artifacts
     }
@@ -178,7 +163,6 @@ impl Connector {
         &self.surroundings
     }
 
-    /// Resolves a block's references and its working folder rule.
     pub(crate) fn prepare<T: Serialize + DeserializeOwned>(
         &self,
         definition: &Definition,
@@ -197,7 +181,7 @@ impl Connector {
         })
     }
 
-    /// A block as it is, for a backend that resolves its references itself.
+    /// Prepares a block without resolving it, for a backend that resolves references itself.
     pub(crate) fn unresolved<T>(
         &self,
         definition: &Definition,
@@ -218,7 +202,7 @@ impl Connector {
 }
 
 impl<T> Prepared<T> {
-    /// Scrubs these values too: a token may also stand in the file itself.
+    /// Also scrubs these values: a token may be in the file itself.
     pub(crate) fn also_secret(&mut self, values: &[Secret]) {
         self.log_scrubber = std::mem::take(&mut self.log_scrubber).with(values);
         self.result_scrubber = std::mem::take(&mut self.result_scrubber).with(values);
@@ -226,7 +210,7 @@ impl<T> Prepared<T> {
 }
 
 impl Default for ConnectOptions {
-    /// No client behind it, nobody listening, nothing to cancel it.
+    /// No client, no listener, no cancellation.
     fn default() -> Self {
         Self {
             client: ClientProfile::default(),

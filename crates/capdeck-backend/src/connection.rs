@@ -1,4 +1,4 @@
-//! The one trait every backend kind implements, and what travels through it.
+//! The trait of every backend kind, and its types.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -11,13 +11,13 @@ use crate::{CallError, ClientProfile, ErrorCode};
 
 /// A live remote. Implemented once per backend kind; called only by the host.
 ///
-/// Every method ends by the context's timeout at the latest and when its token is cancelled.
+/// Every method ends at the context's timeout or when its token is cancelled.
 #[async_trait]
 pub trait Connection: fmt::Debug + Send + Sync {
-    /// Asks for everything the remote offers, all pages.
+    /// Lists everything the remote offers, all pages.
     async fn discover(&self, context: &CallContext) -> Result<Discovery, CallError>;
 
-    /// Calls one tool; the answer is an MCP `CallToolResult`, byte for byte for MCP servers.
+    /// Calls one tool; returns an MCP `CallToolResult`, byte for byte for MCP servers.
     async fn call_tool(
         &self,
         call: ToolCall<'_>,
@@ -37,7 +37,7 @@ pub trait Connection: fmt::Debug + Send + Sync {
         ))
     }
 
-    /// Has the remote tell when one of these tasks changes, and no other.
+    /// Replaces the set of tasks whose changes the remote reports.
     async fn watch_tasks(
         &self,
         _ids: Vec<String>,
@@ -45,19 +45,17 @@ pub trait Connection: fmt::Debug + Send + Sync {
     ) -> Result<(), CallError> {
         Err(CallError::new(
             ErrorCode::UnsupportedOperation,
-            "this backend does not tell when a task changes",
+            "this backend does not report task changes",
         ))
     }
 
-    /// Sends an MCP notification. Backends that are not MCP servers have nobody to tell.
+    /// Sends an MCP notification. Other backends ignore it.
     async fn notify(&self, _method: &str, _params: Option<RawObject>) {}
 
-    /// What an MCP server said about itself in the handshake.
     fn server(&self) -> Option<ServerFacts> {
         None
     }
 
-    /// Why the connection can no longer be used, once that is so.
     fn ended(&self) -> Option<String> {
         None
     }
@@ -66,66 +64,63 @@ pub trait Connection: fmt::Debug + Send + Sync {
     async fn close(&self);
 }
 
-/// One tool call as the host hands it down. Unknown members travel on in `rest`.
+/// One tool call. Unknown members are forwarded in `rest`.
 #[derive(Debug, Clone)]
 pub struct ToolCall<'a> {
-    /// The backend's own name for the tool.
     pub name: &'a str,
-    /// The arguments object, untouched. `None` when the caller sent none.
+    /// The arguments object, unchanged. `None` when the caller sent none.
     pub arguments: Option<&'a RawValue>,
     /// The caller's `_meta` without its progress token, which is per hop.
     pub meta: Option<RawObject>,
-    /// Other members of the request's `params`, passed through.
+    /// Other members of the request's `params`, forwarded.
     pub rest: RawObject,
-    /// Leave the result as the backend gave it, whatever a file says about its form.
+    /// Skips the formatter of the definition.
     pub unformatted: bool,
 }
 
-/// What surrounds one call.
+/// The context of one call.
 #[derive(Clone)]
 pub struct CallContext {
-    /// Longest silence allowed; progress from the remote starts it again. `None` takes the definition's own.
+    /// Idle timeout; progress from the remote resets it. `None` means that of the definition.
     pub timeout: Option<Duration>,
     pub cancel: CancellationToken,
     pub caller: Arc<dyn Caller>,
-    /// Whom the call speaks for. `None` means the client the connection was opened for. A modern server is told with
-    /// each request, so one connection can speak for many; a legacy one was told once, in the handshake.
+    /// The client of the call. `None` means the client of the connection. A modern server gets it with each request,
+    /// so one connection can serve many clients; a legacy one got it once, in the handshake.
     pub client: Option<Arc<ClientProfile>>,
-    /// The least severe log message the caller wants to hear while the call runs.
     pub log_level: Option<String>,
 }
 
-/// Whoever made the call, as far as a remote may reach them while it runs.
+/// The caller, as far as a remote may reach it during the call.
 #[async_trait]
 pub trait Caller: Send + Sync {
-    /// True when the caller asked to hear about progress.
     fn wants_progress(&self) -> bool;
 
-    /// A progress notification's params, without the token.
+    /// Handles the params of a progress notification, without the token.
     fn progress(&self, params: RawObject);
 
-    /// A notification tied to this call, such as `notifications/message`.
+    /// Handles a notification of this call, such as `notifications/message`.
     fn notify(&self, method: &str, params: Option<RawObject>);
 
-    /// A request from the remote to the person's client: sampling, elicitation, roots.
+    /// Sends a request of the remote to the person's client: sampling, elicitation, roots.
     async fn request(
         &self,
         method: &str,
         params: Option<RawObject>,
     ) -> Result<Box<RawValue>, CallError>;
 
-    /// True when a question of the remote may come back as an `input_required` result, to be answered by the
-    /// caller's next request. Otherwise [`Caller::request`] is used and the call goes on.
+    /// Returns whether the caller accepts an `input_required` result and answers it with its next request. Otherwise
+    /// [`Caller::request`] is used and the call continues.
     fn takes_input_required(&self) -> bool {
         false
     }
 
-    /// The remote let go of the connection and will be asked again for the answer. A caller that waits on a
-    /// connection of its own may do the same.
+    /// The remote released the connection and will be polled for the response. A caller that waits on its own
+    /// connection may do the same.
     fn paused(&self) {}
 }
 
-/// A caller nobody can reach: the command line, a health check, discovery.
+/// A caller that cannot be reached: the command line, a health check, discovery.
 #[derive(Debug, Clone, Copy)]
 pub struct NoCaller;
 
@@ -146,14 +141,14 @@ impl Caller for NoCaller {
     ) -> Result<Box<RawValue>, CallError> {
         Err(CallError::new(
             ErrorCode::UnsupportedCapability,
-            format!("nobody is here to answer `{method}`"),
+            format!("no client can answer `{method}`"),
         )
         .hint("call the tool from a client that supports it"))
     }
 }
 
 impl CallContext {
-    /// A context with no caller behind it and nothing to cancel it.
+    /// A context without a caller and cancellation.
     pub fn detached(timeout: Duration) -> Self {
         Self {
             timeout: Some(timeout),

@@ -1,7 +1,7 @@
-//! GraphQL APIs: a schema, and operations that are configured or made from it.
+//! GraphQL APIs: a schema, and configured or generated operations.
 //!
-//! [`ApiSchema`](schema::ApiSchema) is the schema with what is broken taken out. Every operation, wherever it comes from, is a document
-//! that passed every rule of the language against it ([`operation`]). [`GraphQlApi`](api::GraphQlApi) offers and calls them.
+//! [`ApiSchema`](schema::ApiSchema) is the schema without its broken parts. Every operation is a document that passed
+//! validation against it ([`operation`]). [`GraphQlApi`](api::GraphQlApi) offers and calls them.
 
 mod answer;
 mod api;

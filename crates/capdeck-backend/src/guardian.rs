@@ -1,12 +1,10 @@
-//! Ends child processes when the host itself dies, however it dies.
+//! Ends child processes when the host dies, even by SIGKILL.
 //!
-//! A host killed with SIGKILL cannot clean up. So it keeps one helper process, in a group of its own
-//! and connected by a pipe. The host writes `+<group>` and `-<group>` lines; the end of the pipe means
-//! the host is gone, and the helper ends every group still listed. The helper is the same binary,
-//! started with a hidden subcommand that calls [`run_guardian`], and only once a child is wanted.
+//! The host keeps one helper process in its own group, connected by a pipe. The host writes `+<group>` and `-<group>`
+//! lines; the end of the pipe means that the host is gone, and the helper ends every listed group. The helper is the
+//! same binary with a hidden subcommand that calls [`run_guardian`], started with the first child.
 //!
-//! The helper runs before the first child does. Between a child's start and its `+` line, one system
-//! call later, lies the moment in which a host's death can still leak it.
+//! A host that dies between a child's start and its `+` line, one system call later, can still leak that child.
 
 use std::{
     collections::BTreeSet,
@@ -23,10 +21,9 @@ use std::{
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-/// How long orphaned groups may take to end by themselves.
+/// The time for orphaned groups to end by themselves.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How to start the helper process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardianCommand {
     pub program: PathBuf,
@@ -51,11 +48,11 @@ enum Helper {
         child: Child,
         stdin: ChildStdin,
     },
-    /// It could not be started or did not last; said once, then children live without it.
+    /// It could not be started or ended early; logged once, then children run without it.
     Unavailable,
 }
 
-/// The helper's side: reads lines until the host is gone, then ends every group still listed.
+/// The helper's side: reads lines until the host is gone, then ends every listed group.
 pub fn run_guardian(stdin: impl BufRead) {
     let mut groups = BTreeSet::new();
     for line in stdin.lines() {
@@ -81,13 +78,12 @@ pub fn run_guardian(stdin: impl BufRead) {
     }
 }
 
-/// Groups 0 and 1 are refused: signalling them would reach this group or everything.
+/// Rejects groups 0 and 1: signalling them would reach this group or everything.
 fn parse_group(text: &str) -> Option<i32> {
     text.parse().ok().filter(|id| *id > 1)
 }
 
 impl Guardian {
-    /// A guardian that starts its helper with the first child.
     pub(crate) fn new(command: Option<GuardianCommand>) -> Self {
         Self(command.map(|command| {
             Arc::new(Mutex::new(Watch {
@@ -98,7 +94,7 @@ impl Guardian {
         }))
     }
 
-    /// Starts the helper, so that a child started next is watched from its first moment.
+    /// Starts the helper, so that the next child is watched from its start.
     pub(crate) fn prepare(&self) {
         let Some(watch) = &self.0 else { return };
         let mut watch = watch.lock();
@@ -107,7 +103,6 @@ impl Guardian {
         }
     }
 
-    /// From now on the group dies with the host.
     pub(crate) fn watch(&self, group: Pid) {
         let Some(watch) = &self.0 else { return };
         let mut watch = watch.lock();
@@ -115,7 +110,6 @@ impl Guardian {
         watch.tell(&format!("+{}\n", group.as_raw_nonzero()));
     }
 
-    /// The group has ended.
     pub(crate) fn forget(&self, group: Pid) {
         let Some(watch) = &self.0 else { return };
         let mut watch = watch.lock();
@@ -127,7 +121,7 @@ impl Guardian {
 }
 
 impl Watch {
-    /// Sends a line, starting the helper when there is none. A helper that died is replaced once per line.
+    /// Sends a line and starts the helper if needed. A dead helper is replaced once per line.
     fn tell(&mut self, line: &str) {
         if let Helper::Running { stdin, .. } = &mut self.helper {
             if stdin.write_all(line.as_bytes()).is_ok() {
@@ -147,7 +141,6 @@ impl Watch {
         });
     }
 
-    /// Starts the helper and tells it every group there is.
     fn start(&self) -> io::Result<Helper> {
         let mut child = Command::new(&self.command.program)
             .args(&self.command.args)
@@ -164,7 +157,7 @@ impl Watch {
         Ok(Helper::Running { child, stdin })
     }
 
-    /// Closes the pipe, which ends the helper, and leaves no zombie of it.
+    /// Closes the pipe, which ends the helper, and reaps it.
     fn stop(&mut self) {
         if let Helper::Running { mut child, stdin } =
             std::mem::replace(&mut self.helper, Helper::NotStarted)
@@ -198,7 +191,7 @@ mod tests {
             forgotten.id(),
             forgotten.id()
         );
-        // Waiting for the child is what lets the guardian see that its group has ended.
+        // The guardian sees the end of a group only after its child is reaped.
         let guardian = thread::spawn(move || run_guardian(lines.as_bytes()));
         listed.wait().unwrap();
         guardian.join().unwrap();

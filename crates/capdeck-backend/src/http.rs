@@ -1,7 +1,7 @@
-//! What every HTTP backend shares: requests, sending them, and telling the answers.
+//! Shared parts of HTTP backends: requests, sending and responses.
 //!
-//! An [`Endpoint`] is one remote API. Backends build a [`Request`] from a call's arguments and hand it to their endpoint,
-//! which adds the sign-in, sends it and turns the response into a call result.
+//! An [`Endpoint`] is one remote API. Backends build a [`Request`] from a call's arguments; the endpoint adds
+//! credentials, sends it and converts the response to a call result.
 
 mod body;
 mod charset;

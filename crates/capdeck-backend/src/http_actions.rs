@@ -22,7 +22,6 @@ use crate::{
     http::{Delivery, Endpoint, parse_base},
 };
 
-/// The actions of one HTTP API.
 #[derive(Debug)]
 pub(crate) struct HttpActions {
     block: HttpApi,
@@ -56,7 +55,6 @@ impl Connection for HttpActions {
 }
 
 impl HttpActions {
-    /// A connection that also ends with this token.
     pub(crate) fn new(
         mut prepared: Prepared<HttpApi>,
         cancel: &CancellationToken,

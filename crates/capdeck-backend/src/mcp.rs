@@ -1,4 +1,4 @@
-//! MCP servers as connections: started or reached, introduced, and watched until they end.
+//! Connections to MCP servers: start, handshake, calls and end.
 
 mod bridge;
 mod clients;
@@ -25,7 +25,7 @@ use crate::{
     sign_in::{self, CapabilitySignIn},
 };
 
-/// Opens a connection to an MCP server. Starting it and the handshake share one deadline.
+/// Opens a connection to an MCP server. Its start and the handshake share one deadline.
 pub(crate) async fn connect(
     mut prepared: Prepared<McpServer>,
     options: ConnectOptions,
@@ -48,7 +48,7 @@ pub(crate) async fn connect(
     Ok(Arc::new(McpConnection { session, sign_in, stop, _guard: guard }))
 }
 
-/// One MCP server. Dropping it ends the session and the process behind it.
+/// One MCP server. Dropping it ends the session and its process.
 struct McpConnection {
     session: Arc<Session>,
     sign_in: Option<CapabilitySignIn>,
@@ -76,7 +76,7 @@ impl Connection for McpConnection {
         if answer.get().starts_with('{') {
             return Ok(answer);
         }
-        // A client would give up on its connection to us.
+        // Passing it on would make a client close its connection to this host.
         let (id, tool) = (self.session.id(), call_name);
         let message = format!("`{id}` broke the protocol: the result of `{tool}` is no object");
         Err(CallError::new(ErrorCode::DownstreamProtocolError, message))

@@ -1,8 +1,8 @@
-//! Child processes: started without a shell, in a group of their own, and ended as a group.
+//! Child processes: started without a shell, in their own group, and ended as a group.
 //!
-//! A process is owned by a [`Process`]; dropping it ends the whole group. A task per process waits for
-//! it, ends what it left behind in its group, and tells the guardian that the group is gone. What a
-//! descendant does after leaving the group on purpose (its own session) is out of reach.
+//! A [`Process`] owns a process; dropping it ends the whole group. A task per process waits for it, ends the rest of
+//! its group, and reports the end to the guardian. A descendant that leaves the group (its own session) cannot be
+//! ended.
 
 mod exit;
 mod find;
@@ -26,13 +26,11 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::{exit::Exit, find::find_program, spawn_error::SpawnError};
 use crate::{guardian::Guardian, process_log::ProcessLog};
 
-/// How long a group may take to end by itself after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long the rest of a group may go on after its program ended by itself, such as the end of a pipeline.
+/// The time for the rest of a group, such as the end of a pipeline, after its program exited.
 const LINGER: Duration = Duration::from_millis(200);
 
-/// A program to start.
 #[derive(Debug, Clone)]
 pub(crate) struct ChildCommand {
     pub(crate) program: String,
@@ -45,22 +43,20 @@ pub(crate) struct ChildCommand {
     pub(crate) errors: Errors,
 }
 
-/// What the program reads on standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// Nothing: reading gives the end at once.
+    /// Reading returns the end of file.
     Closed,
     Piped,
 }
 
-/// Where standard error goes. It is read in any case, so that a chattering program never blocks.
+/// The destination of standard error. It is always read, so that the program never blocks.
 #[derive(Debug, Clone)]
 pub(crate) enum Errors {
     Log { log: ProcessLog, scrubber: Scrubber },
     Piped,
 }
 
-/// The ends of a started program's pipes.
 #[derive(Debug)]
 pub(crate) struct Pipes {
     pub(crate) stdin: Option<ChildStdin>,
@@ -75,7 +71,7 @@ pub(crate) struct Process {
     life: watch::Receiver<Life>,
 }
 
-/// Starts programs and tells the guardian about them. Cheap to clone.
+/// Starts programs and registers them with the guardian. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spawner {
     guardian: Guardian,
@@ -84,13 +80,12 @@ pub(crate) struct Spawner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Life {
     Running,
-    /// The program has ended; others of its group may not have.
+    /// The program has exited; others of its group may still run.
     Exited(Exit),
     Gone(Exit),
 }
 
 impl Spawner {
-    /// A spawner whose groups this guardian watches.
     pub(crate) fn new(guardian: Guardian) -> Self {
         Self { guardian }
     }
@@ -138,12 +133,10 @@ impl Spawner {
 }
 
 impl Process {
-    /// Waits until the program itself has ended.
     pub(crate) async fn exited(&self) -> Exit {
         self.reached(|life| !matches!(life, Life::Running)).await
     }
 
-    /// How the program ended, once it has.
     pub(crate) fn exit(&self) -> Option<Exit> {
         match *self.life.borrow() {
             Life::Running => None,
@@ -151,17 +144,16 @@ impl Process {
         }
     }
 
-    /// Waits until the program and everything it left in its group have ended.
+    /// Waits until the program and the rest of its group have ended.
     pub(crate) async fn gone(&self) -> Exit {
         self.reached(|life| matches!(life, Life::Gone(_))).await
     }
 
-    /// Starts ending the whole group and does not wait for it.
+    /// Ends the whole group without waiting.
     pub(crate) fn stop(&self) {
         self.stop.cancel();
     }
 
-    /// Ends the whole group and waits until it is gone.
     pub(crate) async fn kill(&self) -> Exit {
         self.stop();
         self.gone().await
@@ -171,7 +163,7 @@ impl Process {
         let mut life = self.life.clone();
         match life.wait_for(goal).await.as_deref() {
             Ok(Life::Exited(exit) | Life::Gone(exit)) => *exit,
-            // The supervisor only goes away early with the runtime, and takes the group along.
+            // The supervisor only ends early with the runtime, which also ends the group.
             Ok(Life::Running) | Err(_) => Exit::UNKNOWN,
         }
     }
@@ -183,7 +175,7 @@ impl Drop for Process {
     }
 }
 
-/// Waits for a program, ends it when asked, and never leaves its group behind.
+/// Waits for a program, ends it on request, and never leaves its group behind.
 async fn supervise(
     mut child: Child,
     mut group: Group,
@@ -211,7 +203,7 @@ async fn supervise(
         }
     };
     if let Some(logging) = logging {
-        // Whoever hears of the exit can read the program's last words. Others may hold the pipe for longer.
+        // The exit is reported after the program's last output was read. Others may hold the pipe for longer.
         let _still_open = timeout(LINGER, logging).await;
     }
     announce.send_replace(Life::Exited(exit));
@@ -219,7 +211,7 @@ async fn supervise(
     announce.send_replace(Life::Gone(exit));
 }
 
-/// A process group. Dropped before its end, it is killed on the spot.
+/// A process group. Dropping it before its end kills it.
 #[derive(Debug)]
 struct Group {
     id: Option<Pid>,
@@ -228,7 +220,7 @@ struct Group {
 
 impl Group {
     fn new(child: &Child, guardian: Guardian) -> Self {
-        // The child leads its own group, so the two have the same number.
+        // The child leads its own group, so both have the same number.
         let id = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         if let Some(id) = id {
             guardian.watch(id);
@@ -238,7 +230,7 @@ impl Group {
 
     fn signal(&self, signal: Signal) {
         if let Some(id) = self.id {
-            // The only failure that matters, no such group, is the state that is wanted.
+            // The only relevant failure, no such group, is the wanted state.
             let _gone = rustix::process::kill_process_group(id, signal);
         }
     }
@@ -249,7 +241,7 @@ impl Group {
         })
     }
 
-    /// Ends what the program left behind: lets it finish, asks, then kills.
+    /// Ends the rest of a group: waits, terminates, then kills.
     async fn end(&mut self, stop: &CancellationToken) {
         if self.exists() {
             tokio::select! {
@@ -267,10 +259,9 @@ impl Group {
         }
     }
 
-    /// Waits for the group to end, but no longer than this.
     async fn ended(&self, limit: Duration) {
         let deadline = Instant::now() + limit;
-        // Only children can be waited for; for the rest of the group the kernel must be asked.
+        // Only children can be waited for; the rest of the group is polled.
         while self.exists() && Instant::now() < deadline {
             sleep(Duration::from_millis(10)).await;
         }

@@ -1,7 +1,7 @@
-//! Runs the set-up steps a definition declares, once a person has approved them.
+//! Runs the set-up steps of a definition after their approval.
 //!
-//! First `commands`, then `verify`, one after the other, stopping at the first failure. No shell, no
-//! input, the same small environment as every child, secrets taken out of what is shown.
+//! First `commands`, then `verify`, in order, up to the first failure. No shell, no input, the minimal environment of
+//! every child, secrets removed from the output.
 
 use std::{path::Path, time::Duration};
 
@@ -20,7 +20,6 @@ use crate::{
     working_folder::WorkingFolder,
 };
 
-/// Which list a step stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SetupPhase {
@@ -28,14 +27,13 @@ pub enum SetupPhase {
     Verify,
 }
 
-/// Told as a set-up goes on. `index` counts from 0 through both phases.
+/// The progress of a set-up. `index` counts from 0 through both phases.
 #[derive(Debug)]
 pub enum SetupEvent<'a> {
     Started { phase: SetupPhase, index: usize, count: usize, step: &'a SetupStep },
     Finished { index: usize, count: usize, report: &'a StepReport },
 }
 
-/// What came of one step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepReport {
@@ -43,13 +41,12 @@ pub struct StepReport {
     pub label: String,
     #[serde(flatten)]
     pub status: StepStatus,
-    /// Scrubbed, and cut at the step's `maxOutputBytes`.
+    /// Scrubbed, and truncated at the step's `maxOutputBytes`.
     pub stdout: String,
     pub stderr: String,
     pub elapsed_ms: u64,
 }
 
-/// Whether a step did what it should.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum StepStatus {
@@ -61,25 +58,23 @@ pub enum StepStatus {
     },
 }
 
-/// What came of a set-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetupReport {
     /// The steps that ran; the last one may have failed.
     pub steps: Vec<StepReport>,
-    /// Steps after a failed one.
+    /// The number of steps after a failed one.
     pub not_run: usize,
 }
 
 impl SetupReport {
-    /// True when every step ran and succeeded.
     pub fn succeeded(&self) -> bool {
         self.not_run == 0 && self.steps.iter().all(|step| step.status == StepStatus::Done)
     }
 }
 
 impl Connector {
-    /// Runs a definition's set-up. Asking for approval is the caller's business.
+    /// Runs a definition's set-up. The caller asks for approval.
     pub async fn run_setup(
         &self,
         definition: &Definition,
@@ -178,7 +173,6 @@ impl Connector {
     }
 }
 
-/// A step that is over, however it went.
 struct Finished {
     status: StepStatus,
     stdout: String,

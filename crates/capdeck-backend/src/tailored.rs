@@ -1,5 +1,4 @@
-//! A server as a capability file tailors it: some of its tools, under names of the file's own, with defaults, and with
-//! results that pass through a program.
+//! An MCP server tailored by a capability file: selected and renamed tools, default arguments and formatted results.
 
 mod format;
 mod task_formats;
@@ -19,7 +18,6 @@ use crate::{
     project_values::take_values, surroundings::Surroundings,
 };
 
-/// Connects a server of a capability file.
 pub(crate) async fn connect(
     mut prepared: Prepared<McpServer>,
     definition: &Definition,
@@ -50,8 +48,8 @@ pub(crate) async fn connect(
     }))
 }
 
-/// Files in the wild write a whole command line where one program is meant. It is taken apart only when there is no
-/// program of that name.
+/// Many files have a whole command line in place of a program. It is split only when there is no program of that
+/// name.
 pub(crate) fn split_command(prepared: &mut Prepared<McpServer>) -> Result<(), CallError> {
     let block = &mut prepared.block;
     let Some(command) = &block.command else { return Ok(()) };
@@ -74,16 +72,15 @@ pub(crate) fn split_command(prepared: &mut Prepared<McpServer>) -> Result<(), Ca
     Ok(())
 }
 
-/// A connection whose tools are a file's choice.
 #[derive(Debug)]
 struct TailoredConnection {
     inner: Arc<dyn Connection>,
     tailoring: Arc<Tailoring>,
-    /// Where formatters run: the project.
+    /// The working folder of formatters: the project.
     folder: PathBuf,
     log_name: capdeck_definition::CapabilityId,
     surroundings: Arc<Surroundings>,
-    /// What the results of tasks pass through when they are fetched.
+    /// The formatters of task results, which are fetched later.
     task_formats: TaskFormats,
 }
 
@@ -133,7 +130,7 @@ impl Connection for TailoredConnection {
                 None => Ok(result),
             };
         }
-        // The choice is made among all pages at once, so the answer has one.
+        // The selection covers all pages at once, so the response has one page.
         let discovery = self.discover(context).await?;
         serde_json::value::to_raw_value(&json!({ "tools": discovery.tools })).map_err(|error| {
             CallError::new(ErrorCode::InternalError, "the tools cannot be listed").detail(error)

@@ -1,16 +1,15 @@
-//! JSON in one spelling, for comparing what may have been written in another order or with other spaces.
+//! Canonical JSON text, to compare values regardless of member order and spaces.
 
 use serde_json::{Map, Value, value::RawValue};
 
 use crate::RawObject;
 
-/// The one spelling of a value. What is nested too deep to be read keeps the one it has.
+/// Returns the canonical text. A value nested too deep to parse stays as written.
 pub(crate) fn canonical(value: &RawValue) -> String {
     serde_json::from_str::<Value>(value.get())
         .map_or_else(|_| value.get().to_owned(), |value| sorted(value).to_string())
 }
 
-/// The one spelling of an object.
 pub(crate) fn canonical_object(object: &RawObject) -> String {
     canonical(&crate::raw::raw(object))
 }

@@ -1,8 +1,8 @@
-//! The client half: requests out, answers back, and what a server sends on its own.
+//! The client half: requests, responses, and messages that a server sends on its own.
 //!
-//! A [`Client`] is a cheap handle. [`Client::connect`] introduces us in the era that the server speaks; requests are
-//! then made in the same way in both. Every request has a deadline and a cancellation token; when either ends it, the
-//! server is told and a late answer is thrown away. Dropping a request's future does the same.
+//! A [`Client`] is a cheap handle. [`Client::connect`] selects the era that the server supports; requests are the
+//! same in both. Every request has a deadline and a cancellation token; when either ends it, the server gets a
+//! cancellation and a late response is dropped. Dropping a request's future does the same.
 
 mod call;
 mod chaos;
@@ -51,23 +51,22 @@ use listening::Watched;
 use modern::Modern;
 use transport::Transport;
 
-/// Takes what a server sends: all of it, or what belongs to one request.
+/// Receives messages of a server, for the connection or for one request.
 ///
-/// Implemented by whoever owns the connection, and per request by whoever made it; called from the reading task,
-/// so `notification` must not block.
+/// Called from the reading task, so `notification` must not block.
 #[async_trait]
 pub trait ClientHandler: Send + Sync {
-    /// A notification, other than progress and cancellation.
+    /// Handles a notification, other than progress and cancellation.
     fn notification(&self, method: &str, params: Option<RawObject>);
 
-    /// A request to answer. The future is dropped when the server cancels it.
+    /// Answers a request of the server. The future is dropped when the server cancels the request.
     async fn request(
         &self,
         method: &str,
         params: Option<RawObject>,
     ) -> Result<Box<RawValue>, RpcError>;
 
-    /// The server ended the stream of this request before its answer; it will be asked again for the rest.
+    /// The server ended the stream of this request before its response; the client resumes it.
     fn paused(&self) {}
 }
 
@@ -80,12 +79,11 @@ pub struct Client {
 struct Inner {
     hub: Arc<Hub>,
     transport: Arc<dyn Transport>,
-    /// Present while the server is spoken to in the modern era.
     modern: RwLock<Option<Arc<Modern>>>,
 }
 
 impl Client {
-    /// Speaks newline-framed JSON, as with a child's stdout and stdin.
+    /// Opens newline-framed JSON over a pair of pipes.
     pub fn stdio(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -94,7 +92,7 @@ impl Client {
         Self::stdio_with_limit(reader, writer, handler, MAX_MESSAGE_BYTES)
     }
 
-    /// As [`Client::stdio`], with another limit on the size of one message.
+    /// Same as [`Client::stdio`], with another limit on the size of one message.
     pub fn stdio_with_limit(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -106,14 +104,14 @@ impl Client {
         Self::over(hub, transport)
     }
 
-    /// Speaks Streamable HTTP. Nothing is sent yet.
+    /// Opens Streamable HTTP without sending anything.
     pub fn http(target: HttpTarget, handler: Arc<dyn ClientHandler>) -> Self {
         let hub = Hub::new(handler);
         let transport = streamable_http::open(target, &hub);
         Self::over(hub, transport)
     }
 
-    /// Speaks the older HTTP+SSE pair: opens the stream and waits for the address to post to.
+    /// Opens the older HTTP+SSE transport and waits for the endpoint event.
     pub async fn sse(
         target: HttpTarget,
         handler: Arc<dyn ClientHandler>,
@@ -131,7 +129,7 @@ impl Client {
         Self { inner: Arc::new(Inner { hub, transport, modern: RwLock::default() }) }
     }
 
-    /// Puts faults between this client and its server. Has an effect only before the client is shared.
+    /// Injects faults. Has an effect only before the client is shared.
     #[must_use]
     pub fn with_chaos(mut self, faults: Arc<FaultSource>) -> Self {
         if let Some(inner) = Arc::get_mut(&mut self.inner) {
@@ -140,7 +138,7 @@ impl Client {
         self
     }
 
-    /// Sends a request and waits for its answer, no longer than the options allow.
+    /// Sends a request and waits for its response within the limits of the options.
     pub async fn request(
         &self,
         method: &str,
@@ -157,7 +155,7 @@ impl Client {
         exchange(hub, transport, outgoing, &options, hard_end).await
     }
 
-    /// Sends a notification. What the era of the server does not have is not sent.
+    /// Sends a notification. One that the server's era does not have is skipped.
     pub async fn notify(&self, method: &str, params: Option<RawObject>) -> Result<(), ClientError> {
         let Inner { hub, transport, .. } = &*self.inner;
         hub.check_open()?;
@@ -168,7 +166,7 @@ impl Client {
         transport.send(Some(method), encode::notification(method, params.as_ref())).await
     }
 
-    /// Says which resources a modern server should tell us about, and waits until it agrees.
+    /// Sets the resource subscriptions at a modern server and waits for the acknowledgement.
     pub async fn watch_resources(
         &self,
         uris: Vec<String>,
@@ -177,7 +175,7 @@ impl Client {
         self.watch(Watched::Resources(uris), timeout).await
     }
 
-    /// Says which tasks a modern server should tell us about, and waits until it agrees.
+    /// Sets the task subscriptions at a modern server and waits for the acknowledgement.
     pub async fn watch_tasks(
         &self,
         ids: Vec<String>,
@@ -194,17 +192,15 @@ impl Client {
         }
     }
 
-    /// Why the connection is over, once it is.
     pub fn ended(&self) -> Option<String> {
         self.inner.hub.ended()
     }
 
-    /// Waits until the connection is over.
     pub async fn wait_ended(&self) {
         self.inner.hub.stopped().await;
     }
 
-    /// Ends the connection and everything waiting on it. Over HTTP the server is told to drop the session.
+    /// Closes the connection and fails all pending requests. Over HTTP also deletes the session.
     pub async fn close(&self) {
         self.inner.transport.close().await;
         self.inner.hub.end("the connection was closed");
@@ -216,7 +212,6 @@ impl Inner {
         self.modern.read().clone()
     }
 
-    /// From now on the modern era is spoken.
     fn enter(&self, modern: Arc<Modern>, found: &ServerHello) {
         self.hub.enter_modern(true);
         self.transport.negotiated(found.revision);
@@ -224,7 +219,6 @@ impl Inner {
         *self.modern.write() = Some(modern);
     }
 
-    /// Nothing is known about the server any more.
     fn leave(&self) {
         self.hub.enter_modern(false);
         *self.modern.write() = None;

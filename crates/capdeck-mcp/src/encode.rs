@@ -1,11 +1,10 @@
-//! Writes messages as one line of JSON, around payloads that are not touched.
+//! Encodes messages as one line of JSON around raw payloads.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{RawObject, RequestId, RpcError};
 
-/// A request.
 pub(crate) fn request(id: &RequestId, method: &str, params: Option<&RawObject>) -> Vec<u8> {
     let mut line = head(params.map_or(0, payload_size));
     push(&mut line, b",\"id\":", id);
@@ -13,14 +12,12 @@ pub(crate) fn request(id: &RequestId, method: &str, params: Option<&RawObject>) 
     finish_params(line, params)
 }
 
-/// A notification.
 pub(crate) fn notification(method: &str, params: Option<&RawObject>) -> Vec<u8> {
     let mut line = head(params.map_or(0, payload_size));
     push(&mut line, b",\"method\":", method);
     finish_params(line, params)
 }
 
-/// A response, good or bad.
 pub(crate) fn response(id: &RequestId, outcome: &Result<Box<RawValue>, RpcError>) -> Vec<u8> {
     match outcome {
         Ok(result) => success(id, result.get()),
@@ -28,7 +25,6 @@ pub(crate) fn response(id: &RequestId, outcome: &Result<Box<RawValue>, RpcError>
     }
 }
 
-/// A response whose result is JSON text already.
 pub(crate) fn text_response(id: &RequestId, outcome: &Result<String, RpcError>) -> Vec<u8> {
     match outcome {
         Ok(result) => success(id, result),
@@ -36,7 +32,7 @@ pub(crate) fn text_response(id: &RequestId, outcome: &Result<String, RpcError>) 
     }
 }
 
-/// An error response; without an id when the request's could not be read.
+/// An error response; without an id when the request's id was unreadable.
 pub(crate) fn failure(id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
     let mut line = head(256);
     push(&mut line, b",\"id\":", &id);
@@ -44,7 +40,6 @@ pub(crate) fn failure(id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
     finish(line)
 }
 
-/// `notifications/cancelled` for one of our requests.
 pub(crate) fn cancelled(id: &RequestId, reason: &str) -> Vec<u8> {
     let params = [
         ("requestId".to_owned(), crate::raw::raw(id)),
@@ -80,8 +75,8 @@ fn finish_params(mut line: Vec<u8>, params: Option<&RawObject>) -> Vec<u8> {
     finish(line)
 }
 
-/// Ends the object on one line. A raw payload may hold line breaks, and JSON allows those only between
-/// tokens, so a space in their place changes nothing a reader can see.
+/// Ends the object on one line. A raw payload may contain line breaks, which JSON allows only between tokens, so a
+/// space instead changes nothing.
 fn finish(mut line: Vec<u8>) -> Vec<u8> {
     line.push(b'}');
     for byte in &mut line {

@@ -1,6 +1,7 @@
-//! Tool parameters that travel as HTTP headers too: `x-mcp-header` in a tool's schema, `Mcp-Param-…` on the wire.
+//! Tool parameters that are also sent as HTTP headers: `x-mcp-header` in a tool's schema, `Mcp-Param-…` on the wire.
 //!
-//! One reading of the rules for both halves: the client writes what [`HeaderParams::headers`] says, the server compares with it.
+//! One implementation for both halves: the client sends the result of [`HeaderParams::headers`], the server compares
+//! with it.
 
 mod value;
 
@@ -8,10 +9,8 @@ use serde_json::{Map, Value, value::RawValue};
 
 pub(crate) use value::{decode, encode, same};
 
-/// What every such header begins with.
 const PREFIX: &str = "Mcp-Param-";
 
-/// The schema keyword.
 const KEYWORD: &str = "x-mcp-header";
 
 /// The annotated parameters of one tool.
@@ -20,9 +19,7 @@ pub struct HeaderParams(Vec<HeaderParam>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct HeaderParam {
-    /// The whole header name.
     header: String,
-    /// The way to the value through `arguments`.
     path: Vec<String>,
     kind: Kind,
 }
@@ -34,16 +31,15 @@ enum Kind {
     Boolean,
 }
 
-/// One header that a call has to carry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParamHeader {
-    /// `Mcp-Param-` and what the schema says.
+    /// `Mcp-Param-` and the name in the schema.
     pub name: String,
-    /// The argument as it is written in a header; `None` when the call leaves the argument out.
+    /// The encoded argument; `None` when the call omits it.
     pub value: Option<String>,
 }
 
-/// A tool whose annotations break the rules. Clients do not offer it.
+/// A tool with invalid annotations. Clients do not offer it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidHeaderParams {
     #[error(
@@ -56,15 +52,14 @@ pub enum InvalidHeaderParams {
     Kind { parameter: String },
     #[error("two parameters have the `x-mcp-header` `{name}`")]
     Repeated { name: String },
-    #[error("`x-mcp-header` stands under `{keyword}`, where it cannot be followed to one argument")]
+    #[error("`x-mcp-header` is under `{keyword}`, where it cannot be followed to one argument")]
     Unreachable { keyword: String },
 }
 
 impl HeaderParams {
-    /// Reads the annotations of a tool's `inputSchema`.
     pub fn of(schema: &RawValue) -> Result<Self, InvalidHeaderParams> {
         let mut found = Self::default();
-        // Nearly no tool has any, so nearly no schema is opened.
+        // Tools rarely have any, so most schemas are not parsed.
         if !schema.get().contains(KEYWORD) && !schema.get().contains("\\u") {
             return Ok(found);
         }
@@ -74,12 +69,11 @@ impl HeaderParams {
         Ok(found)
     }
 
-    /// True when the tool has no such parameter.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The headers of a call with these arguments, one for every annotated parameter.
+    /// Returns the headers of a call with these arguments, one per annotated parameter.
     pub fn headers(&self, arguments: Option<&RawValue>) -> Vec<ParamHeader> {
         if self.0.is_empty() {
             return Vec::new();
@@ -94,7 +88,7 @@ impl HeaderParams {
         self.0.iter().map(header).collect()
     }
 
-    /// A schema that can be followed from the arguments through `properties` alone.
+    /// Follows the schema from the arguments through `properties` alone.
     fn visit(
         &mut self,
         schema: &Map<String, Value>,
@@ -148,7 +142,7 @@ impl HeaderParams {
 }
 
 impl HeaderParam {
-    /// The argument as text. One of another kind is the tool's to refuse, so it has no header.
+    /// Returns the argument as text. A value of another type has no header; the tool rejects it.
     fn value_in(&self, arguments: &Value) -> Option<String> {
         let mut value = arguments;
         for name in &self.path {
@@ -163,12 +157,12 @@ impl HeaderParam {
     }
 }
 
-/// Keywords whose values are examples of data, not schemas.
+/// Keywords whose values are example data, not schemas.
 fn is_data(keyword: &str) -> bool {
     matches!(keyword, KEYWORD | "default" | "const" | "enum" | "examples" | "required" | "type")
 }
 
-/// Keywords that hold schemas by name.
+/// Keywords whose values are maps of schemas.
 fn holds_a_map(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -176,7 +170,6 @@ fn holds_a_map(keyword: &str) -> bool {
     )
 }
 
-/// True when a schema, or a map or list of them, is annotated anywhere.
 fn mentions(value: &Value, is_map: bool) -> bool {
     match value {
         Value::Array(schemas) => schemas.iter().any(|schema| mentions(schema, false)),
@@ -191,7 +184,6 @@ fn mentions(value: &Value, is_map: bool) -> bool {
     }
 }
 
-/// A name that can be part of a header name.
 fn is_token(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(allowed)

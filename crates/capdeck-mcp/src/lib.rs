@@ -1,9 +1,9 @@
 //! The MCP wire: raw JSON framing, request ids, protocol revisions, and the client and server halves.
 //!
-//! Read [`Message`] first, then [`client::Client`] and [`server::Service`]. Messages are parsed only as deep as
-//! their envelope; what a tool, a result or a schema says travels through as the exact text that was sent.
+//! Read [`Message`] first, then [`client::Client`] and [`server::Service`]. Messages are parsed only to their
+//! envelope; tools, results and schemas pass through as the exact text that was sent.
 //!
-//! This crate never knows what a tool means, what is in a catalog, or where a file is.
+//! This crate never knows the meaning of a tool, the catalog, or file locations.
 
 mod canonical;
 mod encode;
@@ -32,5 +32,5 @@ pub use rpc_error::RpcError;
 pub use seal::{SealError, Sealer};
 pub use sse::{SseEvent, SseParser, SseTooLarge};
 
-/// The largest single message either half accepts unless told otherwise.
+/// The default limit of a single message in both halves.
 pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;

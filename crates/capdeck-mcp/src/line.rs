@@ -1,4 +1,4 @@
-//! Newline framing: whole lines in, whole lines out, with a bound on what one line may hold.
+//! Newline framing with a bound on the length of a line.
 
 use std::io;
 
@@ -9,20 +9,19 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// One read from a line-framed stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     Text(Bytes),
-    /// A line passed the limit. Reported once, as soon as it is known; the rest of it is thrown away.
+    /// A line over the limit. Reported once, as soon as it is known; the rest of the line is dropped.
     TooLong,
 }
 
-/// Splits a byte stream into lines. `next` may be dropped and called again without loss.
+/// Splits a byte stream into lines. `next` is cancel-safe.
 #[derive(Debug)]
 pub struct LineReader<R> {
     reader: R,
     buffer: BytesMut,
-    /// How far the buffer is known to hold no line break.
+    /// The buffer has no line break up to here.
     searched: usize,
     skipping: bool,
     limit: usize,
@@ -35,7 +34,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Self { reader, buffer: BytesMut::with_capacity(CHUNK), searched: 0, skipping: false, limit }
     }
 
-    /// The next line that is not blank, without its line break. `None` at the end of the stream.
+    /// Returns the next non-blank line without its line break. `None` at the end of the stream.
     pub async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             if let Some(line) = self.take_line() {
@@ -46,7 +45,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 let rest = self.buffer.split().freeze();
                 self.searched = 0;
                 let rest = trim(rest);
-                // A last line without its line break is still a line.
+                // A last line without a line break counts.
                 return Ok((!rest.is_empty() && !self.skipping).then_some(Line::Text(rest)));
             }
         }
@@ -74,7 +73,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             if std::mem::take(&mut self.skipping) {
                 continue;
             }
-            // Counted as it came, with its spaces: how much of it had arrived when it was looked at must not matter.
+            // Counted with its spaces: the result must not depend on how much has arrived.
             if end > self.limit {
                 return Some(Line::TooLong);
             }
@@ -86,9 +85,9 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 }
 
-/// Writes queued lines, each already ended by its line break, until the queue closes or the peer is gone.
+/// Writes queued lines, which include their line break, until the queue closes or the peer is gone.
 ///
-/// After `finish` no more lines are taken, and those already queued are written.
+/// After `finish` no more lines are taken, and queued ones are written.
 pub(crate) async fn write_lines<W: AsyncWrite + Unpin>(
     mut writer: W,
     mut lines: mpsc::Receiver<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! One JSON-RPC message, parsed only as deep as its envelope.
+//! One JSON-RPC message, parsed only to its envelope.
 
 use std::borrow::Cow;
 
@@ -15,19 +15,19 @@ pub enum Message {
     Response { id: RequestId, outcome: Result<Box<RawValue>, RpcError> },
 }
 
-/// What one frame can hold: a message, or a batch in the revisions that have them.
+/// The content of one frame: a message, or a batch in the revisions that have them.
 #[derive(Debug)]
 pub enum Incoming {
     Single(Message),
     Batch(Vec<Result<Message, Malformed>>),
 }
 
-/// A frame that is no message; `id` names the request to answer when it could be read.
+/// A frame that is not a message; `id` is the request to answer, if readable.
 #[derive(Debug, Clone)]
 pub struct Malformed {
     pub id: Option<RequestId>,
     pub error: RpcError,
-    /// It was meant to answer a request: `id`, of which it does not say how that went, or one that it does not name.
+    /// It is a response: to `id` without a result, or without an id.
     pub is_answer: bool,
 }
 
@@ -55,7 +55,6 @@ struct ErrorBody<'a> {
 }
 
 impl Incoming {
-    /// Parses one frame.
     pub fn parse(text: &[u8]) -> Result<Self, Malformed> {
         if text.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'[') {
             return Message::parse(text).map(Self::Single);
@@ -71,7 +70,7 @@ impl Incoming {
 }
 
 impl Message {
-    /// Parses one message. The `jsonrpc` member is not insisted on; every other rule is.
+    /// Parses one message. The `jsonrpc` member is optional; every other rule applies.
     pub fn parse(text: &[u8]) -> Result<Self, Malformed> {
         let envelope: Envelope<'_> = match serde_json::from_slice(text) {
             Ok(envelope) => envelope,
@@ -120,13 +119,12 @@ impl Message {
 }
 
 impl Malformed {
-    /// A frame of which nothing says what it belongs to.
     pub(crate) fn of_nobody(error: RpcError) -> Self {
         Self { id: None, error, is_answer: false }
     }
 
-    /// True for an error response that names no request, as a peer sends it for what it could not read. It must not be answered:
-    /// two peers would answer each other for ever.
+    /// Returns whether this is an error response without an id, which a peer sends for an unreadable message. It must
+    /// not be answered: two peers would answer each other forever.
     pub(crate) fn is_stray_answer(&self) -> bool {
         self.is_answer && self.id.is_none()
     }
@@ -142,7 +140,7 @@ fn not_json(error: &serde_json::Error) -> Malformed {
     Malformed::of_nobody(RpcError::parse_error(message))
 }
 
-/// Reads an error object, and keeps a malformed one whole instead of losing what the peer meant.
+/// Parses an error object, and keeps a malformed one whole as data.
 fn parse_error_body(raw: &RawValue) -> RpcError {
     match serde_json::from_str::<ErrorBody<'_>>(raw.get()) {
         Ok(body) => {

@@ -1,11 +1,10 @@
-//! How deep a message from outside may be nested.
+//! Limits the nesting depth of messages.
 
 use crate::{Malformed, RpcError};
 
-/// As deep as values can be opened later; what nobody can open is refused at the door.
+/// Values deeper than this cannot be parsed later, so the message is rejected early.
 const MAX_DEPTH: usize = 127;
 
-/// Refuses a message that is nested too deep, whatever else it is.
 pub(crate) fn check(text: &[u8]) -> Result<(), Malformed> {
     let mut depth = 0_usize;
     let mut in_string = false;

@@ -9,21 +9,19 @@ use crate::RpcError;
 /// A JSON object whose members keep their order and their exact text.
 pub type RawObject = IndexMap<String, Box<RawValue>>;
 
-/// The text of a value that always serialises: strings, numbers, raw objects.
+/// Serializes a value that cannot fail: strings, numbers, raw objects.
 pub(crate) fn raw(value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
     to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// `{}`, the answer that says only "done".
 pub(crate) fn empty_object() -> Box<RawValue> {
     raw(&RawObject::new())
 }
 
-/// Opens a request's `params` one level deep.
 pub(crate) fn parse_params(params: Option<&RawValue>) -> Result<Option<RawObject>, RpcError> {
     match params {
         None => Ok(None),
-        // Some peers send `"params": null` where they mean none.
+        // Some peers send `"params": null` for none.
         Some(text) if text.get() == "null" => Ok(None),
         Some(text) => serde_json::from_str(text.get())
             .map(Some)
@@ -31,17 +29,15 @@ pub(crate) fn parse_params(params: Option<&RawValue>) -> Result<Option<RawObject
     }
 }
 
-/// One string member of an object.
 pub(crate) fn text_member(object: &RawObject, key: &str) -> Option<String> {
     serde_json::from_str(object.get(key)?.get()).ok()
 }
 
-/// One member of an object that is itself an object.
 pub(crate) fn object_member(object: &RawObject, key: &str) -> Option<RawObject> {
     serde_json::from_str(object.get(key)?.get()).ok()
 }
 
-/// Keeps `null` apart from absent: `"result": null` is an answer.
+/// Distinguishes `null` from absent: `"result": null` is a response.
 pub(crate) fn present<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<&'de RawValue>, D::Error> {

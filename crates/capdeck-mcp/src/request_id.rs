@@ -1,11 +1,11 @@
-//! The id that ties a response to its request.
+//! The id that connects a response to its request.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
-/// A JSON-RPC request id: a number or a string, echoed as it came.
+/// A JSON-RPC request id: a number or a string, echoed unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RequestId {
@@ -14,7 +14,7 @@ pub enum RequestId {
 }
 
 impl RequestId {
-    /// The id as one of our own, which are always counted numbers.
+    /// Returns the id as one of our own, which are counters.
     pub(crate) fn as_counter(&self) -> Option<u64> {
         match self {
             Self::Number(number) => number.as_u64(),

@@ -1,30 +1,22 @@
-//! What every request of the modern era says about its sender, in `_meta`.
+//! The sender in `_meta` of every modern request.
 
 use crate::{RawObject, Revision, raw};
 
-/// The sender's protocol revision.
 pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// What the sender can be asked for.
 pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// The sender's name and version.
 pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-/// The least severe log message the sender wants to hear while the request runs.
 pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// The server's name and version, in results.
 pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// The subscription that a notification belongs to.
 pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// True when a request's `_meta` says anything about its sender.
 pub(crate) fn is_sender(meta: &RawObject) -> bool {
     [PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO].iter().any(|key| meta.contains_key(*key))
 }
 
-/// The sender of a modern request, in its own words.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestMeta {
-    /// `None` when absent or not a text.
+    /// `None` when absent or not a string.
     pub(crate) protocol_version: Option<String>,
     /// `None` when absent or not an object.
     pub(crate) capabilities: Option<RawObject>,
@@ -33,7 +25,7 @@ pub(crate) struct RequestMeta {
 }
 
 impl RequestMeta {
-    /// Takes the sender out of a request's params, so that what is left can travel on to another server.
+    /// Removes the sender from a request's params, so that the rest can be forwarded to another server.
     pub(crate) fn take(params: &mut RawObject) -> Self {
         let Some(mut meta) = raw::object_member(params, "_meta") else { return Self::default() };
         let sender = Self {
@@ -53,7 +45,6 @@ impl RequestMeta {
         sender
     }
 
-    /// Puts a sender into a request's params.
     pub(crate) fn put(
         params: &mut RawObject,
         revision: Revision,

@@ -1,17 +1,17 @@
-//! The protocol revisions spoken here, the eras they belong to, and what differs between them.
+//! The supported protocol revisions, their eras and their differences.
 
 use std::fmt;
 
-/// A protocol revision this crate speaks. Ordered by date.
+/// A supported protocol revision. Ordered by date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(&'static str);
 
-/// How clients and servers come together. The revisions of one era share it.
+/// How clients and servers connect. The revisions of one era share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Era {
     /// A handshake opens a session; servers may send requests to their client.
     Legacy,
-    /// Every request stands alone and says who sends it; servers ask by an `input_required` result.
+    /// Requests are self-contained and describe their sender; servers ask with an `input_required` result.
     Modern,
 }
 
@@ -22,16 +22,15 @@ impl Revision {
     pub const V2025_11_25: Self = Self("2025-11-25");
     pub const V2026_07_28: Self = Self("2026-07-28");
 
-    /// The newest revision that opens with a handshake.
+    /// The newest revision with a handshake.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
 
-    /// The newest revision of all.
     pub const LATEST: Self = Self::V2026_07_28;
 
-    /// What an HTTP request speaks when it does not say.
+    /// The revision of an HTTP request that does not name one.
     pub const ASSUMED_OVER_HTTP: Self = Self::V2025_03_26;
 
-    /// Every revision spoken here, oldest first.
+    /// Every supported revision, oldest first.
     pub const SUPPORTED: [Self; 5] = [
         Self::V2024_11_05,
         Self::V2025_03_26,
@@ -40,39 +39,35 @@ impl Revision {
         Self::V2026_07_28,
     ];
 
-    /// The revisions of the modern era, oldest first.
     pub fn modern() -> impl Iterator<Item = Self> {
         Self::SUPPORTED.into_iter().filter(|revision| revision.era() == Era::Modern)
     }
 
-    /// The revision with this date, if it is spoken here.
     pub fn parse(text: &str) -> Option<Self> {
         Self::SUPPORTED.into_iter().find(|revision| revision.0 == text)
     }
 
-    /// A server's answer to a handshake: the revision asked for if it has one, else our newest that does.
+    /// Selects the revision of a handshake: the requested one if it has a handshake, else the newest that does.
     pub fn negotiate(requested: &str) -> Self {
         Self::parse(requested)
             .filter(|revision| revision.era() == Era::Legacy)
             .unwrap_or(Self::LATEST_LEGACY)
     }
 
-    /// The era this revision belongs to.
     pub fn era(self) -> Era {
         if self >= Self::V2026_07_28 { Era::Modern } else { Era::Legacy }
     }
 
-    /// The date, as it is written on the wire.
     pub fn as_str(self) -> &'static str {
         self.0
     }
 
-    /// JSON-RPC batches came and went: a peer of this revision may send them.
+    /// Returns whether a peer of this revision may send JSON-RPC batches.
     pub fn has_batches(self) -> bool {
         self <= Self::V2025_03_26
     }
 
-    /// Clients of this revision understand an event with an id and no data at the head of a stream.
+    /// Returns whether clients of this revision understand a first event with an id and no data.
     pub fn has_priming_event(self) -> bool {
         self == Self::V2025_11_25
     }

@@ -1,4 +1,4 @@
-//! A JSON-RPC error, ours or a peer's.
+//! JSON-RPC errors.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -21,57 +21,45 @@ impl RpcError {
     pub const METHOD_NOT_FOUND: i64 = -32601;
     pub const INVALID_PARAMS: i64 = -32602;
     pub const INTERNAL_ERROR: i64 = -32603;
-    /// A header of an HTTP request says something else than its body.
     pub const HEADER_MISMATCH: i64 = -32020;
-    /// The request needs something that its client did not declare.
     pub const MISSING_CAPABILITY: i64 = -32021;
-    /// The request speaks a protocol revision that is not spoken here.
     pub const UNSUPPORTED_VERSION: i64 = -32022;
-    /// The receiver gave up on a request because its sender cancelled it.
     pub const REQUEST_CANCELLED: i64 = -32800;
-    /// A Streamable HTTP request the transport itself refuses.
+    /// The Streamable HTTP transport rejects the request.
     pub const REFUSED: i64 = -32000;
-    /// The named session does not exist (any more).
+    /// The session does not exist (any more).
     pub const SESSION_NOT_FOUND: i64 = -32001;
-    /// Whoever asks has as many sessions open as they may have.
+    /// The sender has its maximum number of sessions.
     pub const TOO_MANY_SESSIONS: i64 = -32005;
 
-    /// True for the codes that the modern protocol keeps for itself.
     pub(crate) fn is_of_modern_protocol(code: i64) -> bool {
         (-32099..=-32020).contains(&code)
     }
 
-    /// An error with a code and a message and no data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 
-    /// The text was not JSON.
     pub fn parse_error(message: impl Into<String>) -> Self {
         Self::new(Self::PARSE_ERROR, message)
     }
 
-    /// The JSON was not a request that can be taken now.
     pub fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(Self::INVALID_REQUEST, message)
     }
 
-    /// Nobody here answers this method.
     pub fn method_not_found(method: &str) -> Self {
         Self::new(Self::METHOD_NOT_FOUND, format!("method not found: `{method}`"))
     }
 
-    /// The method exists, its parameters are wrong.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(Self::INVALID_PARAMS, message)
     }
 
-    /// A header says something else than the body, or is not there.
     pub fn header_mismatch(message: impl Into<String>) -> Self {
         Self::new(Self::HEADER_MISMATCH, message)
     }
 
-    /// A request of the modern era that speaks another revision than we do.
     pub fn unsupported_version(requested: &str) -> Self {
         let supported: Vec<&str> = Revision::modern().map(Revision::as_str).collect();
         let facts = RawObject::from_iter([
@@ -79,19 +67,17 @@ impl RpcError {
             ("requested".to_owned(), raw(requested)),
         ]);
         let message = format!(
-            "protocol version `{requested}` is not spoken here; supported: {}",
+            "protocol version `{requested}` is not supported; supported: {}",
             supported.join(", ")
         );
         Self::new(Self::UNSUPPORTED_VERSION, message).with_data(raw(&facts))
     }
 
-    /// The client would have to declare these capabilities first.
     pub fn missing_capability(message: impl Into<String>, required: &RawObject) -> Self {
         let facts = RawObject::from_iter([("requiredCapabilities".to_owned(), raw(required))]);
         Self::new(Self::MISSING_CAPABILITY, message).with_data(raw(&facts))
     }
 
-    /// All sessions that whoever asks may have are at work.
     pub(crate) fn too_many_sessions(most: usize) -> Self {
         let message = format!(
             "all {most} sessions that this sender may have open are in use; end one of them or wait for an answer"
@@ -99,12 +85,10 @@ impl RpcError {
         Self::new(Self::TOO_MANY_SESSIONS, message)
     }
 
-    /// Our own failure.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Self::INTERNAL_ERROR, message)
     }
 
-    /// Adds machine-readable facts.
     #[must_use]
     pub fn with_data(mut self, data: Box<RawValue>) -> Self {
         self.data = Some(data);

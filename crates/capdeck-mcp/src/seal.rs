@@ -1,7 +1,7 @@
-//! Texts that a client keeps for us and cannot read, change, or use for anything else.
+//! Encrypted text that a client stores for the server and cannot read, change or reuse.
 //!
-//! A sealed text is encrypted, expires, and opens only with the same purpose and the same binding it was sealed with. Why one does
-//! not open is not said: that would tell whether it ever was good.
+//! A sealed text expires, and opens only with the same purpose and binding. A failure gives no reason: that would
+//! reveal whether the text was ever valid.
 
 use std::{
     fmt,
@@ -17,26 +17,26 @@ use chacha20poly1305::{
 const NONCE: usize = 24;
 const EXPIRY: usize = 8;
 
-/// Seals and opens. Two with the same key and scope open each other's texts.
+/// Seals and opens texts. Sealers with the same key and scope open each other's texts.
 #[derive(Clone)]
 pub struct Sealer {
-    /// `None` when there was no randomness for a key; then nothing is sealed or opened.
+    /// `None` without randomness for a key; then nothing is sealed or opened.
     cipher: Option<XChaCha20Poly1305>,
     scope: String,
 }
 
-/// The text could not be opened, or nothing can be sealed now.
+/// The text could not be opened, or sealing is not possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this was not issued here for this use, or it has expired")]
 pub struct SealError;
 
 impl Sealer {
-    /// A sealer whose texts can be opened by any other with the same key, also after a restart.
+    /// A sealer with a persistent key: texts stay valid after a restart.
     pub fn new(key: &[u8; 32]) -> Self {
         Self { cipher: Some(XChaCha20Poly1305::new(key.into())), scope: String::new() }
     }
 
-    /// A sealer with a key of its own: what it seals dies with it.
+    /// A sealer with a random key: texts are valid for its lifetime.
     pub fn random() -> Self {
         let mut key = [0_u8; 32];
         match getrandom::fill(&mut key) {
@@ -48,7 +48,7 @@ impl Sealer {
         }
     }
 
-    /// The same key for one of several places that must not open each other's texts.
+    /// Derives a sealer for one of several scopes that must not open each other's texts.
     #[must_use]
     pub fn scoped(&self, scope: impl Into<String>) -> Self {
         Self { cipher: self.cipher.clone(), scope: scope.into() }
@@ -75,7 +75,7 @@ impl Sealer {
         Ok(URL_SAFE_NO_PAD.encode([nonce.as_slice(), &sealed].concat()))
     }
 
-    /// Opens what [`Self::seal`] gave for the same purpose and binding.
+    /// Opens the output of [`Self::seal`] for the same purpose and binding.
     pub fn open(
         &self,
         purpose: &str,
@@ -97,7 +97,7 @@ impl Sealer {
         Ok(message)
     }
 
-    /// What is not in the text and still has to be the same: every part with its length, so that none runs into the next.
+    /// The associated data: every part with its length, so that parts cannot run into each other.
     fn associated(&self, purpose: &str, binding: &[&[u8]]) -> Vec<u8> {
         let mut text = Vec::new();
         for part in [purpose.as_bytes(), self.scope.as_bytes()].iter().chain(binding) {

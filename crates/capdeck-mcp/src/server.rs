@@ -1,8 +1,8 @@
-//! The server half: clients of both eras, requests answered in tasks of their own.
+//! The server half: clients of both eras, requests answered in separate tasks.
 //!
 //! A [`Service`] opens one [`Session`] per client: by a handshake in the legacy era, on the first request of a client
-//! in the modern one. How a session begins and ends is each transport's affair; how a request is answered is the same
-//! everywhere and lives in `conversation`. `ping` and cancellation never reach a session.
+//! in the modern one. Transports own the lifetime of a session; `conversation` answers requests for all transports.
+//! `ping` and cancellation never reach a session.
 
 mod conversation;
 mod event_stream;
@@ -34,26 +34,25 @@ pub use stdio::{StdioOptions, serve_stdio, serve_stdio_with};
 
 use crate::{HeaderParams, RawObject, RequestId, Revision, RpcError, raw::raw};
 
-/// Opens sessions. Implemented by whoever has something to offer; called once per client.
+/// Opens sessions, one per client.
 #[async_trait]
 pub trait Service: Send + Sync + 'static {
     /// Answers a handshake. `peer` reaches the client outside of any request, once the session is open.
     async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError>;
 }
 
-/// One client's session. In the modern era: everything that is the same for requests whose sender says the same
-/// about itself.
+/// One client's session. In the modern era, requests with the same sender description share it.
 #[async_trait]
 pub trait Session: Send + Sync + 'static {
-    /// `capabilities`, `serverInfo`, `instructions` and whatever else a client is told about this server, as it is
-    /// now. What belongs to an era (protocol versions, caching) is added.
+    /// Returns the current `capabilities`, `serverInfo`, `instructions` and other facts about this server.
+    /// Era-specific members (protocol versions, caching) are added later.
     async fn describe(&self) -> Result<RawObject, RpcError>;
 
-    /// Answers a request. Runs in a task of its own; should end soon after `exchange.cancel` is cancelled, and is
-    /// dropped if it does not.
+    /// Answers a request. Runs in its own task; should end soon after `exchange.cancel` is cancelled, and is dropped
+    /// if it does not.
     ///
-    /// A session may ask the client through `exchange.peer` in both eras. In the modern one it may also answer with
-    /// an `input_required` result of its own; its `requestState` is sealed on the way out and opened on the way in.
+    /// A session may ask the client through `exchange.peer` in both eras. In the modern one it may also return its
+    /// own `input_required` result; its `requestState` is sealed on the way out and opened on the way in.
     async fn request(
         &self,
         method: &str,
@@ -61,61 +60,54 @@ pub trait Session: Send + Sync + 'static {
         exchange: Exchange,
     ) -> Result<Box<RawValue>, RpcError>;
 
-    /// Takes a notification. Over stdio the next message waits for it, so it must return promptly.
+    /// Handles a notification. Over stdio the next message waits for it, so it must return promptly.
     async fn notification(&self, method: &str, params: Option<RawObject>);
 
-    /// The parameters of a tool that modern clients repeat as HTTP headers. What is not named here is not checked.
+    /// Returns the parameters of a tool that modern clients repeat as HTTP headers. Others are not checked.
     async fn header_params(&self, _tool: &str) -> HeaderParams {
         HeaderParams::default()
     }
 
-    /// The session is over. Called once.
+    /// The session has ended. Called once.
     async fn closed(&self);
 }
 
-/// How a client introduced itself.
 #[derive(Debug, Clone)]
 pub struct ClientHello {
-    /// The revision it asked for, as it wrote it.
     pub requested: String,
-    /// The revision that will be spoken.
     pub revision: Revision,
-    /// `clientInfo`.
     pub info: RawObject,
     pub capabilities: RawObject,
-    /// What earlier layers attached to the HTTP request, such as who is asking. Empty over stdio.
+    /// The extensions of the HTTP request, such as the principal. Empty over stdio.
     pub extensions: http::Extensions,
 }
 
-/// Who is asking, as earlier layers established it and left it in a request's extensions. Sessions and everything
-/// handed out to a client belong to one. Requests without one share the empty principal.
+/// The sender of a request, as earlier layers put it into its extensions. Sessions and sealed texts belong to one.
+/// Requests without one share the empty principal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Principal(pub Arc<str>);
 
-/// How many sessions whoever asks may have open at one endpoint, in each era, as earlier layers left it in a request's
-/// extensions. Beyond that their own session idle longest makes room for the next, and nobody else's does.
+/// The maximum number of sessions of a principal at one endpoint, in each era, from the request's extensions. Beyond
+/// it the principal's own session idle longest is ended, never one of another principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimit(pub usize);
 
-/// What surrounds one request.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     pub id: RequestId,
-    /// The revision this request speaks.
     pub revision: Revision,
-    /// The least severe log message the client wants while this request runs. Only modern requests say.
+    /// The minimum log level of messages during this request. Only modern requests have it.
     pub log_level: Option<String>,
-    /// The client's progress token, exactly as sent.
     pub progress_token: Option<Box<RawValue>>,
-    /// Cancelled when the client cancels the request or the session ends. A lost HTTP connection cancels only
-    /// modern requests.
+    /// Cancelled when the client cancels the request or the session ends. A lost HTTP connection cancels only modern
+    /// requests.
     pub cancel: CancellationToken,
     /// Reaches the client on this request's own stream.
     pub peer: Peer,
 }
 
 impl Exchange {
-    /// Answers `subscriptions/listen` before anything else is sent on it: these notifications will come. The request
+    /// Acknowledges `subscriptions/listen` with the accepted notifications, before anything else is sent. The request
     /// itself is answered when the subscription ends.
     pub fn acknowledge(&self, notifications: &RawObject) {
         let params = RawObject::from_iter([("notifications".to_owned(), raw(notifications))]);

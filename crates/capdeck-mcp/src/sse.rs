@@ -1,10 +1,10 @@
-//! Server-sent events: an incremental parser with a size limit, and the writer's side.
+//! Server-sent events: an incremental parser with a size limit, and an encoder.
 
 use std::{collections::VecDeque, time::Duration};
 
 use bytes::Bytes;
 
-/// One event, or a bare change of `id` or `retry` that came without data.
+/// One event, or a change of `id` or `retry` without data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SseEvent {
     /// The event's name; `None` means `message`.
@@ -14,11 +14,10 @@ pub struct SseEvent {
     pub retry: Option<Duration>,
 }
 
-/// An event passed the limit; the stream cannot be trusted after that.
+/// An event exceeds the limit; the stream is unusable after that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SseTooLarge;
 
-/// Takes bytes as they arrive and gives events as they complete.
 #[derive(Debug)]
 pub struct SseParser {
     line: Vec<u8>,
@@ -32,7 +31,6 @@ pub struct SseParser {
 }
 
 impl SseEvent {
-    /// True when the event carries a protocol message.
     pub fn is_message(&self) -> bool {
         !self.data.is_empty() && self.name.as_deref().is_none_or(|name| name == "message")
     }
@@ -51,12 +49,11 @@ impl SseParser {
         }
     }
 
-    /// Takes the next bytes of the stream.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), SseTooLarge> {
         if bytes.is_empty() {
             return Ok(());
         }
-        // Only the first line feed after it belongs to it.
+        // Only the first line feed belongs to it.
         if std::mem::take(&mut self.after_return) {
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
@@ -77,7 +74,6 @@ impl SseParser {
         self.extend_line(bytes)
     }
 
-    /// The next complete event.
     pub fn pop(&mut self) -> Option<SseEvent> {
         self.ready.pop_front()
     }
@@ -100,7 +96,7 @@ impl SseParser {
             self.end_event();
         } else {
             self.take_field(text);
-            // The allocation is kept for the next line, unless it was an unusually long one.
+            // Reuses the allocation for the next line, unless it is unusually large.
             if line.capacity() <= 64 * 1024 {
                 self.line = line;
                 self.line.clear();
@@ -128,7 +124,7 @@ impl SseParser {
             b"id" if !value.contains(&0) => {
                 self.event.id = Some(String::from_utf8_lossy(value).into_owned());
             }
-            // Digits and nothing else; a sign is no part of the format.
+            // Only digits; the format has no sign.
             b"retry" if value.iter().all(u8::is_ascii_digit) => {
                 let millis = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
                 self.event.retry = millis.map(Duration::from_millis).or(self.event.retry);
@@ -146,7 +142,6 @@ impl SseParser {
     }
 }
 
-/// One event with an id, around data that has no line breaks.
 pub(crate) fn encode_event(id: &str, data: &[u8]) -> Bytes {
     let mut frame = Vec::with_capacity(data.len() + id.len() + 32);
     frame.extend_from_slice(b"event: message\nid: ");
@@ -157,12 +152,11 @@ pub(crate) fn encode_event(id: &str, data: &[u8]) -> Bytes {
     frame.into()
 }
 
-/// One event without an id, around data that has no line breaks.
 pub(crate) fn encode_message(data: &[u8]) -> Bytes {
     [b"event: message\ndata: ", data, b"\n\n"].concat().into()
 }
 
-/// An event that only gives a client the id and the delay it needs to come back.
+/// An event that only has the id and the delay to resume.
 pub(crate) fn encode_priming(id: &str, retry: Duration) -> Bytes {
     format!("id: {id}\nretry: {}\ndata: \n\n", retry.as_millis()).into()
 }

@@ -1,8 +1,8 @@
-//! TypeScript in, JavaScript for one cell out, with everything that can be said before it runs.
+//! Compiles a TypeScript cell to JavaScript and reports problems before it runs.
 //!
-//! The code is read as a module, so `await` works anywhere at the top, and `return` is allowed there too. Types are removed; then the
-//! top level is rewritten so that it can run as a script whose names stay (see [`top_level`]). Runs in the
-//! worker: a parser is no place for a stranger's input in a process that holds secrets.
+//! The code is parsed as a module with top-level `await` and `return`. Types are removed; then the top level is
+//! rewritten to a script whose names persist (see [`top_level`]). Runs in the worker: untrusted input is not parsed
+//! in a process with secrets.
 
 mod bindings;
 mod known_types;
@@ -38,24 +38,20 @@ use crate::{
     protocol::Use,
 };
 
-/// Diagnostics beyond this help nobody.
 const MOST_DIAGNOSTICS: usize = 50;
 
-/// A cell ready to run.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) code: String,
     pub(crate) positions: Positions,
     pub(crate) uses: Vec<Use>,
-    /// The names this cell declares at its top level.
     pub(crate) declares: Vec<(String, Kind)>,
-    /// The types it declares there, each with its text.
     pub(crate) types: Vec<(String, String)>,
-    /// Whether the value of the last line is the cell's value: it has no `return`.
+    /// True when the value of the last statement is the cell's value: it has no `return`.
     pub(crate) gives_last_value: bool,
 }
 
-/// Compiles a cell for a session that already has these names. A fault of the compiler is a diagnostic too.
+/// Compiles a cell for a session with these names. A compiler panic becomes a diagnostic.
 pub(crate) fn compile(code: &str, session: &Bindings) -> Result<Compiled, Vec<Diagnostic>> {
     let compiled = catch_unwind(AssertUnwindSafe(|| compile_or_panic(code, session)));
     compiled.unwrap_or_else(|_| {

@@ -1,9 +1,8 @@
-//! What can be asked of a deck by name. Scripts, wrapper tools and the deck's own tools share these operations; each
-//! surface has its own spelling of them.
+//! Operations on a deck. Scripts, wrapper tools and the deck's own tools share them; each has its own names for them.
 
 use serde::{Deserialize, Serialize};
 
-/// One operation on a deck or on one of its capabilities.
+/// An operation on a deck or on one of its capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DeckOperation {
@@ -32,14 +31,14 @@ pub enum DeckOperation {
     ReadLogs,
     /// `caplets.debug.readRecovery({ recoveryRef, cursor?, limit? })`.
     ReadRecovery,
-    /// The tool `setup_tools`; scripts need no set-up.
+    /// The tool `setup_tools`; not available to scripts.
     SetUpTools,
-    /// The tool `code_mode`; scripts run no scripts.
+    /// The tool `code_mode`; not available to scripts.
     RunCode,
 }
 
 impl DeckOperation {
-    /// The operations on one capability, in the order they are documented.
+    /// The operations on one capability, in documentation order.
     pub const ON_CAPABILITY: [Self; 14] = [
         Self::Inspect,
         Self::Check,
@@ -57,32 +56,27 @@ impl DeckOperation {
         Self::Complete,
     ];
 
-    /// The operations on the whole deck that scripts have.
     const ON_DECK: [Self; 5] =
         [Self::Search, Self::Types, Self::ReadArtifact, Self::ReadLogs, Self::ReadRecovery];
 
-    /// The name in a script.
     pub const fn script_name(self) -> &'static str {
         self.names().0
     }
 
-    /// The name as an `operation` of a wrapper tool.
     pub const fn wrapper_name(self) -> &'static str {
         self.names().1
     }
 
-    /// The operation that scripts know by this name.
     pub(crate) fn from_script_name(name: &str) -> Option<Self> {
         let all = Self::ON_CAPABILITY.into_iter().chain(Self::ON_DECK);
         all.into_iter().find(|operation| operation.script_name() == name)
     }
 
-    /// The operation on a capability that wrapper tools know by this name.
     pub fn from_wrapper_name(name: &str) -> Option<Self> {
         Self::ON_CAPABILITY.into_iter().find(|operation| operation.wrapper_name() == name)
     }
 
-    /// True when only MCP servers have what it is about.
+    /// Returns whether only MCP servers support it.
     pub const fn needs_mcp_server(self) -> bool {
         matches!(
             self,
@@ -97,7 +91,6 @@ impl DeckOperation {
         )
     }
 
-    /// The arguments that it takes on a capability.
     pub const fn fields(self) -> &'static [&'static str] {
         match self {
             Self::Tools | Self::Resources | Self::ResourceTemplates | Self::Prompts => {

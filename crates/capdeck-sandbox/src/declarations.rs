@@ -1,7 +1,7 @@
-//! What a client and a script are told about capabilities: the tool's text, and types on demand.
+//! The description of the `code_mode` tool, and TypeScript declarations of tools on demand.
 //!
-//! The text of the tool costs the same with one capability or a thousand: names fill what its budget leaves, in the order given, and the
-//! rest is found by searching. Types of tools are not in it; a script asks for those it needs.
+//! The description has a fixed budget: capability names fill it in the given order, and the rest is found by search.
+//! It has no tool types; a script requests those it needs.
 
 mod for_check;
 mod schema_type;
@@ -13,16 +13,13 @@ pub(crate) use self::for_check::declarations_for_check;
 use self::schema_type::{Types, key};
 use crate::DeckOperation;
 
-/// Longest text of one answer to `types`; further tools are named.
+/// The maximum text of one `types` result; further tools are only named.
 const LONGEST_TYPES: usize = 40_000;
 
-/// Longest documentation of one tool or argument.
 const LONGEST_DOC: usize = 200;
 
-/// Longest line about one capability in the tool's text.
 const LONGEST_LINE: usize = 80;
 
-/// What does not depend on any capability.
 const GUIDE: &str = r#"Runs TypeScript against your capabilities; only what it returns (or its last value) and its logs come back. Top-level `await` and `return` work: do loops, filters and joins in one run. No network, files or imports.
 
 ```ts
@@ -45,16 +42,16 @@ Also on a handle: inspect, check, searchTools, describeTool, resources, searchRe
 Search, read the types, then call. Pass `meta.sessionId` as `sessionId` to keep variables.
 "#;
 
-/// A capability as the tool's text shows it.
+/// A capability in the tool's description.
 #[derive(Debug, Clone, Copy)]
 pub struct CapabilityLine<'a> {
     pub id: &'a str,
     pub doc: &'a str,
 }
 
-/// The description of the `code_mode` tool, within a budget of tokens (by a bound from above).
+/// Returns the description of the `code_mode` tool within a token budget (an upper bound).
 ///
-/// `lines` come most relevant first; as many as fit are named, with their line while there is room for lines.
+/// `lines` are ordered by relevance; as many as possible are named, with their line while there is space.
 pub fn tool_text(lines: &[CapabilityLine<'_>], budget: usize) -> String {
     let ending = |left: usize| match left {
         0 => String::new(),
@@ -88,7 +85,6 @@ fn doc_part(doc: &str) -> String {
     if line.is_empty() { line } else { format!(": {line}") }
 }
 
-/// A tool as its types are made of.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolShape<'a> {
     pub name: &'a str,
@@ -97,7 +93,6 @@ pub struct ToolShape<'a> {
     pub output_schema: Option<&'a Value>,
 }
 
-/// TypeScript declarations of a capability's tools.
 pub fn tool_types(id: &str, tools: &[ToolShape<'_>]) -> String {
     let mut text =
         format!("// caplets{}\ninterface {} {{\n", member_of(id), schema_type::pascal(id));
@@ -124,7 +119,7 @@ pub fn tool_types(id: &str, tools: &[ToolShape<'_>]) -> String {
     text
 }
 
-/// A tool as a method. `options` is the text of a second parameter, if it is shown.
+/// Declares a tool as a method. `options` is the text of a second parameter, if shown.
 fn method(id: &str, tool: &ToolShape<'_>, types: &mut Types, options: &str) -> String {
     let doc = tool.description.map_or_else(String::new, |doc| {
         let doc = one_line(doc, LONGEST_DOC).replace("*/", "* /");
@@ -145,7 +140,7 @@ fn method(id: &str, tool: &ToolShape<'_>, types: &mut Types, options: &str) -> S
     format!("{doc}  {}(args{optional}: {input}{options}): Promise<{output}>;\n", key(tool.name))
 }
 
-/// The call of a tool as an expression of a script, with its arguments as `path: string, limit?: number`.
+/// Returns the call of a tool as a script expression, with arguments such as `path: string, limit?: number`.
 pub fn call_text(id: &str, tool: &str, arguments: &str) -> String {
     let handle = format!("caplets{}", member_of(id));
     let object = if arguments.is_empty() { String::new() } else { format!("{{ {arguments} }}") };
@@ -159,22 +154,21 @@ pub fn call_text(id: &str, tool: &str, arguments: &str) -> String {
     }
 }
 
-/// True when a member of this name of a handle is something else than the tool: a method of ours, or what the language
-/// asks of every object.
+/// Returns whether this member of a handle is not the tool: a built-in method, or a member of every object.
 pub(crate) fn is_covered(id: &str, tool: &str) -> bool {
     DeckOperation::ON_CAPABILITY.iter().any(|method| method.script_name() == tool)
         || ["id", "call", "then", "toJSON", "constructor"].contains(&tool)
-        // Functions of `caplets` whose name is a capability's, too, have members of their own.
+        // Functions of `caplets` with the name of a capability have their own members.
         || ["search", "types", "artifacts", "debug"].contains(&id)
 }
 
-/// How a member of this name is reached in a script: `.name`, or `["a-name"]`.
+/// Returns the member access of a name in a script: `.name`, or `["a-name"]`.
 pub fn member_of(name: &str) -> String {
     let key = key(name);
     if key == name { format!(".{name}") } else { format!("[{key}]") }
 }
 
-/// The TypeScript type of what a schema accepts, with the named types it needs.
+/// Returns the TypeScript type of a schema, with the named types it needs.
 pub fn type_of(schema: &Value) -> String {
     let mut types = Types::default();
     let kind = types.of(schema, 0);
@@ -182,7 +176,6 @@ pub fn type_of(schema: &Value) -> String {
     if named.is_empty() { kind } else { format!("{kind}\n{}", named.trim_end()) }
 }
 
-/// The first sentence of a text, or as much of it as fits, in one line.
 fn one_line(text: &str, longest: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");

@@ -1,25 +1,25 @@
-//! What a script may see, as far as it can be known without calling anything.
+//! The capabilities that a script can see, known without a call.
 
 use serde_json::Value;
 
-/// The capabilities of one client. Implemented by the host over its catalog; asked before code runs.
+/// The capabilities of one client. Implemented by the host over its catalog; used before code runs.
 pub trait Directory: Send + Sync {
-    /// The ids of all capabilities that scripts may use, in a fixed order.
+    /// Returns the ids of all capabilities that scripts may use, in a fixed order.
     fn capabilities(&self) -> Vec<String>;
 
-    /// The names of a capability's tools; `None` while they are not known.
+    /// Returns the names of a capability's tools; `None` while they are unknown.
     fn tools(&self, capability: &str) -> Option<Vec<String>>;
 
-    /// The schemas of a tool, for the type check; `None` leaves the tool open to any arguments.
+    /// Returns the schemas of a tool for the type check; `None` accepts any arguments.
     fn schemas(&self, _capability: &str, _tool: &str) -> Option<ToolSchemas> {
         None
     }
 
-    /// Why these arguments cannot be right for a tool; empty when they may be.
+    /// Returns why literal arguments are invalid for a tool; empty when they may be valid.
     fn check_arguments(&self, capability: &str, tool: &str, arguments: &Value) -> Vec<String>;
 }
 
-/// What a tool takes and gives, as JSON Schema.
+/// The input and output of a tool, as JSON Schema.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSchemas {
     pub input: Value,

@@ -1,14 +1,14 @@
-//! What a client reads about a run: the value or the error, diagnostics, logs and facts.
+//! The response of a run: the value or the error, diagnostics, logs and facts.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
 use crate::run::SessionId;
 
-/// Log text that an envelope carries; the rest is in the report.
+/// The maximum log text in an envelope; the rest is in the report.
 const SHOWN_LOG_BYTES: usize = 12 << 10;
 
-/// The whole answer to one run. It serialises to the form that clients of code mode know.
+/// The whole response to one run. Serializes to the format of code mode clients.
 #[derive(Debug)]
 pub struct Envelope {
     pub outcome: Result<Box<RawValue>, RunError>,
@@ -17,7 +17,6 @@ pub struct Envelope {
     pub meta: Meta,
 }
 
-/// Why a run has no value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunError {
@@ -33,12 +32,11 @@ pub struct RunError {
     pub stack_preview: Option<String>,
 }
 
-/// The kinds of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum ErrorCode {
     #[serde(rename = "REQUEST_INVALID")]
     RequestInvalid,
-    /// Found before anything ran; the diagnostics say what.
+    /// Found before the run; see the diagnostics.
     #[serde(rename = "diagnostic_blocked")]
     DiagnosticBlocked,
     #[serde(rename = "SESSION_NOT_FOUND")]
@@ -49,12 +47,11 @@ pub enum ErrorCode {
     SessionClosed,
     #[serde(rename = "SERIALIZATION_ERROR")]
     Serialization,
-    /// A value that JSON can carry, but too much of it.
     #[serde(rename = "CONTENT_TOO_LARGE")]
     ContentTooLarge,
     #[serde(rename = "sandbox_timeout")]
     Timeout,
-    /// Memory, stack, calls or another bound was reached.
+    /// Memory, stack, calls or another limit.
     #[serde(rename = "sandbox_limit")]
     Limit,
     #[serde(rename = "sandbox_forbidden_global")]
@@ -63,24 +60,20 @@ pub enum ErrorCode {
     TypeError,
     #[serde(rename = "sandbox_reference_error")]
     ReferenceError,
-    /// A call failed and nobody caught it.
     #[serde(rename = "runtime_bridge_error")]
     Bridge,
     #[serde(rename = "sandbox_error")]
     Script,
-    /// Nothing but calls that wait for something from outside is left to do.
+    /// The run only waits for calls that need an outside event.
     #[serde(rename = "RUN_PAUSED")]
     Paused,
-    /// A repeated run did something else than before.
     #[serde(rename = "RUN_DIVERGED")]
     Diverged,
-    /// No worker process could be had.
     #[serde(rename = "SERVER_UNAVAILABLE")]
     Unavailable,
 }
 
 impl ErrorCode {
-    /// The code as clients read it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RequestInvalid => "REQUEST_INVALID",
@@ -111,7 +104,6 @@ impl Serialize for ErrorCode {
 }
 
 impl RunError {
-    /// An error with a code and a message.
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -123,7 +115,6 @@ impl RunError {
         }
     }
 
-    /// The same error with what to do about it.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -131,14 +122,13 @@ impl RunError {
     }
 }
 
-/// A place in the author's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     pub line: u32,
     pub column: u32,
 }
 
-/// Something to say about the code or the run.
+/// A message about the code or the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Diagnostic {
     pub code: String,
@@ -151,7 +141,6 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A diagnostic about a place.
     pub(crate) fn at(
         place: Location,
         severity: Severity,
@@ -165,13 +154,12 @@ impl Diagnostic {
         }
     }
 
-    /// A diagnostic about the run as a whole.
     pub(crate) fn about(severity: Severity, code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), severity, line: None, column: None }
     }
 }
 
-/// How grave a diagnostic is. Errors keep the code from running.
+/// The severity of a diagnostic. Errors prevent the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -180,31 +168,29 @@ pub enum Severity {
     Info,
 }
 
-/// One line of a script's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEntry {
     pub level: String,
     pub message: String,
 }
 
-/// The logs as an envelope shows them.
+/// The logs in an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Logs {
     pub entries: Vec<LogEntry>,
-    /// Whether entries are missing here.
+    /// True when entries are missing here.
     pub truncated: bool,
-    /// Whether the host kept all of them; it then says where.
+    /// True when the host stored all of them; it then says where.
     pub stored: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_ref: Option<String>,
-    /// Until when they are kept.
+    /// The end of their storage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
 }
 
 impl Logs {
-    /// As many of the first entries as an answer should carry.
     pub(crate) fn shown(all: &[LogEntry], dropped: u64) -> Self {
         let mut room = SHOWN_LOG_BYTES;
         let fitting = all.iter().take_while(|entry| {
@@ -218,18 +204,17 @@ impl Logs {
     }
 }
 
-/// Facts about a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Meta {
     pub run_id: String,
-    /// The request this run belongs to; the run itself unless the host says otherwise.
+    /// The request of this run; the run itself unless the host sets another.
     pub trace_id: String,
-    /// Which declaration the client was shown, if the host says so.
+    /// The declaration that the client saw, if the host sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declaration_hash: Option<String>,
     pub duration_ms: f64,
-    /// Computing time of the script alone.
+    /// CPU time of the script alone.
     pub cpu_ms: f64,
     pub timeout_ms: u64,
     pub max_timeout_ms: u64,
@@ -237,18 +222,17 @@ pub struct Meta {
     pub calls: usize,
     pub session_id: Option<SessionId>,
     pub session_status: Option<SessionStatus>,
-    /// Where the host keeps what is needed to start again after the session is gone.
+    /// Where the host stores the data to restart after the session has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery_ref: Option<String>,
 }
 
-/// What became of the session of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionStatus {
     Created,
     Reused,
-    /// The run ended it; the error or a diagnostic says why.
+    /// The run ended it; the error or a diagnostic has the reason.
     Closed,
 }
 

@@ -1,6 +1,6 @@
-//! Code mode's sandbox: TypeScript in, an answer out, with calls to the host in between and nothing else.
+//! Code mode's sandbox: runs TypeScript whose only effect outside is calls to the host.
 //!
-//! Read [`SandboxPool`] first: it runs a [`Run`] in a worker process and gives back a [`RunReport`]. The other half, [`run_worker`], is
+//! Read [`SandboxPool`] first: it runs a [`Run`] in a worker process and returns a [`RunReport`]. [`run_worker`] is
 //! the main function of that process. Calls of a script go through [`CallOut`], which the host implements.
 //!
 //! This crate never knows a backend, opens no connection and reads no file.

@@ -1,31 +1,27 @@
-//! How much one run may use.
+//! Limits of one run.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The bounds of one run. What goes beyond one ends with an error that names it.
+/// The limits of one run. Exceeding one fails with an error that names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// The engine's heap.
     pub heap_bytes: usize,
-    /// The engine's stack.
     pub stack_bytes: usize,
-    /// Computing time. Waiting for calls and timers does not count.
+    /// CPU time. Waiting for calls and timers does not count.
     pub cpu: Duration,
-    /// Source text of a cell.
     pub code_bytes: usize,
-    /// Calls in one run.
     pub calls: u32,
-    /// Calls under way at the same time; further ones wait in line.
+    /// Concurrent calls; further ones are queued.
     pub concurrent_calls: u32,
     /// JSON text of a returned value, and of the arguments of a call.
     pub value_bytes: usize,
-    /// JSON text of one answer; a longer one reaches the script as a failure that says so.
+    /// JSON text of one response; a longer one becomes a failure.
     pub answer_bytes: usize,
-    /// All log text of a run; what comes later is counted and dropped.
+    /// All log text of a run; more is counted and dropped.
     pub log_bytes: usize,
-    /// Timers waiting at the same time.
+    /// Concurrent timers.
     pub timers: u32,
 }
 

@@ -1,22 +1,22 @@
-//! When a script took its answers, by its own timers and clock: what it takes to give them again at the same moments.
+//! The times of a script's responses by its timers and clock, to repeat them at the same moments.
 
 use serde::{Deserialize, Serialize};
 
-/// The moment at which a repeatable run took an answer.
+/// The moment at which a repeatable run took a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Moment {
-    /// Timers that had fired before.
+    /// The number of timers that fired before.
     pub timers: u32,
-    /// Milliseconds of the script's clock since the run began.
+    /// Milliseconds of the script's clock since the start of the run.
     pub clock_ms: f64,
 }
 
-/// An earlier run that this one repeats, as far as it got.
+/// An earlier run that this one repeats, up to its last response.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Repeat {
-    /// When the answers were taken, in the order they came.
+    /// The moments of the responses, in order.
     pub moments: Vec<Moment>,
-    /// Milliseconds that have passed since the earlier run began; the clock goes on from there once the moments are used up.
+    /// Milliseconds since the start of the earlier run; the clock continues from there after the last moment.
     pub elapsed_ms: f64,
 }

@@ -1,8 +1,8 @@
 //! Runs cells in worker processes: one process per session, a few started ahead.
 //!
-//! A process serves one session and nothing else, so a script that breaks its worker breaks only its own
-//! session, and a worker that does not answer can be killed at any time. Dropping the future of a run cancels it: its calls
-//! are dropped, its worker is killed, its session is closed.
+//! A process serves only one session, so a script that breaks its worker breaks only its own session, and an
+//! unresponsive worker can be killed at any time. Dropping the future of a run cancels it: its calls are dropped, its
+//! worker is killed, its session is closed.
 
 mod conversation;
 mod preflight;
@@ -34,17 +34,15 @@ use crate::{
     settings::SandboxSettings,
 };
 
-/// How long a spare worker that was taken is not replaced.
 const RESTOCK_DELAY: Duration = Duration::from_millis(5);
 
-/// Worker processes and the sessions that live in them. Cheap to clone.
+/// Worker processes and their sessions. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SandboxPool(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     settings: SandboxSettings,
-    /// One permit per process.
     room: Arc<Semaphore>,
     checker: TypeChecker,
     state: Mutex<State>,
@@ -53,22 +51,20 @@ struct Inner {
 #[derive(Debug)]
 struct State {
     spares: Vec<Worker>,
-    /// Spares being started.
     starting: usize,
     sessions: Sessions<Worker>,
     sweeping: bool,
-    /// Runs that wait for room; while there are some, sessions that fall idle make way.
+    /// Runs that wait for a process; while there are some, idle sessions are ended.
     waiting: usize,
 }
 
-/// A process and its place among the processes there may be.
 #[derive(Debug)]
 struct Worker {
     process: WorkerProcess,
     _room: OwnedSemaphorePermit,
 }
 
-/// A worker in the hands of a run. Dropped before the run ended, it takes its session along.
+/// A worker used by a run. Dropping it before the end of the run ends its session.
 struct Lease {
     pool: SandboxPool,
     id: SessionId,
@@ -77,7 +73,7 @@ struct Lease {
 }
 
 impl SandboxPool {
-    /// A pool; no process is started before the first run or [`Self::warm`].
+    /// Creates a pool; no process starts before the first run or [`Self::warm`].
     pub fn new(settings: SandboxSettings) -> Self {
         let room = Arc::new(Semaphore::new(settings.max_workers));
         let sessions = Sessions::new(settings.session_ttl);
@@ -87,7 +83,7 @@ impl SandboxPool {
         Self(Arc::new(Inner { settings, room, checker, state: Mutex::new(state) }))
     }
 
-    /// Starts the spare workers. Gives the walls around them, for those who want to show that.
+    /// Starts the spare workers and returns their isolation.
     pub async fn warm(&self) -> Result<Isolation, RunError> {
         let room = self.room(Duration::from_secs(10)).await?;
         let worker = self.start(room).await.map_err(|error| unavailable(&error))?;
@@ -97,7 +93,7 @@ impl SandboxPool {
         Ok(isolation)
     }
 
-    /// Starts the type checker, for those who know that checks will be asked for. Gives the walls around it.
+    /// Starts the type checker ahead of the first check and returns its isolation.
     pub async fn warm_checker(&self) -> Result<Isolation, RunError> {
         self.0.checker.warm().await.map_err(|error| {
             tracing::warn!(%error, "the type checker did not start");
@@ -105,17 +101,17 @@ impl SandboxPool {
         })
     }
 
-    /// The process of the type checker while it is idle, for those who measure it.
+    /// Returns the process id of the idle type checker, for measurements.
     pub fn checker_process(&self) -> Option<u32> {
         self.0.checker.process()
     }
 
-    /// Ends every idle session of an owner, such as a client that has gone.
+    /// Ends every idle session of an owner, such as a disconnected client.
     pub fn close_sessions_of(&self, owner: &str) {
         drop(self.0.state.lock().sessions.take_all_of(owner));
     }
 
-    /// Ends every session and every process that runs no cell, for good. A cell that runs ends with its run.
+    /// Ends every session and every idle process for good. A running cell ends with its run.
     pub fn close(&self) {
         self.0.room.close();
         let mut state = self.0.state.lock();
@@ -125,12 +121,11 @@ impl SandboxPool {
         self.0.checker.close();
     }
 
-    /// How many sessions are alive.
     pub fn session_count(&self) -> usize {
         self.0.state.lock().sessions.len()
     }
 
-    /// The process of an idle session, for those who measure it.
+    /// Returns the process id of an idle session, for measurements.
     pub fn session_process(&self, id: &SessionId) -> Option<u32> {
         self.0.state.lock().sessions.idle(id).and_then(|worker| worker.process.id())
     }
@@ -213,7 +208,6 @@ impl SandboxPool {
         Ok(Lease { pool: self.clone(), id, status, worker: Some(worker) })
     }
 
-    /// Room for one more process; idle sessions make room before anybody has to wait.
     async fn room(&self, patience: Duration) -> Result<OwnedSemaphorePermit, RunError> {
         let room = &self.0.room;
         if let Ok(permit) = Arc::clone(room).try_acquire_owned() {
@@ -238,7 +232,7 @@ impl SandboxPool {
         Ok(Worker { process, _room: room })
     }
 
-    /// A spare that is still alive; whatever may have killed it, nobody needs to know.
+    /// Returns a spare that is still alive; dead ones are dropped silently.
     fn take_spare(&self) -> Option<Worker> {
         loop {
             let mut spare = self.0.state.lock().spares.pop()?;
@@ -255,7 +249,7 @@ impl SandboxPool {
         }
     }
 
-    /// Starts workers ahead, in the background and only while there is room.
+    /// Starts workers ahead, in the background and only with a free permit.
     fn restock(&self) {
         let mut state = self.0.state.lock();
         while state.spares.len() + state.starting < self.0.settings.spare_workers {
@@ -263,7 +257,7 @@ impl SandboxPool {
             state.starting += 1;
             let pool = self.clone();
             tokio::spawn(async move {
-                // The run that took the last spare goes first; it is often over by then.
+                // The run that took the last spare goes first; it often ends within the delay.
                 tokio::time::sleep(RESTOCK_DELAY).await;
                 let worker = pool.start(room).await;
                 pool.0.state.lock().starting -= 1;
@@ -275,7 +269,7 @@ impl SandboxPool {
         }
     }
 
-    /// Ends expired sessions as long as there are sessions, then stops looking.
+    /// Ends expired sessions while there are sessions, then stops.
     fn sweep(&self) {
         let mut state = self.0.state.lock();
         if std::mem::replace(&mut state.sweeping, true) {
@@ -301,7 +295,6 @@ impl SandboxPool {
     }
 }
 
-/// A place in the line for room.
 struct Waiting<'a>(&'a SandboxPool);
 
 impl<'a> Waiting<'a> {
@@ -318,7 +311,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl Lease {
-    /// Ends the lease in good order: the session goes on, or is closed for the reason given.
+    /// Ends the lease: the session continues, or is closed for the given reason.
     fn give_back(mut self, ending: &Ending, once: bool) {
         let Some(worker) = self.worker.take() else { return };
         let mut state = self.pool.0.state.lock();
@@ -367,7 +360,6 @@ fn new_meta(timeout: Duration, max_timeout: Duration) -> Meta {
     }
 }
 
-/// What is wrong with a request before any worker is asked.
 fn refused(run: &Run, timeout: Duration, most: Duration) -> Option<(RunError, Vec<Diagnostic>)> {
     if run.code.len() > run.limits.code_bytes {
         let message = format!(

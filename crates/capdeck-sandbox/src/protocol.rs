@@ -1,7 +1,7 @@
-//! What the host and a worker process say to each other: length-prefixed JSON frames on a pipe.
+//! The protocol of the host and a worker process: length-prefixed JSON frames on a pipe.
 //!
-//! Values of scripts and answers of capabilities travel as raw JSON text and are parsed only by the engine.
-//! The worker is not trusted: the host refuses frames beyond a size and does not believe what is in them.
+//! Script values and responses are raw JSON text, parsed only by the engine. The worker is not trusted: the host
+//! limits frames and validates their content.
 
 use std::io;
 
@@ -17,66 +17,56 @@ use crate::{
     run::Determinism,
 };
 
-/// Frames beyond this are never made by a worker that works.
+/// A correct worker never sends a larger frame.
 pub(crate) const LARGEST_FRAME: usize = 64 << 20;
 
-/// From the host to the worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToWorker {
-    /// The first frame: what the process is for, and how much it may use at most.
     Start {
         role: Role,
         address_space: u64,
     },
     Run(Box<RunRequest>),
-    /// The names that the code uses exist; go on. With the types of what the code declares, as far as they were found out.
+    /// The names in the code exist; continue, with the inferred types of its declarations.
     Proceed {
         types: Vec<(String, String)>,
     },
-    /// They do not; the host says so itself.
+    /// They do not; the host reports it.
     Refuse,
     Answer {
         id: u32,
         answer: WireAnswer,
     },
-    /// The time of the run stands still, or goes on.
+    /// Pauses or resumes the timeout of the run.
     Clock {
         stands: bool,
     },
-    /// To a type checker only. The answer is `Checked`.
+    /// Only for a type checker, which replies with `Checked`.
     Check(Box<CheckRequest>),
 }
 
-/// What a worker process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Role {
-    /// Runs the cells of one session.
     Session,
-    /// Checks the types of anybody's cells, and runs none.
+    /// Checks the types of all sessions' cells, and runs none.
     TypeChecker,
 }
 
-/// One cell to check, with declarations of all it can use.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CheckRequest {
     pub(crate) code: String,
-    /// Of the capabilities and tools that the cell names.
     pub(crate) capabilities: String,
-    /// Of the names that earlier cells declared.
     pub(crate) session: String,
 }
 
-/// What a type check found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Checked {
     pub(crate) problems: Vec<TypeProblem>,
-    /// Whether the cell asked not to be checked.
     pub(crate) unchecked: bool,
-    /// The types of what the cell declares, by name.
     pub(crate) types: Vec<(String, String)>,
 }
 
-/// A place where types do not fit, with the compiler's own number for it.
+/// A type error, with the compiler's number for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TypeProblem {
     pub(crate) code: String,
@@ -85,37 +75,33 @@ pub(crate) struct TypeProblem {
     pub(crate) column: u32,
 }
 
-/// One cell to run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RunRequest {
     pub(crate) code: String,
     pub(crate) timeout_ms: u64,
     pub(crate) limits: Limits,
     pub(crate) determinism: Option<Determinism>,
-    /// The run that this one repeats.
     pub(crate) repeat: Option<Repeat>,
-    /// A JSON array of capability ids, handed to the script as it is.
+    /// A JSON array of capability ids, passed to the script unchanged.
     pub(crate) capabilities: String,
-    /// Whether the host checks the types first, and so needs to know what the session has.
+    /// True when the host checks types first, and needs the types of the session.
     pub(crate) type_check: bool,
 }
 
-/// The answer to one call.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum WireAnswer {
     Done { data: Box<RawValue>, meta: Option<Box<RawValue>> },
     Failed { failure: CallFailure, meta: Option<Box<RawValue>> },
 }
 
-/// From the worker to the host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromWorker {
     /// Confined, engine started, waiting for code.
     Ready(Isolation),
-    /// What the code names, to be checked before anything runs. The answer is `Proceed` or `Refuse`.
+    /// The names in the code, to be checked before the run. The reply is `Proceed` or `Refuse`.
     Uses {
         uses: Vec<Use>,
-        /// What a type check needs to know, if the host asked for it.
+        /// The types for a check, if the host requested them.
         session: Option<SessionTypes>,
     },
     Call {
@@ -123,17 +109,16 @@ pub(crate) enum FromWorker {
         capability: Option<String>,
         method: DeckOperation,
         args: Box<RawValue>,
-        /// Filled in when the call is sent.
+        /// Set when the call is sent.
         so_far: Passed,
     },
-    /// Sent at once, so that nothing is lost when the worker is killed.
+    /// Sent immediately, so that nothing is lost when the worker is killed.
     Log(LogEntry),
     Done(Box<Done>),
-    /// What a type check found, or why it could not be made.
     Checked(Result<Checked, String>),
 }
 
-/// Which walls stand around a worker process.
+/// The active isolation mechanisms of a worker process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Isolation {
     pub resource_limits: bool,
@@ -141,7 +126,6 @@ pub struct Isolation {
     pub landlock: bool,
 }
 
-/// A place in the code where a capability is named.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Use {
     pub(crate) capability: String,
@@ -150,7 +134,6 @@ pub(crate) struct Use {
     pub(crate) column: u32,
 }
 
-/// What is asked of a capability at that place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Member {
     pub(crate) name: String,
@@ -158,12 +141,12 @@ pub(crate) struct Member {
     pub(crate) column: u32,
     /// The tool named by a literal first argument of `callTool` or `describeTool`.
     pub(crate) tool: Option<String>,
-    /// The arguments for the tool, when all of them are literals: JSON text.
+    /// The literal arguments of the tool, as JSON text.
     pub(crate) arguments: Option<String>,
 }
 
 impl Use {
-    /// The tool that is named at this place: as a member of its own, or by its name in a call.
+    /// Returns the tool of a use: a member, or a name in a call.
     pub(crate) fn tool(&self) -> Option<&str> {
         let member = self.member.as_ref()?;
         let is_method =
@@ -172,40 +155,34 @@ impl Use {
     }
 }
 
-/// What earlier cells of a session mean for the types of the next one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SessionTypes {
-    /// Declarations of the session's names.
     pub(crate) declarations: String,
     /// Capabilities and tools whose types these may refer to.
     pub(crate) tools: Vec<(String, String)>,
 }
 
-/// How a cell ended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Done {
     pub(crate) outcome: Result<Option<Box<RawValue>>, RunError>,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// Why the session cannot go on, if it cannot.
+    /// The reason the session ends, if it does.
     pub(crate) closes: Option<String>,
     pub(crate) cpu_ms: f64,
-    /// Log entries that did not fit.
     pub(crate) logs_dropped: u64,
     pub(crate) so_far: Passed,
 }
 
-/// What of a repeatable run has passed since the last frame that told so.
+/// The progress of a repeatable run since the last report.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Passed {
-    /// The moments of the answers that were taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) taken: Vec<Moment>,
-    /// Timers that have fired in all.
     #[serde(default)]
     pub(crate) timers: u32,
 }
 
-/// A frame as bytes: four bytes of length, then JSON.
+/// Encodes a frame: four bytes of length, then JSON.
 pub(crate) fn encode<T: Serialize>(frame: &T) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, frame)?;
@@ -215,7 +192,6 @@ pub(crate) fn encode<T: Serialize>(frame: &T) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The length a frame announces, if it is acceptable.
 pub(crate) fn length(head: [u8; 4]) -> io::Result<usize> {
     let length = u32::from_le_bytes(head) as usize;
     if length > LARGEST_FRAME {
@@ -224,7 +200,6 @@ pub(crate) fn length(head: [u8; 4]) -> io::Result<usize> {
     Ok(length)
 }
 
-/// The frame in these bytes.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> io::Result<T> {
     Ok(serde_json::from_slice(bytes)?)
 }

@@ -1,4 +1,4 @@
-//! What the caller asks for: one cell of code, in a session of its own or in an earlier one.
+//! The request for a run: one cell of code, in a new or an existing session.
 
 use std::{fmt, time::Duration};
 
@@ -6,18 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{limits::Limits, moment::Repeat};
 
-/// The name of a session, as the client holds it.
+/// A session id, as the client knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(String);
 
 impl SessionId {
-    /// A name nobody can guess.
     pub(crate) fn random() -> Self {
         Self(uuid::Uuid::new_v4().to_string())
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -41,36 +39,33 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// Which session a run belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionChoice {
-    /// A new one that stays for later runs.
+    /// A new one for later runs too.
     New,
     /// A new one that ends with the run.
     Once,
-    /// An earlier one.
     Earlier(SessionId),
 }
 
-/// One cell of code and the frame it runs in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     pub code: String,
-    /// Wall-clock time, waiting included. `None` means the pool's default.
+    /// Wall-clock time, including waits. `None` means the pool's default.
     pub timeout: Option<Duration>,
     pub session: SessionChoice,
-    /// Who asks. A session is found only by the owner that started it.
+    /// Only the owner that started a session can find it.
     pub owner: String,
     pub limits: Limits,
-    /// A clock and chance that can be repeated.
+    /// A repeatable clock and random numbers.
     pub determinism: Option<Determinism>,
     pub check: TypeCheck,
-    /// An earlier run to repeat; its answers come from the one who answers calls.
+    /// An earlier run to repeat; [`crate::CallOut`] returns its responses.
     pub repeat: Option<Repeat>,
 }
 
 impl Run {
-    /// A run of this code in a new session, with the usual limits.
+    /// A run of this code in a new session, with the default limits.
     pub fn new(code: impl Into<String>) -> Self {
         Self {
             code: code.into(),
@@ -84,41 +79,38 @@ impl Run {
         }
     }
 
-    /// The same run in an earlier session.
     #[must_use]
     pub fn in_session(self, id: SessionId) -> Self {
         Self { session: SessionChoice::Earlier(id), ..self }
     }
 }
 
-/// Whether a cell passes the type checker before it runs. Syntax, names and literal arguments are looked at in any case.
+/// Whether a cell is type-checked before it runs. Syntax, names and literal arguments are always checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TypeCheck {
-    /// It does not: the first check takes a second, and arguments are checked at every call anyway.
+    /// Not checked: the first check takes a second, and arguments are checked at every call anyway.
     #[default]
     Off,
-    /// What the checker finds are warnings.
     Warn,
-    /// What the checker finds keeps the cell from running; so does a check that could not be made.
+    /// Type errors prevent the run; so does a failed check.
     Full,
 }
 
-/// Makes a run repeatable: the same code with the same answers computes the same.
+/// Makes a run repeatable: the same code with the same responses has the same result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Determinism {
-    /// The time at the start, in milliseconds since 1970. It moves on when a timer fires and when an answer comes.
+    /// The start time in milliseconds since 1970. It advances when a timer fires and when a response arrives.
     pub now_ms: i64,
-    /// Where `Math.random` and `crypto` start.
+    /// The seed of `Math.random` and `crypto`.
     pub seed: u64,
-    /// Whether timers take their time. A replay does not wait for them.
+    /// Whether timers wait. A replay does not wait for them.
     pub timers: TimerPace,
 }
 
-/// Whether a timer of a repeatable run waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimerPace {
     Wait,
-    /// They fire in order, at once, as soon as no call is under way.
+    /// They fire in order, immediately, when no call is running.
     Skip,
 }

@@ -1,30 +1,27 @@
-//! How a pool of workers is set up.
+//! Settings of a worker pool.
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-/// What the host decides about code mode as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxSettings {
     pub worker: WorkerCommand,
-    /// Worker processes at most, idle sessions included.
+    /// The maximum number of worker processes, including idle sessions.
     pub max_workers: usize,
-    /// Workers that are started ahead, so that a new session need not wait for one.
+    /// Workers that are started ahead, so that a new session need not wait.
     pub spare_workers: usize,
-    /// Sessions that one owner may keep; the one used longest ago makes room.
+    /// The maximum number of sessions per owner; the least recently used is ended.
     pub max_sessions_per_owner: usize,
-    /// How long an unused session stays.
     pub session_ttl: Duration,
     pub default_timeout: Duration,
     pub max_timeout: Duration,
-    /// How long a worker may go on after its time before it is killed.
+    /// The time that a worker may exceed its timeout before it is killed.
     pub grace: Duration,
-    /// How long one type check may take, the start of the checker not counted.
+    /// The timeout of one type check, without the start of the checker.
     pub check_timeout: Duration,
-    /// How long an unused type checker stays.
     pub checker_ttl: Duration,
 }
 
-/// How to start a worker: a program that calls `run_worker`.
+/// The command of a worker: a program that calls `run_worker`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerCommand {
     pub program: PathBuf,
@@ -32,7 +29,6 @@ pub struct WorkerCommand {
 }
 
 impl SandboxSettings {
-    /// The usual settings for workers started like this.
     pub fn new(worker: WorkerCommand) -> Self {
         Self {
             worker,

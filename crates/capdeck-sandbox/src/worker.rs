@@ -1,7 +1,7 @@
 //! The worker process: confines itself, starts an engine, runs the cells of one session.
 //!
-//! It is the same binary as the host, started with a hidden subcommand. One process serves one session, so
-//! nothing that a script does, not even breaking out of the engine, reaches another one.
+//! It is the same binary as the host, started with a hidden subcommand. One process serves one session, so nothing a
+//! script does, not even an escape from the engine, reaches another session.
 
 mod cell;
 mod channel;
@@ -22,7 +22,7 @@ use std::{io, thread};
 use self::{channel::Channel, engine::Engine};
 use crate::protocol::{FromWorker, Role, ToWorker};
 
-/// Room for parsers that recurse; only what is touched is ever used.
+/// Space for recursive parsers; only touched pages are used.
 const STACK: usize = 64 << 20;
 
 /// The main function of a worker process. Returns when the host closes the pipe.
@@ -48,15 +48,15 @@ fn serve() -> io::Result<()> {
             Some(ToWorker::Run(request)) => {
                 let done = engine.run_cell(&request)?;
                 shared.channel().send(&FromWorker::Done(Box::new(done)))?;
-                // The answer does not wait for the tidying up.
+                // The response is sent before the clean-up.
                 engine.restore();
             }
-            // An answer that came too late for its run.
+            // A late response to an earlier run.
             Some(_) => {}
             None => break,
         }
     }
-    // The process ends now; taking the heap apart first would only cost time.
+    // The process ends now; freeing the heap first would only cost time.
     std::mem::forget(engine);
     Ok(())
 }

@@ -1,36 +1,24 @@
 //! Finds `${NAME}`, `${NAME:-default}`, `$env:NAME`, `${vault:NAME}` and `$vault:NAME` in a text.
 
-/// One piece of a text: as written, or a reference to be replaced.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
     Literal(&'a str),
-    /// `text` is the reference as written.
-    Variable {
-        text: &'a str,
-        name: &'a str,
-        default: Option<&'a str>,
-    },
-    Vault {
-        text: &'a str,
-        name: &'a str,
-    },
+    Variable { text: &'a str, name: &'a str, default: Option<&'a str> },
+    Vault { text: &'a str, name: &'a str },
 }
 
-/// Which names a variable may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Naming {
-    /// Letters, digits and `_`, as in an environment.
     Strict,
     /// Anything but `}`, as in a capability file.
     Free,
 }
 
-/// Cuts a text into pieces. What only looks like a reference (`$5`, `${a b}`) stays literal.
+/// Splits a text into pieces. What only looks like a reference (`$5`, `${a b}`) stays literal.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces_with(text, Naming::Strict)
 }
 
-/// Cuts a text into pieces, with other names of variables.
 pub(super) fn pieces_with(text: &str, naming: Naming) -> Vec<Piece<'_>> {
     let mut found = Vec::new();
     let mut literal_start = 0;
@@ -57,7 +45,6 @@ fn push_literal<'a>(found: &mut Vec<Piece<'a>>, literal: Option<&'a str>) {
     }
 }
 
-/// The reference a text starts with, and its length.
 fn reference(text: &str, naming: Naming) -> Option<(Piece<'_>, usize)> {
     if let Some(inner) = text.strip_prefix("${") {
         // A default ends at the first `}`: replacement is one pass and never nested.

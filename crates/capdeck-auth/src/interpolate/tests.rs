@@ -1,4 +1,4 @@
-//! References and what becomes of them, as tables.
+//! Tables of references and their results.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -123,7 +123,7 @@ fn every_string_at_any_depth_is_resolved_but_no_key() {
     );
     let told: Vec<_> =
         resolved.substitutions.iter().map(|one| (one.name.as_str(), one.sensitive)).collect();
-    // `NAME` counts as a secret here because it stands inside `auth`.
+    // `NAME` counts as a secret because it is inside `auth`.
     assert_eq!(told, [("ORG", false), ("NAME", true), ("GH_TOKEN", true)]);
     assert!(!format!("{:?}", resolved.substitutions).contains("ghp_canary"));
 }
@@ -188,7 +188,7 @@ fn vault_entries_are_put_in_for_whom_they_are_granted_to_and_always_secret() {
         body: json!({"plain": "$vault:STORED and $env:ORG"}),
     };
     let resolved = resolve_value(&block, lookup).expect("all are granted");
-    // What a value holds is not looked at again.
+    // A replaced value is not searched again.
     let value = "canary-$env:NAME-${vault:STORED}";
     assert_eq!(resolved.value.args, [format!("a={value},b={value}!")]);
     assert_eq!(resolved.value.body["plain"], json!(format!("{value} and acme-industries")));
@@ -196,7 +196,7 @@ fn vault_entries_are_put_in_for_whom_they_are_granted_to_and_always_secret() {
         resolved.substitutions.iter().map(|one| (one.name.as_str(), one.sensitive)).collect();
     assert_eq!(told, [("STORED", true), ("my-key", true), ("ORG", false)]);
 
-    // The person's own settings need no grant.
+    // The owner's settings need no grant.
     let own = Lookup::of_owner(&environment, &vault);
     assert_eq!(resolve_text("$vault:STORED", own).expect("it is there").text, value);
     let gone = resolve_text("$vault:GONE", own).expect_err("it is not there");

@@ -1,4 +1,4 @@
-//! A handful of HTTP clients, one for each reach.
+//! HTTP clients, one per reach.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -17,12 +17,12 @@ pub struct GuardedClients {
 }
 
 impl GuardedClients {
-    /// Clients made by this function; it is called at most once per reach.
+    /// Creates clients with this function, at most once per reach.
     pub fn new(build: Arc<BuildClient>) -> Self {
         Self { build, built: Arc::default() }
     }
 
-    /// The client for this reach. Written addresses are the caller's to check: no resolver is asked about them.
+    /// Returns the client for this reach. Callers check IP address literals, because the resolver does not see them.
     pub fn get(&self, reach: Reach) -> Result<reqwest::Client, String> {
         let mut built = self.built.lock();
         if let Some(client) = built.get(&reach) {

@@ -1,9 +1,9 @@
-//! OAuth 2.1 as a client: a person signs in once, the tokens are kept and renewed.
+//! OAuth 2.1 client: sign-in, token storage and renewal.
 //!
-//! Start with [`SignIn`]: requests ask it for their token and tell it of refusals. [`SignIn::begin`] starts a
-//! [`Login`] or a [`DeviceLogin`], which goes discovery ([`plan`]), identity ([`registration`]), consent ([`redirect`]
-//! or a code), tokens ([`token`]). Everything a remote says on the way is checked where it is read, and every address it names is held
-//! against [`crate::Reach`].
+//! Start with [`SignIn`]: requests get their token from it and report refusals to it. [`SignIn::begin`] starts a
+//! [`Login`] or a [`DeviceLogin`], in the order discovery ([`plan`]), client identity ([`registration`]), consent
+//! ([`redirect`] or a code), tokens ([`token`]). Remote data is validated where it is read, and every address in it
+//! is checked against [`crate::Reach`].
 
 mod begin;
 mod challenge;

@@ -1,9 +1,8 @@
-//! Which addresses requests may go to.
+//! The network addresses that requests may use.
 //!
-//! Documents, metadata and redirects come from outside and name further addresses. None of them may use us to get at what
-//! stands behind our door, so every address is held against a [`Reach`]: as it is written, and again as its name resolves.
-//! The resolver hands on only addresses that passed, so what is connected to is what was checked, however often a name
-//! changes its mind.
+//! Documents, metadata and redirects come from outside and name further addresses, which must not give access to
+//! private networks. Every address is checked against a [`Reach`]: as written, and again after name resolution. The
+//! resolver returns only addresses that passed, so DNS rebinding cannot bypass the check.
 
 mod place;
 mod resolver;
@@ -15,20 +14,19 @@ use url::{Host, Url};
 use self::place::{Place, is_local_name, place};
 pub use self::resolver::{GuardedResolver, Names, SystemNames};
 
-/// How far requests may go. Public addresses over HTTPS are always within reach.
+/// The networks that requests may use. Public addresses over HTTPS are always allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reach {
-    /// The Internet and nothing else.
+    /// Only the public Internet.
     Public,
-    /// Private networks, too.
+    /// Also private networks.
     Private,
-    /// This machine, too, even without TLS.
+    /// Also this machine, even without TLS.
     Loopback,
-    /// Private networks and this machine.
     Inside,
 }
 
-/// Why an address is out of reach. It repeats nothing but a host's name.
+/// The reason an address is not allowed. Contains only a host name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OutOfReach {
     #[error("it holds a user name or a password")]
@@ -39,16 +37,16 @@ pub enum OutOfReach {
     NotProtected,
     #[error("it is no web address")]
     NotWeb,
-    /// A file may open this place.
+    /// A definition can allow this address.
     #[error("`{host}` is {place}")]
     Inside { host: String, place: &'static str },
-    /// Nothing opens this place.
+    /// No setting allows this address.
     #[error("`{host}` is {place}")]
     Never { host: String, place: &'static str },
 }
 
 impl Reach {
-    /// The reach of what a server at this address may name. A name that does not resolve is taken for public, the
+    /// Returns the reach of the addresses that a server may name. An unresolvable name counts as public, the
     /// strictest.
     pub async fn of(server: &Url) -> Self {
         let places: Vec<Place> = match (written_place(server), server.host_str()) {
@@ -59,7 +57,7 @@ impl Reach {
             },
             (None, None) => Vec::new(),
         };
-        // One public address is enough to be the strictest: names can be given any address.
+        // One public address selects the strictest reach: a name can resolve to any address.
         let only = |wanted: Place| !places.is_empty() && places.iter().all(|one| *one == wanted);
         if only(Place::Loopback) {
             Self::Loopback
@@ -70,7 +68,7 @@ impl Reach {
         }
     }
 
-    /// Refuses an address by how it is written.
+    /// Checks an address as written.
     pub fn check(self, url: &Url) -> Result<(), OutOfReach> {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(OutOfReach::UserInfo);
@@ -108,7 +106,7 @@ fn out_of_reach(host: &str, place: Place) -> OutOfReach {
     }
 }
 
-/// The place an address says by itself, without a name to look up.
+/// Returns the place of an IP literal or a local name, without a lookup.
 fn written_place(url: &Url) -> Option<Place> {
     match url.host()? {
         Host::Ipv4(address) => Some(place(address.into())),

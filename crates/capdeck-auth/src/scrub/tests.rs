@@ -1,4 +1,4 @@
-//! Scrubbing of texts and of streams cut anywhere.
+//! Tests of scrubbing texts and streams.
 
 use super::*;
 

@@ -1,17 +1,19 @@
-//! Why the vault did not do what was asked.
+//! Errors of the vault.
 
 use crate::{KeyError, sealed_folder::SealedError};
 
-/// A failed operation of the vault. No variant ever holds a value.
+/// A failed operation of the vault. No variant contains a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VaultError {
     #[error(
-        "`{name}` is no name for a vault entry: use `A` to `Z`, `0` to `9` and `_`, at most 128"
+        "`{name}` is not a valid name for a vault entry: use `A` to `Z`, `0` to `9` and `_`, at most 128"
     )]
     BadName { name: String, suggestion: String },
-    #[error("`{reference}` is no name for a vault reference: use letters, digits, `_` and `-`")]
+    #[error(
+        "`{reference}` is not a valid name for a vault reference: use letters, digits, `_` and `-`"
+    )]
     BadReference { reference: String },
-    #[error("the value cannot be kept: {reason}")]
+    #[error("the value cannot be saved: {reason}")]
     BadValue { reason: &'static str },
     #[error("there is no vault entry `{name}`")]
     Missing { name: String },
@@ -20,7 +22,6 @@ pub enum VaultError {
 }
 
 impl VaultError {
-    /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
             Self::BadName { suggestion, .. } => format!("call it `{suggestion}`"),
@@ -33,13 +34,12 @@ impl VaultError {
         }
     }
 
-    /// True when there is no usable key, rather than something wrong with what it sealed.
+    /// Returns whether the key is the problem, rather than encrypted data.
     pub fn is_about_the_key(&self) -> bool {
         matches!(self, Self::Sealed(SealedError::Key(_)))
     }
 }
 
-/// The first letter that a reference cannot have.
 fn unfit(reference: &str) -> char {
     let fits = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '_' || *letter == '-';
     reference.chars().find(|letter| !fits(letter)).unwrap_or(' ')

@@ -1,4 +1,4 @@
-//! Who may read what, and what is said when somebody may not.
+//! Grants: which definition may read which vault entry.
 
 use std::path::Path;
 
@@ -10,19 +10,17 @@ use super::{
 };
 use crate::sealed_folder::{Content, SealedFolder};
 
-/// The name and the purpose of the file of grants.
 pub(super) const GRANTS: &str = "grants";
 
-/// Who asks: a name, and where its definition is from. The same name in another file is somebody else.
+/// A reader of vault entries: a name and its definition's file. The same name in another file is another holder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     pub name: String,
-    /// The kind of place, such as `user-file`.
+    /// The kind of source, such as `user-file`.
     pub kind: String,
     pub path: String,
 }
 
-/// One permission: this holder reads this entry when it says this reference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     pub holder: Holder,
@@ -30,36 +28,30 @@ pub struct Grant {
     pub entry: String,
 }
 
-/// Why a reference gives nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct VaultMiss {
     pub kind: VaultMissKind,
     pub message: String,
-    /// What to do about it.
     pub hint: String,
 }
 
-/// The reasons, for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VaultMissKind {
-    /// There is no such entry.
     Missing,
-    /// There is one, and this holder may not read it.
+    /// The entry exists, but this holder has no grant.
     Ungranted,
     /// The vault or the entry cannot be read.
     Unavailable,
-    /// There is no usable key.
     InvalidKeySource,
 }
 
-/// All grants of a vault.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Grants(pub(super) Vec<Grant>);
 
 impl Holder {
-    /// A holder from a file. The same file is the same holder by whatever way it was found.
+    /// Creates a holder from a file. The canonical path identifies the file.
     pub fn new(name: impl Into<String>, kind: impl Into<String>, path: &Path) -> Self {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         Self { name: name.into(), kind: kind.into(), path: path.display().to_string() }
@@ -67,7 +59,6 @@ impl Holder {
 }
 
 impl VaultMissKind {
-    /// The reason in one word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -79,7 +70,6 @@ impl VaultMissKind {
 }
 
 impl VaultMiss {
-    /// There is no vault to ask.
     pub(crate) fn no_vault(reference: &str) -> Self {
         Self {
             kind: VaultMissKind::Unavailable,
@@ -90,7 +80,7 @@ impl VaultMiss {
 
     pub(super) fn no_grant(holder: &Holder, reference: &str, exists: bool) -> Self {
         let Holder { name: id, path, .. } = holder;
-        // A reference need not be a name that an entry may have; the grant then says which one is meant.
+        // A reference may have a name that no entry can have; the grant then names the entry.
         let (entry, alias) = match check_name(reference) {
             Ok(()) => (reference.to_owned(), String::new()),
             Err(_) => (suggestion(reference), format!(" --as {reference}")),
@@ -142,12 +132,11 @@ impl Grants {
     }
 
     pub(super) fn save(&self, folder: &SealedFolder) -> Result<(), VaultError> {
-        // Texts always make JSON.
+        // Strings always serialize.
         let bytes = serde_json::to_vec(self).unwrap_or_default();
         Ok(folder.save(GRANTS, &bytes)?)
     }
 
-    /// The entry that a reference of a holder stands for.
     pub(super) fn entry_for(&self, holder: &Holder, reference: &str) -> Option<&str> {
         let fits = |grant: &&Grant| grant.holder == *holder && grant.reference == reference;
         self.0.iter().find(fits).map(|grant| grant.entry.as_str())

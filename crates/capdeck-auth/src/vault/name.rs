@@ -1,11 +1,10 @@
-//! What entries and references may be called.
+//! Names of vault entries and references.
 
 use super::VaultError;
 
-/// The longest name.
 const MAX_NAME: usize = 128;
 
-/// An entry is called like an environment variable: `^[A-Z_][A-Z0-9_]{0,127}$`.
+/// An entry has the name of an environment variable: `^[A-Z_][A-Z0-9_]{0,127}$`.
 pub(super) fn check_name(name: &str) -> Result<(), VaultError> {
     let starts = name.bytes().next().is_some_and(|first| !first.is_ascii_digit());
     let letters =
@@ -17,7 +16,7 @@ pub(super) fn check_name(name: &str) -> Result<(), VaultError> {
     }
 }
 
-/// A reference is called what interpolation takes: letters, digits, `_` and `-`.
+/// A reference has the characters that interpolation accepts: letters, digits, `_` and `-`.
 pub(super) fn check_reference(reference: &str) -> Result<(), VaultError> {
     let letters =
         reference.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
@@ -28,7 +27,6 @@ pub(super) fn check_reference(reference: &str) -> Result<(), VaultError> {
     }
 }
 
-/// The nearest name that an entry may have.
 pub(super) fn suggestion(name: &str) -> String {
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
     let mut upper: String =

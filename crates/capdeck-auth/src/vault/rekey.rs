@@ -1,4 +1,4 @@
-//! A new key for everything that is sealed: all of it, or none.
+//! Key rotation: encrypts everything with a new key, or changes nothing.
 
 use super::{Vault, VaultError};
 use crate::{
@@ -9,31 +9,25 @@ use crate::{
     sealed_folder::{Content, SealedFolder},
 };
 
-/// What a rotation did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rekeyed {
-    /// How many files were sealed anew.
     pub files: usize,
-    /// The id of the new key.
     pub key: String,
-    /// The key file.
     pub place: String,
-    /// Whether the key is in that file.
     pub home: KeyHome,
 }
 
-/// A file that is sealed with the new key and waits to be put in its place.
 struct Waiting {
     staged: Staged,
     _held: Option<Held>,
 }
 
 impl Vault {
-    /// Makes a new key and seals everything with it.
+    /// Creates a new key and encrypts everything with it.
     ///
-    /// Everything is opened and prepared first, so that a file that cannot be read, or a full disk, changes nothing. From then
-    /// on the key file holds both keys until the last file is in its place: a crash in between loses nothing either, and the
-    /// next rotation finishes the work. Without a `home` the new key stays where the old one was.
+    /// All files are opened and staged first, so that an unreadable file or a full disk changes nothing. From then on
+    /// the key file holds both keys until the last file is replaced: a crash loses nothing, and the next rotation
+    /// finishes the work. Without a `home` the new key stays where the old one was.
     pub fn rekey(&self, home: Option<KeyHome>) -> Result<Rekeyed, VaultError> {
         let _held = self.hold()?;
         let old = self.keys.find_or_make()?;
@@ -58,11 +52,11 @@ impl Vault {
             one.staged.put().map_err(|error| KeyError::File {
                 path: place.display().to_string(),
                 reason: format!(
-                    "a file could not be replaced ({error}); both keys are kept there, run it again"
+                    "a file could not be replaced ({error}); the key file has both keys; run the command again"
                 ),
             })?;
         }
-        // Sign-ins that were made meanwhile may still be under the old key.
+        // Sign-ins created in the meantime may still use the old key.
         for (folder, locked) in self.folders() {
             for name in folder.names()? {
                 if folder.key_id(&name)?.is_some_and(|id| id != new.id())
@@ -82,13 +76,13 @@ impl Vault {
         Ok(Rekeyed { files, key: new.id().to_owned(), place: place.display().to_string(), home })
     }
 
-    /// Every folder with sealed files. Sign-ins are changed one by one, so each of them is locked.
+    /// Every folder with encrypted files. Each sign-in is locked separately, because they change one by one.
     fn folders(&self) -> [(SealedFolder, bool); 3] {
         [(self.values(), false), (self.grants_folder(), false), (self.sign_ins(), true)]
     }
 }
 
-/// Opens a file and seals it anew. A sign-in from before there was sealing stays as it is.
+/// Opens a file and encrypts it again. An unencrypted sign-in of an older version stays as it is.
 fn prepare(
     folder: &SealedFolder,
     name: &str,

@@ -24,9 +24,9 @@ async fn metadata_that_does_not_fit_is_not_used() {
         (METADATA, "code_challenge_methods_supported", json!(["plain"]), "PKCE"),
         (METADATA, "code_challenge_methods_supported", Value::Null, "PKCE"),
         (METADATA, "registration_endpoint", Value::Null, "lets no program register itself"),
-        (METADATA, "authorization_endpoint", json!("javascript:alert(1)"), "is not asked"),
+        (METADATA, "authorization_endpoint", json!("javascript:alert(1)"), "is not allowed"),
         (METADATA, "token_endpoint", json!("https://169.254.169.254/token"), "metadata service"),
-        (METADATA, "registration_endpoint", json!("file:///etc/passwd"), "is not asked"),
+        (METADATA, "registration_endpoint", json!("file:///etc/passwd"), "is not allowed"),
     ];
     for (document, member, value, words) in cases {
         let mock = Mock::start().await;

@@ -232,7 +232,10 @@ async fn an_issuer_that_has_just_changed_its_keys_is_asked_once_more() {
     again["sub"] = json!("bob");
     mock.changes("/token", "id_token", json!(new.sign(&header, &again)));
     let error = renewed.renew().await.unwrap_err();
-    assert_eq!(error, OAuthError::IdToken { reason: "it names somebody else than before" });
+    assert_eq!(
+        error,
+        OAuthError::IdToken { reason: "its subject is not that of the first sign-in" }
+    );
     assert_eq!(renewed.status().unwrap().subject.as_deref(), Some("ann"));
 }
 

@@ -172,7 +172,7 @@ async fn a_definition_that_asks_for_another_sign_in_does_not_use_this_one() {
         ),
         (
             |settings| settings.kind = LoginKind::Oidc,
-            "it has no identity, and the definition asks for one".to_owned(),
+            "it has no identity, but the definition requires one".to_owned(),
         ),
     ] {
         let mut settings = mock.settings();

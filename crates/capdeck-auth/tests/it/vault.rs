@@ -98,7 +98,7 @@ fn bad_names_and_values_are_refused() {
         ("canary\0", "it holds a zero byte, which no header or variable can"),
     ] {
         let error = fixture.vault.set("TOKEN", &Secret::new(value)).unwrap_err();
-        assert_eq!(error.to_string(), format!("the value cannot be kept: {reason}"));
+        assert_eq!(error.to_string(), format!("the value cannot be saved: {reason}"));
     }
     fixture.set("TOKEN", &"x".repeat(65_536));
     let bad = fixture.vault.grant(grant(holder("a"), "a b", "TOKEN")).unwrap_err();

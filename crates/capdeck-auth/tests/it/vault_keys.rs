@@ -194,7 +194,7 @@ fn a_key_of_somebody_else_is_not_changed_but_can_be_left() {
     let error = vault.rekey(None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the key comes from `CAPLETS_ENCRYPTION_KEY`, which is not ours to change"
+        "the key comes from `CAPLETS_ENCRYPTION_KEY`, which Capdeck does not change"
     );
     // As the hint says: the key becomes ours, then it is changed.
     let own = state.join("vault/key");

@@ -1,4 +1,4 @@
-//! What is in the store, and taking something out of it by name.
+//! Lists and deletes artifacts.
 
 use std::{fs, path::Path, time::SystemTime};
 
@@ -8,7 +8,6 @@ use super::{
     Artifact, ArtifactError, ArtifactUri, FACTS_SUFFIX, in_use::InUse, read_error, sweep::folders,
 };
 
-/// An artifact in the store.
 #[derive(Debug, Clone)]
 pub struct StoredArtifact {
     pub capability: CapabilityId,
@@ -16,7 +15,7 @@ pub struct StoredArtifact {
     pub created: SystemTime,
 }
 
-/// Every artifact, the newest first. What cannot be read is left out: it is unfinished, or about to be swept.
+/// Lists every artifact, the newest first. Unreadable ones are omitted: they are unfinished, or about to be removed.
 pub(super) fn list(root: &Path) -> Vec<StoredArtifact> {
     let mut found: Vec<StoredArtifact> = folders(root)
         .flat_map(|capability| folders(&capability).collect::<Vec<_>>())
@@ -37,7 +36,7 @@ fn files(root: &Path, call: &Path) -> Vec<StoredArtifact> {
     let stored = |(name, facts): (String, std::path::PathBuf)| {
         let segment = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
         let capability = CapabilityId::new(&segment(call.parent()?)?).ok()?;
-        // The URI is made from the place, so that a changed facts file names nothing else.
+        // The URI is derived from the path, so that a changed facts file cannot name another file.
         let uri = ArtifactUri::new(capability.clone(), segment(call)?, name)?;
         let created = fs::metadata(uri.file(root).ok()?).ok()?.modified().ok()?;
         let facts: Artifact = serde_json::from_slice(&fs::read(facts).ok()?).ok()?;
@@ -47,7 +46,7 @@ fn files(root: &Path, call: &Path) -> Vec<StoredArtifact> {
     facts.filter_map(stored).collect()
 }
 
-/// Removes the call that an artifact came from, which holds nothing else.
+/// Removes the folder of the call, which has only this artifact.
 pub(super) fn delete(root: &Path, uri: &ArtifactUri) -> Result<(), ArtifactError> {
     uri.file(root)?;
     let folder = uri.folder(root);

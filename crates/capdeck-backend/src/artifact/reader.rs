@@ -8,7 +8,7 @@ use std::{
 
 use super::{Artifact, ArtifactError, ArtifactUri, facts_path, in_use::InUse, read_error};
 
-/// An artifact being read. It is not swept meanwhile.
+/// An open artifact. It is not removed meanwhile.
 #[derive(Debug)]
 pub struct ArtifactReader {
     uri: ArtifactUri,
@@ -20,7 +20,7 @@ pub struct ArtifactReader {
 impl ArtifactReader {
     pub(super) fn open(root: &Path, uri: &ArtifactUri) -> Result<Self, ArtifactError> {
         let failed = |source| read_error(uri, source);
-        // The check comes first: a mark on a folder that a link leads to would be one outside.
+        // Check first: following a link would lock a folder outside of the store.
         uri.file(root)?;
         let in_use = InUse::mark(&uri.folder(root)).map_err(failed)?;
         let path = uri.file(root)?;
@@ -31,12 +31,11 @@ impl ArtifactReader {
         Ok(Self { uri: uri.clone(), artifact, file, _in_use: in_use })
     }
 
-    /// What is known about it.
     pub fn artifact(&self) -> &Artifact {
         &self.artifact
     }
 
-    /// Goes to a byte. The end is a place, too; there is nothing after it.
+    /// Moves to a byte position. The end is valid; nothing follows it.
     pub fn seek(&mut self, offset: u64) -> Result<(), ArtifactError> {
         let size = self.artifact.byte_length;
         if offset > size {
@@ -46,7 +45,7 @@ impl ArtifactReader {
         Ok(())
     }
 
-    /// The next bytes, at most this many; fewer only at the end.
+    /// Returns the next bytes, at most this many; fewer only at the end.
     pub fn next(&mut self, length: u64) -> Result<Vec<u8>, ArtifactError> {
         let mut bytes = Vec::new();
         self.file

@@ -8,19 +8,17 @@ use std::{
 
 use super::in_use::InUse;
 
-/// Older than this, the folder of a call that was never marked as in use is left over from a killed process.
+/// An unlocked folder of a call that is older than this is left from a killed process.
 const UNMARKED: Duration = Duration::from_secs(3600);
 
-/// What may stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArtifactLimits {
     pub max_age: Duration,
     pub max_bytes: u64,
-    /// Younger ones stay, however large: somebody was only just told of them.
+    /// Younger artifacts stay, however large: a client has just received their URI.
     pub(super) min_age: Duration,
 }
 
-/// What a sweep removed and left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
     pub removed: usize,
@@ -41,21 +39,19 @@ impl ArtifactLimits {
 
     const MIN_AGE: Duration = Duration::from_secs(600);
 
-    /// Artifacts younger than this, of this many bytes together.
     pub fn new(max_age: Duration, max_bytes: u64) -> Self {
         Self { max_age, max_bytes, min_age: Self::MIN_AGE.min(max_age) }
     }
 }
 
 impl Default for ArtifactLimits {
-    /// A week, and one GiB.
     fn default() -> Self {
         Self::new(Duration::from_secs(7 * 24 * 3600), 1 << 30)
     }
 }
 
-/// Removes calls that are too old, then the oldest until the rest fits. What is in use and what cannot be removed
-/// stays.
+/// Removes calls that are too old, then the oldest until the rest is within the limit. Artifacts in use, and those
+/// that cannot be removed, stay.
 pub(super) fn sweep(root: &Path, limits: &ArtifactLimits) -> Swept {
     let now = SystemTime::now();
     let mut calls: Vec<Call> = folders(root)
@@ -91,7 +87,7 @@ fn remove(folder: &Path) -> bool {
     };
     outcome
         .inspect_err(|error| {
-            tracing::debug!(%error, folder = %folder.display(), "an old artifact stays");
+            tracing::debug!(%error, folder = %folder.display(), "an old artifact could not be removed");
         })
         .is_ok()
 }
@@ -101,7 +97,7 @@ pub(super) fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> {
         .into_iter()
         .flatten()
         .flatten()
-        // A link's file type is a link, so nothing outside is ever visited.
+        // A link has the file type of a link, so nothing outside is visited.
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
         .map(|entry| entry.path())
 }

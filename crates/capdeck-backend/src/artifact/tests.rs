@@ -1,4 +1,4 @@
-//! Artifacts: written whole, read safely, swept in time.
+//! Tests of writing, reading and sweeping artifacts.
 
 use std::{
     fs,
@@ -125,7 +125,7 @@ async fn the_sweep_keeps_what_is_young_or_fits() {
     };
     sweep::sweep(&root, &limits(1 << 20, 10, 1));
     assert!(store.path(&old.uri).is_ok() && store.path(&new.uri).is_ok());
-    // Too large in all, but too young to be touched.
+    // Over the size limit, but too young to be removed.
     sweep::sweep(&root, &limits(0, 10, 9));
     assert!(store.path(&old.uri).is_ok() && store.path(&new.uri).is_ok());
     sweep::sweep(&root, &limits(6000, 10, 1));
@@ -171,7 +171,7 @@ async fn readers_writers_and_sweeps_do_not_disturb_each_other() {
     for round in 0..200_u32 {
         let text = round.to_string();
         let artifact = store_one(&store, "a.txt", text.as_bytes()).await;
-        // Swept at once or still there, but never half of it.
+        // Removed or complete, but never partial.
         match store.read(&artifact.uri).await {
             Ok((_, bytes)) => assert_eq!(bytes, text.as_bytes()),
             Err(ArtifactError::NotFound { .. }) => {}

@@ -1,4 +1,4 @@
-//! The name of an artifact, and of a part of it.
+//! The URI of an artifact, and of a part of it.
 
 use std::{
     collections::BTreeMap,
@@ -21,25 +21,24 @@ pub struct ArtifactUri {
     filename: String,
 }
 
-/// Which part of an artifact is meant: the query of its URI.
+/// The part of an artifact: the query of its URI.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ArtifactPart {
     #[default]
     Whole,
-    /// `?offset=N&length=N`, in bytes; either may be left out.
+    /// `?offset=N&length=N`, in bytes; either is optional.
     Bytes { offset: u64, length: Option<u64> },
-    /// `?at=POINTER&from=N&count=N`: items of the list, or characters of the text, at a place of a JSON document; any may be
-    /// left out.
+    /// `?at=POINTER&from=N&count=N`: items of the list, or characters of the text, at a pointer in a JSON document;
+    /// all are optional.
     Place { at: String, from: u64, count: Option<u64> },
 }
 
 impl ArtifactUri {
-    /// True for every URI that is meant for the artifact store, well-formed or not.
+    /// Returns whether a URI has the form of an artifact URI, valid or not.
     pub fn is_meant(uri: &str) -> bool {
         uri.starts_with(PREFIX)
     }
 
-    /// Reads a URI and the part its query names.
     pub fn parse(text: &str) -> Result<(Self, ArtifactPart), ArtifactError> {
         let (uri, query) = match text.split_once('?') {
             Some((uri, query)) => (uri, Some(query)),
@@ -58,7 +57,6 @@ impl ArtifactUri {
         Self::new(CapabilityId::new(capability).ok()?, safe(call)?, safe(filename)?)
     }
 
-    /// The name of a file below the store, if all of it may stand in a URI.
     pub(super) fn new(capability: CapabilityId, call: String, filename: String) -> Option<Self> {
         let is_safe = is_safe_segment(capability.as_str())
             && is_safe_segment(&call)
@@ -66,28 +64,25 @@ impl ArtifactUri {
         is_safe.then_some(Self { capability, call, filename })
     }
 
-    /// Whose result it is.
     pub fn capability(&self) -> &CapabilityId {
         &self.capability
     }
 
-    /// The file's name.
     pub fn filename(&self) -> &str {
         &self.filename
     }
 
-    /// The folder of the call below the store's.
     pub(super) fn folder(&self, root: &Path) -> PathBuf {
         root.join(self.capability.as_str()).join(&self.call)
     }
 
-    /// The file below the store, checked to be a plain one that no link leads to.
+    /// Returns the file below the store after checking that it is a plain file without links in its path.
     pub(super) fn file(&self, root: &Path) -> Result<PathBuf, ArtifactError> {
         let mut path = root.to_owned();
         let segments = [self.capability.as_str(), &self.call, &self.filename];
         for (index, segment) in segments.into_iter().enumerate() {
             path.push(segment);
-            // Not following links anywhere on the way keeps a planted one from leading out.
+            // A planted link anywhere in the path could lead out of the store.
             let facts = fs::symlink_metadata(&path).map_err(|source| read_error(self, source))?;
             let expected = if index < 2 { facts.is_dir() } else { facts.is_file() };
             if !expected {
@@ -111,10 +106,10 @@ impl ArtifactPart {
         for member in query.split('&') {
             let (key, value) = member.split_once('=').unwrap_or((member, ""));
             if !["offset", "length", "at", "from", "count"].contains(&key) {
-                return Err(invalid(format!("`{key}` is no part of an artifact")));
+                return Err(invalid(format!("`{key}` is not a parameter of an artifact URI")));
             }
             if members.insert(key, value).is_some() {
-                return Err(invalid(format!("`{key}` stands there twice")));
+                return Err(invalid(format!("`{key}` is given twice")));
             }
         }
         let is_place = ["at", "from", "count"].iter().any(|key| members.contains_key(key));
@@ -141,7 +136,7 @@ impl ArtifactPart {
     }
 }
 
-/// Digits and nothing else: no sign, no space.
+/// Only digits: no sign, no space.
 fn number(key: &str, value: &str) -> Result<u64, ArtifactError> {
     let digits = (!value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()))
         .then(|| value.parse().ok());

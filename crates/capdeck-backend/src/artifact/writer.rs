@@ -1,4 +1,4 @@
-//! Writes one artifact, chunk by chunk.
+//! Writes one artifact in chunks.
 
 use std::{
     io,
@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{Artifact, ArtifactError, ArtifactUri, facts_path, in_use::InUse, safe_filename};
 
-/// An artifact being written. Dropped unfinished, it leaves nothing behind.
+/// An unfinished artifact. Dropping it removes its files.
 #[derive(Debug)]
 pub struct ArtifactWriter {
     file: File,
@@ -26,7 +26,7 @@ pub struct ArtifactWriter {
     digest: Sha256,
 }
 
-/// The unfinished file and its call folder, removed on drop unless the artifact was finished.
+/// The unfinished file and its call folder, removed on drop unless finished.
 #[derive(Debug)]
 struct Partial {
     path: PathBuf,
@@ -63,26 +63,24 @@ impl ArtifactWriter {
         })
     }
 
-    /// Adds bytes.
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), ArtifactError> {
         self.digest.update(bytes);
         self.artifact.byte_length += bytes.len() as u64;
         self.file.write_all(bytes).await.map_err(|source| self.write_error(source))
     }
 
-    /// How much has been written.
     pub fn byte_length(&self) -> u64 {
         self.artifact.byte_length
     }
 
-    /// Puts the file in its place; from now on it can be read.
+    /// Renames the file to its final path; from then on it can be read.
     pub async fn finish(mut self) -> Result<Artifact, ArtifactError> {
         self.artifact.sha256 = hex(&std::mem::take(&mut self.digest).finalize());
         self.file.flush().await.map_err(|source| self.write_error(source))?;
         self.file.sync_all().await.map_err(|source| self.write_error(source))?;
         let facts = serde_json::to_vec(&self.artifact)
             .map_err(|error| self.write_error(io::Error::other(error)))?;
-        // The facts come first: a file in its place always has them.
+        // The facts come first: a finished file always has them.
         let mut facts_file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -104,7 +102,7 @@ impl ArtifactWriter {
     }
 }
 
-/// Makes the folder of a call, marked before anybody can see it, and opens the file to write to.
+/// Creates the folder of a call, locked before it is visible, and opens the file.
 async fn start(folder: &Path) -> Result<(File, InUse, Partial), ArtifactError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -131,7 +129,7 @@ async fn start(folder: &Path) -> Result<(File, InUse, Partial), ArtifactError> {
     Ok((file, in_use, partial))
 }
 
-/// A hidden name beside a call's folder. Sweeps leave hidden folders alone until they are an hour old.
+/// A hidden name beside a call's folder. Sweeps ignore hidden folders until they are an hour old.
 fn unmarked(folder: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(folder.file_name().unwrap_or_default());
@@ -141,7 +139,7 @@ fn unmarked(folder: &Path) -> PathBuf {
 impl Drop for Partial {
     fn drop(&mut self) {
         if !self.finished {
-            // Whatever cannot be removed now is swept later.
+            // Remaining files are removed by a later sweep.
             let _left = std::fs::remove_dir_all(&self.folder);
         }
     }

@@ -1,4 +1,4 @@
-//! A command that writes without end.
+//! Test of a command with endless output.
 
 use capdeck_auth::Scrubber;
 use capdeck_definition::CapabilityId;

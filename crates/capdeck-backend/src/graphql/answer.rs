@@ -1,4 +1,4 @@
-//! Tells a GraphQL failure from a success: the transport says 200 to both.
+//! Detects GraphQL errors in responses with HTTP status 200.
 
 use std::{fmt, fs::File, io::BufReader};
 
@@ -11,10 +11,9 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::{ArtifactStore, CallError, ErrorCode};
 
-/// How many of the server's errors are told in words. All of them are in the body.
+/// The maximum number of server errors in a message. The body has all of them.
 const MOST_TOLD: usize = 5;
 
-/// The parts of a call result that tell how it went.
 #[derive(Debug, Deserialize)]
 struct Told {
     #[serde(default)]
@@ -23,20 +22,19 @@ struct Told {
     uri: Option<String>,
 }
 
-/// A body as far as it tells whether the call failed.
 #[derive(Debug, Default)]
 struct Outcome {
     has_data: bool,
     errors: Vec<Value>,
 }
 
-/// Marks a result as an error when the server says so. Nothing of the answer is lost.
+/// Marks a result as an error when the server reports one. The response stays complete.
 pub(super) async fn judge(
     result: Box<RawValue>,
     artifacts: &ArtifactStore,
 ) -> Result<Box<RawValue>, CallError> {
     let bug = |error: serde_json::Error| {
-        CallError::new(ErrorCode::InternalError, "the answer cannot be told").detail(error)
+        CallError::new(ErrorCode::InternalError, "the response cannot be encoded").detail(error)
     };
     let mut members: RawObject = serde_json::from_str(result.get()).map_err(bug)?;
     if members.get("isError").is_some_and(|flag| flag.get() == "true") {
@@ -67,7 +65,6 @@ pub(super) async fn judge(
     serde_json::value::to_raw_value(&members).map_err(bug)
 }
 
-/// A body too long for a message is read where it was kept, without holding it in memory.
 async fn outcome_of_file(artifacts: &ArtifactStore, uri: &str) -> Option<Outcome> {
     let path = artifacts.path(uri).ok()?;
     let read = move || serde_json::from_reader(BufReader::new(File::open(path).ok()?)).ok();
@@ -91,7 +88,7 @@ impl<'de> Deserialize<'de> for Outcome {
     }
 }
 
-/// Takes objects only, and holds nothing of `data`, which may be large.
+/// Accepts only objects, and skips `data`, which may be large.
 struct OutcomeVisitor;
 
 impl<'de> Visitor<'de> for OutcomeVisitor {
@@ -106,7 +103,7 @@ impl<'de> Visitor<'de> for OutcomeVisitor {
         while let Some(name) = members.next_key::<String>()? {
             match name.as_str() {
                 "data" => outcome.has_data = members.next_value::<Option<IgnoredAny>>()?.is_some(),
-                // Some servers send one error without the list around it.
+                // Some servers send one error without a list.
                 "errors" => match members.next_value()? {
                     Value::Array(errors) => outcome.errors = errors,
                     Value::Null | Value::Bool(false) => {}

@@ -1,4 +1,4 @@
-//! A GraphQL API that has been read: its tools, and how each is called.
+//! A loaded GraphQL API: its tools and their calls.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,6 @@ use crate::{
     http::{DEFAULT_INLINE, Delivery, Endpoint, Pace},
 };
 
-/// The tools of one API.
 #[derive(Debug)]
 pub(super) struct GraphQlApi {
     url: Url,
@@ -37,7 +36,6 @@ pub(super) struct GraphQlApi {
     query_tool: Option<QueryTool>,
 }
 
-/// What is needed to call a tool.
 #[derive(Debug)]
 struct CallableDocument {
     text: String,
@@ -45,7 +43,6 @@ struct CallableDocument {
     is_mutation: bool,
 }
 
-/// A tool with what is told of it.
 struct Offer<'a> {
     name: String,
     description: String,
@@ -59,7 +56,7 @@ impl GraphQlApi {
         self.documents.iter().map(|(name, document)| (name.as_str(), document.text.as_str()))
     }
 
-    /// Reads a schema and makes the tools. Takes a while for a large one.
+    /// Parses a schema and creates the tools. Slow for a large schema.
     pub(super) fn build(
         schema: &[u8],
         block: &GraphQlEndpoint,
@@ -90,7 +87,7 @@ impl GraphQlApi {
             }
         }
         let mut discovery = declared_discovery(declared, scrubber)?;
-        // A document may refer to a variable, too, and its findings name what stands in it.
+        // A document may contain a resolved variable, and its findings quote the document.
         let scrubbed = |problem: ImportProblem| ImportProblem {
             place: scrubber.text(&problem.place).into_owned(),
             reason: scrubber.text(&problem.reason).into_owned(),

@@ -1,4 +1,4 @@
-//! Operations made from the schema alone: one for each field of the query and mutation types.
+//! Operations generated from the schema: one for each field of the query and mutation types.
 
 use std::fmt::Write as _;
 
@@ -13,21 +13,16 @@ use super::{
     selection::{SelectionRules, Selector},
 };
 
-/// More tools than this are of no use to anyone.
 const MOST_OPERATIONS: usize = 5_000;
 
-/// A document for one root field.
 #[derive(Debug)]
 pub(super) struct AutomaticOperation {
-    /// The name of the tool, and of the operation in the document.
     pub(super) name: String,
     pub(super) description: String,
     pub(super) document: String,
-    /// `Query.viewer`
     pub(super) place: String,
 }
 
-/// Writes a document for every root field.
 pub(super) fn automatic_operations(
     schema: &ApiSchema,
     rules: SelectionRules,
@@ -78,12 +73,12 @@ fn automatic_operation(
         }
         let separator = if variables.is_empty() { "" } else { ", " };
         let argument_name = &argument.name;
-        // A variable that is left out leaves the argument to its default, which needs a variable that may be null.
+        // An omitted variable leaves the argument at its default, which needs a nullable variable.
         let ty: Type = match &argument.default_value {
             Some(_) => (*argument.ty).clone().nullable(),
             None => (*argument.ty).clone(),
         };
-        // Writing into a string cannot fail.
+        // Writing to a string cannot fail.
         _ = write!(variables, "{separator}${argument_name}: {ty}");
         _ = write!(arguments, "{separator}{argument_name}: ${argument_name}");
     }

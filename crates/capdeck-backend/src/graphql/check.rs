@@ -1,11 +1,11 @@
-//! Whether a GraphQL endpoint could be connected, as far as the machine can tell.
+//! Local checks of a GraphQL endpoint.
 
 use capdeck_definition::GraphQlEndpoint;
 
 use super::reader::endpoint_url;
 use crate::{CallError, ErrorCode, connect::Prepared};
 
-/// Addresses that cannot be used and files that are not there. Nothing is read or sent.
+/// Returns invalid addresses and missing files. Nothing is sent.
 pub(crate) fn check(prepared: &Prepared<GraphQlEndpoint>) -> Vec<CallError> {
     let block = &prepared.block;
     let addresses =

@@ -1,10 +1,9 @@
-//! Operations that stand in the definition, each with its document beside it or in a file.
+//! Operations of the definition, with an inline document or one in a file.
 
 use capdeck_definition::{GraphQlEndpoint, GraphQlOperation};
 
 use super::{operation::Operation, problems::Problems, schema::ApiSchema};
 
-/// A configured operation with the text of its document, or why there is none.
 #[derive(Debug)]
 pub(super) struct ConfiguredDocument {
     pub(super) name: String,
@@ -13,7 +12,6 @@ pub(super) struct ConfiguredDocument {
 }
 
 impl ConfiguredDocument {
-    /// Reads the documents of all operations, each at most this long.
     pub(super) async fn load_all(block: &GraphQlEndpoint, limit: u64) -> Vec<Self> {
         let mut documents = Vec::with_capacity(block.operations.len());
         for (name, settings) in &block.operations {
@@ -27,7 +25,6 @@ impl ConfiguredDocument {
         documents
     }
 
-    /// Checks the document. What is wrong with it is listed.
     pub(super) fn compile(&self, schema: &ApiSchema, problems: &mut Problems) -> Option<Operation> {
         let name = self.settings.operation_name.as_deref();
         let compiled = self.text.clone().and_then(|text| {
@@ -36,7 +33,6 @@ impl ConfiguredDocument {
         compiled.map_err(|reason| problems.push(&self.name, reason)).ok()
     }
 
-    /// What to tell of the operation: its own words, or what it is.
     pub(super) fn description(&self, operation: &Operation) -> String {
         self.settings.description.clone().unwrap_or_else(|| {
             let kind = if operation.is_mutation { "mutation" } else { "query" };

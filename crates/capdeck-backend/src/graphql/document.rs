@@ -1,4 +1,4 @@
-//! A document checked against the schema, and what is wrong with one that fails.
+//! Validates a document against the schema.
 
 use std::fmt;
 
@@ -11,30 +11,27 @@ use apollo_compiler::{
 
 use super::schema::ApiSchema;
 
-/// No document that a person or a model writes comes near this.
+/// Far above any document that a person or a model writes.
 const MOST_TOKENS: usize = 20_000;
 const DEEPEST: usize = 100;
 
-/// How many findings are looked up, and how many a message holds.
 const MOST_FINDINGS: usize = 20;
 const MOST_SHOWN: usize = 5;
 
-/// What is wrong with a document, in the order of its lines.
+/// The problems of a document, in the order of its lines.
 #[derive(Debug)]
 pub(super) struct BadDocument {
-    /// The first of them.
     pub(super) findings: Vec<Finding>,
     total: usize,
 }
 
-/// One thing that is wrong, and where. Lines and columns begin at one.
+/// One problem and its position. Lines and columns start at one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) place: Option<(usize, usize)>,
     pub(super) message: String,
 }
 
-/// Parses a document and holds it to every rule of the language.
 pub(super) fn check_document(
     schema: &ApiSchema,
     text: &str,
@@ -47,7 +44,6 @@ pub(super) fn check_document(
 }
 
 impl BadDocument {
-    /// A document with nothing wrong but this.
     pub(super) fn because(message: impl Into<String>) -> Self {
         Self { findings: vec![Finding { place: None, message: message.into() }], total: 1 }
     }

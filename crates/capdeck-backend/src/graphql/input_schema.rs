@@ -1,7 +1,7 @@
 //! The input schema of an operation, from its variables.
 //!
-//! Input types may refer to each other in circles. Each is described once, in `$defs`, nearest first; one that is used
-//! in a single place stands in that place instead. Beyond a number of them the rest is left open.
+//! Input types may be recursive. Each is described once in `$defs`, nearest first; one with a single use is inlined.
+//! Beyond a limit types are left open.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,17 +15,15 @@ use serde_json::{Map, Value, json};
 
 use super::{literal::literal_json, scalar::input_scalar, schema::ApiSchema, text::shortened};
 
-/// How many input types and enums one tool describes.
 const MOST_DEFINITIONS: usize = 60;
 
-/// How many fields and values one tool describes: no further type once there are this many, and never more than that.
+/// The maximum number of fields and values per tool: no further type is described after it.
 const ENOUGH_MEMBERS: usize = 500;
 const MOST_MEMBERS: usize = 3_000;
 
-/// The values of longer enums are listed without their descriptions.
+/// Longer enums are listed without descriptions of their values.
 const MOST_DESCRIBED_VALUES: usize = 24;
 
-/// The schema of the `variables` of an operation.
 pub(super) fn input_schema(
     schema: &ApiSchema,
     operation: &Operation,
@@ -38,7 +36,7 @@ pub(super) fn input_schema(
     let mut required = Vec::new();
     for variable in &operation.variables {
         let argument = arguments.get(&variable.name).copied();
-        // A `null` counts as left out here, so it needs no mention.
+        // `null` means omitted here, so it needs no mention.
         let ty = variable.ty.as_ref().clone().non_null();
         let mut property = shapes.of_type(&ty);
         let default = variable.default_value.as_ref();
@@ -60,7 +58,7 @@ pub(super) fn input_schema(
     members
 }
 
-/// The argument each variable is given to, which tells more about it than the variable does.
+/// Returns the argument of each variable, which describes it better than the variable.
 fn arguments_of_variables<'a>(
     operation: &'a Operation,
     document: &'a ExecutableDocument,
@@ -78,10 +76,9 @@ fn arguments_of_variables<'a>(
     found
 }
 
-/// The input types and enums that some variables reach, nearest first.
 struct Shapes<'a> {
     schema: &'a ApiSchema,
-    /// How often each is referred to. Those that are not here are left open.
+    /// The number of references to each. Missing types are left open.
     uses: HashMap<&'a Name, usize>,
     order: Vec<&'a Name>,
 }
@@ -120,7 +117,6 @@ impl<'a> Shapes<'a> {
         shapes
     }
 
-    /// What is described once and referred to from several places.
     fn definitions(&self) -> Map<String, Value> {
         let is_shared = |name: &&&Name| self.uses.get(**name).is_some_and(|uses| *uses > 1);
         let define = |name: &&Name| (name.to_string(), self.described(name).into());
@@ -138,7 +134,7 @@ impl<'a> Shapes<'a> {
 
     fn of_name(&self, name: &Name) -> Map<String, Value> {
         match self.uses.get(name) {
-            // A circle is entered from outside and from inside, so it has a type with two uses, and this ends.
+            // A cycle is entered from outside and from inside, so it has a type with two uses, and this ends.
             Some(1) => self.described(name),
             Some(_) => reference(name),
             None => match self.schema.get(name) {
@@ -223,7 +219,7 @@ fn list(item: Map<String, Value>) -> Map<String, Value> {
     members(json!({"type": "array", "items": item}))
 }
 
-/// The same, or nothing. Inside of an input object a `null` is not the same as leaving out.
+/// Makes a schema nullable. Inside an input object `null` differs from omitted.
 fn or_null(mut schema: Map<String, Value>) -> Map<String, Value> {
     if schema.contains_key("$ref") {
         return members(json!({"anyOf": [schema, {"type": "null"}]}));
@@ -231,7 +227,7 @@ fn or_null(mut schema: Map<String, Value>) -> Map<String, Value> {
     match schema.get_mut("type") {
         Some(Value::Array(types)) => types.push("null".into()),
         Some(ty) => *ty = json!([ty.take(), "null"]),
-        // Open: `null` is among what fits.
+        // An open schema includes `null`.
         None => {}
     }
     if let Some(Value::Array(values)) = schema.get_mut("enum") {
@@ -240,7 +236,6 @@ fn or_null(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema
 }
 
-/// Says what a value is for in this place, before what it is in general.
 fn describe(
     schema: &mut Map<String, Value>,
     description: Option<&str>,

@@ -1,11 +1,10 @@
-//! The answer to an introspection query, read into a schema. A server may say anything here.
+//! Parses an introspection result into a schema. The result is untrusted.
 
 mod answer;
 mod build;
 
 pub(super) use self::build::parse;
 
-/// The question, with everything newer servers can tell.
 pub(super) const QUERY: &str = "query IntrospectionQuery { __schema { \
     queryType { name } mutationType { name } subscriptionType { name } \
     types { kind name description specifiedByURL isOneOf \
@@ -20,7 +19,7 @@ pub(super) const QUERY: &str = "query IntrospectionQuery { __schema { \
     fragment Reference on __Type { kind name ofType { kind name ofType { kind name ofType { kind name \
     ofType { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } } } } } }";
 
-/// The same for servers that know only the oldest of the standards.
+/// The query for servers of the oldest specification.
 pub(super) const OLD_QUERY: &str = "query IntrospectionQuery { __schema { \
     queryType { name } mutationType { name } subscriptionType { name } \
     types { kind name description \

@@ -1,4 +1,4 @@
-//! Values as they are written in GraphQL.
+//! GraphQL literals.
 
 use apollo_compiler::{
     Name, Node,
@@ -7,14 +7,13 @@ use apollo_compiler::{
 };
 use serde_json::{Map, Value as Json};
 
-/// No default is nested deeper than this.
 const DEEPEST: usize = 32;
 
-/// Reads a constant, such as the default of an argument. `None` for anything else.
+/// Parses a constant, such as the default of an argument. `None` for anything else.
 pub(super) fn parse_literal(text: &str) -> Option<Node<Value>> {
     let mut parser = Parser::new().recursion_limit(DEEPEST);
     let document = parser.parse_ast(format!("{{ f(a: {text}\n) }}"), "default").ok()?;
-    // The text must not have closed the bracket and gone on with something of its own.
+    // The text must not close the bracket and add its own content.
     let [Definition::OperationDefinition(operation)] = document.definitions.as_slice() else {
         return None;
     };
@@ -36,7 +35,6 @@ fn is_constant(value: &Value) -> bool {
     }
 }
 
-/// The JSON of a constant, as it would stand in `variables`.
 pub(super) fn literal_json(value: &Value) -> Json {
     match value {
         Value::Null | Value::Variable(_) => Json::Null,
@@ -54,7 +52,7 @@ pub(super) fn literal_json(value: &Value) -> Json {
     }
 }
 
-/// Numbers beyond JSON's are told as text.
+/// Numbers beyond JSON's range become strings.
 fn number_json(text: &str) -> Json {
     serde_json::from_str(text).unwrap_or_else(|_beyond| text.into())
 }

@@ -1,4 +1,4 @@
-//! For names in a document that the schema does not have, the names that come nearest.
+//! Suggests the nearest known names for unknown names in a document.
 
 use apollo_compiler::{
     Name,
@@ -9,15 +9,12 @@ use indexmap::IndexMap;
 
 use super::schema::ApiSchema;
 
-/// How many wrong names are looked at.
 const MOST_NAMES: usize = 10;
 
-/// How many names are offered for a wrong one.
 const MOST_OFFERED: usize = 3;
 
 const DEEPEST: usize = 64;
 
-/// Each unknown name, as `Type.name`, with the nearest known ones.
 pub(super) fn nearest_names(schema: &ApiSchema, text: &str) -> IndexMap<String, String> {
     let document = match Parser::new().recursion_limit(DEEPEST).parse_ast(text, "document") {
         Ok(document) => document,
@@ -119,7 +116,6 @@ impl Search<'_> {
     }
 }
 
-/// The known names that look like this one, nearest first.
 fn nearest<'k>(wrong: &str, known: impl Iterator<Item = &'k str>) -> String {
     let folded = wrong.to_lowercase();
     let mut ranked: Vec<(f64, &str)> = known

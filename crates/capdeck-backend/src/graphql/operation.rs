@@ -1,4 +1,4 @@
-//! One operation of a document, ready to be called: what goes in, what comes out, what it does.
+//! One validated operation of a document: its input, output and effect.
 
 use apollo_compiler::{
     ExecutableDocument, Node, ast::OperationType, executable, validation::Valid,
@@ -12,11 +12,9 @@ use super::{
     schema::ApiSchema,
 };
 
-/// A checked operation.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) document: String,
-    /// Which operation of the document is meant.
     pub(super) name: Option<String>,
     pub(super) is_mutation: bool,
     pub(super) input_schema: Map<String, Value>,
@@ -24,7 +22,6 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    /// Checks a document. `name` says which operation is meant when there are several.
     pub(super) fn compile(
         schema: &ApiSchema,
         document: String,
@@ -45,7 +42,6 @@ impl Operation {
     }
 }
 
-/// The operation that is meant.
 pub(super) fn choose<'a>(
     document: &'a Valid<ExecutableDocument>,
     name: Option<&str>,

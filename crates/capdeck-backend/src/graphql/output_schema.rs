@@ -1,7 +1,7 @@
-//! The output schema of an operation, from what it selects.
+//! The output schema of an operation, from its selection.
 //!
-//! It promises no more than the language does: names and nesting, lists, what can be null, and the five scalars of the
-//! language. Enums may grow and scalars of the API's own may be anything.
+//! It only promises what the language does: names and nesting, lists, nullability and the five built-in scalars.
+//! Enums may grow and custom scalars may be anything.
 
 use std::collections::HashMap;
 
@@ -16,13 +16,12 @@ use serde_json::{Map, Value, json};
 
 use super::{scalar::output_scalar, schema::ApiSchema};
 
-/// Fragments used over and over could describe more fields than they have letters.
+/// Repeated fragments could describe more fields than they have characters.
 const MOST_PROPERTIES: usize = 2_000;
 
-/// Valid documents have no circles of fragments; nothing here relies on it.
+/// Valid documents have no fragment cycles; this bound does not rely on it.
 const DEEPEST: usize = 64;
 
-/// The schema of a call's structured result.
 pub(super) fn output_schema(
     schema: &ApiSchema,
     operation: &Operation,
@@ -34,13 +33,12 @@ pub(super) fn output_schema(
     wrapped(data.into())
 }
 
-/// The schema of a call's structured result whose `data` is anything.
 pub(super) fn open_output_schema() -> Map<String, Value> {
     wrapped(json!({"type": "object", "additionalProperties": true}))
 }
 
-/// What surrounds `data`. A long answer is cut, and then its body is text. Nothing is required out here: clients hold a
-/// result that tells of a failure to the same schema.
+/// Wraps the schema of `data`. A long response is truncated, and then its body is text. No member is required:
+/// clients validate an error result against the same schema.
 fn wrapped(mut data: Value) -> Map<String, Value> {
     if let Some(ty) = data.get_mut("type") {
         *ty = json!(["object", "null"]);
@@ -69,18 +67,15 @@ struct Writer<'a> {
     room: usize,
 }
 
-/// One of the selections that an object of the answer comes from.
 #[derive(Clone, Copy)]
 struct Part<'a> {
     set: &'a SelectionSet,
-    /// False when the object may be there without it.
+    /// False when the object may exist without it.
     is_always_there: bool,
 }
 
-/// What one selection asks for under each name.
 type Members<'a> = IndexMap<&'a Name, Member<'a>>;
 
-/// A member of an answer, from every place of the document that asks for it.
 #[derive(Default)]
 struct Member<'a> {
     fields: Vec<&'a Field>,
@@ -88,18 +83,15 @@ struct Member<'a> {
     parts: Vec<Part<'a>>,
 }
 
-/// What has been found of one selection so far.
 struct Gathered<'m, 'a> {
     members: &'m mut Members<'a>,
-    /// The fragments that have been read, and whether they always apply.
     seen: &'m mut HashMap<&'a Name, bool>,
 }
 
 impl<'a> Writer<'a> {
-    /// The schema of an object that some of these parts have asked for.
     fn object(&mut self, parts: &[Part<'a>], depth: usize) -> Map<String, Value> {
         let mut members = Members::default();
-        // A member is there for sure if a part that always applies has it, or if all parts have it.
+        // A member always exists if an unconditional part has it, or if all parts have it.
         let mut counts: HashMap<&Name, usize> = HashMap::new();
         for part in parts {
             let mut own = Members::default();
@@ -151,11 +143,10 @@ impl<'a> Writer<'a> {
             Some(_) => self.object(&member.parts, depth + 1),
             None => Map::new(),
         };
-        // Fields under one name agree on their shape, but for abstract types that differ in nothing but the name.
+        // Fields under one name have the same shape, except for equivalent abstract types.
         in_shape(ty, named)
     }
 
-    /// Gathers what a selection asks for under each name.
     fn collect(
         &self,
         set: &'a SelectionSet,
@@ -190,7 +181,7 @@ impl<'a> Writer<'a> {
                         let fits = self.always_fits(parent, Some(fragment.type_condition()));
                         let is_always_there = is_always_there && fits;
                         let known = seen.insert(&fragment.name, is_always_there);
-                        // Once more tells nothing new, unless it was conditional before.
+                        // A second visit adds nothing, unless the first was conditional.
                         if known.is_none_or(|known| is_always_there && !known) {
                             let set = &fragment.selection_set;
                             let gathered = Gathered { members, seen };
@@ -202,7 +193,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// True when everything of the parent type meets the condition.
     fn always_fits(&self, parent: &Name, condition: Option<&Name>) -> bool {
         condition.is_none_or(|condition| {
             condition == parent || self.schema.valid().is_subtype(condition, parent)
@@ -210,7 +200,6 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Puts the lists and nulls of a type around the schema of its name.
 fn in_shape(ty: &Type, named: Map<String, Value>) -> Map<String, Value> {
     match ty {
         Type::NonNullNamed(_) => named,

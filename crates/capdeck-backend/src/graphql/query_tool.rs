@@ -1,4 +1,4 @@
-//! The tool that takes any document: checked against the schema before anything is sent.
+//! The tool for free documents, validated before they are sent.
 
 use apollo_compiler::ast::OperationType;
 use capdeck_definition::GraphQlQueryRights;
@@ -15,10 +15,9 @@ use super::{
 };
 use crate::{CallError, ErrorCode, declared_tool::DeclaredTool, http::Request};
 
-/// Longer documents are refused unread.
+/// Longer documents are rejected without parsing.
 const LONGEST_DOCUMENT: usize = 200_000;
 
-/// A tool for free documents.
 #[derive(Debug)]
 pub(super) struct QueryTool {
     schema: ApiSchema,
@@ -28,7 +27,6 @@ pub(super) struct QueryTool {
 }
 
 impl QueryTool {
-    /// What the tool is called.
     pub(super) const NAME: &'static str = "query";
 
     pub(super) fn new(schema: ApiSchema, rights: GraphQlQueryRights) -> Self {
@@ -53,7 +51,7 @@ impl QueryTool {
         Self { schema, rights, input_schema, output_schema: open_output_schema() }
     }
 
-    /// What is told of the tool. It may do whatever a document may, so it counts as the worst of that.
+    /// Declares the tool. Its annotations cover the worst effect of any permitted document.
     pub(super) fn declare(&self) -> DeclaredTool<'_> {
         let mutations = self.rights.mutations;
         let what = if mutations { "queries and mutations" } else { "queries" };
@@ -69,7 +67,6 @@ impl QueryTool {
         }
     }
 
-    /// The request for a document that passes every rule.
     pub(super) fn request(
         &self,
         url: &Url,
@@ -94,7 +91,7 @@ impl QueryTool {
         Payload { query: &text, variables: &variables, operation_name, is_mutation }.request(url)
     }
 
-    /// Holds a document against the schema and the rights. True when the operation that is meant is a mutation.
+    /// Checks a document against the schema and the permissions. Returns true for a mutation.
     fn check(&self, text: &str, operation: Option<&str>) -> Result<bool, CallError> {
         if text.len() > LONGEST_DOCUMENT {
             let message = format!("the document is longer than {LONGEST_DOCUMENT} bytes");
@@ -139,7 +136,7 @@ impl QueryTool {
             })
             .collect();
         let nearest = nearest_names(&self.schema, text);
-        let message = format!("the document does not fit the schema: {error}");
+        let message = format!("the document does not match the schema: {error}");
         let call_error = CallError::new(ErrorCode::RequestInvalid, message)
             .data(json!({"problems": findings, "nearest": nearest}));
         let hints: Vec<String> = nearest

@@ -1,4 +1,4 @@
-//! Gets the schema and the configured documents, and reads them into an API.
+//! Loads the schema and the configured documents of an API.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -20,12 +20,11 @@ use crate::{
     http::Endpoint,
 };
 
-/// The largest schema that is read. The largest known ones are a tenth of it.
+/// The largest known schemas are a tenth of it.
 const LARGEST_SCHEMA: u64 = 64 * 1024 * 1024;
 
 const LARGEST_DOCUMENT: u64 = 1024 * 1024;
 
-/// Reads the schema of one endpoint.
 #[derive(Debug)]
 pub(crate) struct GraphQlReader {
     block: Arc<GraphQlEndpoint>,
@@ -40,7 +39,6 @@ enum SchemaSource {
 }
 
 impl GraphQlReader {
-    /// A connection that also ends with this token.
     pub(crate) fn connect(
         mut prepared: Prepared<GraphQlEndpoint>,
         cancel: &CancellationToken,
@@ -67,7 +65,7 @@ impl GraphQlReader {
         Ok(DescribedApi::new(Self { block, url, source }, endpoint, time_to_live))
     }
 
-    /// Reads everything on a thread of its own: a large schema takes longer than others should wait.
+    /// Parses on a blocking thread: a large schema takes long.
     async fn build(
         &self,
         endpoint: &Endpoint,
@@ -87,7 +85,7 @@ impl GraphQlReader {
             Payload { query, variables: &Map::new(), operation_name: None, is_mutation: false };
         let mut response = endpoint.send(payload.request(&self.url)?).await?;
         let status = response.status();
-        // Servers that speak the newer rules refuse a document they do not know with 400 and say why.
+        // Newer servers reject an unknown document with 400 and a reason.
         if !status.is_success() && status.as_u16() != 400 {
             return Err(CallError::new(
                 if matches!(status.as_u16(), 401 | 403) {
@@ -100,7 +98,7 @@ impl GraphQlReader {
             .hint("check `endpointUrl` and `auth`; a schema can also come from `schemaPath`"));
         }
         let answer = read_body(&mut response, &self.url, LARGEST_SCHEMA).await?;
-        // Anything else would be taken for the schema language, and told as a mistake in it.
+        // Other content would be parsed as SDL and reported as a syntax error.
         if answer.trim_ascii_start().first() != Some(&b'{') {
             let message = "the server answered the question for its schema with something that is no JSON object";
             return Err(CallError::new(ErrorCode::DownstreamProtocolError, message)
@@ -155,7 +153,7 @@ impl From<SchemaError> for CallError {
     }
 }
 
-/// Reads a URL after interpolation and holds it to the rules a file is held to.
+/// Parses a resolved URL with the same rules as in a file.
 pub(super) fn endpoint_url(text: &str, field: &str) -> Result<Url, CallError> {
     let refuse = |reason: &str| {
         CallError::new(ErrorCode::ConfigInvalid, format!("`{field}` cannot be used: {reason}"))

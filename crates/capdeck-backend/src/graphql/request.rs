@@ -1,4 +1,4 @@
-//! The one request of the language: a document and its variables, sent as JSON.
+//! The GraphQL request: a document and its variables as JSON.
 
 use reqwest::{
     Method,
@@ -13,7 +13,6 @@ use crate::{
     http::{Body, Request},
 };
 
-/// What is sent.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Payload<'a> {
@@ -21,13 +20,12 @@ pub(super) struct Payload<'a> {
     pub(super) variables: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) operation_name: Option<&'a str>,
-    /// Queries change nothing and may be sent again, whatever the method; mutations never.
+    /// Queries may be sent again regardless of the method; mutations never.
     #[serde(skip)]
     pub(super) is_mutation: bool,
 }
 
 impl Payload<'_> {
-    /// The request for it.
     pub(super) fn request(&self, url: &Url) -> Result<Request, CallError> {
         let body = serde_json::to_vec(self).map_err(|error| {
             CallError::new(ErrorCode::InternalError, "the request cannot be written").detail(error)

@@ -1,16 +1,15 @@
-//! What the values of a scalar look like in JSON.
+//! JSON schemas of scalars.
 
 use serde_json::{Map, Value, json};
 
-/// The schema of a scalar's values when they are sent. Scalars of the API's own are open unless their name is one that
-/// everybody uses alike.
+/// Returns the schema of a scalar in requests. Custom scalars are open unless they have a common name.
 pub(super) fn input_scalar(name: &str) -> Map<String, Value> {
     let plain = match name {
         "Int" => Some(json!({"type": "integer"})),
         "Float" => Some(json!({"type": "number"})),
         "String" => Some(json!({"type": "string"})),
         "Boolean" => Some(json!({"type": "boolean"})),
-        // Both spellings are the same id.
+        // Both forms are the same id.
         "ID" => Some(json!({"type": ["string", "integer"]})),
         _ => None,
     };
@@ -24,7 +23,7 @@ pub(super) fn input_scalar(name: &str) -> Map<String, Value> {
     if let Value::Object(members) = schema { members } else { Map::new() }
 }
 
-/// The schema of a scalar's values when they are answered. Only the five of the language are promised.
+/// Returns the schema of a scalar in responses. Only the five built-in ones are promised.
 pub(super) fn output_scalar(name: &str) -> Map<String, Value> {
     let ty = match name {
         "Int" => "integer",

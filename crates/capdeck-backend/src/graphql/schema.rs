@@ -1,7 +1,7 @@
-//! The schema of an API: read from text of either form, with whatever is broken taken out and listed.
+//! The schema of an API, from SDL or introspection, without its broken parts.
 //!
-//! Published schemas are not always valid. What can be used is used: [`repair`] removes what refers to nothing, and
-//! what the strict rules still find is listed but stays.
+//! Published schemas are not always valid. [`repair`] removes what refers to undefined types; problems that strict
+//! validation still finds are listed but stay.
 
 mod repair;
 mod sdl;
@@ -17,15 +17,13 @@ use apollo_compiler::{
 
 use super::{introspection, problems::Problems};
 
-/// A schema that can be asked, and that documents can be checked against.
 #[derive(Debug)]
 pub(super) struct ApiSchema {
     schema: Valid<Schema>,
-    /// The object types of each interface and union, in the order of the schema.
+    /// The object types of each interface and union, in schema order.
     possible_types: HashMap<Name, Vec<Name>>,
 }
 
-/// Why a text gives no schema at all.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SchemaError {
     #[error("the schema is not UTF-8 text")]
@@ -41,7 +39,6 @@ pub(super) enum SchemaError {
 }
 
 impl ApiSchema {
-    /// Reads a schema in its own language, or as the answer to an introspection query.
     pub(super) fn read(bytes: &[u8], problems: &mut Problems) -> Result<Self, SchemaError> {
         let text = std::str::from_utf8(bytes).map_err(|_invalid| SchemaError::NotText)?;
         let text = text.trim_start_matches('\u{feff}').trim_start();
@@ -64,7 +61,7 @@ impl ApiSchema {
                 let schema = broken.partial;
                 for diagnostic in broken.errors.iter() {
                     found.push_with(|| {
-                        let reason = format!("{} (kept as it is)", diagnostic.error);
+                        let reason = format!("{} (not changed)", diagnostic.error);
                         (sdl::place(&schema, &diagnostic), reason)
                     });
                 }
@@ -75,22 +72,19 @@ impl ApiSchema {
         Ok(Self { possible_types: possible_types(&schema), schema })
     }
 
-    /// The schema as documents are checked against it.
     pub(super) fn valid(&self) -> &Valid<Schema> {
         &self.schema
     }
 
-    /// The definition of a type.
     pub(super) fn get(&self, name: &str) -> Option<&ExtendedType> {
         self.schema.types.get(name)
     }
 
-    /// The root types there are, with what they are for.
     pub(super) fn roots(&self) -> impl Iterator<Item = (OperationType, &Name)> {
         self.schema.schema_definition.iter_root_operations().map(|(kind, name)| (kind, &name.name))
     }
 
-    /// The fields of an object or interface, in the order of the schema. Other types have none.
+    /// Returns the fields of an object or interface in schema order. Other types have none.
     pub(super) fn fields<'a>(
         &'a self,
         name: &str,
@@ -103,12 +97,12 @@ impl ApiSchema {
         fields.into_iter().flat_map(|fields| fields.values()).map(|field| &***field)
     }
 
-    /// The object types behind an interface or union; empty for everything else.
+    /// Returns the object types of an interface or union; empty for other types.
     pub(super) fn possible_types(&self, name: &str) -> &[Name] {
         self.possible_types.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// True for scalars and enums, which have nothing to select in them.
+    /// Returns true for scalars and enums, which have no selection.
     pub(super) fn is_leaf(&self, name: &str) -> bool {
         self.get(name).is_none_or(ExtendedType::is_leaf)
     }

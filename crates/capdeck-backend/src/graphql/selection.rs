@@ -1,8 +1,8 @@
-//! Chooses what to ask of a type when nobody has said it: every plain field, then the same of the objects below it.
+//! Generates the default selection of a type: its leaf fields, then those of nested objects.
 //!
-//! The choice is made level by level, plain fields first, and ends at a number of fields, so no schema can make it
-//! explode. What stands at the last level without plain fields of its own is asked for its `__typename`; an object that
-//! finds no room is left out. Either way the document is valid.
+//! The selection grows level by level, leaf fields first, up to a maximum number of fields, so no schema can make it
+//! explode. An object without leaf fields at the last level gets `__typename`; an object beyond the limit is omitted.
+//! The document is always valid.
 
 mod fragments;
 
@@ -16,16 +16,13 @@ use apollo_compiler::{
 use self::fragments::{FragmentNames, fragment_types};
 use super::schema::ApiSchema;
 
-/// How many fields one document asks for at most.
 pub(super) const MOST_FIELDS: usize = 250;
 
-/// What each object of a level may ask for, even when there are many of them.
 const LEAST_SHARE: usize = 6;
 
-/// How much of a list is asked for where the list can be cut. Many servers refuse to answer without.
+/// The page size of list fields. Many servers reject a request without one.
 const PAGE: &str = "(first: 10)";
 
-/// Names that APIs give to what tells one thing from another.
 const TELLING: [&str; 14] = [
     "id",
     "name",
@@ -43,15 +40,12 @@ const TELLING: [&str; 14] = [
     "createdAt",
 ];
 
-/// How far a selection goes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SelectionRules {
-    /// How many levels of objects.
     pub(super) depth: u8,
     pub(super) include_deprecated: bool,
 }
 
-/// Writes selections; remembers what it found out about abstract types.
 #[derive(Debug)]
 pub(super) struct Selector<'a> {
     schema: &'a ApiSchema,
@@ -59,7 +53,7 @@ pub(super) struct Selector<'a> {
     names: HashMap<Name, FragmentNames>,
 }
 
-/// A selection being put together: branches by number, the first is the whole.
+/// A selection under construction: branches by index, the first is the root.
 struct Tree {
     branches: Vec<Branch>,
     room: usize,
@@ -67,14 +61,11 @@ struct Tree {
 
 #[derive(Default)]
 struct Branch {
-    /// What stands before the brace.
     head: String,
     leaves: Vec<String>,
-    /// Objects and fragments below, by number.
     below: Vec<usize>,
 }
 
-/// A branch whose fields have yet to be chosen.
 struct Open {
     branch: usize,
     ty: Name,
@@ -85,7 +76,7 @@ impl<'a> Selector<'a> {
         Self { schema, rules, names: HashMap::new() }
     }
 
-    /// The selection for a type with its braces; empty for types that have no fields.
+    /// Returns the selection of a type with its braces; empty for types without fields.
     pub(super) fn select(&mut self, ty: &Name) -> String {
         if self.schema.is_leaf(ty) {
             return String::new();
@@ -116,7 +107,6 @@ impl<'a> Selector<'a> {
         tree.render(0)
     }
 
-    /// Asks a type for its plain fields, and its possible types for theirs.
     fn choose_leaves(&mut self, open: &Open, share: usize, tree: &mut Tree) {
         let mut left = share;
         let mut own: Vec<&FieldDefinition> =
@@ -149,13 +139,12 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// Adds the objects below a type, to be asked on the next level.
     fn open_objects(&mut self, open: &Open, tree: &mut Tree, next: &mut Vec<Open>) {
         let own: Vec<&FieldDefinition> =
             self.fields(&open.ty).filter(|field| !self.schema.is_leaf(named(field))).collect();
         let has_nodes = own.iter().any(|field| field.name == "nodes");
         for field in own {
-            // The edges of a connection hold its nodes once more.
+            // The edges of a connection repeat its nodes.
             if has_nodes && field.name == "edges" {
                 continue;
             }
@@ -180,7 +169,6 @@ impl<'a> Selector<'a> {
         }
     }
 
-    /// What a possible type of an abstract one has beyond that, with the names to ask for it under.
     fn fragment_fields(
         &mut self,
         of: &Name,
@@ -229,7 +217,7 @@ impl Tree {
         below.unwrap_or_default().iter().filter(is_fragment).copied().collect()
     }
 
-    /// The text of a branch with its braces; empty when nothing was chosen in it.
+    /// Returns the text of a branch with its braces; empty without fields.
     fn render(&self, branch: usize) -> String {
         let Some(branch) = self.branches.get(branch) else { return String::new() };
         let mut inside = branch.leaves.join(" ");
@@ -237,7 +225,7 @@ impl Tree {
             let text = self.render(*number);
             if let (false, Some(below)) = (text.is_empty(), self.branches.get(*number)) {
                 let space = if inside.is_empty() { "" } else { " " };
-                // Writing into a string cannot fail.
+                // Writing to a string cannot fail.
                 _ = write!(inside, "{space}{} {text}", below.head);
             }
         }
@@ -245,13 +233,12 @@ impl Tree {
     }
 }
 
-/// A field that can be asked without knowing anything: it needs no argument.
 fn is_chosen(field: &FieldDefinition, rules: SelectionRules) -> bool {
     let is_current = rules.include_deprecated || !field.directives.has("deprecated");
     is_current && !field.arguments.iter().any(|argument| argument.is_required())
 }
 
-/// Where a field stands among its like when there is no room for all: what tells one thing from another first.
+/// Returns the priority of a field when space is limited: identifying fields first.
 fn rank(field: &FieldDefinition) -> usize {
     TELLING.iter().position(|name| field.name == *name).unwrap_or(TELLING.len())
 }

@@ -1,4 +1,4 @@
-//! Tables over small schemas, and properties over made-up ones.
+//! Tests with small schemas, and property tests with generated ones.
 
 mod generated;
 mod hostile;
@@ -14,7 +14,6 @@ use url::Url;
 use super::{api::GraphQlApi, configured::ConfiguredDocument, schema::SchemaError};
 use crate::described::Api as _;
 
-/// An API with these members in its block.
 fn try_api(schema: &str, settings: Value) -> Result<GraphQlApi, SchemaError> {
     let mut block = json!({
         "endpointUrl": "https://api.example/graphql", "introspection": true, "auth": {"type": "none"},
@@ -33,7 +32,6 @@ fn api(schema: &str, settings: Value) -> GraphQlApi {
     try_api(schema, settings).unwrap()
 }
 
-/// The document of an automatic operation at a depth.
 fn document(schema: &str, tool: &str, depth: u8) -> String {
     let api = api(schema, json!({"selectionDepth": depth}));
     let found = api.documents().find(|(name, _)| *name == tool);
@@ -49,7 +47,6 @@ fn input_schema(schema: &str, name: &str) -> Value {
     tool(&api(schema, json!({})).discovery(), name)["inputSchema"].clone()
 }
 
-/// Places and reasons.
 fn problems(api: &GraphQlApi) -> Vec<(String, String)> {
     let problems = api.discovery().problems;
     problems.into_iter().map(|problem| (problem.place, problem.reason)).collect()

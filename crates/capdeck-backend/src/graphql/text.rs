@@ -1,9 +1,7 @@
-//! Descriptions at a length that a list of tools can bear.
+//! Shortens descriptions for tool lists.
 
-/// The longest description of a single argument, field or value.
 const LONGEST: usize = 600;
 
-/// A description without its line breaks, cut between characters.
 pub(super) fn shortened(text: &str) -> String {
     let mut words = String::with_capacity(text.len().min(LONGEST + 4));
     for word in text.split_whitespace() {

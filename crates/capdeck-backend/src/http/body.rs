@@ -1,4 +1,4 @@
-//! The body of a request, which may be longer than what one wants in memory.
+//! Request bodies that may be larger than memory.
 
 use std::{
     io::{self, SeekFrom},
@@ -13,7 +13,7 @@ use tokio::{
 };
 use tokio_util::io::ReaderStream;
 
-/// Bytes and files, one after the other. Cheap to clone, so a request can be sent again.
+/// A sequence of bytes and files. Cheap to clone, so a request can be sent again.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Body {
     parts: Vec<Part>,
@@ -26,7 +26,6 @@ enum Part {
 }
 
 impl Body {
-    /// Adds bytes.
     #[must_use]
     pub(crate) fn with_bytes(mut self, bytes: impl Into<Bytes>) -> Self {
         self.parts.push(Part::Bytes(bytes.into()));
@@ -39,14 +38,12 @@ impl Body {
         self.with_file_part(path, 0, length)
     }
 
-    /// Adds so many bytes of a file from an offset on.
     #[must_use]
     pub(crate) fn with_file_part(mut self, path: PathBuf, offset: u64, length: u64) -> Self {
         self.parts.push(Part::File { path, offset, length });
         self
     }
 
-    /// How long the whole is.
     pub(crate) fn length(&self) -> u64 {
         self.parts
             .iter()
@@ -57,7 +54,7 @@ impl Body {
             .sum()
     }
 
-    /// The body as the HTTP client takes it. Files are opened when their turn comes.
+    /// Returns the body for the HTTP client. Files are opened when they are reached.
     pub(super) fn to_stream(&self) -> reqwest::Body {
         if let [Part::Bytes(bytes)] = self.parts.as_slice() {
             return bytes.clone().into();
@@ -74,7 +71,7 @@ impl Body {
     }
 }
 
-/// A file from an offset on. It may grow meanwhile; no more than the announced length is sent.
+/// Opens a file range. The file may grow meanwhile; no more than the announced length is sent.
 async fn open(path: PathBuf, offset: u64, length: u64) -> io::Result<Take<File>> {
     let mut file = File::open(path).await?;
     if offset > 0 {

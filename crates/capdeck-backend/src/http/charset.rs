@@ -1,23 +1,22 @@
-//! The characters of a response: in the encoding that the server named, else UTF-8.
+//! The character encoding of a response: as declared by the server, else UTF-8.
 
 use capdeck_auth::Scrubber;
 use encoding_rs::{Encoding, UTF_8};
 
 use crate::capture::Captured;
 
-/// How the bytes of a body are read as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Charset(&'static Encoding);
 
 impl Charset {
-    /// A mark at the start of the body says it best, then the `charset` of the content type. A name that nobody knows says nothing.
+    /// Uses the byte order mark, then the `charset` of the content type. An unknown name is ignored.
     pub(super) fn of(content_type: Option<&str>, body: &[u8]) -> Self {
         let marked = Encoding::for_bom(body).map(|(encoding, _length)| encoding);
         let named = || Encoding::for_label(label(content_type?)?.as_bytes());
         Self(marked.or_else(named).unwrap_or(UTF_8))
     }
 
-    /// The first bytes of a body as text, without the mark and cut between characters.
+    /// Decodes the first bytes of a body, without the mark and cut between characters.
     pub(super) fn text(self, body: &Captured, max_bytes: u64, scrubber: &Scrubber) -> String {
         if self.0 == UTF_8 {
             let text = body.text(max_bytes);
@@ -29,9 +28,9 @@ impl Charset {
         let mut decoder = self.0.new_decoder_with_bom_removal();
         let room = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(bytes.len());
         let mut text = String::with_capacity(room);
-        // Never too little room: that is what the length above is for.
+        // The buffer is large enough: see the length above.
         let _result = decoder.decode_to_string(bytes, &mut text, is_whole);
-        // Secrets were looked for among the bytes, where another encoding hides them.
+        // Secrets were searched among the bytes, where another encoding hides them.
         scrubber.text(&text).into_owned()
     }
 }

@@ -1,7 +1,7 @@
-//! The one place HTTP clients are built.
+//! Builds all HTTP clients.
 //!
-//! Redirects are never followed here: each caller decides what a redirect may mean for it. Certificates
-//! are checked against the system's own roots, so that a company's internal authority works unasked.
+//! They never follow redirects: each caller decides. Certificates are checked against the system's roots, so that a
+//! company's internal authority works.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,10 +12,9 @@ use rustls_platform_verifier::Verifier;
 
 use crate::{CallError, ErrorCode};
 
-/// How long a connection may take to open, name lookup and TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Builds a client for MCP servers, which are where the person said they are. Deadlines for whole requests are the caller's.
+/// Builds a client for MCP servers, whose addresses the user configured. Callers set deadlines.
 pub(crate) fn build(client_version: &str) -> Result<reqwest::Client, CallError> {
     let internal = |error: &dyn std::fmt::Display| {
         CallError::new(ErrorCode::InternalError, "the HTTP client cannot be built").detail(error)
@@ -24,7 +23,7 @@ pub(crate) fn build(client_version: &str) -> Result<reqwest::Client, CallError> 
     builder.build().map_err(|error| internal(&error))
 }
 
-/// Builds a client that connects to nothing beyond this reach. Names are looked up by `names`.
+/// Builds a client that connects only within this reach. `names` resolves host names.
 pub(crate) fn build_guarded(
     client_version: &str,
     reach: Reach,
@@ -57,7 +56,7 @@ fn tls_settings() -> Result<ClientConfig, rustls::Error> {
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth(),
         Err(error) => {
-            // A bare container has no certificates; plain HTTP to the local machine still has to work.
+            // A minimal container has no certificates; plain HTTP to the local machine must still work.
             tracing::warn!(%error, "no system certificates were found; HTTPS requests will fail");
             builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
         }

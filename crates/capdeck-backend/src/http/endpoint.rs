@@ -1,4 +1,4 @@
-//! One remote HTTP API: who we are to it, and how its answers are taken in.
+//! One remote HTTP API: its credentials, limits and responses.
 
 use std::{
     borrow::Cow,
@@ -37,12 +37,11 @@ use crate::{
 };
 
 tokio::task_local! {
-    /// The pace of the running call, and with it its deadline. Known here, so that no kind of API has to pass it on to
-    /// its requests.
+    /// The pace and the deadline of the running call, available to all of its requests.
     static PACE: Arc<Pace>;
 }
 
-/// Where requests of one capability go, with its credentials and limits. Shared by all of its calls.
+/// The endpoint of one capability, with its credentials and limits. Shared by all of its calls.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     id: CapabilityId,
@@ -55,22 +54,24 @@ pub(crate) struct Endpoint {
     timeout: Duration,
     /// Cancelled when the connection is closed; running requests end with it.
     closed: CancellationToken,
-    /// What the file's `auth` block refers to, to say what has to be renewed.
+    /// The references in the `auth` block, for hints.
     auth_references: Vec<Reference>,
     are_refusals_errors: bool,
 }
 
-/// How an answer is handed over.
 #[derive(Debug, Clone)]
 pub(crate) enum Delivery {
-    /// Inline when it is text of at most this many bytes, otherwise as an artifact.
-    Inline { limit: u64 },
-    /// As an artifact, whatever it is, under this name if one is wanted.
-    Artifact { filename: Option<String> },
+    /// Inline for text within the limit, otherwise an artifact.
+    Inline {
+        limit: u64,
+    },
+    Artifact {
+        filename: Option<String>,
+    },
 }
 
 impl Endpoint {
-    /// An endpoint for a prepared block. `server` is what a sign-in is for: the base URL, where that is known.
+    /// Creates the endpoint of a prepared block. `server` is the base URL for a sign-in, if known.
     pub(crate) fn new<T: HttpBlock>(
         prepared: &mut Prepared<T>,
         auth: &Auth,
@@ -107,18 +108,16 @@ impl Endpoint {
         }
     }
 
-    /// The same endpoint, with refusals (HTTP 401 and 403) told like any other answer.
+    /// Returns 401 and 403 responses like any other.
     #[must_use]
     pub(crate) fn passing_refusals_on(self) -> Self {
         Self { are_refusals_errors: false, ..self }
     }
 
-    /// The capability this is.
     pub(crate) fn id(&self) -> &CapabilityId {
         &self.id
     }
 
-    /// A document without the secrets that were sent to get it.
     pub(crate) fn without_secrets(&self, document: Bytes) -> Bytes {
         let scrubber = self.with_tokens(&self.result_scrubber);
         match std::str::from_utf8(&document).map(|text| scrubber.text(text)) {
@@ -127,34 +126,28 @@ impl Endpoint {
         }
     }
 
-    /// What must not be told to anyone.
     pub(crate) fn result_scrubber(&self) -> &Scrubber {
         &self.result_scrubber
     }
 
-    /// Large results, and files to send.
     pub(crate) fn artifacts(&self) -> &ArtifactStore {
         &self.surroundings.artifacts
     }
 
-    /// The sign-in behind the requests, if the definition has one.
     pub(crate) fn sign_in(&self) -> Option<&CapabilitySignIn> {
         self.sign_in.as_ref()
     }
 
-    /// Copies of descriptions.
     pub(crate) fn documents(&self) -> &DocumentCache {
         &self.surroundings.documents
     }
 
-    /// Writes a line into the capability's log.
     pub(crate) fn note(&self, line: &str) {
         let line = self.log_scrubber.text(line);
         tracing::warn!(capability = %self.id, "{line}");
         self.surroundings.logs.of(&self.id).push(line.into_owned());
     }
 
-    /// An answer that refuses our credentials, as an error that says what to do.
     pub(crate) async fn refusal(&self, response: Response) -> CallError {
         let refusal = Refusal {
             id: &self.id,
@@ -165,12 +158,11 @@ impl Endpoint {
         refusal.told(response, &self.result_scrubber).await
     }
 
-    /// The fixed headers of every request. A sign-in's token is not among them.
     pub(crate) fn auth_headers(&self) -> Result<Vec<AuthHeader>, CallError> {
         Ok(self.credentials.headers()?)
     }
 
-    /// Runs a call to its end, its deadline, its cancellation or the end of the connection.
+    /// Runs a call until its end, deadline, cancellation or the end of the connection.
     pub(crate) async fn bounded<Answer>(
         &self,
         name: &str,
@@ -180,7 +172,7 @@ impl Endpoint {
         self.paced(name, context, async |_pace| call.await).await
     }
 
-    /// Like [`Self::bounded`], for a call that may take longer than its deadline as long as it says how far it is.
+    /// Like [`Self::bounded`], but progress extends the deadline.
     pub(crate) async fn paced<Answer>(
         &self,
         name: &str,
@@ -190,7 +182,7 @@ impl Endpoint {
         let timeout = context.timeout.unwrap_or(self.timeout);
         let pace = Arc::new(Pace::new(context, timeout));
         let answer = tokio::select! {
-            // A call that gave up waiting at its deadline says best what it waited for.
+            // A call that ends at its deadline has the better message.
             biased;
             answer = PACE.scope(Arc::clone(&pace), call(&pace)) => answer,
             () = context.cancel.cancelled() => {
@@ -213,13 +205,12 @@ impl Endpoint {
         })
     }
 
-    /// A scrubber that also knows the tokens of the sign-in, which change.
     fn with_tokens<'a>(&self, base: &'a Scrubber) -> Cow<'a, Scrubber> {
         self.sign_in.as_ref().map_or(Cow::Borrowed(base), |sign_in| sign_in.scrubber(base))
     }
 
-    /// Sends a request with our credentials. The body of the answer has not been read; until it is dropped it counts as
-    /// one of the requests under way.
+    /// Sends a request with our credentials. The body is not read yet; the response counts as running until it is
+    /// dropped.
     pub(crate) async fn send(&self, request: Request) -> Result<Response, CallError> {
         let mut credentials = HeaderMap::new();
         for header in self.auth_headers()? {
@@ -241,17 +232,15 @@ impl Endpoint {
         }
     }
 
-    /// Sends a request without credentials, to a place that is not the API itself.
+    /// Sends a request without credentials, to another address than the API.
     pub(crate) async fn send_anonymously(&self, request: Request) -> Result<Response, CallError> {
         self.sender.send(&request, &HeaderMap::new(), self.deadline()).await
     }
 
-    /// When the running call ends at the latest.
     fn deadline(&self) -> Instant {
         PACE.try_with(|pace| pace.deadline()).unwrap_or_else(|_| Instant::now() + self.timeout)
     }
 
-    /// Sends a request and tells the answer as a call result.
     pub(crate) async fn exchange(
         &self,
         request: Request,
@@ -263,7 +252,6 @@ impl Endpoint {
         self.answer(response, &url, delivery, started).await
     }
 
-    /// Tells an answer as a call result.
     pub(crate) async fn answer(
         &self,
         mut response: Response,
@@ -279,7 +267,7 @@ impl Endpoint {
         head.scrub(&scrubber);
         let limit = match delivery {
             Delivery::Inline { limit } => limit,
-            // A refusal is told in words, even when a file was asked for.
+            // An error response is inline text, even when a file was requested.
             Delivery::Artifact { filename } => head.keep_whole(filename),
         };
         let mut body = Capture::new(
@@ -306,12 +294,11 @@ impl Endpoint {
         head.answer(body.finish().await, limit, started, &scrubber).await
     }
 
-    /// Why the endpoint can no longer be used, once that is so.
     pub(crate) fn ended(&self) -> Option<String> {
         self.closed.is_cancelled().then(|| "the connection was closed".to_owned())
     }
 
-    /// Ends what is running and refuses what comes later.
+    /// Cancels running requests and rejects later ones.
     pub(crate) fn close(&self) {
         self.closed.cancel();
     }

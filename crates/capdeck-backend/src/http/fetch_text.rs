@@ -1,4 +1,4 @@
-//! One text from an address that a file names: no credentials, no retries, redirects held to the same reach.
+//! Fetches one text without credentials and retries; redirects have the same address rules.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,6 @@ use url::Url;
 use super::client;
 use crate::{CallError, ErrorCode, described::read_body};
 
-/// How long a text may take, redirects included.
 const DEADLINE: Duration = Duration::from_secs(30);
 const MOST_REDIRECTS: usize = 5;
 

@@ -3,7 +3,7 @@
 use encoding_rs::Encoding;
 use percent_encoding::percent_decode_str;
 
-/// The name that the server gave. `filename*`, which can hold any letter, comes before `filename`. Not yet made safe.
+/// Returns the server's name, not yet made safe. `filename*`, which can hold any character, comes before `filename`.
 pub(super) fn file_name(disposition: &str) -> Option<String> {
     let parameters = parameters(disposition);
     let value = |name: &str| {
@@ -15,7 +15,7 @@ pub(super) fn file_name(disposition: &str) -> Option<String> {
     name.filter(|name| !name.is_empty())
 }
 
-/// `UTF-8'en'na%C3%AFve.csv`: an encoding, a language and the text.
+/// Parses `UTF-8'en'na%C3%AFve.csv`: an encoding, a language and the text.
 fn extended(value: &str) -> Option<String> {
     let (charset, rest) = value.split_once('\'')?;
     let (_language, text) = rest.split_once('\'')?;
@@ -24,12 +24,12 @@ fn extended(value: &str) -> Option<String> {
     Some(encoding.decode_without_bom_handling(&bytes).0.into_owned())
 }
 
-/// `key=value` and `key="value; with marks"` after the first word.
+/// Parses `key=value` and `key="value; with marks"` after the first word.
 fn parameters(disposition: &str) -> Vec<(&str, String)> {
     let mut found = Vec::new();
     let mut rest = disposition.split_once(';').map_or("", |(_, rest)| rest);
     while let Some((key, after)) = rest.split_once('=') {
-        // What stands before the last `;` has no value.
+        // Text before the last `;` has no value.
         let key = key.rsplit(';').next().unwrap_or(key).trim();
         let after = after.trim_start();
         let (value, next) = match after.strip_prefix('"') {
@@ -45,8 +45,8 @@ fn parameters(disposition: &str) -> Vec<(&str, String)> {
     found
 }
 
-/// The text up to the closing quote, and what follows it. A backslash before a quote or another backslash is none of the name; any
-/// other one is, because some servers send the paths of their own machine.
+/// Returns the text up to the closing quote, and the rest. A backslash before a quote or a backslash is an escape;
+/// others are part of the name, because some servers send paths of their own machine.
 fn unquote(quoted: &str) -> (String, &str) {
     let mut value = String::new();
     let mut letters = quoted.char_indices().peekable();

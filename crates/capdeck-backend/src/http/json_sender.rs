@@ -1,4 +1,4 @@
-//! Sends JSON somewhere that the person named, and waits for no more than whether it arrived.
+//! Posts JSON to a configured receiver.
 
 use std::time::Duration;
 
@@ -7,10 +7,8 @@ use reqwest::header::CONTENT_TYPE;
 use super::client;
 use crate::{CallError, ErrorCode};
 
-/// How long a receiver may take.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// A client for one receiver.
 #[derive(Debug, Clone)]
 pub struct JsonSender {
     http: reqwest::Client,
@@ -19,7 +17,6 @@ pub struct JsonSender {
 }
 
 impl JsonSender {
-    /// Sends to this address, with these headers beside those of the body.
     pub fn new(
         url: String,
         headers: Vec<(String, String)>,
@@ -28,7 +25,7 @@ impl JsonSender {
         Ok(Self { http: client::build(client_version)?, url, headers })
     }
 
-    /// Sends one body. An answer that is no success is an error.
+    /// Sends one body. A status other than success is an error.
     pub async fn send(&self, body: String) -> Result<(), CallError> {
         let mut request =
             self.http.post(&self.url).timeout(DEADLINE).header(CONTENT_TYPE, "application/json");
@@ -36,7 +33,7 @@ impl JsonSender {
             request = request.header(name, value);
         }
         let unavailable = |reason: String| CallError::new(ErrorCode::ServerUnavailable, reason);
-        // Neither the address nor the headers are shown: both may hold a key.
+        // Neither the address nor the headers are shown: both may contain a key.
         let answer = request.body(body).send().await;
         let answer = answer.map_err(|error| unavailable(error.without_url().to_string()))?;
         match answer.status() {

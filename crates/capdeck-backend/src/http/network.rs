@@ -1,8 +1,7 @@
-//! Where the requests of one endpoint may go.
+//! The network addresses that one endpoint may use.
 //!
-//! What a file says holds for everything that is contacted because of it: its own addresses, those its documents name, and
-//! those a redirect names. One exception: an address on this machine that stands in the file itself is the file saying so,
-//! and that origin is open.
+//! The definition's setting applies to its own addresses, to those in its documents and to those of redirects. One
+//! exception: an address of this machine written in the definition allows that origin.
 
 use capdeck_auth::{GuardedClients, OutOfReach, Reach};
 use capdeck_definition::{CapabilityId, HttpBlock, Network as Networks};
@@ -11,13 +10,11 @@ use url::{Origin, Url};
 
 use crate::{CallError, ErrorCode};
 
-/// The part of the network that is open to one endpoint.
 #[derive(Debug)]
 pub(super) struct Network {
     id: CapabilityId,
     clients: GuardedClients,
     reach: Reach,
-    /// Origins on this machine that stand in the file itself.
     local: Vec<Origin>,
 }
 
@@ -32,13 +29,12 @@ impl Network {
         Self { id: id.clone(), clients: clients.clone(), reach, local }
     }
 
-    /// The client for a request to this address, or why none may be made.
     pub(super) fn client(&self, url: &Url) -> Result<Client, CallError> {
         let is_local = self.local.contains(&url.origin());
         self.client_within(if is_local { Reach::Loopback } else { self.reach }, url)
     }
 
-    /// The same for an address that only a remote has named.
+    /// The same for an address that only a remote named.
     pub(super) fn client_elsewhere(&self, url: &Url) -> Result<Client, CallError> {
         self.client_within(self.reach, url)
     }
@@ -51,7 +47,6 @@ impl Network {
         })
     }
 
-    /// An address that is not contacted, in words.
     pub(super) fn refusal(&self, reason: &OutOfReach) -> CallError {
         let id = &self.id;
         let message = format!("`{id}` names an address that is not contacted: {reason}");
@@ -69,7 +64,7 @@ impl Network {
     }
 }
 
-/// True when this machine is written out. Other spellings of its address are what somebody hides it behind.
+/// Returns true when this machine is named plainly. Other notations of its address may hide it.
 fn is_local(address: &str) -> bool {
     let address = address.to_ascii_lowercase();
     let rest = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"));

@@ -1,4 +1,4 @@
-//! How a call that takes long shows that it is alive.
+//! The progress and the deadline of a long call.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::{CallContext, Caller};
 
-/// The progress of one call. As long as it advances, the call's deadline starts again.
+/// The progress of one call. Progress resets the call's deadline.
 pub(crate) struct Pace {
     timeout: Duration,
     deadline: Mutex<Instant>,
@@ -17,18 +17,16 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The pace of a call that has just begun.
     pub(super) fn new(context: &CallContext, timeout: Duration) -> Self {
         let deadline = Mutex::new(Instant::now() + timeout);
         Self { timeout, deadline, caller: Arc::clone(&context.caller) }
     }
 
-    /// When the call ends if nothing moves until then.
     pub(super) fn deadline(&self) -> Instant {
         *self.deadline.lock()
     }
 
-    /// So many bytes of the whole have been moved; whoever called hears of it.
+    /// Reports transferred bytes to the caller.
     pub(crate) fn advance(&self, done: u64, total: u64) {
         *self.deadline.lock() = Instant::now() + self.timeout;
         if self.caller.wants_progress() {
@@ -41,7 +39,7 @@ impl Pace {
         }
     }
 
-    /// Ends at the deadline, wherever it has moved to by then.
+    /// Resolves at the deadline, which may move.
     pub(super) async fn silence(&self) {
         while Instant::now() < self.deadline() {
             sleep_until(self.deadline()).await;

@@ -1,4 +1,4 @@
-//! An API that does not accept our credentials, in words that say what to renew.
+//! Converts a refusal of credentials to an error that names what to renew.
 
 use capdeck_auth::{Credentials, Reference, Scrubber};
 use capdeck_definition::CapabilityId;
@@ -7,10 +7,8 @@ use serde_json::json;
 
 use crate::{CallError, ErrorCode};
 
-/// How much of what the API says about it is passed on.
 const LONGEST_WORDS: usize = 4 * 1024;
 
-/// What is known about the credentials that were refused.
 pub(super) struct Refusal<'a> {
     pub(super) id: &'a CapabilityId,
     pub(super) credentials: &'a Credentials,
@@ -19,7 +17,6 @@ pub(super) struct Refusal<'a> {
 }
 
 impl Refusal<'_> {
-    /// The refusal as an error, with the API's own words beside it.
     pub(super) async fn told(&self, response: Response, scrubber: &Scrubber) -> CallError {
         let status = response.status();
         let words = words(response).await;
@@ -50,7 +47,7 @@ impl Refusal<'_> {
         let renewals: Vec<String> = self.references.iter().map(renewal).collect();
         match (self.credentials, renewals.as_slice()) {
             (Credentials::None, _) => format!("give the definition of `{id}` an `auth` block"),
-            (_, []) => format!("renew what stands in the `auth` block of `{id}`"),
+            (_, []) => format!("renew the credentials in the `auth` block of `{id}`"),
             (_, renewals) => renewals.join("; "),
         }
     }
@@ -65,7 +62,6 @@ fn renewal(reference: &Reference) -> String {
     }
 }
 
-/// The beginning of what the API says.
 async fn words(mut response: Response) -> String {
     let mut bytes = Vec::new();
     while bytes.len() < LONGEST_WORDS

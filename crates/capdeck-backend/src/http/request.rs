@@ -1,4 +1,4 @@
-//! One request, ready to be sent.
+//! One request to send.
 
 use reqwest::{
     Method,
@@ -9,29 +9,27 @@ use url::Url;
 use super::Body;
 use crate::{CallError, ErrorCode};
 
-/// A request without credentials: those are the endpoint's.
+/// A request without credentials, which the endpoint adds.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Body>,
-    /// True when sending it twice does what sending it once does. At first its method decides.
+    /// True when sending it twice has the same effect as once. The method sets the initial value.
     pub(crate) is_idempotent: bool,
     pub(crate) redirects: Redirects,
 }
 
-/// Where a redirect may lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Redirects {
-    /// To the same origin.
     SameOrigin,
     /// To any https address within the endpoint's network, without credentials. For documents, never for calls.
     AnyOrigin,
 }
 
 impl Request {
-    /// A request that takes any answer, and JSON best.
+    /// A request that accepts any response and prefers JSON.
     pub(crate) fn new(method: Method, url: Url) -> Self {
         let accept = HeaderValue::from_static("application/json, */*;q=0.5");
         Self {
@@ -45,14 +43,13 @@ impl Request {
     }
 }
 
-/// A header name that stands in a file or a document.
 pub(crate) fn header_name(name: &str) -> Result<HeaderName, CallError> {
     HeaderName::from_bytes(name.as_bytes()).map_err(|_invalid| {
         CallError::new(ErrorCode::ConfigInvalid, format!("`{name}` is not a header name"))
     })
 }
 
-/// Refuses line breaks, which would start another header. The value itself is not shown.
+/// Rejects line breaks, which could inject another header. The value is not shown.
 pub(crate) fn header_value(name: &str, value: &str) -> Result<HeaderValue, CallError> {
     HeaderValue::from_bytes(value.as_bytes()).map_err(|_invalid| {
         CallError::new(

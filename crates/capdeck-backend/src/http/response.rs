@@ -1,4 +1,4 @@
-//! How a response is told: a call result with the body inline, or as an artifact when it does not fit.
+//! Converts a response to a call result: the body inline, or an artifact when it is too large.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::{
     tool_result::ToolResult,
 };
 
-/// Of no use to an agent, or a credential by nature.
+/// Of no use to an agent, or a credential.
 const DROPPED_HEADERS: [&str; 8] = [
     "connection",
     "keep-alive",
@@ -29,22 +29,19 @@ const DROPPED_HEADERS: [&str; 8] = [
     "upgrade",
 ];
 
-/// The inline limit where a definition has none of its own.
+/// The inline limit of a definition without its own.
 pub(crate) const DEFAULT_INLINE: u64 = 1024 * 1024;
 
-/// What is known before the body arrives.
 #[derive(Debug)]
 pub(super) struct Head {
     status: StatusCode,
-    /// The content type as sent, parameters and all.
     content_type: Option<String>,
-    /// In lower case, without parameters; empty when the server named none.
+    /// In lower case, without parameters; empty when the server sent none.
     mime_type: String,
     is_attachment: bool,
-    /// The name the server gave the file, not yet made safe.
+    /// The server's file name, not yet made safe.
     filename: Option<String>,
     headers: Map<String, Value>,
-    /// How often the request was sent.
     attempts: u32,
 }
 
@@ -70,14 +67,13 @@ impl Head {
         }
     }
 
-    /// Takes secrets out of the headers that are passed on.
     pub(super) fn scrub(&mut self, scrubber: &Scrubber) {
         self.headers.values_mut().for_each(|value| scrub_json(value, scrubber));
         self.content_type =
             self.content_type.as_ref().map(|value| scrubber.text(value).into_owned());
     }
 
-    /// Asks for the body as an artifact, and gives the inline limit that then holds.
+    /// Requests the body as an artifact, and returns the inline limit that then applies.
     pub(super) fn keep_whole(&mut self, filename: Option<String>) -> u64 {
         if self.status.is_success() {
             self.is_attachment = true;
@@ -86,12 +82,10 @@ impl Head {
         DEFAULT_INLINE
     }
 
-    /// The type for the artifact, when the server named one.
     pub(super) fn mime_type(&self) -> Option<String> {
         (!self.mime_type.is_empty()).then(|| self.mime_type.clone())
     }
 
-    /// The name for the artifact.
     pub(super) fn filename(&self) -> String {
         let default = match self.mime_type.as_str() {
             "" => "response",
@@ -121,7 +115,6 @@ impl Head {
             || mime == "application/x-www-form-urlencoded"
     }
 
-    /// The call result for this response.
     pub(super) async fn answer(
         self,
         body: Captured,
@@ -192,7 +185,7 @@ impl Head {
     }
 }
 
-/// The fields clients know an artifact by. No path: whoever asks may be on another machine.
+/// The artifact fields that clients know. No path: the client may be on another machine.
 fn describe(artifact: &Artifact, structured: &mut Map<String, Value>) {
     structured.insert("kind".into(), "remote-reference".into());
     if let Value::Object(fields) = json!(artifact) {
@@ -204,7 +197,7 @@ async fn keep(body: Captured) -> Result<Artifact, CallError> {
     body.keep().await.map_err(|error| {
         CallError::new(
             ErrorCode::ContentTooLarge,
-            "the response does not fit inline and could not be kept as an artifact",
+            "the response is too large to send inline and could not be stored as an artifact",
         )
         .hint("check the free space of the state folder")
         .detail(format!("{error}: {:?}", std::error::Error::source(&error)))

@@ -1,7 +1,7 @@
-//! Whether and when a request is sent again.
+//! Decides whether and when a request is sent again.
 //!
-//! A request is repeated when nothing of it was sent, or when sending it twice does what sending it once does. The server's
-//! own wish (`Retry-After`) comes before ours; a wait that would not end before the deadline is not begun.
+//! A request is repeated when nothing of it was sent, or when it is idempotent. `Retry-After` takes precedence; a
+//! delay beyond the deadline is not started.
 
 use std::{error::Error, io, time::Duration};
 
@@ -11,24 +11,22 @@ use reqwest::{
     header::{HeaderMap, RETRY_AFTER},
 };
 
-/// The pause before the first repetition; each further one is twice as long.
+/// The delay before the first retry; it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
-/// The longest pause of our own choice.
+/// The maximum delay without `Retry-After`.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Where in the life of a request it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Before anything was sent.
     Connecting,
-    /// Later, so that the server may have acted on it.
+    /// Later: the server may have acted on it.
     Exchanging,
-    /// In a way that another attempt would not change.
+    /// Not retryable.
     Settled,
 }
 
-/// The pause after which an answered request is worth sending again; `None` when the answer stands.
+/// Returns the delay before a retry of an answered request; `None` for a final response.
 pub(super) fn after_answer(
     is_idempotent: bool,
     response: &Response,
@@ -44,7 +42,6 @@ pub(super) fn after_answer(
     (is_idempotent && passes).then(|| pause(attempt).max(wish(response.headers())))
 }
 
-/// The pause after which a request without an answer is worth sending again.
 pub(super) fn after_failure(
     is_idempotent: bool,
     error: &reqwest::Error,
@@ -58,14 +55,13 @@ pub(super) fn after_failure(
     is_worth_it.then(|| pause(attempt))
 }
 
-/// The error of a kind among the causes of another.
 pub(super) fn cause<Kind: Error + 'static>(error: &reqwest::Error) -> Option<&Kind> {
     let mut source = error.source();
     while let Some(inner) = source {
         if let Some(found) = inner.downcast_ref() {
             return Some(found);
         }
-        // An I/O error hides what it was made from.
+        // An I/O error hides its inner error.
         let wrapped = inner.downcast_ref().and_then(io::Error::get_ref);
         if let Some(found) = wrapped.and_then(|wrapped| wrapped.downcast_ref()) {
             return Some(found);
@@ -92,7 +88,7 @@ fn stage(error: &reqwest::Error) -> Stage {
     }
 }
 
-/// Twice as long each time, and never the same for two callers who failed together.
+/// Doubles each time, with jitter so that callers that failed together do not retry together.
 fn pause(attempt: u32) -> Duration {
     let whole =
         FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(LONGEST_PAUSE);
@@ -100,7 +96,7 @@ fn pause(attempt: u32) -> Duration {
     whole.mul_f64(0.5 + share / 2.0)
 }
 
-/// What the server asks for: seconds, or a date.
+/// Parses `Retry-After`: seconds, or a date.
 fn wish(headers: &HeaderMap) -> Duration {
     let text = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let date = || {

@@ -1,9 +1,8 @@
-//! Sends a request: again where that is safe, and on to where a redirect may lead.
+//! Sends a request with safe retries and permitted redirects.
 //!
-//! A call stays inside the origin it was made for: credentials and arguments were meant for the declared API only. There
-//! GET and HEAD follow up to five redirects; other methods follow none, because repeating a write elsewhere is not for us to
-//! decide. A document may lie elsewhere, and its request follows to any https address that the file's network rule allows,
-//! without credentials.
+//! A call stays within its origin: credentials and arguments are for the declared API only. There GET and HEAD follow
+//! up to five redirects; other methods follow none, because a write must not be repeated elsewhere. A request for a
+//! document follows to any https address that the network setting allows, without credentials.
 
 use std::error::Error as _;
 
@@ -26,11 +25,10 @@ use crate::{CallError, ErrorCode};
 
 const MAX_REDIRECTS: usize = 5;
 
-/// How often a request was sent until its answer came. Kept with the answer.
+/// The number of attempts until the response. Stored with the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Attempts(pub(super) u32);
 
-/// Sends the requests of one endpoint.
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) network: Network,
@@ -38,16 +36,17 @@ pub(super) struct Sender {
     pub(super) retries: u8,
 }
 
-/// Why there is no answer.
 enum Failure {
-    /// Nobody answered.
-    Unanswered { url: Url, error: reqwest::Error },
-    /// Something that another attempt would not change.
+    Unanswered {
+        url: Url,
+        error: reqwest::Error,
+    },
+    /// Not retryable.
     Settled(CallError),
 }
 
 impl Sender {
-    /// The final answer; its body has not been read. It keeps one of the endpoint's places until it is dropped.
+    /// Returns the final response with an unread body. It holds one of the endpoint's permits until it is dropped.
     pub(super) async fn send(
         &self,
         request: &Request,
@@ -68,9 +67,9 @@ impl Sender {
                 Err(Failure::Settled(_)) => None,
             };
             match pause {
-                // A server may wish for any pause, also one that no clock can hold.
+                // A server may request any delay, even one that overflows a clock.
                 Some(pause) if pause < deadline.saturating_duration_since(Instant::now()) => {
-                    // Others may use the place meanwhile.
+                    // Release the permit during the delay.
                     drop((outcome, place));
                     sleep(pause).await;
                     attempt += 1;
@@ -89,7 +88,6 @@ impl Sender {
         }
     }
 
-    /// Sends a request once, and once more for each redirect.
     async fn follow(
         &self,
         request: &Request,
@@ -151,7 +149,7 @@ impl Sender {
     }
 }
 
-/// Where to go next. `None` when this is the answer.
+/// Returns the redirect target; `None` when this is the final response.
 fn redirect_target(
     request: &Request,
     url: &Url,
@@ -167,7 +165,7 @@ fn redirect_target(
             ErrorCode::DownstreamProtocolError,
             "the server redirected to something that is not a URL",
         )
-        .hint("the server is at fault; tell whoever runs it")
+        .hint("report the problem to the operator of the server")
     })?;
     let refuse = |message: String, hint: &str| {
         Err(CallError::new(ErrorCode::DownstreamProtocolError, message).hint(hint))
@@ -199,7 +197,7 @@ fn redirect_target(
     Ok(Some(target))
 }
 
-/// A failure to get an answer, without the URL's query, which may hold a key.
+/// A network failure, without the URL's query, which may contain a key.
 pub(crate) fn failure(url: &Url, error: reqwest::Error) -> CallError {
     let origin = url.origin().ascii_serialization();
     let error = error.without_url();

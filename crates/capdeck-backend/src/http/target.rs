@@ -1,11 +1,11 @@
-//! The URL of a request: a base URL and a path below it, never outside of the two.
+//! Builds the URL of a request from a base URL and a path that stays below it.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use url::Url;
 
 use crate::{CallError, ErrorCode};
 
-/// Everything but letters, digits and the marks that are safe in one path segment.
+/// All characters except those that are safe in one path segment.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -17,7 +17,7 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'(')
     .remove(b')');
 
-/// Reads a base URL after interpolation and holds it to the rules a file is held to.
+/// Parses a resolved base URL with the same rules as in a file.
 pub(crate) fn parse_base(text: &str) -> Result<Url, CallError> {
     let refuse = |reason: &str| {
         CallError::new(ErrorCode::ConfigInvalid, format!("`baseUrl` cannot be used: {reason}"))
@@ -40,12 +40,11 @@ pub(crate) fn parse_base(text: &str) -> Result<Url, CallError> {
     Ok(url)
 }
 
-/// A value written so that it stays one segment of a path.
 pub(crate) fn encode_segment(value: &str) -> PercentEncode<'_> {
     utf8_percent_encode(value, SEGMENT)
 }
 
-/// The URL of a path, which is filled in and starts with `/`.
+/// Returns the URL of a resolved path, which starts with `/`.
 pub(crate) fn below(base: &Url, path: &str) -> Result<Url, CallError> {
     let base_path = base.path().trim_end_matches('/');
     let full_path = format!("{base_path}{path}");
@@ -58,7 +57,7 @@ pub(crate) fn below(base: &Url, path: &str) -> Result<Url, CallError> {
     }
     let mut url = base.clone();
     url.set_path(&full_path);
-    // The parser may still normalise; what counts is where the request would go.
+    // The parser may still normalise; the final path counts.
     let is_inside = url.path() == base_path
         || url.path().strip_prefix(base_path).is_some_and(|rest| rest.starts_with('/'));
     if url.origin() != base.origin() || !is_inside {
@@ -70,7 +69,7 @@ pub(crate) fn below(base: &Url, path: &str) -> Result<Url, CallError> {
     Ok(url)
 }
 
-/// True for `.`, `..` and their encoded spellings, which servers and URL parsers treat alike.
+/// Returns true for `.`, `..` and their encoded forms, which servers and URL parsers treat alike.
 fn is_dot_segment(segment: &str) -> bool {
     let plain = segment.to_ascii_lowercase().replace("%2e", ".");
     plain == "." || plain == ".."

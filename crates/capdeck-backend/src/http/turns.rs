@@ -1,4 +1,4 @@
-//! How many requests an endpoint makes at once and in a stretch of time. Whoever comes first goes first.
+//! Concurrency and rate limits of an endpoint, in arrival order.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -10,7 +10,6 @@ use tokio::{
 
 use crate::{CallError, ErrorCode};
 
-/// The turns of one endpoint.
 #[derive(Debug)]
 pub(super) struct Turns {
     id: CapabilityId,
@@ -19,7 +18,7 @@ pub(super) struct Turns {
     rate: Option<Rate>,
 }
 
-/// One of the places, until the last clone is dropped.
+/// A concurrency permit, until the last clone is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Place(
     #[expect(dead_code, reason = "it is given back when dropped")] Arc<OwnedSemaphorePermit>,
@@ -28,7 +27,7 @@ pub(super) struct Place(
 #[derive(Debug)]
 struct Rate {
     limit: RateLimit,
-    /// When the last requests were sent, the oldest first. Whoever holds this is next, so waiting callers form a queue.
+    /// The times of the last requests, the oldest first. The lock also queues waiting callers.
     sent: Mutex<VecDeque<Instant>>,
 }
 
@@ -43,7 +42,6 @@ impl Turns {
         }
     }
 
-    /// Waits for one of the places, at most until the deadline.
     pub(super) async fn place(&self, deadline: Instant) -> Result<Place, CallError> {
         let waiting = timeout_at(deadline, Arc::clone(&self.places).acquire_owned()).await;
         match waiting {
@@ -60,7 +58,7 @@ impl Turns {
         }
     }
 
-    /// Waits until the rate allows one more request. Fails at once when that is after the deadline.
+    /// Waits until the rate allows one more request. Fails immediately when that is after the deadline.
     pub(super) async fn moment(&self, deadline: Instant) -> Result<(), CallError> {
         let Some(rate) = &self.rate else { return Ok(()) };
         if rate.take(deadline).await {
@@ -80,7 +78,7 @@ impl Turns {
 }
 
 impl Rate {
-    /// True once a request may be sent, false when the deadline comes first.
+    /// Returns true when a request may be sent, false when the deadline comes first.
     async fn take(&self, deadline: Instant) -> bool {
         let Ok(mut sent) = timeout_at(deadline, self.sent.lock()).await else { return false };
         if sent.len() >= usize::from(self.limit.requests)
@@ -153,7 +151,7 @@ mod tests {
             error.message,
             "no request to `thing` could be made in time: `rateLimit` allows 1 per minute"
         );
-        // Who did not get a turn took none away.
+        // A rejected request does not count.
         turns.moment(after(61)).await.unwrap();
         assert!(start.elapsed() <= Duration::from_millis(60_002));
     }

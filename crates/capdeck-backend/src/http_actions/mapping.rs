@@ -1,14 +1,14 @@
-//! Puts a call's arguments into a declared request: `$input` as a whole string.
+//! Maps a call's arguments into a declared request: `$input` as a whole string.
 //!
-//! Only a string that *is* a reference is replaced, and the value keeps its JSON type. A reference to
-//! something that is not there is *undefined*, here `None`: object members that are undefined are left
-//! out, array items become null, and everything else decides for itself.
+//! Only a string that *is* a reference is replaced, and the value keeps its JSON type. A reference to a missing value
+//! is *undefined*, here `None`: undefined object members are omitted, array items become null, and other uses decide
+//! for themselves.
 
 use serde_json::{Map, Value};
 
 use crate::{CallError, ErrorCode, arguments::scalar_text};
 
-/// The value of a declared JSON value for these arguments. `None` means undefined.
+/// Maps a declared JSON value. `None` means undefined.
 pub(super) fn map_value(declared: &Value, arguments: &Map<String, Value>) -> Option<Value> {
     match declared {
         Value::String(text) => map_text(text, arguments),
@@ -33,13 +33,13 @@ fn map_text(text: &str, arguments: &Map<String, Value>) -> Option<Value> {
     let mut steps = path.split('.');
     let mut value = arguments.get(steps.next()?)?;
     for step in steps {
-        // Only objects are walked into: an index into an array is undefined.
+        // Only objects are traversed: an array index is undefined.
         value = value.as_object()?.get(step)?;
     }
     Some(value.clone())
 }
 
-/// The query parameters of a request. Undefined and null ones are left out, an array repeats its name.
+/// Maps the query parameters. Undefined and null ones are omitted, an array repeats its name.
 pub(super) fn map_query<'a>(
     declared: impl IntoIterator<Item = (&'a String, &'a Value)>,
     arguments: &Map<String, Value>,
@@ -59,7 +59,7 @@ pub(super) fn map_query<'a>(
     Ok(pairs)
 }
 
-/// The mapped headers of a request. Undefined and null ones are left out.
+/// Maps the headers. Undefined and null ones are omitted.
 pub(super) fn map_headers<'a>(
     declared: impl IntoIterator<Item = (&'a String, &'a Value)>,
     arguments: &Map<String, Value>,
@@ -77,7 +77,6 @@ pub(super) fn map_headers<'a>(
     Ok(pairs)
 }
 
-/// The JSON body of a request, if it declares one.
 pub(super) fn map_body(
     declared: Option<&Value>,
     arguments: &Map<String, Value>,

@@ -1,4 +1,4 @@
-//! The path of an action, filled in with a call's arguments.
+//! The path of an action with a call's arguments.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! One request, put together from an action and a call's arguments.
+//! Builds a request from an action and a call's arguments.
 
 use capdeck_auth::{AuthHeader, is_transport_header};
 use capdeck_definition::{HttpAction, HttpMethod};
@@ -18,7 +18,6 @@ use crate::{
     http::{Body, Request, below, header_name, header_value},
 };
 
-/// Builds a request. Nothing is sent.
 pub(super) fn build_request(
     base: &Url,
     action: &HttpAction,

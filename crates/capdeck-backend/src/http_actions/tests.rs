@@ -1,4 +1,4 @@
-//! The mapping from a call's arguments to a request, as tables.
+//! Tables of the mapping from a call's arguments to a request.
 
 use capdeck_auth::{AuthHeader, Secret};
 use serde_json::{Map, Value, json};
@@ -38,7 +38,7 @@ fn only_a_whole_string_is_a_reference_and_types_are_kept() {
         (json!("$input.missing"), None),
         (json!("$input."), None),
         (json!("$input.deep..est"), None),
-        // A value is never looked at again.
+        // A replaced value is not searched again.
         (json!("$input.ref"), Some(json!("$input.text"))),
         (json!("x $input.text"), Some(json!("x $input.text"))),
         (json!("$input.text "), None),

@@ -1,4 +1,4 @@
-//! Hands what a server sends on, without the secrets it was given: to the caller while a call runs, to the listener otherwise.
+//! Forwards a server's messages without secrets: to the caller during a call, otherwise to the listener.
 
 use std::sync::Arc;
 
@@ -10,13 +10,11 @@ use serde_json::value::RawValue;
 use super::given::Given;
 use crate::{CallError, Caller, ErrorKind, Listener};
 
-/// Everything that belongs to no call.
 pub(super) struct ToListener {
     pub(super) listener: Arc<dyn Listener>,
     pub(super) given: Arc<Given>,
 }
 
-/// What belongs to one call.
 pub(super) struct ToCaller {
     pub(super) caller: Arc<dyn Caller>,
     pub(super) given: Arc<Given>,
@@ -58,7 +56,7 @@ impl ClientHandler for ToCaller {
     }
 }
 
-/// A refusal in the server's language. An error that came from a client passes through as it was.
+/// Converts an error to JSON-RPC. A client's own JSON-RPC error passes through.
 fn to_rpc(error: CallError) -> RpcError {
     if let Some(failure) = error.rpc {
         let mut passed = RpcError::new(failure.code, failure.message);

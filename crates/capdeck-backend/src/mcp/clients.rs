@@ -1,4 +1,4 @@
-//! The clients that one connection to a modern server speaks for.
+//! The clients of one connection to a modern server.
 
 use std::sync::{Arc, Weak};
 
@@ -8,11 +8,10 @@ use parking_lot::Mutex;
 
 use crate::ClientProfile;
 
-/// How each client is introduced, and the log level it asked for. Forgets clients that are gone.
+/// The introduction and the log level of each client. Clients that are gone are removed.
 pub(super) struct Clients {
-    /// The host's own name, for clients that have none.
+    /// The host's own `clientInfo`, for clients without one.
     own_info: RawObject,
-    /// The level of the client that the connection was opened for.
     own_level: Mutex<Option<String>>,
     known: Mutex<Vec<Known>>,
 }
@@ -28,12 +27,10 @@ impl Clients {
         Self { own_info, own_level: Mutex::default(), known: Mutex::default() }
     }
 
-    /// How a client is introduced.
     pub(super) fn hello(&self, profile: &Arc<ClientProfile>) -> Arc<ClientHello> {
         self.with(profile, |known| Arc::clone(&known.hello))
     }
 
-    /// The log level a client asked for once and for all.
     pub(super) fn level(&self, profile: Option<&Arc<ClientProfile>>) -> Option<String> {
         match profile {
             None => self.own_level.lock().clone(),

@@ -1,4 +1,4 @@
-//! Reads everything a server offers, page by page.
+//! Lists everything a server offers, page by page.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -9,16 +9,14 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::session::Session;
 use crate::{CallContext, CallError, ErrorCode};
 
-/// No honest server needs more; a lying one must end somewhere.
+/// Bounds an endless list.
 const MAX_PAGES: usize = 1000;
 const MAX_ENTRIES: usize = 100_000;
 
-/// One kind of thing a server can list.
 #[derive(Debug, Clone, Copy)]
 struct Listing {
     method: &'static str,
     member: &'static str,
-    /// The capability that says whether it is worth asking.
     capability: &'static str,
 }
 
@@ -33,7 +31,6 @@ const TEMPLATES: Listing = Listing {
 const PROMPTS: Listing =
     Listing { method: "prompts/list", member: "prompts", capability: "prompts" };
 
-/// Asks for every list the server's capabilities promise, within one deadline.
 pub(super) async fn discover(
     session: &Session,
     context: &CallContext,
@@ -82,7 +79,7 @@ async fn read_list(
     listing: Listing,
 ) -> Result<Vec<RawObject>, CallError> {
     let capabilities = session.facts().capabilities;
-    // A server that declares nothing at all is old or careless and is asked anyway.
+    // A server that declares nothing is old or incomplete and is asked anyway.
     if !capabilities.is_empty() && !capabilities.contains_key(listing.capability) {
         return Ok(Vec::new());
     }
@@ -112,7 +109,7 @@ async fn read_list(
     Ok(entries)
 }
 
-/// Adds one page's entries and gives the cursor of the next. An entry that is no object is left out.
+/// Adds one page's entries and returns the next cursor. An entry that is not an object is omitted.
 fn read_page(
     session: &Session,
     listing: Listing,

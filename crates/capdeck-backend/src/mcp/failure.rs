@@ -1,10 +1,10 @@
-//! From a failed exchange with a server to an error that says what to do.
+//! Converts a failed exchange with a server to a call error.
 
 use capdeck_mcp::{RpcError, client::ClientError};
 
 use crate::{CallError, ErrorCode, RpcFailure};
 
-/// What was asked of the server; decides the error's code and words.
+/// The operation that failed; it selects the code and the message.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Operation<'a> {
     Start,
@@ -47,7 +47,7 @@ impl<'a> Operation<'a> {
     }
 }
 
-/// Words an error for the server with this id. What it knows of the process is added by the session.
+/// Builds the error of a server. The session adds facts about the process.
 pub(super) fn call_error(id: &str, operation: Operation<'_>, error: ClientError) -> CallError {
     match error {
         ClientError::Rpc(error) => of_rpc(id, operation, error),
@@ -59,7 +59,7 @@ pub(super) fn call_error(id: &str, operation: Operation<'_>, error: ClientError)
         ),
         ClientError::SessionExpired => CallError::new(
             ErrorCode::ServerUnavailable,
-            format!("`{id}` keeps forgetting the session it opened"),
+            format!("`{id}` lost its session several times"),
         ),
         ClientError::Http { status, excerpt, www_authenticate } => {
             of_status(id, status, &excerpt, www_authenticate.as_deref())
@@ -91,7 +91,7 @@ fn of_rpc(id: &str, operation: Operation<'_>, error: RpcError) -> CallError {
         (_, RpcError::METHOD_NOT_FOUND) => ErrorCode::UnsupportedCapability,
         _ => operation.code(),
     };
-    // Whoever asked for a tool, a resource or a prompt knows of whom; nobody asked for a handshake or a list by name.
+    // The caller of a tool, resource or prompt knows the capability; a handshake or a list was not requested by name.
     let message = match operation {
         Operation::Start | Operation::Other { .. } => {
             format!("`{id}` refused {}: {}", operation.subject(), error.message)
@@ -104,7 +104,7 @@ fn of_rpc(id: &str, operation: Operation<'_>, error: RpcError) -> CallError {
     call_error
 }
 
-/// A question of the server that the caller did not answer. What the caller said about it is part of the message.
+/// A question of the server that the caller did not answer. The message includes the caller's reason.
 fn unanswered(id: &str, operation: Operation<'_>, method: &str, error: RpcError) -> CallError {
     let message = format!(
         "{} of `{id}` needs an answer to `{method}`: {}",

@@ -1,4 +1,4 @@
-//! The secrets that a server was given, taken out of everything that it says.
+//! Removes the secrets that a server received from everything it sends.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{scrub_json::scrub_json, sign_in::CapabilitySignIn};
 
-/// What a server was given: by its definition, and by its sign-in.
+/// The secrets of a server: from its definition and from its sign-in.
 #[derive(Debug)]
 pub(super) struct Given {
     by_definition: Scrubber,
@@ -20,17 +20,16 @@ impl Given {
         Self { by_definition, sign_in }
     }
 
-    /// True when there is nothing to take out.
     pub(super) fn is_empty(&self) -> bool {
         self.scrubber().is_empty()
     }
 
-    /// Passes on byte for byte what a server said, unless it repeats a secret that was given to the server.
+    /// Returns a server's message byte for byte, unless it contains one of its secrets.
     pub(super) fn scrub(&self, said: Box<RawValue>) -> Box<RawValue> {
         scrub(said, &self.scrubber())
     }
 
-    /// The same for what a server asks or tells in the middle of a call.
+    /// The same for requests and notifications during a call.
     pub(super) fn scrub_params(&self, params: RawObject) -> RawObject {
         let scrubber = &*self.scrubber();
         if scrubber.is_empty() {
@@ -54,7 +53,7 @@ fn scrub(said: Box<RawValue>, scrubber: &Scrubber) -> Box<RawValue> {
         Cow::Owned(text) => text,
     };
     RawValue::from_string(scrubbed).unwrap_or_else(|_| {
-        // The secret stood outside of any string, so that only a walk over the values is safe.
+        // The secret is outside of any string, so only a walk over the values is safe.
         let mut value: Value = serde_json::from_str(said.get()).unwrap_or_default();
         scrub_json(&mut value, scrubber);
         serde_json::value::to_raw_value(&value).unwrap_or(said)

@@ -1,4 +1,4 @@
-//! Starts or reaches a server and introduces the host to it.
+//! Starts or contacts a server and opens a session.
 
 use std::{
     sync::Arc,
@@ -33,7 +33,6 @@ use crate::{
     surroundings::Surroundings,
 };
 
-/// A server about to be talked to.
 struct Opening {
     prepared: Prepared<McpServer>,
     options: ConnectOptions,
@@ -42,7 +41,6 @@ struct Opening {
     sign_in: Option<CapabilitySignIn>,
 }
 
-/// Opens a session by the transport the definition names or implies.
 pub(super) async fn open(
     prepared: Prepared<McpServer>,
     options: ConnectOptions,
@@ -61,13 +59,13 @@ pub(super) async fn open(
                 Ok(session) => return Ok(session),
                 Err(failed) => failed,
             };
-            // Some programs end when they are asked for an era they do not know.
+            // Some programs exit when they get a request of an unknown era.
             if era != EraChoice::Auto || !failed.ended {
                 return Err(failed.error);
             }
             let (client, process) = opening.start_program()?;
             let again = opening.session(client, Some(process), EraChoice::Legacy).await;
-            // One that ends in any case had its reasons the first time already.
+            // If it exits again, the first error has the cause.
             again.map_err(|second| if second.ended { failed.error } else { second.error })
         }
         McpTransport::Http => {
@@ -77,7 +75,7 @@ pub(super) async fn open(
                 Ok(session) => return Ok(session),
                 Err(failed) => failed,
             };
-            // A server from before Streamable HTTP refuses the POST. A declared transport is taken at its word.
+            // A server older than Streamable HTTP rejects the POST. A declared transport is not changed.
             if declared.is_none()
                 && matches!(failed.status, Some(400 | 404 | 405))
                 && let Ok(client) = opening.reach_sse(target).await
@@ -91,14 +89,13 @@ pub(super) async fn open(
             let client = opening.reach_sse(opening.target()?).await.map_err(|error| {
                 call_error(opening.prepared.id.as_str(), Operation::Start, error)
             })?;
-            // The older transport is older than the modern era.
+            // The older transport predates the modern era.
             let session = opening.session(client, None, EraChoice::Legacy).await;
             session.map_err(|failed| failed.error)
         }
     }
 }
 
-/// A process, and where its error output goes.
 struct LoggedProcess {
     process: Process,
     log: ProcessLog,
@@ -160,7 +157,7 @@ impl Opening {
             log_scrubber: log_scrubber.clone(),
             given: self.given(),
         };
-        // A token of its own, so that a first attempt which failed is tidied up before a second.
+        // A separate token, so that a failed first attempt is cleaned up before a second.
         let stop = self.stop.child_token();
         let opened = Session::start(parts, self.deadline, stop.clone()).await;
         if opened.is_err() {
@@ -169,7 +166,7 @@ impl Opening {
         opened
     }
 
-    /// What the definition says, else what was found out before, else the server is asked.
+    /// Uses the definition's era, else that of the last connection, else probes.
     fn era(&self) -> EraChoice {
         let known = self.options.known_revision.as_deref().and_then(Revision::parse);
         match self.prepared.block.protocol_era {

@@ -1,4 +1,4 @@
-//! The live session with one server: requests out, a lost session reopened, the end explained.
+//! The live session with one server: sends requests, reopens a lost session, explains its end.
 
 mod end;
 mod facts;
@@ -34,16 +34,14 @@ use crate::{
     CallContext, CallError, ErrorCode, Listener, process::Process, process_log::ProcessLog,
 };
 
-/// However much progress a server reports, a call ends after this many of its timeouts.
+/// A call ends after this many timeouts, regardless of progress.
 const HARD_LIMIT: u32 = 10;
 
-/// How often one request may find that the server forgot the session. Other requests use sessions up, too.
+/// The maximum number of lost sessions per request. Other requests consume sessions too.
 const REOPENINGS: u32 = 3;
 
-/// How long a notification may wait for a server that does not read.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a session is made of.
 pub(super) struct SessionParts {
     pub(super) id: CapabilityId,
     pub(super) client: Client,
@@ -51,46 +49,41 @@ pub(super) struct SessionParts {
     pub(super) log: ProcessLog,
     pub(super) listener: Arc<dyn Listener>,
     pub(super) introduction: ClientHello,
-    /// The host's own `clientInfo`.
     pub(super) own_info: RawObject,
     pub(super) era: EraChoice,
     pub(super) startup_timeout: Duration,
     pub(super) call_timeout: Duration,
     pub(super) log_scrubber: Scrubber,
-    /// Taken out of everything that the server says.
+    /// Removed from everything that the server sends.
     pub(super) given: Arc<Given>,
 }
 
-/// A server that has been talked to.
 pub(super) struct Session {
     parts: SessionParts,
     facts: Mutex<ServerFacts>,
     is_modern: AtomicBool,
     clients: Clients,
     subscriptions: Subscriptions,
-    /// The tasks a modern server tells about.
     watched_tasks: Mutex<Vec<String>>,
-    /// The level a legacy server was last told; held while it is told.
+    /// The last level sent to a legacy server; held while it is sent.
     told_level: tokio::sync::Mutex<Option<String>>,
-    /// Counts handshakes; held while one is under way, so that ten calls that find the session lost reopen it once.
+    /// Counts handshakes; held during one, so that concurrent calls that find the session lost reopen it once.
     handshakes: tokio::sync::Mutex<u64>,
     /// Cancelled when the host ends the session.
     stop: CancellationToken,
-    /// Cancelled when everything behind the session is gone.
+    /// Cancelled when the connection and its process are gone.
     gone: CancellationToken,
 }
 
-/// A handshake that failed.
 pub(super) struct StartError {
-    /// The HTTP status, when that is what failed it.
     pub(super) status: Option<u16>,
-    /// True when the server ended instead of answering.
+    /// True when the server exited instead of answering.
     pub(super) ended: bool,
     pub(super) error: CallError,
 }
 
 impl Session {
-    /// Does the handshake. The process ends with the session, and the session when `stop` is cancelled.
+    /// Runs the handshake. The process ends with the session, and the session when `stop` is cancelled.
     pub(super) async fn start(
         parts: SessionParts,
         deadline: Instant,
@@ -120,7 +113,7 @@ impl Session {
                 };
                 let ended = matches!(error, ClientError::Closed { .. });
                 let error = match error {
-                    // It took several questions to find the era; the definition knows one limit for all.
+                    // Several requests were needed to find the era; the definition has one limit for all.
                     ClientError::Timeout { method, .. } => {
                         ClientError::Timeout { method, after: session.parts.startup_timeout }
                     }
@@ -136,22 +129,18 @@ impl Session {
         self.parts.id.as_str()
     }
 
-    /// True when every request says whom it speaks for.
     pub(super) fn is_modern(&self) -> bool {
         self.is_modern.load(Ordering::Relaxed)
     }
 
-    /// What the server last said about itself.
     pub(super) fn facts(&self) -> ServerFacts {
         self.facts.lock().clone()
     }
 
-    /// The timeout in force for a call.
     pub(super) fn timeout(&self, context: &CallContext) -> Duration {
         context.timeout.unwrap_or(self.parts.call_timeout)
     }
 
-    /// Sends a request for a caller. What the two eras do in different ways is done in the server's.
     pub(super) async fn request(
         &self,
         method: &str,
@@ -176,7 +165,7 @@ impl Session {
             Some(Arc::new(ToCaller { caller: Arc::clone(&caller), given: Arc::clone(&given) }));
         options.group = self.group(context);
         let wants_progress = caller.wants_progress();
-        // Tools are asked for progress in any case: it shows that a long call is alive.
+        // Tool calls always request progress: it shows that a long call is alive.
         if wants_progress || matches!(operation, Operation::Tool { .. }) {
             options.on_progress = Some(Arc::new(move |params| {
                 if wants_progress {
@@ -187,7 +176,6 @@ impl Session {
         self.exchange(method, params, options, operation).await
     }
 
-    /// Sends a request that nothing belongs to.
     pub(super) async fn pass(
         &self,
         method: &str,
@@ -197,14 +185,13 @@ impl Session {
         self.exchange(method, params, self.options(context), Operation::of(method)).await
     }
 
-    /// Has a modern server tell about these resources.
     pub(super) async fn watch(
         &self,
         uris: Vec<String>,
         context: &CallContext,
     ) -> Result<(), CallError> {
         if !self.can_watch() {
-            let message = format!("`{}` does not tell when a resource changes", self.id());
+            let message = format!("`{}` does not report resource changes", self.id());
             return Err(CallError::new(ErrorCode::UnsupportedCapability, message));
         }
         let watched = tokio::select! {
@@ -217,7 +204,6 @@ impl Session {
         }
     }
 
-    /// Has a modern server tell about these tasks.
     pub(super) async fn watch_tasks(
         &self,
         ids: Vec<String>,
@@ -234,8 +220,8 @@ impl Session {
         }
     }
 
-    /// Asks for one page of a list. Nothing that the server says meanwhile belongs to it: a listing
-    /// beside a call must not leave open whom a question of that call is for.
+    /// Requests one page of a list. No message of the server belongs to it: a listing during a call must not make the
+    /// recipient of that call's question ambiguous.
     pub(super) async fn list(
         &self,
         method: &str,
@@ -260,8 +246,8 @@ impl Session {
         options
     }
 
-    /// Calls with the same number are made for the same client. A connection that declares no abilities of a client
-    /// may be shared by many, and then only the client that a call names tells.
+    /// Calls with the same number are for the same client. A connection without client capabilities may be shared,
+    /// and then only the call names its client.
     fn group(&self, context: &CallContext) -> Option<u64> {
         match &context.client {
             Some(client) => u64::try_from(Arc::as_ptr(client).addr()).ok(),
@@ -290,7 +276,7 @@ impl Session {
         }
     }
 
-    /// Sends a request, and again when the server had forgotten the session and so did not process it.
+    /// Sends a request, and again when the server lost the session and did not process it.
     async fn send(
         &self,
         method: &str,
@@ -305,7 +291,7 @@ impl Session {
             let seen = self.handshakes_so_far(method, &options).await?;
             match self.parts.client.request(method, params.clone(), options.clone()).await {
                 Err(ClientError::SessionExpired) => {
-                    // However often the server forgets, its caller waits for one start and no more.
+                    // However often the server loses the session, its caller waits for one start only.
                     let give_up =
                         *give_up.get_or_insert_with(|| Instant::now() + self.parts.startup_timeout);
                     tokio::select! {
@@ -322,7 +308,7 @@ impl Session {
         self.parts.client.request(method, params, options).await
     }
 
-    /// Counts handshakes. Waits for one that is under way: until it is through there is no session to send with.
+    /// Counts handshakes. Waits for a running one: until it is done there is no session.
     async fn handshakes_so_far(
         &self,
         method: &str,
@@ -350,12 +336,11 @@ impl Session {
         self.introduce(era, self.parts.startup_timeout).await?;
         *handshakes += 1;
         self.subscribe_again().await;
-        // A server that forgot its sessions may be a new version of itself.
+        // A server that lost its sessions may be a new version.
         self.parts.listener.notified("notifications/tools/list_changed", None);
         Ok(())
     }
 
-    /// Introduces us, in the era that the server speaks.
     async fn introduce(&self, era: EraChoice, timeout: Duration) -> Result<(), ClientError> {
         let introduction = self.parts.introduction.clone();
         let hello = self.parts.client.connect(introduction, era, timeout).await?;
@@ -364,7 +349,7 @@ impl Session {
         Ok(())
     }
 
-    /// Subscriptions end with a session; their owners do not know that there was one.
+    /// Subscriptions end with a session, which their owners do not see.
     async fn subscribe_again(&self) {
         let (uris, tasks) = (self.subscriptions.uris(), self.watched_tasks.lock().clone());
         let client = &self.parts.client;

@@ -1,7 +1,7 @@
-//! Which resources the server of one connection watches.
+//! The resource subscriptions of one connection.
 //!
-//! Who wants to hear about them is the owner's to count: here a resource is watched or not. A legacy server gets a
-//! request for each change; a modern one is listened to with another filter.
+//! The owner counts subscribers: here a resource is watched or not. A legacy server gets a request for each change; a
+//! modern one gets a new filter.
 
 use std::collections::BTreeSet;
 
@@ -13,17 +13,15 @@ use serde_json::value::RawValue;
 use super::{failure::Operation, session::Session};
 use crate::{CallContext, CallError, ErrorCode};
 
-/// How many resources of one server may be watched.
 const MAX_WATCHED: usize = 10_000;
 
 pub(super) const SUBSCRIBE: &str = "resources/subscribe";
 pub(super) const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
-/// The resources that are watched.
 #[derive(Default)]
 pub(super) struct Subscriptions {
     watched: Mutex<BTreeSet<String>>,
-    /// Held while the server is told, so that it hears of changes in the order they were made.
+    /// Held while the server is updated, so that it gets changes in order.
     telling: tokio::sync::Mutex<()>,
 }
 
@@ -32,7 +30,6 @@ impl Subscriptions {
         self.watched.lock().iter().cloned().collect()
     }
 
-    /// Watches a resource or no longer, and tells the server if that makes a difference to it.
     pub(super) async fn change(
         &self,
         session: &Session,
@@ -60,7 +57,7 @@ impl Subscriptions {
             }
         };
         if method == UNSUBSCRIBE {
-            // Whatever the server says to it, nobody here wants the resource any more.
+            // The subscription is removed whatever the server answers.
             self.watched.lock().remove(&uri);
             self.tell(session, method, &uri, params, context).await?;
         } else if !self.watched.lock().contains(&uri) {
@@ -98,7 +95,6 @@ fn uri_of(params: &RawObject) -> Option<String> {
     serde_json::from_str(params.get("uri")?.get()).ok()
 }
 
-/// `{}`, the answer that says only "done".
 pub(super) fn nothing() -> Box<RawValue> {
     RawValue::from_string("{}".to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

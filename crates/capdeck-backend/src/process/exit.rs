@@ -1,8 +1,7 @@
-//! How a program ended.
+//! The exit of a program.
 
 use std::{fmt, os::unix::process::ExitStatusExt, process::ExitStatus};
 
-/// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exit {
     /// `None` when a signal ended it.
@@ -11,10 +10,8 @@ pub(crate) struct Exit {
 }
 
 impl Exit {
-    /// Nobody could say how it ended.
     pub(super) const UNKNOWN: Self = Self { code: None, signal: None };
 
-    /// The name of the signal that ended it, such as `SIGTERM`.
     pub(crate) fn signal_name(self) -> Option<String> {
         let name = match self.signal? {
             1 => "SIGHUP",
@@ -45,7 +42,7 @@ impl fmt::Display for Exit {
         match (self.code, self.signal_name()) {
             (Some(code), _) => write!(formatter, "exit code {code}"),
             (None, Some(signal)) => write!(formatter, "ended by {signal}"),
-            (None, None) => formatter.write_str("ended in an unknown way"),
+            (None, None) => formatter.write_str("ended with an unknown status"),
         }
     }
 }

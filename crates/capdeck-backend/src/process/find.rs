@@ -1,4 +1,4 @@
-//! Finds a program the way a shell would, so that a missing one can be named before anything starts.
+//! Finds a program like a shell does, so that a missing one can be reported before the start.
 
 use std::{
     fs,
@@ -8,9 +8,9 @@ use std::{
 
 use super::SpawnError;
 
-/// The file to run for a command, looked for in `search_path` unless it names a path itself.
+/// Returns the file of a command, searched in `search_path` unless it is a path.
 ///
-/// A relative path such as `./tool` starts at the folder the process will work in.
+/// A relative path such as `./tool` starts at the working folder of the process.
 pub(crate) fn find_program(
     program: &str,
     search_path: Option<&str>,
@@ -33,7 +33,7 @@ pub(crate) fn find_program(
         let path = Path::new(place).join(program);
         match executable(&path) {
             Executable::Yes => return Ok(path),
-            // A folder of that name is nothing that anybody meant to run.
+            // A folder of that name is skipped.
             Executable::No if path.is_dir() => {}
             Executable::No => refused = refused.or(Some(path)),
             Executable::Missing => {}
@@ -45,7 +45,7 @@ pub(crate) fn find_program(
     })
 }
 
-/// Used when there is no `PATH` at all.
+/// Used without a `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 enum Executable {

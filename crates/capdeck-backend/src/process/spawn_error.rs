@@ -1,10 +1,9 @@
-//! Why a program did not start, and what to do about it.
+//! Errors of starting a program, with hints.
 
 use std::{io, path::PathBuf};
 
 use crate::{CallError, ErrorCode};
 
-/// A program that did not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SpawnError {
     #[error("the command is empty")]

@@ -1,4 +1,4 @@
-//! Groups that end, logs that are complete, programs that are found.
+//! Tests of process groups, logs and program search.
 
 use tokio::io::AsyncReadExt;
 
@@ -23,7 +23,7 @@ async fn a_group_is_gone_after_kill() {
     stdout.read_exact(&mut word).await.unwrap();
     assert_eq!(process.exit(), None);
     let exit = process.kill().await;
-    // One that had to be waited for is ended by `SIGKILL`.
+    // A group that did not end in time would have `SIGKILL`.
     assert_eq!(exit.signal_name().as_deref(), Some("SIGTERM"));
     assert_eq!(process.exit(), Some(exit));
     // The end of the pipe means that the grandchild, which held it too, is gone.

@@ -1,4 +1,4 @@
-//! Passes a result's text through a program. Whatever goes wrong, the result stays as it was.
+//! Formats a result's text with a program. On any failure the result stays unchanged.
 
 use std::time::Duration;
 
@@ -18,11 +18,10 @@ use crate::{
     process::{ChildCommand, Errors, Input},
 };
 
-/// A formatter is there to make results smaller; one that prints more than this does not.
+/// A formatter makes results smaller; a larger output is a failure.
 const MOST: u64 = 8 * 1024 * 1024;
 
 impl TailoredConnection {
-    /// The result with its text replaced by what the formatter prints.
     pub(super) async fn format(
         &self,
         formatter: &Formatter,
@@ -48,15 +47,15 @@ impl TailoredConnection {
         match formatted {
             Ok(text) => with_text(&result, &text).unwrap_or(result),
             Err(error) => {
-                log.push(format!("the formatter `{}` was of no use: {error}", command.program));
+                log.push(format!("the formatter `{}` failed: {error}", command.program));
                 result
             }
         }
     }
 }
 
-/// The program and its arguments. A line that only a shell understands is given to one: the line stands in a file that
-/// was trusted, and what is formatted comes in on standard input.
+/// Returns the program and its arguments. A line that needs a shell is run by one: the line is from a trusted file,
+/// and the result is only on standard input.
 fn words(line: &str) -> Option<(String, Vec<String>)> {
     if command_line::needs_shell(line) {
         return Some(("sh".to_owned(), vec!["-c".to_owned(), line.to_owned()]));
@@ -65,7 +64,8 @@ fn words(line: &str) -> Option<(String, Vec<String>)> {
     Some((words.next()?, words.collect()))
 }
 
-/// The text of a result, or its content as JSON where it is not text alone. `None` when it is an error or no result yet.
+/// Returns the text of a result, or its content as JSON when it is not only text. `None` for an error or an
+/// unfinished result.
 fn text_of(result: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
     struct Shape<'a> {
@@ -91,7 +91,7 @@ fn text_of(result: &RawValue) -> Option<String> {
     })
 }
 
-/// The result with this text as its content. What programs read of it, the structured content, stays as it is.
+/// Replaces the content of a result. The structured content, which programs read, stays.
 fn with_text(result: &RawValue, text: &str) -> Option<Box<RawValue>> {
     let mut members: RawObject = serde_json::from_str(result.get()).ok()?;
     let content = to_raw_value(&json!([{ "type": "text", "text": text }])).ok()?;

@@ -1,4 +1,4 @@
-//! Formatters of calls that became tasks: their results are fetched later, by the task's id.
+//! Formatters of calls that became tasks, whose results are fetched later by task id.
 
 use capdeck_catalog::RawObject;
 use capdeck_definition::capa::Formatter;
@@ -10,14 +10,12 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::TailoredConnection;
 use crate::{CallContext, CallError};
 
-/// How many tasks are remembered. The oldest give way, and their results come as the server made them.
+/// The maximum number of stored tasks. Results of older ones stay unformatted.
 const MOST: usize = 1024;
 
-/// Formatters by the ids of tasks, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct TaskFormats(Mutex<IndexMap<String, Formatter>>);
 
-/// Either form of an answer that is a task.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Made {
@@ -33,7 +31,6 @@ struct TaskId {
 }
 
 impl TaskFormats {
-    /// Remembers the formatter when the answer to a call is a task.
     pub(super) fn note(&self, answer: &RawValue, formatter: &Formatter) {
         let Ok(made) = serde_json::from_str::<Made>(answer.get()) else { return };
         let is_task = made.result_type.as_deref() == Some("task");
@@ -46,7 +43,6 @@ impl TaskFormats {
         }
     }
 
-    /// What the answer to a request about a task passes through.
     pub(super) fn of(&self, method: &str, params: Option<&RawObject>) -> Option<Formatter> {
         if !matches!(method, "tasks/result" | "tasks/get") {
             return None;
@@ -57,7 +53,7 @@ impl TaskFormats {
 }
 
 impl TailoredConnection {
-    /// The answer with the task's result formatted: it is the whole of `tasks/result`, and a member of `tasks/get`.
+    /// Formats the task's result: the whole of `tasks/result`, or a member of `tasks/get`.
     pub(super) async fn format_task(
         &self,
         method: &str,

@@ -41,7 +41,7 @@ async fn a_refusal_says_what_to_renew() {
             401,
             &written,
             "`thing` does not accept our credentials (HTTP 401)",
-            "renew what stands in the `auth` block of `thing`",
+            "renew the credentials in the `auth` block of `thing`",
         ),
         (
             401,

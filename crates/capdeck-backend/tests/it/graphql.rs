@@ -243,20 +243,25 @@ async fn a_free_document_is_checked_before_it_is_sent() {
         (
             "query {\n  helo\n}",
             ErrorCode::RequestInvalid,
-            "the document does not fit the schema: line 2, column 3: type `Query` does not have a field `helo`",
+            "the document does not match the schema: line 2, column 3: type `Query` does not have a field `helo`",
             "`Query.helo`: did you mean `hello`?",
         ),
         (
             "{ person(di: 1) { nme ... on Persn { id } } }",
             ErrorCode::RequestInvalid,
-            "the document does not fit the schema: line 1",
+            "the document does not match the schema: line 1",
             "`Query.person(di:)`: did you mean `id`?; `Person.nme`: did you mean `name`?; `Persn`: did you mean `Person`?",
         ),
-        ("{ hello", ErrorCode::RequestInvalid, "the document does not fit the schema: line 1", ""),
+        (
+            "{ hello",
+            ErrorCode::RequestInvalid,
+            "the document does not match the schema: line 1",
+            "",
+        ),
         (
             "query A { hello } query B { hello }",
             ErrorCode::RequestInvalid,
-            "the document does not fit the schema: the document has several",
+            "the document does not match the schema: the document has several",
             "",
         ),
         (
@@ -268,7 +273,7 @@ async fn a_free_document_is_checked_before_it_is_sent() {
         (
             "query A { hello } mutation B { rename(id: 1, name: \"x\") { id } }",
             ErrorCode::RequestInvalid,
-            "the document does not fit the schema: the document has several",
+            "the document does not match the schema: the document has several",
             "",
         ),
         (

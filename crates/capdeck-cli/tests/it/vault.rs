@@ -124,13 +124,23 @@ fn mistakes_are_told_with_what_to_do() {
     set(&dirs, &["KEPT"], CANARY).success();
     for (words, code, message, hint) in [
         (&["get", "GONE"][..], 1, "there is no vault entry `GONE`", "capdeck vault set GONE"),
-        (&["get", "my-key"], 2, "`my-key` is no name for a vault entry", "call it `MY_KEY`"),
+        (
+            &["get", "my-key"],
+            2,
+            "`my-key` is not a valid name for a vault entry",
+            "call it `MY_KEY`",
+        ),
         (&["delete", "GONE"], 1, "there is no vault entry `GONE`", "capdeck vault list"),
         (&["grant", "tell", "KEPT"], 1, "there is no capability `tell`", "tells"),
-        (&["grant", "tells", "KEPT", "--as", "a b"], 2, "is no name for a vault reference", ""),
+        (
+            &["grant", "tells", "KEPT", "--as", "a b"],
+            2,
+            "is not a valid name for a vault reference",
+            "",
+        ),
         (&["revoke", "tells", "KEPT"], 1, "has no grant for vault entry", "capdeck vault list"),
-        (&["set", "lower"], 2, "`lower` is no name for a vault entry", "call it `LOWER`"),
-        (&["set", "EMPTY"], 2, "the value cannot be kept: it is empty", "on stdin"),
+        (&["set", "lower"], 2, "`lower` is not a valid name for a vault entry", "call it `LOWER`"),
+        (&["set", "EMPTY"], 2, "the value cannot be saved: it is empty", "on stdin"),
         (&["set", "KEPT", "--grant", "nobody"], 1, "there is no capability `nobody`", ""),
         (&["set", "KEPT", "canary-as-argument"], 2, "unexpected argument", ""),
     ] {

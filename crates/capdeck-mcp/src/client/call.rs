@@ -1,4 +1,4 @@
-//! One request on its way: who hears of its progress, and what happens when nobody waits any more.
+//! One pending request: its progress, its response and its cancellation.
 
 use std::sync::Arc;
 
@@ -15,21 +15,17 @@ use crate::{RawObject, raw};
 
 pub(super) type Outcome = Result<Box<RawValue>, ClientError>;
 
-/// A request that has not been answered.
 pub(super) struct Call {
     pub(super) id: u64,
     pub(super) method: String,
     pub(super) events: Option<Arc<dyn ClientHandler>>,
-    /// Whom the call is made for, where that is known.
     pub(super) group: Option<u64>,
-    /// The task whose result it waits for.
     pub(super) task: Option<String>,
-    /// Present in the modern era.
     pub(super) head: Option<RequestHead>,
     acknowledged: Option<CancellationToken>,
     on_progress: Option<OnProgress>,
     last_activity: Mutex<Instant>,
-    /// Where the reading task leaves the answer, for transports that have one.
+    /// The reading task delivers the response here, for transports that have one.
     waiter: Mutex<Option<oneshot::Sender<Outcome>>>,
 }
 
@@ -56,14 +52,12 @@ impl Call {
         }
     }
 
-    /// The answer, once the reading task has it.
     pub(super) fn outcome(&self) -> oneshot::Receiver<Outcome> {
         let (sender, receiver) = oneshot::channel();
         *self.waiter.lock() = Some(sender);
         receiver
     }
 
-    /// Hands the answer over. An answer nobody waits for is dropped.
     pub(super) fn settle(&self, outcome: Outcome) {
         if let Some(waiter) = self.waiter.lock().take() {
             waiter.send(outcome).ok();
@@ -77,7 +71,6 @@ impl Call {
         }
     }
 
-    /// The server has agreed to a subscription.
     pub(super) fn acknowledge(&self) {
         if let Some(acknowledged) = &self.acknowledged {
             acknowledged.cancel();
@@ -89,12 +82,12 @@ impl Call {
     }
 }
 
-/// Keeps a call in the table while someone waits for it, and tells the server when they stop.
+/// Registers a call while its future lives, and cancels it at the server when the future is dropped.
 pub(super) struct InFlight<'a> {
     hub: &'a Arc<Hub>,
     transport: &'a Arc<dyn Transport>,
     call: &'a Arc<Call>,
-    /// Why the server is told to stop; `None` once there is nothing to stop.
+    /// The cancellation reason; `None` when there is nothing to cancel.
     reason: Option<&'static str>,
 }
 
@@ -129,7 +122,6 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Adds our progress token to a request's `_meta`.
 pub(super) fn with_progress_token(mut params: RawObject, token: u64) -> RawObject {
     let mut meta = raw::object_member(&params, "_meta").unwrap_or_default();
     meta.insert("progressToken".to_owned(), raw::raw(&token));

@@ -1,7 +1,7 @@
-//! Faults between a client and its server, injected on purpose.
+//! Injected faults between a client and its server.
 //!
-//! A layer around the transport, so that it is the same for every transport, and so that whoever waits meets a fault
-//! the way a real one would be met: answers that were damaged go through the reader that real answers go through.
+//! A layer around the transport, so that it works for every transport. Damaged responses go through the same reader
+//! as real ones.
 
 mod fault_source;
 
@@ -19,28 +19,22 @@ use super::{
 };
 use crate::{Revision, encode};
 
-/// Which faults to inject and how often: each share is between 0 and 1.
+/// The faults to inject; each share is between 0 and 1.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chaos {
     /// The same seed gives the same faults in the same order.
     pub seed: Option<u64>,
-    /// How long a request waits before it is sent.
     pub delay: Option<RangeInclusive<Duration>>,
-    /// The request or its answer never arrives.
     pub drop: f64,
-    /// The answer is cut in the middle.
     pub truncate: f64,
-    /// The answer is not a message.
     pub malformed: f64,
-    /// A list change is announced before the answer.
+    /// A list change is announced before the response.
     pub list_change: f64,
-    /// The server has forgotten the session.
     pub expire: f64,
-    /// The methods concerned; none means all but the handshake.
+    /// The affected methods; empty means all except the handshake.
     pub only: Vec<String>,
 }
 
-/// What happens to one request.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Plan {
     delay: Duration,
@@ -57,7 +51,7 @@ enum Fault {
     Expire,
 }
 
-/// Requests before which a connection is not open; without them nothing else could be tried.
+/// Without these requests there is no connection to test.
 const HANDSHAKE: [&str; 2] = ["initialize", "server/discover"];
 
 const LIST_CHANGED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
@@ -72,14 +66,12 @@ impl Chaos {
     }
 }
 
-/// A transport that misbehaves on top of what the server does.
 struct Chaotic {
     faults: Arc<FaultSource>,
     hub: Arc<Hub>,
     inner: Arc<dyn Transport>,
 }
 
-/// Puts faults on a transport.
 pub(super) fn wrap(
     faults: Arc<FaultSource>,
     hub: &Arc<Hub>,
@@ -89,7 +81,6 @@ pub(super) fn wrap(
 }
 
 impl Chaotic {
-    /// Hands over a damaged answer the way the transport hands over answers.
     async fn deliver(&self, call: &Arc<Call>, frame: &[u8]) -> Outcome {
         if let Some(outcome) = self.inner.take_answer(call, frame) {
             return outcome;
@@ -129,7 +120,7 @@ impl Transport for Chaotic {
             (Some(Fault::Truncate | Fault::Malformed), Err(ClientError::Rpc(error))) => {
                 Err(error.clone())
             }
-            // No answer came that could be damaged.
+            // There is no response to damage.
             _ => return outcome,
         };
         let mut frame = encode::response(&call.id.into(), &answer);

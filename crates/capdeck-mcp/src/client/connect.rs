@@ -1,4 +1,4 @@
-//! The way in: which era a server speaks is asked once, then the era's own introduction follows.
+//! Detects the era of a server and opens the connection in it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,33 +8,29 @@ use tokio::time::Instant;
 use super::{Client, ClientError, ClientHello, ServerHello, exchange::later, modern::Modern};
 use crate::{Era, RawObject, Revision, RpcError, raw, request_meta};
 
-/// How long a server may take to say that it speaks the modern era. Legacy servers refuse at once; those that
-/// stay silent are few, and those that are only slow to start are asked again if they refuse the handshake.
+/// Bounds the probe for the modern era. Legacy servers reject it at once; the few that stay silent, or are slow to
+/// start, are probed again if they reject the handshake.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How often one probe names another revision because the server asks for it.
 const PROBE_TRIES: usize = 3;
 
-/// Which era to speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EraChoice {
-    /// The modern one when the server speaks it, else the legacy one.
+    /// Modern if the server supports it, else legacy.
     Auto,
-    /// As `Auto`, for a server that is known to speak the legacy one: the handshake is tried first.
+    /// Same as `Auto`, for a known legacy server: tries the handshake first.
     LegacyFirst,
     Legacy,
     Modern,
 }
 
-/// What came of asking a server for the modern era.
 enum Probe {
     Modern(Box<ServerHello>),
-    /// It does not speak it, or not to us; this is what happened.
     Not(ClientError),
 }
 
 impl Client {
-    /// Introduces us. May be called again when the server has forgotten us or changed its era.
+    /// Opens the connection. May be called again when the server lost the session or changed its era.
     pub async fn connect(
         &self,
         hello: ClientHello,
@@ -59,7 +55,7 @@ impl Client {
                     Probe::Not(why) => matches!(why, ClientError::Timeout { .. }),
                 };
                 match self.initialize(&hello, remaining(end)).await {
-                    // A slow modern server has both messages before it and refuses the second.
+                    // A slow modern server has received both messages and rejects the second.
                     Err(error) if silent => self.probe_after(error, &hello, end).await,
                     outcome => outcome,
                 }
@@ -67,7 +63,6 @@ impl Client {
         }
     }
 
-    /// A second look at a server that refused the handshake.
     async fn probe_after(
         &self,
         error: ClientError,
@@ -119,12 +114,11 @@ impl Client {
                 Err(error) => return Ok(Probe::Not(error)),
             }
         }
-        let message = "the server refuses each protocol version that it asks for";
+        let message = "the server rejects the protocol versions that it offers";
         Ok(Probe::Not(ClientError::protocol(message)))
     }
 }
 
-/// The modern revision that a server offers in place of the one it refused.
 pub(super) fn offered(error: &RpcError) -> Option<Revision> {
     if error.code != RpcError::UNSUPPORTED_VERSION {
         return None;
@@ -133,14 +127,13 @@ pub(super) fn offered(error: &RpcError) -> Option<Revision> {
     newest_modern(&data, "supported")
 }
 
-/// The newest modern revision in a list of them that is spoken here.
 fn newest_modern(object: &RawObject, key: &str) -> Option<Revision> {
     let versions: Vec<String> = serde_json::from_str(object.get(key)?.get()).ok()?;
     let known = versions.iter().filter_map(|version| Revision::parse(version));
     known.filter(|revision| revision.era() == Era::Modern).max()
 }
 
-/// Failures that a handshake would only repeat.
+/// Returns whether a handshake would fail with the same error.
 fn ends_connecting(error: &ClientError) -> bool {
     match error {
         ClientError::Closed { .. } | ClientError::Cancelled | ClientError::Unreachable { .. } => {
@@ -154,7 +147,7 @@ fn ends_connecting(error: &ClientError) -> bool {
 fn read_discovery(raw: Box<RawValue>, asked: Revision) -> Result<ServerHello, ClientError> {
     let result: RawObject = serde_json::from_str(raw.get())
         .map_err(|_| ClientError::protocol("the answer to `server/discover` is not an object"))?;
-    // Some legacy servers answer `{}` to anything.
+    // Some legacy servers answer `{}` to any request.
     if !result.contains_key("supportedVersions") {
         let message = "the answer to `server/discover` has no `supportedVersions`";
         return Err(ClientError::protocol(message));

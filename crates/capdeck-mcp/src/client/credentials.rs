@@ -1,4 +1,4 @@
-//! What a server wants to see of us, put into each HTTP request just before it is sent.
+//! Credentials that are added to each HTTP request before it is sent.
 
 use async_trait::async_trait;
 use http::{
@@ -9,16 +9,14 @@ use reqwest::{RequestBuilder, Response};
 
 use super::HttpTarget;
 
-/// How often one request is sent again after it was refused.
 const MAX_RESENDS: u32 = 2;
 
-/// Adds what a server wants to see of us to each HTTP request. Implemented by whoever owns the credentials.
 #[async_trait]
 pub trait Credentials: Send + Sync {
-    /// The `Authorization` value for the next request, if there is one.
+    /// Returns the `Authorization` value of the next request, if there is one.
     async fn authorization(&self) -> Option<HeaderValue>;
 
-    /// The server refused: `status` 401 or 403 with this challenge. True when the request is worth sending again.
+    /// Handles a refusal: `status` 401 or 403 with this challenge. Returns true when a retry makes sense.
     async fn refused(
         &self,
         status: u16,
@@ -28,13 +26,13 @@ pub trait Credentials: Send + Sync {
 }
 
 impl HttpTarget {
-    /// Sends a request with our credentials, and again while they have something better to show after a refusal.
+    /// Sends a request with credentials, and again while a refusal yields new credentials.
     pub(super) async fn send(&self, request: RequestBuilder) -> reqwest::Result<Response> {
         let Some(credentials) = &self.credentials else { return request.send().await };
         let mut request = request;
         let mut resends = 0;
         loop {
-            // A body that cannot be repeated is sent once.
+            // A body that cannot be cloned is sent once.
             let again = request.try_clone();
             let authorization = credentials.authorization().await;
             if let Some(value) = &authorization {
@@ -58,7 +56,6 @@ impl HttpTarget {
     }
 }
 
-/// All challenges as one text; a server may send each in a header of its own.
 pub(super) fn challenge(headers: &HeaderMap) -> Option<String> {
     let texts: Vec<&str> =
         headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok()).collect();

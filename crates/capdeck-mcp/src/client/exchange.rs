@@ -1,4 +1,4 @@
-//! One request out, one answer back, within its deadlines.
+//! Sends one request and waits for its response within its deadlines.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,18 +14,16 @@ use super::{
 };
 use crate::{RawObject, encode, raw};
 
-/// A request to send.
 pub(super) struct Outgoing<'a> {
     pub(super) method: &'a str,
-    /// Stays with the caller, who may have to send it again; our progress token is put in.
+    /// Stays with the caller, who may send it again; a progress token is added.
     pub(super) params: &'a mut Option<RawObject>,
-    /// Present in the modern era.
     pub(super) head: Option<RequestHead>,
     /// Cancelled when the server acknowledges a subscription.
     pub(super) acknowledged: Option<CancellationToken>,
 }
 
-/// Sends a request and waits for its answer, no longer than the options allow and never beyond `hard_end`.
+/// Sends a request and waits for its response, within the options and never beyond `hard_end`.
 pub(super) async fn exchange(
     hub: &Arc<Hub>,
     transport: &Arc<dyn Transport>,
@@ -75,7 +73,7 @@ pub(super) async fn exchange(
     }
 }
 
-/// `start + delay`, or a far day when that does not fit.
+/// Returns `start + delay`, or a far time on overflow.
 pub(super) fn later(start: Instant, delay: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
     start.checked_add(delay.min(FAR)).unwrap_or(start)

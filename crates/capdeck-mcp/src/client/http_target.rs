@@ -1,4 +1,4 @@
-//! Where an HTTP server is and how it is asked.
+//! The address, headers and HTTP client of a server.
 
 use std::{fmt, sync::Arc};
 
@@ -7,20 +7,20 @@ use url::Url;
 
 use super::Credentials;
 
-/// An address, the headers every request to it carries, and the HTTP client to use.
+/// An address, the headers of every request, and the HTTP client.
 ///
-/// The client must not follow redirects: they would carry credentials elsewhere.
+/// The client must not follow redirects: they could send credentials elsewhere.
 #[derive(Clone)]
 pub struct HttpTarget {
     pub url: Url,
     pub headers: HeaderMap,
     pub http: reqwest::Client,
-    /// Credentials that may change while we are connected; they come on top of the headers.
+    /// Credentials that may change during the connection, in addition to the headers.
     pub credentials: Option<Arc<dyn Credentials>>,
 }
 
 impl fmt::Debug for HttpTarget {
-    /// Shows neither headers nor query: both may hold a credential.
+    /// Shows neither headers nor query: both may contain a credential.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("HttpTarget")

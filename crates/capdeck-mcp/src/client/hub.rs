@@ -1,4 +1,4 @@
-//! Where everything a server sends is sorted: answers to calls, progress, requests, notifications.
+//! Dispatches the messages of a server: responses, progress, requests and notifications.
 
 use std::{
     collections::HashMap,
@@ -21,18 +21,15 @@ use crate::{
     request_meta::SUBSCRIPTION_ID,
 };
 
-/// How many requests of a server are worked on at once; a flood of them is refused.
 const MAX_SERVER_REQUESTS: usize = 64;
 
-/// How many unreadable messages of one connection reach the log.
 const MAX_LOGGED: u32 = 10;
 
 const LOG: &str = "notifications/message";
 
-/// The member of `_meta` by which a legacy server says which task a question is part of.
+/// The `_meta` member by which a legacy server names the task of a request.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
-/// The state one connection's tasks share.
 pub(super) struct Hub {
     handler: Arc<dyn ClientHandler>,
     calls: Mutex<HashMap<u64, Arc<Call>>>,
@@ -42,22 +39,17 @@ pub(super) struct Hub {
     stop: CancellationToken,
     unreadable: AtomicU32,
     next_id: AtomicU64,
-    /// True while the modern era is spoken.
     modern: AtomicBool,
-    /// The request whose stream we listen to.
     listening: AtomicU64,
-    /// What the lists of a modern server said about headers.
     pub(super) tools: ToolHeaders,
 }
 
-/// Where a message came in.
 #[derive(Clone, Copy)]
 pub(super) enum Origin<'a> {
     /// A stream that carries everything.
     Connection,
-    /// A stream that is not about any request.
+    /// A stream that belongs to no request.
     Session,
-    /// The answer stream of one request.
     Call(&'a Arc<Call>),
 }
 
@@ -78,12 +70,10 @@ impl Hub {
         })
     }
 
-    /// An id that no other request of this connection has.
     pub(super) fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Whoever owns the connection.
     pub(super) fn owner(&self) -> &Arc<dyn ClientHandler> {
         &self.handler
     }
@@ -106,7 +96,6 @@ impl Hub {
         self.calls.lock().remove(&id)
     }
 
-    /// Fails what is waiting now; the connection goes on.
     pub(super) fn fail_calls(&self, error: &ClientError) {
         let calls: Vec<_> = self.calls.lock().drain().map(|(_, call)| call).collect();
         for call in calls {
@@ -114,7 +103,7 @@ impl Hub {
         }
     }
 
-    /// Ends the connection. Only the first reason is kept.
+    /// Ends the connection. Only the first reason is stored.
     pub(super) fn end(&self, reason: impl Into<String>) {
         self.ended.set(reason.into()).ok();
         self.stop.cancel();
@@ -137,7 +126,7 @@ impl Hub {
         self.stop.cancelled().await;
     }
 
-    /// Takes one frame. What cannot be read is logged and passed over; whoever waits has a deadline.
+    /// Handles one frame. An unreadable frame is logged and skipped; its caller has a deadline.
     pub(super) fn receive(
         self: &Arc<Self>,
         frame: &[u8],
@@ -197,7 +186,7 @@ impl Hub {
                 }
                 return;
             }
-            // For a moment there are two streams when one takes the place of another.
+            // Two streams exist for a moment while one replaces another.
             if subscription.is_some_and(|id| id != self.listening.load(Ordering::Relaxed)) {
                 return;
             }
@@ -229,11 +218,11 @@ impl Hub {
         }
     }
 
-    /// Who takes a message: the request it belongs to, as far as that can be known, else the connection's owner.
+    /// Returns the handler of a message: that of its request if known, else that of the connection.
     fn receiver(&self, method: &str, origin: Origin<'_>) -> Arc<dyn ClientHandler> {
         let of_call = match origin {
             _ if concerns_everyone(method) => None,
-            // Logs come on the session's stream from many servers, whatever request they are about.
+            // Many servers send the logs of requests on the session's stream.
             Origin::Session if method != LOG => None,
             Origin::Call(call) => call.events.clone(),
             Origin::Session | Origin::Connection => {
@@ -245,7 +234,6 @@ impl Hub {
         of_call.unwrap_or_else(|| Arc::clone(&self.handler))
     }
 
-    /// Who takes a question of a task: whoever waits for its result, whatever stream it came on.
     fn waiting_for(&self, task: &str) -> Arc<dyn ClientHandler> {
         let calls = self.calls.lock();
         let waiting = calls.values().filter(|call| call.task.as_deref() == Some(task));
@@ -265,7 +253,7 @@ impl Hub {
             transport.send_detached(encode::response(&id, &Ok(raw::empty_object())));
             return;
         }
-        // A modern server asks by its answers.
+        // A modern server uses `input_required` results instead of requests.
         if self.is_modern() {
             tracing::debug!(method, "a request of a modern server was refused");
             let error = RpcError::method_not_found(&method);
@@ -306,7 +294,7 @@ impl Hub {
         });
     }
 
-    /// What is no message is left alone, unless somebody waits for it.
+    /// Skips an unreadable message, unless a call waits for it.
     fn receive_unreadable(&self, malformed: &Malformed, frame: &[u8]) {
         self.report_unreadable(malformed, frame);
         let answered = malformed.id.as_ref().filter(|_| malformed.is_answer);
@@ -326,8 +314,8 @@ impl Hub {
     }
 }
 
-/// The only candidate, or the newest when all are made for the same person. Among several people a guess could show
-/// one's question to another.
+/// Returns the only candidate, or the newest when all are for the same person. With several people a guess could show
+/// a question to the wrong one.
 fn newest_of_one<'a>(mut candidates: impl Iterator<Item = &'a Arc<Call>>) -> Option<&'a Arc<Call>> {
     let mut newest = candidates.next()?;
     for call in candidates {
@@ -341,7 +329,6 @@ fn newest_of_one<'a>(mut candidates: impl Iterator<Item = &'a Arc<Call>>) -> Opt
     Some(newest)
 }
 
-/// Takes the mark out that says for which of our requests a notification was sent.
 fn take_subscription(params: &mut RawObject) -> Option<u64> {
     let mut meta = raw::object_member(params, "_meta")?;
     let id: RequestId = serde_json::from_str(meta.shift_remove(SUBSCRIPTION_ID)?.get()).ok()?;
@@ -353,23 +340,21 @@ fn take_subscription(params: &mut RawObject) -> Option<u64> {
     id.as_counter()
 }
 
-/// The task that a request of a server is part of.
 fn related_task(params: Option<&RawValue>) -> Option<String> {
-    // Nearly none is, so nearly none is opened.
+    // Requests rarely have one, so most are not parsed.
     let params = params.filter(|params| params.get().contains(RELATED_TASK))?;
     let params: RawObject = serde_json::from_str(params.get()).ok()?;
     let related = raw::object_member(&raw::object_member(&params, "_meta")?, RELATED_TASK)?;
     raw::text_member(&related, "taskId")
 }
 
-/// Changes of what a server offers and of its tasks are not about the call during which they arrive.
+/// List and task changes do not belong to the call during which they arrive.
 fn concerns_everyone(method: &str) -> bool {
     method.ends_with("/list_changed")
         || method == "notifications/resources/updated"
         || method.starts_with("notifications/tasks")
 }
 
-/// The first part of a text from outside, on one line, for a message.
 pub(super) fn excerpt(text: &[u8]) -> String {
     const LENGTH: usize = 200;
     let head = text.get(..LENGTH * 4).unwrap_or(text);

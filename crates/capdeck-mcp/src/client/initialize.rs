@@ -1,4 +1,4 @@
-//! The handshake, as the side that starts it.
+//! The client side of the handshake.
 
 use std::time::Duration;
 
@@ -7,27 +7,24 @@ use serde_json::value::RawValue;
 use super::{Client, ClientError, RequestOptions};
 use crate::{Era, RawObject, Revision, raw};
 
-/// How we introduce ourselves.
 #[derive(Debug, Clone, Default)]
 pub struct ClientHello {
-    /// `clientInfo`.
     pub info: RawObject,
     pub capabilities: RawObject,
 }
 
-/// What the server said about itself, in the handshake or when it was asked.
+/// The server's description of itself, from the handshake or the probe.
 #[derive(Debug, Clone)]
 pub struct ServerHello {
     pub revision: Revision,
     pub capabilities: RawObject,
     pub server_info: RawObject,
     pub instructions: Option<String>,
-    /// The whole answer, as sent.
     pub raw: Box<RawValue>,
 }
 
 impl Client {
-    /// Opens the session. May be called again when the server has forgotten it.
+    /// Opens the session. May be called again when the server lost it.
     pub(super) async fn initialize(
         &self,
         hello: &ClientHello,

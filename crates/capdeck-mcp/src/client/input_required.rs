@@ -1,4 +1,4 @@
-//! Answers what a modern server needs to know before it can answer us.
+//! Answers `input_required` results of a modern server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,23 +10,20 @@ use serde_json::value::RawValue;
 use super::{ClientError, ClientHandler};
 use crate::{RawObject, raw};
 
-/// How often one request may be sent again with more answers.
 pub(super) const MAX_ROUNDS: u32 = 16;
 
-/// How many questions one answer may hold.
 const MAX_QUESTIONS: usize = 64;
 
-/// The first wait before a request is sent again that the server only asks to repeat; it doubles each time.
+/// The first delay before a retry without questions; it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
-/// An `input_required` result.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct InputRequired {
     #[serde(default)]
     input_requests: IndexMap<String, Question>,
-    /// Opaque, to be sent back as it is.
+    /// Opaque; sent back unchanged.
     #[serde(default)]
     request_state: Option<Box<RawValue>>,
 }
@@ -39,7 +36,6 @@ struct Question {
 }
 
 impl InputRequired {
-    /// Reads the result of a request that may ask.
     pub(super) fn read(method: &str, result: &RawValue) -> Result<Self, ClientError> {
         if !matches!(method, "tools/call" | "prompts/get" | "resources/read") {
             let message = format!("`{method}` was answered with `input_required`, which it cannot");
@@ -62,7 +58,7 @@ impl InputRequired {
         Ok(asked)
     }
 
-    /// Asks all questions at once and puts the answers into the request's params. `round` counts from zero.
+    /// Asks all questions at once and adds the responses to the request's params. `round` starts at zero.
     pub(super) async fn answer(
         self,
         params: &mut RawObject,
@@ -101,7 +97,7 @@ impl Question {
     }
 }
 
-/// Legacy clients know a page to visit by an id, which modern servers no longer give.
+/// Legacy clients need an id for a URL elicitation, which modern servers no longer send.
 fn name_page(params: &mut RawObject) {
     if raw::text_member(params, "mode").as_deref() != Some("url")
         || params.contains_key("elicitationId")
@@ -109,7 +105,7 @@ fn name_page(params: &mut RawObject) {
         return;
     }
     let mut bytes = [0; 16];
-    // Without randomness a client shows the page all the same; it only cannot be told apart from another.
+    // Without randomness a client still shows the page; only its id is not unique.
     getrandom::fill(&mut bytes).ok();
     let id = format!("{:032x}", u128::from_be_bytes(bytes));
     params.insert("elicitationId".to_owned(), raw::raw(&id));

@@ -1,4 +1,4 @@
-//! The older HTTP transport: one stream to listen on, another address to post to.
+//! The older HTTP+SSE transport: one event stream, another address for posts.
 
 use std::sync::Arc;
 
@@ -24,17 +24,14 @@ use crate::{
 struct LegacySse {
     hub: Arc<Hub>,
     target: HttpTarget,
-    /// Where the server told us to post.
     endpoint: Url,
 }
 
-/// Reads the stream's events one by one.
 struct Events {
     response: Response,
     parser: SseParser,
 }
 
-/// Opens the stream, waits for the endpoint, and starts the reading task.
 pub(super) async fn open(
     target: HttpTarget,
     hub: &Arc<Hub>,
@@ -96,7 +93,7 @@ impl Events {
     }
 }
 
-/// An endpoint elsewhere would let the server send our credentials to another site.
+/// An endpoint at another origin could send our credentials to another site.
 fn parse_endpoint(base: &Url, data: &[u8]) -> Result<Url, ClientError> {
     let endpoint = std::str::from_utf8(data)
         .ok()
@@ -132,7 +129,7 @@ impl Transport for LegacySse {
     ) -> Result<Box<RawValue>, ClientError> {
         let outcome = call.outcome();
         tokio::pin!(outcome);
-        // The answer may overtake the receipt of the post.
+        // The response may arrive before the reply to the post.
         let sent = self.send(None, body);
         tokio::pin!(sent);
         tokio::select! {

@@ -1,7 +1,7 @@
-//! The stream on which a modern server speaks without being asked: `subscriptions/listen`.
+//! The subscription stream of a modern server: `subscriptions/listen`.
 //!
-//! One task holds one stream. It opens a new one when it should hear of other things, before it lets go of the old,
-//! and takes a stream up again that ended.
+//! One task holds one stream. When the filter changes, it opens a new stream before it closes the old one. It reopens
+//! a stream that ended.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,17 +26,15 @@ const METHOD: &str = "subscriptions/listen";
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
-/// How long a server may take to acknowledge a stream.
 const ACKNOWLEDGE: Duration = Duration::from_secs(10);
 
-/// The wait before a stream is opened again; it doubles while that fails.
+/// The delay before a stream is reopened; it doubles on failure.
 const FIRST_DELAY: Duration = Duration::from_millis(500);
 const LONGEST_DELAY: Duration = Duration::from_secs(60);
 
-/// A stream that lasted this long was a good one.
+/// A stream that lasted this long resets the delay.
 const LASTING: Duration = Duration::from_secs(10);
 
-/// What to hear about, as it is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Filter {
@@ -52,13 +50,12 @@ struct Filter {
     task_ids: Vec<String>,
 }
 
-/// Asks the task for things; it ends when this is dropped.
+/// Controls the task; dropping it ends the task.
 pub(super) struct Listening {
     wanted: watch::Sender<Wanted>,
     granted: watch::Receiver<Granted>,
 }
 
-/// All things of one kind to hear about.
 pub(super) enum Watched {
     Resources(Vec<String>),
     Tasks(Vec<String>),
@@ -66,12 +63,10 @@ pub(super) enum Watched {
 
 #[derive(Debug, Clone, Default)]
 struct Wanted {
-    /// Counts the changes of the filter.
     number: u64,
     filter: Filter,
 }
 
-/// What came of the filter with this number.
 #[derive(Debug, Clone)]
 struct Granted {
     number: u64,
@@ -95,7 +90,7 @@ struct Stream {
 }
 
 impl Listening {
-    /// Starts the task. A server that declares nothing to listen to is left alone until there is something.
+    /// Starts the task. Without declared notifications it waits for the first subscription.
     pub(super) fn start(
         hub: &Arc<Hub>,
         transport: &Arc<dyn Transport>,
@@ -118,7 +113,6 @@ impl Listening {
         Self { wanted, granted }
     }
 
-    /// Hears about these things from now on, and waits until the server agrees.
     pub(super) async fn watch(&self, watched: Watched) -> Result<(), ClientError> {
         let mut number = 0;
         self.wanted.send_modify(|wanted| {
@@ -146,7 +140,7 @@ impl Listener {
         }
     }
 
-    /// Holds a stream for as long as anyone asks for one. A filter that is refused does not cost the stream that is held.
+    /// Holds a stream while there is a filter. A rejected filter does not end the current stream.
     async fn hold(&mut self) {
         let mut failures = 0_u32;
         let mut current: Option<Stream> = None;
@@ -171,7 +165,7 @@ impl Listener {
             let started = Instant::now();
             match stream.opened().await {
                 Ok(()) => {
-                    // The old stream is let go before anyone relies on the new one.
+                    // The old stream ends before any caller relies on the new one.
                     current = Some(stream);
                     good = filter;
                     if is_new {
@@ -214,7 +208,6 @@ impl Listener {
         self.granted.send_replace(Granted { number, outcome });
     }
 
-    /// Starts a stream in a task of its own.
     fn open(&self, filter: &Filter) -> Stream {
         let mut params = RawObject::from_iter([("notifications".to_owned(), raw::raw(filter))]);
         let ClientHello { info, capabilities } = &*self.hello;
@@ -245,7 +238,6 @@ impl Listener {
 }
 
 impl Stream {
-    /// Waits for the server's first word.
     async fn opened(&mut self) -> Result<(), ClientError> {
         tokio::select! {
             biased;
@@ -262,7 +254,6 @@ impl Stream {
 }
 
 impl Filter {
-    /// Everything that a server with these capabilities can tell.
     fn of(capabilities: &RawObject) -> Self {
         let changes = |kind: &str| {
             let declared = raw::object_member(capabilities, kind);
@@ -277,7 +268,7 @@ impl Filter {
     }
 }
 
-/// Only a client that has the extension may hear of tasks; whoever asked for them has it.
+/// Only a client that declares the extension may receive task notifications; the caller has it.
 fn with_tasks(capabilities: &RawObject) -> RawObject {
     let mut capabilities = capabilities.clone();
     let mut extensions = raw::object_member(&capabilities, "extensions").unwrap_or_default();
@@ -286,7 +277,7 @@ fn with_tasks(capabilities: &RawObject) -> RawObject {
     capabilities
 }
 
-/// A refusal that asking again would only repeat.
+/// Returns whether a retry would fail with the same error.
 fn is_final(error: &ClientError) -> bool {
     match error {
         ClientError::Rpc(error) => {

@@ -1,4 +1,4 @@
-//! Requests of the modern era: each says who sends it, and is sent again when the server needs input first.
+//! Modern requests: each describes its sender and is sent again when the server needs input.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -23,20 +23,17 @@ use super::{
 };
 use crate::{ParamHeader, RawObject, Revision, RpcError, request_meta::RequestMeta};
 
-/// No honest list is longer.
 const MAX_PAGES: usize = 1000;
 
-/// How a modern server is spoken to.
 pub(super) struct Modern {
     hub: Arc<Hub>,
     transport: Arc<dyn Transport>,
     revision: Mutex<Revision>,
-    /// Who we are when a request does not say otherwise.
     hello: Arc<ClientHello>,
     listening: OnceLock<Listening>,
 }
 
-/// What goes wrong once and is mended by sending the request again.
+/// Failures that a retry can repair, each once.
 #[derive(Default)]
 struct Mended {
     version: bool,
@@ -54,13 +51,11 @@ impl Modern {
         }
     }
 
-    /// Asks what the server is.
     pub(super) async fn discover(&self, end: Instant) -> Outcome {
         let options = RequestOptions::within(end.saturating_duration_since(Instant::now()));
         self.send("server/discover", &mut RawObject::new(), Vec::new(), &options, end).await
     }
 
-    /// Takes the server at its word: the newest revision it has, and a stream if it has anything to say on it.
     pub(super) fn settle(&self, found: &ServerHello) {
         *self.revision.lock() = found.revision;
         let listening = Listening::start(
@@ -73,12 +68,10 @@ impl Modern {
         self.listening.set(listening).ok();
     }
 
-    /// The stream on which the server speaks without being asked.
     pub(super) fn listening(&self) -> Option<&Listening> {
         self.listening.get()
     }
 
-    /// Sends a request for as often as it takes to get its result.
     pub(super) async fn request(
         &self,
         method: &str,
@@ -127,7 +120,6 @@ impl Modern {
         }
     }
 
-    /// Sends a request once, with everything it says about its sender.
     async fn send(
         &self,
         method: &str,
@@ -152,7 +144,7 @@ impl Modern {
         outcome
     }
 
-    /// Makes good what can be made good by asking again; anything else is the outcome.
+    /// Repairs a failure that a retry can solve; returns any other as the outcome.
     fn mend(&self, error: ClientError, mended: &mut Mended) -> Result<(), ClientError> {
         let ClientError::Rpc(refusal) = &error else { return Err(error) };
         match refusal.code {
@@ -162,10 +154,10 @@ impl Modern {
                     Ok(())
                 }
                 Some(_) => Err(error),
-                // It has left the era; whoever owns the connection introduces us anew.
+                // The server left the modern era; the owner of the connection connects again.
                 None => Err(ClientError::SessionExpired),
             },
-            // The tool's annotations are not what they were when the list was read.
+            // The tool's annotations changed after the list was read.
             RpcError::HEADER_MISMATCH if !std::mem::replace(&mut mended.headers, true) => {
                 self.hub.tools.forget();
                 Ok(())
@@ -174,7 +166,6 @@ impl Modern {
         }
     }
 
-    /// Puts the answers to a server's questions into the params of the request that has to be sent again.
     async fn answer(
         &self,
         asked: InputRequired,
@@ -191,7 +182,7 @@ impl Modern {
             answered = asked.answer(params, handler, round) => answered,
             () = options.cancel.cancelled() => Err(ClientError::Cancelled),
             () = self.hub.stopped() => Err(self.hub.closed_error()),
-            // A person may take longer than a server: only the end of all time for the request counts.
+            // A person may take longer than a server: only the hard end of the request counts.
             () = tokio::time::sleep_until(hard_end) => {
                 let after = started.elapsed();
                 Err(ClientError::Timeout { method: method.to_owned(), after })
@@ -199,7 +190,7 @@ impl Modern {
         }
     }
 
-    /// The headers made of a call's arguments. Without a list that says which, the list is read first.
+    /// Returns the headers of a call's arguments. Reads the tool list first if it is unknown.
     async fn param_headers(
         &self,
         method: &str,
@@ -227,7 +218,6 @@ impl Modern {
         Ok(tools.of_call(params))
     }
 
-    /// Reads the list of tools only for what it says about headers.
     async fn read_tools(
         &self,
         options: &RequestOptions,
@@ -262,7 +252,6 @@ impl Modern {
         Ok(())
     }
 
-    /// Says what to hear about, and waits until the server agrees.
     pub(super) async fn watch(
         &self,
         watched: Watched,

@@ -1,7 +1,7 @@
-//! Keeps the runtime's next wake-up near while requests are made.
+//! Keeps a timer due soon while requests are sent.
 //!
-//! Every request has a deadline. A timer that is due before all others makes the runtime wake itself through the kernel:
-//! a system call, and a turn of its loop for nothing, with every request. A timer that is due sooner spares both.
+//! Every request has a deadline. A new timer that is due before all others makes the runtime wake itself through the
+//! kernel: a system call and an extra loop turn with every request. An earlier timer avoids both.
 
 use std::{
     sync::{
@@ -11,10 +11,10 @@ use std::{
     time::Duration,
 };
 
-/// Sooner than any deadline of a request, and seldom enough to cost nothing.
+/// Earlier than any deadline of a request, and rare enough to cost nothing.
 const BEAT: Duration = Duration::from_millis(100);
 
-/// Beats while it is used, and ends by itself.
+/// Runs while it is used, and ends by itself.
 #[derive(Debug, Default)]
 pub(super) struct Pulse(Arc<State>);
 
@@ -25,7 +25,6 @@ struct State {
 }
 
 impl Pulse {
-    /// Notes that a request is made.
     pub(super) fn note(&self) {
         self.0.was_used.store(true, Ordering::Relaxed);
         if self.0.beats.swap(true, Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! What an HTTP request of the modern era says in its headers, so that nobody on the way has to open its body.
+//! The HTTP headers of a modern request, which proxies can read without parsing the body.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -8,7 +8,7 @@ pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-pro
 pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// The head of one modern request. Transports without headers only see by it that the request is modern.
+/// The headers of one modern request. Transports without headers only use it to detect a modern request.
 #[derive(Debug, Clone)]
 pub(super) struct RequestHead {
     revision: Revision,
@@ -17,12 +17,10 @@ pub(super) struct RequestHead {
 }
 
 impl RequestHead {
-    /// The head of a request for which no headers are sent.
     pub(super) fn bare(revision: Revision) -> Self {
         Self { revision, name: None, params: Vec::new() }
     }
 
-    /// The head of this request; `params` are the headers made of a tool's arguments.
     pub(super) fn of(
         revision: Revision,
         method: &str,
@@ -39,7 +37,7 @@ impl RequestHead {
         Self { revision, name, params }
     }
 
-    /// The headers as they are sent. What cannot stand in a header is left to the server to miss.
+    /// Returns the headers. A value that is invalid in a header is omitted, and the server rejects the request.
     pub(super) fn headers(&self, method: &str) -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(self.params.len() + 3);
         headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(self.revision.as_str()));

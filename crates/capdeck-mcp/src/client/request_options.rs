@@ -1,4 +1,4 @@
-//! What surrounds one request.
+//! Options of one request.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -7,43 +7,40 @@ use tokio_util::sync::CancellationToken;
 use super::{ClientHandler, ClientHello};
 use crate::RawObject;
 
-/// Takes the params of a progress notification, without the token.
+/// Receives the params of a progress notification, without the token.
 pub type OnProgress = Arc<dyn Fn(RawObject) + Send + Sync>;
 
-/// Deadlines, who hears of the request, and for whom it speaks.
 #[derive(Clone)]
 pub struct RequestOptions {
-    /// Longest silence allowed; progress starts it again.
+    /// Idle timeout; progress resets it.
     pub timeout: Duration,
-    /// Longest time in all, whatever progress is made.
+    /// Total timeout, regardless of progress.
     pub max_timeout: Duration,
     pub cancel: CancellationToken,
-    /// Asks for progress by a token of our own, and takes it.
+    /// Requests progress with a generated token, and receives it.
     pub on_progress: Option<OnProgress>,
-    /// Takes the server's requests and notifications that belong to this request.
     pub events: Option<Arc<dyn ClientHandler>>,
-    /// Requests with the same number are made for the same person. A question on a shared stream that could be for
-    /// several of them then goes to the newest; without a number it goes to the connection's owner.
+    /// Requests with the same number are for the same person. A question on a shared stream that could be for several
+    /// of them goes to the newest; without a number it goes to the connection's handler.
     pub group: Option<u64>,
-    /// Whom a modern server is told that the request comes from. `None` means the connection's own introduction.
+    /// The sender that a modern server sees. `None` means the connection's own introduction.
     pub client: Option<Arc<ClientHello>>,
-    /// The least severe log message a modern server may send while the request runs. `None` means none at all.
+    /// The minimum log level of messages from a modern server during the request. `None` disables them.
     pub log_level: Option<String>,
     pub input_required: OnInputRequired,
 }
 
-/// What happens when a modern server answers that it needs input first.
+/// The reaction to an `input_required` result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnInputRequired {
-    /// Its questions go to the request's events, and the request is sent again with the answers.
+    /// Sends its questions to the request's events, then sends the request again with the responses.
     #[default]
     Answer,
-    /// The result is given back as it came.
     HandBack,
 }
 
 impl RequestOptions {
-    /// A deadline that progress does not move, and nothing else.
+    /// Options with only a deadline, which progress does not move.
     pub fn within(timeout: Duration) -> Self {
         Self {
             timeout,

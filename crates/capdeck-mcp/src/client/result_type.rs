@@ -1,4 +1,4 @@
-//! What a modern result says it is, read without opening the rest.
+//! Reads the `resultType` of a modern result without parsing the rest.
 
 use std::fmt;
 
@@ -8,21 +8,19 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// The `resultType` of a modern result.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ResultType {
-    /// An answer: complete, or a task that will be.
     Answer,
     InputRequired,
-    /// None that any revision spoken here has.
     Unknown(String),
 }
 
-/// Reads the type. A result that does not say is complete.
+/// Reads the type. A result without one is complete.
 pub(super) fn result_type(result: &RawValue) -> ResultType {
     let mut found = None;
     let mut reader = serde_json::Deserializer::from_str(result.get());
-    // Stopping at the member leaves the reader in the middle of the object, which it reports; the text is known to be JSON.
+    // Stopping at the member leaves the reader inside the object, which it reports as an error; the text is valid
+    // JSON.
     reader.deserialize_map(Finder(&mut found)).ok();
     match found.as_deref() {
         None | Some("complete" | "task") => ResultType::Answer,

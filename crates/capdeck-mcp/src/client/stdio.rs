@@ -18,16 +18,14 @@ use super::{
 };
 use crate::line::{Line, LineReader, write_lines};
 
-/// How many messages may wait for a server that does not read.
 const QUEUE: usize = 64;
 
-/// A pipe pair. One task writes, so that a request given up half-way never leaves half a line.
+/// A pair of pipes. One task writes, so that a cancelled request never leaves half a line.
 struct Stdio {
     hub: Arc<Hub>,
     lines: mpsc::Sender<Vec<u8>>,
 }
 
-/// Starts the reading and the writing task. Both end with the connection.
 pub(super) fn open(
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -40,7 +38,7 @@ pub(super) fn open(
     tokio::spawn(async move {
         tokio::select! {
             written = write_lines(writer, queue, CancellationToken::new()) => {
-                // The reading side knows better why a server ended; a broken pipe is only its echo.
+                // The reading side has the better reason; a broken pipe only follows from it.
                 if let Err(error) = written {
                     tracing::debug!(%error, "the server no longer reads");
                 }
@@ -100,7 +98,7 @@ impl Transport for Stdio {
         }
     }
 
-    /// A process that forgot its session is another process.
+    /// A process that lost its session is another process.
     fn lose_session(&self) -> Option<ClientError> {
         self.hub.end("the server forgot the session");
         Some(self.hub.closed_error())

@@ -1,4 +1,4 @@
-//! Streamable HTTP: every message is a POST, answered by JSON or by an event stream of its own.
+//! Streamable HTTP: every message is a POST, answered by JSON or by its own event stream.
 
 mod listen;
 mod response;
@@ -30,27 +30,24 @@ pub(super) use response::check_status;
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How long a message nobody waits for may take.
 const DETACHED_TIMEOUT: Duration = Duration::from_secs(10);
 
 struct StreamableHttp {
     hub: Arc<Hub>,
     target: HttpTarget,
     session: Mutex<SessionHeaders>,
-    /// For handing ourselves to tasks that reply to the server.
     this: Weak<Self>,
 }
 
-/// What the handshake settled; sent with every request after it.
+/// The result of the handshake, sent with every later request.
 #[derive(Debug, Clone, Default)]
 struct SessionHeaders {
     id: Option<HeaderValue>,
     revision: Option<Revision>,
-    /// Counts handshakes, so that a stream of an earlier session knows that it is over.
+    /// Counts handshakes, so that a stream of an earlier session detects its end.
     generation: u64,
 }
 
-/// Nothing is sent until the first request.
 pub(super) fn open(target: HttpTarget, hub: &Arc<Hub>) -> Arc<dyn Transport> {
     Arc::new_cyclic(|this| StreamableHttp {
         hub: Arc::clone(hub),
@@ -60,7 +57,6 @@ pub(super) fn open(target: HttpTarget, hub: &Arc<Hub>) -> Arc<dyn Transport> {
     })
 }
 
-/// Sends a message in a task of its own; its answer matters to nobody.
 pub(super) fn deliver_detached(target: HttpTarget, request: RequestBuilder) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
     runtime.spawn(async move {
@@ -92,7 +88,7 @@ impl StreamableHttp {
             .body(Bytes::from(body))
     }
 
-    /// A request of either era: a modern one stands alone, a legacy one belongs to the session.
+    /// A modern request is self-contained; a legacy one belongs to the session.
     fn post_call(&self, call: &Call, body: Vec<u8>) -> RequestBuilder {
         let Some(head) = &call.head else { return self.post(body) };
         self.target
@@ -147,13 +143,13 @@ impl Transport for StreamableHttp {
     }
 
     fn send_detached(&self, body: Vec<u8>) {
-        // A modern server is not answered: it has no requests to make.
+        // A modern server gets no replies: it sends no requests.
         if !self.hub.is_modern() {
             deliver_detached(self.target.clone(), self.post(body));
         }
     }
 
-    /// To a modern server the closed connection says it all.
+    /// For a modern server the closed connection is the cancellation.
     fn cancel(&self, call: &Call, reason: &str) {
         if call.head.is_none() {
             self.send_detached(encode::cancelled(&call.id.into(), reason));
@@ -191,7 +187,7 @@ impl Transport for StreamableHttp {
     async fn close(&self) {
         if self.has_session() {
             let farewell = self.request(Method::DELETE).timeout(DETACHED_TIMEOUT / 2);
-            // Servers may refuse to end a session early; it then idles out.
+            // Servers may reject the deletion of a session; it then times out.
             self.target.send(farewell).await.ok();
         }
     }

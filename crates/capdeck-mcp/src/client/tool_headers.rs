@@ -1,4 +1,4 @@
-//! Which tools of a server have parameters that travel as headers, learned from its lists.
+//! The tools of a server with parameters that are also sent as headers, learned from its lists.
 
 use std::{
     collections::HashMap,
@@ -14,24 +14,20 @@ use serde_json::value::RawValue;
 
 use crate::{HeaderParams, ParamHeader, RawObject, raw};
 
-/// How many annotated tools of one server are remembered.
 const MAX_TOOLS: usize = 10_000;
 
-/// What is known of a server's tools.
 #[derive(Default)]
 pub(super) struct ToolHeaders {
-    /// Counts the changes of the list that we heard of.
     changes: AtomicU64,
     known: Mutex<Known>,
-    /// Held while the list is read only for its headers, so that ten first calls read it once.
+    /// Held while the list is read only for its headers, so that concurrent first calls read it once.
     pub(super) listing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct Known {
-    /// The number of changes after which the list was read to its end.
+    /// The change count at which the list was read completely.
     listed: Option<u64>,
-    /// Only tools that have such parameters.
     annotated: HashMap<String, Arc<HeaderParams>>,
 }
 
@@ -51,22 +47,19 @@ struct Tool<'a> {
 }
 
 impl ToolHeaders {
-    /// The list is no longer what it was.
     pub(super) fn forget(&self) {
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// True when calls can be told which headers they need.
     pub(super) fn is_listed(&self) -> bool {
         self.known.lock().listed == Some(self.changes.load(Ordering::Relaxed))
     }
 
-    /// The server has no list to read; calls go without.
+    /// The server has no list; calls have no parameter headers.
     pub(super) fn give_up(&self) {
         self.known.lock().listed = Some(self.changes.load(Ordering::Relaxed));
     }
 
-    /// The headers of a call.
     pub(super) fn of_call(&self, params: &RawObject) -> Vec<ParamHeader> {
         if self.known.lock().annotated.is_empty() {
             return Vec::new();
@@ -77,8 +70,8 @@ impl ToolHeaders {
         tool.map(|tool| tool.headers(arguments)).unwrap_or_default()
     }
 
-    /// Learns from one page of the list, and takes tools out that break the rules; the rest stays as it was written.
-    /// Gives the cursor of the next page, too.
+    /// Learns from one page of the list and removes invalid tools; the rest stays as written. Also returns the cursor
+    /// of the next page.
     pub(super) fn learn(
         &self,
         is_first: bool,
@@ -111,7 +104,6 @@ impl ToolHeaders {
 }
 
 impl Known {
-    /// Learns from one tool. False when it must not be offered.
     fn learn(&mut self, item: &RawValue) -> bool {
         let Ok(Tool { name, input_schema: Some(schema) }) = serde_json::from_str(item.get()) else {
             return true;
@@ -132,7 +124,7 @@ impl Known {
     }
 }
 
-/// The answer with fewer tools in the place of its list, which is a part of its own text.
+/// Returns the response with a shorter tool list; `tools` is a part of its text.
 fn without(answer: &RawValue, tools: &str, kept: &[&RawValue]) -> Option<Box<RawValue>> {
     let text = answer.get();
     let start = (tools.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;

@@ -1,4 +1,4 @@
-//! Values in headers: plain where a header can hold them, else wrapped as `=?base64?…?=`.
+//! Header values: plain if valid in a header, else wrapped as `=?base64?…?=`.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,6 @@ use serde_json::Number;
 const OPENING: &str = "=?base64?";
 const CLOSING: &str = "?=";
 
-/// A text as a header value.
 pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     let printable = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
     let padded = text.starts_with(' ') || text.ends_with(' ');
@@ -19,7 +18,7 @@ pub(crate) fn encode(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{OPENING}{}{CLOSING}", STANDARD.encode(text)))
 }
 
-/// The text of a header value. `None` when it is wrapped and what is inside is no Base64 of a text.
+/// Decodes a header value. `None` when it is wrapped and not Base64 of UTF-8 text.
 pub(crate) fn decode(value: &str) -> Option<Cow<'_, str>> {
     let value = value.trim_matches([' ', '\t']);
     let inner = value.strip_prefix(OPENING).and_then(|value| value.strip_suffix(CLOSING));
@@ -32,7 +31,7 @@ pub(crate) fn decode(value: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// True when a header value says the same as the one expected. Numbers may be written in another way.
+/// Returns whether two header values are equal. Numbers may have different notations.
 pub(crate) fn same(given: &str, expected: &str) -> bool {
     let (Some(given), Some(expected)) = (decode(given), decode(expected)) else { return false };
     if given == expected {
@@ -44,12 +43,11 @@ pub(crate) fn same(given: &str, expected: &str) -> bool {
     }
 }
 
-/// A whole number without a fraction or an exponent.
 pub(super) fn integer_text(number: &Number) -> Option<String> {
     if number.is_i64() || number.is_u64() {
         return Some(number.to_string());
     }
-    // Beyond this, a float no longer says which whole number was meant.
+    // A larger float does not identify one integer.
     let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9e15)?;
     Some(format!("{float:.0}"))
 }

@@ -1,4 +1,4 @@
-//! Framing with every split of the input, and the size limit.
+//! Tests of framing with every split of the input, and of the size limit.
 
 use std::{
     pin::Pin,
@@ -10,7 +10,6 @@ use tokio::io::ReadBuf;
 
 use super::*;
 
-/// Hands out its bytes in pieces of the given sizes.
 struct Pieces {
     bytes: Vec<u8>,
     sizes: Vec<usize>,
@@ -62,7 +61,7 @@ async fn a_long_line_is_reported_once_and_the_next_one_is_read() {
     }
 }
 
-/// Spaces around a line count, whether or not they arrive together with it.
+/// Spaces around a line count, whether or not they arrive with it.
 #[tokio::test]
 async fn the_limit_does_not_depend_on_how_a_line_arrives() {
     for (line, fits) in [

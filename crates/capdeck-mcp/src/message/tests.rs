@@ -1,4 +1,4 @@
-//! What is a message, what is not, and that nothing is lost on the way.
+//! Tests of valid and invalid messages.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! One client's requests, notifications and answers, whatever transport brings them.
+//! The requests, notifications and responses of one client, for any transport.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -23,30 +23,26 @@ use super::{
 };
 use crate::{RawObject, RequestId, Revision, RpcError, raw};
 
-/// How long a cancelled request may take to clean up before it is dropped.
 const CLEAN_UP: Duration = Duration::from_secs(5);
 
-/// The state of one session that requests share.
 pub(super) struct Conversation {
     session: OnceLock<(Revision, Arc<dyn Session>)>,
     questions: Arc<Questions>,
     in_flight: Arc<InFlight>,
     ended: CancellationToken,
-    /// Set when the session has been told.
+    /// Set when the session was notified.
     closed: AtomicBool,
 }
 
-/// A request as it came off the wire.
 pub(super) struct Request {
     pub(super) id: RequestId,
     pub(super) method: String,
     pub(super) params: Option<Box<RawValue>>,
 }
 
-/// How a request ended.
 pub(super) enum Answer {
     Outcome(Result<Box<RawValue>, RpcError>),
-    /// The client cancelled it and no longer waits for anything.
+    /// The client cancelled it and expects no response.
     Cancelled,
 }
 
@@ -62,17 +58,14 @@ impl Conversation {
         })
     }
 
-    /// The client, reached through `outlet`.
     pub(super) fn peer(&self, outlet: Outlet) -> Peer {
         Peer::new(Arc::clone(&self.questions), outlet)
     }
 
-    /// Called once, when the handshake is through.
     pub(super) fn begin(&self, revision: Revision, session: Arc<dyn Session>) {
         self.session.set((revision, session)).ok();
     }
 
-    /// How many requests are under way.
     pub(super) fn requests(&self) -> usize {
         self.in_flight.count()
     }
@@ -81,8 +74,8 @@ impl Conversation {
         self.in_flight.count() > 0
     }
 
-    /// Takes one request; the future answers it. The request is under way from here on, so that a cancellation right behind it
-    /// finds it. A panic in the session is that request's error and nothing else's.
+    /// Accepts one request; the future answers it. The request is registered immediately, so that a cancellation
+    /// right after it finds it. A panic in the session fails only that request.
     pub(super) fn answer(
         &self,
         request: Request,
@@ -98,7 +91,7 @@ impl Conversation {
         }
     }
 
-    /// Begins a request; `None` for a `ping`, which is nothing to work on.
+    /// Starts a request; `None` for a `ping`, which needs no work.
     fn begin_request(&self, request: Request, outlet: Outlet) -> Result<Option<Begun>, RpcError> {
         let Request { id, method, params } = request;
         if method == "ping" {
@@ -151,12 +144,11 @@ impl Conversation {
         }
     }
 
-    /// Takes the client's answer to a request of ours.
     pub(super) fn response(&self, id: &RequestId, outcome: Result<Box<RawValue>, RpcError>) {
         self.questions.answer(id.as_counter(), outcome);
     }
 
-    /// Cancels what is running and tells the session. Later calls do nothing.
+    /// Cancels running requests and notifies the session. Later calls do nothing.
     pub(super) async fn end(&self) {
         self.ended.cancel();
         if self.closed.swap(true, Ordering::Relaxed) {
@@ -170,13 +162,11 @@ impl Conversation {
         }
     }
 
-    /// Cancels what is running, for when there is no time to wait.
     pub(super) fn abort(&self) {
         self.ended.cancel();
     }
 }
 
-/// A request that is under way.
 struct Begun {
     running: Running,
     work: Pin<Box<dyn Future<Output = Result<Box<RawValue>, RpcError>> + Send>>,
@@ -185,12 +175,12 @@ struct Begun {
 impl Begun {
     async fn finish(self) -> Answer {
         let Self { running, mut work } = self;
-        // What was cancelled before it began does not begin.
+        // A request that is already cancelled does not start.
         if running.cancel.is_cancelled() {
             return Answer::Cancelled;
         }
         tokio::select! {
-            // First, so that work which ends because it was cancelled does not count as an answer.
+            // First, so that work that ends because of the cancellation does not count as a response.
             biased;
             () = running.cancel.cancelled() => {
                 tokio::spawn(tokio::time::timeout(CLEAN_UP, work));
@@ -202,6 +192,6 @@ impl Begun {
 }
 
 fn progress_token(params: &RawObject) -> Option<Box<RawValue>> {
-    // Most requests have no `_meta`; only those that do are opened a level deeper.
+    // Most requests have no `_meta`; only those with one are parsed deeper.
     raw::object_member(params, "_meta")?.shift_remove("progressToken")
 }

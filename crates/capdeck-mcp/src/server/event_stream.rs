@@ -1,7 +1,8 @@
-//! One stream of events to a client: queue, replay buffer and resumption point in one.
+//! An event stream to a client: queue, replay buffer and resumption point.
 //!
-//! Messages are numbered as they are added. A reader follows from any number on; when a connection breaks, the next reader
-//! starts after the last number its client saw. Only one reader follows at a time: a newer one ends the older.
+//! Messages are numbered as they are added. A reader can start at any number; after a broken connection the next
+//! reader starts after the last number its client saw. Only one reader is served at a time: a newer one ends the
+//! older.
 
 use std::{
     collections::VecDeque,
@@ -13,27 +14,25 @@ use std::{
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-/// What a stream keeps at most of what was read already, and of notifications nobody reads.
+/// Bounds the delivered events and the unread notifications of a stream.
 const MAX_EVENTS: usize = 1024;
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// An ordered, numbered, bounded sequence of messages.
 #[derive(Debug)]
 pub(super) struct EventStream {
-    /// Tells the streams of one session apart.
     pub(super) key: u64,
     readers: Readers,
     state: Mutex<State>,
 }
 
-/// What clients do when their connection ends before the stream does.
+/// The reaction of clients to a connection that ends before the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Readers {
-    /// They may take it for a failure.
+    /// They may treat it as a failure.
     Stay,
-    /// They were told how to come back, before anything else.
+    /// They received the data to resume, before anything else.
     ComeBack,
-    /// There is nothing to come back to: what was read is forgotten.
+    /// They cannot resume: delivered events are dropped.
     ReadOnce,
 }
 
@@ -41,14 +40,13 @@ pub(super) enum Readers {
 struct State {
     events: VecDeque<Stored>,
     bytes: usize,
-    /// The number of the newest event; the first has number 1.
+    /// The number of the newest event, starting at 1.
     newest: u64,
-    /// The newest number a reader was given.
     delivered: u64,
-    /// How many answers are still to come; the stream ends with the last.
+    /// The number of outstanding responses; the stream ends with the last.
     answers_due: usize,
     ended: Option<Instant>,
-    /// The client shall go away and come back for the rest.
+    /// The client must reconnect for the rest.
     paused: bool,
     /// Counts readers; only the newest is served.
     reader: u64,
@@ -63,17 +61,14 @@ struct Stored {
     is_answer: bool,
 }
 
-/// What a stream holds when it is first looked at.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
-    /// Every answer, and nothing beside.
     AnswersOnly(Vec<Bytes>),
-    /// Something came before the last answer, or the client shall come back for it.
+    /// Another message came before the last response, or the client must reconnect.
     Mixed,
 }
 
 impl EventStream {
-    /// A stream that ends with its last answer.
     pub(super) fn for_answers(key: u64, answers_due: usize, readers: Readers) -> Arc<Self> {
         Arc::new(Self {
             key,
@@ -93,12 +88,11 @@ impl EventStream {
         })
     }
 
-    /// A stream that ends with its session.
     pub(super) fn for_session(key: u64) -> Arc<Self> {
         Self::for_answers(key, usize::MAX, Readers::Stay)
     }
 
-    /// Adds a message that may be lost. False when there is no room for it.
+    /// Adds a message that may be lost. Returns false when the stream is full.
     pub(super) fn offer(&self, message: Bytes) -> bool {
         let mut state = self.state.lock();
         state.forget_delivered();
@@ -108,14 +102,14 @@ impl EventStream {
         state.add(message, false)
     }
 
-    /// Adds a message that must not be lost. Their number is bounded by whoever makes them.
+    /// Adds a message that must not be lost. Callers bound their number.
     pub(super) fn push(&self, message: Bytes) -> bool {
         let mut state = self.state.lock();
         state.forget_delivered();
         state.add(message, false)
     }
 
-    /// Adds an answer. The last one ends the stream.
+    /// Adds a response. The last one ends the stream.
     pub(super) fn push_answer(&self, message: Bytes) {
         let mut state = self.state.lock();
         state.forget_delivered();
@@ -130,21 +124,19 @@ impl EventStream {
         self.state.lock().end();
     }
 
-    /// Ends the connection of whoever reads now, not the stream: the client comes back for the rest.
+    /// Ends the current reader's connection, not the stream: the client reconnects for the rest.
     pub(super) fn pause(&self) {
         let mut state = self.state.lock();
-        // A client that is away already must not be sent away when it comes back.
+        // A client that is already away must not be sent away when it reconnects.
         let is_away = state.reader > 0 && !state.attached;
         state.paused = self.readers == Readers::ComeBack && state.ended.is_none() && !is_away;
         state.wake();
     }
 
-    /// When the stream ended, if it has.
     pub(super) fn ended_at(&self) -> Option<Instant> {
         self.state.lock().ended
     }
 
-    /// How much the stream holds.
     pub(super) fn bytes(&self) -> usize {
         self.state.lock().bytes
     }
@@ -153,7 +145,7 @@ impl EventStream {
         self.state.lock().attached
     }
 
-    /// Waits for all answers, or for the first message that is none.
+    /// Waits for all responses, or for the first other message.
     pub(super) fn poll_beginning(&self, context: &mut Context<'_>) -> Poll<Beginning> {
         let mut state = self.state.lock();
         if state.paused || state.events.iter().any(|event| !event.is_answer) {
@@ -167,12 +159,11 @@ impl EventStream {
         Poll::Pending
     }
 
-    /// True when nothing waits to be read.
     pub(super) fn is_empty(&self) -> bool {
         self.state.lock().events.is_empty()
     }
 
-    /// Makes the caller the stream's reader and gives its ticket.
+    /// Makes the caller the stream's reader and returns its ticket.
     pub(super) fn attach(&self) -> u64 {
         let mut state = self.state.lock();
         state.reader += 1;
@@ -181,7 +172,6 @@ impl EventStream {
         state.reader
     }
 
-    /// Gives the ticket back.
     pub(super) fn detach(&self, ticket: u64) {
         let mut state = self.state.lock();
         if state.reader == ticket {
@@ -190,12 +180,12 @@ impl EventStream {
         }
     }
 
-    /// The newest number a reader was given: where a reader without a position of its own begins.
+    /// Returns the newest delivered number: the start of a reader without a position.
     pub(super) fn delivered(&self) -> u64 {
         self.state.lock().delivered
     }
 
-    /// The next event after `position`. `None` at the end, and for a reader that was replaced.
+    /// Returns the next event after `position`. `None` at the end, and for a replaced reader.
     pub(super) fn poll_after(
         &self,
         position: u64,
@@ -246,7 +236,6 @@ impl State {
         }
     }
 
-    /// Keeps the replay buffer within its bounds.
     fn forget_delivered(&mut self) {
         while self.events.len() >= MAX_EVENTS || self.bytes >= MAX_BYTES {
             match self.events.front() {

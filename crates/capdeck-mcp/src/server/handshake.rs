@@ -1,4 +1,4 @@
-//! The handshake, as the side that answers it.
+//! The server side of the handshake.
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
@@ -8,14 +8,11 @@ use serde_json::value::RawValue;
 use super::{ClientHello, Service, conversation::Conversation, outlet::Outlet};
 use crate::{RawObject, Revision, RpcError, raw};
 
-/// A finished handshake.
 pub(super) struct Greeting {
     pub(super) revision: Revision,
-    /// The answer to `initialize`.
     pub(super) result: Box<RawValue>,
 }
 
-/// Negotiates the revision, has the service open a session, and begins the conversation with it.
 pub(super) async fn open(
     service: &Arc<dyn Service>,
     conversation: &Arc<Conversation>,

@@ -1,4 +1,4 @@
-//! Headers of a modern HTTP request: they repeat parts of the body, and have to say the same.
+//! Checks that the headers of a modern HTTP request match its body.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-pro
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// True when the version header names something else than a revision that opens with a handshake.
+/// Returns whether the version header names something other than a revision with a handshake.
 pub(super) fn names_modern(headers: &HeaderMap) -> bool {
     headers.get(PROTOCOL_VERSION).is_some_and(|value| {
         let known = value.to_str().ok().and_then(|text| Revision::parse(text.trim()));
@@ -23,11 +23,10 @@ pub(super) fn names_modern(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The version in the header has to be the one in the body.
 pub(super) fn check_version(headers: &HeaderMap, body: Option<&str>) -> Result<(), RpcError> {
     let header = single(headers, &PROTOCOL_VERSION)?;
     match (header, body) {
-        // A version that is not spoken here may have other rules for what a body says.
+        // An unsupported version may have other rules for the body.
         (Some(header), None) if Revision::parse(&header).is_none() => {
             Err(RpcError::unsupported_version(&header))
         }
@@ -37,7 +36,6 @@ pub(super) fn check_version(headers: &HeaderMap, body: Option<&str>) -> Result<(
     }
 }
 
-/// The method and, where there is one, the name of what it is about.
 pub(super) fn check_target(
     headers: &HeaderMap,
     method: &str,
@@ -61,7 +59,6 @@ pub(super) fn check_target(
     Ok(())
 }
 
-/// The parameters that the tool wants repeated.
 pub(super) async fn check_params(
     headers: &HeaderMap,
     session: &dyn Session,
@@ -87,7 +84,6 @@ pub(super) async fn check_params(
     Ok(())
 }
 
-/// The one value of a header, decoded.
 fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<Cow<'a, str>>, RpcError> {
     let Some(value) = raw_single(headers, name)? else { return Ok(None) };
     decode(value).map(Some).ok_or_else(|| {

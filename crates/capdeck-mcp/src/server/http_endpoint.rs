@@ -1,6 +1,6 @@
-//! Streamable HTTP, as the side that is asked. One endpoint serves any number of sessions.
+//! Streamable HTTP server. One endpoint serves any number of sessions.
 //!
-//! Who may connect, from which host and origin, is decided before a request comes here.
+//! Earlier layers check the host, the origin and the principal.
 
 mod get;
 mod headers;
@@ -34,25 +34,24 @@ use reply::Refusal;
 /// Limits and delays of an HTTP endpoint.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// The largest body taken.
+    /// In bytes.
     pub max_body: usize,
-    /// How many sessions may be open in each era. The one idle longest makes room for the next.
+    /// The maximum number of sessions in each era. The one idle longest is ended for the next.
     pub max_sessions: usize,
-    /// How long a session lives without being used.
     pub session_idle: Duration,
-    /// How long an answer may take and still be plain JSON; after that a stream is opened.
+    /// A response that takes longer than this opens a stream instead of plain JSON.
     pub json_grace: Duration,
-    /// How long a stream may be silent before a comment is sent.
+    /// The interval of comments on an idle stream.
     pub keep_alive: Duration,
-    /// How long clients are told to wait before they take a broken stream up again.
+    /// The delay before clients resume a broken stream.
     pub retry: Duration,
-    /// How long a modern client may take to answer questions before the call that asked them is cancelled.
+    /// The time for a modern client to answer questions before the call is cancelled.
     pub question_lifetime: Duration,
-    /// How many calls may wait for answers to their questions.
+    /// The maximum number of calls that wait for answers to their questions.
     pub max_suspended: usize,
-    /// How many of them may belong to one principal.
+    /// The same limit for one principal.
     pub max_suspended_per_principal: usize,
-    /// Seals what modern clients keep between a question and its answer.
+    /// Seals the state that modern clients store between a question and its answer.
     pub sealer: Arc<Sealer>,
 }
 
@@ -88,7 +87,6 @@ impl Default for HttpOptions {
 }
 
 impl HttpEndpoint {
-    /// An endpoint without sessions yet.
     pub fn new(service: Arc<dyn Service>, options: HttpOptions) -> Self {
         let sessions = SessionTable::default();
         let sweeping = AtomicBool::new(false);
@@ -102,7 +100,7 @@ impl HttpEndpoint {
         Self { inner: Arc::new(Inner { service, options, sessions, modern, sweeping }) }
     }
 
-    /// Answers one HTTP request. What earlier layers put into its extensions reaches [`Service::open`].
+    /// Answers one HTTP request. Its extensions reach [`Service::open`].
     pub async fn handle(&self, request: Request<Bytes>) -> Response<ResponseBody> {
         let (parts, body) = request.into_parts();
         let answer = match parts.method {
@@ -117,7 +115,6 @@ impl HttpEndpoint {
         answer.unwrap_or_else(Refusal::into_response)
     }
 
-    /// What is open now.
     pub fn load(&self) -> Load {
         self.inner.sessions.load() + self.inner.modern.load()
     }
@@ -138,11 +135,10 @@ impl Inner {
         Ok(response)
     }
 
-    /// The session a request names, with its version header checked.
     fn session(&self, parts: &Parts) -> Result<Arc<HttpSession>, Refusal> {
         let id = headers::session_id(&parts.headers)?;
         headers::check_revision(&parts.headers)?;
-        // A session of somebody else looks like one that does not exist.
+        // Another principal's session looks like one that does not exist.
         let session = self
             .sessions
             .get(id)
@@ -152,7 +148,7 @@ impl Inner {
         Ok(session)
     }
 
-    /// Starts the task that ends idle sessions. It lives as long as the endpoint does.
+    /// Starts the task that ends idle sessions. It lives as long as the endpoint.
     fn start_sweeping(self: &Arc<Self>) {
         if self.sweeping.swap(true, Ordering::Relaxed) {
             return;
@@ -171,17 +167,16 @@ impl Inner {
     }
 }
 
-/// Ends sessions side by side: each may wait for what it holds, and none for the others.
+/// Ends sessions concurrently: one must not wait for the others.
 async fn end_all(sessions: Vec<Arc<HttpSession>>) {
     join_all(sessions.iter().map(|session| session.end())).await;
 }
 
-/// Who asks, as earlier layers left it with the request.
 fn principal(extensions: &http::Extensions) -> Principal {
     extensions.get::<Principal>().cloned().unwrap_or_default()
 }
 
-/// Only a session can be listened to or ended, and a request without one names none.
+/// GET and DELETE need a session.
 fn not_allowed(allowed: &'static str) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::empty());
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;

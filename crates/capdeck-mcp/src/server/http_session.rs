@@ -1,4 +1,4 @@
-//! One client's session over HTTP: its conversation and its streams.
+//! One client's HTTP session: its conversation and its streams.
 
 use std::{
     collections::VecDeque,
@@ -18,21 +18,19 @@ use super::{
 };
 use crate::{MAX_MESSAGE_BYTES, Revision};
 
-/// How many answer streams of one session can be taken up again, and what the finished ones may hold.
+/// Bounds the resumable response streams of one session, and the content of finished ones.
 const MAX_STREAMS: usize = 64;
 const MAX_FINISHED_BYTES: usize = 2 * MAX_MESSAGE_BYTES;
 
-/// How long a finished stream can still be read by a client whose connection broke.
+/// The time in which a client with a broken connection can still read a finished stream.
 const REPLAY_WINDOW: Duration = Duration::from_secs(60);
 
-/// A session and what its client can come back to.
 pub(super) struct HttpSession {
     pub(super) id: String,
-    /// Who opened it, and alone may use it.
     pub(super) principal: Principal,
     pub(super) revision: Revision,
     pub(super) conversation: Arc<Conversation>,
-    /// What is not tied to a request waits here for the client to listen.
+    /// Queues messages without a request until the client listens.
     pub(super) unasked: Arc<EventStream>,
     streams: Mutex<VecDeque<Arc<EventStream>>>,
     next_key: AtomicU64,
@@ -59,7 +57,7 @@ impl HttpSession {
         })
     }
 
-    /// A stream for the answers to one POST. It cannot be taken up again until it is kept.
+    /// Creates a stream for the responses to one POST. It cannot be resumed until it is registered.
     pub(super) fn new_stream(&self, answers: usize) -> Arc<EventStream> {
         let key = self.next_key.fetch_add(1, Ordering::Relaxed);
         let primed = self.revision.has_priming_event();
@@ -67,13 +65,12 @@ impl HttpSession {
         EventStream::for_answers(key, answers, readers)
     }
 
-    /// Makes a stream one that the client can come back to.
     pub(super) fn keep_stream(&self, stream: Arc<EventStream>) {
         let mut streams = self.streams.lock();
         let finished = streams.iter().filter(|stream| stream.ended_at().is_some());
         let mut held: usize = finished.map(|stream| stream.bytes()).sum();
         while streams.len() >= MAX_STREAMS || held > MAX_FINISHED_BYTES {
-            // A finished stream is the one least likely to be missed.
+            // Prefer a finished stream: a client is least likely to need it.
             let victim = streams.iter().position(|stream| stream.ended_at().is_some());
             let Some(victim) = streams.remove(victim.unwrap_or(0)) else { break };
             held = held.saturating_sub(victim.bytes());
@@ -81,7 +78,6 @@ impl HttpSession {
         streams.push_back(stream);
     }
 
-    /// The stream an event id belongs to, and the event's number in it.
     pub(super) fn find_stream(&self, event_id: &str) -> Option<(Arc<EventStream>, u64)> {
         let (key, number) = event_id.split_once('-')?;
         let (key, number) = (key.parse::<u64>().ok()?, number.parse().ok()?);
@@ -93,7 +89,6 @@ impl HttpSession {
         Some((Arc::clone(stream), number))
     }
 
-    /// Drops streams that ended too long ago to be missed.
     pub(super) fn sweep(&self) {
         self.streams.lock().retain(|stream| {
             stream.is_attached()
@@ -101,7 +96,6 @@ impl HttpSession {
         });
     }
 
-    /// How many streams somebody reads.
     pub(super) fn open_streams(&self) -> usize {
         let answers = self.streams.lock().iter().filter(|stream| stream.is_attached()).count();
         answers + usize::from(self.unasked.is_attached())
@@ -111,7 +105,7 @@ impl HttpSession {
         *self.last_used.lock() = Instant::now();
     }
 
-    /// How long nothing has happened; `None` while something is going on.
+    /// Returns the idle time; `None` while the session is busy.
     pub(super) fn idle_for(&self) -> Option<Duration> {
         if self.conversation.is_busy() || self.unasked.is_attached() {
             return None;
@@ -119,7 +113,6 @@ impl HttpSession {
         Some(self.last_used.lock().elapsed())
     }
 
-    /// Ends everything that belongs to the session.
     pub(super) async fn end(&self) {
         self.conversation.end().await;
         self.unasked.end();

@@ -1,4 +1,4 @@
-//! The requests of one client that are being worked on.
+//! The running requests of one client.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -7,17 +7,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{RawObject, RequestId, RpcError};
 
-/// How many requests of one client are worked on at once.
 pub(super) const MAX_IN_FLIGHT: usize = 1024;
 
-/// Running requests by id, so that each id is used once at a time and can be cancelled.
+/// Running requests by id, so that ids are unique and can be cancelled.
 pub(super) struct InFlight {
     requests: Mutex<HashMap<RequestId, CancellationToken>>,
-    /// Cancels every request when the client is gone.
     ended: CancellationToken,
 }
 
-/// A request in the table. It leaves the table in whatever way it ends.
+/// A registered request. Dropping it removes it.
 pub(super) struct Running {
     table: Arc<InFlight>,
     id: RequestId,
@@ -44,7 +42,6 @@ impl InFlight {
         Ok(Running { table: Arc::clone(self), id: id.clone(), cancel })
     }
 
-    /// Cancels the request that the params of `notifications/cancelled` name.
     pub(super) fn cancel(&self, params: Option<&RawObject>) {
         let id = params.and_then(|params| {
             serde_json::from_str::<RequestId>(params.get("requestId")?.get()).ok()

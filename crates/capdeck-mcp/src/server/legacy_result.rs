@@ -1,13 +1,12 @@
-//! A result for a legacy client, without what only the modern era has: a modern server answered, or another host in between.
+//! Removes modern members from a result for a legacy client, when a modern server or another host answered.
 
 use serde_json::value::RawValue;
 
 use crate::{RawObject, raw, request_meta::SERVER_INFO};
 
-/// Members that the modern era adds to every result, or to those that may be kept.
 const ADDED: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 
-/// The result as a legacy server would give it. One that says nothing of its type is the same text, unopened.
+/// Returns the result in the legacy form. One without a type is returned unparsed.
 pub(super) fn legacy_result(result: Box<RawValue>) -> Box<RawValue> {
     if !result.get().contains(r#""resultType""#) {
         return result;

@@ -1,17 +1,14 @@
-//! What clients hold open, in numbers.
+//! Counts of the resources that clients hold.
 
 use std::ops::Add;
 
-/// What is open at one endpoint, or at several together.
+/// The open resources of one endpoint, or a sum of several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Sessions of either era.
     pub sessions: usize,
-    /// Requests under way, also those that only listen.
+    /// Running requests, including subscriptions.
     pub requests: usize,
-    /// Event streams of sessions that somebody reads.
     pub streams: usize,
-    /// Calls that wait for a client to come back with answers.
     pub suspended_calls: usize,
 }
 

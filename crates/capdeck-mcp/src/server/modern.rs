@@ -1,7 +1,7 @@
-//! The modern era: every request stands alone, and a question is an answer.
+//! The modern era: self-contained requests, and questions as results.
 //!
-//! Whatever transport brings a request, it is answered here: the sender's session is found or opened, the session's request runs,
-//! and what it gives is said the way this era says it. Dropping the future that answers cancels the request.
+//! Requests of all transports are answered here: the sender's session is found or opened, the session's request runs,
+//! and its result gets the modern form. Dropping the future cancels the request.
 
 mod call;
 mod client_table;
@@ -38,7 +38,6 @@ use result::Additions;
 use running::Running;
 use suspended::SuspendedTable;
 
-/// Everything that requests of modern clients share.
 pub(super) struct Modern {
     service: Arc<dyn Service>,
     sealer: Arc<Sealer>,
@@ -48,28 +47,26 @@ pub(super) struct Modern {
     suspended: Arc<SuspendedTable>,
 }
 
-/// A request whose sender has been read.
 pub(super) struct ModernRequest {
     pub(super) id: RequestId,
     pub(super) method: String,
-    /// As they came.
+    /// As sent.
     pub(super) written: Option<Box<RawValue>>,
-    /// Without what was said about the sender.
+    /// Without the sender.
     pub(super) params: RawObject,
     pub(super) sender: Sender,
     pub(super) principal: Principal,
     pub(super) extensions: http::Extensions,
-    /// The headers it came with, over HTTP.
     pub(super) headers: Option<http::HeaderMap>,
 }
 
-/// True for requests of this era: they say something about their sender, or ask what only this era has.
+/// Returns whether a request is modern: it describes its sender or uses a modern method.
 pub(super) fn is_modern(method: &str, params: Option<&RawValue>) -> bool {
     if method == "server/discover" {
         return true;
     }
     let Some(params) = params else { return false };
-    // Nearly no legacy request mentions any of this, so nearly none is opened.
+    // Legacy requests rarely contain this, so most are not parsed.
     params.get().contains("io.modelcontextprotocol/")
         && raw::parse_params(Some(params)).ok().flatten().is_some_and(|params| {
             object_member(&params, "_meta")
@@ -88,13 +85,11 @@ impl Modern {
         Arc::new(Self { service, sealer, max_clients, limits, clients, suspended })
     }
 
-    /// What modern clients hold open.
     pub(super) fn load(&self) -> Load {
         let (sessions, requests) = self.clients.count();
         Load { sessions, requests, streams: 0, suspended_calls: self.suspended.len() }
     }
 
-    /// Answers a request, with a result as text.
     pub(super) async fn answer(
         &self,
         request: ModernRequest,
@@ -137,7 +132,6 @@ impl Modern {
         self.drive(running, &context).await
     }
 
-    /// Takes a notification. There is nobody to answer.
     pub(super) async fn notification(&self, request: ModernRequest) -> Result<(), RpcError> {
         if is_removed(&request.method) {
             return Err(RpcError::method_not_found(&request.method));
@@ -149,20 +143,17 @@ impl Modern {
         handled.await.map_err(|_| RpcError::internal("a fault in this server lost a notification"))
     }
 
-    /// Ends clients that were idle for too long.
     pub(super) async fn sweep(&self, idle_limit: Duration) {
         let idle = self.clients.sweep(idle_limit);
         join_all(idle.iter().map(|client| client.end())).await;
     }
 
-    /// Cancels everything and ends every session.
     pub(super) async fn end(&self) {
         self.suspended.clear();
         let all = self.clients.drain();
         join_all(all.iter().map(|client| client.end())).await;
     }
 
-    /// The client that sends a request, busy with it.
     fn enter(&self, request: &ModernRequest) -> Result<Busy, RpcError> {
         let limit = request.extensions.get::<SessionLimit>().copied();
         let (busy, evicted) =
@@ -186,7 +177,7 @@ impl Modern {
         Ok(finish::completed(&result, &additions))
     }
 
-    /// Reads what a request brings back from an earlier answer: a call to go on with, or params to begin one with.
+    /// Reads the state of an earlier result: a call to resume, or params to start one with.
     fn read_state(
         &self,
         params: &mut RawObject,
@@ -215,7 +206,6 @@ impl Modern {
     }
 }
 
-/// What is the same from the beginning of a request to its answer.
 struct Context<'a> {
     id: &'a RequestId,
     binding: Binding<'a>,
@@ -224,7 +214,6 @@ struct Context<'a> {
 
 pub(super) const LISTEN: &str = "subscriptions/listen";
 
-/// Begins a call.
 fn start(
     session: Arc<dyn Session>,
     id: RequestId,
@@ -250,12 +239,11 @@ fn start(
     Running::new(session, method.to_owned(), params, exchange, call, busy)
 }
 
-/// Requests that can be answered with questions.
 fn may_ask(method: &str) -> bool {
     matches!(method, "tools/call" | "prompts/get" | "resources/read")
 }
 
-/// Requests whose results say how long they may be kept.
+/// Requests whose results have caching hints.
 fn is_cacheable(method: &str) -> bool {
     matches!(
         method,
@@ -269,7 +257,7 @@ fn is_cacheable(method: &str) -> bool {
     )
 }
 
-/// What the legacy era had and this one has not.
+/// Legacy methods without a modern equivalent.
 pub(super) fn is_removed(method: &str) -> bool {
     matches!(
         method,

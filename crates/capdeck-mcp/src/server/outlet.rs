@@ -1,4 +1,4 @@
-//! Where messages to a client go.
+//! The message queue to a client.
 
 use std::sync::Arc;
 
@@ -6,7 +6,6 @@ use tokio::sync::mpsc;
 
 use super::event_stream::EventStream;
 
-/// A way to one client, bounded in what it holds for a client that does not read.
 #[derive(Debug, Clone)]
 pub(super) enum Outlet {
     Lines(mpsc::Sender<Vec<u8>>),
@@ -14,7 +13,7 @@ pub(super) enum Outlet {
 }
 
 impl Outlet {
-    /// Sends what may be lost: when the queue is full it is.
+    /// Sends a message that may be lost; a full queue drops it.
     pub(super) fn offer(&self, message: Vec<u8>) {
         let taken = match self {
             Self::Lines(lines) => lines.try_send(ended(message)).is_ok(),
@@ -25,14 +24,14 @@ impl Outlet {
         }
     }
 
-    /// Lets the client wait for the rest without a connection, where it knows how to come back.
+    /// Ends the connection of a client that knows how to resume.
     pub(super) fn pause(&self) {
         if let Self::Events(stream) = self {
             stream.pause();
         }
     }
 
-    /// Sends what must arrive, as soon as there is room. False when the client is gone.
+    /// Sends a message that must arrive; waits for space. Returns false when the client is gone.
     pub(super) async fn send(&self, message: Vec<u8>) -> bool {
         match self {
             Self::Lines(lines) => lines.send(ended(message)).await.is_ok(),

@@ -1,4 +1,4 @@
-//! The client, as a session or a request can reach it.
+//! Sends notifications and requests to the client.
 
 use std::{
     collections::HashMap,
@@ -20,24 +20,22 @@ use crate::{RawObject, RpcError, encode};
 
 type Answer = Result<Box<RawValue>, RpcError>;
 
-/// How many questions to one client may be open.
 const MAX_OPEN: usize = 256;
 
-/// Sends to the client. Messages go out on the stream this peer was made for.
+/// Sends to the client on the stream this peer was created for.
 #[derive(Clone)]
 pub struct Peer(Route);
 
 #[derive(Clone)]
 enum Route {
-    /// A legacy client takes requests at any time.
+    /// A legacy client accepts requests at any time.
     Session(Arc<Questions>, Outlet),
-    /// A modern one is asked with the answer to its own request.
+    /// A modern client gets questions in the result of its own request.
     Call(Arc<Call>),
-    /// And cannot be reached outside of one.
+    /// A modern client outside of a request.
     Nobody,
 }
 
-/// Requests of ours that a client has not answered.
 #[derive(Debug)]
 pub(super) struct Questions {
     next_id: AtomicU64,
@@ -46,7 +44,7 @@ pub(super) struct Questions {
     ended: CancellationToken,
 }
 
-/// Takes a question out of the table, and tells the client when it is no longer wanted.
+/// Removes a question from the table, and cancels it at the client when its future is dropped.
 struct Asking<'a> {
     questions: &'a Questions,
     outlet: &'a Outlet,
@@ -67,27 +65,26 @@ impl Peer {
         Self(Route::Nobody)
     }
 
-    /// Sends a notification. It is dropped when the client does not read and too much is waiting already, or when it cannot be
-    /// reached now.
+    /// Sends a notification. It is dropped when the queue is full or the client cannot be reached.
     pub fn notify(&self, method: &str, params: Option<RawObject>) {
         match &self.0 {
             Route::Session(_, outlet) => {
                 outlet.offer(encode::notification(method, params.as_ref()));
             }
             Route::Call(call) => call.notify(method, params),
-            Route::Nobody => tracing::trace!(method, "a notification to nobody was dropped"),
+            Route::Nobody => tracing::trace!(method, "a notification without a client was dropped"),
         }
     }
 
-    /// Ends the connection this request's answer is awaited on; the client comes back for it. Does nothing for
-    /// clients that would not.
+    /// Ends the connection of this request; the client reconnects for the response. Does nothing for clients that
+    /// cannot resume.
     pub fn pause(&self) {
         if let Route::Session(_, outlet) = &self.0 {
             outlet.pause();
         }
     }
 
-    /// Sends a request and waits for its answer. Dropping the future cancels it.
+    /// Sends a request and waits for its response. Dropping the future cancels it.
     pub async fn request(
         &self,
         method: &str,
@@ -111,7 +108,6 @@ impl Questions {
         Arc::new(Self { next_id: AtomicU64::new(1), open: Mutex::default(), ended })
     }
 
-    /// Sends a request to the client and waits for its answer.
     async fn put(
         &self,
         outlet: &Outlet,
@@ -156,7 +152,7 @@ impl Questions {
         Ok((id, receiver))
     }
 
-    /// Takes a client's answer. One that nobody waits for is dropped.
+    /// Delivers a client's response. One without a waiting request is dropped.
     pub(super) fn answer(&self, id: Option<u64>, outcome: Answer) {
         match id.and_then(|id| self.open.lock().remove(&id)) {
             Some(waiting) => drop(waiting.send(outcome)),

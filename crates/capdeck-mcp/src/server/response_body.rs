@@ -1,4 +1,4 @@
-//! The body of an HTTP answer: a piece of JSON, or an event stream that follows its source live.
+//! HTTP response bodies: JSON, or a live event stream.
 
 use std::{
     convert::Infallible,
@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::event_stream::EventStream;
 use crate::sse;
 
-/// What [`super::HttpEndpoint::handle`] answers with.
+/// The body of the responses of [`super::HttpEndpoint::handle`].
 pub struct ResponseBody(Kind);
 
 enum Kind {
@@ -25,16 +25,15 @@ enum Kind {
     Events(EventReader),
 }
 
-/// Follows one event stream.
 pub(super) struct EventReader {
     stream: Arc<EventStream>,
     ticket: u64,
     position: u64,
     /// Sent first, once.
     priming: Option<Bytes>,
-    /// The request that is answered here, where a closed connection cancels it.
+    /// The answered request, where a closed connection cancels it.
     answering: Option<AbortOnDropHandle<()>>,
-    /// Events are numbered where a client can come back for the next.
+    /// True where a client can resume.
     numbered: bool,
     keep_alive: Duration,
     silence: Pin<Box<Sleep>>,
@@ -55,7 +54,6 @@ impl ResponseBody {
 }
 
 impl EventReader {
-    /// Becomes the stream's reader, from after `position` on.
     pub(super) fn new(stream: Arc<EventStream>, position: u64, keep_alive: Duration) -> Self {
         let ticket = stream.attach();
         let silence = Box::pin(sleep(keep_alive));
@@ -71,14 +69,13 @@ impl EventReader {
         }
     }
 
-    /// Begins with an event that only tells the client how to come back.
     #[must_use]
     pub(super) fn primed(mut self, retry: Duration) -> Self {
         self.priming = Some(sse::encode_priming(&self.event_id(self.position), retry));
         self
     }
 
-    /// Without a way to come back. `answering` ends with the connection.
+    /// Without resumption. `answering` ends with the connection.
     #[must_use]
     pub(super) fn unnumbered(mut self, answering: Option<AbortOnDropHandle<()>>) -> Self {
         self.numbered = false;
@@ -104,7 +101,7 @@ impl EventReader {
                 }
             }));
         }
-        // A comment keeps proxies from closing a quiet stream, and shows us a client that is gone.
+        // A comment keeps proxies from closing an idle stream, and detects a client that is gone.
         if self.silence.as_mut().poll(context).is_ready() {
             self.silence.as_mut().reset(Instant::now() + self.keep_alive);
             return Poll::Ready(Some(Bytes::from_static(b": keep-alive\n\n")));

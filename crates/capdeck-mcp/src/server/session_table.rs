@@ -1,4 +1,4 @@
-//! All open HTTP sessions, within a bound.
+//! The open HTTP sessions, within a bound.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -7,17 +7,15 @@ use parking_lot::Mutex;
 
 use super::{Load, SessionLimit, http_session::HttpSession};
 
-/// Sessions by id.
 #[derive(Default)]
 pub(super) struct SessionTable {
     sessions: Mutex<HashMap<String, Arc<HttpSession>>>,
 }
 
-/// There is no room, and every session that could make some is at work.
+/// The table is full, and every candidate for removal is busy.
 #[derive(Debug)]
 pub(super) enum Full {
     Everybody,
-    /// The principal has as many sessions as it may have.
     Principal(usize),
 }
 
@@ -26,7 +24,7 @@ impl SessionTable {
         self.sessions.lock().get(id).cloned()
     }
 
-    /// Adds a session. Beyond the cap the one idle longest makes room and is given back to be ended; beyond the limit of its
+    /// Adds a session. Beyond the cap the one idle longest is returned to be ended; beyond the limit of its
     /// principal, one of the same principal.
     pub(super) fn insert(
         &self,
@@ -52,7 +50,6 @@ impl SessionTable {
         self.sessions.lock().remove(id)
     }
 
-    /// Takes out every session that was idle for too long, and lets the others tidy up.
     pub(super) fn sweep(&self, idle_limit: Duration) -> Vec<Arc<HttpSession>> {
         let mut sessions = self.sessions.lock();
         let stale: Vec<String> = sessions
@@ -79,13 +76,11 @@ impl SessionTable {
     }
 }
 
-/// The session that nothing has happened in for longest; none while all of them are at work.
 fn idlest<'s>(sessions: impl Iterator<Item = &'s Arc<HttpSession>>) -> Option<String> {
     let idle = sessions.filter_map(|session| Some((session.idle_for()?, &session.id)));
     idle.max().map(|(_, id)| id.clone())
 }
 
-/// A session id nobody can guess, in visible ASCII.
 pub(super) fn new_session_id() -> Result<String, getrandom::Error> {
     let mut bytes = [0_u8; 24];
     getrandom::fill(&mut bytes)?;

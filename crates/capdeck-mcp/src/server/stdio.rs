@@ -1,8 +1,8 @@
 //! Serves one client over a pair of pipes.
 //!
-//! A client may speak either era. Until it shakes hands, every request that says who sends it is a modern one; a handshake makes the rest
-//! of the connection legacy, whatever came before it. So a client that first looks around with `server/discover` can still
-//! decide, and what a legacy client passes along in `_meta` is never mistaken for its own words.
+//! A client may use either era. Until a handshake, every request that describes its sender is modern; a handshake
+//! makes the rest of the connection legacy. So a client that first sends `server/discover` can still choose, and the
+//! `_meta` that a legacy client forwards is never taken for its own.
 
 mod modern_line;
 
@@ -33,24 +33,23 @@ use modern_line::ModernLine;
 /// Limits of a stdio server.
 #[derive(Debug, Clone)]
 pub struct StdioOptions {
-    /// The longest line taken.
+    /// In bytes.
     pub max_line: usize,
-    /// How long requests may still run once the client has closed its side, before they are cancelled.
+    /// The time for running requests after the client closed its side, before they are cancelled.
     pub finish_grace: Duration,
-    /// How long a modern client may take to answer questions before the call that asked them is cancelled.
+    /// The time for a modern client to answer questions before the call is cancelled.
     pub question_lifetime: Duration,
-    /// Seals what modern clients keep between a question and its answer.
+    /// Seals the state that modern clients store between a question and its answer.
     pub sealer: Arc<Sealer>,
 }
 
-/// How many messages may wait for a client that does not read.
 const QUEUE: usize = 256;
 
-/// How many answers may be on their way: those that are worked on, and as many refusals beside them. With more of them the
-/// client does not read, and nothing more is read from it.
+/// Bounds the outstanding responses: those of running requests, and as many rejections. Beyond it the client does not
+/// read, and nothing more is read from it.
 const MAX_UNANSWERED: usize = 2 * MAX_IN_FLIGHT;
 
-/// How long cancelled requests and unwritten answers may hold up the end.
+/// Bounds the wait for cancelled requests and unwritten responses at the end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 impl Default for StdioOptions {
@@ -73,7 +72,7 @@ pub async fn serve_stdio(
     serve_stdio_with(reader, writer, service, StdioOptions::default()).await
 }
 
-/// As [`serve_stdio`], with other limits.
+/// Same as [`serve_stdio`], with other limits.
 pub async fn serve_stdio_with(
     reader: impl AsyncRead + Send + Unpin,
     writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -98,7 +97,7 @@ pub async fn serve_stdio_with(
 
     let served = tokio::select! {
         read = server.run(LineReader::new(reader, options.max_line)) => read,
-        // Without a way to answer there is nothing left to do.
+        // Without an output there is nothing to do.
         written = &mut writing => written.unwrap_or(Ok(())),
     };
     requests.close();
@@ -118,7 +117,7 @@ pub async fn serve_stdio_with(
     }
     writing.abort();
     match served {
-        // A client that stopped reading has gone, like one that closed its side.
+        // A client that stopped reading is gone, like one that closed its side.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         served => served,
     }
@@ -129,7 +128,7 @@ struct StdioServer {
     modern: Arc<ModernLine>,
     conversation: Arc<Conversation>,
     outlet: Outlet,
-    /// One for each answer that is on its way.
+    /// One permit per outstanding response.
     places: Arc<Semaphore>,
     requests: TaskTracker,
     revision: Option<Revision>,
@@ -196,7 +195,7 @@ impl StdioServer {
             Message::Request { id, method, params }
                 if method == "initialize" && self.revision.is_none() =>
             {
-                // Nothing that follows makes sense before the handshake is through, so the reader waits for it.
+                // Later messages need the session, so the reader waits for the handshake.
                 let outlet = self.outlet.clone();
                 let (service, extensions) = (&self.service, http::Extensions::new());
                 let opened =
@@ -231,9 +230,9 @@ impl StdioServer {
         }
     }
 
-    /// Has a request answered in a task of its own, once there is a place for its answer.
+    /// Answers a request in its own task, once there is a permit for its response.
     async fn answer(&self, answering: impl Future<Output = ()> + Send + 'static) {
-        // The places are never taken away.
+        // The semaphore is never closed.
         let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
         self.requests.spawn(async move {
             answering.await;

@@ -1,4 +1,4 @@
-//! Every way a stream can be cut, and what it may not do.
+//! Tests of every split of a stream, and of its limits.
 
 use proptest::prelude::*;
 

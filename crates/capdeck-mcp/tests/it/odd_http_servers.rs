@@ -100,7 +100,7 @@ async fn a_stream_that_cannot_be_taken_up_is_an_error() {
     let first = events("id: 1\nretry: 1\ndata:\n\n");
     let (client, _server) = scripted([first, gone(), gone(), gone(), gone()]).await;
     let error = soon(ask(&client, "m", None)).await.unwrap_err().to_string();
-    assert!(error.contains("could not be taken up again"), "{error}");
+    assert!(error.contains("could not be resumed"), "{error}");
 }
 
 #[tokio::test]

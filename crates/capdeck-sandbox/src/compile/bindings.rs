@@ -1,4 +1,4 @@
-//! The names a session holds, and which of them a new cell may declare again.
+//! The names of a session, and which of them a new cell may redeclare.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,8 @@ use oxc::{semantic::Scoping, semantic::SymbolFlags};
 use super::positions::Lines;
 use crate::envelope::{Diagnostic, Severity};
 
-/// Names that belong to the sandbox.
 const RESERVED: [&str; 2] = ["caplets", "$return"];
 
-/// How a name was declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Var,
@@ -24,14 +22,12 @@ pub(crate) enum Kind {
     Placeholder,
 }
 
-/// A name declared at the top level of a cell.
 pub(super) struct Declared {
     pub(super) name: String,
     pub(super) kind: Kind,
     offset: usize,
 }
 
-/// The names of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Bindings(BTreeMap<String, Kind>);
 
@@ -52,7 +48,6 @@ impl Bindings {
         self.0.keys().map(String::as_str)
     }
 
-    /// What stands against declaring these names now.
     pub(super) fn conflicts(&self, declares: &[Declared], lines: &Lines<'_>) -> Vec<Diagnostic> {
         let problems = declares.iter().filter_map(|declared| {
             let name = &declared.name;
@@ -83,7 +78,6 @@ fn allows(earlier: Kind, later: Kind) -> bool {
     }
 }
 
-/// The names that a program declares at its top level and that exist when it runs.
 pub(super) fn declared(scoping: &Scoping) -> Vec<Declared> {
     let symbols = scoping.get_bindings(scoping.root_scope_id()).values();
     let mut found: Vec<Declared> = symbols

@@ -1,7 +1,7 @@
-//! The types of what earlier cells declared, for the type check of a later one.
+//! The types that earlier cells declared, for the type check of a later cell.
 //!
-//! Types are gone when a cell runs. Those that a cell declares are kept as they were written; those of its variables and functions
-//! are known when the cell was checked, and anything else is open.
+//! Types do not exist at run time. Declared types are stored as text; the types of variables and functions are known
+//! if the cell was checked, otherwise they are `any`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,23 +13,20 @@ use oxc::{
 use super::bindings::{Bindings, Kind};
 use crate::protocol::SessionTypes;
 
-/// Text of types that a session keeps at most.
 const MOST_BYTES: usize = 256 << 10;
 
-/// Tools of earlier cells that are remembered.
 const MOST_TOOLS: usize = 200;
 
-/// The types of a session.
 #[derive(Debug, Default)]
 pub(crate) struct KnownTypes {
     declared: BTreeMap<String, String>,
     of_values: BTreeMap<String, String>,
-    /// Tools that were named, with their capabilities: the types of values refer to theirs.
+    /// Named tools with their capabilities: the types of values refer to theirs.
     tools: BTreeSet<(String, String)>,
 }
 
 impl KnownTypes {
-    /// Takes in what one more cell declares: types by their text, and values with the types a check found.
+    /// Adds the declarations of a cell: types by their text, and values with the types of a check.
     pub(crate) fn add(
         &mut self,
         declares: &[(String, Kind)],
@@ -46,19 +43,16 @@ impl KnownTypes {
         while self.size() > MOST_BYTES && self.declared.pop_last().is_some() {}
     }
 
-    /// Remembers the tools that a cell names.
     pub(crate) fn add_tools(&mut self, tools: Vec<(String, String)>) {
         let room = MOST_TOOLS.saturating_sub(self.tools.len());
         self.tools.extend(tools.into_iter().take(room));
     }
 
-    /// Everything the check of one more cell needs to know.
     pub(crate) fn of_session(&self, names: &Bindings) -> SessionTypes {
         let tools = self.tools.iter().cloned().collect();
         SessionTypes { declarations: self.declarations(names), tools }
     }
 
-    /// TypeScript that declares everything the session has.
     fn declarations(&self, names: &Bindings) -> String {
         let mut text: String = self.declared.values().map(|text| format!("{text}\n")).collect();
         for (name, kind) in names.iter() {
@@ -85,7 +79,7 @@ impl KnownTypes {
     }
 }
 
-/// The types that a cell declares at its top level, each with its text. Parts of one interface stay together.
+/// Returns the types that a cell declares at its top level, with their text. Parts of one interface stay together.
 pub(super) fn declared(program: &Program<'_>, code: &str) -> Vec<(String, String)> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     for statement in &program.body {

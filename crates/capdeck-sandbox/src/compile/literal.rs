@@ -1,4 +1,4 @@
-//! Expressions that are JSON as they stand, so that they can be checked before anything runs.
+//! Evaluates literal expressions to JSON, so that they can be checked before a run.
 
 use oxc::ast::ast::{
     Argument, ArrayExpressionElement, Expression, ObjectPropertyKind, PropertyKey, PropertyKind,
@@ -6,12 +6,11 @@ use oxc::ast::ast::{
 };
 use serde_json::{Map, Value};
 
-/// The value of an argument, if nothing in it has to be computed.
 pub(super) fn argument(argument: &Argument<'_>) -> Option<Value> {
     argument.as_expression().and_then(value)
 }
 
-/// The value of an expression, if nothing in it has to be computed.
+/// Returns the value of an expression if it is a literal.
 pub(super) fn value(expression: &Expression<'_>) -> Option<Value> {
     match plain(expression) {
         Expression::StringLiteral(text) => Some(Value::from(text.value.as_str())),
@@ -55,7 +54,6 @@ pub(super) fn value(expression: &Expression<'_>) -> Option<Value> {
     }
 }
 
-/// An expression without parentheses and type assertions.
 pub(super) fn plain<'e, 'a>(expression: &'e Expression<'a>) -> &'e Expression<'a> {
     match expression {
         Expression::ParenthesizedExpression(inner) => plain(&inner.expression),
@@ -66,7 +64,7 @@ pub(super) fn plain<'e, 'a>(expression: &'e Expression<'a>) -> &'e Expression<'a
     }
 }
 
-/// Whole numbers stay whole: `1` must fit a schema that asks for an integer.
+/// Whole numbers stay integers: `1` must match a schema with type `integer`.
 fn number_value(number: f64) -> Option<Value> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() < EXACT {

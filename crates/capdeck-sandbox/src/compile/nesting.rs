@@ -1,12 +1,13 @@
-//! Refuses code that nests so deeply that a recursive parser would run out of stack.
+//! Rejects code nested so deeply that a recursive parser would overflow the stack.
 
-/// Levels of brackets, blocks and templates. People stay below twenty, generated data below a hundred.
+/// Levels of brackets, blocks and templates. Code stays below twenty, generated data below a hundred.
 pub(super) const DEEPEST: usize = 400;
 
-/// Signs in a row that each open a level without a bracket, such as `!` and `-`.
+/// Consecutive operators that each open a level without a bracket, such as `!` and `-`.
 const MOST_SIGNS: usize = 2_000;
 
-/// Where the nesting first exceeds the limit. Strings and comments count as code: the limit is generous enough.
+/// Returns the position where the nesting exceeds the limit. Strings and comments count as code: the limit is high
+/// enough.
 pub(super) fn too_deep(code: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut signs = 0_usize;

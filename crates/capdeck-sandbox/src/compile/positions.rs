@@ -1,8 +1,7 @@
-//! From offsets to lines and columns, and from the places of generated code to those of the author.
+//! Converts offsets to lines and columns, and positions of generated code to source positions.
 
 use crate::envelope::Location;
 
-/// Where lines start in a text.
 pub(super) struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
@@ -15,7 +14,6 @@ impl<'a> Lines<'a> {
         Self { text, starts }
     }
 
-    /// Line and column of a byte, both counted from one.
     pub(super) fn at(&self, offset: usize) -> Location {
         let line = self.starts.partition_point(|start| *start <= offset).max(1);
         let start = self.starts.get(line - 1).copied().unwrap_or(0);
@@ -25,7 +23,6 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Places in generated code and where they come from.
 #[derive(Debug, Default)]
 pub(crate) struct Positions(Vec<((u32, u32), Location)>);
 
@@ -36,7 +33,6 @@ impl Positions {
         Self(tokens)
     }
 
-    /// Where a line and column of the generated code, counted from one, come from.
     pub(crate) fn source(&self, line: u32, column: u32) -> Option<Location> {
         let wanted = (line.saturating_sub(1), column.saturating_sub(1));
         let after = self.0.partition_point(|(from, _)| *from <= wanted);

@@ -1,4 +1,4 @@
-//! Reads a parsed cell for what it names: capabilities and tools, and things that cannot work here.
+//! Finds the capabilities and tools that a parsed cell names, and unsupported syntax.
 
 use std::collections::HashMap;
 
@@ -23,17 +23,15 @@ use crate::{
     protocol::{Member, Use},
 };
 
-/// Functions of `caplets` itself, and what every object is asked for; the rest of its members are capabilities.
+/// Functions of `caplets` itself and members of every object; other members are capabilities.
 const OWN_MEMBERS: [&str; 7] =
     ["search", "types", "artifacts", "debug", "then", "toJSON", "constructor"];
 
-/// What was found in a cell.
 pub(super) struct Survey {
     pub(super) uses: Vec<Use>,
     pub(super) problems: Vec<Diagnostic>,
 }
 
-/// Reads a cell.
 pub(super) fn survey<'a>(
     program: &Program<'a>,
     scoping: &Scoping,
@@ -72,7 +70,7 @@ impl Reader<'_> {
         );
     }
 
-    /// A cell is no module: it neither imports nor exports. Namespaces inside it may.
+    /// A cell is not a module: it cannot import or export. Namespaces inside it may.
     fn look_at_module(&mut self, statement: &Statement<'_>) {
         let message = match statement {
             Statement::ImportDeclaration(_)
@@ -94,14 +92,13 @@ impl Reader<'_> {
         self.scoping.get_reference(identifier.reference_id.get()?).symbol_id()
     }
 
-    /// True for a global that neither this cell nor the session has replaced.
+    /// Returns true for a global that neither this cell nor the session replaced.
     fn is_global(&self, identifier: &IdentifierReference<'_>, name: &str) -> bool {
         identifier.name == name
             && self.symbol(identifier).is_none()
             && self.session.kind(name).is_none()
     }
 
-    /// The capability an expression stands for, and where it is named.
     fn capability(&self, expression: &Expression<'_>) -> Option<(String, Span)> {
         match literal::plain(expression) {
             Expression::Identifier(identifier) => {
@@ -126,7 +123,6 @@ impl Reader<'_> {
         matches!(literal::plain(expression), Expression::Identifier(name) if self.is_global(name, "caplets"))
     }
 
-    /// The member of a capability that an expression reads.
     fn member_use(&self, expression: &Expression<'_>) -> Option<(String, Span, String, Span)> {
         let (object, name, place) = match literal::plain(expression) {
             Expression::StaticMemberExpression(member) => {
@@ -155,7 +151,7 @@ impl Reader<'_> {
         self.found.uses.push(Use { capability, member, line: place.line, column: place.column });
     }
 
-    /// Notes a member that is read but not called, or a capability alone. True when there was one.
+    /// Records a member that is read but not called, or a bare capability. Returns true when there was one.
     fn note_expression(&mut self, expression: &Expression<'_>) -> bool {
         if let Some((capability, at, name, span)) = self.member_use(expression) {
             self.note(capability, at, Some((name, span)));
@@ -200,7 +196,7 @@ impl<'a> Visit<'a> for Reader<'_> {
             line: member_place.line,
             column: member_place.column,
             tool,
-            // No argument at all is as literal as an empty object.
+            // No argument counts as an empty object.
             arguments: literals
                 .unwrap_or_else(|| Some(serde_json::json!({})))
                 .map(|arguments| arguments.to_string()),
@@ -263,7 +259,7 @@ impl<'a> Visit<'a> for Reader<'_> {
             return;
         }
         let is_constant = match reference.symbol_id() {
-            // Inside functions and blocks the engine keeps constants itself.
+            // Inside functions and blocks the engine enforces constants.
             Some(symbol) => {
                 self.scoping.symbol_scope_id(symbol) == self.scoping.root_scope_id()
                     && self.scoping.symbol_flags(symbol).contains(SymbolFlags::ConstVariable)
@@ -276,7 +272,7 @@ impl<'a> Visit<'a> for Reader<'_> {
         }
     }
 
-    // The engine knows neither of these yet, and would only say that a character is unexpected.
+    // The engine supports neither of these, and would only report an unexpected character.
     fn visit_decorator(&mut self, decorator: &Decorator<'a>) {
         self.problem(
             decorator.span,

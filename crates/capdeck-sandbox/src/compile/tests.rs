@@ -115,13 +115,13 @@ fn a_replaced_fetch_is_the_authors_own() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What compiles is JavaScript that a strict parser accepts; nothing makes the compiler panic.
+    /// Compiled code is JavaScript that a strict parser accepts; no input makes the compiler panic.
     #[test]
     fn any_code_compiles_or_is_refused(words in proptest::collection::vec(proptest::sample::select(WORDS), 0..24)) {
         let code = words.join(" ");
         if let Ok(compiled) = compile_or_panic(&code, &Bindings::default()) {
             let allocator = Allocator::default();
-            // A script with `await` at its top level is closest to the body of an async function.
+            // A script with top-level `await` is closest to the body of an async function.
             let wrapped = format!("(async () => {{ {} }})", compiled.code);
             let parsed = Parser::new(&allocator, &wrapped, SourceType::cjs()).parse();
             prop_assert!(!parsed.diagnostics.has_errors(), "{code}\n{}", compiled.code);

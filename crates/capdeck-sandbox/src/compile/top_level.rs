@@ -1,9 +1,8 @@
-//! Rewrites the top level of a cell so that it runs as a script and its names outlive it.
+//! Rewrites the top level of a cell to a script whose names persist.
 //!
-//! A script keeps what it declares with `var` and `function` on the global object. So `let`, `const` and `class` become
-//! `var`; whether they may be declared or assigned was checked before. A script has no `return`: where there is one, the
-//! statements are put into a labelled block, the value is handed over and the block is left. Leaving a block passes
-//! through `finally` and past `catch`, exactly like returning.
+//! A script stores its `var` and `function` declarations on the global object, so `let`, `const` and `class` become
+//! `var`; redeclaration and assignment were checked before. A script has no `return`: it becomes storing the value
+//! and leaving a labelled block, which runs `finally` and skips `catch` like a return.
 
 use oxc::{
     allocator::{Allocator, ArenaVec, TakeIn},
@@ -23,7 +22,7 @@ use oxc::{
 const LABEL: &str = "$cell";
 const HAND_OVER: &str = "$return";
 
-/// Rewrites a program. True when the value of its last line is its value, because nothing is returned.
+/// Rewrites a program. Returns true when the value of its last statement is its value, because it has no `return`.
 pub(super) fn rewrite<'a>(program: &mut Program<'a>, allocator: &'a Allocator) -> bool {
     let builder = AstBuilder::new(allocator);
     for statement in &mut program.body {
@@ -36,7 +35,7 @@ pub(super) fn rewrite<'a>(program: &mut Program<'a>, allocator: &'a Allocator) -
     if !returns.found {
         return true;
     }
-    // Functions are callable before their line, and a block would keep them for itself.
+    // Functions are hoisted, and a block would hide them.
     let mut outside = ArenaVec::new_in(&allocator);
     let mut inside = ArenaVec::new_in(&allocator);
     for statement in program.body.take_in(&allocator) {
@@ -84,7 +83,7 @@ fn keep_names<'a>(statement: &mut Statement<'a>, builder: &AstBuilder<'a>) {
     }
 }
 
-/// Replaces the returns of the cell itself; those of functions inside it stay.
+/// Replaces the returns of the cell itself, not those of nested functions.
 struct Returns<'b, 'a> {
     builder: &'b AstBuilder<'a>,
     found: bool,

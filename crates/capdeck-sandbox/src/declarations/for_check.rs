@@ -1,6 +1,6 @@
 //! Declarations for the type check of one cell: only the capabilities and tools that it names.
 //!
-//! The checker itself declares `$caplets`, and leaves everything that is not declared here open to any use.
+//! The checker declares `$caplets`, and treats everything undeclared as `any`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,11 @@ use serde_json::Value;
 use super::{ToolShape, is_covered, method, schema_type::Types};
 use crate::{directory::Directory, protocol::Use};
 
-/// Longest declaration of one tool with the types it refers to; a longer one is left open.
+/// The maximum declaration of one tool with its types; a longer one becomes `any`.
 const LONGEST: usize = 200_000;
 
 const OPTIONS: &str = ", options?: $caplets.CallOptions";
 
-/// The text that declares what a cell names, and what earlier cells of its session did.
 pub(crate) fn declarations_for_check(
     uses: &[Use],
     earlier: &[(String, String)],
@@ -47,14 +46,13 @@ pub(crate) fn declarations_for_check(
     format!("{text}interface Capabilities {{\n{members}}}\n")
 }
 
-/// One tool, and the types that its method refers to.
 struct Declared {
     method: String,
     types: String,
 }
 
 fn declared(capability: &str, tool: &str, directory: &dyn Directory) -> Option<Declared> {
-    // Another member of the handle is found before a tool of the same name.
+    // Another member of the handle hides a tool of the same name.
     if is_covered(capability, tool) {
         return None;
     }
@@ -79,7 +77,7 @@ fn declared(capability: &str, tool: &str, directory: &dyn Directory) -> Option<D
     (method.len() + types.len() <= LONGEST).then_some(Declared { method, types })
 }
 
-/// A namespace of its own for each name: tools may define the same type differently.
+/// A separate namespace for each name: tools may define the same type differently.
 fn namespace(name: &str) -> String {
     let part = |letter: char| {
         if letter.is_ascii_alphanumeric() {

@@ -1,37 +1,32 @@
-//! JSON Schema to TypeScript types. References become named types, so recursive schemas end.
+//! Converts JSON Schema to TypeScript types. References become named types, so recursive schemas end.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// Levels of objects that are written out; deeper ones are `any`. Named types start again.
+/// The maximum object depth; deeper ones are `any`. Named types start at zero.
 const DEEPEST: usize = 8;
 
-/// Schemas inside one another, over references, that are written out; deeper ones are `any`. Schemas come from outside, and a
-/// chain of references is as long as its author likes.
+/// The maximum nesting of schemas, across references; deeper ones are `any`. Schemas are untrusted, and a chain of
+/// references can have any length.
 const MAX_NESTING: usize = 100;
 
-/// Values of an enumeration that are written out.
 const MOST_VALUES: usize = 40;
 
-/// Longest documentation of one member.
 const LONGEST_DOC: usize = 120;
 
-/// The named types that came up, one for each reference.
 #[derive(Debug, Default)]
 pub(super) struct Types {
-    /// By the referenced schema itself: tools of one capability often carry the same definitions.
+    /// By the referenced schema itself: tools of one capability often have the same definitions.
     named: Vec<(Value, String)>,
     bodies: BTreeMap<String, String>,
 }
 
 impl Types {
-    /// The type of what a schema accepts.
     pub(super) fn of(&mut self, schema: &Value, indent: usize) -> String {
         Writer { root: schema, types: self, nesting: 0 }.kind(schema, indent, 0)
     }
 
-    /// All named types.
     pub(super) fn declarations(&self) -> String {
         self.bodies.iter().map(|(name, body)| format!("type {name} = {body};\n")).collect()
     }
@@ -44,7 +39,6 @@ impl Types {
 struct Writer<'a> {
     root: &'a Value,
     types: &'a mut Types,
-    /// Schemas around the one that is written.
     nesting: usize,
 }
 
@@ -170,7 +164,6 @@ impl Writer<'_> {
         text
     }
 
-    /// A name for what is referred to, whose body is written once.
     fn reference(&mut self, reference: &str) -> String {
         let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
         let Some(target) = target else { return "any".to_owned() };
@@ -187,7 +180,7 @@ impl Writer<'_> {
         let target = target.clone();
         self.types.named.push((target.clone(), name.clone()));
         let body = self.kind(&target, 0, 0);
-        // A reference that only leads to itself stands for anything.
+        // A reference only to itself means any value.
         let body = if body == name { "any".to_owned() } else { body };
         self.types.bodies.insert(name.clone(), body);
         name
@@ -214,7 +207,7 @@ fn union(options: Vec<String>) -> String {
     if shown.is_empty() { "never".to_owned() } else { shown.join(" | ") }
 }
 
-/// A name as it may stand in TypeScript: bare when it is an identifier, else quoted.
+/// Returns a property name: bare if it is an identifier, else quoted.
 pub(super) fn key(name: &str) -> String {
     let starts =
         name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_' || first == '$');
@@ -222,7 +215,7 @@ pub(super) fn key(name: &str) -> String {
     if starts && name.chars().all(legal) { name.to_owned() } else { Value::from(name).to_string() }
 }
 
-/// A name as a type has it: `my-api` becomes `MyApi`.
+/// Returns a type name: `my-api` becomes `MyApi`.
 pub(super) fn pascal(name: &str) -> String {
     let mut text = String::new();
     let mut upper = true;

@@ -133,7 +133,7 @@ fn the_tools_text_costs_the_same_with_any_number_of_capabilities() {
     );
 }
 
-/// Each definition is a list of the next. The last ones are beyond what is written out.
+/// Each definition is a list of the next. The last ones exceed the nesting limit.
 #[test]
 fn a_long_chain_of_references_ends() {
     let definitions: serde_json::Map<String, Value> = (0..5_000)

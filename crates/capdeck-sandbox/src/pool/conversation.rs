@@ -1,4 +1,4 @@
-//! One run as a conversation with its worker: code in, calls out, answers in, the end out.
+//! One run as a message exchange with its worker.
 
 use std::{io, time::Duration};
 
@@ -31,13 +31,12 @@ use crate::{
     run::{Run, TypeCheck},
 };
 
-/// How long a script whose calls all wait may still do something, such as make another call.
+/// The time for a script whose calls all wait to do something else, such as another call.
 const QUIET: Duration = Duration::from_millis(20);
 
-/// A call under way: its number in the worker, its place in the record, its answer.
+/// A running call: its number in the worker, its index in the record, its response.
 type UnderWay<'a> = BoxFuture<'a, (u32, usize, CallAnswer)>;
 
-/// Everything one run needs while it lasts.
 pub(super) struct Conversation<'a> {
     run: &'a Run,
     timeout: Duration,
@@ -48,19 +47,14 @@ pub(super) struct Conversation<'a> {
     under_way: FuturesUnordered<UnderWay<'a>>,
     ending: Ending,
     answered: usize,
-    /// Calls that wait for something from outside.
     held: usize,
-    /// How many calls wait for a person.
+    /// The number of calls that wait for a person.
     people: Option<watch::Receiver<usize>>,
-    /// Since when the time stands still.
     still: Option<Instant>,
-    /// Timers of the script that have fired, as far as is known.
     timers: u32,
-    /// Bytes of log text so far.
     logged: usize,
 }
 
-/// What a run needs besides its worker.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
     pub(super) directory: &'a dyn Directory,
@@ -68,7 +62,6 @@ pub(super) struct Surroundings<'a> {
     pub(super) checker: &'a TypeChecker,
 }
 
-/// How a run ended.
 pub(super) struct Ending {
     pub(super) outcome: Result<Box<RawValue>, RunError>,
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -76,7 +69,7 @@ pub(super) struct Ending {
     pub(super) logs_dropped: u64,
     pub(super) calls: Vec<CallRecord>,
     pub(super) moments: Vec<Moment>,
-    /// Why the session cannot go on, if it cannot.
+    /// The reason the session ends, if it does.
     pub(super) closes: Option<String>,
     pub(super) cpu_ms: f64,
 }
@@ -117,10 +110,10 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Talks until the run has ended. A worker that is not sound afterwards is named in `closes`.
+    /// Exchanges messages until the run ends. `closes` is set for a worker in a bad state.
     pub(super) async fn hold(mut self, worker: &mut WorkerProcess) -> Ending {
         if let Err(error) = self.talk(worker).await {
-            tracing::warn!(%error, "a sandbox worker did not keep to the protocol");
+            tracing::warn!(%error, "a sandbox worker violated the protocol");
             worker.kill().await;
             self.end_without_worker(
                 RunError::new(ErrorCode::Script, "the worker failed"),
@@ -133,7 +126,7 @@ impl<'a> Conversation<'a> {
     async fn talk(&mut self, worker: &mut WorkerProcess) -> io::Result<()> {
         worker.queue(&ToWorker::Run(Box::new(self.request())))?;
         let mut answering = false;
-        // One timer for the whole run: setting it anew for every frame costs more than the frame.
+        // One timer for the whole run: resetting it for every frame costs more than the frame.
         let late = sleep_until(self.deadline);
         tokio::pin!(late);
         loop {
@@ -189,7 +182,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// The time of a run stands still while a person is asked, and goes on after that, here and in the worker.
+    /// Pauses the timeout of a run while a person is asked, here and in the worker.
     fn hold_clock(&mut self, worker: &mut WorkerProcess) -> io::Result<()> {
         let waits = self.people.as_mut().is_some_and(|people| *people.borrow_and_update() > 0);
         match (waits, self.still) {
@@ -235,7 +228,7 @@ impl<'a> Conversation<'a> {
             };
             let checked = self.around.checker.check(request).await;
             (problems, types) = preflight::of_types(checked, self.run.check);
-            // The check is not part of the run, and the first one takes long.
+            // The type check does not count, and the first one is slow.
             self.deadline = Instant::now() + self.timeout + self.grace;
         }
         let blocks = problems.iter().any(|problem| problem.severity == Severity::Error);
@@ -246,7 +239,7 @@ impl<'a> Conversation<'a> {
 
     fn call(&mut self, id: u32, request: CallRequest) {
         let place = self.ending.calls.len();
-        // The worker bounds its own calls; one that does not is not sound and meets the same bound here.
+        // The worker limits its calls; a compromised one meets the same limit here.
         if place >= self.run.limits.calls as usize {
             return;
         }
@@ -303,7 +296,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// Leaves a call open: the script waits for it as it would for a slow one.
+    /// Leaves a call open: the script waits for it like for a slow one.
     fn hold_call(&mut self, place: usize, failure: CallFailure) {
         self.held += 1;
         let now = self.elapsed_ms();
@@ -313,20 +306,19 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Ends a run that only waits. Answers whose moment was not told were taken after all that was told.
+    /// Ends a run that only waits. Responses without a reported moment were taken after all reported ones.
     fn pause(&mut self) {
         if self.run.determinism.is_some() {
             let moment = Moment { timers: self.timers, clock_ms: self.elapsed_ms() };
             self.ending.moments.resize(self.answered, moment);
         }
-        let message = "the run waits for something from outside";
+        let message = "the run waits for an outside event";
         self.end_without_worker(
             RunError::new(ErrorCode::Paused, message),
             "its last run is paused",
         );
     }
 
-    /// Notes what a worker says has passed, as far as it can be true.
     fn pass(&mut self, so_far: Passed) {
         self.timers = so_far.timers;
         let room = self.answered.saturating_sub(self.ending.moments.len());
@@ -334,7 +326,7 @@ impl<'a> Conversation<'a> {
     }
 
     fn keep_log(&mut self, entry: LogEntry) {
-        // The worker counts too; one that is not sound cannot fill the host's memory.
+        // The worker counts too; a compromised one cannot fill the host's memory.
         self.logged += entry.message.len();
         if self.logged <= self.run.limits.log_bytes {
             self.ending.logs.push(entry);
@@ -347,7 +339,7 @@ impl<'a> Conversation<'a> {
         self.ending.outcome = match outcome {
             Ok(value) => Ok(value.unwrap_or_else(|| RawValue::NULL.to_owned())),
             Err(mut error) => {
-                // What the host found out before the run is the reason, if it found anything.
+                // Diagnostics of the host come first.
                 if let Some(first) = self.ending.diagnostics.first()
                     && error.code == ErrorCode::DiagnosticBlocked
                 {
@@ -405,7 +397,7 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// Waits for the number of waiting calls to change; for ever if it never can.
+/// Waits for a change of the number of waiting calls; forever if it cannot change.
 async fn changed(people: &mut Option<watch::Receiver<usize>>) {
     let can_change = match people {
         Some(people) => people.changed().await.is_ok(),

@@ -1,4 +1,4 @@
-//! Names and literal arguments in the code against what there is, before anything runs.
+//! Checks the names and literal arguments of the code before it runs.
 
 use capdeck_catalog::nearest;
 use serde_json::Value;
@@ -13,10 +13,8 @@ use crate::{
     run::TypeCheck,
 };
 
-/// Problems that are told at most.
 const MOST: usize = 50;
 
-/// Everything that cannot work.
 pub(super) fn problems(uses: &[Use], directory: &dyn Directory) -> Vec<Diagnostic> {
     let known = directory.capabilities();
     let mut found: Vec<Diagnostic> = Vec::new();
@@ -42,7 +40,6 @@ pub(super) fn problems(uses: &[Use], directory: &dyn Directory) -> Vec<Diagnosti
     found
 }
 
-/// What a type check has to say, and the types it found out for later cells.
 pub(super) fn of_types(
     checked: Result<Checked, CheckError>,
     wanted: TypeCheck,
@@ -128,13 +125,13 @@ fn argument_problems(
     let literal = if literal.is_null() { Value::Object(serde_json::Map::new()) } else { literal };
     let reasons = directory.check_arguments(id, tool, &literal);
     let told = reasons.into_iter().map(|reason| {
-        let message = format!("the arguments cannot be right for `{tool}`: {reason}");
+        let message = format!("a call of `{tool}` would fail: {reason}");
         Diagnostic::at(place, Severity::Error, "INVALID_ARGUMENTS", message)
     });
     told.collect()
 }
 
-/// `near` is what was probably meant, as code writes it.
+/// `near` is the probable name, as code writes it.
 fn unknown(what: &str, name: &str, inside: Option<&str>, near: Option<String>) -> String {
     let place = inside.map(|id| format!(" in `{id}`")).unwrap_or_default();
     match near {

@@ -1,4 +1,4 @@
-//! Which sessions there are, whose they are, and why others are gone.
+//! The sessions, their owners, and the reasons of ended ones.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -7,10 +7,8 @@ use std::{
 
 use crate::run::SessionId;
 
-/// Ended sessions that are remembered, so that their owner can be told why.
 const REMEMBERED: usize = 256;
 
-/// Sessions with what they run in.
 #[derive(Debug)]
 pub(super) struct Sessions<W> {
     ttl: Duration,
@@ -33,23 +31,19 @@ struct Ended {
     missing: Missing,
 }
 
-/// Why a session cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// Never there, or another owner's: both look the same.
+    /// Never existed, or has another owner: both look the same.
     Unknown,
-    /// It ended in the ordinary course of things.
     Gone(&'static str),
-    /// A run ended it.
     Closed(String),
     Busy,
 }
 
 const EXPIRED: Missing = Missing::Gone("it was not used for too long");
-const EVICTED: Missing = Missing::Gone("it made room for newer ones");
+const EVICTED: Missing = Missing::Gone("it was replaced by newer ones");
 
 impl<W> Sessions<W> {
-    /// No sessions yet; unused ones stay this long.
     pub(super) fn new(ttl: Duration) -> Self {
         Self { ttl, alive: HashMap::new(), ended: VecDeque::new() }
     }
@@ -62,7 +56,6 @@ impl<W> Sessions<W> {
         self.alive.get(id)?.idle.as_ref()
     }
 
-    /// Takes an idle session for a run.
     pub(super) fn take(&mut self, id: &SessionId, owner: &str, now: Instant) -> Result<W, Missing> {
         let Some(session) = self.alive.get_mut(id).filter(|session| session.owner == owner) else {
             let ended = self.ended.iter().find(|ended| ended.id == *id && ended.owner == owner);
@@ -77,7 +70,7 @@ impl<W> Sessions<W> {
         Ok(idle)
     }
 
-    /// Opens a session that is at once busy. Gives what had to make room for it.
+    /// Opens a busy session. Returns the workers that were evicted for it.
     pub(super) fn open(
         &mut self,
         id: SessionId,
@@ -96,7 +89,7 @@ impl<W> Sessions<W> {
         freed
     }
 
-    /// The run is over and the session goes on. Gives the worker back if the session has ended meanwhile.
+    /// The run ended and the session continues. Returns the worker if the session ended in between.
     pub(super) fn give_back(&mut self, id: &SessionId, worker: W, now: Instant) -> Option<W> {
         match self.alive.get_mut(id) {
             Some(session) => {
@@ -108,7 +101,6 @@ impl<W> Sessions<W> {
         }
     }
 
-    /// A run has ended the session.
     pub(super) fn close(&mut self, id: &SessionId, reason: &str) {
         drop(self.end(id, Missing::Closed(reason.to_owned())));
     }
@@ -118,23 +110,19 @@ impl<W> Sessions<W> {
         self.alive.remove(id);
     }
 
-    /// Ends the idle session that was used longest ago.
     pub(super) fn evict_oldest(&mut self) -> Option<W> {
         self.evict(|_| true)
     }
 
-    /// Ends all idle sessions of an owner.
     pub(super) fn take_all_of(&mut self, owner: &str) -> Vec<W> {
         let is_theirs = |session: &Session<W>| session.owner == owner;
-        self.end_all(is_theirs, Missing::Gone("its client has gone"))
+        self.end_all(is_theirs, Missing::Gone("its client disconnected"))
     }
 
-    /// Ends all idle sessions.
     pub(super) fn take_all(&mut self) -> Vec<W> {
         self.end_all(|_| true, Missing::Gone("the host is closing"))
     }
 
-    /// Ends the sessions that were not used for too long.
     pub(super) fn take_expired(&mut self, now: Instant) -> Vec<W> {
         let ttl = self.ttl;
         self.end_all(|session| now.duration_since(session.last_used) >= ttl, EXPIRED)

@@ -1,4 +1,4 @@
-//! The type checker as the host holds it: one process, started when a check is asked for, ended when nobody asks any more.
+//! The type checker process: started for a check, ended when idle.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,10 +14,9 @@ use crate::{
     settings::{SandboxSettings, WorkerCommand},
 };
 
-/// Checks in line that one may wait for.
 const PATIENCE: u32 = 3;
 
-/// Checks cells one after the other. Cheap to clone.
+/// Checks cells one at a time. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct TypeChecker {
     command: WorkerCommand,
@@ -29,11 +28,9 @@ pub(super) struct TypeChecker {
 #[derive(Debug, Default)]
 struct Slot {
     process: Option<WorkerProcess>,
-    /// Ends the process when it is not used for long.
     ending: Option<AbortHandle>,
 }
 
-/// Why a cell could not be checked.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CheckError {
     #[error("the type checker could not be started")]
@@ -56,10 +53,10 @@ impl TypeChecker {
         }
     }
 
-    /// Checks one cell. Dropped before the answer, it takes the process along.
+    /// Checks one cell. Dropping the future kills the process.
     pub(super) async fn check(&self, request: CheckRequest) -> Result<Checked, CheckError> {
         let mut slot = self.turn().await?;
-        // Out of its place while it works: whatever goes wrong, the next check starts another one.
+        // Taken out while it works: after a failure the next check starts another one.
         let mut process = self.take(&mut slot).await?;
         process.queue(&ToWorker::Check(Box::new(request))).map_err(|_| CheckError::Failed)?;
         let answer = timeout(self.limit, process.exchange()).await;
@@ -80,7 +77,7 @@ impl TypeChecker {
         Ok(checked)
     }
 
-    /// Starts the process if there is none, and gives the walls around it.
+    /// Starts the process if needed and returns its isolation.
     pub(super) async fn warm(&self) -> Result<Isolation, CheckError> {
         let mut slot = self.turn().await?;
         let process = self.take(&mut slot).await?;
@@ -90,12 +87,10 @@ impl TypeChecker {
         Ok(isolation)
     }
 
-    /// The process, if it runs, for those who measure it.
     pub(super) fn process(&self) -> Option<u32> {
         self.slot.try_lock().ok()?.process.as_ref()?.id()
     }
 
-    /// Ends the process, unless it is at work.
     pub(super) fn close(&self) {
         if let Ok(mut slot) = self.slot.try_lock() {
             drop(slot.process.take());

@@ -1,4 +1,4 @@
-//! A worker process as the host holds it.
+//! The host side of a worker process.
 
 use std::{io, process::Stdio, time::Duration};
 
@@ -16,10 +16,10 @@ use crate::{
     settings::WorkerCommand,
 };
 
-/// How long a process may take to be ready. It needs milliseconds; a busy machine needs more.
+/// Bounds the start of a process. It needs milliseconds, more on a busy machine.
 const START: Duration = Duration::from_secs(10);
 
-/// Address space beyond what the process has at its start: heap, answers, and the parser's memory.
+/// Address space beyond that at the start: heap, responses and the parser's memory.
 const ADDRESS_SPACE: u64 = 768 << 20;
 
 /// The same for a type checker.
@@ -30,13 +30,12 @@ const CHECKER_ADDRESS_SPACE: u64 = 1 << 30;
 pub(super) struct WorkerProcess {
     child: Child,
     input: ChildStdin,
-    /// Bytes that the pipe has not taken yet.
+    /// Bytes that the pipe has not accepted yet.
     unsent: BytesMut,
     output: FramedRead<ChildStdout, LengthDelimitedCodec>,
     isolation: Isolation,
 }
 
-/// Why a worker could not be started.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StartError {
     #[error("`{program}` could not be started")]
@@ -49,22 +48,19 @@ pub(super) enum StartError {
     Ended,
     #[error("the worker was not ready after {} s", START.as_secs())]
     Slow,
-    #[error("the worker did not keep to the protocol")]
+    #[error("the worker violated the protocol")]
     Protocol(#[source] io::Error),
 }
 
-/// How a process ended by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Death {
-    /// The kernel ended it for computing too long.
+    /// Killed by the kernel's CPU limit.
     CpuLimit,
-    /// It could not get more memory, or ran out of stack.
     Crash,
     Other,
 }
 
 impl WorkerProcess {
-    /// Starts a worker and waits until it is confined and ready.
     pub(super) async fn start(command: &WorkerCommand, role: Role) -> Result<Self, StartError> {
         let spawned = Command::new(&command.program)
             .args(&command.args)
@@ -115,13 +111,13 @@ impl WorkerProcess {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Puts a frame in line to be sent by [`Self::exchange`].
+    /// Queues a frame that [`Self::exchange`] sends.
     pub(super) fn queue(&mut self, frame: &ToWorker) -> io::Result<()> {
         self.unsent.extend_from_slice(&protocol::encode(frame)?);
         Ok(())
     }
 
-    /// Sends what is in line while waiting for the next frame. `None` is the end. Can be dropped at any time.
+    /// Sends queued frames while waiting for the next frame. `None` is the end. Cancel-safe.
     ///
     /// Both at once, because each side could otherwise wait for the other to read.
     pub(super) async fn exchange(&mut self) -> io::Result<Option<FromWorker>> {
@@ -130,7 +126,7 @@ impl WorkerProcess {
                 biased;
                 sent = self.input.write_buf(&mut self.unsent), if !self.unsent.is_empty() => {
                     if sent.is_err() {
-                        // The process is going; its last frames may still be in the pipe.
+                        // The process is ending; its last frames may still be in the pipe.
                         self.unsent.clear();
                     }
                 }
@@ -144,14 +140,12 @@ impl WorkerProcess {
         }
     }
 
-    /// Ends the process and waits for it.
     pub(super) async fn kill(&mut self) {
         if let Err(error) = self.child.kill().await {
             tracing::warn!(%error, "a sandbox worker could not be killed");
         }
     }
 
-    /// Why the process ended.
     pub(super) async fn death(&mut self) -> Death {
         use std::os::unix::process::ExitStatusExt;
         let ended = timeout(Duration::from_secs(1), self.child.wait()).await;

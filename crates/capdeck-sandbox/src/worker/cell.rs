@@ -1,4 +1,4 @@
-//! Runs one cell: compile, check, evaluate, answer calls and fire timers until it has a value.
+//! Runs one cell: compiles, checks, evaluates, and handles calls and timers until it has a value.
 
 use std::{io, time::Duration};
 
@@ -20,10 +20,9 @@ use crate::{
     protocol::{Done, FromWorker, RunRequest, ToWorker, Use},
 };
 
-/// Memory left for describing the error of a script that used up all of it.
+/// Memory reserved to describe the error of a script that used all of it.
 const LAST_WORDS: usize = 16 << 20;
 
-/// What a cell left behind besides its value.
 #[derive(Default)]
 pub(super) struct Notes(Vec<Diagnostic>);
 
@@ -37,7 +36,6 @@ impl Notes {
     }
 }
 
-/// The JSON text of a cell's value, if it has one.
 type CellValue = Option<Box<RawValue>>;
 
 impl Engine {
@@ -66,7 +64,7 @@ impl Engine {
             }
         }
         if request.type_check {
-            // The check is not part of the run.
+            // The check does not count.
             self.shared.meter.start(Duration::from_millis(request.timeout_ms), limits.cpu);
         }
         self.types.add(&compiled.declares, std::mem::take(&mut compiled.types), types);
@@ -77,7 +75,7 @@ impl Engine {
         Ok(self.done(outcome, notes.0, closes))
     }
 
-    /// Asks the host about the names that the code uses. Gives the types it found out, or nothing when the cell must not run.
+    /// Sends the names in the code to the host. Returns the inferred types, or `None` when the cell must not run.
     fn admitted(
         &self,
         uses: Vec<Use>,
@@ -90,7 +88,7 @@ impl Engine {
             match channel.receive()? {
                 Some(ToWorker::Proceed { types }) => return Ok(Some(types)),
                 Some(ToWorker::Refuse) => return Ok(None),
-                // An answer that came too late for its run.
+                // A late response to an earlier run.
                 Some(_) => {}
                 None => return Err(io::ErrorKind::UnexpectedEof.into()),
             }
@@ -140,7 +138,7 @@ impl Engine {
             Err(Failure::Pipe(error)) => return Err(error),
             Err(failure) => self.judged(failure, request),
         };
-        // The heap may be full, and the error still has to be described.
+        // The heap may be full, and the error still needs a description.
         self.runtime.set_memory_limit(request.limits.heap_bytes + LAST_WORDS);
         let (error, closes) = context.with(|ctx| {
             let described = self.described(&ctx, failure, request);
@@ -179,12 +177,12 @@ impl Engine {
             Failure::Tampered => {
                 let error = RunError::new(
                     ErrorCode::SessionClosed,
-                    "an earlier cell changed built-in objects in a way that cannot be undone",
+                    "an earlier cell changed built-in objects, which cannot be undone",
                 )
                 .hint(
                     "leave out `sessionId` to start a new session; do not freeze built-in objects",
                 );
-                (error, Some("built-in objects were changed for good".to_owned()))
+                (error, Some("built-in objects were changed permanently".to_owned()))
             }
             Failure::OutOfMemory => {
                 let closes = Some("its memory was full".to_owned());
@@ -215,8 +213,8 @@ impl Engine {
         }
     }
 
-    /// The engine throws `null` where the heap has no room for an error. Where that rejects a promise that others wait for, nothing
-    /// settles those. Only outside a context can the engine be asked how full it is.
+    /// The engine throws `null` when the heap has no space for an error. If that rejects a promise that others await,
+    /// those never settle. The heap use can only be read outside a context.
     fn judged(&self, failure: Failure, request: &RunRequest) -> Failure {
         let is_null = |thrown: Persistent<Value<'static>>| {
             self.context.with(|ctx| thrown.restore(&ctx).is_ok_and(|value| value.is_null()))
@@ -233,7 +231,6 @@ impl Engine {
         }
     }
 
-    /// Tells the prelude what this run may see.
     fn prepare<'js>(&self, ctx: &Ctx<'js>, request: &RunRequest) -> Result<(), CaughtError<'js>> {
         let begin: Function<'_> = self.hooks.get(ctx, "begin").catch(ctx)?;
         let largest = request.limits.value_bytes;
@@ -276,7 +273,6 @@ impl Engine {
         raw.map_err(|_| Failure::Pipe(io::ErrorKind::InvalidData.into()))
     }
 
-    /// Says what the cell left open, and clears it.
     fn leftovers(&self, ctx: &Ctx<'_>, notes: &mut Notes) {
         let (timers, calls) = {
             let mut run = self.shared.run();
@@ -290,14 +286,11 @@ impl Engine {
         }
         if calls > 0 {
             let cancelled = counted(calls, "call", "calls");
-            notes.warn("CALLS_CANCELLED", format!("cancelled {cancelled} still under way"));
+            notes.warn("CALLS_CANCELLED", format!("cancelled {cancelled} still running"));
         }
         for reason in self.rejections.take(ctx) {
             let told = self.format(ctx, reason);
-            notes.warn(
-                "UNHANDLED_REJECTION",
-                format!("a promise was rejected and nobody looked: {told}"),
-            );
+            notes.warn("UNHANDLED_REJECTION", format!("unhandled promise rejection: {told}"));
         }
     }
 
@@ -319,7 +312,7 @@ impl Engine {
         text
     }
 
-    /// An error that an interruption caused is the interruption's.
+    /// An error caused by an interruption is reported as the interruption.
     pub(super) fn failure<'js>(&self, ctx: &Ctx<'js>, error: CaughtError<'js>) -> Failure {
         let (value, stack) = match error {
             CaughtError::Exception(exception) => {
@@ -354,22 +347,19 @@ impl Engine {
     }
 }
 
-/// How evaluating failed.
 pub(super) enum Failure {
-    /// Interrupted, with the stack at that moment if it was computing.
+    /// Interrupted, with the current stack if it was computing.
     Stopped(Stop, String),
-    /// It waits for something that cannot happen.
+    /// It waits for a promise that cannot settle.
     Stuck,
     Tampered,
-    /// The heap is so full that there was no room for an error.
+    /// The heap had no space for an error.
     OutOfMemory,
     Thrown(Persistent<Value<'static>>),
     Engine(String),
-    /// The host is gone.
     Pipe(io::Error),
 }
 
-/// The tools that a cell names, each with its capability.
 fn known_tools(uses: &[Use]) -> Vec<(String, String)> {
     let named =
         uses.iter().filter_map(|used| Some((used.capability.clone(), used.tool()?.to_owned())));
@@ -383,7 +373,6 @@ fn blocked(diagnostics: &[Diagnostic]) -> RunError {
         .hint("nothing was run; `diagnostics` has every problem")
 }
 
-/// `1 call`, `2 calls`.
 fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -1,4 +1,4 @@
-//! The worker's end of the pipe: frames in on standard input, frames out on standard output.
+//! The worker's end of the pipe: frames on standard input and output.
 
 use std::{
     io::{self, Write},
@@ -13,14 +13,12 @@ use rustix::{
 
 use crate::protocol::{self, FromWorker, ToWorker};
 
-/// Bytes asked for at once.
 const CHUNK: usize = 64 << 10;
 
-/// Reads and writes frames without any thread besides the engine's.
+/// Reads and writes frames without a second thread.
 pub(super) struct Channel {
     input: io::Stdin,
     output: io::Stdout,
-    /// Bytes that have come and belong to frames not yet taken.
     buffer: Vec<u8>,
     chunk: Vec<u8>,
 }
@@ -31,14 +29,13 @@ impl Channel {
         Self { input, output, buffer: Vec::new(), chunk: vec![0; CHUNK] }
     }
 
-    /// Writes a frame.
     pub(super) fn send(&mut self, frame: &FromWorker) -> io::Result<()> {
         let mut output = self.output.lock();
         output.write_all(&protocol::encode(frame)?)?;
         output.flush()
     }
 
-    /// The next frame, however long it takes. `None` when the host has closed the pipe.
+    /// Waits for the next frame. `None` when the host has closed the pipe.
     pub(super) fn receive(&mut self) -> io::Result<Option<ToWorker>> {
         loop {
             if let Some(frame) = self.take()? {
@@ -50,7 +47,7 @@ impl Channel {
         }
     }
 
-    /// The next frame, if one comes before the deadline. The end of the pipe is an error here.
+    /// Returns the next frame if one arrives before the deadline. A closed pipe is an error here.
     pub(super) fn receive_until(&mut self, deadline: Instant) -> io::Result<Option<ToWorker>> {
         loop {
             if let Some(frame) = self.take()? {

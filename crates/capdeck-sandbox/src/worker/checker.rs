@@ -1,7 +1,7 @@
-//! The type checker: the TypeScript compiler in an engine of its own, behind the same walls as a session.
+//! The type checker: the TypeScript compiler in its own engine, confined like a session.
 //!
-//! It reads cells of many clients and runs none of them. It is started when a check is asked for, and stays, because starting takes longer than
-//! checking. The compiler is an asset of this crate (`assets/typescript`), packed; it is unpacked here.
+//! It reads cells of many clients and runs none. It starts with the first check and stays, because starting is slower
+//! than checking. The compiler is a compressed asset of this crate (`assets/typescript`).
 
 use std::{
     io::{self, Read},
@@ -17,19 +17,18 @@ const COMPILER: &[u8] = include_bytes!("../../assets/typescript/compiler.js.zst"
 const DRIVER: &str = include_str!("checker/driver.js");
 const GLOBALS: &str = include_str!("checker/globals.d.ts");
 
-/// The engine's heap. A usual check needs 60 MB; declarations of hundreds of tools need more.
+/// A typical check needs 60 MB; declarations of hundreds of tools need more.
 const HEAP: usize = 384 << 20;
 
 /// The compiler recurses as deep as the code nests.
 const STACK: usize = 32 << 20;
 
-/// Collecting takes longer than a check, so it is done after the answer.
+/// A collection takes longer than a check, so it runs after the response.
 const COLLECT_AFTER: usize = 256 << 20;
 
-/// Computing time of one check, should the host be gone.
+/// The CPU limit of one check, in case the host is gone.
 const COMPUTING: Duration = Duration::from_secs(60);
 
-/// Answers checks until the host closes the pipe.
 pub(super) fn serve(mut channel: Channel, isolation: Isolation) -> io::Result<()> {
     let failed = |error: String| io::Error::other(format!("the checker did not start: {error}"));
     let checker = Checker::new().map_err(failed)?;
@@ -41,7 +40,7 @@ pub(super) fn serve(mut channel: Channel, isolation: Isolation) -> io::Result<()
             checker.runtime.run_gc();
         }
     }
-    // The process ends now; taking the heap apart first would only cost time.
+    // The process ends now; freeing the heap first would only cost time.
     std::mem::forget(checker);
     Ok(())
 }
@@ -85,7 +84,6 @@ impl Checker {
     }
 }
 
-/// The compiler's source.
 fn compiler() -> io::Result<String> {
     let mut text = String::new();
     ruzstd::decoding::StreamingDecoder::new(COMPILER)

@@ -1,13 +1,12 @@
-//! The script's time and chance: the machine's own, or ones that can be repeated.
+//! The clock and random numbers of a script: those of the system, or repeatable ones.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::run::{Determinism, TimerPace};
 
-/// Tells the time of one run.
 pub(super) struct Clock {
     started: Instant,
-    /// Milliseconds that had passed when the run was taken up again.
+    /// Milliseconds that had passed when the run was resumed.
     before_ms: f64,
     fixed: Option<Fixed>,
 }
@@ -29,7 +28,6 @@ impl Clock {
         Self { started: Instant::now(), before_ms, fixed }
     }
 
-    /// Milliseconds since 1970.
     pub(super) fn now_ms(&self) -> f64 {
         match &self.fixed {
             Some(fixed) => fixed.start_ms + fixed.passed_ms,
@@ -39,7 +37,7 @@ impl Clock {
         }
     }
 
-    /// Milliseconds since the run began.
+    /// Milliseconds since the start of the run.
     pub(super) fn monotonic_ms(&self) -> f64 {
         match &self.fixed {
             Some(fixed) => fixed.passed_ms,
@@ -47,24 +45,23 @@ impl Clock {
         }
     }
 
-    /// Whether timers fire without waiting.
     pub(super) fn skips(&self) -> bool {
         matches!(&self.fixed, Some(Fixed { pace: TimerPace::Skip, .. }))
     }
 
-    /// Where a repeatable clock stands when an answer comes that no earlier run had. One that does not wait stays where it is.
+    /// Returns the time of a repeatable clock for a response that no earlier run had. A clock that does not wait does
+    /// not advance.
     pub(super) fn answer_ms(&self) -> Option<f64> {
         let fixed = self.fixed.as_ref()?;
         let waits = fixed.pace == TimerPace::Wait;
         waits.then(|| self.before_ms + self.started.elapsed().as_secs_f64() * 1000.0)
     }
 
-    /// True when the run can be repeated.
     pub(super) fn is_repeatable(&self) -> bool {
         self.fixed.is_some()
     }
 
-    /// A repeatable clock moves on when a timer fires or an answer comes.
+    /// A repeatable clock advances when a timer fires or a response arrives.
     pub(super) fn reach(&mut self, monotonic_ms: f64) {
         if let Some(fixed) = &mut self.fixed {
             fixed.passed_ms = fixed.passed_ms.max(monotonic_ms);
@@ -72,7 +69,7 @@ impl Clock {
     }
 }
 
-/// A small generator; good enough for scripts, and the same everywhere.
+/// A small generator, identical on every platform.
 pub(super) struct Chance {
     state: u64,
     fixed: bool,
@@ -83,7 +80,7 @@ impl Chance {
         let mut seed = [0; 8];
         let state = match determinism {
             Some(given) => given.seed,
-            // Without a source of entropy the time has to do; nothing secret depends on `Math.random`.
+            // Without entropy the time is used; nothing secret depends on `Math.random`.
             None => match getrandom::fill(&mut seed) {
                 Ok(()) => u64::from_le_bytes(seed),
                 Err(_) => UNIX_EPOCH.elapsed().map_or(1, |since| u64::from(since.subsec_nanos())),
@@ -100,7 +97,6 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from zero up to, but not including, one.
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
     pub(super) fn number(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64

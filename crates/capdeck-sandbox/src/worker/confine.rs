@@ -1,8 +1,7 @@
-//! Walls around the worker process, put up by itself before it reads any code.
+//! Confines the worker process, before it reads any code.
 //!
-//! Resource limits work on every Unix; the filter of system calls and Landlock are Linux only. Each is
-//! tried on its own and reported: a missing wall does not keep the others from standing. After this the process
-//! can read and write the pipe it already has, ask for memory and the time, and nothing else.
+//! Resource limits work on every Unix; the system call filter and Landlock are Linux only. Each is applied
+//! independently and reported. After this the process can use its open pipe, memory and the clock, and nothing else.
 
 #[cfg(target_os = "linux")]
 mod system_calls;
@@ -16,9 +15,9 @@ use rustix::{
 
 use crate::protocol::Isolation;
 
-/// Puts up what this system offers. The process may use this much more address space than it does now.
+/// Applies the available mechanisms. The process may use this much more address space than now.
 pub(super) fn confine(address_space: u64) -> Isolation {
-    // The host comes first; scripts take what is left when the machine is busy.
+    // The host has priority over scripts on a busy machine.
     let _as_before = rustix::process::nice(5);
     let landlock = landlock();
     let resource_limits = limit_resources(address_space);
@@ -26,8 +25,7 @@ pub(super) fn confine(address_space: u64) -> Isolation {
     Isolation { resource_limits, system_call_filter, landlock }
 }
 
-/// Lets the kernel end the process when a run computes far longer than it may, should nobody else do it:
-/// some built-in functions cannot be interrupted, and the host may be gone.
+/// Sets a kernel CPU limit as a last resort: some built-in functions cannot be interrupted, and the host may be gone.
 pub(super) fn back_stop(cpu: Duration) {
     let used = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default();
     let seconds = (used + cpu).as_secs() + 2;
@@ -39,7 +37,7 @@ fn limit_resources(address_space: u64) -> bool {
     let used = pages.and_then(|text| text.split(' ').next()?.parse::<u64>().ok()).unwrap_or(0);
     let page = rustix::param::page_size() as u64;
     let limits = [
-        // The three that are open stay usable; a fourth cannot be opened.
+        // The three open descriptors stay usable; a fourth cannot be opened.
         (Resource::Nofile, 3),
         (Resource::Nproc, 0),
         (Resource::Fsize, 0),

@@ -1,4 +1,4 @@
-//! Keeps an engine going: runs its jobs, fires its timers, brings answers to its calls.
+//! Drives an engine: runs its jobs, fires its timers, delivers responses to its calls.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::protocol::{ToWorker, WireAnswer};
 
-/// Jobs between two looks at the clock: each may be too small for the engine to ask.
+/// Jobs between two clock checks: each may be too small for the engine to check.
 const JOBS_BETWEEN_CHECKS: u32 = 256;
 
 enum Due {
@@ -64,7 +64,7 @@ impl Engine {
                 return Ok(());
             }
             self.shared.send_calls().map_err(Failure::Pipe)?;
-            // Once there is a value, only calls are waited for.
+            // After the value only calls are awaited.
             let timer =
                 if state == PromiseState::Pending { self.due_timer(open) } else { Due::Never };
             let wake = match timer {
@@ -89,7 +89,7 @@ impl Engine {
         let run = self.shared.run();
         let Some(moment) = run.timers.next_moment() else { return Due::Never };
         match run.timeline.next() {
-            // It fired before, and that was waited for then.
+            // It fired in the earlier run, which waited for it.
             Next::Timer => return Due::Now,
             Next::Answer if open_calls > 0 => return Due::Never,
             Next::Answer | Next::Either => {}
@@ -129,7 +129,7 @@ impl Engine {
         };
         let meta = meta.as_ref().map(|meta| meta.get().to_owned());
         let settle = self.hooks.get(ctx, "settle");
-        // Parsing can fail for want of memory; then the promise stays open and the run says it is stuck.
+        // Parsing can fail without memory; then the promise stays open and the run reports that it is stuck.
         let _settled =
             settle.and_then(|settle| settle.call::<_, ()>((id, ok, data, meta))).catch(ctx);
     }

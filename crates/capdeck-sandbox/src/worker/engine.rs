@@ -1,4 +1,4 @@
-//! The JavaScript engine of one session: its globals, its names, its earlier cells.
+//! The JavaScript engine of one session: its globals, names and earlier cells.
 
 use std::{
     cell::{Cell, RefCell},
@@ -13,7 +13,7 @@ use rquickjs::{
 use super::{natives, shared::Shared};
 use crate::compile::{Bindings, KnownTypes, Positions};
 
-/// The prelude: one function that takes the natives and gives the hooks.
+/// The prelude: one function that takes the natives and returns the hooks.
 const PRELUDE: &str = concat!(
     "(function (host) { 'use strict';\n",
     include_str!("prelude/values.js"),
@@ -25,19 +25,17 @@ const PRELUDE: &str = concat!(
     "})"
 );
 
-/// Cells whose places are remembered for error messages.
 const REMEMBERED_CELLS: usize = 64;
 
-/// Computing time for restoring, which takes about a millisecond unless a script has put traps in its way.
+/// CPU time for restoring, which takes about a millisecond unless a script interferes.
 const RESTORING: Duration = Duration::from_millis(250);
 
-/// The same as wall-clock time: a busy machine may not give the process its turn for a while.
+/// The same as wall-clock time: a busy machine may delay the process.
 const RESTORING_AT_MOST: Duration = Duration::from_secs(10);
 
-/// Unhandled rejections that are told of.
 const MOST_REJECTIONS: usize = 20;
 
-/// What a heap that is not full has room for.
+/// Fits into a heap that is not full.
 static A_LITTLE: [u8; 1 << 20] = [0; 1 << 20];
 
 /// The engine. Fields are dropped in order: what the context owns, the context, the runtime.
@@ -50,11 +48,9 @@ pub(super) struct Engine {
     pub(super) names: Bindings,
     pub(super) types: KnownTypes,
     pub(super) cells: Cells,
-    /// Whether built-in objects are as they were at the start.
     pub(super) intact: bool,
 }
 
-/// Functions of the prelude that the loop calls.
 pub(super) struct Hooks(Persistent<Object<'static>>);
 
 impl Hooks {
@@ -63,11 +59,11 @@ impl Hooks {
     }
 }
 
-/// Promises that were rejected while nobody listened.
+/// Promises rejected without a handler.
 #[derive(Clone, Default)]
 pub(super) struct Rejections {
     held: Rc<RefCell<Vec<Rejection>>>,
-    /// One was rejected because the heap was full.
+    /// A rejection happened because the heap was full.
     starved: Rc<Cell<bool>>,
 }
 
@@ -92,12 +88,10 @@ impl Rejections {
         }
     }
 
-    /// Forgets a promise that somebody does look at.
     pub(super) fn forget<'js>(&self, ctx: &Ctx<'js>, promise: &Value<'js>) {
         self.note(ctx, promise.clone(), Value::new_undefined(ctx.clone()), true);
     }
 
-    /// The reasons of all that are left; forgets them.
     pub(super) fn take<'js>(&self, ctx: &Ctx<'js>) -> Vec<Value<'js>> {
         let held = std::mem::take(&mut *self.held.borrow_mut());
         held.into_iter().filter_map(|rejection| rejection.reason.restore(ctx).ok()).collect()
@@ -105,24 +99,23 @@ impl Rejections {
 }
 
 impl Rejections {
-    /// True when the heap was full at a rejection since this was last asked.
+    /// Returns whether the heap was full at a rejection since the last call.
     pub(super) fn take_starved(&self) -> bool {
         self.starved.take()
     }
 }
 
-/// Tries for a little memory. The engine rejects with `null` where there is no room for an error, and only at that moment can
-/// it be told from a script's own `null`: afterwards what filled the heap is gone.
+/// Tries to allocate a little memory. The engine rejects with `null` when there is no space for an error, and only at
+/// that moment can it be distinguished from a script's own `null`: later the heap has space again.
 fn is_full(ctx: &Ctx<'_>) -> bool {
     let full = ArrayBuffer::new_copy(ctx.clone(), &A_LITTLE[..]).is_err();
     if full {
-        // The failed attempt is nobody else's business.
+        // The failed attempt must not leave an exception.
         ctx.catch();
     }
     full
 }
 
-/// The places of the last cells.
 #[derive(Default)]
 pub(super) struct Cells {
     count: usize,
@@ -130,7 +123,6 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// Takes a cell in and gives it a number.
     pub(super) fn add(&mut self, positions: Positions) -> usize {
         self.count += 1;
         if self.kept.len() == REMEMBERED_CELLS {
@@ -140,7 +132,7 @@ impl Cells {
         self.count
     }
 
-    /// Whether a cell is not the one that was taken in last.
+    /// Returns whether a cell is not the last one.
     pub(super) fn is_earlier(&self, number: usize) -> bool {
         number < self.count
     }
@@ -151,7 +143,6 @@ impl Cells {
 }
 
 impl Engine {
-    /// Starts an engine with everything a script finds in place.
     pub(super) fn new(shared: &Shared) -> Result<Self> {
         let runtime = Runtime::new()?;
         let meter = shared.meter.clone();
@@ -182,7 +173,7 @@ impl Engine {
         })
     }
 
-    /// Puts built-in objects back as they were, and remembers when that was not possible.
+    /// Restores built-in objects, and records when that was not possible.
     pub(super) fn restore(&mut self) {
         self.shared.meter.start(RESTORING_AT_MOST, RESTORING);
         let names: Vec<&str> = self.names.names().collect();

@@ -1,4 +1,4 @@
-//! Watches the time of a run from inside the engine, and says when it is over.
+//! Measures the time of a run inside the engine, and interrupts it.
 
 use std::{
     cell::Cell,
@@ -8,24 +8,23 @@ use std::{
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Longer than anybody waits for a person.
+/// Longer than any wait for a person.
 const A_DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Why a run was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     Wall,
     Cpu,
 }
 
-/// The clocks of the run under way. Asked by the engine every few thousand steps.
+/// The clocks of the current run. The engine reads them every few thousand steps.
 #[derive(Debug, Clone)]
 pub(super) struct Meter(Rc<Readings>);
 
 #[derive(Debug)]
 struct Readings {
     deadline: Cell<Instant>,
-    /// What was left of the time when it was stopped.
+    /// The remaining time when the clock was paused.
     left: Cell<Option<Duration>>,
     cpu_start: Cell<Duration>,
     cpu_limit: Cell<Duration>,
@@ -44,7 +43,6 @@ impl Meter {
         }))
     }
 
-    /// Starts measuring a run.
     pub(super) fn start(&self, timeout: Duration, cpu: Duration) {
         self.0.deadline.set(Instant::now() + timeout);
         self.0.left.set(None);
@@ -53,7 +51,7 @@ impl Meter {
         self.0.stopped.set(None);
     }
 
-    /// Lets the time of the run stand still, or go on. Computing counts in any case.
+    /// Pauses or resumes the timeout of the run. CPU time always counts.
     pub(super) fn hold(&self, stands: bool) {
         let now = Instant::now();
         match (stands, self.0.left.get()) {
@@ -69,7 +67,6 @@ impl Meter {
         }
     }
 
-    /// True when the script must end now.
     pub(super) fn must_stop(&self) -> bool {
         if self.0.stopped.get().is_none() {
             if Instant::now() >= self.0.deadline.get() {
@@ -81,7 +78,6 @@ impl Meter {
         self.0.stopped.get().is_some()
     }
 
-    /// Why the script was ended, if it was.
     pub(super) fn stopped(&self) -> Option<Stop> {
         self.0.stopped.get()
     }
@@ -95,8 +91,7 @@ impl Meter {
     }
 }
 
-/// Computing time of the engine's thread, which does all the computing. The process's own clock is coarse once
-/// the kernel limits it.
+/// CPU time of the engine's thread, which does all the work. The process clock is coarse under a kernel limit.
 fn cpu_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

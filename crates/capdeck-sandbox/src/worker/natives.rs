@@ -1,4 +1,4 @@
-//! The functions that the prelude calls. Scripts never hold them.
+//! Native functions of the prelude. Scripts never hold them.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,12 @@ use url::{Url, form_urlencoded};
 use super::shared::Shared;
 use crate::DeckOperation;
 
-/// Padding may be missing, as browsers accept it.
+/// Padding is optional, as in browsers.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The object handed to the prelude.
 pub(super) fn object<'js>(ctx: &Ctx<'js>, shared: &Shared) -> Result<Object<'js>> {
     let host = Object::new(ctx.clone())?;
     calls(ctx, &host, shared)?;
@@ -40,7 +39,7 @@ fn calls<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Shared) -> Result<()>
             .map_err(|_| Exception::throw_type(&ctx, "the arguments are not JSON"))?;
         let mut run = state.run();
         let most = run.limits.calls;
-        // A negative number is the limit that was reached.
+        // A negative number is the exceeded limit.
         let id = run.calls.add(most, capability, method, args).map_or(-i64::from(most), i64::from);
         #[expect(clippy::cast_precision_loss, reason = "numbers of calls are small")]
         Ok::<f64, rquickjs::Error>(id as f64)
@@ -66,7 +65,8 @@ fn time<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Shared) -> Result<()> 
     let state = shared.clone();
     let bytes = move |ctx: Ctx<'js>, count: usize| {
         let bytes = state.run().chance.bytes(count);
-        let bytes = bytes.ok_or_else(|| Exception::throw_message(&ctx, "no source of chance"))?;
+        let bytes =
+            bytes.ok_or_else(|| Exception::throw_message(&ctx, "no source of random numbers"))?;
         Ok::<String, rquickjs::Error>(to_binary(&bytes))
     };
     host.set("randomBytes", Function::new(ctx.clone(), bytes)?)?;
@@ -76,7 +76,7 @@ fn time<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Shared) -> Result<()> 
         if run.timers.len() >= run.limits.timers as usize {
             return false;
         }
-        // A day is longer than any run; beyond it a float would lose its small parts.
+        // A day is longer than any run; beyond it a float loses precision.
         let delay = if delay.is_nan() { 0.0 } else { delay.clamp(0.0, 86_400_000.0) };
         let due = run.clock.monotonic_ms() + delay;
         run.timers.start(id, due, Instant::now() + Duration::from_secs_f64(delay / 1000.0));
@@ -129,7 +129,7 @@ fn decode(binary: String, encoding: String, fatal: bool) -> Option<String> {
         "utf-16le" => {
             let units = bytes.chunks(2).map(|pair| match pair {
                 [low, high] => u16::from_le_bytes([*low, *high]),
-                // Half a unit is an error; a lone surrogate stands for it.
+                // Half a unit is an error; a lone surrogate represents it.
                 _ => 0xD800,
             });
             let letters = char::decode_utf16(units);
@@ -145,7 +145,7 @@ fn decode(binary: String, encoding: String, fatal: bool) -> Option<String> {
     }
 }
 
-/// How many of the last few bytes make whole characters.
+/// Returns how many of the last bytes form complete characters.
 fn complete_length(binary: String, encoding: String) -> usize {
     let bytes = from_binary(&binary).unwrap_or_default();
     match encoding.as_str() {
@@ -173,7 +173,7 @@ fn complete_length(binary: String, encoding: String) -> usize {
 fn url_set(address: String, part: String, value: String) -> Option<String> {
     let mut url = Url::parse(&address).ok()?;
     let without = |sign: char| value.strip_prefix(sign).unwrap_or(&value);
-    // As in browsers, a part that cannot be set stays as it was.
+    // As in browsers, an invalid part leaves the value unchanged.
     match part.as_str() {
         "href" => url = Url::parse(&value).ok()?,
         "protocol" => url.set_scheme(value.trim_end_matches(':')).unwrap_or(()),
@@ -197,7 +197,6 @@ fn url_set(address: String, part: String, value: String) -> Option<String> {
     Some(parts(&url))
 }
 
-/// The parts of an address as browsers name them: JSON text.
 fn parts(url: &Url) -> String {
     use url::quirks;
     serde_json::json!({
@@ -216,12 +215,12 @@ fn parts(url: &Url) -> String {
     .to_string()
 }
 
-/// Bytes as a text with one character per byte.
+/// Converts bytes to a text with one character per byte.
 fn to_binary(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
 
-/// The bytes of such a text; `None` when it has other characters.
+/// Converts such a text to bytes; `None` when it has other characters.
 fn from_binary(text: &str) -> Option<Vec<u8>> {
     text.chars().map(|letter| u8::try_from(u32::from(letter)).ok()).collect()
 }

@@ -1,4 +1,4 @@
-//! From what a script threw to an error that helps its author.
+//! Converts a thrown value to an error for the author.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,13 +10,11 @@ use crate::{
     limits::Limits,
 };
 
-/// Frames of the stack that an error shows.
 const SHOWN_FRAMES: usize = 5;
 
-/// Longest message that is passed on.
 const LONGEST_MESSAGE: usize = 4_000;
 
-/// Names that scripts written for other places expect.
+/// Globals of other JavaScript environments.
 const ELSEWHERE: [&str; 14] = [
     "process",
     "require",
@@ -34,7 +32,6 @@ const ELSEWHERE: [&str; 14] = [
     "fs",
 ];
 
-/// What the prelude tells about something thrown.
 #[derive(Debug, Deserialize)]
 pub(super) struct Thrown {
     kind: String,
@@ -50,12 +47,11 @@ pub(super) struct Thrown {
 }
 
 impl Thrown {
-    /// True when the heap was full; such a session cannot go on.
+    /// Returns whether the heap was full; such a session ends.
     pub(super) fn is_out_of_memory(&self) -> bool {
         self.name == "InternalError" && self.message.contains("out of memory")
     }
 
-    /// The error as the author should see it.
     pub(super) fn into_error(self, cells: &Cells, limits: &Limits) -> RunError {
         let (location, stack_preview) = trace(&self.stack, cells);
         let mut error = self.classified(limits);
@@ -130,14 +126,12 @@ fn method_list() -> String {
     format!("a handle has: {}", names.join(", "))
 }
 
-/// The error of a run whose heap was full.
 pub(super) fn out_of_memory(limits: &Limits) -> RunError {
     let message = format!("the script needed more than {} MiB of memory", limits.heap_bytes >> 20);
     RunError::new(ErrorCode::Limit, message)
         .hint("keep less at once: page through results and keep only the fields that are needed")
 }
 
-/// The error of a run that was interrupted.
 pub(super) fn interrupted(stop: Stop, timeout_ms: u64, limits: &Limits) -> RunError {
     match stop {
         Stop::Wall => {
@@ -152,7 +146,7 @@ pub(super) fn interrupted(stop: Stop, timeout_ms: u64, limits: &Limits) -> RunEr
     }
 }
 
-/// The author's place of the first frame, and the first few frames with the author's places.
+/// Returns the source position of the first frame, and the first frames with source positions.
 pub(super) fn trace(stack: &str, cells: &Cells) -> (Option<Location>, Option<String>) {
     let mut first = None;
     let mut shown = Vec::new();
@@ -170,11 +164,10 @@ pub(super) fn trace(stack: &str, cells: &Cells) -> (Option<Location>, Option<Str
 struct Frame<'a> {
     function: &'a str,
     location: Location,
-    /// Whether it is a line of a cell before the one that ran.
     is_earlier: bool,
 }
 
-/// Reads a line such as `    at name (cell-3.ts:4:15)`; lines of the prelude have other file names.
+/// Parses a line such as `    at name (cell-3.ts:4:15)`; lines of the prelude have other file names.
 fn frame<'a>(line: &'a str, cells: &Cells) -> Option<Frame<'a>> {
     let (before, rest) = line.split_once("cell-")?;
     let (number, rest) = rest.split_once(".ts:")?;

@@ -1,4 +1,4 @@
-//! What the engine's native functions and the loop around the engine both use.
+//! State shared by the native functions and the engine loop.
 
 use std::{
     cell::{RefCell, RefMut},
@@ -25,10 +25,9 @@ use crate::{
     run::Determinism,
 };
 
-/// Log entries of a run, however short they are.
 const MOST_LOG_ENTRIES: usize = 2_000;
 
-/// One thread uses this, so plain cells will do. Cheap to clone.
+/// Used by one thread, so it needs no locks. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Shared {
     channel: Rc<RefCell<Channel>>,
@@ -36,7 +35,6 @@ pub(super) struct Shared {
     run: Rc<RefCell<RunState>>,
 }
 
-/// The state of the run under way.
 pub(super) struct RunState {
     pub(super) limits: Limits,
     pub(super) clock: Clock,
@@ -65,7 +63,7 @@ impl Shared {
         self.run.borrow_mut()
     }
 
-    /// Forgets the last run. Numbers of calls go on, so that a late answer meets nobody.
+    /// Resets the state of the last run. Call numbers continue, so that a late response finds no call.
     pub(super) fn begin(&self, request: &RunRequest) {
         let mut run = self.run();
         let last_id = run.calls.last_id;
@@ -73,7 +71,6 @@ impl Shared {
         run.calls.last_id = last_id;
     }
 
-    /// Sends a log entry, as long as there is room for it.
     pub(super) fn log(&self, level: String, message: String) {
         let admitted = {
             let mut run = self.run();
@@ -81,12 +78,12 @@ impl Shared {
             run.logs.admit(message.len(), most)
         };
         if admitted {
-            // A broken pipe ends the run soon enough.
+            // A broken pipe ends the run soon.
             let _host_gone = self.channel().send(&FromWorker::Log(LogEntry { level, message }));
         }
     }
 
-    /// Sends as many waiting calls as may be under way at once.
+    /// Sends as many queued calls as the concurrency limit allows.
     pub(super) fn send_calls(&self) -> io::Result<()> {
         loop {
             let frame = {
@@ -117,7 +114,7 @@ impl RunState {
 }
 
 impl RunState {
-    /// Notes that an answer is taken now. False when nobody waits for it.
+    /// Records the moment of a response. Returns false when no call waits for it.
     pub(super) fn take_answer(&mut self, id: u32) -> bool {
         if !self.calls.answered(id) {
             return false;
@@ -131,7 +128,6 @@ impl RunState {
     }
 }
 
-/// Calls that wait to be sent or answered.
 #[derive(Default)]
 pub(super) struct Calls {
     made: u32,
@@ -141,7 +137,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Takes a call in. `None` when the run has made too many.
+    /// Adds a call. Returns `None` over the call limit.
     pub(super) fn add(
         &mut self,
         most: u32,
@@ -177,18 +173,15 @@ impl Calls {
         Some(frame)
     }
 
-    /// Notes an answer. False when nobody waits for it.
     fn answered(&mut self, id: u32) -> bool {
         self.under_way.remove(&id)
     }
 
-    /// Calls that have no answer yet.
     pub(super) fn open(&self) -> usize {
         self.under_way.len() + self.line.len()
     }
 }
 
-/// How much has been logged.
 #[derive(Default)]
 pub(super) struct LogCount {
     bytes: usize,
@@ -197,7 +190,7 @@ pub(super) struct LogCount {
 }
 
 impl LogCount {
-    /// True when one more entry fits; counts it either way.
+    /// Returns whether one more entry is within the limit; counts it either way.
     fn admit(&mut self, bytes: usize, most_bytes: usize) -> bool {
         if self.bytes + bytes > most_bytes || self.entries == MOST_LOG_ENTRIES {
             self.dropped += 1;

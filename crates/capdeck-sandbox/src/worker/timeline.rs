@@ -1,4 +1,4 @@
-//! The order of timers and answers in a repeatable run: written down as it happens, or kept to when it is given.
+//! The order of timers and responses in a repeatable run: recorded, or followed when given.
 
 use std::collections::VecDeque;
 
@@ -7,23 +7,21 @@ use crate::{
     protocol::Passed,
 };
 
-/// What happened so far, and what has to happen next.
 #[derive(Default)]
 pub(super) struct Timeline {
     fired: u32,
     expected: VecDeque<Moment>,
-    /// Moments that the host has not heard of.
+    /// Moments that were not reported to the host.
     unsent: Vec<Moment>,
 }
 
-/// What a run waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Whatever comes first.
+    /// The first of both.
     Either,
-    /// A timer fired before the next answer.
+    /// A timer fired before the next response.
     Timer,
-    /// The next answer came before any timer.
+    /// The next response came before any timer.
     Answer,
 }
 
@@ -45,7 +43,7 @@ impl Timeline {
         self.fired = self.fired.saturating_add(1);
     }
 
-    /// The clock of the answer that is taken now, if it was taken before.
+    /// Returns the recorded clock of the current response, if it was taken before.
     pub(super) fn expected_clock(&mut self) -> Option<f64> {
         self.expected.pop_front().map(|moment| moment.clock_ms)
     }
@@ -54,7 +52,6 @@ impl Timeline {
         self.unsent.push(Moment { timers: self.fired, clock_ms });
     }
 
-    /// What the host has not heard of.
     pub(super) fn so_far(&mut self) -> Passed {
         Passed { taken: std::mem::take(&mut self.unsent), timers: self.fired }
     }

@@ -1,8 +1,8 @@
-//! Timers of a script, in the order they are due.
+//! Timers of a script, ordered by due time.
 
 use std::{collections::BTreeMap, time::Instant};
 
-/// Waiting timers. A timer's due time is in milliseconds since the run began.
+/// Waiting timers. A due time is in milliseconds since the start of the run.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     /// By due time in microseconds and order of starting.
@@ -16,7 +16,7 @@ impl Timers {
         self.waiting.len()
     }
 
-    /// Starts a timer, or starts it again: due at this time of the script's clock, and at that moment.
+    /// Starts or restarts a timer: due at this time of the script's clock, and at that instant.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -41,12 +41,11 @@ impl Timers {
         self.keys.clear();
     }
 
-    /// The moment at which the next timer is due.
     pub(super) fn next_moment(&self) -> Option<Instant> {
         self.waiting.first_key_value().map(|(_, (_, moment))| *moment)
     }
 
-    /// Takes the next timer, and when it was due by the script's clock.
+    /// Takes the next timer, and its due time by the script's clock.
     #[expect(clippy::cast_precision_loss, reason = "a run lasts minutes")]
     pub(super) fn take(&mut self) -> Option<(u32, f64)> {
         let ((due, _), (id, _)) = self.waiting.pop_first()?;

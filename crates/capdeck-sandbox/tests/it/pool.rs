@@ -94,7 +94,7 @@ async fn the_session_used_longest_ago_makes_room() {
     let third = open(&pool, "").await;
     let gone = run(&pool, again(&second, "")).await;
     assert_eq!(code(&gone), Some(ErrorCode::SessionNotFound));
-    assert!(message(&gone).contains("made room"), "{}", message(&gone));
+    assert!(message(&gone).contains("replaced by newer"), "{}", message(&gone));
     for id in [first, third] {
         assert_eq!(value(&run(&pool, again(&id, "")).await), json!(1));
     }

@@ -1,4 +1,4 @@
-//! The start of a sign-in: where, as whom, for what, and by which way.
+//! Starts a sign-in: discovery, client identity, scopes and the flow to use.
 
 use std::sync::Arc;
 
@@ -16,30 +16,25 @@ use super::{
     started::Started,
 };
 
-/// How a person is to sign in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginWay {
-    /// With a browser that can come back to this machine.
     Browser,
-    /// With a browser anywhere, and a code.
+    /// A browser on any device, with a code.
     Device,
-    /// With a code where the service offers that.
+    /// A code where the service supports it, otherwise a browser.
     DeviceIfOffered,
 }
 
-/// How a sign-in goes on after its start.
 #[derive(Debug)]
 pub enum Begun {
-    /// A person has to open a page.
     Browser(Box<Login>),
-    /// A person has to open a page anywhere, and to enter a code there.
     Device(Box<DeviceLogin>),
-    /// The program could sign in for itself.
+    /// Client credentials: no person needed.
     Done(SignInStatus),
 }
 
 impl SignIn {
-    /// Finds out where to sign in and as whom. `extra` scopes are asked for too.
+    /// Discovers the server and the client identity. Requests the `extra` scopes too.
     pub async fn begin(
         self: &Arc<Self>,
         extra: &[String],
@@ -48,7 +43,7 @@ impl SignIn {
         let settings = &self.settings;
         self.entry.check()?;
         let fetcher = Fetcher::new(&self.clients, &settings.server).await?;
-        // An unreadable file is no reason not to sign in: it is replaced.
+        // A sign-in replaces an unreadable file.
         let mut record = self.entry.load().ok().flatten().unwrap_or_default();
         let challenge = record.challenge.clone();
         let plan = discover(&fetcher, settings, challenge.as_ref()).await?;
@@ -93,7 +88,7 @@ impl SignIn {
         Ok(Begun::Browser(Box::new(Login::start(started, endpoint, listener)?)))
     }
 
-    /// Finds an identity, and keeps a new one at once: a sign-in nobody finishes must not register again and again.
+    /// Saves a new client identity immediately, so that an abandoned sign-in does not register again.
     async fn identify(
         self: &Arc<Self>,
         fetcher: &Fetcher,

@@ -1,30 +1,27 @@
-//! What a server says when it refuses: the `Bearer` part of `WWW-Authenticate`.
+//! Parses the `Bearer` challenge of `WWW-Authenticate`.
 
 use serde::{Deserialize, Serialize};
 
-/// A server's `Bearer` challenge. Everything in it comes from outside and is only a wish.
+/// A server's `Bearer` challenge. Its fields are untrusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Challenge {
-    /// Where the server describes who may sign people in for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_metadata: Option<String>,
-    /// The scopes the refused request needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
-    /// The error code, such as `insufficient_scope`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl Challenge {
-    /// Reads the first `Bearer` challenge of a header, which may hold several of several schemes.
+    /// Reads the first `Bearer` challenge of a header, which may have challenges of several schemes.
     pub fn parse(header: &str) -> Option<Self> {
         let mut found: Option<Self> = None;
         let mut rest = header;
         while let Some((word, after)) = take_word(rest) {
             let Some(value) = after.trim_start().strip_prefix('=') else {
-                // A word without a value starts the next challenge.
+                // A token without a value starts the next challenge.
                 if found.is_some() {
                     break;
                 }
@@ -41,7 +38,7 @@ impl Challenge {
         found
     }
 
-    /// True when a sign-in is there and lacks rights.
+    /// Returns whether the token is valid but lacks scopes.
     pub fn wants_more(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
@@ -57,14 +54,12 @@ impl Challenge {
     }
 }
 
-/// Skips separators and takes a run of token characters.
 fn take_word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start_matches(|letter: char| !is_token(letter));
     let end = text.find(|letter: char| !is_token(letter)).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
 }
 
-/// Takes a token or a quoted text with its escapes resolved.
 fn take_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([',', ' ', '\t']).unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! A sign-in on another device: a page, a code, and asking until the person is done (RFC 8628).
+//! Device authorization flow: a page, a code, and polling until the person is done (RFC 8628).
 
 use std::time::Duration;
 
@@ -11,28 +11,23 @@ use crate::Secret;
 
 const WHAT: &str = "the device endpoint";
 
-/// How long to wait between questions when the server does not say.
 const USUAL_PAUSE: Duration = Duration::from_secs(5);
 
-/// How much longer to wait when the server asks for it.
+/// Added to the poll interval on `slow_down`.
 const SLOWER: Duration = Duration::from_secs(5);
 
-/// The bounds of what a server may ask for.
+/// The bounds of the poll interval a server may set.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// How long a code is good when the server does not say.
 const USUAL_LIFE: Duration = Duration::from_secs(600);
 
-/// A sign-in that waits for the person on another device. Dropping it gives it up.
+/// A pending sign-in on another device. Dropping it cancels it.
 pub struct DeviceLogin {
-    /// The page to open, anywhere.
     pub verification_url: Url,
-    /// The same page with the code already entered, where the service has one.
+    /// The same page with the code filled in, if the service has one.
     pub complete_url: Option<Url>,
-    /// What to enter there.
     pub user_code: String,
-    /// How long the code is good.
     pub lasts: Duration,
     device_code: Secret,
     pause: Duration,
@@ -43,7 +38,7 @@ pub struct DeviceLogin {
 struct Offered {
     device_code: String,
     user_code: String,
-    // Some services still use the name of an early draft.
+    // Some services use the name of an early draft.
     #[serde(alias = "verification_url")]
     verification_uri: String,
     verification_uri_complete: Option<String>,
@@ -57,7 +52,6 @@ struct Refused {
 }
 
 impl DeviceLogin {
-    /// Asks for a code.
     pub(super) async fn start(started: Started, endpoint: &Url) -> Result<Self, OAuthError> {
         let scope = started.scopes.join(" ");
         let mut fields = vec![("resource", started.plan.resource.as_str())];
@@ -86,7 +80,7 @@ impl DeviceLogin {
         })
     }
 
-    /// Asks until the person is done, at most this long and as long as the code is good.
+    /// Polls until the person is done, until the timeout or until the code expires.
     pub async fn finish(self, patience: Duration) -> Result<SignInStatus, OAuthError> {
         let start = Instant::now();
         let mut pause = self.pause;
@@ -109,7 +103,6 @@ impl DeviceLogin {
     }
 }
 
-/// What an answer to a question means.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Ask { after: Duration },
@@ -128,7 +121,7 @@ fn next(error: &Option<&OAuthError>, pause: Duration) -> Next {
             "expired_token" => Next::GiveUp(OAuthError::CodeExpired),
             _ => Next::Done,
         },
-        // Trouble on the way passes; the person may be half through.
+        // Network errors are temporary; the person may be in the middle of the sign-in.
         Some(OAuthError::Unreachable { .. } | OAuthError::Status { .. }) => {
             Next::Ask { after: (pause * 2).min(LONGEST_PAUSE) }
         }
@@ -140,7 +133,7 @@ fn seconds(number: Option<f64>) -> Option<Duration> {
     Duration::try_from_secs_f64(number?).ok()
 }
 
-/// A code as it can be shown: a terminal must not read anything into it.
+/// Removes characters that a terminal could interpret.
 fn shown(code: &str) -> String {
     code.chars().filter(|letter| letter.is_alphanumeric() || *letter == '-').take(64).collect()
 }

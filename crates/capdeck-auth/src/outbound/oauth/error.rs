@@ -1,13 +1,13 @@
-//! Why a sign-in did not work.
+//! Errors of a sign-in.
 
 use crate::OutOfReach;
 
-/// A failed step of a sign-in. No variant ever holds a token, a secret or a query string.
+/// A failed step of a sign-in. No variant contains a token, a secret or a query string.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OAuthError {
     #[error("{what} `{text}` is not a URL")]
     NotAUrl { what: &'static str, text: String },
-    #[error("{what} at `{origin}` is not asked: {reason}")]
+    #[error("{what} at `{origin}` is not allowed: {reason}")]
     ForbiddenUrl { what: &'static str, origin: String, reason: OutOfReach },
     #[error("{what} at `{origin}` cannot be reached: {reason}")]
     Unreachable { what: &'static str, origin: String, reason: String },
@@ -29,7 +29,9 @@ pub enum OAuthError {
     NoRegistration { issuer: String },
     #[error("`{issuer}` refused to register this program{}", code(.error))]
     RegistrationRefused { issuer: String, error: Option<String> },
-    #[error("`{issuer}` accepts no way of identifying this program that it has ({methods})")]
+    #[error(
+        "`{issuer}` supports only client authentication that Capdeck does not have ({methods})"
+    )]
     NoClientAuthentication { issuer: String, methods: String },
     #[error("`{issuer}` does not let people sign in on another device")]
     NoDeviceFlow { issuer: String },
@@ -45,7 +47,7 @@ pub enum OAuthError {
     IdToken { reason: &'static str },
     #[error("`redirectUri` `{uri}` cannot be listened on: {reason}")]
     RedirectUri { uri: String, reason: String },
-    #[error("nobody finished the sign-in within {seconds} s")]
+    #[error("the sign-in was not finished within {seconds} s")]
     TimedOut { seconds: u64 },
     #[error("the code was not entered in time")]
     CodeExpired,
@@ -55,14 +57,13 @@ pub enum OAuthError {
     NotRenewable,
     #[error("the sign-in file `{path}` cannot be used: {reason}")]
     Store { path: String, reason: String },
-    #[error("sign-ins cannot be kept: {0}")]
+    #[error("sign-ins cannot be saved: {0}")]
     Key(crate::KeyError),
     #[error("the HTTP client cannot be built: {reason}")]
     Client { reason: String },
 }
 
 impl OAuthError {
-    /// What to do about it, when there is something.
     pub fn hint(&self) -> Option<String> {
         if let Self::Key(error) = self {
             return Some(error.hint());
@@ -100,13 +101,13 @@ impl OAuthError {
         Some(hint.to_owned())
     }
 
-    /// True when a person has to sign in anew; trying again later would not help.
+    /// Returns whether only a new sign-in helps, not a retry.
     pub fn needs_sign_in(&self) -> bool {
         matches!(self, Self::TokenRefused { .. } | Self::NotSignedIn | Self::NotRenewable)
     }
 }
 
-/// An error code as it came, if it looks like one: texts from outside are not repeated.
+/// Returns the error code if it has the form of one; other remote text is not repeated.
 pub(super) fn plain_code(text: Option<String>) -> Option<String> {
     text.filter(|text| {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';

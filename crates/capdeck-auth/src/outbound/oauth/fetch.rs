@@ -1,4 +1,4 @@
-//! Requests to the addresses that metadata names: guarded, bounded, never redirected.
+//! Requests to addresses from metadata: checked, size-limited, never redirected.
 
 use std::time::Duration;
 
@@ -9,40 +9,33 @@ use url::Url;
 use super::OAuthError;
 use crate::{GuardedClients, Reach, Secret};
 
-/// How long one request may take in all.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How large a document may be.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// Makes requests within one reach.
 pub(super) struct Fetcher {
     reach: Reach,
     http: reqwest::Client,
 }
 
-/// The answer to a form.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
 }
 
 impl Fetcher {
-    /// A fetcher for what a server at this address may name.
     pub(super) async fn new(clients: &GuardedClients, server: &Url) -> Result<Self, OAuthError> {
         let reach = Reach::of(server).await;
         let http = clients.get(reach).map_err(|reason| OAuthError::Client { reason })?;
         Ok(Self { reach, http })
     }
 
-    /// Reads a URL out of metadata or a definition, and refuses what may not be asked.
     pub(super) fn url(&self, what: &'static str, text: &str) -> Result<Url, OAuthError> {
         let url = Url::parse(text).map_err(|_| OAuthError::NotAUrl { what, text: shown(text) })?;
         self.check(what, &url)?;
         Ok(url)
     }
 
-    /// Refuses an address by how it is written.
     fn check(&self, what: &'static str, url: &Url) -> Result<(), OAuthError> {
         self.reach.check(url).map_err(|reason| OAuthError::ForbiddenUrl {
             what,
@@ -51,7 +44,7 @@ impl Fetcher {
         })
     }
 
-    /// Gets a JSON document; `None` when there is none at that place.
+    /// Gets a JSON document; `None` when it does not exist.
     pub(super) async fn document<T: DeserializeOwned>(
         &self,
         what: &'static str,
@@ -61,7 +54,6 @@ impl Fetcher {
         read_document(what, url, self.http.get(url.clone())).await
     }
 
-    /// Gets a JSON document about whoever a token is for; `None` when there is none at that place.
     pub(super) async fn document_for<T: DeserializeOwned>(
         &self,
         what: &'static str,
@@ -72,7 +64,7 @@ impl Fetcher {
         read_document(what, url, self.http.get(url.clone()).bearer_auth(token.expose())).await
     }
 
-    /// Posts a form, with HTTP Basic if there is a user. Any status is an answer.
+    /// Posts a form, with HTTP Basic for a user. Returns the response for any status.
     pub(super) async fn form(
         &self,
         what: &'static str,
@@ -98,7 +90,6 @@ impl Fetcher {
         send(what, url, request).await
     }
 
-    /// Posts JSON. Any status is an answer.
     pub(super) async fn json(
         &self,
         what: &'static str,
@@ -120,11 +111,11 @@ async fn read_document<T: DeserializeOwned>(
     let Answer { status, body } = send(what, url, request).await?;
     match status {
         200 => {}
-        // Redirects are not followed, so what lies behind one is not there.
+        // Redirects are not followed, so the document counts as missing.
         300..=499 => return Ok(None),
         status => return Err(OAuthError::Status { what, origin: origin(url), status }),
     }
-    // A page for people at a well-known place means that the document is not there.
+    // An HTML page at a well-known URL means that the document does not exist.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Ok(None);
     }
@@ -149,7 +140,7 @@ async fn send(
     }
 }
 
-/// The body, unless it is too large.
+/// Returns the body; `None` when it is too large.
 async fn read(mut response: Response) -> reqwest::Result<Option<Vec<u8>>> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
@@ -161,7 +152,7 @@ async fn read(mut response: Response) -> reqwest::Result<Option<Vec<u8>>> {
     Ok(Some(body))
 }
 
-/// Reads a JSON answer. The parser's own words are not repeated: they quote the document.
+/// Parses a JSON response. The parser's message is not repeated, because it quotes the document.
 pub(super) fn parse<T: DeserializeOwned>(
     what: &'static str,
     url: &Url,
@@ -177,7 +168,6 @@ pub(super) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// The deepest cause, without the URL.
 fn cause(error: reqwest::Error) -> String {
     if error.is_timeout() {
         return format!("no answer within {} s", TIMEOUT.as_secs());
@@ -190,7 +180,6 @@ fn cause(error: reqwest::Error) -> String {
     reason.to_string()
 }
 
-/// Enough of a text from outside to recognise it.
 fn shown(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(80).collect()
 }

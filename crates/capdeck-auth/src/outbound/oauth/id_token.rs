@@ -1,4 +1,4 @@
-//! Whether an identity token is genuine, meant for this program, and about now (OpenID Connect Core 3.1.3.7).
+//! Validates an identity token: signature, issuer, audience, times (OpenID Connect Core 3.1.3.7).
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -13,20 +13,16 @@ use super::{
 };
 use crate::Secret;
 
-/// How far clocks may be apart, in seconds.
 const SKEW: u64 = 60;
 
-/// What a token has to say.
 pub(super) struct Expected<'a> {
     pub(super) issuer: &'a str,
-    /// False when nothing says how the issuer calls itself.
+    /// False when the issuer's identifier is unknown.
     pub(super) knows_issuer: bool,
     pub(super) client_id: &'a str,
-    /// What the request for it said, if it went through a browser.
+    /// The nonce of the request, if a browser was used.
     pub(super) nonce: Option<&'a str>,
-    /// Who signed in the first time.
     pub(super) subject: Option<&'a str>,
-    /// The token that came along with it.
     pub(super) access_token: &'a Secret,
     pub(super) now: u64,
 }
@@ -50,7 +46,6 @@ struct Claims {
     at_hash: Option<String>,
 }
 
-/// Who signed in, if the token can be believed.
 pub(super) async fn verify(
     fetcher: &Fetcher,
     keys: Option<&Url>,
@@ -72,7 +67,7 @@ pub(super) async fn verify(
         match set.verify(&header.alg, header.kid.as_deref(), signed.as_bytes(), &signature) {
             Verdict::Genuine => break,
             Verdict::Forged => return Err(wrong("its signature is not its issuer's")),
-            // The issuer may just have changed its keys.
+            // The issuer may just have rotated its keys.
             Verdict::NoSuchKey if !asked_again => asked_again = true,
             Verdict::NoSuchKey => return Err(wrong("its issuer has no such key")),
         }
@@ -83,7 +78,7 @@ pub(super) async fn verify(
 impl Claims {
     fn check(self, algorithm: &str, expected: &Expected<'_>) -> Result<String, OAuthError> {
         if expected.knows_issuer && self.iss.as_deref() != Some(expected.issuer) {
-            return Err(wrong("it was issued by somebody else"));
+            return Err(wrong("it has another issuer"));
         }
         let (meant, others) = match &self.aud {
             Some(Value::String(one)) => (one == expected.client_id, false),
@@ -101,7 +96,7 @@ impl Claims {
         if expected.nonce.is_some() && self.nonce.as_deref() != expected.nonce {
             return Err(wrong("it belongs to another sign-in"));
         }
-        // The hash is as long as half the signature's; only one of that length is looked at.
+        // The hash is half as long as that of the signature; only that length is checked.
         if let Some(hash) = &self.at_hash
             && algorithm.ends_with("256")
         {
@@ -111,21 +106,21 @@ impl Claims {
                 return Err(wrong("it belongs to another token"));
             }
         }
-        let subject = self.sub.filter(|sub| !sub.is_empty()).ok_or(wrong("it names nobody"))?;
+        let subject = self.sub.filter(|sub| !sub.is_empty()).ok_or(wrong("it has no subject"))?;
         if expected.subject.is_some_and(|earlier| earlier != subject) {
-            return Err(wrong("it names somebody else than before"));
+            return Err(wrong("its subject is not that of the first sign-in"));
         }
         Ok(subject)
     }
 
     fn check_times(&self, now: u64) -> Result<(), OAuthError> {
-        // Times are whole seconds, however they are written.
+        // Numeric dates may be fractions.
         let now = now as f64;
         let skew = SKEW as f64;
         let expires = self.exp.ok_or(wrong("it does not say when it ends"))?;
         let issued = self.iat.ok_or(wrong("it does not say when it was made"))?;
         if expires <= now - skew {
-            return Err(wrong("it is over"));
+            return Err(wrong("it has expired"));
         }
         if issued > now + skew || self.nbf.is_some_and(|from| from > now + skew) {
             return Err(wrong("it is from the future; compare the clocks"));
@@ -172,14 +167,14 @@ mod tests {
         });
         assert_eq!(check(&good), Ok("ann".to_owned()));
         for (member, value, reason) in [
-            ("iss", json!("https://sso.example.com/"), "it was issued by somebody else"),
-            ("iss", Value::Null, "it was issued by somebody else"),
+            ("iss", json!("https://sso.example.com/"), "it has another issuer"),
+            ("iss", Value::Null, "it has another issuer"),
             ("aud", json!("c-2"), "it is meant for another program"),
             ("aud", json!(["c-2"]), "it is meant for another program"),
             ("aud", Value::Null, "it is meant for another program"),
             ("azp", json!("c-2"), "it is meant for another program"),
             ("azp", Value::Null, "it is meant for another program"),
-            ("exp", json!(940), "it is over"),
+            ("exp", json!(940), "it has expired"),
             ("exp", Value::Null, "it does not say when it ends"),
             ("iat", json!(1_061), "it is from the future; compare the clocks"),
             ("iat", Value::Null, "it does not say when it was made"),
@@ -187,9 +182,9 @@ mod tests {
             ("nonce", json!("n-2"), "it belongs to another sign-in"),
             ("nonce", Value::Null, "it belongs to another sign-in"),
             ("at_hash", json!("AAAA"), "it belongs to another token"),
-            ("sub", json!(""), "it names nobody"),
-            ("sub", Value::Null, "it names nobody"),
-            ("sub", json!("bob"), "it names somebody else than before"),
+            ("sub", json!(""), "it has no subject"),
+            ("sub", Value::Null, "it has no subject"),
+            ("sub", json!("bob"), "its subject is not that of the first sign-in"),
         ] {
             let mut claims = good.clone();
             claims[member] = value;

@@ -1,4 +1,4 @@
-//! The public keys of an issuer, and what they signed (RFC 7517, 7518, 8037).
+//! Public keys of an issuer and signature verification (RFC 7517, 7518, 8037).
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::signature::{
@@ -9,14 +9,12 @@ use ring::signature::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A set of keys as an issuer publishes it.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(super) struct KeySet {
-    /// Keys of kinds that are not known here stand in sets, too.
+    /// Sets may contain keys of unknown types.
     keys: Vec<Value>,
 }
 
-/// One key.
 #[derive(Debug, Deserialize)]
 struct JsonKey {
     kty: String,
@@ -31,7 +29,7 @@ struct JsonKey {
     y: Option<String>,
 }
 
-/// A way of signing that proves who signed. Shared secrets and `none` do not.
+/// An asymmetric signature algorithm. Shared secrets and `none` prove no identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Rs256,
@@ -43,7 +41,6 @@ pub(super) enum Algorithm {
     EdDsa,
 }
 
-/// What came of looking for the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Genuine,
@@ -66,7 +63,6 @@ impl Algorithm {
         })
     }
 
-    /// The kind and the curve of keys that sign this way.
     fn key_kind(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Rs256 | Self::Rs384 | Self::Rs512 | Self::Ps256 => ("RSA", None),
@@ -78,7 +74,7 @@ impl Algorithm {
 }
 
 impl KeySet {
-    /// Whether a key of the set signed the message. With a key id only the key of that id counts.
+    /// Verifies the message against the set. With a key id only that key counts.
     pub(super) fn verify(
         &self,
         name: &str,
@@ -109,7 +105,6 @@ impl JsonKey {
             && key_id.is_none_or(|wanted| self.kid.as_deref() == Some(wanted))
     }
 
-    /// `Some` when this key made the signature.
     fn signed(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> Option<()> {
         let rsa = |parameters: &'static RsaParameters| {
             let (n, e) = (number(self.n.as_deref()?)?, number(self.e.as_deref()?)?);
@@ -140,7 +135,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text).ok()
 }
 
-/// A number without leading zeros, which some issuers write and no key may have.
+/// Strips leading zeros, which some issuers write.
 fn number(text: &str) -> Option<Vec<u8>> {
     let bytes = decode(text)?;
     let start = bytes.iter().position(|byte| *byte != 0)?;

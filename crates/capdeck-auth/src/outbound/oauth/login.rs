@@ -1,4 +1,4 @@
-//! One sign-in with a browser, from the page to open to the tokens that come of it.
+//! One browser sign-in, from the authorization URL to the tokens.
 
 use std::time::Duration;
 
@@ -14,9 +14,8 @@ use super::{
 };
 use crate::{LoginKind, Secret};
 
-/// A sign-in that waits for the person. Dropping it gives it up.
+/// A pending browser sign-in. Dropping it cancels it.
 pub struct Login {
-    /// The page to open.
     pub authorization_url: Url,
     started: Started,
     listener: RedirectListener,
@@ -26,7 +25,6 @@ pub struct Login {
 }
 
 impl Login {
-    /// Puts the page's address together.
     pub(super) fn start(
         started: Started,
         endpoint: Url,
@@ -54,7 +52,7 @@ impl Login {
             if !started.scopes.is_empty() {
                 query.append_pair("scope", &started.scopes.join(" "));
             }
-            // OpenID Connect gives no refresh token without asking the person for it.
+            // OpenID Connect issues a refresh token only with explicit consent.
             let more = started.sign_in.settings.authorization_parameters;
             query.extend_pairs(more);
             let has_prompt = more.iter().any(|(name, _)| *name == "prompt");
@@ -65,10 +63,10 @@ impl Login {
         Ok(Self { authorization_url, started, listener, state, nonce, pkce })
     }
 
-    /// Waits for the person, at most this long, and turns their consent into tokens that are kept.
+    /// Waits for the person until the timeout, then redeems the code and saves the tokens.
     ///
-    /// Where the browser cannot come back to this machine, the address it was sent to can be handed in instead. What is
-    /// no such address is handed back to `complain`.
+    /// When the browser cannot reach this machine, the person can paste the redirect address. `complain` gets the
+    /// error of an invalid address.
     pub async fn finish(
         self,
         patience: Duration,
@@ -82,7 +80,7 @@ impl Login {
                     Err(reason) => complain(reason),
                 }
             }
-            // Nothing more is handed in; the browser may still come.
+            // No pasted address will come; the browser may still be redirected.
             std::future::pending().await
         };
         let come_back = async {
@@ -101,7 +99,7 @@ impl Login {
         started.complete(answer, nonce.as_deref()).await
     }
 
-    /// Believes an answer only when it comes from the server that was asked; until then not even its error is shown.
+    /// Accepts a response only from the expected issuer; before that check not even its error is shown.
     fn accept(&self, redirected: Redirected) -> Result<Secret, OAuthError> {
         let plan = &self.started.plan;
         let promised = plan

@@ -1,4 +1,4 @@
-//! Random values of a sign-in, and the proof that whoever redeems a code is who asked for it.
+//! PKCE verifiers and other random values of a sign-in.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
@@ -6,7 +6,6 @@ use sha2::{Digest, Sha256};
 use super::OAuthError;
 use crate::Secret;
 
-/// A code verifier.
 pub(super) struct Pkce {
     pub(super) verifier: Secret,
 }
@@ -16,17 +15,15 @@ impl Pkce {
         Ok(Self { verifier: Secret::new(random::<32>()?) })
     }
 
-    /// The S256 challenge of the verifier.
     pub(super) fn challenge(&self) -> String {
         URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier.expose()))
     }
 }
 
-/// This many random bytes, in letters that a URL takes as they are.
 pub(super) fn random<const BYTES: usize>() -> Result<String, OAuthError> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|_| OAuthError::Client {
-        reason: "the system gives no random numbers".to_owned(),
+        reason: "the system's random number generator failed".to_owned(),
     })?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }

@@ -1,4 +1,4 @@
-//! Where a person signs in to a server: from the little that is known to the endpoints that are asked.
+//! Discovers the authorization server of a server and its endpoints.
 
 use url::Url;
 
@@ -9,29 +9,24 @@ use super::{
     server_metadata::{self, ServerMetadata},
 };
 
-/// Everything found out about signing in to one server.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
-    /// What the tokens are for, exactly as the server writes it.
+    /// The resource identifier, exactly as the server writes it.
     pub(super) resource: String,
     pub(super) issuer: String,
-    /// False when the name is only derived from an endpoint.
+    /// False when the identifier is derived from an endpoint.
     pub(super) knows_issuer: bool,
     pub(super) authorization_endpoint: Option<Url>,
     pub(super) token_endpoint: Url,
     pub(super) registration_endpoint: Option<Url>,
-    /// Where a person on another device signs in.
     pub(super) device_endpoint: Option<Url>,
     pub(super) revocation_endpoint: Option<Url>,
-    /// Where the keys are that identity tokens are signed with.
     pub(super) keys_url: Option<Url>,
-    /// The scopes the server itself lists.
     pub(super) resource_scopes: Vec<String>,
-    /// `None` when endpoints are configured or guessed and nothing describes them.
+    /// `None` when endpoints are configured or guessed without metadata.
     pub(super) metadata: Option<ServerMetadata>,
 }
 
-/// Finds the authorization server and its endpoints, and refuses the ones that do not fit together.
 pub(super) async fn discover(
     fetcher: &Fetcher,
     settings: &OAuthSettings,
@@ -68,7 +63,7 @@ pub(super) async fn discover(
         (Some(issuer), _) => issuer.clone(),
         (None, Some(first)) => first,
         (None, None) if has_description => return Err(OAuthError::NoAuthorizationServer),
-        // Servers from before such descriptions were their own authorization servers.
+        // Servers older than resource metadata are their own authorization servers.
         (None, None) => origin(server),
     };
     match server_metadata::find(fetcher, &issuer, &named_places(settings)).await? {
@@ -80,7 +75,6 @@ pub(super) async fn discover(
     }
 }
 
-/// Where the definition says that metadata is.
 fn named_places(settings: &OAuthSettings) -> Vec<&str> {
     [&settings.authorization_server_metadata_url, &settings.openid_configuration_url]
         .into_iter()
@@ -89,7 +83,7 @@ fn named_places(settings: &OAuthSettings) -> Vec<&str> {
         .collect()
 }
 
-/// With configured endpoints only the keys for an identity are still to be found.
+/// With configured endpoints only the issuer's keys are still unknown.
 async fn keys_of_issuer(
     fetcher: &Fetcher,
     settings: &OAuthSettings,
@@ -140,7 +134,7 @@ fn described_plan(
     })
 }
 
-/// The endpoints of the first revision that had authorization, at the root of the server.
+/// The default endpoints of MCP 2025-03-26, at the root of the server.
 fn guessed_plan(
     fetcher: &Fetcher,
     server: &Url,

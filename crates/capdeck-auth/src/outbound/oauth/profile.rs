@@ -1,5 +1,5 @@
-//! What a provider says about a person besides who they are: in the identity token, or where it is asked with the token
-//! that came along. Many providers keep tokens small and say it only there.
+//! Profile claims of a person, from the identity token or the user info endpoint. Many providers send them only from
+//! the endpoint.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::Secret;
 
 const WHAT: &str = "the user info";
 
-/// What is said about a person. What cannot be read says nothing.
+/// The profile claims. Unreadable claims are ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Profile {
@@ -22,13 +22,11 @@ pub(super) struct Profile {
 }
 
 impl Profile {
-    /// What a token that was checked says.
     pub(super) fn of_token(id_token: &str) -> Self {
         let claims = id_token.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
         claims.and_then(|claims| serde_json::from_slice(&claims).ok()).unwrap_or_default()
     }
 
-    /// What the provider says when it is asked about whoever the token is for.
     pub(super) async fn ask(
         fetcher: &Fetcher,
         place: &Url,
@@ -45,12 +43,11 @@ impl Profile {
         Ok(found)
     }
 
-    /// Whether nothing was said about an address.
     pub(super) fn lacks_address(&self) -> bool {
         self.email.is_none()
     }
 
-    /// Takes over what is not known yet. An address and whether it was verified belong together.
+    /// Fills in missing claims. An address and its verification come from the same source.
     pub(super) fn complete(&mut self, other: Self) {
         if self.email.is_none() {
             (self.email, self.email_verified) = (other.email, other.email_verified);
@@ -58,13 +55,12 @@ impl Profile {
         self.name = self.name.take().or(other.name);
     }
 
-    /// The address, if the provider verified it, and the name.
     pub(super) fn into_parts(self) -> (Option<String>, Option<String>) {
         let text = |value: Option<Value>| match value {
             Some(Value::String(text)) if !text.is_empty() => Some(text),
             _ => None,
         };
-        // Some providers write the word instead of the value.
+        // Some providers send a string instead of a boolean.
         let is_verified = match &self.email_verified {
             Some(Value::Bool(is_verified)) => *is_verified,
             Some(Value::String(word)) => word == "true",

@@ -1,5 +1,4 @@
-//! People sign in here with an account somewhere else (OpenID Connect), through a page of our own: nothing is kept of it
-//! but who they are.
+//! OpenID Connect sign-in of people at this host. Only the identity of the person is used; no token is stored.
 
 use std::{
     collections::HashMap,
@@ -23,23 +22,18 @@ use super::{
 };
 use crate::{GuardedClients, Secret};
 
-/// How long a person may take.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// How many people may be on their way at once.
 const MOST: usize = 2000;
 
-/// Where people have their accounts, and how this host is known there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
-    /// Letter by letter as the provider calls itself.
+    /// Exactly as the provider identifies itself.
     pub issuer: String,
     pub client_id: String,
     pub client_secret: Option<Secret>,
-    /// How long a person may take.
     pub patience: Duration,
 }
 
-/// Sign-ins at one provider.
 #[derive(Debug)]
 pub struct ProviderSignIn {
     settings: ProviderSettings,
@@ -47,48 +41,40 @@ pub struct ProviderSignIn {
     begun: Mutex<HashMap<String, Begun>>,
 }
 
-/// What is to happen after the provider's page.
+/// The redirect and the continuation of a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderVisit {
-    /// Where the browser comes back to. The provider knows it.
     pub redirect_uri: String,
-    /// What the person wanted. It never leaves this process.
+    /// The action after the sign-in. It never leaves this process.
     pub then: String,
 }
 
-/// A sign-in that was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderPage {
-    /// The page to send the person to.
     pub url: Url,
-    /// Comes back with the person. Whoever comes back has to be who was sent, so it goes into a cookie of theirs, too.
+    /// Returned by the provider. The same value goes into a cookie, to prove that the same browser comes back.
     pub state: String,
 }
 
-/// What the browser brought back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProviderAnswer {
     pub state: String,
     pub code: Option<Secret>,
-    /// Who says so, if the answer tells.
     pub issuer: Option<String>,
     pub error: Option<String>,
 }
 
-/// A sign-in that was finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderReturn {
     pub identity: ProviderIdentity,
-    /// As it was given at the beginning.
     pub then: String,
 }
 
-/// Who signed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderIdentity {
     pub issuer: String,
     pub subject: String,
-    /// Only an address that the provider says it verified.
+    /// Set only when the provider verified the address.
     pub email: Option<String>,
     pub name: Option<String>,
 }
@@ -101,7 +87,6 @@ struct Begun {
 }
 
 impl ProviderSettings {
-    /// A provider where people have ten minutes.
     pub fn new(
         issuer: impl Into<String>,
         client_id: impl Into<String>,
@@ -113,27 +98,24 @@ impl ProviderSettings {
 }
 
 impl ProviderSignIn {
-    /// Sign-ins at a provider. Nothing is asked yet.
+    /// Creates the service without sending a request.
     pub fn new(settings: ProviderSettings, clients: GuardedClients) -> Self {
         Self { settings, clients, begun: Mutex::default() }
     }
 
-    /// Whether the provider can be reached and is who it says.
+    /// Checks that the provider is reachable and has the expected identity.
     pub async fn check(&self) -> Result<(), OAuthError> {
         self.find().await.map(drop)
     }
 
-    /// How the provider calls itself.
     pub fn issuer(&self) -> &str {
         &self.settings.issuer
     }
 
-    /// How long a person may take.
     pub fn patience(&self) -> Duration {
         self.settings.patience
     }
 
-    /// Begins a sign-in.
     pub async fn begin(&self, visit: ProviderVisit) -> Result<ProviderPage, OAuthError> {
         let (fetcher, metadata) = self.find().await?;
         let endpoint = endpoint(metadata.authorization_endpoint.as_deref(), &self.settings.issuer)?;
@@ -152,7 +134,7 @@ impl ProviderSignIn {
         let now = Instant::now();
         begun.retain(|_, one| now < one.until);
         if begun.len() >= MOST {
-            let reason = "too many sign-ins are on their way".to_owned();
+            let reason = "too many sign-ins are in progress".to_owned();
             return Err(OAuthError::Client { reason });
         }
         let until = now + self.settings.patience;
@@ -160,7 +142,7 @@ impl ProviderSignIn {
         Ok(ProviderPage { url, state })
     }
 
-    /// Finishes a sign-in with what the browser brought back. Each can be finished once.
+    /// Finishes a sign-in with the redirect parameters. Each sign-in can be finished once.
     pub async fn finish(&self, answer: ProviderAnswer) -> Result<ProviderReturn, OAuthError> {
         let begun = self.begun.lock().remove(&answer.state);
         let begun = begun.filter(|begun| Instant::now() < begun.until);
@@ -218,14 +200,14 @@ impl ProviderSignIn {
 
     async fn find(&self) -> Result<(Fetcher, ServerMetadata), OAuthError> {
         let issuer = &self.settings.issuer;
-        let what = "the provider of sign-ins";
+        let what = "the sign-in provider";
         let url = Url::parse(issuer)
             .map_err(|_| OAuthError::NotAUrl { what, text: issuer.chars().take(80).collect() })?;
         let fetcher = Fetcher::new(&self.clients, &url).await?;
         let place = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
         let found = server_metadata::find(&fetcher, issuer, &[&place]).await?;
         let metadata = found.ok_or_else(|| OAuthError::NoMetadata { issuer: issuer.clone() })?;
-        // Many providers protect codes without saying so. One that says otherwise is believed.
+        // Many providers support PKCE without saying so. Only an explicit list without S256 is an error.
         if metadata.code_challenge_methods_supported.is_some() && !metadata.has_pkce() {
             return Err(OAuthError::NoPkce { issuer: issuer.clone() });
         }
@@ -237,7 +219,7 @@ impl ProviderSignIn {
         let has = |wanted: &str| methods.unwrap_or_default().iter().any(|method| method == wanted);
         let method = match &self.settings.client_secret {
             None => ClientMethod::None,
-            // Without a word about it the standard means the header.
+            // The default of the standard is HTTP Basic.
             Some(_) if has("client_secret_post") && !has("client_secret_basic") => {
                 ClientMethod::ClientSecretPost
             }

@@ -1,4 +1,4 @@
-//! What is kept of a sign-in between runs.
+//! The stored record of the sign-ins at one server.
 
 use std::collections::BTreeMap;
 
@@ -7,33 +7,30 @@ use serde::{Deserialize, Serialize};
 use super::{Challenge, LoginKind};
 use crate::Secret;
 
-/// Everything kept for one capability at one server.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record {
-    /// The server it is for; a record found under another server's name is not used.
+    /// The server of the record; a record of another server is not used.
     pub(super) server: String,
-    /// Clients that registered themselves, by issuer: an identity is worth nothing, or too much, anywhere else.
+    /// Dynamic client registrations by issuer: a registration is only valid at its issuer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) registrations: BTreeMap<String, Client>,
-    /// Clients that registered themselves for signing in on another device, by issuer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) device_registrations: BTreeMap<String, Client>,
-    /// The sign-ins, by issuer: a definition that names another issuer and is changed back finds its earlier one again.
+    /// The sign-ins by issuer, so that a definition that changes its issuer back finds its earlier sign-in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) sign_ins: BTreeMap<String, Tokens>,
-    /// The issuer of the newest sign-in, which counts where the definition names none.
+    /// The issuer of the newest sign-in, used when the definition names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) newest: Option<String>,
-    /// The only sign-in of a file of earlier versions. Taken up when the file is read, never written.
+    /// The single sign-in of older files. Converted on load, never written.
     #[serde(default, skip_serializing)]
     tokens: Option<Tokens>,
-    /// What the server last asked for in vain; a sign-in answers it.
+    /// The last unmet challenge of the server; the next sign-in requests its scopes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) challenge: Option<Challenge>,
 }
 
-/// How this program is known to an authorization server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Client {
@@ -41,15 +38,13 @@ pub(super) struct Client {
     #[serde(default, skip_serializing_if = "Option::is_none", with = "plain_option")]
     pub(super) secret: Option<Secret>,
     pub(super) method: ClientMethod,
-    /// Where it said the browser would come back to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) redirect_uri: Option<String>,
-    /// In seconds since 1970; never when absent or 0.
+    /// In seconds since 1970; absent or 0 means never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) secret_expires_at: Option<u64>,
 }
 
-/// How the program shows at the token endpoint who it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ClientMethod {
@@ -58,7 +53,6 @@ pub(super) enum ClientMethod {
     ClientSecretPost,
 }
 
-/// The tokens of one sign-in, with all that is needed to renew them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Tokens {
@@ -78,24 +72,22 @@ pub(super) struct Tokens {
     pub(super) obtained_at: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) subject: Option<String>,
-    /// True when the program signed in for itself and can do so again at any time.
+    /// True for client credentials, which need no person to renew.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) unattended: bool,
-    /// What the sign-in was for. Absent in files of earlier versions.
+    /// The sign-in kind. Absent in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) kind: Option<LoginKind>,
-    /// The scopes that were asked for, which may be more than were granted, or other words for the same.
+    /// The requested scopes, which may differ from the granted ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) asked_scopes: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) revocation_endpoint: Option<String>,
-    /// Where the keys are that identity tokens are signed with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) keys_url: Option<String>,
 }
 
 impl Record {
-    /// A record as it was kept, in this form or the one before.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let mut record: Self = serde_json::from_slice(bytes)?;
         if let Some(tokens) = record.tokens.take() {
@@ -104,32 +96,28 @@ impl Record {
         Ok(record)
     }
 
-    /// The sign-in at this issuer. Without one, or where no issuer is named, the newest.
+    /// Returns the sign-in of this issuer. Without an issuer or a match, returns the newest.
     pub(super) fn sign_in(&self, issuer: Option<&str>) -> Option<&Tokens> {
         let named = issuer.and_then(|issuer| self.sign_ins.get(issuer));
         named.or_else(|| self.sign_ins.get(self.newest.as_deref()?))
     }
 
-    /// Keeps a new sign-in, in place of an earlier one at the same issuer.
     pub(super) fn keep(&mut self, tokens: Tokens) {
         self.newest = Some(tokens.issuer.clone());
         self.sign_ins.insert(tokens.issuer.clone(), tokens);
     }
 
-    /// Forgets all there is of one issuer; the sign-in there, if there was one.
     pub(super) fn forget(&mut self, issuer: &str) -> Option<Tokens> {
         self.forget_registrations(issuer);
         self.newest.take_if(|newest| newest == issuer);
         self.sign_ins.remove(issuer)
     }
 
-    /// Forgets how this program is known to one issuer.
     pub(super) fn forget_registrations(&mut self, issuer: &str) {
         self.registrations.remove(issuer);
         self.device_registrations.remove(issuer);
     }
 
-    /// True when nothing in it is worth a file.
     pub(super) fn is_empty(&self) -> bool {
         self.sign_ins.is_empty()
             && self.registrations.is_empty()
@@ -138,7 +126,7 @@ impl Record {
 }
 
 impl Client {
-    /// Adds to a form who is asking; with HTTP Basic that goes into a header instead.
+    /// Adds client authentication to a form. HTTP Basic uses a header instead.
     pub(super) fn identify<'a>(
         &'a self,
         fields: &mut Vec<(&'a str, &'a str)>,
@@ -171,7 +159,7 @@ impl ClientMethod {
     }
 }
 
-/// Writes a secret as it is: the store is where it belongs.
+/// Serializes a secret in clear text, only for the encrypted store.
 mod plain {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -254,7 +242,7 @@ mod tests {
         assert_eq!(read.registrations, record.registrations);
         assert!(!format!("{read:?}").contains("canary"));
 
-        // A file of earlier versions had one sign-in, whoever its issuer was.
+        // Older files have one sign-in for any issuer.
         let mut earlier = serde_json::to_value(&record).unwrap();
         let members = earlier.as_object_mut().unwrap();
         members.remove("newest").unwrap();

@@ -1,4 +1,4 @@
-//! Waits on this machine for the browser to come back from a sign-in.
+//! Listens on this machine for the redirect of a browser sign-in.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -14,22 +14,17 @@ use url::Url;
 use super::OAuthError;
 use crate::Secret;
 
-/// How long one visitor may take to say what it wants.
 const VISIT: Duration = Duration::from_secs(5);
 
-/// How much of a request is read.
 const MAX_HEAD: usize = 16 * 1024;
 
-/// A listener for the redirect of one sign-in.
 #[derive(Debug)]
 pub(super) struct RedirectListener {
     listener: TcpListener,
-    /// The address the browser is sent back to.
     pub(super) uri: String,
     path: String,
 }
 
-/// What came back in the address.
 #[derive(Debug, Default)]
 pub(super) struct Redirected {
     pub(super) code: Option<Secret>,
@@ -39,7 +34,7 @@ pub(super) struct Redirected {
 }
 
 impl RedirectListener {
-    /// Listens where the definition says; else where an earlier registration said, if that is free; else anywhere.
+    /// Listens on the configured address, else on the registered one if it is free, else on any port.
     pub(super) async fn open(
         configured: Option<&str>,
         earlier: Option<&str>,
@@ -79,8 +74,8 @@ impl RedirectListener {
         Ok(Self { listener, uri, path })
     }
 
-    /// The first visit that brings this state. Others are turned away and the wait goes on: any page can send a
-    /// browser here.
+    /// Returns the first request with this state. Rejects others and continues to wait: any page can send a browser
+    /// here.
     pub(super) async fn wait(&self, state: &str) -> Redirected {
         loop {
             let Ok((stream, _)) = self.listener.accept().await else {
@@ -94,7 +89,6 @@ impl RedirectListener {
         }
     }
 
-    /// The address a browser was sent to, as a person copied it.
     pub(super) fn read(&self, text: &str, state: &str) -> Result<Redirected, &'static str> {
         let url = Url::parse(text).map_err(|_| "this is not an address")?;
         if url.path() != self.path {
@@ -111,7 +105,7 @@ impl RedirectListener {
         let head = read_head(&mut stream).await?;
         let mut words = head.lines().next()?.split(' ');
         let (method, target) = (words.next()?, words.next()?);
-        // The host is not looked at: only the state proves anything.
+        // The host is ignored: only the state proves anything.
         let url = Url::parse("http://127.0.0.1").ok()?.join(target).ok()?;
         if method != "GET" || url.path() != self.path {
             answer(&mut stream, "404 Not Found", "There is nothing here.").await;
@@ -160,7 +154,7 @@ fn read_query(url: &Url) -> Redirected {
     redirected
 }
 
-/// A page that repeats nothing of the request. Nobody is left to tell when it cannot be sent.
+/// Sends a page that repeats nothing of the request. A failed write is ignored.
 async fn answer(stream: &mut TcpStream, status: &str, text: &str) {
     let page = format!("<!doctype html><title>Capdeck</title><p>{text}</p>\n");
     let head = format!(

@@ -1,4 +1,4 @@
-//! As whom this program speaks to an authorization server.
+//! Client identity at an authorization server: configured, published or registered.
 
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -14,15 +14,11 @@ use super::{
 
 const WHAT: &str = "the registration endpoint";
 
-/// The name people see on the page that asks for their consent.
 const CLIENT_NAME: &str = "Capdeck";
 
-/// How a sign-in comes back to this program.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum WayBack<'a> {
-    /// The browser is sent to this address.
     Redirect(&'a str),
-    /// The person is on another device, and the program asks until they are done.
     Device,
 }
 
@@ -42,9 +38,9 @@ impl<'a> WayBack<'a> {
     }
 }
 
-/// Finds an identity: a configured one, a published document, an earlier registration, or a new one.
+/// Finds a client identity: configured, published document, earlier registration, or a new one.
 ///
-/// A new or kept registration is noted in the record.
+/// Saves a registration in the record.
 pub(super) async fn identify(
     fetcher: &Fetcher,
     settings: &OAuthSettings,
@@ -73,7 +69,7 @@ pub(super) async fn identify(
     Ok(client)
 }
 
-/// A client that the definition names, or the document it publishes where the server takes such.
+/// Returns the configured client, or the published document if the server accepts one.
 fn configured(settings: &OAuthSettings, plan: &Plan) -> Result<Option<Client>, OAuthError> {
     if let Some(id) = &settings.client_id {
         let secret = settings.client_secret.clone();
@@ -100,10 +96,9 @@ fn configured(settings: &OAuthSettings, plan: &Plan) -> Result<Option<Client>, O
     }))
 }
 
-/// How a client shows who it is, among the ways the server takes.
 fn method(plan: &Plan, has_secret: bool) -> Result<ClientMethod, OAuthError> {
     let Some(metadata) = &plan.metadata else {
-        // Nothing says otherwise: the secret goes into the form, as most services document it.
+        // Without metadata the secret goes into the form, as most services document.
         return Ok(if has_secret { ClientMethod::ClientSecretPost } else { ClientMethod::None });
     };
     let Some(listed) = &metadata.token_endpoint_auth_methods_supported else {
@@ -121,7 +116,7 @@ fn method(plan: &Plan, has_secret: bool) -> Result<ClientMethod, OAuthError> {
     })
 }
 
-/// A registration holds for the address it was made with, and as long as its secret.
+/// A registration is valid for its redirect address and until its secret expires.
 fn is_usable(client: &Client, way_back: WayBack<'_>, now: u64) -> bool {
     let expired = client.secret_expires_at.is_some_and(|at| at != 0 && at <= now);
     !expired && client.redirect_uri.as_deref() == way_back.redirect_uri()
@@ -156,7 +151,7 @@ async fn register(
     endpoint: &Url,
     way_back: WayBack<'_>,
 ) -> Result<Client, OAuthError> {
-    // A program on a person's machine keeps no secret well, so none is asked for where that is possible.
+    // A program on a person's machine cannot protect a secret, so a public client is preferred.
     let wish = method(plan, false).or_else(|_| method(plan, true))?;
     let request = Request {
         client_name: CLIENT_NAME,

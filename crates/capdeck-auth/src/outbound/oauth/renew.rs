@@ -1,4 +1,4 @@
-//! Renewing tokens: once for everybody who needs it, in whichever process.
+//! Renews tokens once for all tasks and processes.
 
 use std::sync::Arc;
 
@@ -14,18 +14,17 @@ use super::{
 };
 use crate::LoginKind;
 
-/// A token this young, in seconds, that is refused is refused for another reason than its age.
+/// In seconds. The refusal of a younger token has another reason than expiry.
 const YOUNG: u64 = 10;
 
 impl SignIn {
-    /// Renews the tokens now, whatever their age.
+    /// Renews the tokens regardless of their age.
     pub async fn renew(self: &Arc<Self>) -> Result<SignInStatus, OAuthError> {
         let tokens = self.current().ok_or(OAuthError::NotSignedIn)?;
         self.renew_in_background(tokens).await?;
         self.status()
     }
 
-    /// Renews tokens that a server refused.
     pub(super) async fn try_renewing(self: &Arc<Self>, tokens: &Tokens) -> Result<(), Refusal> {
         let young = now().saturating_sub(tokens.obtained_at) < YOUNG;
         if young || !tokens.is_renewable() {
@@ -38,7 +37,7 @@ impl SignIn {
         }
     }
 
-    /// Renews in a task of its own: a caller that gives up must not lose a refresh token the server has just replaced.
+    /// Renews in a separate task: a cancelled caller must not lose a refresh token that the server just rotated.
     pub(super) async fn renew_in_background(
         self: &Arc<Self>,
         stale: Tokens,
@@ -56,13 +55,13 @@ impl SignIn {
         let tokens = record.sign_ins.get(&stale.issuer).cloned();
         let tokens = tokens.ok_or(OAuthError::NotSignedIn)?;
         if tokens.access_token != stale.access_token {
-            // Somebody else renewed it while we waited.
+            // Another process renewed it during the wait.
             return Ok(tokens);
         }
         let outcome = self.ask_anew(&tokens).await;
         let kept = match &outcome {
             Ok(fresh) => fresh.clone(),
-            // A refresh token is refused for good; the others who wait need not hear it, too.
+            // The refresh token is invalid for good; waiting tasks need not try it too.
             Err(OAuthError::TokenRefused { .. }) => {
                 Tokens { refresh_token: None, unattended: false, ..tokens }
             }
@@ -101,7 +100,7 @@ impl SignIn {
         })
     }
 
-    /// A renewal need not bring an identity. One that it brings has to be the same.
+    /// A renewal may omit the identity token. One that it includes must have the same subject.
     async fn check_identity(
         &self,
         fetcher: &Fetcher,
@@ -115,7 +114,7 @@ impl SignIn {
         let keys = keys.map(|text| fetcher.url("the issuer's keys", text)).transpose()?;
         let expected = Expected {
             issuer: &tokens.issuer,
-            // A name that was derived from an endpoint cannot be told from a real one any more.
+            // A derived issuer cannot be distinguished from a real one at this point.
             knows_issuer: self.settings.issuer.is_some() || keys.is_some(),
             client_id: &tokens.client.id,
             nonce: None,

@@ -1,4 +1,4 @@
-//! Who signs people in for a server, as the server itself describes it (RFC 9728).
+//! Protected resource metadata (RFC 9728).
 
 use serde::Deserialize;
 use url::Url;
@@ -7,10 +7,9 @@ use super::{OAuthError, fetch::Fetcher};
 
 const WHAT: &str = "the resource metadata";
 
-/// The part of a protected resource's metadata that matters here.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct ResourceMetadata {
-    /// Kept as written: it goes into requests letter by letter.
+    /// Stored as written: requests repeat it exactly.
     pub(super) resource: String,
     #[serde(default)]
     pub(super) authorization_servers: Vec<String>,
@@ -18,7 +17,7 @@ pub(super) struct ResourceMetadata {
     pub(super) scopes_supported: Vec<String>,
 }
 
-/// Looks where the challenge or the definition says, or else in the two well-known places.
+/// Reads the address in the challenge or the definition, or else the two well-known ones.
 pub(super) async fn find(
     fetcher: &Fetcher,
     server: &Url,
@@ -43,7 +42,6 @@ pub(super) async fn find(
     Ok(None)
 }
 
-/// The path's own place first, then the root.
 fn well_known(server: &Url) -> Vec<Url> {
     const ROOT: &str = "/.well-known/oauth-protected-resource";
     let at = |path: &str| {
@@ -57,7 +55,7 @@ fn well_known(server: &Url) -> Vec<Url> {
     if path.is_empty() { vec![at(ROOT)] } else { vec![at(&format!("{ROOT}{path}")), at(ROOT)] }
 }
 
-/// True when a resource is the server or a folder above it. Another origin or a neighbour could collect our tokens.
+/// Returns whether a resource is the server or a parent path. Another origin or a sibling could collect our tokens.
 fn describes(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else { return false };
     if resource.origin() != server.origin() || !resource.origin().is_tuple() {
@@ -70,7 +68,7 @@ fn describes(resource: &str, server: &Url) -> bool {
     }
 }
 
-/// The server's address as a resource identifier, when it publishes none.
+/// Returns the server's address as a resource identifier, when it publishes none.
 pub(super) fn without_query(server: &Url) -> String {
     let mut url = server.clone();
     url.set_fragment(None);

@@ -1,18 +1,16 @@
-//! Which rights to ask for.
+//! Selects the scopes of an authorization request.
 
 use super::{Challenge, OAuthSettings, plan::Plan};
 use crate::LoginKind;
 
-/// Lets a sign-in be renewed without the person.
 const OFFLINE: &str = "offline_access";
 
-/// What OpenID Connect asks for when nothing else is said.
 const IDENTITY: [&str; 3] = ["openid", "profile", "email"];
 
-/// The scopes of an authorization request, each once; none means that the request names none.
+/// Returns the distinct scopes of an authorization request; empty means that the request has no scope parameter.
 ///
-/// What the definition names, else what the server asked for, else what the server lists. On top of that come the
-/// scopes of an earlier sign-in at the same place, so that more rights never cost the ones there are.
+/// Uses the definition's scopes, else those of the challenge, else those of the metadata. Adds the scopes of an
+/// earlier sign-in at the same server, so that a new sign-in never loses rights.
 pub(super) fn select(
     settings: &OAuthSettings,
     challenge: Option<&Challenge>,
@@ -35,25 +33,23 @@ pub(super) fn select(
         .metadata
         .as_ref()
         .is_some_and(|metadata| metadata.scopes_supported.iter().any(|scope| scope == OFFLINE));
-    // Alone it would replace the scopes an authorization server grants to requests that name none.
+    // Alone it would replace the default scopes of the authorization server.
     if offered && !scopes.is_empty() {
         scopes.push(OFFLINE.to_owned());
     }
     each_once(scopes)
 }
 
-/// True when every wanted scope was granted.
 pub(super) fn covers(granted: &[String], wanted: &[String]) -> bool {
     lacking(granted, wanted).is_empty()
 }
 
-/// The wanted scopes that were not granted, each once.
 pub(super) fn lacking(granted: &[String], wanted: &[String]) -> Vec<String> {
     let has = |wanted: &String| granted.iter().any(|scope| includes(scope, wanted));
     each_once(wanted.iter().filter(|scope| !has(scope)).cloned().collect())
 }
 
-/// Google's scopes include those whose names go on from theirs: `…/drive` is also `…/drive.readonly`.
+/// Google's scopes include those with a longer name: `…/drive` includes `…/drive.readonly`.
 fn includes(granted: &str, wanted: &str) -> bool {
     const GOOGLE: &str = "https://www.googleapis.com/auth/";
     granted == wanted

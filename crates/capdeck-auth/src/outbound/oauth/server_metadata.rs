@@ -1,4 +1,4 @@
-//! What an authorization server can do (RFC 8414, OpenID Connect Discovery).
+//! Authorization server metadata (RFC 8414, OpenID Connect Discovery).
 
 use serde::Deserialize;
 use url::Url;
@@ -7,7 +7,6 @@ use super::{OAuthError, fetch::Fetcher};
 
 const WHAT: &str = "the authorization server metadata";
 
-/// The part of the metadata that matters here.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ServerMetadata {
@@ -28,13 +27,12 @@ pub(super) struct ServerMetadata {
 }
 
 impl ServerMetadata {
-    /// True when the server says that codes are protected by S256. Silence means no.
+    /// Returns whether the server declares PKCE with S256. Absence means no.
     pub(super) fn has_pkce(&self) -> bool {
         let methods = self.code_challenge_methods_supported.as_deref().unwrap_or_default();
         methods.iter().any(|method| method == "S256")
     }
 
-    /// True when there is nobody to send to a browser: the program signs in for itself.
     pub(super) fn only_for_programs(&self) -> bool {
         let grants = self.grant_types_supported.as_deref().unwrap_or_default();
         let has = |wanted: &str| grants.iter().any(|grant| grant == wanted);
@@ -42,7 +40,6 @@ impl ServerMetadata {
     }
 }
 
-/// Reads the metadata of an issuer and makes sure that it is that issuer's own.
 pub(super) async fn find(
     fetcher: &Fetcher,
     issuer: &str,
@@ -58,7 +55,7 @@ pub(super) async fn find(
     }
     for place in &places {
         if let Some(found) = fetcher.document::<ServerMetadata>(WHAT, place).await? {
-            // Letter by letter: whoever may choose an almost equal name may choose another server.
+            // Exact comparison: a similar name may belong to another server.
             return if found.issuer == issuer {
                 Ok(Some(found))
             } else {
@@ -70,7 +67,6 @@ pub(super) async fn find(
     Ok(None)
 }
 
-/// The places in the order the protocol names them.
 fn well_known(issuer: &Url) -> Vec<Url> {
     let at = |path: String| {
         let mut url = issuer.clone();

@@ -1,14 +1,13 @@
-//! What a definition says about signing in. Everything but the server's address is optional: the rest is discovered.
+//! The OAuth settings of a definition. Everything except the server's address is optional and discovered.
 
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::Secret;
 
-/// The `auth` block of a definition with its references resolved, and the server it is for.
+/// The `auth` block of a definition with its references resolved, and its server.
 #[derive(Debug, Clone)]
 pub struct OAuthSettings {
-    /// What the tokens are for.
     pub server: Url,
     pub kind: LoginKind,
     pub authorization_url: Option<String>,
@@ -17,27 +16,25 @@ pub struct OAuthSettings {
     pub resource_metadata_url: Option<String>,
     pub authorization_server_metadata_url: Option<String>,
     pub openid_configuration_url: Option<String>,
-    /// The address of a document that describes this program; also its client id.
+    /// The address of a client metadata document; also the client id.
     pub client_metadata_url: Option<String>,
     pub client_id: Option<String>,
     pub client_secret: Option<Secret>,
     pub scopes: Vec<String>,
     pub redirect_uri: Option<String>,
-    /// What else the authorization server wants to be told when the person signs in.
     pub authorization_parameters: &'static [(&'static str, &'static str)],
 }
 
-/// What a sign-in is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoginKind {
     OAuth2,
-    /// OAuth 2 with an identity that is checked.
+    /// OAuth 2 with a verified identity.
     Oidc,
 }
 
 impl OAuthSettings {
-    /// Nothing but a server: all else is found out.
+    /// Settings with only a server; the rest is discovered.
     pub fn for_server(server: Url) -> Self {
         Self {
             server,

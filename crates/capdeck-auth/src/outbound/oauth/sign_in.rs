@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{GuardedClients, Secret};
 
-/// A token is renewed this many seconds before its end, so that it does not end on the way.
+/// Tokens are renewed this many seconds before they expire.
 const EARLY: u64 = 30;
 
-/// A sign-in. What other processes do to it (signing in, renewing, signing out) is seen at the next request.
+/// A sign-in. Changes by other processes (sign-in, renewal, sign-out) apply to the next request.
 #[derive(Debug)]
 pub struct SignIn {
     pub(super) settings: OAuthSettings,
@@ -26,40 +26,42 @@ pub struct SignIn {
     pub(super) clients: GuardedClients,
     known: Mutex<Known>,
     refusal: Mutex<Option<Refusal>>,
-    /// Held while tokens are renewed, so that many callers with one old token make one request.
+    /// Held during a renewal, so that concurrent callers send one request.
     pub(super) renewing: tokio::sync::Mutex<()>,
 }
 
-/// What was last read of the file.
 #[derive(Debug, Default)]
 struct Known {
     stamp: Option<Stamp>,
     tokens: Option<Tokens>,
-    /// Why what is in the file is not used.
     unfit: Option<Refusal>,
 }
 
-/// Why the last refused request was not worth sending again.
+/// The reason a refused request was not retried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nobody has signed in yet.
     SignInNeeded,
-    /// There is a sign-in, but not the one that the definition asks for.
-    OtherSignIn { reason: String },
-    /// There is a sign-in, and it cannot be read.
-    Unreadable { error: OAuthError },
-    /// There was a sign-in, and it cannot be renewed.
+    /// The sign-in does not match the definition.
+    OtherSignIn {
+        reason: String,
+    },
+    Unreadable {
+        error: OAuthError,
+    },
+    /// The sign-in expired and cannot be renewed.
     SignInOver,
-    /// The sign-in lacks these scopes.
-    RightsMissing { scopes: Vec<String> },
-    /// The sign-in has every scope the server asks for, and is refused all the same.
+    RightsMissing {
+        scopes: Vec<String>,
+    },
+    /// The sign-in has every required scope, and the request is still refused.
     RightsUseless,
-    /// Renewing failed for a reason that may pass.
-    RenewalFailed { error: OAuthError },
+    RenewalFailed {
+        error: OAuthError,
+    },
 }
 
 impl SignIn {
-    /// The sign-in of `name` at the server of these settings. Nothing is read or asked yet.
+    /// Creates the sign-in of `name` without reading or requesting anything.
     pub fn new(
         name: &str,
         settings: OAuthSettings,
@@ -76,7 +78,8 @@ impl SignIn {
         }
     }
 
-    /// The token for the next request; renewed first when it is about to end. Why there is none, [`Self::needed`] says.
+    /// Returns the token for the next request, renewed if it is about to expire. [`Self::needed`] gives the reason
+    /// when there is none.
     pub async fn token(self: &Arc<Self>) -> Option<Secret> {
         let tokens = self.usable().ok()?;
         let ends = tokens.expires_at.is_some_and(|at| at <= now().saturating_add(EARLY));
@@ -86,11 +89,11 @@ impl SignIn {
                 Err(error) => tracing::warn!(%error, "a sign-in could not be renewed"),
             }
         }
-        // An old token is shown all the same: clocks differ, and the server's refusal says what to do.
+        // An expired token is still sent: clocks differ, and the server's refusal has the next step.
         Some(tokens.access_token)
     }
 
-    /// A request with this token was refused. True when there is another token to try.
+    /// Handles the refusal of a request with this token. Returns true when a retry has another token.
     pub async fn refused(
         self: &Arc<Self>,
         status: u16,
@@ -134,29 +137,26 @@ impl SignIn {
         false
     }
 
-    /// Why the last refused request stayed refused.
     pub fn last_refusal(&self) -> Option<Refusal> {
         self.refusal.lock().clone()
     }
 
-    /// Why there is no token for a request.
     pub fn needed(&self) -> Refusal {
         self.usable().err().unwrap_or(Refusal::SignInNeeded)
     }
 
-    /// The scopes of the sign-in in force. Empty when the server did not tell.
+    /// Returns the granted scopes. Empty when the server did not list them.
     pub fn granted_scopes(&self) -> Option<Vec<String>> {
         self.current().map(|tokens| tokens.scopes)
     }
 
-    /// True when there is a sign-in, or a server has said since what it wants of one.
+    /// Returns whether there is a sign-in or a challenge since then.
     pub fn knows_what_is_asked(&self) -> bool {
         let record = self.entry.load().ok().flatten().unwrap_or_default();
         record.challenge.is_some()
             || self.chosen(&record).is_some_and(|tokens| self.misfit(tokens).is_none())
     }
 
-    /// The values that must not show up anywhere.
     pub fn secrets(&self) -> Vec<Secret> {
         let tokens = self.current();
         let values = tokens.iter().flat_map(|tokens| {
@@ -166,18 +166,17 @@ impl SignIn {
         values.flatten().cloned().collect()
     }
 
-    /// The tokens for a request, or why there are none.
     fn usable(&self) -> Result<Tokens, Refusal> {
         let Some(tokens) = self.current() else {
             return Err(self.known.lock().unfit.clone().unwrap_or(Refusal::SignInNeeded));
         };
-        // Servers grant less than was asked for, or name it differently. Only what was never asked for is missing.
+        // Servers grant fewer scopes or rename them. Only a scope that was never requested is missing.
         let asked = tokens.asked_scopes.as_deref().unwrap_or(&self.settings.scopes);
         let scopes = lacking(&[asked, &tokens.scopes].concat(), &self.settings.scopes);
         if scopes.is_empty() { Ok(tokens) } else { Err(Refusal::RightsMissing { scopes }) }
     }
 
-    /// The tokens in force, read again only when the file is another one.
+    /// Returns the current tokens; reads the file only when it changed.
     pub(super) fn current(&self) -> Option<Tokens> {
         let stamp = self.entry.stamp();
         let mut known = self.known.lock();
@@ -191,7 +190,7 @@ impl SignIn {
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a sign-in is not used");
-                    // What is wrong with the key can be repaired without the file changing.
+                    // A key problem can be repaired without a change of this file.
                     let stamp = stamp.filter(|_| !matches!(error, OAuthError::Key(_)));
                     Known { stamp, tokens: None, unfit: Some(Refusal::Unreadable { error }) }
                 }
@@ -200,12 +199,11 @@ impl SignIn {
         known.tokens.clone()
     }
 
-    /// The sign-in that the definition asks for, or else the one that comes nearest.
+    /// Returns the sign-in of the definition's issuer, or else the newest.
     pub(super) fn chosen<'a>(&self, record: &'a Record) -> Option<&'a Tokens> {
         record.sign_in(self.settings.issuer.as_deref())
     }
 
-    /// Why tokens are not those of the sign-in that the definition now asks for.
     pub(super) fn misfit(&self, tokens: &Tokens) -> Option<String> {
         let OAuthSettings { issuer, client_id, kind, .. } = &self.settings;
         if let Some(issuer) = issuer.as_ref().filter(|issuer| **issuer != tokens.issuer) {
@@ -217,39 +215,38 @@ impl SignIn {
         if client_id.as_ref().is_some_and(|id| *id != tokens.client.id) {
             return Some("it was made by another client than the definition names".to_owned());
         }
-        // Files of earlier versions do not say what they were for; only a person's sign-in has a subject.
+        // Older files do not say their kind; only a person's sign-in has a subject.
         let made_for = tokens.kind.unwrap_or(match tokens.subject {
             Some(_) => LoginKind::Oidc,
             None => LoginKind::OAuth2,
         });
         match (kind, made_for) {
             (LoginKind::Oidc, LoginKind::OAuth2) => {
-                Some("it has no identity, and the definition asks for one".to_owned())
+                Some("it has no identity, but the definition requires one".to_owned())
             }
             (LoginKind::OAuth2, LoginKind::Oidc) => {
-                Some("it is for an identity, and the definition asks for none".to_owned())
+                Some("it has an identity, but the definition requires none".to_owned())
             }
             _ => None,
         }
     }
 
-    /// Keeps what the server asks for, so that the next sign-in asks for it, in whichever process that happens.
+    /// Saves the challenge, so that the next sign-in in any process requests its scopes.
     async fn remember(self: &Arc<Self>, refusal: &Refusal, challenge: Challenge) {
         if matches!(refusal, Refusal::RightsUseless | Refusal::RenewalFailed { .. }) {
             return;
         }
-        // What cannot be read is left alone: it may be of use under another key.
+        // An unreadable file is not changed: it may be readable with another key.
         let Ok(known) = self.entry.load() else { return };
         if known.unwrap_or_default().challenge.as_ref() == Some(&challenge) {
             return;
         }
         let kept = self.change(move |record| record.challenge = Some(challenge)).await;
         if let Err(error) = kept {
-            tracing::warn!(%error, "what a server asks for could not be kept");
+            tracing::warn!(%error, "the scopes that a server requires could not be saved");
         }
     }
 
-    /// Changes the file while nobody else does.
     pub(super) async fn change(
         self: &Arc<Self>,
         change: impl FnOnce(&mut Record) + Send + 'static,
@@ -271,7 +268,6 @@ impl Tokens {
     }
 }
 
-/// Runs file work where it may wait.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, OAuthError> + Send + 'static,
 ) -> Result<T, OAuthError> {

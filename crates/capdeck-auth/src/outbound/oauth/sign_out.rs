@@ -1,4 +1,4 @@
-//! The end of a sign-in: forgotten here, and taken back at the service where it offers that (RFC 7009).
+//! Sign-out: deletes the tokens here and revokes them at the service if it supports that (RFC 7009).
 
 use std::sync::Arc;
 
@@ -14,18 +14,15 @@ use crate::Secret;
 
 const WHAT: &str = "the revocation endpoint";
 
-/// What signing out did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedOut {
-    /// False when there was no sign-in.
     pub was_signed_in: bool,
     pub revocation: Revocation,
 }
 
-/// Whether the service was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Revocation {
-    /// The service has no place for that, or there was nothing to take back.
+    /// The service has no revocation endpoint, or there was nothing to revoke.
     NotOffered,
     Done,
     Failed {
@@ -34,15 +31,15 @@ pub enum Revocation {
 }
 
 impl SignIn {
-    /// Forgets the sign-in and everything registered for it, and tells the service. A service that cannot be told changes
-    /// nothing about forgetting.
+    /// Deletes the sign-in and its registrations, then revokes the tokens at the service. A failed revocation does
+    /// not stop the deletion.
     ///
-    /// Where the definition names an issuer, what other issuers gave stays. Where it names none, all of it goes.
+    /// If the definition names an issuer, the data of other issuers stays. If not, all data is deleted.
     pub async fn sign_out(self: &Arc<Self>) -> Result<SignedOut, OAuthError> {
         let (entry, issuer) = (self.entry.clone(), self.settings.issuer.clone());
         let (was_signed_in, forgotten) = blocking(move || {
             let _held = entry.hold()?;
-            // What cannot be read can still be forgotten.
+            // An unreadable file can still be deleted.
             let mut record = entry.load().ok().flatten().unwrap_or_default();
             let Some(issuer) = issuer else {
                 return Ok((entry.remove()?, record.sign_ins.into_values().collect()));
@@ -57,7 +54,7 @@ impl SignIn {
         .await?;
         let mut revocation = Revocation::NotOffered;
         for tokens in &forgotten {
-            // Of several answers the one that leaves something to do is told.
+            // Of several results, the one that needs an action is returned.
             match self.revoke(tokens).await {
                 Revocation::NotOffered => {}
                 told if matches!(revocation, Revocation::Failed { .. }) => drop(told),
@@ -72,7 +69,7 @@ impl SignIn {
         let told = async {
             let fetcher = Fetcher::new(&self.clients, &self.settings.server).await?;
             let endpoint = fetcher.url(WHAT, endpoint)?;
-            // Without its refresh token a sign-in is over; services need not end the other one with it.
+            // Revoking the refresh token ends the sign-in; services need not revoke the access token with it.
             if let Some(token) = &tokens.refresh_token {
                 tell(&fetcher, &endpoint, tokens, token, "refresh_token").await?;
             }

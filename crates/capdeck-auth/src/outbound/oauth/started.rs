@@ -1,4 +1,4 @@
-//! What every way of signing in has once it knows where and as whom, and what it ends with.
+//! The shared state of a started sign-in, and its completion.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use super::{
 };
 use crate::LoginKind;
 
-/// A sign-in that was started.
 pub(super) struct Started {
     pub(super) sign_in: Arc<SignIn>,
     pub(super) fetcher: Fetcher,
@@ -34,7 +33,6 @@ impl Started {
         }
     }
 
-    /// Checks what the token endpoint gave, and keeps it.
     pub(super) async fn complete(
         self,
         answer: Result<TokenAnswer, OAuthError>,
@@ -43,7 +41,7 @@ impl Started {
         if let Err(OAuthError::TokenRefused { error: Some(error), .. }) = &answer
             && error == "invalid_client"
         {
-            // The server has forgotten this registration; the next sign-in makes a new one.
+            // The server no longer knows this registration; the next sign-in makes a new one.
             let issuer = self.plan.issuer.clone();
             let forget = move |record: &mut Record| record.forget_registrations(&issuer);
             self.sign_in.change(forget).await?;
@@ -51,7 +49,7 @@ impl Started {
         let TokenAnswer { tokens, id_token } = answer?;
         let kind = self.sign_in.settings.kind;
         let subject = match (kind, tokens.unattended) {
-            // A program that signs in for itself is nobody.
+            // Client credentials have no subject.
             (LoginKind::OAuth2, _) | (LoginKind::Oidc, true) => None,
             (LoginKind::Oidc, false) => {
                 let id_token = id_token.ok_or(OAuthError::IdToken { reason: "there is none" })?;

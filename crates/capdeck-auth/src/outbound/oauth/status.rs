@@ -1,26 +1,22 @@
-//! How a sign-in stands, as the file tells.
+//! The status of a sign-in, read from its file.
 
 use super::{OAuthError, SignIn, sign_in::now};
 
-/// What is known of a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInStatus {
     pub state: SignInState,
-    /// Why a sign-in that is there is not used.
+    /// The reason an existing sign-in is not used.
     pub problem: Option<String>,
     pub issuer: Option<String>,
-    /// Who signed in, where that is known.
     pub subject: Option<String>,
     pub scopes: Vec<String>,
     /// In seconds since 1970.
     pub expires_at: Option<u64>,
-    /// True when it can be renewed without the person.
     pub renewable: bool,
-    /// What the server last asked for in vain, or what a first sign-in would ask for, as far as that is known.
+    /// The scopes of the last unmet challenge, or those that a first sign-in would request, if known.
     pub wanted_scopes: Vec<String>,
 }
 
-/// Whether requests carry a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignInState {
     SignedIn,
@@ -29,7 +25,6 @@ pub enum SignInState {
 }
 
 impl SignIn {
-    /// How the sign-in stands, as the file tells.
     pub fn status(&self) -> Result<SignInStatus, OAuthError> {
         let record = self.entry.load()?.unwrap_or_default();
         let mut wanted_scopes =

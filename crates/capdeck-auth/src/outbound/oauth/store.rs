@@ -1,6 +1,6 @@
-//! Where sign-ins are kept: one sealed file per capability and server, with a sign-in for each issuer in it.
+//! The sign-in store: one encrypted file per capability and server, with a sign-in for each issuer.
 //!
-//! Files from before there was sealing are read once and sealed then.
+//! Unencrypted files of older versions are encrypted when they are read.
 
 use std::{fs, time::SystemTime};
 
@@ -15,13 +15,11 @@ use crate::{
     sealed_folder::{Content, SealedError, SealedFolder},
 };
 
-/// The sign-ins of one state folder.
 #[derive(Debug, Clone)]
 pub struct TokenStore {
     folder: SealedFolder,
 }
 
-/// The place of one sign-in.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     folder: SealedFolder,
@@ -29,7 +27,7 @@ pub(super) struct Entry {
     server: String,
 }
 
-/// Tells whether a file is still the one that was read. Every write makes a new file.
+/// Identifies a version of a file. Every write creates a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     modified: Option<SystemTime>,
@@ -38,12 +36,12 @@ pub(super) struct Stamp {
 }
 
 impl TokenStore {
-    /// The sign-ins beside a vault, sealed with its key.
+    /// Opens the sign-ins beside a vault; both use the same key.
     pub fn new(vault: &Vault) -> Self {
         Self { folder: vault.sign_ins() }
     }
 
-    /// The place for a name at a server. The same name at another server is another sign-in.
+    /// Returns the entry of a name at a server. The same name at another server is a different sign-in.
     pub(super) fn entry(&self, name: &str, server: &Url) -> Entry {
         let server = server.to_string();
         let digest = Sha256::digest(&server);
@@ -53,14 +51,14 @@ impl TokenStore {
 }
 
 impl Entry {
-    /// What is kept, or nothing. A file that others may read, or that is for another server, is refused.
+    /// Loads the record. Rejects a file that others may read or that is for another server.
     pub(super) fn load(&self) -> Result<Option<Record>, OAuthError> {
         let (bytes, is_sealed) = match self.folder.load(&self.name)? {
             None => return Ok(None),
             Some(Content::Sealed(bytes)) => (bytes, true),
             Some(Content::Plain(bytes)) => (bytes, false),
         };
-        // The parser would quote the file, and with it a token.
+        // The parser's message would quote the file, including a token.
         let record = Record::parse(&bytes)
             .map_err(|error| self.unusable(format!("it is damaged (line {})", error.line())))?;
         if record.server != self.server {
@@ -72,35 +70,32 @@ impl Entry {
         Ok(Some(record))
     }
 
-    /// Replaces what is kept, at once or not at all.
     pub(super) fn save(&self, mut record: Record) -> Result<(), OAuthError> {
         record.server.clone_from(&self.server);
         let text = serde_json::to_vec(&record).map_err(|error| self.unusable(error.to_string()))?;
         Ok(self.folder.save(&self.name, &Zeroizing::new(text))?)
     }
 
-    /// Forgets everything; false when there was nothing.
     pub(super) fn remove(&self) -> Result<bool, OAuthError> {
         Ok(self.folder.remove(&self.name)?)
     }
 
-    /// The present file, if there is one.
     pub(super) fn stamp(&self) -> Option<Stamp> {
         let facts = fs::metadata(self.folder.path(&self.name)).ok()?;
         Some(Stamp { modified: facts.modified().ok(), length: facts.len(), number: number(&facts) })
     }
 
-    /// Waits until nobody else changes this sign-in. Blocks the thread.
+    /// Locks this sign-in. Blocks the thread.
     pub(super) fn hold(&self) -> Result<Held, OAuthError> {
         Ok(self.folder.hold(&self.name)?)
     }
 
-    /// Makes sure that something could be kept, before a person is asked for anything.
+    /// Checks that a record can be saved before a person is asked for anything.
     pub(super) fn check(&self) -> Result<(), OAuthError> {
         Ok(self.folder.check_key()?)
     }
 
-    /// Seals a file that was not. Whoever holds it now will write it sealed anyway.
+    /// Encrypts a plain file. The holder of the lock, if any, writes it encrypted anyway.
     fn seal(&self, bytes: &[u8]) {
         let Some(_held) = self.folder.try_hold(&self.name) else { return };
         if let Err(error) = self.folder.save(&self.name, bytes) {
@@ -207,7 +202,7 @@ mod tests {
         fs::write(path(&entry), plain).unwrap();
         let held = entry.hold().unwrap();
         assert_eq!(entry.load().unwrap().unwrap().registrations.len(), 1);
-        assert_eq!(fs::read_to_string(path(&entry)).unwrap(), plain, "somebody else holds it");
+        assert_eq!(fs::read_to_string(path(&entry)).unwrap(), plain, "the lock is held");
         drop(held);
         assert_eq!(entry.load().unwrap().unwrap().registrations.len(), 1);
         assert!(!fs::read_to_string(path(&entry)).unwrap().contains("canary"));

@@ -1,4 +1,4 @@
-//! Requests to a token endpoint, and what its answer is worth.
+//! Token endpoint requests and the validation of their responses.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,25 +14,22 @@ use crate::Secret;
 
 const WHAT: &str = "the token endpoint";
 
-/// The grant of RFC 8628.
 pub(super) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// Where tokens are asked for, by whom, and for what.
 pub(super) struct TokenRequest<'a> {
     pub(super) issuer: &'a str,
     pub(super) endpoint: &'a Url,
     pub(super) client: &'a Client,
-    /// Empty where the tokens are for nothing but to say who somebody is.
+    /// Empty when the tokens only prove an identity.
     pub(super) resource: &'a str,
-    /// What an answer that names no scopes stands for.
+    /// The granted scopes when the response names none.
     pub(super) scopes: &'a [String],
     pub(super) now: u64,
 }
 
-/// What a token endpoint gave.
 pub(super) struct TokenAnswer {
     pub(super) tokens: Tokens,
-    /// Not yet checked.
+    /// Not validated yet.
     pub(super) id_token: Option<String>,
 }
 
@@ -52,7 +49,6 @@ struct Refused {
 }
 
 impl TokenRequest<'_> {
-    /// Redeems a code.
     pub(super) async fn redeem(
         &self,
         fetcher: &Fetcher,
@@ -69,7 +65,6 @@ impl TokenRequest<'_> {
         Ok(self.answer(self.ask(fetcher, &fields).await?, None))
     }
 
-    /// Asks whether the person on the other device is done.
     pub(super) async fn poll(
         &self,
         fetcher: &Fetcher,
@@ -79,7 +74,7 @@ impl TokenRequest<'_> {
         Ok(self.answer(self.ask(fetcher, &fields).await?, None))
     }
 
-    /// Renews tokens. A server that sends no new refresh token lets the old one go on.
+    /// Renews tokens. Without a new refresh token in the response, the old one stays valid.
     pub(super) async fn renew(
         &self,
         fetcher: &Fetcher,
@@ -89,7 +84,6 @@ impl TokenRequest<'_> {
         Ok(self.answer(self.ask(fetcher, &fields).await?, Some(refresh_token)))
     }
 
-    /// Signs the program itself in.
     pub(super) async fn for_program(&self, fetcher: &Fetcher) -> Result<TokenAnswer, OAuthError> {
         let scope = self.scopes.join(" ");
         let mut fields = vec![("grant_type", "client_credentials")];
@@ -115,7 +109,7 @@ impl TokenRequest<'_> {
         let origin = || self.endpoint.origin().ascii_serialization();
         match status {
             200 | 201 => {}
-            // Too many requests is not a refusal for good.
+            // Rate limits and timeouts are temporary.
             400..=499 if !matches!(status, 408 | 429) => {
                 let refused: Option<Refused> = serde_json::from_slice(&body).ok();
                 let error = plain_code(refused.and_then(|refused| refused.error));
@@ -170,7 +164,7 @@ impl TokenRequest<'_> {
     }
 }
 
-/// Some servers write the number as a text.
+/// Some servers send the number as a string.
 fn seconds(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }

@@ -1,22 +1,20 @@
-//! What kind of place an address is.
+//! Classifies IP addresses by network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where an address leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Public,
     /// Private networks, shared carrier networks, unique local addresses.
     Private,
     Loopback,
-    /// A cloud's service that hands out credentials to whoever asks from inside.
+    /// A cloud service that gives credentials to any local client.
     Metadata,
-    /// Link-local, multicast, unspecified, for documents, for tests, reserved.
+    /// Link-local, multicast, unspecified, documentation, test and reserved addresses.
     Never,
 }
 
 impl Place {
-    /// The place in the words of a message.
     pub(super) fn worded(self) -> &'static str {
         match self {
             Self::Public => "on the Internet",
@@ -28,13 +26,12 @@ impl Place {
     }
 }
 
-/// True for the names that mean this machine whatever a resolver says.
+/// Returns whether a name means this machine, regardless of the resolver.
 pub(super) fn is_local_name(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// The place of an address.
 pub(super) fn place(address: IpAddr) -> Place {
     match address {
         IpAddr::V4(address) => place_v4(address),
@@ -70,14 +67,14 @@ fn place_v6(address: Ipv6Addr) -> Place {
         [0x2002, high, low, ..]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2000..=0x3fff, _, _, _, 0 | 0x200, 0x5efe, high, low] => embedded(high, low),
-        // Teredo and other assignments to protocols; then what is for documents.
+        // Teredo and other protocol assignments, then documentation addresses.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Place::Never,
         [0x2000..=0x3fff, ..] => Place::Public,
         _ => Place::Never,
     }
 }
 
-/// A tunnel to an address that is not public leads around the check.
+/// A tunnel to an address that is not public would bypass the check.
 fn embedded(high: u16, low: u16) -> Place {
     let [a, b] = high.to_be_bytes();
     let [c, d] = low.to_be_bytes();

@@ -1,4 +1,4 @@
-//! Looks names up for HTTP clients and hands on only the addresses within reach.
+//! Resolves names for HTTP clients and returns only addresses within reach.
 
 use std::{
     fmt::Debug,
@@ -11,19 +11,16 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::{Reach, is_local_name, out_of_reach, place, place::Place};
 
-/// Looks names up.
 #[async_trait::async_trait]
 pub trait Names: Debug + Send + Sync {
-    /// Every address of a name.
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// Names as this machine resolves them.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemNames;
 
-/// The resolver of a client: it gives only addresses within its reach. The client connects to one of those, so there is
-/// no moment between the check and the connection in which a name could change.
+/// The resolver of a client: it returns only addresses within its reach. The client connects to one of those, so a
+/// name cannot change between the check and the connection.
 #[derive(Debug, Clone)]
 pub struct GuardedResolver {
     reach: Reach,
@@ -31,7 +28,6 @@ pub struct GuardedResolver {
 }
 
 impl GuardedResolver {
-    /// A resolver for this reach.
     pub fn new(reach: Reach, names: Arc<dyn Names>) -> Self {
         Self { reach, names }
     }
@@ -40,7 +36,7 @@ impl GuardedResolver {
         self,
         name: String,
     ) -> Result<Vec<IpAddr>, Box<dyn std::error::Error + Send + Sync>> {
-        // Some resolvers send these names out to the network.
+        // Some resolvers send these names to the network.
         if is_local_name(&name) && !self.reach.allows(Place::Loopback) {
             return Err(out_of_reach(&name, Place::Loopback).into());
         }
@@ -64,7 +60,7 @@ impl Resolve for GuardedResolver {
         let resolver = self.clone();
         Box::pin(async move {
             let allowed = resolver.look_up(name.as_str().to_owned()).await?;
-            // The client puts the port in.
+            // The client sets the port.
             Ok(Box::new(allowed.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
         })
     }

@@ -1,4 +1,4 @@
-//! Every way to write or to name an address inside that we know of. Nothing is let through.
+//! Known notations of internal addresses; all are rejected.
 
 use std::{
     io,
@@ -18,7 +18,6 @@ fn refused(reach: Reach, address: &str) -> Option<String> {
     reach.check(&url).err().map(|error| error.to_string())
 }
 
-/// This machine, in every spelling.
 const LOOPBACK: [&str; 25] = [
     "https://127.0.0.1/",
     "https://127.0.0.1./",
@@ -47,7 +46,6 @@ const LOOPBACK: [&str; 25] = [
     "https://[::ffff:7f00:1]/",
 ];
 
-/// Networks that are somebody's own.
 const PRIVATE: [&str; 14] = [
     "https://10.0.0.0/",
     "https://10.1.2.3/",
@@ -65,7 +63,7 @@ const PRIVATE: [&str; 14] = [
     "https://[::ffff:10.0.0.1]/",
 ];
 
-/// What no file opens: nothing there is an API, and some of it hands out credentials.
+/// Addresses that no setting allows: none is an API, and some give out credentials.
 const NEVER: [&str; 40] = [
     "https://169.254.169.254/latest/meta-data",
     "https://2852039166/",
@@ -175,7 +173,7 @@ fn plain_http_is_for_this_machine_and_only_where_it_is_within_reach() {
         (Reach::Inside, "ftp://api.example.com/", "it is no web address"),
         (Reach::Inside, "https://canary@api.example.com/", "it holds a user name or a password"),
         (Reach::Inside, "https://:canary@api.example.com/", "it holds a user name or a password"),
-        // The host is what stands after the last `@`, and a backslash ends it.
+        // The host follows the last `@`, and a backslash ends it.
         (Reach::Public, "https://1.1.1.1@127.0.0.1/", "it holds a user name or a password"),
         (Reach::Public, "https://127.0.0.1\\@1.1.1.1/", "`127.0.0.1` is this machine"),
         (Reach::Public, "https://127.0.0.1#@1.1.1.1/", "`127.0.0.1` is this machine"),
@@ -201,7 +199,7 @@ async fn the_reach_is_that_of_the_server() {
     }
 }
 
-/// Answers of a name server, one after the other; the last one stays.
+/// Successive responses of a name server; the last one repeats.
 #[derive(Debug)]
 struct Answers(Vec<Vec<&'static str>>, AtomicUsize);
 
@@ -226,7 +224,7 @@ async fn resolved(resolver: &GuardedResolver, name: &str) -> Result<Vec<String>,
 #[tokio::test]
 async fn a_name_that_changes_its_address_gains_nothing() {
     let rebinding = resolver(Reach::Public, &[&["1.1.1.1"], &["127.0.0.1"], &["10.0.0.1", "::1"]]);
-    // The addresses that are checked are the very ones that are connected to.
+    // The checked addresses are the ones that are connected to.
     assert_eq!(resolved(&rebinding, "a.example").await.unwrap(), ["1.1.1.1"]);
     assert_eq!(resolved(&rebinding, "a.example").await.unwrap_err(), "`a.example` is this machine");
     assert!(resolved(&rebinding, "a.example").await.is_err());

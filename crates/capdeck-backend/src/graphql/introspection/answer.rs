@@ -1,8 +1,7 @@
-//! The shape of an introspection answer. Whatever may be missing is optional: nothing here is believed.
+//! The shape of an introspection result. Every member that may be missing is optional.
 
 use serde::Deserialize;
 
-/// A whole answer, with or without `data` around it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Answer {
     pub(super) data: Option<Data>,

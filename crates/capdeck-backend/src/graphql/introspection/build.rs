@@ -1,4 +1,4 @@
-//! From an introspection answer to a schema, name by name.
+//! Converts an introspection result to a schema.
 
 use apollo_compiler::{
     Name, Node, Schema,
@@ -19,7 +19,6 @@ use super::{
     },
 };
 
-/// Reads the JSON of an introspection answer.
 pub(in super::super) fn parse(text: &str, problems: &mut Problems) -> Result<Schema, SchemaError> {
     let answer: Answer = serde_json::from_str(text)
         .map_err(|error| SchemaError::NotIntrospection { reason: error.to_string() })?;
@@ -165,7 +164,6 @@ impl Build<'_> {
         fields
     }
 
-    /// Arguments or input fields, each once.
     fn inputs(
         &mut self,
         owner: &str,
@@ -234,12 +232,12 @@ impl Build<'_> {
     fn reference(&mut self, answer: &ReferenceAnswer, place: &str) -> Option<Type> {
         let ty = reference(answer);
         if ty.is_none() {
-            self.problems.push(place, "its type is not told, or is nested too deeply");
+            self.problems.push(place, "its type is missing, or is nested too deeply");
         }
         ty
     }
 
-    /// A name that may stand in a document. Anything else would let a schema write the documents that are sent.
+    /// Accepts only valid names. Other names could inject text into the generated documents.
     fn name(&mut self, name: &str, place: &str) -> Option<Name> {
         let checked = Name::new(name).ok();
         if checked.is_none() {
@@ -249,7 +247,7 @@ impl Build<'_> {
     }
 }
 
-/// The JSON reader bounds how deep this can go.
+/// The JSON parser bounds this recursion.
 fn reference(answer: &ReferenceAnswer) -> Option<Type> {
     match (answer.kind.as_str(), &answer.of_type, &answer.name) {
         ("NON_NULL", Some(inner), _) => Some(reference(inner)?.non_null()),
@@ -281,7 +279,7 @@ fn directive(name: &'static str, argument: Option<(&'static str, String)>) -> Di
     Directive { name: Name::new_static_unchecked(name), arguments }
 }
 
-/// Where a document may use a directive. The places in a schema are of no use to a client.
+/// Locations in executable documents; schema locations are of no use to a client.
 fn location(name: &str) -> Option<DirectiveLocation> {
     Some(match name {
         "QUERY" => DirectiveLocation::Query,

@@ -1,4 +1,4 @@
-//! Takes out of a schema what cannot be used: references to nothing, and what depends on them.
+//! Removes unusable parts of a schema: undefined references, and what depends on them.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,11 @@ use apollo_compiler::{
 
 use super::super::problems::Problems;
 
-/// Removing one thing may break another. A longer chain than this is left to the strict rules, which list it.
+/// Each removal may break another part. A longer chain is left to strict validation.
 const MOST_PASSES: usize = 64;
 
-/// The directives of a schema that mean something to a client.
 const KNOWN_DIRECTIVES: [&str; 3] = ["deprecated", "specifiedBy", "oneOf"];
 
-/// What a type can be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Leaf,
@@ -32,7 +30,6 @@ enum Use {
 
 type Uses = HashMap<Name, Use>;
 
-/// Removes what is broken and lists it.
 pub(super) fn repair(schema: &mut Schema, problems: &mut Problems) {
     forget_foreign_directives(schema);
     for _pass in 0..MOST_PASSES {
@@ -68,7 +65,6 @@ pub(super) fn repair(schema: &mut Schema, problems: &mut Problems) {
     check_roots(schema, &uses, problems);
 }
 
-/// One pass over one type.
 struct Pass<'a> {
     uses: &'a Uses,
     problems: &'a mut Problems,
@@ -77,7 +73,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Repairs a type. A reason means that nothing usable is left of it.
+    /// Repairs a type. Returns a reason when nothing usable remains.
     fn type_definition(&mut self, definition: &mut ExtendedType) -> Option<&'static str> {
         if self.owner.starts_with("__") {
             return Some("names that begin with two underscores are reserved");
@@ -110,7 +106,6 @@ impl Pass<'_> {
         self.retain(names, Use::Interface, "interface");
     }
 
-    /// Keeps the names that stand for the right kind of type.
     fn retain(&mut self, names: &mut IndexSet<ComponentName>, wanted: Use, word: &str) {
         let owner = self.owner;
         names.retain(|name| {
@@ -143,7 +138,7 @@ impl Pass<'_> {
         });
     }
 
-    /// Drops broken arguments that can be done without. A reason means that one cannot.
+    /// Removes broken optional arguments. Returns a reason when a required one is broken.
     fn arguments(&mut self, name: &Name, field: &mut Component<FieldDefinition>) -> Option<String> {
         let broken: Vec<(Name, bool, String)> = field
             .arguments
@@ -225,7 +220,6 @@ fn is_input(uses: &Uses, ty: &ast::Type) -> bool {
     matches!(uses.get(ty.inner_named_type()), Some(Use::Leaf | Use::Input))
 }
 
-/// A root operation whose type is gone is gone, too.
 fn check_roots(schema: &mut Schema, uses: &Uses, problems: &mut Problems) {
     let definition = schema.schema_definition.make_mut();
     let roots = [
@@ -244,7 +238,7 @@ fn check_roots(schema: &mut Schema, uses: &Uses, problems: &mut Problems) {
     }
 }
 
-/// The directives of the server's own say nothing to a client, and their definitions are often not published.
+/// Custom directives have no meaning for a client, and their definitions are often not published.
 fn forget_foreign_directives(schema: &mut Schema) {
     let is_known = |name: &Name| KNOWN_DIRECTIVES.contains(&name.as_str());
     schema.schema_definition.make_mut().directives.0.clear();

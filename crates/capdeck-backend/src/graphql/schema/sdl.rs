@@ -1,4 +1,4 @@
-//! A schema in its own language, and the places of things in it.
+//! Parses SDL and finds the positions of its definitions.
 
 use apollo_compiler::{
     Node, Schema,
@@ -11,7 +11,7 @@ use apollo_compiler::{
 
 use super::super::problems::Problems;
 
-/// Takes what parses; the rest is listed.
+/// Parses what is valid; the rest is listed.
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Schema {
     let document = match Parser::new().parse_ast(text, "schema.graphql") {
         Ok(document) => document,
@@ -22,7 +22,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Schema {
             broken.partial
         }
     };
-    // Parts of a federated schema extend types that another part defines.
+    // Parts of a federated schema extend types of other parts.
     let builder = Schema::builder()
         .adopt_orphan_extensions()
         .ignore_builtin_redefinitions()
@@ -43,7 +43,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Schema {
     }
 }
 
-/// Where a finding about a built schema is: `Type.field`, `Type`, or a line.
+/// Returns the place of a finding about a schema: `Type.field`, `Type`, or a line.
 pub(super) fn place(schema: &Schema, diagnostic: &Diagnostic<'_, DiagnosticData>) -> String {
     let Some(span) = diagnostic.error.location() else { return "schema".to_owned() };
     let enclosing = schema.types.values().find(|one| is_inside(one.location(), span));
@@ -57,7 +57,6 @@ pub(super) fn place(schema: &Schema, diagnostic: &Diagnostic<'_, DiagnosticData>
     coordinate(enclosing.name(), field)
 }
 
-/// Where a finding about a parsed document is.
 fn in_document(document: &Document, span: SourceSpan) -> Option<String> {
     use apollo_compiler::ast::Definition;
     let definition = document.definitions.iter().find(|one| is_inside(one.location(), span))?;
@@ -97,7 +96,7 @@ fn line(diagnostic: &Diagnostic<'_, DiagnosticData>) -> String {
     range.map_or_else(|| "schema".to_owned(), |range| format!("line {}", range.start.line))
 }
 
-/// Fields and input fields, which share no type.
+/// Fields and input fields, which have no common type.
 trait Named {
     fn its_name(&self) -> &str;
 }

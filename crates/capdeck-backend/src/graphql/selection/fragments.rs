@@ -1,7 +1,7 @@
-//! The possible types of an abstract one, and the names that their fields can stand side by side under.
+//! The possible types of an abstract type, and the aliases of their fields.
 //!
-//! Two fragments may ask for a field of the same name only if it has the same shape in both. Names are decided from the
-//! schema alone, never from what found room, so that the same type is asked the same way wherever it appears.
+//! Two fragments may select a field of the same name only with the same shape. Aliases depend on the schema alone,
+//! not on the limit, so that a type has the same aliases everywhere.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,18 +13,17 @@ use apollo_compiler::{
 
 use super::super::schema::ApiSchema;
 
-/// More possible types than this are not asked one by one.
+/// An abstract type with more possible types gets no fragments.
 const MOST_FRAGMENTS: usize = 30;
 
-/// The names that fields of an abstract type's possible types are asked under.
 #[derive(Debug)]
 pub(super) struct FragmentNames {
-    /// Fields of the abstract type itself, which are not asked again.
+    /// Fields of the abstract type itself, which fragments omit.
     shared: HashSet<Name>,
     aliases: HashMap<(Name, Name), String>,
 }
 
-/// The possible types that get a fragment. An interface with too many of them is asked for its own fields only.
+/// Returns the possible types with a fragment. An interface with too many of them has only its own fields.
 pub(super) fn fragment_types<'a>(schema: &'a ApiSchema, of: &str) -> &'a [Name] {
     let possible = schema.possible_types(of);
     if possible.len() <= MOST_FRAGMENTS {

@@ -1,4 +1,4 @@
-//! Made-up schemas: whatever the types, every operation made from them is valid and bounded.
+//! Generated schemas: every operation is valid and bounded.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ const INTERFACES: usize = 2;
 const UNIONS: usize = 2;
 const INPUTS: usize = 3;
 
-/// A field: its name, its type by number, the wrapping, an argument, and whether it is deprecated.
+/// A field: its name, its type by index, the wrapping, an argument, and whether it is deprecated.
 type FieldPlan = (usize, usize, usize, usize, bool);
 
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ impl Plan {
                 .filter(|one| implements & (1 << one) != 0)
                 .map(|one| format!("I{one}"))
                 .collect();
-            // One interface at most: two may ask for one field in different ways.
+            // At most one interface: two may declare a field differently.
             let first = (0..INTERFACES).find(|one| implements & (1 << one) != 0);
             let inherited = first.map(|one| self.interfaces[one].as_slice()).unwrap_or_default();
             let clause =
@@ -142,7 +142,7 @@ fn write_input(text: &mut String, number: usize, fields: &[FieldPlan]) {
         known.push(*name);
         let ty = match ty {
             0..=4 => wrapped(&output_type(*ty), *how),
-            // What must be given and leads back to itself could never be given.
+            // A required recursive input could never be given.
             _ => format!("In{}", ty % INPUTS),
         };
         write!(text, " {}: {ty}", FIELD_NAMES[*name]).unwrap();
@@ -175,7 +175,7 @@ proptest! {
     #[test]
     fn every_operation_is_valid_and_bounded(plan in plan(), depth in 1..=5_u8, old in any::<bool>()) {
         let schema = plan.schema();
-        // Reading checks each document against the schema and lists those that fail.
+        // Building validates each document and lists those that fail.
         let api = api(&schema, json!({"selectionDepth": depth, "includeDeprecated": old}));
         prop_assert_eq!(problems(&api), [], "{}", schema);
         prop_assert_eq!(names(&api).len(), plan.root_fields());

@@ -1,4 +1,4 @@
-//! Schemas that are broken, that lie, or that are made to hurt.
+//! Broken, false and hostile schemas.
 
 use std::fmt::Write as _;
 
@@ -191,7 +191,7 @@ fn nesting_beyond_measure_ends_without_harm() {
             format!("type Query {{ fine(a: Int = {}): Int }}", lists(depth, "1")),
             format!("type Query {{ fine: Int }} {}", "{".repeat(depth)),
         ] {
-            // Whether it is taken or refused is the parser's choice; that this returns is the point.
+            // The parser may accept or reject it; the test is that this returns.
             if let Ok(api) = try_api(&schema, json!({"queryTool": true})) {
                 assert!(names(&api).contains(&"query".to_owned()));
             }

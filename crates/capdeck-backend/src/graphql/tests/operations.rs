@@ -1,4 +1,4 @@
-//! Which operations there are, and the documents they send.
+//! Tests of the operations and their documents.
 
 use super::*;
 

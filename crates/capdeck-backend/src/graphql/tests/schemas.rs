@@ -1,4 +1,4 @@
-//! Input and output schemas.
+//! Tests of input and output schemas.
 
 use super::*;
 

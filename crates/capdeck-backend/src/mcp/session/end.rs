@@ -1,4 +1,4 @@
-//! How a session ends, and what is said about it.
+//! The end of a session, and its explanation.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,13 +13,10 @@ use crate::{
     process::{Exit, Process},
 };
 
-/// How long the pipes of an ended process may hold unread output.
 const LAST_OUTPUT: Duration = Duration::from_millis(500);
 
-/// How long a server may take to end by itself once its input is closed.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How much of a dead server's last words an error repeats.
 const LAST_LINES: usize = 5;
 const LAST_BYTES: usize = 1000;
 
@@ -33,12 +30,11 @@ impl Session {
         Some(self.last_words(exit.map_or(reason, describe)))
     }
 
-    /// Waits until the connection and the process behind it are gone.
     pub(in crate::mcp) async fn gone(&self) {
         self.gone.cancelled().await;
     }
 
-    /// Ends what is left when one part of the connection ends, or when it is told to.
+    /// Ends the rest when one part of the connection ends, or on `stop`.
     pub(super) async fn watch_end(self: Arc<Self>) {
         let stop = &self.stop;
         let SessionParts { client, process, .. } = &self.parts;
@@ -54,7 +50,7 @@ impl Session {
                 tokio::select! {
                     () = stop.cancelled() => {}
                     () = client.wait_ended() => {}
-                    // A descendant may hold the pipe open for ever; the server itself is gone.
+                    // A descendant may hold the pipe open forever; the server itself is gone.
                     _ = process.exited() => {
                         tokio::time::timeout(LAST_OUTPUT, client.wait_ended()).await.ok();
                     }
@@ -67,7 +63,6 @@ impl Session {
         self.gone.cancel();
     }
 
-    /// Words an error, with the exit status and last lines of a process that is gone.
     pub(in crate::mcp) async fn explain(
         &self,
         operation: Operation<'_>,
@@ -101,7 +96,7 @@ impl Session {
     fn last_words(&self, message: String) -> String {
         let text = self.parts.log.own_text();
         let mut last: Vec<&str> = Vec::new();
-        // A server that repeats itself is quoted once.
+        // Repeated lines are quoted once.
         for line in text.lines().rev().filter(|line| !line.trim().is_empty()) {
             if !last.contains(&line) {
                 last.insert(0, line);

@@ -1,4 +1,4 @@
-//! What a server said, without the secrets it was given.
+//! The facts about a server, without the secrets it received.
 
 use capdeck_catalog::ServerFacts;
 use capdeck_mcp::client::ServerHello;
@@ -6,7 +6,7 @@ use capdeck_mcp::client::ServerHello;
 use super::Session;
 
 impl Session {
-    /// A server may repeat a secret in its handshake too, and that is kept on disk.
+    /// A server may repeat a secret in its handshake, and the facts are stored on disk.
     pub(super) fn scrubbed_facts(&self, hello: ServerHello) -> ServerFacts {
         let facts = facts(hello);
         let given = &self.parts.given;

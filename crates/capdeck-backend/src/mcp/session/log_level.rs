@@ -1,4 +1,4 @@
-//! How much a server should say about what it does: once and for all to a legacy one, with each request to a modern one.
+//! The log level of a server: set once for a legacy server, sent with each request to a modern one.
 
 use capdeck_catalog::RawObject;
 use serde_json::value::{RawValue, to_raw_value};
@@ -8,12 +8,12 @@ use crate::{CallContext, CallError, ErrorCode};
 
 const SET_LEVEL: &str = "logging/setLevel";
 
-/// The levels there are, least severe first.
+/// Least severe first.
 const LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 impl Session {
-    /// Takes a client's wish. A legacy server is told; for a modern one it is kept for the client's later requests.
+    /// Sets a client's log level. Sent to a legacy server; stored for the client's later requests to a modern one.
     pub(super) async fn set_level(
         &self,
         params: Option<RawObject>,
@@ -38,8 +38,8 @@ impl Session {
         }
     }
 
-    /// Tells a legacy server the level that a call wants, when it was last told another. A server that refuses says no
-    /// less for it, so the call goes on.
+    /// Sends the level of a call to a legacy server if it differs from the last one. A refusal does not fail the
+    /// call.
     pub(super) async fn tell_level(&self, context: &CallContext) {
         let Some(level) = &context.log_level else { return };
         if self.is_modern() || !self.facts.lock().capabilities.contains_key("logging") {

@@ -1,4 +1,4 @@
-//! Decides which request meets which fault.
+//! Selects the fault of each request.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 
 use super::{Chaos, Fault, Plan};
 
-/// Draws faults in an order that a seed repeats. Shared by the connections of one server, so that a fault which ends
-/// a connection is not the first thing that happens to the next.
+/// Draws faults in an order that a seed repeats. Shared by the connections of one server, so that a fault that ends a
+/// connection is not repeated at the start of the next.
 #[derive(Debug)]
 pub struct FaultSource {
     chaos: Chaos,
@@ -15,23 +15,22 @@ pub struct FaultSource {
 }
 
 impl FaultSource {
-    /// Starts at the seed, or anywhere when there is none.
+    /// Starts at the seed, or at a random value without one.
     pub fn new(chaos: Chaos) -> Self {
         let state = chaos.seed.unwrap_or_else(|| getrandom::u64().unwrap_or_default());
         Self { chaos, state: Mutex::new(state) }
     }
 
-    /// What was asked for.
     pub fn chaos(&self) -> &Chaos {
         &self.chaos
     }
 
-    /// The fate of the next request with this method. `None` when chaos does not concern it.
+    /// Returns the plan for the next request with this method; `None` when chaos excludes it.
     pub(super) fn plan(&self, method: &str) -> Option<Plan> {
         if !self.chaos.concerns(method) {
             return None;
         }
-        // Always the same number of draws, so that one share does not move the others' faults.
+        // Always the same number of draws, so that one share does not shift the faults of another.
         let [delay, fault, change] = {
             let mut state = self.state.lock();
             [(); 3].map(|()| share(next(&mut state)))
@@ -48,7 +47,7 @@ impl FaultSource {
         *range.start() + range.end().saturating_sub(*range.start()).mul_f64(draw)
     }
 
-    /// A request has at most one of these, so each happens as often as its share says.
+    /// Each request has at most one of these, so each occurs as often as its share.
     fn fault(&self, draw: f64) -> Option<Fault> {
         let Chaos { drop, truncate, malformed, expire, .. } = self.chaos;
         let faults = [
@@ -66,8 +65,8 @@ impl FaultSource {
     }
 }
 
-/// SplitMix64. A seed has to mean the same faults for as long as files hold seeds, which a crate's default generator
-/// does not promise; a dozen lines do, and nothing here has to be unpredictable.
+/// SplitMix64. A seed in a file must always mean the same faults, which a crate's default generator does not
+/// guarantee. It need not be unpredictable.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;
@@ -76,7 +75,6 @@ fn next(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// A number from 0 up to but not including 1.
 fn share(drawn: u64) -> f64 {
     let top = u32::try_from(drawn >> 32).unwrap_or_default();
     f64::from(top) / (f64::from(u32::MAX) + 1.0)
@@ -117,7 +115,7 @@ mod tests {
         assert_ne!(unseeded(), unseeded());
     }
 
-    /// What a seed means is kept in files, so it must not change with the program.
+    /// Files store seeds, so their meaning must not change.
     #[test]
     fn a_seed_means_the_same_for_ever() {
         use Fault::{Expire, LoseAnswer, LoseRequest, Malformed};

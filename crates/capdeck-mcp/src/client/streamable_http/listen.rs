@@ -1,4 +1,4 @@
-//! The stream on which a server speaks without being asked.
+//! The GET stream for messages that a server sends on its own.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,11 +12,10 @@ use super::{
 };
 use crate::{MAX_MESSAGE_BYTES, client::hub::Origin, sse::SseParser};
 
-/// The longest wait between two attempts to listen.
 const MAX_DELAY: Duration = Duration::from_secs(60);
 
 impl StreamableHttp {
-    /// Listens for as long as this session lasts. A server that has nothing to say on its own refuses, and that is fine.
+    /// Listens while this session lasts. A server without such a stream rejects the request, which is not an error.
     pub(super) async fn listen(self: Arc<Self>) {
         let generation = self.session.lock().generation;
         let mut position = Position::default();

@@ -1,4 +1,4 @@
-//! What the head of an HTTP answer says, and bodies read within bounds.
+//! Status, content type and bounded bodies of HTTP responses.
 
 use http::{
     StatusCode,
@@ -12,10 +12,8 @@ use crate::{
     client::{ClientError, credentials::challenge, hub::excerpt},
 };
 
-/// How much of an error page is read.
 const ERROR_BODY: usize = 64 * 1024;
 
-/// The forms an answer comes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Json,
@@ -23,7 +21,6 @@ pub(super) enum Form {
     Other,
 }
 
-/// The form a response declares.
 pub(super) fn form(response: &Response) -> Form {
     let declared = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = declared.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
@@ -36,7 +33,6 @@ pub(super) fn form(response: &Response) -> Form {
     }
 }
 
-/// Passes good answers on and turns the others into an error that says what the server said.
 pub(in crate::client) async fn check_status(response: Response) -> Result<Response, ClientError> {
     let status = response.status();
     if status.is_success() {
@@ -52,11 +48,11 @@ pub(in crate::client) async fn check_status(response: Response) -> Result<Respon
     let www_authenticate = challenge(response.headers());
     let body = read_head(response, ERROR_BODY).await;
     let is_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    // Some servers put the JSON-RPC error of a request under an HTTP error status.
+    // Some servers send the JSON-RPC error of a request with an HTTP error status.
     match Message::parse(&body) {
         _ if is_login => {}
         Ok(Message::Response { outcome: Err(error), .. }) => return Err(ClientError::Rpc(error)),
-        // A modern server that could not read whose request it refuses.
+        // A modern server that could not read the id of the rejected request.
         Err(Malformed { id: None, error, .. }) if RpcError::is_of_modern_protocol(error.code) => {
             return Err(ClientError::Rpc(error));
         }
@@ -65,7 +61,7 @@ pub(in crate::client) async fn check_status(response: Response) -> Result<Respon
     Err(ClientError::Http { status: status.as_u16(), excerpt: excerpt(&body), www_authenticate })
 }
 
-/// Reads a whole body that has to fit one message, counted after decompression.
+/// Reads a whole body within the message limit, counted after decompression.
 pub(super) async fn read_message(mut response: Response) -> Result<Vec<u8>, ClientError> {
     let declared = response.content_length().unwrap_or(0);
     let mut body = Vec::with_capacity(usize::try_from(declared).unwrap_or(0).min(1024 * 1024));

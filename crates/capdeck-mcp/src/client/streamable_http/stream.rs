@@ -1,4 +1,4 @@
-//! Reads the answer to one request: JSON, or an event stream that may break and be taken up again.
+//! Reads the response to one request: JSON, or an event stream that may break and be resumed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,13 +20,10 @@ use crate::{
     sse::{SseEvent, SseParser},
 };
 
-/// The wait before a broken stream is taken up, unless the server names another.
 pub(super) const DEFAULT_RETRY: Duration = Duration::from_secs(1);
 
-/// How often in a row taking a stream up may bring nothing at all.
 const FRUITLESS_TRIES: u32 = 3;
 
-/// Where a stream stands, for taking it up again.
 #[derive(Debug, Default)]
 pub(super) struct Position {
     pub(super) last_event: Option<HeaderValue>,
@@ -46,10 +43,9 @@ impl Position {
     }
 }
 
-/// What reading a stream to its end brought.
 enum Reading {
     Answer(Result<Box<RawValue>, ClientError>),
-    /// The stream ended first; true when it brought at least one event.
+    /// The stream ended first; true when it had at least one event.
     Ended(bool),
 }
 
@@ -73,7 +69,6 @@ impl StreamableHttp {
         }
     }
 
-    /// Reads a body that is the whole answer.
     pub(super) fn read_json(
         &self,
         call: &Arc<Call>,
@@ -102,7 +97,7 @@ impl StreamableHttp {
                 Reading::Ended(true) => fruitless = 0,
                 Reading::Ended(false) => fruitless += 1,
             }
-            // A modern request is not taken up again: its server has seen the connection close and given up.
+            // A modern request is not resumed: the closed connection cancelled it at the server.
             let resumable = position.last_event.clone().filter(|_| call.head.is_none());
             let Some(last_event) = resumable else {
                 return Err(ClientError::protocol(format!(
@@ -112,7 +107,7 @@ impl StreamableHttp {
             };
             if fruitless >= FRUITLESS_TRIES {
                 return Err(ClientError::protocol(format!(
-                    "the event stream broke before the answer to `{}` and could not be taken up again",
+                    "the event stream broke before the answer to `{}` and could not be resumed",
                     call.method
                 )));
             }
@@ -136,7 +131,7 @@ impl StreamableHttp {
         if form(&response) == Form::Events {
             Ok(response)
         } else {
-            Err(ClientError::protocol("a stream taken up again is no event stream"))
+            Err(ClientError::protocol("a resumed stream is not an event stream"))
         }
     }
 
@@ -148,7 +143,7 @@ impl StreamableHttp {
     ) -> Reading {
         let mut parser = SseParser::new(MAX_MESSAGE_BYTES);
         let mut any = false;
-        // A cut connection is taken up like an ended one.
+        // A broken connection is resumed like an ended one.
         while let Ok(Some(chunk)) = response.chunk().await {
             if parser.push(&chunk).is_err() {
                 return Reading::Answer(Err(ClientError::TooLarge { limit: MAX_MESSAGE_BYTES }));
@@ -169,7 +164,6 @@ impl StreamableHttp {
         Reading::Ended(any)
     }
 
-    /// Hands everything to the hub but the answer to our own call, which is given back.
     fn take_messages(
         &self,
         call: &Arc<Call>,

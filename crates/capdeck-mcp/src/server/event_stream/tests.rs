@@ -1,4 +1,4 @@
-//! Numbers, bounds, and one reader at a time.
+//! Tests of numbering, bounds and the single reader.
 
 use std::future::poll_fn;
 

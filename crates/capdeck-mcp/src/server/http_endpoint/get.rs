@@ -1,4 +1,4 @@
-//! GET: listening for what is not tied to a request, and taking a broken stream up again.
+//! GET: listens for messages without a request, and resumes a broken stream.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a request's headers must say.
+//! Checks the headers of a request.
 
 use http::{
     HeaderMap, HeaderName, StatusCode,
@@ -11,7 +11,6 @@ use crate::{Era, Revision, server::header_check::PROTOCOL_VERSION};
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The session named by a request that needs one.
 pub(super) fn session_id(headers: &HeaderMap) -> Result<&str, Refusal> {
     let Some(value) = headers.get(SESSION) else {
         return Err(Refusal::bad_request(
@@ -21,7 +20,8 @@ pub(super) fn session_id(headers: &HeaderMap) -> Result<&str, Refusal> {
     value.to_str().map_err(|_| Refusal::session_not_found())
 }
 
-/// A version header has to name a revision that sessions speak. Without one the oldest with this transport is meant.
+/// A version header must name a revision with sessions. Without one the oldest revision with this transport is
+/// assumed.
 pub(super) fn check_revision(headers: &HeaderMap) -> Result<Revision, Refusal> {
     let Some(value) = headers.get(PROTOCOL_VERSION) else {
         return Ok(Revision::ASSUMED_OVER_HTTP);
@@ -37,12 +37,10 @@ pub(super) fn check_revision(headers: &HeaderMap) -> Result<Revision, Refusal> {
     })
 }
 
-/// The event after which a client wants to go on.
 pub(super) fn last_event_id(headers: &HeaderMap) -> Option<&str> {
     headers.get(LAST_EVENT_ID)?.to_str().ok().filter(|id| !id.is_empty())
 }
 
-/// A body has to be declared as JSON.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = declared.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
@@ -55,7 +53,6 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     ))
 }
 
-/// A client has to take every form an answer may have.
 pub(super) fn check_accept(headers: &HeaderMap, forms: &[&str]) -> Result<(), Refusal> {
     if forms.iter().all(|form| accepts(headers, form)) {
         return Ok(());
@@ -67,14 +64,13 @@ pub(super) fn check_accept(headers: &HeaderMap, forms: &[&str]) -> Result<(), Re
     ))
 }
 
-/// True when `Accept` names event streams before JSON: the client would rather have a stream.
 pub(super) fn prefers_events(headers: &HeaderMap) -> bool {
     let ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let first = ranges.flat_map(|value| value.split(',')).next().unwrap_or_default();
     first.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
 }
 
-/// True when `Accept` names the form or a pattern that covers it. No header at all means anything.
+/// Returns whether `Accept` covers the form. No header means anything.
 fn accepts(headers: &HeaderMap, form: &str) -> bool {
     let (kind, _) = form.split_once('/').unwrap_or((form, ""));
     let mut any = false;

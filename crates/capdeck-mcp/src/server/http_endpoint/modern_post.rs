@@ -1,4 +1,4 @@
-//! POST of a modern client: one request, one answer, nothing to come back to.
+//! POST of a modern client: one request, one response, no resumption.
 
 use std::{future::poll_fn, sync::Arc};
 
@@ -23,10 +23,9 @@ use crate::{
     },
 };
 
-/// The only stream of a request.
 const STREAM: u64 = 0;
 
-/// A request that names a session belongs to it, and a handshake opens one unless it says who sends it.
+/// A request with a session belongs to it, and a handshake without a sender description opens one.
 pub(super) fn is_modern_request(
     headers: &HeaderMap,
     method: &str,
@@ -37,7 +36,7 @@ pub(super) fn is_modern_request(
             || (method != "initialize" && header_check::names_modern(headers)))
 }
 
-/// As for requests; only that no notification opens a session.
+/// The same for notifications, which never open a session.
 pub(super) fn is_modern_notification(
     headers: &HeaderMap,
     method: &str,
@@ -48,8 +47,8 @@ pub(super) fn is_modern_notification(
 }
 
 impl Inner {
-    /// Answers a request. Nothing is sent before there is something to say, so that the status can be right; a client
-    /// that goes away before the end has cancelled the request.
+    /// Answers a request. Sends nothing before there is something to send, so that the status is right. A client that
+    /// disconnects early cancels the request.
     pub(super) async fn post_modern(
         self: &Arc<Self>,
         parts: Parts,
@@ -85,7 +84,7 @@ impl Inner {
             Some(outcome) if stream.is_empty() => {
                 reply::json(status(&outcome), encode::text_response(&id, &outcome))
             }
-            // What was said on the way comes first.
+            // Earlier notifications come first.
             Some(outcome) => {
                 stream.push_answer(encode::text_response(&id, &outcome).into());
                 reader(None)
@@ -101,7 +100,7 @@ impl Inner {
         }
     }
 
-    /// Takes a notification. One that does not say who sends it has no session to go to.
+    /// Handles a notification. One without a sender description has no session.
     pub(super) async fn notify_modern(
         &self,
         parts: Parts,
@@ -114,12 +113,12 @@ impl Inner {
         }
         let is_ours = method != "notifications/cancelled";
         if is_ours && modern::is_modern(&method, params.as_deref()) {
-            // A notification has no id, and nothing that is sent names this one.
+            // Notifications have no id, and no message uses this one.
             let request = Request { id: 0.into(), method, params };
             let admitted = admit_body(&parts, request);
             let mut request =
                 admitted.map_err(|error| Refusal::with_status(StatusCode::BAD_REQUEST, error))?;
-            // It may be what opens the sender's session, so it says who that is like a request does.
+            // The notification may open the sender's session, so it keeps the extensions like a request.
             request.extensions = parts.extensions;
             if let Err(error) = self.modern.notification(request).await {
                 tracing::debug!(%error, "a notification was dropped");
@@ -129,7 +128,6 @@ impl Inner {
     }
 }
 
-/// Checks everything that can be checked before a session is known.
 fn admit(parts: Parts, request: Request) -> Result<ModernRequest, RpcError> {
     let mut request = admit_body(&parts, request)?;
     header_check::check_target(&parts.headers, &request.method, &request.params)?;
@@ -149,7 +147,6 @@ fn admit_body(parts: &Parts, request: Request) -> Result<ModernRequest, RpcError
     Ok(ModernRequest { id, method, written, params, sender, principal, extensions, headers: None })
 }
 
-/// The status that goes with an outcome, where there still is one to choose.
 fn status(outcome: &Result<String, RpcError>) -> StatusCode {
     match outcome.as_ref().map_err(|error| error.code) {
         Err(RpcError::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,

@@ -1,4 +1,4 @@
-//! POST: a message comes in, and its answer goes out as JSON or as a stream.
+//! POST: handles a message and sends its response as JSON or as a stream.
 
 use std::{future::poll_fn, sync::Arc};
 
@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// The stream key of what is not tied to a request; answer streams count from one.
+/// The stream key of messages without a request; response streams start at one.
 const UNASKED: u64 = 0;
 
 impl Inner {
@@ -125,7 +125,6 @@ impl Inner {
         Ok(response)
     }
 
-    /// Takes the messages of one POST and answers its requests together.
     async fn answer(
         &self,
         session: &Arc<HttpSession>,
@@ -164,7 +163,7 @@ impl Inner {
         Ok(self.respond(session, stream, shape, form).await)
     }
 
-    /// Plain JSON when the answers are there soon and alone, else a stream that can be taken up again.
+    /// Sends plain JSON when only responses come within the grace time, else a stream that can be resumed.
     async fn respond(
         &self,
         session: &Arc<HttpSession>,
@@ -188,14 +187,13 @@ impl Inner {
     }
 }
 
-/// What the client would rather have, where both will do.
 #[derive(Debug, Clone, Copy)]
 enum Form {
     Json,
     Events,
 }
 
-/// How the messages came, which is how a JSON answer goes.
+/// The form of the request body, which a JSON response repeats.
 #[derive(Debug, Clone, Copy)]
 enum Shape {
     Single,
@@ -216,7 +214,7 @@ impl Shape {
     }
 }
 
-/// Answers a request in a task of its own: a client that hangs up may come back for the answer.
+/// Answers a request in its own task: a client that disconnects may resume for the response.
 fn run(session: &Arc<HttpSession>, request: Request, stream: Arc<EventStream>) {
     let session = Arc::clone(session);
     let id: RequestId = request.id.clone();
@@ -225,7 +223,7 @@ fn run(session: &Arc<HttpSession>, request: Request, stream: Arc<EventStream>) {
     tokio::spawn(async move {
         let outcome = match answer.await {
             Answer::Outcome(outcome) => outcome,
-            // An open HTTP request has to end somehow, also when nobody cares how.
+            // An open HTTP request needs an end, even after a cancellation.
             Answer::Cancelled => {
                 Err(RpcError::new(RpcError::REQUEST_CANCELLED, "the request was cancelled"))
             }

@@ -1,4 +1,4 @@
-//! Answers as HTTP responses, good ones and refusals.
+//! HTTP responses and rejections.
 
 use bytes::Bytes;
 use http::{
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// A request that is not served: an HTTP status with a JSON-RPC error in the body.
+/// A rejected request: an HTTP status with a JSON-RPC error in the body.
 #[derive(Debug)]
 pub(super) struct Refusal {
     status: StatusCode,
@@ -27,7 +27,6 @@ impl Refusal {
         Self { status, id: None, error: RpcError::new(RpcError::REFUSED, message) }
     }
 
-    /// There is no room for another session.
     pub(super) fn full(full: Full) -> Self {
         match full {
             Full::Everybody => {
@@ -59,7 +58,6 @@ impl Refusal {
         Self { status, id: None, error }
     }
 
-    /// Names the request that is refused.
     #[must_use]
     pub(super) fn of(mut self, id: RequestId) -> Self {
         self.id = Some(id);
@@ -71,7 +69,6 @@ impl Refusal {
     }
 }
 
-/// A JSON body.
 pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::full(body));
     *response.status_mut() = status;
@@ -79,14 +76,12 @@ pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Respo
     response
 }
 
-/// The receipt for messages that have no answer.
 pub(super) fn accepted() -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::empty());
     *response.status_mut() = StatusCode::ACCEPTED;
     response
 }
 
-/// A live event stream, marked so that no proxy holds it back.
 pub(super) fn events(reader: EventReader) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::events(reader));
     let headers = response.headers_mut();

@@ -1,8 +1,7 @@
-//! One modern call, as the session that answers it sees its client.
+//! One modern call and its connection to the client.
 //!
-//! A call can outlive the request that began it: when it asks something, the client is answered with the questions, and the
-//! request that brings the answers takes the call up again. Where notifications go and what may be asked is always
-//! the affair of the request that waits now.
+//! A call can outlive its request: when it asks something, the response has the questions, and the request with the
+//! answers resumes the call. Notifications and questions always go to the request that waits now.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -20,19 +19,15 @@ use crate::{
     server::outlet::Outlet,
 };
 
-/// How many questions of one call may be open.
 const MAX_OPEN: usize = 64;
 
-/// The member of a question's `_meta` by which a legacy server says under which key modern clients see it.
+/// The `_meta` member by which a legacy server names the key of a question for modern clients.
 const INPUT_KEY: &str = "io.capdeck/inputKey";
 
-/// The client of one call.
 pub(in crate::server) struct Call {
     line: Mutex<Line>,
     questions: Mutex<Questions>,
-    /// Told when a question is asked.
     pub(super) asked: Notify,
-    /// The call's own end.
     ended: CancellationToken,
     /// Only some requests can be answered with questions.
     may_ask: bool,
@@ -40,9 +35,8 @@ pub(in crate::server) struct Call {
     subscription: Option<RequestId>,
 }
 
-/// The request that waits for the call now.
 pub(super) struct Line {
-    /// `None` while nobody waits.
+    /// `None` without a waiting request.
     pub(super) outlet: Option<Outlet>,
     pub(super) capabilities: Arc<RawObject>,
     pub(super) progress_token: Option<Box<RawValue>>,
@@ -52,10 +46,9 @@ pub(super) struct Line {
 #[derive(Default)]
 struct Questions {
     asked: u64,
-    /// Answers that the call's first request brought, for questions that have not been asked.
+    /// Answers of the first request to questions that were not asked yet.
     early: RawObject,
     open: IndexMap<String, Question>,
-    /// What was needed and not declared.
     missing: Vec<Need>,
 }
 
@@ -85,7 +78,7 @@ impl Call {
         })
     }
 
-    /// Another request waits from here on. What it cannot be asked any more is not asked again.
+    /// Attaches another request. Questions that its client cannot answer fail.
     pub(super) fn connect(&self, line: Line, mut answers: RawObject) {
         let capabilities = Arc::clone(&line.capabilities);
         *self.line.lock() = line;
@@ -102,7 +95,6 @@ impl Call {
         }
     }
 
-    /// Nobody waits from here on.
     pub(super) fn disconnect(&self) {
         self.line.lock().outlet = None;
     }
@@ -111,23 +103,23 @@ impl Call {
         !self.questions.lock().open.is_empty()
     }
 
-    /// Every open question, as `inputRequests`.
     pub(super) fn input_requests(&self) -> RawObject {
         let questions = self.questions.lock();
         questions.open.iter().map(|(key, asked)| (key.clone(), asked.request.clone())).collect()
     }
 
-    /// What the call needed and its client had not declared.
     pub(super) fn missing(&self) -> Option<RpcError> {
         let questions = self.questions.lock();
         (!questions.missing.is_empty()).then(|| Need::missing(&questions.missing))
     }
 
-    /// Sends a notification to whoever waits.
     pub(in crate::server) fn notify(&self, method: &str, mut params: Option<RawObject>) {
         let line = self.line.lock();
         let Some(outlet) = &line.outlet else {
-            tracing::debug!(method, "a notification of a call that nobody waits for was dropped");
+            tracing::debug!(
+                method,
+                "a notification of a call without a waiting request was dropped"
+            );
             return;
         };
         match method {
@@ -137,7 +129,7 @@ impl Call {
                 return;
             }
             "notifications/progress" => {
-                // The session knows the token of the request that began the call.
+                // The session knows the token of the first request.
                 let Some(token) = &line.progress_token else { return };
                 params.get_or_insert_default().insert("progressToken".to_owned(), token.clone());
             }
@@ -152,7 +144,7 @@ impl Call {
         outlet.offer(encode::notification(method, params.as_ref()));
     }
 
-    /// Asks the client, with its next answer, and waits for the request that brings the reply.
+    /// Asks the client in its next result, and waits for the request with the answer.
     pub(in crate::server) async fn ask(
         &self,
         method: &str,
@@ -170,7 +162,7 @@ impl Call {
             return Err(Need::missing(&[need]));
         }
         if let Some(params) = &mut params {
-            // Told a legacy client which question a later notification is about. There is no such notification now.
+            // Identifies the question of a later notification for legacy clients, which modern clients do not get.
             params.shift_remove("elicitationId");
         }
         let key = params.as_mut().and_then(take_input_key);
@@ -219,7 +211,6 @@ impl Call {
 }
 
 impl Questions {
-    /// The key a question asked for, or the next of ours.
     fn free_key(&mut self, wanted: Option<String>) -> String {
         let mut key = wanted.unwrap_or_default();
         while key.is_empty() || self.open.contains_key(&key) {
@@ -229,7 +220,6 @@ impl Questions {
         key
     }
 
-    /// Notes what was needed and not declared.
     fn lack(&mut self, need: Need) {
         if !self.missing.contains(&need) {
             self.missing.push(need);
@@ -237,7 +227,6 @@ impl Questions {
     }
 }
 
-/// The key a question names for itself, taken out of it.
 fn take_input_key(params: &mut RawObject) -> Option<String> {
     let mut meta = object_member(params, "_meta")?;
     let key = serde_json::from_str(meta.shift_remove(INPUT_KEY)?.get()).ok();
@@ -249,7 +238,7 @@ fn take_input_key(params: &mut RawObject) -> Option<String> {
     key
 }
 
-/// Takes a question back when nobody waits for its answer any more.
+/// Withdraws a question when its future is dropped.
 struct Asking<'a> {
     call: &'a Call,
     key: &'a str,

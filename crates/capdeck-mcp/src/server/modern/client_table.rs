@@ -1,4 +1,4 @@
-//! Sessions of clients that never shake hands: requests whose senders say the same about themselves share one.
+//! Sessions of clients without a handshake: requests with the same sender description share one.
 
 use std::{
     collections::HashMap,
@@ -24,13 +24,11 @@ use crate::{
     server::{ClientHello, Peer, Principal, Service, Session, SessionLimit},
 };
 
-/// How many requests of one client are worked on at once.
 const MAX_IN_FLIGHT: usize = 1024;
 
-/// How long a session may take to say its name once it has answered.
+/// Bounds the wait for the server's name after a session has answered.
 const NAME_GRACE: Duration = Duration::from_secs(1);
 
-/// Clients by who they are and what they say.
 #[derive(Default)]
 pub(super) struct ClientTable {
     clients: Mutex<HashMap<Key, Arc<Client>>>,
@@ -42,15 +40,14 @@ struct Key {
     introduction: [u8; 32],
 }
 
-/// One client and its session.
 pub(super) struct Client {
     key: Key,
     session: OnceCell<Arc<dyn Session>>,
     activity: Mutex<Activity>,
-    /// `serverInfo`, as the session last gave it.
+    /// `serverInfo`, as the session last returned it.
     server_info: Mutex<Option<Arc<RawValue>>>,
     pub(super) ended: CancellationToken,
-    /// Set when the session has been told.
+    /// Set when the session was notified.
     closed: AtomicBool,
 }
 
@@ -59,12 +56,11 @@ struct Activity {
     since: Instant,
 }
 
-/// A request of a client, for as long as it runs.
 pub(super) struct Busy(pub(super) Arc<Client>);
 
 impl ClientTable {
-    /// The client that sends a request, with one more request. Beyond the cap the one idle longest makes room and is given
-    /// back to be ended; beyond the limit of its principal, one of the same principal.
+    /// Returns the client of a request with one more request. Beyond the cap the one idle longest is returned to be
+    /// ended; beyond the limit of its principal, one of the same principal.
     pub(super) fn enter(
         &self,
         principal: &Principal,
@@ -107,7 +103,6 @@ impl ClientTable {
         Busy::new(&client).map(|busy| (busy, evicted))
     }
 
-    /// Forgets a client whose session could not be opened.
     fn forget(&self, client: &Arc<Client>) {
         let mut clients = self.clients.lock();
         if clients.get(&client.key).is_some_and(|known| Arc::ptr_eq(known, client)) {
@@ -115,14 +110,12 @@ impl ClientTable {
         }
     }
 
-    /// Takes out every client that was idle for too long.
     pub(super) fn sweep(&self, idle_limit: Duration) -> Vec<Arc<Client>> {
         let stale = |client: &Arc<Client>| client.idle_for().is_some_and(|idle| idle >= idle_limit);
         let mut clients = self.clients.lock();
         clients.extract_if(|_, client| stale(client)).map(|(_, client)| client).collect()
     }
 
-    /// How many clients there are, and how many requests of theirs are under way.
     pub(super) fn count(&self) -> (usize, usize) {
         let clients = self.clients.lock();
         (clients.len(), clients.values().map(|client| client.activity.lock().requests).sum())
@@ -132,7 +125,7 @@ impl ClientTable {
         self.clients.lock().drain().map(|(_, client)| client).collect()
     }
 
-    /// The client's session, opened by whoever comes first.
+    /// Returns the client's session; the first caller opens it.
     pub(super) async fn session(
         &self,
         client: &Arc<Client>,
@@ -150,7 +143,7 @@ impl ClientTable {
             };
             let opening = AssertUnwindSafe(service.open(hello, Peer::nobody())).catch_unwind();
             let fault =
-                || RpcError::internal("a fault in this server kept the session from opening");
+                || RpcError::internal("a fault in this server prevented the session from opening");
             opening.await.unwrap_or_else(|_| Err(fault()))
         };
         match client.session.get_or_try_init(open).await {
@@ -168,22 +161,21 @@ impl ClientTable {
     }
 }
 
-/// The client that nothing has happened to for longest; none while all of them are at work.
+/// Returns the client idle longest; `None` while all are busy.
 fn idlest<'c>(clients: impl Iterator<Item = &'c Arc<Client>>) -> Option<Key> {
     let idle = clients.filter_map(|client| Some((client.idle_for()?, client)));
     idle.max_by_key(|(idle, _)| *idle).map(|(_, client)| client.key.clone())
 }
 
 impl Client {
-    /// How long nothing has happened; `None` while something is going on.
+    /// Returns the idle time; `None` while the client is busy.
     fn idle_for(&self) -> Option<Duration> {
         let activity = self.activity.lock();
         (activity.requests == 0).then(|| activity.since.elapsed())
     }
 
-    /// What the session says about this server now.
     pub(super) async fn describe(&self) -> Result<RawObject, RpcError> {
-        let fault = || RpcError::internal("a fault in this server kept it from describing itself");
+        let fault = || RpcError::internal("a fault in this server prevented its description");
         let session = self.session.get().ok_or_else(fault)?;
         let describing = AssertUnwindSafe(session.describe()).catch_unwind();
         let described = describing.await.unwrap_or_else(|_| Err(fault()))?;
@@ -191,7 +183,7 @@ impl Client {
         Ok(described)
     }
 
-    /// The session's name, asked for once.
+    /// Returns the server's name; requested once.
     pub(super) async fn server_info(&self) -> Option<Arc<RawValue>> {
         let known = self.server_info.lock().clone();
         if known.is_none() {
@@ -201,7 +193,7 @@ impl Client {
         known
     }
 
-    /// Cancels what is running and tells the session. Later calls do nothing.
+    /// Cancels running requests and notifies the session. Later calls do nothing.
     pub(super) async fn end(&self) {
         self.ended.cancel();
         let Some(session) = self.session.get() else { return };

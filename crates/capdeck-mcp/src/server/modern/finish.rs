@@ -1,4 +1,4 @@
-//! From what a session gave to what the client is told.
+//! Converts the result of a session into a modern response.
 
 use std::sync::Arc;
 
@@ -21,7 +21,6 @@ use crate::{
 };
 
 impl Modern {
-    /// Waits until there is something to tell the client.
     pub(super) async fn drive(
         &self,
         mut running: Running,
@@ -33,7 +32,7 @@ impl Modern {
                 self.finish(outcome, &call, &client, context).await
             }
             Step::Asked(questions) => self.suspend(questions, running, context).await,
-            // A subscription that is ended from this side has ended well.
+            // A subscription that this side ends has a successful result.
             Step::Cancelled if context.binding.method == LISTEN => {
                 let client = Arc::clone(&running.busy.0);
                 self.finish(Ok(empty_object()), &running.call.clone(), &client, context).await
@@ -80,7 +79,6 @@ impl Modern {
         Ok(completed(&result, &Additions { server_info: info, ..Additions::default() }))
     }
 
-    /// Says the outcome of a call the way this era says it.
     async fn finish(
         &self,
         outcome: Outcome,
@@ -135,7 +133,6 @@ impl Modern {
         Ok(envelope.complete(&result, &additions).into_owned())
     }
 
-    /// Checks a session's own questions, and seals the state that goes with them.
     fn seal_own_state(
         &self,
         envelope: &ResultEnvelope<'_>,
@@ -171,7 +168,6 @@ impl Modern {
     }
 }
 
-/// A result of our own with what it lacks.
 pub(super) fn completed(result: &RawValue, additions: &Additions<'_>) -> String {
     match ResultEnvelope::read(result) {
         Some(envelope) => envelope.complete(result, additions).into_owned(),

@@ -1,4 +1,4 @@
-//! Errors of the legacy era, said in the modern way.
+//! Converts legacy errors to the modern form.
 
 use serde_json::{json, value::RawValue};
 
@@ -8,19 +8,16 @@ use crate::{
     raw::{object_member, raw, text_member},
 };
 
-/// Resource not found.
 const NOT_FOUND: i64 = -32002;
-/// The person has to open an address before the request can be made.
+/// The person must open an address before the request can succeed.
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
-/// What an error becomes.
 pub(super) enum Translated {
     Error(RpcError),
-    /// Questions to the person. Once they are answered, the request is made again.
+    /// Questions to the person. After the answers the request runs again.
     Questions(RawObject),
 }
 
-/// Translates an error. `params` are those of the request that failed.
 pub(super) fn translate(
     error: RpcError,
     method: &str,
@@ -40,7 +37,7 @@ pub(super) fn translate(
     }
 }
 
-/// A resource that is not there is a wrong parameter now, and the error says which.
+/// A missing resource is an invalid parameter in the modern era, and the error names it.
 fn not_found(error: RpcError, method: &str, params: Option<&RawValue>) -> RpcError {
     let mut data: RawObject = error
         .data
@@ -58,7 +55,6 @@ fn not_found(error: RpcError, method: &str, params: Option<&RawValue>) -> RpcErr
     RpcError { code: RpcError::INVALID_PARAMS, message: error.message, data }
 }
 
-/// The addresses of the error, as questions. `None` when there are none to show.
 fn questions(error: &RpcError) -> Option<RawObject> {
     let data: RawObject = serde_json::from_str(error.data.as_deref()?.get()).ok()?;
     let elicitations: Vec<RawObject> =

@@ -1,12 +1,10 @@
-//! How severe a log message is.
+//! Log severities.
 
 use crate::{RawObject, raw::text_member};
 
-/// The severities, least severe first.
 const LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
-/// A severity by its place in the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::server) struct LogLevel(usize);
 
@@ -19,7 +17,7 @@ impl LogLevel {
         LEVELS.get(self.0).copied().unwrap_or("debug")
     }
 
-    /// True when a message with these params is severe enough. One that does not say how severe it is counts as severe.
+    /// Returns whether a message with these params is severe enough. One without a level counts as severe.
     pub(super) fn admits(self, params: Option<&RawObject>) -> bool {
         params
             .and_then(|params| text_member(params, "level"))

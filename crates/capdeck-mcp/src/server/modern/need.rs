@@ -1,4 +1,4 @@
-//! What a client must have declared before it is asked something.
+//! The client capabilities that questions need.
 
 use serde_json::json;
 
@@ -7,7 +7,6 @@ use crate::{
     raw::{object_member, raw, text_member},
 };
 
-/// One thing a client can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
     Form,
@@ -18,7 +17,7 @@ pub(super) enum Need {
 }
 
 impl Need {
-    /// What a request to the client needs. Only three methods can be part of an answer.
+    /// Returns the capability that a client request needs. Only three methods can be part of a result.
     pub(super) fn of(method: &str, params: Option<&RawObject>) -> Result<Self, RpcError> {
         let member = |key| params.and_then(|params| text_member(params, key));
         match method {
@@ -35,10 +34,9 @@ impl Need {
         }
     }
 
-    /// True when these capabilities cover it.
     pub(super) fn is_declared(self, capabilities: &RawObject) -> bool {
         let (capability, part) = match self {
-            // Elicitation without parts is the form, the only one there was at first.
+            // Elicitation without members means forms, the first mode.
             Self::Form => {
                 return object_member(capabilities, "elicitation")
                     .is_some_and(|parts| parts.contains_key("form") || !parts.contains_key("url"));
@@ -52,7 +50,6 @@ impl Need {
             .is_some_and(|parts| part.is_none_or(|part| parts.contains_key(part)))
     }
 
-    /// The error for a client that lacks these.
     pub(super) fn missing(needs: &[Self]) -> RpcError {
         let mut elicitation = json!({});
         let mut required = RawObject::new();

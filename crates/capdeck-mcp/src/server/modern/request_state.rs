@@ -1,4 +1,4 @@
-//! `requestState`: what a client keeps for us between a question and its answer.
+//! `requestState`: the state that a client stores between a question and its answer.
 
 use serde_json::value::RawValue;
 
@@ -12,22 +12,18 @@ use crate::{
 
 const PURPOSE: &str = "requestState";
 
-/// What the state stands for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RequestState {
-    /// A call that waits here.
     Suspended(Handle),
-    /// The session's own state.
     Session(String),
-    /// Nothing: the request is simply made again.
+    /// None: the request runs again.
     Again,
 }
 
-/// What a state belongs to: who may bring it back, and with which request.
 pub(super) struct Binding<'a> {
     pub(super) principal: &'a Principal,
     pub(super) method: &'a str,
-    /// As they came, with the answers and the state that differ from one request to the next.
+    /// As sent, including the answers and the state that differ between requests.
     pub(super) params: Option<&'a RawValue>,
 }
 
@@ -46,7 +42,7 @@ impl RequestState {
         let params = binding.canonical_params();
         let sealed = sealer
             .seal(PURPOSE, &binding.parts(&params), lifetime, &payload)
-            .map_err(|_| RpcError::internal("the state of this request cannot be kept now"))?;
+            .map_err(|_| RpcError::internal("the state of this request cannot be stored now"))?;
         Ok(raw(&sealed))
     }
 
@@ -85,14 +81,13 @@ impl Binding<'_> {
     }
 }
 
-/// One answer for every state that is of no use, so that nothing is learned from it.
+/// The same error for every invalid state, so that it reveals nothing.
 pub(super) fn unknown() -> RpcError {
     RpcError::invalid_params(
         "`requestState` was not issued for this request, has expired or was used already; send the request again without it",
     )
 }
 
-/// The answers that came with a request, taken out of its params.
 pub(super) fn take_responses(params: &mut RawObject) -> Result<Option<RawObject>, RpcError> {
     let Some(responses) = params.shift_remove("inputResponses") else { return Ok(None) };
     let fault = || RpcError::invalid_params("`inputResponses` has to be an object of objects");

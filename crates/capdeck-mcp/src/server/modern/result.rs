@@ -1,4 +1,4 @@
-//! A result as the modern era wants it, without writing anew what is already there.
+//! Completes a result for the modern era without rewriting its text.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,9 @@ use serde_json::value::RawValue;
 use crate::request_meta::{SERVER_INFO, SUBSCRIPTION_ID};
 use crate::{RawObject, RequestId, raw::present};
 
-/// A result that may be kept for whoever asked for it, and for nobody else.
+/// Only the sender of the request may cache the result.
 const PRIVATE: &str = r#""private""#;
 
-/// The members of a result that matter here, as they are written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ResultEnvelope<'a> {
@@ -31,20 +30,18 @@ pub(super) struct ResultEnvelope<'a> {
     is_error: Option<&'a RawValue>,
 }
 
-/// What a result has to have beside its own members.
 #[derive(Default)]
 pub(super) struct Additions<'a> {
     pub(super) caching: bool,
-    /// Whether it was made for somebody who is known: nobody else may be given it, whatever it says.
+    /// True for a known principal: no shared cache may store the result, whatever it says.
     pub(super) is_personal: bool,
     pub(super) server_info: Option<&'a RawValue>,
     pub(super) subscription: Option<&'a RequestId>,
-    /// Takes the place of the state that is there.
     pub(super) request_state: Option<&'a RawValue>,
 }
 
 impl<'a> ResultEnvelope<'a> {
-    /// Reads a result. `None` when it is no object, or one that says something twice.
+    /// Parses a result. `None` when it is not an object or has a duplicate member.
     pub(super) fn read(result: &'a RawValue) -> Option<Self> {
         if !result.get().starts_with('{') {
             return None;
@@ -60,7 +57,7 @@ impl<'a> ResultEnvelope<'a> {
         self.is_error.is_some_and(|truth| truth.get() == "true")
     }
 
-    /// The result with what it lacks. One that lacks nothing is the same text.
+    /// Returns the completed result. A complete one is returned unchanged.
     pub(super) fn complete(&self, result: &'a RawValue, additions: &Additions<'_>) -> Cow<'a, str> {
         let text = result.get();
         let mut head = Vec::new();
@@ -104,7 +101,7 @@ impl<'a> ResultEnvelope<'a> {
             None => Some(RawObject::new()),
             Some(meta) => serde_json::from_str(meta.get()).ok(),
         };
-        // A `_meta` that is no object is somebody's mistake, and not ours to mend.
+        // A `_meta` that is not an object stays as it is.
         let Some(members) = members else { return };
         let mut missing = Vec::new();
         if let Some(info) = additions.server_info
@@ -125,7 +122,6 @@ impl<'a> ResultEnvelope<'a> {
     }
 }
 
-/// A stretch of text and what takes its place.
 struct Edit {
     start: usize,
     end: usize,
@@ -133,7 +129,6 @@ struct Edit {
 }
 
 impl Edit {
-    /// New members right after the brace at `brace`.
     fn members(text: &str, brace: usize, members: &[String]) -> Self {
         let start = brace + 1;
         let rest = text.get(start..).unwrap_or_default();
@@ -142,7 +137,6 @@ impl Edit {
     }
 }
 
-/// Where a part of a text begins in it.
 fn offset(text: &str, part: &RawValue) -> usize {
     (part.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
 }

@@ -1,4 +1,4 @@
-//! A call at work, until it ends or asks.
+//! A running call, until it ends or asks.
 
 use std::{future::pending, panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Duration};
 
@@ -13,26 +13,22 @@ use crate::{
     server::{Exchange, Session},
 };
 
-/// Questions that are asked within this time of the first go out with it.
+/// Questions within this time of the first are sent together.
 const GATHER: Duration = Duration::from_millis(4);
 
-/// How long a cancelled call may take to clean up before it is dropped.
 const CLEAN_UP: Duration = Duration::from_secs(5);
 
 pub(super) type Outcome = Result<Box<RawValue>, RpcError>;
 type Work = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
-/// The work of one call and what belongs to it. Dropping it cancels the call.
+/// A running call. Dropping it cancels the call.
 pub(super) struct Running {
     pub(super) call: Arc<Call>,
-    /// `None` once it has ended.
     work: Option<Work>,
     cancel: CancellationToken,
-    /// Keeps the session.
     pub(super) busy: Busy,
 }
 
-/// Why there is something to tell the client.
 pub(super) enum Step {
     Ended(Outcome),
     Asked(RawObject),
@@ -40,7 +36,7 @@ pub(super) enum Step {
 }
 
 impl Running {
-    /// Begins the work. It moves when the call is advanced.
+    /// Creates the work, which starts when the call is advanced.
     pub(super) fn new(
         session: Arc<dyn Session>,
         method: String,
@@ -59,7 +55,6 @@ impl Running {
         Self { call, work: Some(work), cancel, busy }
     }
 
-    /// Works until the call ends or has open questions.
     pub(super) async fn advance(&mut self) -> Step {
         loop {
             if !self.call.has_questions() {
@@ -84,7 +79,6 @@ impl Running {
         }
     }
 
-    /// Lets the work go on without anybody who waits for it.
     pub(super) fn detach(&mut self) {
         self.call.disconnect();
         if let Some(work) = self.work.take() {

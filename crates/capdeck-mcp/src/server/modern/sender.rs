@@ -1,4 +1,4 @@
-//! Who sends a modern request, checked.
+//! The validated sender of a modern request.
 
 use std::sync::Arc;
 
@@ -8,10 +8,9 @@ use crate::{
     request_meta::{CLIENT_CAPABILITIES, LOG_LEVEL, PROTOCOL_VERSION, RequestMeta},
 };
 
-/// A client describes itself in a few hundred bytes; sessions are kept by what it says.
+/// A description has a few hundred bytes; it is the key of sessions.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// The sender of one request.
 #[derive(Debug, Clone)]
 pub(in crate::server) struct Sender {
     pub(in crate::server) revision: Revision,
@@ -21,7 +20,6 @@ pub(in crate::server) struct Sender {
 }
 
 impl Sender {
-    /// Reads what the request said about its sender.
     pub(in crate::server) fn read(meta: RequestMeta) -> Result<Self, RpcError> {
         let version = meta.protocol_version.ok_or_else(|| missing(PROTOCOL_VERSION, "a text"))?;
         let revision = Revision::parse(&version)

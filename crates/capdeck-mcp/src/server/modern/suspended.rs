@@ -8,10 +8,9 @@ use tokio_util::task::AbortOnDropHandle;
 use super::running::Running;
 use crate::server::Principal;
 
-/// What nobody can guess about a suspended call.
+/// An unguessable handle of a suspended call.
 pub(super) type Handle = [u8; 16];
 
-/// How many calls may wait, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::server) struct SuspensionLimits {
     pub(in crate::server) in_all: usize,
@@ -19,7 +18,7 @@ pub(in crate::server) struct SuspensionLimits {
     pub(in crate::server) lifetime: Duration,
 }
 
-/// Suspended calls by handle. A call that leaves the table in any other way than being taken is cancelled.
+/// Suspended calls by handle. A call that leaves the table without being taken is cancelled.
 #[derive(Default)]
 pub(super) struct SuspendedTable {
     calls: Mutex<HashMap<Handle, Suspended>>,
@@ -28,16 +27,14 @@ pub(super) struct SuspendedTable {
 struct Suspended {
     running: Running,
     principal: Principal,
-    /// Ends the wait; gone with the entry.
+    /// Ends the wait; dropped with the entry.
     _expiry: AbortOnDropHandle<()>,
 }
 
-/// There is no room for another.
 #[derive(Debug)]
 pub(super) struct Full;
 
 impl SuspendedTable {
-    /// Suspends a call.
     pub(super) fn insert(
         self: &Arc<Self>,
         handle: Handle,
@@ -64,7 +61,7 @@ impl SuspendedTable {
         Ok(())
     }
 
-    /// Takes a call up again. Its handle is used up.
+    /// Resumes a call. Its handle can be used once.
     pub(super) fn take(&self, handle: &Handle) -> Option<Running> {
         self.calls.lock().remove(handle).map(|suspended| suspended.running)
     }
@@ -73,7 +70,6 @@ impl SuspendedTable {
         self.calls.lock().len()
     }
 
-    /// Cancels every call.
     pub(super) fn clear(&self) {
         let calls = std::mem::take(&mut *self.calls.lock());
         drop(calls);

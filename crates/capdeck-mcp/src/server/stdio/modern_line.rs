@@ -1,4 +1,4 @@
-//! Modern requests on a connection they share.
+//! Modern requests on a stdio connection.
 
 use std::sync::Arc;
 
@@ -19,10 +19,9 @@ use crate::{
     },
 };
 
-/// One program speaks at the other end, whatever it says about itself.
+/// One program uses the connection, whatever its descriptions.
 const MAX_CLIENTS: usize = 64;
 
-/// The modern side of one connection.
 pub(super) struct ModernLine {
     modern: Arc<Modern>,
     in_flight: Arc<InFlight>,
@@ -41,7 +40,7 @@ impl ModernLine {
         Arc::new(Self { modern, in_flight: InFlight::new(ended.clone()), ended })
     }
 
-    /// Takes a request. What is left to do is given back; a request that cannot be taken is answered at once.
+    /// Accepts a request and returns the remaining work; a rejected request is answered at once.
     pub(super) async fn accept(
         self: Arc<Self>,
         request: Request,
@@ -75,7 +74,7 @@ impl ModernLine {
         if method == "notifications/cancelled" {
             return self.cancel(params.as_deref());
         }
-        // A notification has no id, and nothing that is sent names this one.
+        // Notifications have no id, and no message uses this one.
         let handled = match admit(Request { id: 0.into(), method, params }) {
             Ok(request) => self.modern.notification(request).await,
             Err(error) => Err(error),
@@ -85,18 +84,15 @@ impl ModernLine {
         }
     }
 
-    /// Cancels the request that `notifications/cancelled` names.
     pub(super) fn cancel(&self, params: Option<&RawValue>) {
         self.in_flight.cancel(parse_params(params).ok().flatten().as_ref());
     }
 
-    /// Cancels everything and ends every session.
     pub(super) async fn end(&self) {
         self.ended.cancel();
         self.modern.end().await;
     }
 
-    /// Cancels everything, for when there is no time to wait.
     pub(super) fn abort(&self) {
         self.ended.cancel();
     }

@@ -2,7 +2,7 @@ use sha2::{Digest, Sha256};
 
 use super::*;
 
-/// What `assets/typescript/make.mjs` prints when it has made the file.
+/// Printed by `assets/typescript/make.mjs` when it creates the file.
 const COMPILER_SHA256: &str = "5ebfc23341e6b4ae686b6fd63b6312daf90b383a3f9f487f468eaa00e8cacccd";
 
 #[test]

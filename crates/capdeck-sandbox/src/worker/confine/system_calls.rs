@@ -1,4 +1,4 @@
-//! The few system calls that an engine needs. All others answer "not permitted".
+//! The system calls that an engine needs. All others fail with "not permitted".
 
 use std::{collections::BTreeMap, env::consts::ARCH};
 
@@ -7,7 +7,7 @@ use seccompiler::{
     SeccompRule, apply_filter_all_threads,
 };
 
-/// Harmless with any arguments: memory, time, waiting, ending.
+/// Harmless with any arguments: memory, time, waiting, exit.
 const ALWAYS: &[i64] = &[
     libc::SYS_close,
     #[cfg(target_arch = "x86_64")]
@@ -33,10 +33,9 @@ const ALWAYS: &[i64] = &[
     libc::SYS_exit_group,
 ];
 
-/// Memory that could be executed is refused.
+/// Executable memory is rejected.
 const EXECUTABLE: u64 = libc::PROT_EXEC as u64;
 
-/// Puts the filter on every thread of the process.
 pub(super) fn filter() -> bool {
     program().is_some_and(|program| apply_filter_all_threads(&program).is_ok())
 }
@@ -46,7 +45,7 @@ fn program() -> Option<BpfProgram> {
     let not_executable = (2, SeccompCmpOp::MaskedEq(EXECUTABLE), 0);
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         ALWAYS.iter().map(|call| (*call, Vec::new())).collect();
-    // Descriptors that a careless parent left open are out of reach: only the three standard ones work.
+    // Only the three standard descriptors work, not those that a parent left open.
     rules.insert(libc::SYS_read, vec![rule(vec![equal(0, 0)])?]);
     for call in [libc::SYS_write, libc::SYS_writev] {
         rules.insert(call, vec![rule(vec![equal(0, 1)])?, rule(vec![equal(0, 2)])?]);
@@ -54,7 +53,7 @@ fn program() -> Option<BpfProgram> {
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         rules.insert(call, vec![rule(vec![not_executable.clone()])?]);
     }
-    // Its own limit of computing time is raised before every run; nothing else about limits changes.
+    // The process raises its own CPU limit before every run; other limits cannot change.
     let own_cpu_limit = vec![equal(0, 0), equal(1, libc::RLIMIT_CPU as u64)];
     rules.insert(libc::SYS_prlimit64, vec![rule(own_cpu_limit)?]);
     let refused = SeccompAction::Errno(libc::EPERM as u32);
@@ -62,7 +61,7 @@ fn program() -> Option<BpfProgram> {
     filter.ok()?.try_into().ok()
 }
 
-/// A rule that holds when all of these do: number of the argument, comparison, value.
+/// A rule that requires all conditions: argument index, comparison, value.
 fn rule(conditions: Vec<(u8, SeccompCmpOp, u64)>) -> Option<SeccompRule> {
     let conditions = conditions.into_iter().map(|(argument, operator, value)| {
         SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value).ok()
