@@ -1,7 +1,7 @@
-//! Results too large for an agent: a head that fits, and a handle to read on.
+//! Results too large for an agent: a shortened result, and a URI to read on.
 //!
-//! The whole result is kept as an artifact, and the client is sent the same result with its lists cut to their first items
-//! and its long texts to their beginning. Each cut says how much there is and which URI goes on.
+//! The whole result is stored as an artifact. The client gets the first items of its lists and the
+//! beginning of its long texts; each cut says how much there is and which URI continues it.
 
 mod shrink;
 
@@ -16,20 +16,19 @@ use serde_json::{Value, json, value::RawValue};
 pub(crate) use self::shrink::{Cut, Range, is_json, shrink, shrink_list, window};
 use crate::{Scope, Session, kept_json::KeptJson, raw};
 
-/// What agents are sent of a result of a backend that is no MCP server, where the config does not say.
+/// Limit for backends that are not MCP servers, where the config sets none.
 const DEFAULT_BYTES: usize = 256 * 1024;
 
-/// No limit is smaller, so that most results need no look at the config.
+/// No limit is smaller, so that most results need no check of the config.
 const SMALLEST_LIMIT: usize = 1024;
 
-/// Cuts that are told in words; all of them are in `_meta`.
+/// Cuts that are described in the text; all of them are in `_meta`.
 const MOST_TOLD: usize = 8;
 
-/// What a pointer may keep unencoded in a query.
 const QUERY: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// The result as a client is sent it: whole, unless it is an agent's and too large for it.
+/// The result for a client: whole, unless the client is an agent and the result too large for it.
 pub(crate) async fn fit(
     session: &Session,
     config: &DeckConfig,
@@ -49,7 +48,7 @@ pub(crate) async fn fit(
     long.shorten(session.host.artifacts(), result).await
 }
 
-/// The most bytes of a result that an agent is sent.
+/// Max bytes of a result for an agent.
 pub(crate) fn result_bytes(config: &DeckConfig) -> usize {
     let set = config.result_bytes;
     set.map_or(DEFAULT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
@@ -94,8 +93,8 @@ impl LongResult {
         serde_json::value::to_raw_value(&object).map_err(|error| bug(&error))
     }
 
-    /// The members of a result that is too large by what can be cut: pictures and sounds pass as they are, and so does what
-    /// is no result yet but a question or a task.
+    /// The members of a result that is too large by what can be cut: images and audio pass
+    /// unchanged, and so does a question or a task.
     fn cuttable(&self, result: &RawValue) -> Option<RawObject> {
         let object: RawObject = serde_json::from_str(result.get()).ok()?;
         let content: Vec<&RawValue> = serde_json::from_str(object.get("content")?.get()).ok()?;
@@ -104,7 +103,7 @@ impl LongResult {
         (result.get().len() - media > self.limit).then_some(object)
     }
 
-    /// A backend kept what did not fit inline already: its artifact is what is read on in.
+    /// The backend already stored the whole as an artifact.
     async fn cut_kept(
         &self,
         store: &ArtifactStore,
@@ -135,7 +134,7 @@ impl LongResult {
         Ok(Some((uri.to_string(), cuts)))
     }
 
-    /// Keeps the result as it came and cuts every part of it.
+    /// Stores the whole result and cuts every part of it.
     async fn cut_all(
         &self,
         store: &ArtifactStore,
@@ -202,7 +201,7 @@ impl LongResult {
     }
 }
 
-/// The artifact of a result that a backend has cut itself, and the member that its content belongs to.
+/// The artifact of a result that the backend itself cut, and the member with its content.
 fn kept_already(structured: &RawValue) -> Option<(ArtifactUri, &'static str)> {
     let value = raw::value(structured)?;
     if value.get("truncated") != Some(&json!(true)) {
@@ -225,7 +224,7 @@ async fn read_text(store: &ArtifactStore, uri: &ArtifactUri) -> Result<Option<St
     reading.await.map_err(|error| bug(&error))
 }
 
-/// True when a result's only text is its structured content again.
+/// True when a result's only text repeats its structured content.
 fn says_the_same(object: &RawObject, content: &[Box<RawValue>]) -> bool {
     let [only] = content else { return false };
     let text = raw::value(only).and_then(|block| block.get("text")?.as_str().map(str::to_owned));
@@ -238,7 +237,6 @@ fn says_the_same(object: &RawObject, content: &[Box<RawValue>]) -> bool {
     }
 }
 
-/// What of a result an agent may want to know the shape of.
 fn shape_of(result: &RawValue) -> Option<String> {
     let value = raw::value(result)?;
     let structured = value.get("structuredContent")?;
@@ -260,7 +258,6 @@ fn is_media(block: &RawValue) -> bool {
         .is_ok_and(|block| block.kind == "image" || block.kind == "audio")
 }
 
-/// A text as it reads, JSON as it is.
 fn shown_text(head: &RawValue) -> String {
     raw::string(head).unwrap_or_else(|| head.get().to_owned())
 }

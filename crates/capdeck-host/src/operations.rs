@@ -1,6 +1,6 @@
-//! The operations on a capability, for every surface that has them: wrapper tools and scripts.
+//! The operations on a capability, for wrapper tools and scripts.
 //!
-//! [`run`] gives plain facts; [`wrapper`] and code mode's bridge say them in the words of their callers.
+//! [`run`] returns plain facts; [`wrapper`] and code mode's bridge shape them for their callers.
 
 mod arguments;
 mod schema;
@@ -20,14 +20,12 @@ use crate::{
     search,
 };
 
-/// What an operation is about: `tool`, `uri` or `prompt`, with its value.
+/// `tool`, `uri` or `prompt`, with its value.
 type OperationItem = (&'static str, String);
 
-/// What an operation gives.
 pub(crate) enum OperationAnswer {
-    /// Facts that the host knows, and the same for a model.
+    /// Facts of the host, and the same as Markdown for a model.
     Facts { item: Option<OperationItem>, facts: Value, markdown: String },
-    /// The server's own answer.
     Forwarded { item: OperationItem, answer: Box<RawValue> },
 }
 
@@ -36,7 +34,6 @@ impl OperationAnswer {
         Self::Facts { item: None, facts, markdown }
     }
 
-    /// The bare data, for a program.
     pub(crate) fn into_data(self) -> Result<Box<RawValue>, CallError> {
         match self {
             Self::Forwarded { answer, .. } => Ok(answer),
@@ -46,17 +43,15 @@ impl OperationAnswer {
     }
 }
 
-/// One operation on one capability.
 struct CapabilityOperation<'a> {
     request: &'a RequestContext<'a>,
     capability: &'a Arc<Capability>,
     arguments: &'a OperationArguments,
-    /// What else came with the request; answers to a server's questions are passed on to it.
+    /// Other members of the request; answers to a server's questions are forwarded to it.
     rest: &'a RawObject,
 }
 
-/// Runs an operation on a capability. Calls of tools are made by [`calls::call`], and operations on the deck by the
-/// surfaces that have them.
+/// Runs an operation on a capability. [`calls::call`] makes the calls of tools.
 pub(crate) async fn run(
     request: &RequestContext<'_>,
     capability: &Arc<Capability>,
@@ -255,8 +250,8 @@ impl CapabilityOperation<'_> {
         Ok(OperationAnswer::facts(Value::Object(result), text))
     }
 
-    /// What the capability offers, asked for again once it is old. A list that cannot be renewed
-    /// is better than none.
+    /// The capability's lists, read again when they are old. If that fails, the old ones are
+    /// returned.
     async fn discovery(&self) -> Result<Arc<Discovery>, CallError> {
         let (host, connections) = (self.request.host(), self.request.connections());
         let definition = &self.capability.definition;
@@ -297,7 +292,7 @@ impl CapabilityOperation<'_> {
     }
 }
 
-/// One row of a list: what it starts with, then the object's own members under their new names.
+/// One row of a list: its first members, then the object's own members under their new names.
 fn row<const N: usize>(
     start: &[(&str, Value)],
     object: &RawObject,
@@ -317,7 +312,7 @@ fn matching(rows: Vec<Value>, query: &str) -> Vec<Value> {
     rows.into_iter().filter(|row| row.to_string().to_lowercase().contains(query)).collect()
 }
 
-/// Prompt arguments are strings on the wire; other values travel as their JSON text.
+/// Prompt arguments are strings on the wire; other values are sent as their JSON text.
 fn as_prompt_arguments(arguments: &Map<String, Value>) -> Value {
     arguments
         .iter()

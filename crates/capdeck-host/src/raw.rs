@@ -13,12 +13,11 @@ pub(crate) fn object<const N: usize>(members: [(&str, Value); N]) -> RawObject {
         .collect()
 }
 
-/// The text as a value; `None` when it is not JSON, which raw text from the wire never is.
+/// `None` when the text is not JSON, which raw text from the wire never is.
 pub(crate) fn value(text: &RawValue) -> Option<Value> {
     serde_json::from_str(text.get()).ok()
 }
 
-/// The text as a string, when it is one.
 pub(crate) fn string(text: &RawValue) -> Option<String> {
     serde_json::from_str(text.get()).ok()
 }

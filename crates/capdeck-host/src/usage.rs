@@ -1,7 +1,8 @@
-//! How often and how lately each capability was used, so that what people use is named first.
+//! How often and how recently each capability was used; the most used are named first.
 //!
-//! Each use counts one, and counts half after a week. Kept as the logarithm of that sum at a fixed moment, the order of two
-//! capabilities changes only when one of them is used, never by waiting.
+//! Each use counts one, and half after a week. The sum is stored as its logarithm at a fixed
+//! moment, so the order of two capabilities changes only when one of them is used, never by
+//! waiting.
 
 use std::{
     collections::BTreeMap,
@@ -16,25 +17,24 @@ use parking_lot::Mutex;
 
 use crate::durable;
 
-/// After this many seconds a use counts half.
+/// In seconds.
 const HALF_LIFE: f64 = 7.0 * 24.0 * 3600.0;
 
-/// How often uses reach the disk at most while the host runs.
+/// How often uses are written at most while the host runs.
 const WRITE_EVERY: Duration = Duration::from_secs(60);
 
-/// The weight of each capability that was ever used; the larger, the more it is used.
+/// The weight of each capability that was ever used; larger means used more.
 pub type Relevance = BTreeMap<CapabilityId, f64>;
 
 /// In memory for the hot path, on disk for the next process.
 pub(crate) struct Usage {
     path: Arc<PathBuf>,
-    /// What was known when the host was opened. Lists are made from this, so that they stay the same while it runs.
+    /// Read when the host was opened. Lists use this, so that they remain the same while it runs.
     at_start: Arc<Relevance>,
     since: Mutex<Since>,
 }
 
 struct Since {
-    /// Uses that are not on disk yet.
     unsaved: Relevance,
     saved_at: Instant,
 }
@@ -50,12 +50,10 @@ impl Usage {
         Self { path: Arc::new(path), at_start: Arc::new(at_start), since: Mutex::new(since) }
     }
 
-    /// What the capabilities weighed when the host was opened.
     pub(crate) fn relevance(&self) -> &Relevance {
         &self.at_start
     }
 
-    /// Counts one use.
     pub(crate) fn note(&self, id: &CapabilityId) {
         let now = moment(Timestamp::now());
         let mut since = self.since.lock();
@@ -76,7 +74,6 @@ impl Usage {
         }
     }
 
-    /// Writes down what is not on disk yet.
     pub(crate) fn save(&self) {
         let unsaved = std::mem::take(&mut self.since.lock().unsaved);
         if !unsaved.is_empty() {
@@ -85,13 +82,13 @@ impl Usage {
     }
 }
 
-/// What one use at this moment weighs: moments are told in half-lives.
+/// The weight of one use at this moment, in half-lives.
 #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 fit a double")]
 fn moment(at: Timestamp) -> f64 {
     at.as_second() as f64 / HALF_LIFE
 }
 
-/// `log2(2^a + 2^b)` without leaving the range of doubles.
+/// `log2(2^a + 2^b)` within the range of doubles.
 fn sum(a: f64, b: f64) -> f64 {
     let (less, more) = if a < b { (a, b) } else { (b, a) };
     more + (less - more).exp2().ln_1p() / std::f64::consts::LN_2

@@ -1,7 +1,7 @@
-//! Finds the tool that a request means, and checks its arguments, in one catalog.
+//! Resolves a request to a tool, and checks its arguments, in one catalog.
 //!
-//! The lists in a catalog may be older than the server. A request is refused by a list only after the server was
-//! asked for it again.
+//! The lists in a catalog may be older than the server. A list rejects a request only after the
+//! server was asked for it again.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -18,21 +18,19 @@ use crate::{
     projection, raw,
 };
 
-/// What a request leads to in one catalog.
 pub(super) struct ResolvedCall<'a> {
-    /// With the catalog in which the tool was found.
+    /// With the catalog that has the tool.
     pub(super) request: RequestContext<'a>,
-    /// The call without what is meant for the host.
+    /// The call without the host's own arguments.
     pub(super) call: Cow<'a, ToolRequest>,
     pub(super) capability: Arc<Capability>,
     /// `None` only where the server itself decides.
     pub(super) tool: Option<Arc<Tool>>,
 }
 
-/// Why a request leads nowhere.
 pub(super) struct Refusal {
     pub(super) error: Box<CallError>,
-    /// True when the gate stopped the call, also where the client is answered that there is no such tool.
+    /// True when the gate stopped the call, also where the client gets "no such tool".
     pub(super) by_gate: bool,
 }
 
@@ -49,16 +47,15 @@ impl Refusal {
     }
 }
 
-/// What one catalog says about a request.
 enum ToolMatch {
     Found(Arc<Capability>, Option<Arc<Tool>>),
     /// The backend may offer something else by now.
     RefusedByList(Arc<Capability>, CallError),
-    /// The catalog is older than a decision of a person.
+    /// The catalog is older than a person's decision.
     Outdated,
 }
 
-/// What was done for a request already, so that nothing is done twice.
+/// Attempts made for a request, so that none is repeated.
 #[derive(Default)]
 struct ResolveAttempts {
     /// The definition whose backend was asked for its list.
@@ -79,7 +76,7 @@ impl ResolveAttempts {
     }
 }
 
-/// The tool that a call means, and that its arguments fit.
+/// Returns the tool of a call whose arguments are valid for it.
 pub(super) async fn resolve<'a>(
     mut request: RequestContext<'a>,
     call: &'a ToolRequest,
@@ -109,8 +106,8 @@ pub(super) async fn resolve<'a>(
     }
 }
 
-/// The tool's definition. Asks the backend before it says that there is none.
-/// `None` only in a transparent session, where the server itself decides.
+/// Returns the tool's definition. Asks the backend before reporting it as unknown. `None` only in a
+/// transparent session, where the server decides.
 pub async fn find_tool(
     request: &RequestContext<'_>,
     capability: &Arc<Capability>,
@@ -130,8 +127,8 @@ pub async fn find_tool(
     }
 }
 
-/// Reads the list of a capability again because it refuses a request, unless that was done. `Ok` when the request
-/// should be looked at again; otherwise the refusal, and why there is no newer list.
+/// Reads the list of a capability again because it rejects a request, unless that was done. `Ok`
+/// when the request should be tried again; otherwise the refusal, and why there is no newer list.
 pub(crate) async fn ask_again(
     request: &RequestContext<'_>,
     capability: &Capability,
@@ -164,13 +161,13 @@ async fn ask_before_refusing(
         return Err(refusal);
     }
     match ask_again(request, capability, refusal).await {
-        // The call itself goes to the server, which says what is wrong.
+        // The call goes to the server, which reports what is wrong.
         Err(_) if request.deck.server_decides(capability) => Ok(()),
         outcome => outcome,
     }
 }
 
-/// Makes the catalog follow what a person approved in another process.
+/// Updates the catalog after an approval by another process.
 fn rebuild_once(host: &Host, tool: &str, attempts: &mut ResolveAttempts) -> Result<(), CallError> {
     if std::mem::replace(&mut attempts.has_rebuilt, true) {
         let message = format!("the approval of `{tool}` is being changed; call again");
@@ -180,8 +177,8 @@ fn rebuild_once(host: &Host, tool: &str, attempts: &mut ResolveAttempts) -> Resu
     Ok(())
 }
 
-/// True when the list by which a capability's tool was found is good enough to decide by. Otherwise it was read
-/// again: where changes are held, what cannot be compared with its pin does not pass.
+/// True when the list that has the tool is recent enough to decide by. Otherwise it was read again:
+/// where changes are blocked, a tool that cannot be compared with its pin is refused.
 async fn has_settled(
     request: &RequestContext<'_>,
     capability: &Arc<Capability>,
@@ -219,7 +216,7 @@ fn look_up(
     Ok(found)
 }
 
-/// What a catalog says about a tool's name. An error when the tool is held.
+/// Looks up a tool's name. An error when the tool is blocked.
 fn tool_in(
     deck: &DeckSnapshot<'_>,
     capability: &Arc<Capability>,
@@ -240,7 +237,6 @@ fn tool_in(
     })
 }
 
-/// The arguments as values.
 fn read_arguments(
     capability: &Capability,
     tool: &Tool,
@@ -264,7 +260,7 @@ fn read_arguments(
     Ok(value)
 }
 
-/// Checks the arguments against the tool's own schema; a failure says everything needed to correct them.
+/// Checks the arguments against the tool's schema; the error has everything needed to correct them.
 fn check_arguments(
     capability: &Capability,
     tool: &Tool,
@@ -273,7 +269,7 @@ fn check_arguments(
 ) -> Result<(), CallError> {
     tool.argument_check().check(value).map_err(|bad| {
         let mut facts = serde_json::to_value(&bad).unwrap_or_default();
-        // The whole schema goes along, so that the next attempt needs no further question.
+        // The whole schema saves the next attempt another request.
         facts["inputSchema"] = tool.input_schema().and_then(raw::value).unwrap_or_default();
         let id = capability.definition.id.as_str();
         let signature = form.signature(id, tool.name(), &bad.arguments);

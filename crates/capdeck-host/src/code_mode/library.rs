@@ -58,7 +58,7 @@ struct RecoveryArguments {
     limit: Option<usize>,
 }
 
-/// Answers a call that is about no single capability.
+/// Answers a call that concerns no single capability.
 pub(super) async fn answer(
     request: &RequestContext<'_>,
     method: DeckOperation,
@@ -123,7 +123,7 @@ async fn find_tools(
     to_json(&result)
 }
 
-/// One part of an artifact, as text or as base64, with where it is and how to go on.
+/// One part of an artifact, as text or base64, with its range and the next part.
 async fn read_artifact(
     request: &RequestContext<'_>,
     asked: ArtifactArguments,

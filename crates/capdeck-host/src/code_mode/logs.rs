@@ -1,4 +1,4 @@
-//! Logs that did not fit an answer, kept for an hour for the client whose run wrote them.
+//! Logs too long for a response, stored for an hour for the client whose run wrote them.
 
 use std::{
     fs, io,
@@ -15,20 +15,18 @@ use serde_json::{Value, json};
 
 use crate::{durable, redact::redacted};
 
-/// How long logs stay.
 const LIFETIME: Duration = Duration::from_secs(3600);
 
-/// Entries of one page, where the script does not say, and at most.
+/// Default and max entries of one page.
 const PAGE: usize = 100;
 const LONGEST_PAGE: usize = 500;
 
-/// A folder of logs, each under a name that cannot be guessed.
+/// Each log has a name that cannot be guessed.
 #[derive(Debug, Clone)]
 pub(super) struct LogStore {
     folder: Arc<PathBuf>,
 }
 
-/// Logs that were kept.
 pub(super) struct Kept {
     pub(super) reference: String,
     pub(super) expires_at: Timestamp,
@@ -48,7 +46,7 @@ impl LogStore {
         Self { folder: Arc::new(state_dir.join("code-mode/logs")) }
     }
 
-    /// Keeps entries for an owner, without what looks like a credential. `None` when the disk refuses.
+    /// Stores entries for an owner, without credentials. `None` when writing fails.
     pub(super) async fn keep(&self, owner: &str, mut entries: Vec<LogEntry>) -> Option<Kept> {
         let mut bytes = [0; 24];
         getrandom::fill(&mut bytes).ok()?;
@@ -77,7 +75,6 @@ impl LogStore {
         Some(Kept { reference, expires_at, entries: stored.entries })
     }
 
-    /// One page of an owner's logs.
     pub(super) async fn read(
         &self,
         owner: &str,
@@ -120,14 +117,13 @@ impl LogStore {
         Ok(answer)
     }
 
-    /// The file of a reference; a text that is none has none.
+    /// `None` for a text that is not a reference.
     fn path(&self, reference: &str) -> Option<PathBuf> {
         let is_reference =
             reference.len() == 48 && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_reference.then(|| self.folder.join(format!("{reference}.json")))
     }
 
-    /// Deletes what has expired.
     fn sweep(&self) {
         let Ok(entries) = fs::read_dir(&*self.folder) else { return };
         for entry in entries.filter_map(Result::ok) {
@@ -139,7 +135,7 @@ impl LogStore {
         }
     }
 
-    /// What was just written goes when its time is over, if this process is still there; else a later one does it.
+    /// Deletes the log when it expires, if this process still runs; else a later process does.
     fn sweep_later(&self) {
         let store = self.clone();
         tokio::spawn(async move {

@@ -16,18 +16,17 @@ use tokio::task::JoinHandle;
 use super::Health;
 use crate::durable;
 
-/// How much later a success has to be than the one on disk, to be written.
+/// A success is written only if it is this much later than the one on disk.
 const WRITE_EVERY: SignedDuration = SignedDuration::from_secs(60);
 
-/// What happened to one capability.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HealthRecord {
-    /// The definition that this is about; with another one it says nothing.
+    /// A record applies to this definition only.
     fingerprint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ok_at: Option<Timestamp>,
-    /// Failures since the last success.
+    /// Since the last success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failing: Option<FailureRecord>,
 }
@@ -41,7 +40,6 @@ struct FailureRecord {
     reason: String,
 }
 
-/// One outcome, added to what is known in memory and on disk.
 #[derive(Debug, Clone)]
 struct Outcome {
     fingerprint: String,
@@ -51,19 +49,17 @@ struct Outcome {
 
 type RecordTable = BTreeMap<CapabilityId, HealthRecord>;
 
-/// What this process knows, and what others wrote down.
 #[derive(Debug)]
 pub(crate) struct HealthRecords(RecordTable);
 
-/// Keeps the outcomes.
 pub(crate) struct HealthStore {
     path: Arc<PathBuf>,
     own: Mutex<OwnRecords>,
     queue: Arc<Mutex<WriteQueue>>,
 }
 
-/// Outcomes that are not on disk yet. One task writes all that have come together, since every write rewrites the file and
-/// thousands of servers may fail at once.
+/// Outcomes that are not on disk yet. One task writes all of them together, since every write
+/// rewrites the file and thousands of servers may fail at once.
 #[derive(Default)]
 struct WriteQueue {
     pending: Vec<(CapabilityId, Outcome)>,
@@ -74,7 +70,6 @@ struct WriteQueue {
 #[derive(Default)]
 struct OwnRecords {
     table: RecordTable,
-    /// The successes that were last written.
     written: BTreeMap<CapabilityId, Timestamp>,
 }
 
@@ -97,7 +92,6 @@ impl HealthRecord {
         });
     }
 
-    /// When it was last added to.
     fn last_at(&self) -> Option<Timestamp> {
         self.failing.as_ref().map(|failing| failing.last_at).max(self.ok_at)
     }
@@ -117,7 +111,6 @@ impl HealthRecord {
 }
 
 impl HealthRecords {
-    /// How the capability of this definition does.
     pub(crate) fn health(&self, definition: &Definition) -> Health {
         let record = self.0.get(&definition.id);
         let record = record.filter(|record| record.fingerprint == definition.fingerprint);
@@ -132,7 +125,7 @@ impl HealthStore {
         Self { path: Arc::new(path), own: Mutex::new(own), queue: Arc::default() }
     }
 
-    /// Everything that is known now. Of what this process and others know the later counts.
+    /// Merges the records of this process and of others; the later one counts.
     pub(crate) fn records(&self) -> HealthRecords {
         let mut all = load(&self.path);
         for (id, own) in &self.own.lock().table {
@@ -144,7 +137,7 @@ impl HealthStore {
         HealthRecords(all)
     }
 
-    /// Adds an outcome. A success that changes nothing reaches the disk once in a while only.
+    /// Adds an outcome. A success that changes nothing is written only once in a while.
     pub(crate) fn note(&self, definition: &Definition, failure: Option<String>) {
         let at = Timestamp::now();
         let outcome = Outcome { fingerprint: definition.fingerprint.clone(), at, failure };
@@ -181,14 +174,13 @@ impl HealthStore {
         }
     }
 
-    /// Waits until everything that was noted is on disk.
+    /// Waits until all outcomes are on disk.
     pub(crate) async fn settle(&self) {
         let writer = self.queue.lock().writer.take();
         join_all(writer).await;
     }
 }
 
-/// Writes until nothing is pending.
 fn write_pending(path: &Path, queue: &Mutex<WriteQueue>) {
     loop {
         let batch = {

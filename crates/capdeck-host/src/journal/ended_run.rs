@@ -1,4 +1,4 @@
-//! A run as it ended, and the record that is made of it: without secrets, and within bounds.
+//! An ended run, and the record of it: without secrets, and bounded in size.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -20,17 +20,14 @@ use crate::{
     redact::without_keys,
 };
 
-/// Answers of one run that are kept.
+/// Of all results of one run.
 pub(crate) const MOST_ANSWER_BYTES: usize = 8 << 20;
-/// The largest value that is kept.
 const MOST_VALUE_BYTES: usize = 1 << 20;
-/// Arguments beyond this are kept with their texts cut to so many letters.
+/// The texts of longer arguments are cut to this many letters.
 const MOST_ARGS_BYTES: usize = 16 << 10;
 const CUT_TEXT: usize = 200;
-/// Log text that is kept.
 const MOST_LOG_BYTES: usize = 16 << 10;
 
-/// What is known of a run before it begins.
 #[derive(Debug, Clone)]
 pub(crate) struct BegunRun {
     pub(crate) at: Timestamp,
@@ -38,38 +35,37 @@ pub(crate) struct BegunRun {
     pub(crate) principal: String,
     pub(crate) scope: RecordedScope,
     pub(crate) after: Option<String>,
-    /// Why nobody knows what the run builds on, if it builds on something.
+    /// Why the earlier state of the session is unknown, if the run depends on it.
     pub(crate) lost: Option<String>,
     pub(crate) code: String,
     pub(crate) determinism: Determinism,
     pub(crate) capabilities: Vec<String>,
 }
 
-/// Everything there is to keep of a run.
 pub(crate) struct EndedRun {
     begun: BegunRun,
     id: String,
     session: Option<String>,
     timeout_ms: u64,
     duration_ms: f64,
-    /// None for a run that was given up.
+    /// `None` for a cancelled run.
     outcome: Option<Result<Box<RawValue>, RunError>>,
     diagnostics: Vec<Diagnostic>,
     logs: Vec<LogEntry>,
     calls: Vec<CallRecord>,
     moments: Vec<Moment>,
-    /// The definitions of the deck, which know what is secret: code may hold values of capabilities that it did not call.
+    /// All definitions of the deck, which know the secrets: code may contain values of capabilities
+    /// that it did not call.
     definitions: Vec<Arc<Definition>>,
 }
 
-/// Takes secrets out and remembers that it did: known values, and what has the form of a key.
+/// Removes secrets and remembers that it did: known values, and texts that look like a key.
 struct Cleaner {
     scrubber: Scrubber,
     found: bool,
 }
 
 impl EndedRun {
-    /// Takes from a report what the client does not need, and copies the rest.
     pub(crate) fn new(
         begun: BegunRun,
         report: &mut RunReport,
@@ -92,7 +88,6 @@ impl EndedRun {
         }
     }
 
-    /// A run that was given up before it ended.
     pub(crate) fn cancelled(begun: BegunRun, definitions: Vec<Arc<Definition>>) -> Self {
         Self {
             begun,
@@ -109,7 +104,7 @@ impl EndedRun {
         }
     }
 
-    /// The record. It reads the environment's and the vault's values, to leave them out.
+    /// Reads the values of the environment and the vault, to remove them.
     pub(crate) fn record(self, settings: &HostSettings) -> RunRecord {
         let Self { begun, outcome, calls, definitions, .. } = self;
         let is_called = |definition: &Definition| {
@@ -139,7 +134,7 @@ impl EndedRun {
             calls.into_iter().map(|call| cleaner.call(call, &everything, &mut room)).collect();
         let too_large =
             calls.iter().any(|call| matches!(call.outcome, RecordedOutcome::LeftOut { .. }));
-        // From here on nothing matters for repeating.
+        // Redactions from here on do not affect a replay.
         let found = cleaner.found;
         let end = match outcome {
             None => RunEnd::Nothing,
@@ -220,7 +215,7 @@ impl Cleaner {
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    /// JSON text without secrets; `None` when nothing readable is left.
+    /// JSON text without secrets; `None` when the result is not JSON.
     fn json(&mut self, data: Box<RawValue>) -> Option<Box<RawValue>> {
         match self.cleaned(data.get()) {
             None => Some(data),

@@ -1,7 +1,8 @@
-//! Takes up a paused run: the script runs again from its start with the answers it had, and goes on from there.
+//! Resumes a paused run: the script runs again from its start with the recorded results, and
+//! continues from there.
 //!
-//! No recorded call is made twice. Only one process resumes a run at a time, and a run whose resuming was cut off stays where it is: nobody knows
-//! which calls were made.
+//! No recorded call is made twice. One process resumes a run at a time. A run whose resuming was
+//! interrupted cannot be resumed again, because it is unknown which calls were made.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,16 +25,15 @@ use crate::{
     ViewPolicy, flow::FlowGuard,
 };
 
-/// A run that this process may resume.
 struct Claimed {
     _claim: RunClaim,
-    /// The run after those it builds on.
+    /// The run after those it depends on.
     chain: Vec<RunRecord>,
 }
 
 impl Host {
-    /// A session for the person who resumes a recorded run: with the name and the rights of the client that began it. `None` where that
-    /// client could not run code.
+    /// A session for the person who resumes a recorded run, with the name and the rights of its
+    /// client. `None` where that client could not run code.
     pub fn session_for_run(&self, run: &RunRecord, client: ClientProfile) -> Option<Arc<Session>> {
         let scope = match &run.scope {
             RecordedScope::Deck { exposure, view } => Scope::Deck(ViewPolicy {
@@ -71,7 +71,7 @@ pub(crate) async fn resume_recorded(
     let session = match play_earlier(stage.pool, owner, earlier).await {
         Ok(session) => session,
         Err(error) => {
-            // Nothing was called, so the run waits on.
+            // Nothing was called, so the run remains paused.
             save(request, paused.clone()).await?;
             return Err(refused(&error));
         }
@@ -107,7 +107,7 @@ pub(crate) async fn resume_recorded(
     Ok(report)
 }
 
-/// Writes down how a resumed run ended, while this process still holds it.
+/// Records how a resumed run ended, while this process still holds it.
 async fn end_resumed(
     request: &RequestContext<'_>,
     begun: BegunRun,
@@ -141,7 +141,7 @@ async fn save(request: &RequestContext<'_>, record: RunRecord) -> Result<(), Cal
     blocking(move || store.save(&record)).await?.map_err(|error| stored(&error))
 }
 
-/// What earlier cells had learnt is followed, too.
+/// Data of earlier cells is followed, too.
 fn learn(guard: &FlowGuard, run: &RunRecord) {
     guard.begin(&run.code);
     for call in &run.calls {
@@ -151,19 +151,19 @@ fn learn(guard: &FlowGuard, run: &RunRecord) {
     }
 }
 
-/// Takes the right to resume a run, and marks it as taken up.
+/// Claims a run, and marks it as resuming.
 fn claim(store: &RunStore, id: &str, mine: &(String, RecordedScope)) -> Result<Claimed, CallError> {
     let failed = |error: RunStoreError| match error {
         RunStoreError::Unknown { .. } => unknown(id),
         other => stored(&other),
     };
-    // What belongs to another client does not exist for this one.
+    // A run of another client is reported as unknown.
     let is_mine = |run: &RunRecord| run.principal == mine.0 && run.scope == mine.1;
     if !is_mine(&store.load(id).map_err(failed)?) {
         return Err(unknown(id));
     }
     let claim = store.claim(id).map_err(failed)?;
-    // Another process may have been at it until now.
+    // Another process may have resumed it until now.
     let run = store.load(id).map_err(failed)?;
     match run.state {
         RunState::Paused => {}
@@ -196,7 +196,7 @@ fn begun(run: &RunRecord) -> BegunRun {
     }
 }
 
-/// A script that did something else than before must not go on.
+/// A script that differs from its record must not continue.
 fn diverged(report: &mut RunReport, why: &str) {
     let message = format!("the run did not repeat what it did before the pause: {why}");
     let hint = "no recorded call was made again; run the code anew";
@@ -248,7 +248,6 @@ fn stored(error: &RunStoreError) -> CallError {
     CallError::new(code, error.to_string())
 }
 
-/// Works on files without holding up other calls.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, CallError> {

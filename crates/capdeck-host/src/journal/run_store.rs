@@ -13,10 +13,10 @@ use serde::Deserialize;
 use super::record::{RunRecord, VERSION};
 use crate::durable;
 
-/// Files that make way are looked for after this many writes.
+/// Old files are removed after this many writes.
 const SWEEP_EVERY: u32 = 20;
 
-/// Something about recorded runs that did not work.
+/// Why recorded runs cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RunStoreError {
     #[error("there is no recorded run `{id}`")]
@@ -31,7 +31,6 @@ pub enum RunStoreError {
     Storage { path: PathBuf, source: io::Error },
 }
 
-/// How many runs are kept, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunLimits {
     pub(crate) max_age: Duration,
@@ -56,18 +55,18 @@ pub struct RunStore {
     folder: PathBuf,
 }
 
-/// What a folder of recorded runs holds.
+/// The contents of a folder of recorded runs.
 #[derive(Debug, Default)]
 pub struct RunListing {
-    /// The newest first.
+    /// Newest first.
     pub runs: Vec<RunRecord>,
-    /// Files that are no records, or of another form.
+    /// Files that are not records, or of another version.
     pub problems: Vec<RunStoreError>,
 }
 
-/// The right to take one run up again; held by one process at a time.
+/// The right to resume a run; held by one process at a time.
 pub(crate) struct RunClaim {
-    /// Closing it ends the lock.
+    /// Closing it releases the lock.
     _lock: File,
 }
 
@@ -76,13 +75,13 @@ impl RunStore {
         Self { folder: state_dir.join("runs") }
     }
 
-    /// Every run that is kept.
+    /// Returns every stored run.
     pub fn list(&self) -> Result<RunListing, RunStoreError> {
         let mut listing = RunListing::default();
         for id in self.ids()?.into_iter().rev() {
             match self.load(&id) {
                 Ok(run) => listing.runs.push(run),
-                // Another process removed it meanwhile.
+                // Another process removed it.
                 Err(RunStoreError::Unknown { .. }) => {}
                 Err(problem) => listing.problems.push(problem),
             }
@@ -90,7 +89,7 @@ impl RunStore {
         Ok(listing)
     }
 
-    /// The run of this id, or the only one whose id begins or ends like this.
+    /// Finds a run by its id, or by a unique beginning or end of it.
     pub fn find(&self, id: &str) -> Result<RunRecord, RunStoreError> {
         let ids = self.ids()?;
         if ids.iter().any(|known| known == id) {
@@ -109,7 +108,6 @@ impl RunStore {
         }
     }
 
-    /// The run of exactly this id.
     pub(crate) fn load(&self, id: &str) -> Result<RunRecord, RunStoreError> {
         #[derive(Deserialize)]
         struct Head {
@@ -146,18 +144,17 @@ impl RunStore {
         Ok(record)
     }
 
-    /// Writes a run, or what became of it. Only its owner can read the file.
+    /// Only its owner can read the file.
     pub(crate) fn save(&self, record: &RunRecord) -> Result<(), RunStoreError> {
         let Some(path) = self.path(&record.id) else {
             return Err(RunStoreError::Unknown { id: record.id.clone() });
         };
         let failed = |source: io::Error| RunStoreError::Storage { path: path.clone(), source };
         let text = serde_json::to_vec(record).map_err(|error| failed(error.into()))?;
-        // A temporary file is made readable for its owner alone, and stays so under its final name.
+        // A temporary file is readable by its owner alone, and remains so under its final name.
         durable::save(&path, &text).map_err(failed)
     }
 
-    /// Takes the right to resume a run.
     pub(crate) fn claim(&self, id: &str) -> Result<RunClaim, RunStoreError> {
         let Some(path) = self.path(id) else {
             return Err(RunStoreError::Unknown { id: id.to_owned() });
@@ -172,7 +169,7 @@ impl RunStore {
         }
     }
 
-    /// Removes what is too old, too many or too much; the newest stays in any case.
+    /// Removes runs that exceed the limits of age, number or size; the newest always remains.
     pub(crate) fn sweep(&self, limits: RunLimits, now: SystemTime) {
         let Ok(ids) = self.ids() else { return };
         let (mut count, mut bytes) = (0, 0_u64);
@@ -191,7 +188,7 @@ impl RunStore {
         }
     }
 
-    /// Ids in the order the runs began: they start with the time.
+    /// Ids start with the time, so their order is that of the runs.
     fn ids(&self) -> Result<Vec<String>, RunStoreError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -209,14 +206,13 @@ impl RunStore {
         Ok(ids)
     }
 
-    /// Nothing that could lead elsewhere is an id.
+    /// Rejects ids that could leave the folder.
     fn path(&self, id: &str) -> Option<PathBuf> {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
         (!id.is_empty() && id.chars().all(is_plain)).then(|| self.folder.join(format!("{id}.json")))
     }
 }
 
-/// Says when it is time to look for files that make way.
 #[derive(Debug, Default)]
 pub(super) struct SweepCount(u32);
 

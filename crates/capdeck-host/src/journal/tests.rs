@@ -1,4 +1,4 @@
-//! The store and the replay by themselves; runs with real workers are in the crate's tests.
+//! Tests of the store and the replay; runs with real workers are in the crate's tests.
 
 use std::{
     fs,
@@ -153,7 +153,7 @@ fn a_chain_ends_at_the_first_cell_and_names_what_is_missing() {
     assert_eq!(orphan.to_string(), "run `fourth` builds on run `gone`, which is not kept any more");
     let secret = RunRecord { unrepeatable: Some("it held a secret".to_owned()), ..record("x") };
     assert!(matches!(store.chain(secret), Err(RehearsalError::Unrepeatable { .. })));
-    // A file that was made to build on itself ends, too.
+    // A file that depends on itself must not loop.
     store.save(&after("loop", "loop")).unwrap();
     assert!(store.chain(store.load("loop").unwrap()).is_err());
 }
@@ -178,7 +178,7 @@ fn request(tool: &str, args: &Value) -> CallRequest {
     }
 }
 
-/// Counts the calls that are made now.
+/// Counts live calls.
 #[derive(Default)]
 struct Live(AtomicUsize);
 

@@ -9,23 +9,18 @@ use serde_json::{Value, json};
 
 use crate::durable;
 
-/// How many shapes are kept.
 const MOST_PAGES: usize = 2_000;
 
-/// An older shape is forgotten.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// The folder of shapes.
 #[derive(Debug, Clone)]
 pub(super) struct Book {
     folder: PathBuf,
 }
 
-/// Names one shape.
 #[derive(Debug)]
 pub(super) struct Page(String);
 
-/// One learned shape.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record {
@@ -46,14 +41,14 @@ impl Book {
         Self { folder }
     }
 
-    /// What is known, unless it is too old or not readable.
+    /// `None` when it is too old or not readable.
     pub(super) fn read(&self, page: &Page) -> Option<Record> {
         let record: Record = serde_json::from_slice(&fs::read(self.file(page)).ok()?).ok()?;
         let age = Timestamp::now().duration_since(record.observed_at);
         (record.version == 1 && age <= LIFETIME).then_some(record)
     }
 
-    /// Adds what one result looks like. True when that was news.
+    /// Adds the shape of one result. True when that was news.
     pub(super) fn learn(&self, page: &Page, value: &Value) -> bool {
         let seen = Shape::of(value);
         let known = self.read(page);
@@ -85,7 +80,6 @@ impl Book {
         }
     }
 
-    /// Forgets the oldest shapes when there are too many.
     fn make_room(&self) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let mut pages: Vec<(SystemTime, PathBuf)> = entries
@@ -109,7 +103,6 @@ impl Book {
 }
 
 impl Record {
-    /// The shape as `describe` offers it.
     pub(super) fn to_json(&self) -> Value {
         let (type_script, truncated) = self.shape.type_script();
         json!({

@@ -12,26 +12,26 @@ use crate::{
     Host, ItemStatus, ListItem, PinReview, Route, View, ViewPolicy, known_capability, list_items,
 };
 
-/// Everything there is to say about one capability.
+/// The report about one capability.
 #[derive(Debug)]
 pub struct Account {
     pub item: ListItem,
-    /// Who chose its exposure.
+    /// Where its exposure is set.
     pub exposure_from: &'static str,
     /// How agents reach it; `None` when they do not.
     pub seen: Option<String>,
-    /// What there is to say about one of its tools, if that was asked.
+    /// The report about one of its tools, if requested.
     pub tool: Option<Value>,
-    /// What a person should look at in its definitions.
+    /// Definitions that need a review.
     pub pins: Vec<String>,
-    /// What of its description, or of its members, could not be imported.
+    /// Parts of its description, or members, that could not be imported.
     pub left_out: Vec<ImportProblem>,
-    /// When and how it failed last, if nothing succeeded since.
+    /// Time and error of the last failure, if nothing succeeded since.
     pub last_failure: Option<(String, String)>,
 }
 
 impl Account {
-    /// Finds out about a capability, and about one of its tools, for a client of this name.
+    /// Reports about a capability, and about one of its tools, for a client of this name.
     pub fn of(
         host: &Host,
         id: &str,
@@ -74,7 +74,7 @@ impl Account {
         })
     }
 
-    /// As programs are told: what `capdeck why --json` says.
+    /// The output of `capdeck why --json`.
     pub fn to_json(&self) -> Value {
         let item = &self.item;
         let mut shown = json!({
@@ -118,7 +118,6 @@ impl Account {
     }
 }
 
-/// How a capability's tools compare with their pins.
 fn review(host: &Host, capability: &Capability) -> Result<PinReview, CallError> {
     let id = &capability.definition.id;
     host.review_pins(capability).map_err(|error| {
@@ -128,7 +127,7 @@ fn review(host: &Host, capability: &Capability) -> Result<PinReview, CallError> 
     })
 }
 
-/// How agents reach the capability in the view they get by default.
+/// How agents reach the capability in the default view.
 fn seen(view: &View, capability: &Capability) -> Option<String> {
     if !capability.is_usable() {
         return None;
@@ -157,7 +156,7 @@ fn seen(view: &View, capability: &Capability) -> Option<String> {
                 format!("as one tool `{id}` with an `operation` argument")
             }
             _ if is_searchable => by_budget.to_owned(),
-            // An id that is a name of the host's own tools is listed under another one.
+            // An id that is the name of one of the host's own tools is listed under another one.
             _ => "as one tool with an `operation` argument".to_owned(),
         },
         Exposure::Direct | Exposure::DirectAndCodeMode => {
@@ -174,7 +173,6 @@ fn seen(view: &View, capability: &Capability) -> Option<String> {
     })
 }
 
-/// What a person should look at, one line each.
 fn pin_notes(review: &PinReview) -> Vec<String> {
     let mut notes = Vec::new();
     if review.book.as_ref().is_some_and(|book| book.is_repointed) {
@@ -187,7 +185,6 @@ fn pin_notes(review: &PinReview) -> Vec<String> {
     notes
 }
 
-/// What the answers about one tool are made from.
 struct ToolQuestion<'a> {
     catalog: &'a Catalog,
     view: &'a View,

@@ -11,7 +11,7 @@ use crate::{RequestContext, forward::forward, raw};
 /// No honest server has more pages of skills.
 const MOST_PAGES: usize = 100;
 
-/// The skills of one server as the deck shows them. Those outside of `skill://` have no name here.
+/// Skips skills outside of `skill://`, which have no name in the deck.
 pub(super) async fn served_skills(
     request: &RequestContext<'_>,
     capability: &Capability,
@@ -32,7 +32,7 @@ pub(super) async fn served_skills(
     Ok(skills)
 }
 
-/// Reads a file of a server's skill and holds it to what its manifest promises.
+/// Reads a file of a server's skill and verifies the digest of its manifest.
 pub(super) async fn read_served_file(
     request: &RequestContext<'_>,
     capability: &Capability,
@@ -68,7 +68,7 @@ pub(super) async fn read_served_file(
     answer(&value)
 }
 
-/// A server's skill under the deck's URIs; everything else of the entry stays.
+/// A server's skill under the deck's URIs; the rest of the entry is unchanged.
 fn renamed(id: &str, skill: &Value) -> Option<Value> {
     let mut skill = skill.clone();
     let uri = deck_uri(id, skill["uri"].as_str()?)?;

@@ -1,15 +1,14 @@
-//! What is said when a task cannot be had.
+//! Errors of task requests.
 
 use capdeck_backend::{CallError, ErrorCode, RpcFailure};
 use serde_json::{json, value::to_raw_value};
 
 use super::EXTENSION;
 
-/// MCP's codes for what only tasks need to say.
 const MISSING_CAPABILITY: i64 = -32021;
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// The same for tasks that never were, are no more, or are somebody else's.
+/// The same for unknown, expired and foreign tasks.
 pub(super) fn unknown(id: &str) -> CallError {
     CallError::new(ErrorCode::RequestInvalid, format!("there is no task `{id}`"))
 }
@@ -41,7 +40,7 @@ pub(super) fn unwritable(error: serde_json::Error) -> CallError {
     CallError::new(ErrorCode::InternalError, "the task cannot be written").detail(error)
 }
 
-/// True when a server wants a client that declares the extension.
+/// True when a server needs a client that declares the extension.
 pub(super) fn wants_extension(error: &CallError) -> bool {
     error.rpc.as_ref().is_some_and(|failure| {
         failure.code == MISSING_CAPABILITY
