@@ -67,9 +67,9 @@ pub enum Hold {
 /// Why an approval cannot be given or revoked.
 #[derive(Debug, thiserror::Error)]
 pub enum ApprovalError {
-    #[error("there is no approval `{id}`; a call waits for one hour")]
+    #[error("there is no approval `{id}`; a waiting call expires after one hour")]
     Unknown { id: String },
-    #[error("`{id}` cannot be approved for good: its definition is not known")]
+    #[error("`{id}` cannot be approved permanently: its definition is not known")]
     NoDefinition { id: String },
     #[error("the approvals in `{}` cannot be used", path.display())]
     Storage { path: PathBuf, source: io::Error },

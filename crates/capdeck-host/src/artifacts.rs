@@ -138,7 +138,7 @@ async fn show(
             String::from_utf8(reader.next(u64::MAX).map_err(to_call_error)?).map_err(|_| {
                 CallError::new(
                     ErrorCode::RequestInvalid,
-                    "the artifact is no text, and has no places",
+                    "the artifact is not text, so `at` does not apply",
                 )
                 .hint(format!("read it by bytes: {uri}?offset=0&length={MAX_READ}"))
             })?;
@@ -355,7 +355,7 @@ fn too_much(artifact: &Artifact, offset: u64) -> CallError {
     let size = artifact.byte_length;
     CallError::new(
         ErrorCode::ContentTooLarge,
-        format!("the artifact has {size} bytes, and one read answers with at most {MAX_READ}"),
+        format!("the artifact has {size} bytes, and one read returns at most {MAX_READ}"),
     )
     .hint(format!("read it in parts, starting with: {}", part_uri(artifact, offset)))
     .data(json!({ "size": size, "mostBytes": MAX_READ, "next": part_uri(artifact, offset) }))
@@ -382,7 +382,7 @@ fn to_call_error(error: ArtifactError) -> CallError {
         ArtifactError::InvalidPart { .. } => {
             told.hint("a part is `?offset=BYTES&length=BYTES` or `?at=/JSON/POINTER&from=N&count=N` after the URI")
         }
-        ArtifactError::InUse { .. } => told.hint("try again when the reading has ended"),
+        ArtifactError::InUse { .. } => told.hint("try again when it is no longer being read"),
         ArtifactError::NotFound { .. } => told.hint("call the tool again for a new one"),
         _ => match std::error::Error::source(&error) {
             Some(source) => told.detail(source),

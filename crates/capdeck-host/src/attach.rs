@@ -64,7 +64,7 @@ impl Host {
                         }
                         Err(error) => {
                             if pause == PAUSES.0 {
-                                tracing::warn!(%error, "the attached host is not followed for now");
+                                tracing::warn!(%error, "cannot follow the attached host; retrying");
                             }
                             tokio::time::sleep(pause).await;
                             pause = (pause * 2).min(PAUSES.1);

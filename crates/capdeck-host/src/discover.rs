@@ -278,7 +278,7 @@ impl Host {
             match answer {
                 Ok((id, Ok(_))) => drop(waiting.remove(&id)),
                 Ok((id, Err(error))) => drop(waiting.insert(id, error)),
-                Err(panic) => tracing::error!(%panic, "a discovery ended by a bug"),
+                Err(panic) => tracing::error!(%panic, "a discovery panicked"),
             }
         }
         asking.detach_all();
@@ -315,7 +315,7 @@ pub(crate) enum Hurry {
 fn unlisted(id: &CapabilityId, after: Duration) -> CallError {
     CallError::new(
         ErrorCode::ToolCallTimeout,
-        format!("`{id}` did not list everything it offers within {} ms", after.as_millis()),
+        format!("`{id}` did not finish listing within {} ms", after.as_millis()),
     )
     .hint("try again, or raise the timeout in its definition")
 }

@@ -253,7 +253,7 @@ impl Discoveries {
         tokio::select! {
             turn = self.turn(id).lock_owned() => Ok(turn),
             () = context.cancel.cancelled() => {
-                Err(CallError::new(ErrorCode::Cancelled, format!("the list of `{id}` is no longer wanted")))
+                Err(CallError::new(ErrorCode::Cancelled, format!("listing `{id}` was cancelled")))
             }
             () = tokio::time::sleep(longest) => Err(still_starting(id)),
         }
@@ -291,7 +291,7 @@ fn forget_oldest(known: &mut HashMap<Place, Known>) {
 pub(crate) fn still_starting(id: &CapabilityId) -> CallError {
     CallError::new(
         ErrorCode::ServerStartTimeout,
-        format!("`{id}` has not listed its tools yet; ask again in a moment"),
+        format!("`{id}` has not listed its tools yet; try again in a moment"),
     )
 }
 

@@ -78,7 +78,7 @@ impl DiscoveryCache {
         let surplus = lists.len().saturating_sub(MOST_AUDIENCES);
         for (_, path) in lists.into_iter().take(surplus) {
             if let Err(error) = fs::remove_file(&path) {
-                tracing::debug!(path = %path.display(), %error, "an old list stays on disk");
+                tracing::debug!(path = %path.display(), %error, "an old list could not be deleted");
             }
         }
     }

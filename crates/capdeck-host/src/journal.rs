@@ -90,7 +90,7 @@ impl PendingRecords {
         let wanted = counts.queued;
         let is_pending = |counts: &mut RecordCounts| counts.written < wanted;
         if self.written.wait_while_for(&mut counts, is_pending, WRITE_TIMEOUT).timed_out() {
-            tracing::warn!("the journal is read although records are still to be written");
+            tracing::warn!("the journal is read before all records are written");
         }
     }
 }

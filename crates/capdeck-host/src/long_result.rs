@@ -192,7 +192,7 @@ impl LongResult {
         let artifact = writing.await.map_err(|error| {
             CallError::new(
                 ErrorCode::ContentTooLarge,
-                "the result is too large to send and could not be kept",
+                "the result is too large to send and could not be stored",
             )
             .hint("check the free space of the state folder")
             .detail(error)
@@ -262,11 +262,11 @@ fn shown_text(head: &RawValue) -> String {
     raw::string(head).unwrap_or_else(|| head.get().to_owned())
 }
 
-/// `items 0 to 19 of 1234 at /structuredContent/items; go on with: capdeck://…`.
+/// `items 0 to 19 of 1234 at /structuredContent/items; continue with: capdeck://…`.
 pub(crate) fn told(uri: &str, cut: &Cut) -> String {
     let Cut { at, shown, total, unit } = cut;
     let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
-    format!("[{shown} of {total} {unit} shown{place}; go on with: {}]", next(uri, cut))
+    format!("[{shown} of {total} {unit} shown{place}; continue with: {}]", next(uri, cut))
 }
 
 pub(crate) fn cut_json(uri: &str, cut: &Cut) -> Value {

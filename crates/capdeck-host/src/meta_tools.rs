@@ -285,7 +285,7 @@ async fn named_tool<'a>(
         SpokenName::Several(names) => {
             let message = format!("`{name}` is the name of several tools");
             Err(CallError::new(ErrorCode::RequestInvalid, message)
-                .hint(format!("say which one: {}", names.join(", "))))
+                .hint(format!("use one of: {}", names.join(", "))))
         }
     }
 }

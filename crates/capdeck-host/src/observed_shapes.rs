@@ -125,7 +125,7 @@ impl ObservedShapes {
         match thread {
             Ok(thread) => Some(Teacher { lessons, thread }),
             Err(error) => {
-                tracing::debug!(%error, "nothing is learned from results");
+                tracing::debug!(%error, "cannot learn from results");
                 None
             }
         }

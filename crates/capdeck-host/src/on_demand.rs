@@ -104,7 +104,7 @@ pub(crate) async fn setup_tools(
         ),
         hint: match asked.is_empty() {
             true => what_there_is(&view),
-            false => "`call_tool` with a name and `data`; arguments without a type are strings, `?` may be left out".to_owned(),
+            false => "`call_tool` with a name and `data`; arguments without a type are strings, `?` marks optional ones".to_owned(),
         },
         skills: asked,
         active_skills: active,

@@ -125,7 +125,7 @@ pub(crate) async fn run(
         | DeckOperation::ReadRecovery
         | DeckOperation::SetUpTools
         | DeckOperation::RunCode => {
-            let message = format!("`{}` is no method of a handle", operation.script_name());
+            let message = format!("`{}` is not a method of a handle", operation.script_name());
             Err(CallError::new(ErrorCode::UnknownOperation, message))
         }
     }
@@ -178,7 +178,7 @@ impl CapabilityOperation<'_> {
         let name = self.arguments.text("name")?;
         let found = calls::find_tool(self.request, self.capability, name).await?;
         let tool = found.ok_or_else(|| {
-            let message = "the tool vanished while it was described";
+            let message = "the tool was removed during the request";
             CallError::new(ErrorCode::InternalError, message)
         })?;
         let mut facts = json!({

@@ -46,7 +46,7 @@ pub(crate) fn check(
         return Ok(());
     }
     if let Backend::Caplets(_) = capability.definition.backend {
-        return Err(refused("fields are chosen in the inner call of a set".to_owned())
+        return Err(refused("`fields` belongs to the inner call of a set".to_owned())
             .hint("put `fields` beside the inner `name` and `args`"));
     }
     let choice = Choice::of(fields)?;
@@ -54,7 +54,7 @@ pub(crate) fn check(
     let wrong: Vec<_> =
         fields.iter().filter_map(|path| Some((path, missing(path, &schema)?))).collect();
     let Some((_, known)) = wrong.first() else {
-        tracing::debug!(tool = tool.name(), fields = choice.len(), "fields are chosen");
+        tracing::debug!(tool = tool.name(), fields = choice.len(), "checked the chosen fields");
         return Ok(());
     };
     let known: Vec<&String> = known.iter().take(40).collect();
@@ -96,7 +96,7 @@ fn apply_now(
         None => json_text(&object).and_then(|text| pick::from_text(choice, &text).ok()),
     };
     let Some(picked) = picked else {
-        let told = "[the chosen fields were not applied: the result is no JSON]";
+        let told = "[the chosen fields were not applied: the result is not JSON]";
         add_text(&mut object, told);
         return serde_json::value::to_raw_value(&object).map_err(|error| bug(&error));
     };
@@ -140,7 +140,7 @@ fn pick_structured(
                 .hint(format!("choose fewer fields, or read all of it in parts: {from}")));
             }
             // A large body that is not JSON has no fields; the link to it remains.
-            Err(error) => tracing::debug!(%error, "an artifact is no JSON"),
+            Err(error) => tracing::debug!(%error, "an artifact is not JSON"),
         }
     }
     Ok(picked)

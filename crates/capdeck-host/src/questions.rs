@@ -98,7 +98,7 @@ pub(crate) fn refuse_unaddressed(method: &str, params: Option<&RawObject>) -> Ca
         Some(wanted) => undeclared(wanted),
         None => CallError::new(
             ErrorCode::UnsupportedCapability,
-            format!("nobody is here to answer `{method}`"),
+            format!("no client can answer `{method}`"),
         ),
     }
 }
@@ -224,13 +224,13 @@ fn unanswerable(id: &str, tool: &str, wanted: Option<Wanted>) -> CallError {
     let Some(wanted) = wanted else {
         return CallError::new(
             ErrorCode::UnsupportedCapability,
-            format!("`{tool}` of `{id}` needs something that this client does not offer"),
+            format!("`{id}.{tool}` needs a capability that this client does not have"),
         )
         .hint("the details name the missing client capability; use a client that has it");
     };
     let capability = wanted.capability();
     let message = format!(
-        "`{tool}` of `{id}` {} (`{capability}`), and this client cannot be asked that",
+        "`{id}.{tool}` {} (`{capability}`), which this client does not support",
         wanted.wish()
     );
     let hint = match wanted {

@@ -16,7 +16,7 @@ impl Host {
         match fs::read(&path).map(<[u8; LENGTH]>::try_from) {
             Ok(Ok(key)) => return Ok(key),
             Ok(Err(_)) => {
-                tracing::warn!(path = %path.display(), "the key is damaged; a new one is made");
+                tracing::warn!(path = %path.display(), "the key is damaged; a new one is created");
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),

@@ -102,7 +102,7 @@ pub(crate) async fn warm(catalog: &Arc<Catalog>) {
     if !catalog.is_search_warm() {
         let building = catalog.clone();
         if let Err(error) = tokio::task::spawn_blocking(move || building.warm_search()).await {
-            tracing::error!(%error, "building the search index ended by a bug");
+            tracing::error!(%error, "building the search index panicked");
         }
     }
 }

@@ -32,7 +32,7 @@ impl Host {
         if report.succeeded() {
             SetupState::new(&self.0.settings.state_dir).record_verified(definition).map_err(
                 |error| {
-                    CallError::new(ErrorCode::InternalError, "the set-up could not be remembered")
+                    CallError::new(ErrorCode::InternalError, "the set-up could not be saved")
                         .detail(error)
                 },
             )?;

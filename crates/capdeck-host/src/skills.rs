@@ -88,7 +88,7 @@ pub async fn read_folder(request: &RequestContext<'_>, uri: &str) -> Result<Vec<
         }
     }
     if children.is_empty() {
-        let message = format!("`{uri}` is no folder of a skill");
+        let message = format!("`{uri}` is not a folder of a skill");
         return Err(CallError::new(ErrorCode::RequestInvalid, message));
     }
     Ok(children)

@@ -66,7 +66,7 @@ impl Host {
     /// Sends the spans of every call to this sink. Only the first sink counts.
     pub fn trace_to(&self, sink: Arc<dyn SpanSink>) {
         if self.0.spans.0.set(sink).is_err() {
-            tracing::warn!("calls are traced already; the second receiver is not used");
+            tracing::warn!("calls are already traced; ignoring the second sink");
         }
     }
 

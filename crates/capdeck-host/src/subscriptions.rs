@@ -72,7 +72,7 @@ async fn watch(
     if subscriptions.count(&session.id) >= MAX_WATCHED {
         return Err(CallError::new(
             ErrorCode::RequestInvalid,
-            format!("this client watches {MAX_WATCHED} resources already"),
+            format!("this client is already subscribed to {MAX_WATCHED} resources"),
         )
         .hint("unsubscribe from some of them first"));
     }
@@ -203,7 +203,7 @@ fn tell(
         for uri in uris {
             let params = raw::object([("uri", json!(uri))]);
             if let Err(error) = lease.request(method, Some(params), &context).await {
-                tracing::warn!(capability = %definition.id, uri, %error, method, "a resource could not be followed");
+                tracing::warn!(capability = %definition.id, uri, %error, method, "a resource subscription failed");
             }
         }
     });

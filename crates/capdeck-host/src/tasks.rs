@@ -77,7 +77,7 @@ pub async fn answer(
                 (TaskForm::Extension, "tasks/list" | "tasks/result") => {
                     Err(errors::no_such_method(
                         method,
-                        "`tasks/get` tells everything about one task, its result too",
+                        "`tasks/get` returns everything about one task, including its result",
                     ))
                 }
                 (TaskForm::Core | TaskForm::Awaited, "tasks/update") => {

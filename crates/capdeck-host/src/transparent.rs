@@ -90,7 +90,7 @@ pub async fn answer(
         }
         "resources/read" => Err(CallError::new(
             ErrorCode::ResourceNotFound,
-            format!("`{id}` has no resources but its large results"),
+            format!("`{id}` has no resources except its large results"),
         )),
         _ => forward(request, id, method, params).await,
     }
@@ -133,7 +133,7 @@ async fn screen_list(
     let broken = |error: serde_json::Error| {
         CallError::new(
             ErrorCode::DownstreamProtocolError,
-            format!("`{}` sent a list that is none: {error}", capability.definition.id),
+            format!("`{}` sent an invalid list: {error}", capability.definition.id),
         )
     };
     let mut page: RawObject = serde_json::from_str(answer.get()).map_err(broken)?;

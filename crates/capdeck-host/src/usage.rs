@@ -43,7 +43,7 @@ impl Usage {
     pub(crate) fn open(state_dir: &Path) -> Self {
         let path = state_dir.join("usage.json");
         let at_start = durable::load_json(&path).unwrap_or_else(|error| {
-            tracing::debug!(%error, "what was used before could not be read");
+            tracing::debug!(%error, "the recorded usage could not be read");
             Relevance::new()
         });
         let since = Since { unsaved: Relevance::new(), saved_at: Instant::now() };
@@ -102,7 +102,7 @@ fn add(path: &Path, uses: Relevance) {
         }
     });
     if let Err(error) = outcome {
-        tracing::debug!(%error, "what was used could not be remembered");
+        tracing::debug!(%error, "the usage could not be saved");
     }
 }
 

@@ -70,7 +70,7 @@ impl Host {
                     // Reading files blocks; a panic there must not end the watching.
                     let reload = tokio::task::spawn_blocking(move || reloading.reload());
                     if let Err(error) = reload.await {
-                        tracing::error!(%error, "reading the deck again ended by a bug");
+                        tracing::error!(%error, "reloading the deck panicked");
                     }
                     // Reading once more catches changes in a new folder before it was watched.
                     if !follow(&mut watcher, &mut watched, host.watch_list(&only_capsules)) {

@@ -20,7 +20,7 @@ impl SealKey {
             Ok(bytes) => bytes.as_slice().try_into().map(Self).map_err(|_| {
                 io::Error::new(
                     io::ErrorKind::InvalidData,
-                    format!("`{}` is no key; remove it to begin anew", path.display()),
+                    format!("`{}` is not a valid key; delete the file to create a new one", path.display()),
                 )
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

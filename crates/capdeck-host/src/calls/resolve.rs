@@ -143,7 +143,7 @@ pub(crate) async fn ask_again(
         Err(error) if capability.discovery.is_none() => Err(error),
         Err(error) => Err(CallError {
             message: format!(
-                "{}; the list is an old one and could not be read again: {}",
+                "{}; its list is old and could not be read again: {}",
                 refusal.message, error.message
             ),
             ..refusal

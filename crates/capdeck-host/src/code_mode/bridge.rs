@@ -42,7 +42,7 @@ impl Bridge {
         let session = session
             .me
             .upgrade()
-            .ok_or_else(|| CallError::new(ErrorCode::Cancelled, "the client has gone"))?;
+            .ok_or_else(|| CallError::new(ErrorCode::Cancelled, "the client disconnected"))?;
         let caller = Arc::new(RunCaller::new(context.caller.clone()));
         let context = CallContext { caller: caller.clone(), ..context.clone() };
         Ok(Self { session, caller, context, options })
@@ -127,7 +127,7 @@ pub(super) fn coded_capability(
         return Ok(capability);
     }
     Err(CallError::new(ErrorCode::ServerNotFound, format!("there is no capability `{id}`"))
-        .hint("`caplets.search` finds what there is"))
+        .hint("find one with `caplets.search`"))
 }
 
 async fn call_handle(

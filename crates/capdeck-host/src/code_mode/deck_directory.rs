@@ -68,7 +68,7 @@ impl Directory for DeckDirectory<'_> {
             Ok(()) => Vec::new(),
             Err(bad) => {
                 let call = call_text(id, tool, &bad.arguments);
-                vec![format!("{bad}; it is called as: {call}")]
+                vec![format!("{bad}; call it as: {call}")]
             }
         }
     }

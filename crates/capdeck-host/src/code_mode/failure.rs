@@ -80,7 +80,7 @@ pub(super) fn of_tool(
         message: shortened(&message),
         details: Some(Value::Object(details)),
         hint: tool.map(|tool| {
-            format!("it is called as: {}", call_text(id, tool.name(), &argument_list(tool)))
+            format!("call it as: {}", call_text(id, tool.name(), &argument_list(tool)))
         }),
     }
 }

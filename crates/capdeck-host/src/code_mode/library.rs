@@ -131,9 +131,9 @@ async fn read_artifact(
     let ArtifactArguments { uri, part } = asked;
     let uri = match (ArtifactUri::is_meant(&uri), uri.contains('?') || part.is_empty()) {
         (false, _) => {
-            let message = format!("`{uri}` is no artifact");
+            let message = format!("`{uri}` is not an artifact");
             return Err(CallError::new(ErrorCode::RequestInvalid, message)
-                .hint("results name theirs: `capdeck://artifacts/…`"));
+                .hint("use a URI from a result: `capdeck://artifacts/…`"));
         }
         (true, true) => uri,
         (true, false) => format!("{uri}?{}", query_of(&part)),

@@ -66,7 +66,7 @@ impl LogStore {
         let stored = match writing.await {
             Ok(Ok(stored)) => stored,
             Ok(Err(error)) => {
-                tracing::warn!(%error, "the logs of a run could not be kept");
+                tracing::warn!(%error, "the logs of a run could not be saved");
                 return None;
             }
             Err(_) => return None,
@@ -84,7 +84,7 @@ impl LogStore {
     ) -> Result<Value, CallError> {
         let gone = || {
             CallError::new(ErrorCode::ResourceNotFound, format!("there are no logs `{reference}`"))
-                .hint("logs stay for an hour after their run")
+                .hint("logs expire one hour after their run")
         };
         let path = self.path(reference).ok_or_else(gone)?;
         let stored: Option<Stored> = tokio::task::spawn_blocking(move || durable::load_json(&path))

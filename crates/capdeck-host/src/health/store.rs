@@ -204,7 +204,7 @@ fn write_pending(path: &Path, queue: &Mutex<WriteQueue>) {
 
 fn load(path: &Path) -> RecordTable {
     durable::load_json(path).unwrap_or_else(|error| {
-        tracing::debug!(%error, "how the capabilities did before could not be read");
+        tracing::debug!(%error, "the recorded health of capabilities could not be read");
         RecordTable::new()
     })
 }

@@ -21,7 +21,7 @@ pub(super) fn compare(before: &RunEnd, now: &RunReport) -> Vec<String> {
             if *sha256 == sha256_hex(text) {
                 return Vec::new();
             }
-            vec![format!("the value had {bytes} bytes and is another one of {}", text.len())]
+            vec![format!("the value had {bytes} bytes and is now another one of {}", text.len())]
         }
         (RunEnd::Error(before), Err(now)) if before.code == now.code => {
             if before.message == now.message {

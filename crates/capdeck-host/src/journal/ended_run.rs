@@ -148,8 +148,8 @@ impl EndedRun {
         let because = |text: &str| Some(text.to_owned());
         let unrepeatable = begun
             .lost
-            .or_else(|| found.then(|| because("it held a secret, which is not kept"))?)
-            .or_else(|| too_large.then(|| because("its answers are too large to be kept"))?)
+            .or_else(|| found.then(|| because("it contained a secret, which is not stored"))?)
+            .or_else(|| too_large.then(|| because("its results are too large to store"))?)
             .or(stopped.and_then(because));
         RunRecord {
             version: VERSION,
@@ -181,14 +181,14 @@ impl EndedRun {
 /// Where chance, and not the script, decided how a run ended.
 fn unrepeatable(code: ErrorCode) -> Option<&'static str> {
     match code {
-        ErrorCode::Timeout => Some("it was stopped by the clock"),
-        ErrorCode::Diverged => Some("it did not repeat what it did before"),
+        ErrorCode::Timeout => Some("it timed out"),
+        ErrorCode::Diverged => Some("it differed from its record"),
         ErrorCode::Unavailable
         | ErrorCode::RequestInvalid
         | ErrorCode::DiagnosticBlocked
         | ErrorCode::SessionNotFound
         | ErrorCode::SessionBusy
-        | ErrorCode::SessionClosed => Some("it did not begin"),
+        | ErrorCode::SessionClosed => Some("it did not start"),
         _ => None,
     }
 }

@@ -94,7 +94,7 @@ fn begin_record(request: &RequestContext<'_>, run: &Run, directory: &dyn Directo
     let (after, lost) = match &run.session {
         SessionChoice::Earlier(id) => match journal(request).last_run(id.as_str()) {
             Some(before) => (Some(before), None),
-            None => (None, Some("nobody knows what ran before in its session".to_owned())),
+            None => (None, Some("the earlier runs of its session are not known".to_owned())),
         },
         SessionChoice::New | SessionChoice::Once => (None, None),
     };
@@ -147,9 +147,9 @@ pub(super) async fn end_record(
         Ok(Ok(record)) => record.unrepeatable,
         Ok(Err(error)) => {
             tracing::error!(%error, "a paused run could not be recorded");
-            Some("it could not be written down".to_owned())
+            Some("it could not be saved".to_owned())
         }
-        Err(_) => Some("it could not be written down".to_owned()),
+        Err(_) => Some("it could not be saved".to_owned()),
     };
     tell_pause(request, report, &waiting, trouble);
 }
@@ -174,7 +174,7 @@ pub(super) fn tell_pause(
     error.message = format!("the run waits for a person: {}", calls.join(", "));
     error.hint = Some(match trouble {
         Some(trouble) => {
-            format!("it cannot be resumed: {trouble}; start it anew after the calls are approved")
+            format!("it cannot be resumed: {trouble}; run the code again after the calls are approved")
         }
         None => next_step(request.deck.scope(), &id, &steps),
     });
@@ -218,7 +218,7 @@ pub(super) fn waiting_calls(calls: &[CallRecord]) -> Vec<Waiting> {
 
 fn next_step(scope: &Scope, run: &str, steps: &[String]) -> String {
     if *scope == Scope::Operator && !steps.is_empty() {
-        return format!("{}; then go on with: capdeck runs resume {run}", steps.join("; "));
+        return format!("{}; then resume it with: capdeck runs resume {run}", steps.join("; "));
     }
     if steps.is_empty() {
         return format!("the person answers in a terminal with: capdeck runs resume {run}");

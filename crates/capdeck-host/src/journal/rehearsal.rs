@@ -22,11 +22,11 @@ const MOST_CELLS: usize = 200;
 /// Why a run cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum RehearsalError {
-    #[error("run `{id}` cannot be repeated: {reason}")]
+    #[error("run `{id}` cannot be replayed: {reason}")]
     Unrepeatable { id: String, reason: String },
-    #[error("run `{id}` builds on run `{missing}`, which is not kept any more")]
+    #[error("run `{id}` depends on run `{missing}`, which was deleted")]
     Missing { id: String, missing: String },
-    #[error("run `{id}` does not repeat what was recorded: {why}")]
+    #[error("run `{id}` differs from its record: {why}")]
     Diverged { id: String, why: String },
     #[error(transparent)]
     Store(#[from] RunStoreError),

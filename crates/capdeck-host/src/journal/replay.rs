@@ -118,7 +118,7 @@ impl<'a> Replay<'a> {
         }
         let missing = self.calls.get(state.made)?;
         Some(format!(
-            "it did not make call {}, `{}`, that was recorded",
+            "it did not make the recorded call {}, `{}`",
             state.made + 1,
             missing.target
         ))
@@ -165,9 +165,9 @@ impl<'a> Replay<'a> {
             Some(known) if self.strictness == Strictness::Exact => {
                 let same = known.capability == request.capability && known.method == request.method;
                 let with = if same { " with other arguments" } else { "" };
-                format!("call {} is {made}{with}, and `{}` was recorded", number + 1, known.target)
+                format!("call {} is {made}{with}, but the record has `{}`", number + 1, known.target)
             }
-            _ => format!("call {} is {made}, for which no answer is recorded", number + 1),
+            _ => format!("call {} is {made}, which has no recorded result", number + 1),
         };
         state.diverged = Some(diverged.clone());
         Step::Diverged(diverged)
@@ -200,7 +200,7 @@ impl CallOut for Replay<'_> {
             Step::Wait => std::future::pending().await,
             Step::Diverged(why) => CallAnswer::failed(CallFailure {
                 code: "REPLAY_DIVERGED".to_owned(),
-                message: format!("the run does not repeat what was recorded: {why}"),
+                message: format!("the run differs from its record: {why}"),
                 details: None,
                 hint: None,
             }),

@@ -127,7 +127,7 @@ async fn end_resumed(
         Ok(record) => record.unrepeatable,
         Err(error) => {
             tracing::error!(%error, "a resumed run could not be recorded");
-            Some("it could not be written down".to_owned())
+            Some("it could not be saved".to_owned())
         }
     };
     if is_paused {
@@ -171,7 +171,7 @@ fn claim(store: &RunStore, id: &str, mine: &(String, RecordedScope)) -> Result<C
         RunState::Done | RunState::Failed | RunState::Cancelled => {
             let message = format!("run `{id}` is not paused: it is {}", run.state.as_str());
             return Err(CallError::new(ErrorCode::RequestInvalid, message)
-                .hint(format!("see what came of it with: capdeck runs show {id}")));
+                .hint(format!("see its result with: capdeck runs show {id}")));
         }
     }
     let chain = store.chain(run).map_err(|error| refused(&error))?;
@@ -198,8 +198,8 @@ fn begun(run: &RunRecord) -> BegunRun {
 
 /// A script that differs from its record must not continue.
 fn diverged(report: &mut RunReport, why: &str) {
-    let message = format!("the run did not repeat what it did before the pause: {why}");
-    let hint = "no recorded call was made again; run the code anew";
+    let message = format!("the run differs from its record before the pause: {why}");
+    let hint = "no recorded call was repeated; run the code again";
     match &mut report.envelope.outcome {
         Err(error) => {
             error.code = RunErrorCode::Diverged;
@@ -225,19 +225,19 @@ fn elapsed_ms(since: Timestamp) -> f64 {
 
 fn unknown(id: &str) -> CallError {
     CallError::new(ErrorCode::RequestInvalid, format!("there is no paused run `{id}`"))
-        .hint("a run is kept for some days; leave out `resume` to run code")
+        .hint("runs are stored for some days; omit `resume` to run code")
 }
 
 fn interrupted(id: &str) -> CallError {
     let message =
-        format!("resuming run `{id}` was interrupted, and nobody knows which calls were made");
+        format!("resuming run `{id}` was interrupted, and it is not known which calls were made");
     CallError::new(ErrorCode::RequestInvalid, message)
-        .hint("the audit trail names the calls; run the code anew for what is missing")
+        .hint("the audit trail lists the calls; run the code again for the missing ones")
 }
 
 fn refused(error: &RehearsalError) -> CallError {
     CallError::new(ErrorCode::RequestInvalid, error.to_string())
-        .hint("run the code anew; approved calls are not asked about again")
+        .hint("run the code again; approved calls need no second approval")
 }
 
 fn stored(error: &RunStoreError) -> CallError {
@@ -252,6 +252,6 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, CallError> {
     tokio::task::spawn_blocking(work).await.map_err(|panic| {
-        CallError::new(ErrorCode::InternalError, format!("the journal ended by a bug: {panic}"))
+        CallError::new(ErrorCode::InternalError, format!("the journal panicked: {panic}"))
     })
 }

@@ -21,7 +21,7 @@ const SWEEP_EVERY: u32 = 20;
 pub enum RunStoreError {
     #[error("there is no recorded run `{id}`")]
     Unknown { id: String },
-    #[error("several recorded runs are meant by `{id}`")]
+    #[error("`{id}` matches several recorded runs")]
     Ambiguous { id: String, found: Vec<String> },
     #[error("the record of run `{id}` cannot be read: {reason}")]
     Unreadable { id: String, path: PathBuf, reason: String },
@@ -139,7 +139,7 @@ impl RunStore {
         let record: RunRecord =
             serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
         if record.id != id {
-            return Err(unreadable(format!("it says that it is `{}`", record.id)));
+            return Err(unreadable(format!("its id is `{}`", record.id)));
         }
         Ok(record)
     }

@@ -76,7 +76,7 @@ impl Book {
             .map_err(std::io::Error::other)
             .and_then(|bytes| durable::save(&self.file(page), &bytes));
         if let Err(error) = saved {
-            tracing::debug!(%error, "a learned shape could not be kept");
+            tracing::debug!(%error, "a learned shape could not be saved");
         }
     }
 
@@ -92,7 +92,7 @@ impl Book {
         pages.sort();
         for (_, path) in pages.iter().take(pages.len() + 1 - MOST_PAGES) {
             if let Err(error) = fs::remove_file(path) {
-                tracing::debug!(path = %path.display(), %error, "an old shape stays on disk");
+                tracing::debug!(path = %path.display(), %error, "an old shape could not be deleted");
             }
         }
     }

@@ -24,7 +24,7 @@ impl Choice {
                 if forbidden {
                     return Err(CallError::new(
                         ErrorCode::RequestInvalid,
-                        format!("`{path}` is no path of fields"),
+                        format!("`{path}` is not a field path"),
                     )
                     .hint("paths are dotted property names, such as `items.id`; arrays are passed through"));
                 }

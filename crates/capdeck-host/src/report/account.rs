@@ -62,8 +62,8 @@ impl Account {
         Ok(Account {
             item: ListItem::of(&capability, host.health(&capability)),
             exposure_from: match (capability.definition.exposure, capability.exposure_is_explicit) {
-                (Some(_), _) => "its own file says so",
-                (None, true) => "the deck's config says so",
+                (Some(_), _) => "its own file",
+                (None, true) => "the deck's config",
                 (None, false) => "the host's default",
             },
             seen: view.catalog().get(id).and_then(|_| seen(&view, &capability)),
@@ -123,7 +123,7 @@ fn review(host: &Host, capability: &Capability) -> Result<PinReview, CallError> 
     host.review_pins(capability).map_err(|error| {
         let message = format!("the pins of `{id}` cannot be read: {error}");
         CallError::new(ErrorCode::ConfigInvalid, message)
-            .hint(format!("take what is there now as approved with: capdeck pins approve {id}"))
+            .hint(format!("approve the current tools with: capdeck pins approve {id}"))
     })
 }
 
@@ -138,7 +138,7 @@ fn seen(view: &View, capability: &Capability) -> Option<String> {
     }
     let is_searchable = view.is_searchable(capability);
     let by_budget =
-        "by `search`, because listing its tools does not fit the token budget (`surfaceTokens`)";
+        "by `search`, because listing its tools exceeds the token budget (`surfaceTokens`)";
     Some(match capability.exposure {
         Exposure::None => return None,
         Exposure::OnDemand => "by `setup_tools`, then `call_tool`".to_owned(),
@@ -148,7 +148,7 @@ fn seen(view: &View, capability: &Capability) -> Option<String> {
             "from code, by `code_mode`, and by `search`".to_owned()
         }
         Exposure::CodeMode | Exposure::CodeModeAndSearch => {
-            "by `search`, because `code_mode` does not fit the token budget (`surfaceTokens`)"
+            "by `search`, because `code_mode` exceeds the token budget (`surfaceTokens`)"
                 .to_owned()
         }
         Exposure::Progressive | Exposure::ProgressiveAndCodeMode => match view.route(id) {
@@ -176,7 +176,7 @@ fn seen(view: &View, capability: &Capability) -> Option<String> {
 fn pin_notes(review: &PinReview) -> Vec<String> {
     let mut notes = Vec::new();
     if review.book.as_ref().is_some_and(|book| book.is_repointed) {
-        notes.push("it leads somewhere else than before; pinned anew".to_owned());
+        notes.push("endpoint changed; tools pinned again".to_owned());
     }
     notes.extend(
         review.changes.iter().map(|change| format!("`{}` {}", change.tool(), change.kind())),
@@ -235,9 +235,9 @@ fn because(ruling: Ruling) -> String {
     match ruling.because {
         Because::UserRule(number) => format!("rule {number} of your policy"),
         Because::ProjectRule(number) => format!("rule {number} of this project's policy"),
-        Because::SaysDestructive => "it says that it is destructive".to_owned(),
-        Because::WantsConfirmation => "its file wants you asked first".to_owned(),
-        Because::NoRule => "no rule is about it".to_owned(),
+        Because::SaysDestructive => "it is marked destructive".to_owned(),
+        Because::WantsConfirmation => "its file requires approval".to_owned(),
+        Because::NoRule => "no matching rule".to_owned(),
     }
 }
 
@@ -250,7 +250,7 @@ fn tool_of<'a>(
     if capability.discovery.is_none() {
         let message = format!("the tools of `{id}` are not known yet");
         return Err(CallError::new(ErrorCode::ToolNotFound, message)
-            .hint(format!("ask for them with: capdeck tools {id}")));
+            .hint(format!("list them with: capdeck tools {id}")));
     }
     let Some(tool) = catalog.tool(id, name) else {
         let error = CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"));

@@ -62,7 +62,7 @@ pub(super) fn read_all(host: &Host) -> Vec<OwnSkill> {
                     all.push(skill);
                 }
                 Err(problem) => {
-                    tracing::warn!(skill = %path.display(), problem, "the skill is left out");
+                    tracing::warn!(skill = %path.display(), problem, "skipping the skill");
                 }
             }
         }

@@ -59,9 +59,9 @@ pub(super) async fn read_served_file(
         {
             return Err(CallError::new(
                 ErrorCode::DownstreamResourceError,
-                format!("`{uri}` is not what `{id}` promised: its digest or size differs"),
+                format!("`{uri}` does not match the manifest of `{id}`: its digest or size differs"),
             )
-            .hint("list the skills again; if it stays like this, do not use this skill"));
+            .hint("list the skills again; if the error remains, do not use this skill"));
         }
         content["uri"] = json!(uri);
     }

@@ -33,7 +33,7 @@ pub(super) fn no_such_method(method: &str, instead: &str) -> CallError {
 }
 
 pub(super) fn no_task_in_answer() -> CallError {
-    CallError::new(ErrorCode::DownstreamProtocolError, "the server did not say how its task stands")
+    CallError::new(ErrorCode::DownstreamProtocolError, "the server did not return the state of its task")
 }
 
 pub(super) fn unwritable(error: serde_json::Error) -> CallError {

@@ -123,7 +123,7 @@ impl FollowedTask {
                 ErrorCode::UnsupportedOperation,
                 "the server behind this task cannot cancel it",
             )
-            .hint("let it end, or stop looking at it")),
+            .hint("wait until it ends")),
             Err(error) if error.rpc.is_some() => {
                 let (_, seen) = self.read_state(cancel).await?;
                 if seen.is_over() { Ok(()) } else { Err(error) }

@@ -135,7 +135,7 @@ impl Caller for Inbox {
         let _open = Asking { inbox: self, key };
         self.note_change();
         answer.await.map_err(|_| {
-            CallError::new(ErrorCode::Cancelled, format!("nobody answers `{method}` any more"))
+            CallError::new(ErrorCode::Cancelled, format!("the question `{method}` was withdrawn"))
         })
     }
 }

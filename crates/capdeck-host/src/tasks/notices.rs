@@ -41,7 +41,7 @@ impl Host {
                 let looking = task.look(&host.0.stop);
                 match tokio::time::timeout(REPORT_TIMEOUT, looking).await {
                     Ok(Ok(shown)) => host.announce_task(key, session, shown),
-                    _ => tracing::debug!(task = key.id, "a changed task could not be looked at"),
+                    _ => tracing::debug!(task = key.id, "a changed task could not be read"),
                 }
             });
         }

@@ -197,7 +197,7 @@ impl TranslatedTask {
 pub(super) fn is_over(id: &str) -> CallError {
     CallError::new(
         ErrorCode::RequestInvalid,
-        format!("the task `{id}` is over already and cannot be cancelled"),
+        format!("the task `{id}` has already ended and cannot be cancelled"),
     )
 }
 
