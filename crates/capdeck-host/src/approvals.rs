@@ -22,13 +22,11 @@ pub use record::{Approval, ApprovalState};
 use self::{record::Record, seal::SealKey};
 use crate::durable;
 
-/// How long a call waits for approval.
 const WAITS: SignedDuration = SignedDuration::from_hours(1);
 const OPEN: SignedDuration = SignedDuration::from_mins(10);
 /// The oldest waiting calls are dropped beyond this.
 const MOST_WAITING: usize = 100;
 
-/// A call that needs approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AskedCall {
     pub(crate) capability: String,
@@ -38,7 +36,6 @@ pub(crate) struct AskedCall {
     /// Digest of the tool's definition; `None` when it is unknown.
     pub(crate) definition: Option<String>,
     pub(crate) arguments_digest: String,
-    /// Arguments with secrets redacted.
     pub(crate) arguments: String,
     pub(crate) client: String,
     pub(crate) principal: String,
@@ -48,7 +45,6 @@ pub(crate) struct AskedCall {
 }
 
 impl AskedCall {
-    /// Reason for the question, where it is not the policy.
     pub(crate) fn because(&self) -> String {
         let carries = |from: &String| format!(": it carries data from {from}");
         self.carries.as_ref().map(carries).unwrap_or_default()
@@ -58,9 +54,7 @@ impl AskedCall {
 /// How long an approval holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// For this call, once.
     Once,
-    /// For the tool, until its definition changes.
     Always,
 }
 

@@ -23,7 +23,6 @@ use crate::{
     raw,
 };
 
-/// Max bytes of one read.
 const MAX_READ: u64 = 1024 * 1024;
 
 /// How many bytes are examined to detect text.
@@ -89,8 +88,6 @@ async fn read_part(deck: &DeckSnapshot<'_>, text: &str) -> Result<Box<RawValue>,
     answer(&json!({ "contents": [content] }))
 }
 
-/// Continues a result that was too large: an artifact's URI in place of a tool's name. Returns a
-/// tool result.
 pub(crate) async fn read_on(
     deck: &DeckSnapshot<'_>,
     text: &str,
@@ -151,7 +148,6 @@ async fn show(
     .await
 }
 
-/// True when the client may read an artifact of this host under this URI.
 pub(crate) fn has(deck: &DeckSnapshot<'_>, text: &str) -> bool {
     let artifacts = deck.session().host.artifacts();
     may_read(deck, text).is_ok_and(|(uri, _)| artifacts.reader(&uri).is_ok())
@@ -243,7 +239,6 @@ fn read_range(host: &Host, uri: &ArtifactUri, part: &ArtifactPart) -> Result<Rea
 }
 
 impl ReadPart {
-    /// One entry of `contents`, under the requested URI.
     fn content(mut self, asked: &str) -> Value {
         let mut content = json!({ "uri": asked });
         if let Some(mime_type) = &self.artifact.mime_type {

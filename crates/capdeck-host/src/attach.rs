@@ -18,7 +18,6 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from
 #[derive(Debug)]
 pub struct Attachment {
     remote: RemoteHost,
-    /// The environment variable with the key.
     key_variable: Option<String>,
 }
 

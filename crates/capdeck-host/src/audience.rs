@@ -12,12 +12,10 @@ use sha2::{Digest, Sha256};
 
 use crate::tasks::with_extension;
 
-/// A client as servers see it.
 #[derive(Debug, Clone)]
 pub(crate) struct Audience {
     key: AudienceKey,
     client: Arc<ClientProfile>,
-    /// The same client with the tasks extension, built on first use.
     with_tasks: Arc<OnceLock<Arc<ClientProfile>>>,
 }
 
@@ -70,7 +68,6 @@ impl fmt::Display for AudienceKey {
     }
 }
 
-/// Independent of the order of members.
 fn fingerprint(client: &ClientProfile) -> String {
     let value = serde_json::to_value(&client.capabilities).unwrap_or_default();
     let mut text = String::new();

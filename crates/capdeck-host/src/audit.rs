@@ -24,7 +24,6 @@ pub(crate) use self::pending_audit::TOOL_CALL;
 pub use self::trail::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
 use crate::{Host, Session, raw};
 
-/// How long lines are gathered before they are written together.
 const GATHER_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Bytes that may wait for a slow disk.
@@ -34,7 +33,6 @@ const MAX_WAITING_BYTES: usize = 16 * 1024 * 1024;
 /// lost.
 const MAX_NAME_BYTES: usize = 1_000;
 
-/// Lines that a receiver of the feed may lag behind.
 const MAX_FEED_LAG: usize = 1_024;
 
 /// Appends to `audit/<day>.jsonl` from its own thread, so that no call waits for the disk.
@@ -57,7 +55,6 @@ struct Waiting {
     is_closed: bool,
 }
 
-/// One audited call.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AuditLine<'a> {
@@ -101,7 +98,6 @@ impl Session {
         });
     }
 
-    /// Does work that is not a tool call, and writes its line.
     pub(crate) async fn audited<T>(
         &self,
         method: &str,
@@ -154,7 +150,6 @@ impl AuditLog {
         };
         let Ok(text) = serde_json::to_string(&line) else { return };
         if self.news.receiver_count() > 0 {
-            // There may be no subscriber.
             drop(self.news.send(text.as_str().into()));
         }
         let mut waiting = self.queue.waiting.lock();

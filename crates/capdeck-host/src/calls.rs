@@ -36,7 +36,6 @@ use crate::{
 /// How often a call is decided again because the catalog was replaced.
 const MAX_ROUNDS: usize = 8;
 
-/// A call that may run, with the catalog that decided it.
 struct AdmittedCall<'a> {
     resolved: ResolvedCall<'a>,
     passage: Passage,
@@ -134,7 +133,6 @@ async fn confirm_definition(request: &RequestContext<'_>, capability: &Capabilit
     }
 }
 
-/// Runs an admitted call and shapes its result for the caller.
 async fn run(
     resolved: &ResolvedCall<'_>,
     span: Option<&CallSpan>,
@@ -224,7 +222,6 @@ async fn call_member(
 fn flow_into(resolved: &ResolvedCall<'_>) -> Option<Flow> {
     let ResolvedCall { request, call, capability, tool } = resolved;
     let guard = call.flow.as_ref()?;
-    // A set's tool only forwards to its member.
     if let Backend::Caplets(_) = capability.definition.backend {
         return None;
     }

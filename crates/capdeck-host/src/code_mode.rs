@@ -1,7 +1,5 @@
-//! Code mode: runs a client's TypeScript against the tools that client may use.
-//!
-//! A run begins and ends in [`run`]. Every call of the script is one call of [`Bridge`], which uses
-//! the same functions as other requests.
+//! Code mode: runs a client's TypeScript against the tools that client may use. Every call of the
+//! script is one call of [`Bridge`], which uses the same functions as other requests.
 
 mod bridge;
 mod data;
@@ -263,7 +261,6 @@ fn audit_run(session: &Session, outcome: &Result<RunReport, CallError>, started:
     });
 }
 
-/// True when the client's scripts may use the capability. `view` is that of the deck.
 pub(crate) fn may_code(deck: &DeckSnapshot<'_>, view: &View, capability: &Capability) -> bool {
     match deck.scope() {
         Scope::Operator => capability.is_usable(),

@@ -38,7 +38,6 @@ pub(crate) struct OwnConnections {
     pub(crate) notices: Notices,
 }
 
-/// What happens to notifications outside a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notices {
     /// The client mirrors one server: everything is forwarded, except tasks in a form it does not
@@ -75,7 +74,6 @@ impl Connections {
             || host.0.eras.is_modern(definition) == Some(true) && !is_attached
     }
 
-    /// Returns the live connection of this definition; connects if necessary.
     pub(crate) async fn lease(
         &self,
         host: &Host,
@@ -102,7 +100,6 @@ impl Connections {
         self.lease_shared(host, definition, cancel).await
     }
 
-    /// Like [`Self::lease`], but never connects.
     pub(crate) fn lease_open(&self, host: &Host, definition: &Definition) -> Option<Lease> {
         match &self.own {
             Some(own) if !self.shares(host, definition) => own.pool.lease_open(definition),
@@ -150,7 +147,6 @@ impl Connections {
     }
 }
 
-/// Leases, and records the era of a server that was just connected.
 async fn lease_from(
     pool: &ConnectionPool,
     host: &Host,
@@ -203,7 +199,6 @@ impl ServerListener {
             None if matches!(self.reach, Reach::Everyone) => {
                 host.relist_for_everyone(&self.definition);
             }
-            // The session has ended.
             None => {}
         }
     }

@@ -1,8 +1,6 @@
-//! Asks backends for their lists and puts the responses into the next catalog.
-//!
-//! Lists are cached on disk, so a start needs no connection.
-//! `docs/design/047-when-lists-are-read-again.md` describes when they are read again: on every new
-//! connection, after a bounded age, and before one rejects a request.
+//! Asks backends for their lists and updates the catalog. Lists are cached on disk, so a start
+//! needs no connection; `docs/design/047-when-lists-are-read-again.md` describes when they are read
+//! again.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +23,6 @@ use crate::{
     pool::Lease,
 };
 
-/// Max wait for a new list after a server announced a change.
 const RELIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long closing a host waits for lists that are being read. Without it a host that lives for
@@ -34,13 +31,11 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListCause {
-    /// It announced a change, also to clients of it alone.
     Announced,
     Checked,
 }
 
 impl Host {
-    /// Asks the backend for its lists, connecting if necessary, and updates the catalog.
     pub(crate) async fn discover(
         &self,
         definition: &Arc<Definition>,
@@ -177,7 +172,6 @@ impl Host {
         }
     }
 
-    /// Asks in the background; after a failure the last good list remains.
     fn ask_aside(&self, definition: Arc<Definition>, connections: Connections, question: Question) {
         let host = self.clone();
         self.0.list_checks.spawn(async move {
@@ -217,7 +211,6 @@ impl Host {
         self.ask_aside(definition, connections, question);
     }
 
-    /// Reads a changed list again for all audiences of a shared connection.
     pub(crate) fn relist_for_everyone(&self, definition: &Arc<Definition>) {
         let mut audiences = self.0.discoveries.audiences(&definition.id);
         if self.0.eras.is_modern(definition) != Some(true) {
@@ -294,7 +287,6 @@ struct Question {
     /// An answer to a question asked since then is good enough.
     since: Instant,
     cause: ListCause,
-    /// Asked in the background, beside a call.
     is_aside: bool,
 }
 
@@ -307,7 +299,6 @@ impl Question {
 /// Whether a caller accepts a list that was made for clients with fewer capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hurry {
-    /// The right one is read in the background.
     AnyListWillDo,
     OwnListOnly,
 }

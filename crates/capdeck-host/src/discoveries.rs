@@ -30,7 +30,6 @@ pub(crate) struct Discoveries {
     cache: DiscoveryCache,
     known: Mutex<HashMap<Place, Known>>,
     failed: Mutex<HashMap<CapabilityId, (Instant, CallError)>>,
-    /// When a backend was last asked for a list, or began to be.
     checks: Mutex<ListChecks>,
     /// One question at a time per capability.
     asking: Mutex<HashMap<CapabilityId, Arc<tokio::sync::Mutex<()>>>>,
@@ -48,7 +47,6 @@ struct ListCheck {
 
 struct Known {
     fingerprint: String,
-    /// `None` when the disk has none.
     discovery: Option<Arc<Discovery>>,
     /// `None` for a list read from disk.
     asked: Option<(Audience, Instant)>,
@@ -75,7 +73,6 @@ impl Discoveries {
         self.known_to(definition, &AudienceKey::default())
     }
 
-    /// The last known list for this audience only.
     pub(crate) fn known_to(
         &self,
         definition: &Definition,
@@ -105,7 +102,6 @@ impl Discoveries {
         found
     }
 
-    /// The last answer to the same question, in this process or an earlier one. Changes nothing.
     pub(crate) fn last_answer(
         &self,
         definition: &Definition,
@@ -137,7 +133,6 @@ impl Discoveries {
         Some(all)
     }
 
-    /// Stores an answer. True when it differs from the last one.
     pub(crate) fn learn(
         &self,
         definition: &Definition,
@@ -273,7 +268,6 @@ fn put_check(checks: &mut ListChecks, id: &CapabilityId, audience: &AudienceKey,
     of_this.insert(audience.clone(), check);
 }
 
-/// Drops the lists of the least recently asked audience, when there are too many.
 fn forget_oldest(known: &mut HashMap<Place, Known>) {
     let mut latest: HashMap<AudienceKey, Option<Instant>> = HashMap::new();
     for ((_, audience), entry) in known.iter().filter(|((_, audience), _)| !audience.is_bare()) {

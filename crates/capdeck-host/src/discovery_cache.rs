@@ -48,7 +48,6 @@ impl DiscoveryCache {
         Ok(())
     }
 
-    /// The lists made for clients that declare something.
     pub(crate) fn load_others(&self, definition: &Definition) -> Vec<Discovery> {
         let read = |path: PathBuf| serde_json::from_slice(&fs::read(path).ok()?).ok();
         self.others(definition).into_iter().filter_map(|(_, path)| read(path)).collect()
@@ -72,7 +71,6 @@ impl DiscoveryCache {
         lists
     }
 
-    /// Clients choose what they declare, so only the latest few lists remain.
     fn prune(&self, definition: &Definition) {
         let lists = self.others(definition);
         let surplus = lists.len().saturating_sub(MOST_AUDIENCES);

@@ -19,7 +19,6 @@ pub(crate) fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// A missing file is the default value.
 pub(crate) fn load_json<T: DeserializeOwned + Default>(path: &Path) -> io::Result<T> {
     match fs::read(path) {
         Ok(bytes) => serde_json::from_slice(&bytes)

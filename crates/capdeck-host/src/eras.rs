@@ -29,12 +29,10 @@ impl Eras {
         }
     }
 
-    /// The last known revision, so that the server need not be asked for its era again.
     pub(crate) fn revision(&self, definition: &Definition) -> Option<String> {
         self.0.lock().get(&definition.fingerprint).map(|known| known.name.clone())
     }
 
-    /// Takes the revisions from a catalog, unless a newer one is known.
     pub(crate) fn note_all(&self, catalog: &Catalog) {
         let mut eras = self.0.lock();
         for capability in catalog.capabilities() {

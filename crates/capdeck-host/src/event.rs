@@ -10,11 +10,11 @@ use crate::Principal;
 /// A change that a session may have to forward.
 #[derive(Debug, Clone)]
 pub enum HostEvent {
-    /// A new catalog is in force.
     CatalogChanged,
     /// A backend's lists changed without an announcement of the backend.
-    ListsChanged { capability: CapabilityId },
-    /// A server announced a change of a list or a resource.
+    ListsChanged {
+        capability: CapabilityId,
+    },
     ServerNotified {
         capability: CapabilityId,
         /// The session of the connection; `None` on a shared one.
@@ -22,11 +22,9 @@ pub enum HostEvent {
         method: Arc<str>,
         params: Option<Arc<RawObject>>,
     },
-    /// A server's task changed.
     TaskChanged {
         capability: CapabilityId,
         owner: Principal,
-        /// The session that owns the task.
         session: Arc<str>,
         /// The task in the form of the extension, under the id that its owner knows.
         task: Arc<RawObject>,

@@ -1,8 +1,6 @@
 //! The flow guard: detects when a script passes data of one capability into a changing call of
-//! another.
-//!
-//! Results leave fingerprints at the bridge; arguments of later calls are compared with them.
-//! `docs/design/020-flow-guard.md` lists what the guard cannot detect.
+//! another, by fingerprints of results. `docs/design/020-flow-guard.md` lists what it cannot
+//! detect.
 
 mod fingerprints;
 
@@ -21,10 +19,8 @@ use tokio::sync::watch;
 
 use self::fingerprints::Fingerprints;
 
-/// Sessions of code mode whose data is remembered.
 const MOST_SESSIONS: usize = 64;
 
-/// Data of other capabilities in the arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Flow {
     pub(crate) from: Vec<String>,
@@ -118,7 +114,6 @@ fn is_read_only(tool: &Tool) -> bool {
     tool.annotation("readOnlyHint") == Some(true)
 }
 
-/// Shows the guard every result of a run, recorded ones too.
 pub(crate) struct Watched<'a> {
     pub(crate) calls: &'a dyn CallOut,
     pub(crate) guard: Option<&'a FlowGuard>,
@@ -145,14 +140,12 @@ impl CallOut for Watched<'_> {
     }
 }
 
-/// The guards of sessions of code mode, so that data is followed from cell to cell.
 #[derive(Debug, Default)]
 pub(crate) struct FlowGuards {
     sessions: Mutex<IndexMap<String, Arc<FlowGuard>>>,
 }
 
 impl FlowGuards {
-    /// The guard of a session, or a new one; `None` where nothing is followed.
     pub(crate) fn of(&self, session: Option<&str>, mode: FlowMode) -> Option<Arc<FlowGuard>> {
         if mode == FlowMode::Off {
             return None;

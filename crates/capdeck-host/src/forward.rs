@@ -10,7 +10,6 @@ use crate::{
     RequestContext, Session, audit::subject, questions::Questions, tasks::is_task_request,
 };
 
-/// How long a server may take to start in order to get a notification.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Forwards an MCP request to one server. The server's questions are part of its response where the

@@ -4,7 +4,6 @@ use capdeck_catalog::RawObject;
 
 use crate::{Scope, TaskForm, tasks::without_extension};
 
-/// Client capabilities whose requests the deck forwards to the client.
 const ROUTED_BY_THE_DECK: [&str; 3] = ["sampling", "elicitation", "roots"];
 
 const DECK_EXTENSIONS: [&str; 1] = ["io.modelcontextprotocol/ui"];

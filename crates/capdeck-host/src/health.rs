@@ -1,7 +1,5 @@
-//! The health of each capability: one model for every listing, page and message.
-//!
-//! Derived from the catalog (hidden, disabled), from connections in progress (starting) and from
-//! the outcomes of calls and listings, which [`HealthStore`] stores across processes.
+//! The health of each capability, from the catalog, from connections in progress and from the
+//! outcomes of calls and listings, which [`HealthStore`] stores across processes.
 
 mod store;
 
@@ -23,9 +21,7 @@ pub enum Health {
     /// Not used since its definition last changed.
     Unchecked,
     /// The last request succeeded.
-    Ok {
-        at: Timestamp,
-    },
+    Ok { at: Timestamp },
     /// The last request failed.
     Failing {
         /// Time of the first failure in a row.

@@ -35,7 +35,6 @@ pub(crate) struct HostState {
     pub(crate) settings: HostSettings,
     pub(crate) catalog: ArcSwap<Catalog>,
     pub(crate) deck: ArcSwap<Deck>,
-    /// The deck of another host, if this one is attached to it.
     pub(crate) attached: ArcSwapOption<RemoteDeck>,
     /// Held while a catalog is built, so that no change is based on an outdated one.
     building: Mutex<()>,
@@ -188,7 +187,6 @@ impl Host {
         self.reload_attached();
     }
 
-    /// Returns the local capabilities whose ids collide with the other host's.
     pub(crate) fn reload_attached(&self) -> Vec<Collision> {
         let mut deck = read_deck(&self.0.settings);
         let attached = self.0.attached.load_full();
@@ -232,7 +230,6 @@ impl Host {
         self.announce(HostEvent::CatalogChanged);
     }
 
-    /// Lets a session's own connections follow the catalog, as the shared ones do.
     pub(crate) fn adopt(&self, pool: &Arc<ConnectionPool>) {
         let mut pools = self.0.own_pools.lock();
         pools.retain(|pool| pool.strong_count() > 0);
@@ -316,7 +313,6 @@ impl Host {
     }
 }
 
-/// All files, above the host's own entries.
 fn read_deck(settings: &HostSettings) -> Deck {
     let mut deck = read_files(settings);
     let own = capability::definition(settings.capsules.as_ref());

@@ -1,8 +1,7 @@
 //! The journal of code mode: records every run, so that it can be shown, resumed and replayed.
 //!
 //! A thread of its own writes the records after the client has its response. Only a paused run
-//! waits for the disk, because the client must find it when it comes back. Readers in this process
-//! wait for pending records ([`PendingRecords`]).
+//! waits for the disk, because the client must find it when it comes back.
 
 mod comparison;
 mod ended_run;
@@ -45,7 +44,6 @@ pub(crate) use resume::resume_recorded;
 use self::{ended_run::EndedRun, run_store::RunLimits, run_store::SweepCount};
 use crate::{Host, HostSettings};
 
-/// Runs that may wait for a slow disk.
 const MOST_WAITING: usize = 64;
 
 /// How long a reader waits for pending records. A slower disk has a problem.
@@ -84,7 +82,6 @@ impl PendingRecords {
         self.written.notify_all();
     }
 
-    /// Waits until all earlier records are written. Blocks.
     fn wait(&self) {
         let mut counts = self.counts.lock();
         let wanted = counts.queued;
@@ -114,7 +111,6 @@ impl Journal {
         RunStore::new(&self.settings.state_dir)
     }
 
-    /// Waits for the records of ended runs. Blocks.
     pub(crate) fn settle(&self) {
         self.pending.wait();
     }
@@ -133,7 +129,6 @@ impl Journal {
         }
     }
 
-    /// Writes a record now and returns whether that worked.
     pub(crate) fn record_now(
         &self,
         run: EndedRun,
@@ -145,7 +140,6 @@ impl Journal {
         Ok(record)
     }
 
-    /// The previous run of this session.
     pub(crate) fn last_run(&self, session: &str) -> Option<String> {
         self.last_runs.lock().get(session).cloned()
     }

@@ -22,7 +22,6 @@ impl KeptJson {
         }
     }
 
-    /// Replaces an existing member.
     pub(crate) fn set(&mut self, name: &str, value: Self) {
         let Self::Object(members) = self else { return };
         match members.iter_mut().find(|(key, _)| key == name) {
@@ -31,7 +30,6 @@ impl KeptJson {
         }
     }
 
-    /// True when a path exists, in any item of the arrays along it.
     pub(crate) fn reaches(&self, names: &[String]) -> bool {
         let Some((first, rest)) = names.split_first() else { return true };
         match self {

@@ -29,7 +29,6 @@ pub async fn discovered_offers(request: &RequestContext<'_>) -> Arc<View> {
 }
 
 pub(crate) async fn with_offers<'a>(request: &RequestContext<'a>) -> RequestContext<'a> {
-    // Only servers have resources and prompts.
     let is_server = |one: &Capability| matches!(one.definition.backend, Backend::Mcp(_));
     ask_unknown(request, offers_in(&request.deck).offering(), is_server).await
 }
@@ -69,7 +68,6 @@ async fn ask_unknown<'a>(
     request.renewed()
 }
 
-/// Asks a backend for its lists; returns what the client can see of them.
 pub(crate) async fn discover(
     request: &RequestContext<'_>,
     definition: &Arc<Definition>,

@@ -28,7 +28,6 @@ const MOST_TOLD: usize = 8;
 const QUERY: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// The result for a client: whole, unless the client is an agent and the result too large for it.
 pub(crate) async fn fit(
     session: &Session,
     config: &DeckConfig,
@@ -48,7 +47,6 @@ pub(crate) async fn fit(
     long.shorten(session.host.artifacts(), result).await
 }
 
-/// Max bytes of a result for an agent.
 pub(crate) fn result_bytes(config: &DeckConfig) -> usize {
     let set = config.result_bytes;
     set.map_or(DEFAULT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
@@ -103,7 +101,6 @@ impl LongResult {
         (result.get().len() - media > self.limit).then_some(object)
     }
 
-    /// The backend already stored the whole as an artifact.
     async fn cut_kept(
         &self,
         store: &ArtifactStore,
@@ -134,7 +131,6 @@ impl LongResult {
         Ok(Some((uri.to_string(), cuts)))
     }
 
-    /// Stores the whole result and cuts every part of it.
     async fn cut_all(
         &self,
         store: &ArtifactStore,
@@ -201,7 +197,6 @@ impl LongResult {
     }
 }
 
-/// The artifact of a result that the backend itself cut, and the member with its content.
 fn kept_already(structured: &RawValue) -> Option<(ArtifactUri, &'static str)> {
     let value = raw::value(structured)?;
     if value.get("truncated") != Some(&json!(true)) {
@@ -224,7 +219,6 @@ async fn read_text(store: &ArtifactStore, uri: &ArtifactUri) -> Result<Option<St
     reading.await.map_err(|error| bug(&error))
 }
 
-/// True when a result's only text repeats its structured content.
 fn says_the_same(object: &RawObject, content: &[Box<RawValue>]) -> bool {
     let [only] = content else { return false };
     let text = raw::value(only).and_then(|block| block.get("text")?.as_str().map(str::to_owned));

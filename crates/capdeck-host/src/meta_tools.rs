@@ -227,7 +227,6 @@ async fn call_tool(
     }
 }
 
-/// The error with its suggested name in the form that `call_tool` takes.
 fn with_spoken_name(request: &RequestContext<'_>, id: &str, error: CallError) -> CallError {
     // The name may come from a list that was read since the request began.
     match nearest_of(&error).map(|near| request.session().view().spoken_name(id, near)) {
@@ -290,7 +289,6 @@ async fn named_tool<'a>(
     }
 }
 
-/// Arguments that came as JSON text instead of as JSON.
 fn unquoted(data: Box<RawValue>) -> Box<RawValue> {
     let inner = raw::string(&data).and_then(|text| RawValue::from_string(text).ok());
     inner.unwrap_or(data)
@@ -321,7 +319,6 @@ fn search_item(view: &View, hit: &SearchHit) -> Value {
     })
 }
 
-/// The first paragraph, cut at a word.
 fn shorten(text: &str) -> String {
     let first = text.trim().split("\n\n").next().unwrap_or_default().replace('\n', " ");
     if first.chars().count() <= SHOWN_DESCRIPTION {

@@ -1,8 +1,5 @@
-//! The shapes of results, learned from calls and stored in the cache folder.
-//!
-//! For tools without a useful output schema: types and names of fields, never a value. A thread of
-//! its own does the work. A call only checks whether its tool still has news, and hands a copy over
-//! if so.
+//! The shapes of results, learned from calls and stored in the cache folder: types and names of
+//! fields, never a value. A thread of its own does the work; a call only hands over a copy.
 
 mod book;
 
@@ -27,7 +24,6 @@ use crate::{Host, raw};
 /// A tool with this many results in a row without news is no longer observed.
 const SETTLED: u32 = 5;
 
-/// Larger results are ignored.
 const LARGEST: usize = 1024 * 1024;
 
 /// Results that may wait for the thread; further ones are ignored.
@@ -41,14 +37,11 @@ pub(crate) struct ObservedShapes {
     teacher: Mutex<Option<Teacher>>,
 }
 
-/// By fingerprint and tool name.
 type Progress = Mutex<HashMap<String, HashMap<String, Watched>>>;
 
 #[derive(Debug, Clone, Copy)]
 enum Watched {
-    /// Its own schema is enough.
     Never,
-    /// Number of results in a row without news.
     Quiet(u32),
 }
 
@@ -75,7 +68,6 @@ impl ObservedShapes {
         }
     }
 
-    /// Queues a result for learning, if it may contain news.
     fn observe(&self, definition: &Definition, tool: &Tool, result: &RawValue) {
         if result.get().len() > LARGEST || !self.has_news(definition, tool) {
             return;
@@ -149,7 +141,6 @@ impl Drop for ObservedShapes {
 }
 
 impl Host {
-    /// Learns from a successful result, unless the config disables it.
     pub(crate) fn observe(
         &self,
         config: &DeckConfig,
@@ -186,7 +177,6 @@ fn teach(book: &Book, progress: &Progress, lessons: &Receiver<Lesson>) {
     }
 }
 
-/// The structured content of a successful result, or its only text, parsed if it is JSON.
 fn answer_of(result: &RawValue) -> Option<Value> {
     let mut result: Value = serde_json::from_str(result.get()).ok()?;
     if result.get("isError") == Some(&Value::Bool(true)) {

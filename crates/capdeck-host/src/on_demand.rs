@@ -1,7 +1,5 @@
-//! `setup_tools`: selects the tools that `call_tool` may then run.
-//!
-//! A client with its own connection sets up once and may then call. The selection is a list of
-//! names, resolved in the catalog of each call. Self-contained requests have no such list, so there
+//! `setup_tools`: selects the tools that `call_tool` may then run. The selection is a list of
+//! names, resolved in the catalog of each call. Self-contained requests have no selection, so there
 //! setting up only informs.
 
 mod correction;
@@ -22,7 +20,6 @@ use crate::{
 
 pub(crate) use correction::correctable;
 
-/// In the order of selection.
 #[derive(Debug, Default)]
 pub(crate) struct SetUp(Mutex<Vec<String>>);
 
@@ -118,8 +115,8 @@ pub(crate) async fn setup_tools(
     answer_with(&structured, structured.to_string())
 }
 
-/// Rejects a tool that this client did not set up. `Ok` for tools that are also offered in other
-/// ways.
+/// Rejects a tool that this client did not set up. `Ok` for tools that are also offered
+/// otherwise.
 pub(crate) fn check_set_up(
     session: &Session,
     view: &View,

@@ -1,6 +1,5 @@
-//! The operations on a capability, for wrapper tools and scripts.
-//!
-//! [`run`] returns plain facts; [`wrapper`] and code mode's bridge shape them for their callers.
+//! The operations on a capability; [`wrapper`] and code mode's bridge shape the facts for their
+//! callers.
 
 mod arguments;
 mod schema;
@@ -24,7 +23,6 @@ use crate::{
 type OperationItem = (&'static str, String);
 
 pub(crate) enum OperationAnswer {
-    /// Facts of the host, and the same as Markdown for a model.
     Facts { item: Option<OperationItem>, facts: Value, markdown: String },
     Forwarded { item: OperationItem, answer: Box<RawValue> },
 }
@@ -277,14 +275,12 @@ impl CapabilityOperation<'_> {
         ])
     }
 
-    /// Rows of resources or templates: `{id, kind, …the server's own members}`.
     fn items(&self, list: &[RawObject], kind: &str) -> Vec<Value> {
         let keys = ["uri", "uriTemplate", "name", "title", "description", "mimeType", "size"];
         let start = [("id", json!(self.id())), ("kind", json!(kind))];
         list.iter().map(|object| row(&start, object, keys.map(|key| (key, key)))).collect()
     }
 
-    /// Rows of prompts: `{id, prompt, description?, arguments?}`.
     fn prompts(&self, discovery: &Discovery) -> Vec<Value> {
         let keys = [("name", "prompt"), ("description", "description"), ("arguments", "arguments")];
         let start = [("id", json!(self.id()))];
@@ -292,7 +288,6 @@ impl CapabilityOperation<'_> {
     }
 }
 
-/// One row of a list: its first members, then the object's own members under their new names.
 fn row<const N: usize>(
     start: &[(&str, Value)],
     object: &RawObject,
@@ -324,7 +319,6 @@ fn as_prompt_arguments(arguments: &Map<String, Value>) -> Value {
         .into()
 }
 
-/// A numbered list of `items`, each as its label and its description's first line.
 fn list_markdown(title: &str, page: &Map<String, Value>, label: &str) -> String {
     let empty = Vec::new();
     let items = page.get("items").and_then(Value::as_array).unwrap_or(&empty);

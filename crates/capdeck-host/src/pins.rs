@@ -20,14 +20,12 @@ use crate::{Host, audience::AudienceKey, durable};
 /// notice.
 pub(crate) const APPROVED: &str = "pins/approved.json";
 
-/// One file per capability.
 #[derive(Debug, Clone)]
 pub(crate) struct PinStore {
     folder: PathBuf,
     approved: PathBuf,
 }
 
-/// Whether an answer differs from the last one, and what that was.
 #[derive(Debug)]
 pub(crate) enum News {
     Yes(Option<Arc<Discovery>>),
@@ -78,7 +76,6 @@ impl PinStore {
         Ok(PinReview { book: book.filter(|_| is_told), changes, hidden, held })
     }
 
-    /// Approves what is offered now: one tool, or everything.
     fn approve(
         &self,
         definition: &Definition,

@@ -1,10 +1,9 @@
-//! Live connections, opened on first use and shared where possible.
+//! Live connections, opened on first use and shared where possible: one slot per capability, for
+//! the definition in force.
 //!
-//! One slot per capability, for the definition in force. A call that began before its definition
-//! was replaced finishes with a connection of the old one, which is in no slot and ends with the
-//! call. Callers that arrive while a connection is being opened wait for that attempt; after
-//! repeated failures the slot backs off, so that a broken server costs an error and not a start-up
-//! timeout for each call.
+//! A call that began before its definition was replaced finishes with a connection of the old one,
+//! which is in no slot. Callers share one attempt to connect; after repeated failures the slot
+//! backs off, so that a broken server costs an error and not a start-up timeout for each call.
 
 use std::{
     borrow::Cow,
@@ -34,7 +33,6 @@ const LONGEST_BACK_OFF: Duration = Duration::from_secs(30);
 /// How long running calls may continue with a connection whose definition has changed.
 const LAST_CALLS: Duration = Duration::from_secs(60);
 
-/// A set of connections that share one client profile.
 pub(crate) struct ConnectionPool {
     connector: Connector,
     client: ClientProfile,
@@ -59,7 +57,6 @@ struct Slot {
     fingerprint: String,
     live: ArcSwapOption<LiveConnection>,
     leases: AtomicUsize,
-    /// Notified when the last lease is returned.
     unused: Notify,
     last_used: Mutex<Instant>,
     attempts: tokio::sync::Mutex<Attempts>,
@@ -84,7 +81,6 @@ impl ConnectionPool {
         Self { connector, client, slots, cancel: CancellationToken::new() }
     }
 
-    /// Returns the live connection of this definition; connects if necessary.
     pub(crate) async fn lease(
         &self,
         definition: &Definition,
@@ -137,13 +133,11 @@ impl ConnectionPool {
         }
     }
 
-    /// Returns the live connection of this definition, if there is one.
     pub(crate) fn lease_open(&self, definition: &Definition) -> Option<Lease> {
         let slot = self.slots.lock().by_id.get(definition.id.as_str()).cloned()?;
         slot.lease_live().filter(|_| slot.fingerprint == definition.fingerprint)
     }
 
-    /// Follows a new catalog: ends the connections of removed or changed capabilities.
     pub(crate) fn follow(&self, catalog: &Arc<Catalog>) {
         let mut slots = self.slots.lock();
         slots.catalog = catalog.clone();
@@ -156,7 +150,6 @@ impl ConnectionPool {
         });
     }
 
-    /// Resets the back-off, because a person retries.
     pub(crate) fn forgive(&self, id: &CapabilityId) {
         if let Some(slot) = self.slots.lock().by_id.get(id.as_str())
             && let Ok(mut attempts) = slot.attempts.try_lock()
@@ -165,7 +158,6 @@ impl ConnectionPool {
         }
     }
 
-    /// Ends the connection of one capability.
     pub(crate) fn discard(&self, id: &CapabilityId) {
         if let Some(slot) = self.slots.lock().by_id.remove(id.as_str()) {
             slot.close_soon(self.cancel.clone());
@@ -179,7 +171,6 @@ impl ConnectionPool {
         }
     }
 
-    /// Ends everything and waits for the processes behind it.
     pub(crate) async fn close(&self) {
         self.cancel.cancel();
         let slots: Vec<_> = self.slots.lock().by_id.drain().map(|(_, slot)| slot).collect();
@@ -253,7 +244,6 @@ impl Slot {
         }
     }
 
-    /// Takes the connection out of use and ends it after its running calls.
     fn close_soon(self: &Arc<Self>, closing: CancellationToken) {
         let Some(live) = self.live.swap(None) else { return };
         let slot = Arc::clone(self);
@@ -316,7 +306,6 @@ impl Attempts {
 }
 
 impl Lease {
-    /// The same lease, with this client in everything it sends.
     #[must_use]
     pub(crate) fn speaking_for(mut self, client: Arc<ClientProfile>) -> Self {
         self.client = Some(client);
@@ -400,7 +389,6 @@ fn close_when_idle(slot: &Arc<Slot>, definition: &Definition) {
             } else {
                 let Some(live) = slot.live.swap(None) else { return };
                 if is_leased() {
-                    // A call took it at the last moment.
                     slot.live.store(Some(live));
                     wake = Instant::now() + idle;
                     continue;

@@ -1,8 +1,6 @@
-//! Selects fields of a result by dotted paths.
-//!
-//! The paths of a tool with an output schema are checked before the call. Otherwise they are
-//! applied to the result, and missing ones are reported. Paths pass through arrays: `items.id` is
-//! the id of every item.
+//! Selects fields of a result by dotted paths, which pass through arrays: `items.id` is the id of
+//! every item. With an output schema the paths are checked before the call; otherwise missing ones
+//! are reported.
 
 mod choice;
 mod pick;
@@ -36,7 +34,6 @@ pub(crate) fn support(capability: &Capability, tool: &Tool) -> Value {
     json!({ "supported": true, "checked": tool.output_schema().is_some() })
 }
 
-/// Rejects paths that the result cannot have, before the call.
 pub(crate) fn check(
     fields: &[String],
     capability: &Capability,
@@ -115,7 +112,6 @@ fn apply_now(
     serde_json::value::to_raw_value(&object).map_err(|error| bug(&error))
 }
 
-/// Selects member by member; one that was stored as an artifact is read from there.
 fn pick_structured(
     choice: &Choice,
     store: &ArtifactStore,
@@ -153,7 +149,6 @@ fn kept_elsewhere(structured: &RawValue, member: &str, place: &str) -> Option<Ar
     is_cut.then(|| ArtifactUri::parse(uri).ok()).flatten().map(|(uri, _)| uri)
 }
 
-/// The only text of a result, if it looks like JSON.
 fn json_text(object: &RawObject) -> Option<String> {
     let content: Vec<Value> = serde_json::from_str(object.get("content")?.get()).ok()?;
     let [only] = content.as_slice() else { return None };

@@ -42,7 +42,6 @@ impl Questions {
         (questions, watched)
     }
 
-    /// The outcome of the call, or the refused question if that is why it failed.
     pub(crate) fn explain(
         &self,
         id: &str,
@@ -79,7 +78,6 @@ impl Questions {
     }
 }
 
-/// Rejects a question that a client of this audience did not declare.
 pub(crate) fn check_declared(
     audience: &Audience,
     method: &str,
@@ -205,7 +203,6 @@ impl Wanted {
     }
 }
 
-/// The first member of `requiredCapabilities` that is known here.
 fn required(data: &RawValue) -> Option<Wanted> {
     let facts = raw::value(data)?;
     let required = facts.get("requiredCapabilities")?;

@@ -3,7 +3,6 @@
 use capdeck_catalog::RawObject;
 use serde_json::{Value, value::RawValue};
 
-/// An object of the given members, each as its compact text.
 pub(crate) fn object<const N: usize>(members: [(&str, Value); N]) -> RawObject {
     members
         .into_iter()

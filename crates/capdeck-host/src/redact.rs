@@ -6,10 +6,8 @@ use capdeck_auth::is_secret_name;
 
 const REDACTED: &str = "[redacted]";
 
-/// Words that precede a credential.
 const SCHEMES: [&str; 2] = ["bearer", "basic"];
 
-/// Prefixes of keys of well-known services.
 const KEY_PREFIXES: [&str; 17] = [
     "sk-",
     "sk_live_",
@@ -30,7 +28,6 @@ const KEY_PREFIXES: [&str; 17] = [
     "npm_",
 ];
 
-/// The shortest word that counts as a key.
 const MIN_KEY_LENGTH: usize = 16;
 
 /// The text without the values of members, parameters and headers that have names of secrets,
@@ -154,7 +151,6 @@ fn is_key(word: &str) -> bool {
     is_prefixed || (is_json(parts.next()) && is_json(parts.next()) && parts.next().is_some())
 }
 
-/// The rest of a text that begins with a private key.
 fn private_key(text: &str) -> Option<&str> {
     const BEGIN: &str = "-----BEGIN ";
     const END: &str = "PRIVATE KEY-----";

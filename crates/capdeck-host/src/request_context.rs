@@ -1,8 +1,6 @@
-//! One request of a client: the deck as it was when the request began, and its caller.
-//!
-//! It is made in one place and given to every service. A service that changed the deck for its
-//! request, by asking a backend for its list, continues with [`RequestContext::renewed`]; nothing
-//! else takes another snapshot.
+//! One request of a client: the deck as it was when the request began, and its caller. A service
+//! that asked a backend for its list continues with [`RequestContext::renewed`]; nothing else takes
+//! another snapshot.
 
 use std::sync::Arc;
 
@@ -15,7 +13,6 @@ use crate::{Host, Session, connections::Connections, deck_snapshot::DeckSnapshot
 #[derive(Clone)]
 pub struct RequestContext<'a> {
     pub(crate) deck: DeckSnapshot<'a>,
-    /// Cancellation, progress, time limits and questions to the caller.
     pub(crate) call: &'a CallContext,
 }
 
@@ -27,7 +24,6 @@ impl Session {
 }
 
 impl<'a> RequestContext<'a> {
-    /// The same request with the deck in force now.
     pub(crate) fn renewed(&self) -> Self {
         self.session().request(self.call)
     }

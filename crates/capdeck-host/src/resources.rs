@@ -6,11 +6,9 @@ use serde_json::{json, value::RawValue};
 
 use crate::{RequestContext, Scope, artifacts, forward::forward, listing, raw, skills};
 
-/// The target of a listed resource, and the request whose deck has it.
 pub(crate) struct ResourceRoute<'a> {
     pub(crate) request: RequestContext<'a>,
     pub(crate) capability: String,
-    /// The server's own URI.
     pub(crate) uri: String,
 }
 

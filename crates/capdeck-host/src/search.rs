@@ -11,7 +11,6 @@ use crate::{EntryHit, RequestContext, Scope, View, deck_snapshot::DeckSnapshot, 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToolQuery<'a> {
     pub words: &'a str,
-    /// The one capability to search in.
     pub within: Option<&'a str>,
     pub limit: Option<usize>,
     pub cursor: Option<&'a str>,

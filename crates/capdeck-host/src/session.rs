@@ -20,7 +20,6 @@ use crate::{
     pool::ConnectionPool,
 };
 
-/// Client capabilities that let a server ask the client something during a call.
 const ASKABLE: [&str; 3] = ["sampling", "elicitation", "roots"];
 
 /// The settings of a session.
@@ -64,7 +63,6 @@ pub enum Scope {
 
 /// One client of the host. Ends its own connections when closed.
 pub struct Session {
-    /// For work that outlives the call that began it.
     pub(crate) me: Weak<Session>,
     pub(crate) host: Host,
     pub(crate) id: Arc<str>,
@@ -74,13 +72,11 @@ pub struct Session {
     pub(crate) connections: Connections,
     pub(crate) tasks: TaskForm,
     pub(crate) continuity: Continuity,
-    /// Checked with every request.
     pub(crate) admission: Option<Admission>,
     allowed: KeptAllowance,
     /// Empty for clients with self-contained requests.
     pub(crate) set_up: SetUp,
     pub(crate) known_artifacts: KnownArtifacts,
-    /// The capsule of calls that name none.
     pub(crate) mount: Mount,
 }
 

@@ -14,7 +14,6 @@ use crate::CapsuleDesk;
 pub struct HostSettings {
     /// The person's own decks, lowest precedence first.
     pub user_roots: Vec<Root>,
-    /// The project of the host, if any.
     pub project: Option<Project>,
     /// The deck used when the roots declare nothing.
     pub starter: Vec<SourceFile>,

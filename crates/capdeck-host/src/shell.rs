@@ -19,9 +19,7 @@ use crate::{RequestContext, calls, check, deck_snapshot::DeckSnapshot};
 pub enum ShellPlace {
     /// No word: every group, and the commands without a group.
     Everything(Vec<ShellGroup>, Vec<ShellCommand>),
-    /// One group and its tools.
     Group(ShellGroup, Vec<ShellCommand>),
-    /// One tool.
     Tool(Box<ShellTool>),
 }
 
@@ -45,7 +43,6 @@ pub struct ShellCommand {
     /// The word to type after the group's, quoted for a shell. A name that looks like a flag has
     /// its group in front: `group.-name`.
     pub command: String,
-    /// The tool's own name.
     pub tool: String,
     pub description: String,
 }
@@ -59,7 +56,6 @@ pub struct ShellTool {
     pub command: String,
     /// The number of words that named it; the rest are its arguments.
     pub words: usize,
-    /// The backend's definition, as sent.
     pub definition: RawObject,
     /// True when a call requires approval.
     pub asks: bool,
@@ -139,7 +135,6 @@ async fn find_in(
     })))
 }
 
-/// The known tools of the capability, or asks for them.
 async fn offered(
     request: &RequestContext<'_>,
     capability: &Arc<Capability>,
@@ -150,7 +145,6 @@ async fn offered(
     }
 }
 
-/// The words after `capdeck sh` for a tool.
 fn command_of(deck: &DeckSnapshot<'_>, known: &Discovery, id: &str, tool: &str) -> String {
     let group = CommandNames::of(deck.catalog()).word_of(id);
     CommandWords::of_tools(&known.tools).after(&group, tool)

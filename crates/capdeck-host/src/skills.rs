@@ -1,9 +1,7 @@
-//! Skills of the deck and of servers: folders with a `SKILL.md` for agents.
+//! Skills of the deck and of servers: folders with a `SKILL.md` for agents. Nothing in them is run.
 //!
-//! The deck's own are read from `skills/<name>/` below the person's and the trusted project's
-//! folders; nothing in them is run. A server's skill `skill://a/SKILL.md` is
-//! `skill://<capability>/a/SKILL.md` here, that of a capsule
-//! `skill://capsules/<capsule>/a/SKILL.md`.
+//! A server's skill `skill://a/SKILL.md` is `skill://<capability>/a/SKILL.md` here, that of a
+//! capsule `skill://capsules/<capsule>/a/SKILL.md`.
 
 mod files;
 mod served;
@@ -20,7 +18,6 @@ const EXTENSION: &str = "io.modelcontextprotocol/skills";
 
 const OWN: &str = "skill://capdeck/";
 
-/// The media type of a folder.
 const FOLDER_TYPE: &str = "inode/directory";
 
 /// Every skill this client can use: `{uri, frontmatter, resources}`.
@@ -94,7 +91,6 @@ pub async fn read_folder(request: &RequestContext<'_>, uri: &str) -> Result<Vec<
     Ok(children)
 }
 
-/// The deck's own skills; in a view, those that it names and the built-in one.
 fn own_skills(deck: &DeckSnapshot<'_>) -> Vec<OwnSkill> {
     let mut all = files::read_all(&deck.session().host);
     if let Scope::Deck(ViewPolicy { view: Some(name), .. }) = deck.scope() {
@@ -120,7 +116,6 @@ fn skill_owner(deck: &DeckSnapshot<'_>, uri: &str) -> Option<(std::sync::Arc<Cap
     Some((capability, format!("skill://{rest}")))
 }
 
-/// Visible capabilities whose servers are known to have skills.
 fn skill_servers(deck: &DeckSnapshot<'_>) -> Vec<std::sync::Arc<Capability>> {
     let declares = |capability: &Capability| {
         let facts = capability.discovery.as_ref()?.server.as_ref()?;

@@ -1,8 +1,6 @@
-//! Calls as spans of a trace.
-//!
-//! A client names the trace of its call in `_meta.traceparent`. A traced call becomes two spans:
-//! the call, and inside of it the time of its backend. The backend gets the inner one as its
-//! parent. Without a sink there are no spans, and `_meta` passes unchanged.
+//! Calls as spans of the trace in `_meta.traceparent`: the call, and inside of it the time of its
+//! backend, which gets the inner one as its parent. Without a sink there are no spans, and `_meta`
+//! passes unchanged.
 
 mod trace_parent;
 
@@ -32,21 +30,17 @@ pub struct Span {
     pub kind: SpanKind,
     /// The trace and the span itself.
     pub place: TraceParent,
-    /// The parent span.
     pub parent: Option<[u8; 8]>,
     pub start: SystemTime,
     pub end: SystemTime,
     pub attributes: Vec<(&'static str, String)>,
-    /// The error code.
     pub error: Option<String>,
 }
 
 /// The side of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanKind {
-    /// A call of a client.
     Server,
-    /// A call to a backend.
     Client,
 }
 
@@ -70,7 +64,6 @@ impl Host {
         }
     }
 
-    /// Begins the span of a call, if there is a sink and the caller does not opt out.
     pub(crate) fn begin_span(&self, request: &ToolRequest) -> Option<CallSpan> {
         let sink = self.0.spans.0.get()?;
         let sent = request.meta.as_ref().and_then(|meta| raw::string(meta.get("traceparent")?));

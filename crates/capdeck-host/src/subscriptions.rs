@@ -17,7 +17,6 @@ use crate::{
     view::resource_uri,
 };
 
-/// How long a server may take to answer a subscription in the background.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Per session.
@@ -173,7 +172,6 @@ impl Session {
 }
 
 impl Host {
-    /// Subscribes again after a server was reconnected.
     pub(crate) fn subscribe_again(
         &self,
         definition: &Arc<Definition>,
@@ -214,7 +212,6 @@ impl Subscriptions {
         self.0.lock().entry(watched).or_default().push(watcher);
     }
 
-    /// True when it was the last one.
     fn remove(&self, watched: &WatchedResource, session: &Arc<str>) -> bool {
         let mut table = self.0.lock();
         let Some(watchers) = table.get_mut(watched) else { return false };
@@ -225,7 +222,6 @@ impl Subscriptions {
         watchers.is_empty() && table.remove(watched).is_some()
     }
 
-    /// Returns the resources without subscribers.
     fn remove_all(&self, session: &Arc<str>) -> Vec<WatchedResource> {
         let mut abandoned = Vec::new();
         self.0.lock().retain(|watched, watchers| {

@@ -1,13 +1,10 @@
-//! Long-running work of servers, in the two forms that MCP has for it.
+//! Long-running work of servers, in the two forms that MCP has for it: the *core feature* of
+//! revision 2025-11-25, where the client asks for a task and fetches its result, and the later
+//! *extension*, where the server decides and a task's state includes everything.
 //!
-//! In revision 2025-11-25 tasks are part of the protocol (the *core feature*): the client asks for
-//! one with its call, and fetches the result with another request. Later they are an *extension*:
-//! the server decides, and a task's state includes everything about it. Where client and server use
-//! the same form, everything passes. Otherwise the host translates: a
-//! [`followed_task::FollowedTask`] is the server's core task in the form of the extension, a
-//! [`translated_task::TranslatedTask`] the reverse.
-//!
-//! A task id is a handle, not a proof: a request must come from the principal that owns the task.
+//! Where client and server differ, the host translates: [`followed_task::FollowedTask`] shows a
+//! core task in the form of the extension, [`translated_task::TranslatedTask`] the reverse. A task
+//! id is a handle, not a proof: a request must come from the principal that owns the task.
 
 mod calls;
 mod completed_task;
@@ -39,7 +36,6 @@ use shape::TaskState;
 use table::{Task, TaskKey};
 use translated_task::TaskTarget;
 
-/// How long a request for a result may wait for the end of its task.
 const MAX_RESULT_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -160,7 +156,6 @@ fn renew(session: &Session, key: &TaskKey, answer: &RawValue) {
 }
 
 impl Session {
-    /// True when the server has the extension and the client knows only the core feature.
     pub(crate) fn offers_tasks_by_extension(&self, facts: &ServerFacts) -> bool {
         self.tasks == TaskForm::Core
             && facts.is_modern()
@@ -173,7 +168,6 @@ impl Session {
     }
 }
 
-/// The result of a task, with the id of the task.
 fn related_result(result: &RawValue, id: &str) -> Result<Box<RawValue>, CallError> {
     let mut members: RawObject = serde_json::from_str(result.get()).map_err(errors::unwritable)?;
     members.shift_remove("resultType");

@@ -162,7 +162,6 @@ async fn screen_list(
     serde_json::value::to_raw_value(&page).map_err(broken)
 }
 
-/// The facts of a server for a client that has only some of its tools.
 fn of_tools_only(mut facts: ServerFacts) -> ServerFacts {
     facts.capabilities.retain(|name, _| matches!(name.as_str(), "tools" | "tasks" | "extensions"));
     facts.instructions = None;

@@ -1,8 +1,7 @@
 //! How often and how recently each capability was used; the most used are named first.
 //!
-//! Each use counts one, and half after a week. The sum is stored as its logarithm at a fixed
-//! moment, so the order of two capabilities changes only when one of them is used, never by
-//! waiting.
+//! Each use counts half after a week. The sum is stored as its logarithm at a fixed moment, so the
+//! order of two capabilities changes only when one of them is used.
 
 use std::{
     collections::BTreeMap,
@@ -17,16 +16,13 @@ use parking_lot::Mutex;
 
 use crate::durable;
 
-/// In seconds.
 const HALF_LIFE: f64 = 7.0 * 24.0 * 3600.0;
 
-/// How often uses are written at most while the host runs.
 const WRITE_EVERY: Duration = Duration::from_secs(60);
 
 /// The weight of each capability that was ever used; larger means used more.
 pub type Relevance = BTreeMap<CapabilityId, f64>;
 
-/// In memory for the hot path, on disk for the next process.
 pub(crate) struct Usage {
     path: Arc<PathBuf>,
     /// Read when the host was opened. Lists use this, so that they remain the same while it runs.

@@ -38,7 +38,6 @@ pub struct View {
     catalog: Arc<Catalog>,
     direct: Vec<Arc<Capability>>,
     progressive: Vec<Arc<Capability>>,
-    /// Capabilities reached through `search`, `describe` and `call_tool`.
     searchable: HashSet<CapabilityId>,
     on_demand: HashSet<CapabilityId>,
     /// The `setup_tools` tool, and how many names it omits.
@@ -56,11 +55,8 @@ pub struct View {
 /// The target of a listed tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// One tool of a capability, under the backend's own name.
     Tool { capability: String, tool: String },
-    /// The wrapper of a capability.
     Wrapper { capability: String },
-    /// One of the deck's own tools.
     Deck(DeckOperation),
 }
 
@@ -355,8 +351,7 @@ fn placing(exposure: Exposure) -> Placing {
 
 pub(crate) struct Budget {
     left: usize,
-    /// A budget that the person set limits everything; the default gives way to an explicit
-    /// exposure.
+    /// True for a budget that the person set; an explicit exposure overrides the default one.
     is_strict: bool,
 }
 

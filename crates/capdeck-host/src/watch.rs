@@ -21,7 +21,6 @@ const QUIET: Duration = Duration::from_millis(250);
 /// Files that change all the time are read again after this.
 const RESTLESS: Duration = Duration::from_secs(2);
 
-/// Files of the state folder with a person's decisions.
 const DECISIONS: [&str; 3] = ["trust.json", "setup.json", APPROVED];
 
 /// The files cannot be watched, so changes need a restart.
@@ -109,7 +108,6 @@ impl Host {
     }
 }
 
-/// Waits for a change, and then until the changes pause.
 async fn come_to_rest(changes: &Notify) {
     changes.notified().await;
     let end = Instant::now() + RESTLESS;
@@ -127,7 +125,6 @@ fn nearest_existing(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(|path| path.is_dir()).map(PathBuf::from)
 }
 
-/// True when something was not watched before.
 fn follow(
     watcher: &mut RecommendedWatcher,
     watched: &mut Vec<PathBuf>,

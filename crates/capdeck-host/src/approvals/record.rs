@@ -99,7 +99,6 @@ impl Record {
         self.seal = self.expected_seal(key);
     }
 
-    /// True while the seal is valid and the entry has not expired.
     pub(super) fn is_live(&self, key: &SealKey, now: Timestamp) -> bool {
         self.seal == self.expected_seal(key) && self.expires_at().is_none_or(|end| now < end)
     }
@@ -112,7 +111,6 @@ impl Record {
         self.approved_at.is_some() && !self.is_standing && self.is_same_call(call)
     }
 
-    /// True for a standing approval of the tool's current definition.
     pub(super) fn covers_tool(&self, call: &AskedCall) -> bool {
         self.approved_at.is_some()
             && self.is_standing

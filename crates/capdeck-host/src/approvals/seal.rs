@@ -20,7 +20,10 @@ impl SealKey {
             Ok(bytes) => bytes.as_slice().try_into().map(Self).map_err(|_| {
                 io::Error::new(
                     io::ErrorKind::InvalidData,
-                    format!("`{}` is not a valid key; delete the file to create a new one", path.display()),
+                    format!(
+                        "`{}` is not a valid key; delete the file to create a new one",
+                        path.display()
+                    ),
                 )
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -31,7 +34,6 @@ impl SealKey {
         }
     }
 
-    /// Returns the seal of these fields in this order.
     pub(super) fn seal(&self, fields: &[&str]) -> String {
         // The lengths prevent moving the border between two neighbouring fields.
         let lengths: Vec<[u8; 8]> =

@@ -31,7 +31,6 @@ impl KnownArtifacts {
     }
 }
 
-/// Returns every artifact URI in a text, without queries.
 pub(crate) fn uris(text: &str) -> Vec<String> {
     let ends =
         |letter: char| !(letter.is_ascii_alphanumeric() || "-._~%/!$&'()*+,;=:@".contains(letter));

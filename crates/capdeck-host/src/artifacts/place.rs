@@ -12,11 +12,10 @@ use crate::long_result::{Cut, Range, is_json, shrink, shrink_list, window};
 pub(crate) struct Shown {
     pub(crate) text: String,
     pub(crate) is_json: bool,
-    /// What was omitted, there and below.
     pub(crate) cuts: Vec<Cut>,
 }
 
-/// Returns what fits into the budget at a JSON pointer; `None` when the pointer leads nowhere.
+/// Returns as much as the budget allows at a JSON pointer; `None` when the pointer leads nowhere.
 pub(crate) fn show(document: &str, at: &str, range: Range, budget: usize) -> Option<Shown> {
     let found = find(document, at)?;
     let mut cuts = Vec::new();

@@ -30,7 +30,6 @@ pub(crate) struct PendingAudit<'a> {
 }
 
 impl Session {
-    /// Starts audited work: its method, its capability, and the tool or other subject.
     pub(crate) fn begin_audit<'a>(
         &'a self,
         method: &'a str,
@@ -60,7 +59,6 @@ impl Drop for PendingAudit<'_> {
     fn drop(&mut self) {
         let outcome = self.outcome.unwrap_or_else(|| match thread::panicking() {
             true => ErrorCode::InternalError.as_str(),
-            // Its caller no longer waits.
             false => ErrorCode::Cancelled.as_str(),
         });
         let elapsed = self.started.elapsed();

@@ -51,9 +51,7 @@ pub struct TrailFilter {
 /// An outcome to filter by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrailOutcome {
-    /// This exact outcome.
     Is(String),
-    /// Any outcome except `ok`.
     Failed,
 }
 
@@ -131,7 +129,6 @@ fn hour_of(at: Timestamp, now: Timestamp) -> Option<usize> {
     (HOURS - 1).checked_sub(age)
 }
 
-/// The files of the audit log, oldest first.
 fn days(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let listed = match fs::read_dir(folder) {
         Ok(listed) => listed,

@@ -74,7 +74,6 @@ async fn find_unlisted<'a>(
     }
 }
 
-/// A name that is not listed but belongs to a known capability gives the reason.
 fn refuse_unlisted<T>(deck: &DeckSnapshot<'_>, name: &str) -> Result<Option<T>, CallError> {
     let view = deck.view();
     let Some((id, tool)) = view.find(name) else {
@@ -119,7 +118,6 @@ fn refuse_unlisted<T>(deck: &DeckSnapshot<'_>, name: &str) -> Result<Option<T>, 
     }
 }
 
-/// True when the deck is not empty, and none of it is offered to this client.
 fn offers_nothing(deck: &DeckSnapshot<'_>) -> bool {
     let mut usable = deck.catalog().capabilities().filter(|one| one.is_usable()).peekable();
     usable.peek().is_some() && usable.all(|capability| !deck.may_see(capability))

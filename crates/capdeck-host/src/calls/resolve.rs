@@ -19,9 +19,7 @@ use crate::{
 };
 
 pub(super) struct ResolvedCall<'a> {
-    /// With the catalog that has the tool.
     pub(super) request: RequestContext<'a>,
-    /// The call without the host's own arguments.
     pub(super) call: Cow<'a, ToolRequest>,
     pub(super) capability: Arc<Capability>,
     /// `None` only where the server itself decides.
@@ -55,10 +53,8 @@ enum ToolMatch {
     Outdated,
 }
 
-/// Attempts made for a request, so that none is repeated.
 #[derive(Default)]
 struct ResolveAttempts {
-    /// The definition whose backend was asked for its list.
     asked: Option<String>,
     has_rebuilt: bool,
 }
@@ -68,7 +64,6 @@ impl ResolveAttempts {
         self.asked.as_ref() == Some(&capability.definition.fingerprint)
     }
 
-    /// False when it was asked before.
     fn may_ask(&mut self, capability: &Capability) -> bool {
         let is_first = !self.has_asked(capability);
         self.asked = Some(capability.definition.fingerprint.clone());
@@ -76,7 +71,6 @@ impl ResolveAttempts {
     }
 }
 
-/// Returns the tool of a call whose arguments are valid for it.
 pub(super) async fn resolve<'a>(
     mut request: RequestContext<'a>,
     call: &'a ToolRequest,
@@ -167,7 +161,6 @@ async fn ask_before_refusing(
     }
 }
 
-/// Updates the catalog after an approval by another process.
 fn rebuild_once(host: &Host, tool: &str, attempts: &mut ResolveAttempts) -> Result<(), CallError> {
     if std::mem::replace(&mut attempts.has_rebuilt, true) {
         let message = format!("the approval of `{tool}` is being changed; call again");
@@ -216,7 +209,6 @@ fn look_up(
     Ok(found)
 }
 
-/// Looks up a tool's name. An error when the tool is blocked.
 fn tool_in(
     deck: &DeckSnapshot<'_>,
     capability: &Arc<Capability>,
@@ -254,7 +246,7 @@ fn read_arguments(
     if let Backend::Cmp(known) = &capability.definition.backend
         && let Some(intent) = known.intents.get(tool.name())
     {
-        // This format takes numbers as text; its connection reads them the same way.
+        // This format takes numbers as text; its connection does the same.
         intent.coerce(members);
     }
     Ok(value)

@@ -17,7 +17,6 @@ const UNFORMATTED: &str = "_capa_raw";
 #[derive(Debug, Clone, Default)]
 pub struct ToolRequest {
     pub capability: String,
-    /// The backend's own name for the tool.
     pub tool: String,
     /// The arguments object, unchanged. `None` when the caller sent none.
     pub arguments: Option<Box<RawValue>>,
@@ -42,14 +41,10 @@ pub struct ToolRequest {
 /// The form of a call on the surface it came from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum CallForm {
-    /// By the tool's own name: wrapper tools and the REST API.
     #[default]
     OwnName,
-    /// By the name in the client's list.
     ListedName(String),
-    /// As an expression of a script.
     Script,
-    /// As words of a command line.
     CommandLine,
 }
 
@@ -80,7 +75,6 @@ impl ToolRequest {
 }
 
 impl CallForm {
-    /// The call with its arguments, given as `path: string, limit?: number`.
     pub(crate) fn signature(&self, id: &str, tool: &str, arguments: &str) -> String {
         match self {
             Self::OwnName => format!("{tool}({arguments})"),
@@ -91,7 +85,6 @@ impl CallForm {
     }
 }
 
-/// The tool name that an error suggests.
 pub(crate) fn nearest_of(error: &CallError) -> Option<&str> {
     let near = error.data.as_ref().and_then(|data| data.get("nearest")?.as_str());
     near.filter(|_| error.code == ErrorCode::ToolNotFound)

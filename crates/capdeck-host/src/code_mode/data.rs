@@ -17,11 +17,9 @@ pub(super) struct Parts {
     pub(super) data: Box<RawValue>,
     pub(super) facts: RawObject,
     pub(super) is_error: bool,
-    /// The file with the whole body, when the result has only its beginning.
     pub(super) kept: Option<KeptBody>,
 }
 
-/// A body that was too large to send inline.
 #[derive(Debug)]
 pub(super) struct KeptBody {
     uri: ArtifactUri,
@@ -73,7 +71,6 @@ impl Parts {
         }
     }
 
-    /// The backend's facts about the response: headers and remarks.
     fn add_meta(&mut self, meta: Option<&RawValue>) {
         let Some(mut meta) = meta.and_then(parse::<RawObject>) else { return };
         for (from, to) in [
@@ -213,7 +210,6 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a RawValue) -> Option<T> {
     serde_json::from_str(text.get()).ok()
 }
 
-/// True when two JSON texts differ only in whitespace.
 fn same_json(left: &str, right: &str) -> bool {
     significant(left).eq(significant(right))
 }

@@ -10,7 +10,6 @@ use crate::raw;
 /// The details have the whole message.
 const LONGEST_MESSAGE: usize = 1000;
 
-/// Members of a response that a failed call keeps beside the body.
 const KEPT_FACTS: [&str; 5] = ["status", "statusText", "headers", "content", "artifacts"];
 
 pub(super) fn of(error: &CallError) -> CallFailure {
@@ -49,8 +48,6 @@ pub(super) fn not_ready(error: &CallError) -> CallFailure {
     }
 }
 
-/// The failure of a result that the tool marked as an error: its message, its status, and the
-/// tool's signature.
 pub(super) fn of_tool(
     id: &str,
     name: &str,

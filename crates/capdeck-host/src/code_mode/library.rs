@@ -58,7 +58,6 @@ struct RecoveryArguments {
     limit: Option<usize>,
 }
 
-/// Answers a call that concerns no single capability.
 pub(super) async fn answer(
     request: &RequestContext<'_>,
     method: DeckOperation,
@@ -123,7 +122,6 @@ async fn find_tools(
     to_json(&result)
 }
 
-/// One part of an artifact, as text or base64, with its range and the next part.
 async fn read_artifact(
     request: &RequestContext<'_>,
     asked: ArtifactArguments,

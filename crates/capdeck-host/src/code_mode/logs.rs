@@ -21,7 +21,6 @@ const LIFETIME: Duration = Duration::from_secs(3600);
 const PAGE: usize = 100;
 const LONGEST_PAGE: usize = 500;
 
-/// Each log has a name that cannot be guessed.
 #[derive(Debug, Clone)]
 pub(super) struct LogStore {
     folder: Arc<PathBuf>,
@@ -117,7 +116,6 @@ impl LogStore {
         Ok(answer)
     }
 
-    /// `None` for a text that is not a reference.
     fn path(&self, reference: &str) -> Option<PathBuf> {
         let is_reference =
             reference.len() == 48 && reference.bytes().all(|byte| byte.is_ascii_hexdigit());

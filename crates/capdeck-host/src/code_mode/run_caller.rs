@@ -13,7 +13,6 @@ use tokio::sync::watch;
 
 use crate::raw;
 
-/// Forwards questions and messages of many calls to the client of the run.
 pub(super) struct RunCaller {
     client: Arc<dyn Caller>,
     steps: AtomicU64,
@@ -25,7 +24,6 @@ impl RunCaller {
         Self { client, steps: AtomicU64::new(0), open: watch::Sender::new(0) }
     }
 
-    /// Number of unanswered questions.
     pub(super) fn open_questions(&self) -> watch::Receiver<usize> {
         self.open.subscribe()
     }

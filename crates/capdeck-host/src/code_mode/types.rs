@@ -93,7 +93,6 @@ impl TypedTool {
     }
 }
 
-/// The schema of what a script gets: of an HTTP response, its body.
 fn data_schema(schema: Value) -> Value {
     let is_response = schema.pointer("/properties/status").is_some();
     let Some(body) = schema.pointer("/properties/body").filter(|_| is_response) else {

@@ -1,9 +1,6 @@
 //! Fingerprints of texts: whether a text, or a long part of it, was seen before, and from which
-//! source.
-//!
-//! A text leaves the hash of the whole and hashes of some of its pieces, chosen by winnowing: of
-//! every few neighbouring hashes the smallest is stored, so two texts that share a long enough part
-//! share one of them, at any position.
+//! source. Pieces are chosen by winnowing: of every few neighbouring hashes the smallest is stored,
+//! so two texts that share a long enough part share one of them, at any position.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -28,12 +25,10 @@ pub(super) struct Fingerprints {
     sources: Vec<String>,
     /// One bit per source.
     seen: HashMap<u64, u64>,
-    /// Fingerprints of the script itself.
     known: HashSet<u64>,
 }
 
 impl Fingerprints {
-    /// Adds a text that is not data of any capability, such as the script.
     pub(super) fn know(&mut self, text: &str) {
         self.known.extend(pieces(text.as_bytes()));
         for word in text.split(|letter: char| "\"'`".contains(letter)) {
@@ -117,7 +112,6 @@ fn marks(text: &str) -> Vec<u64> {
     marks
 }
 
-/// `None` for a text that is too short.
 fn whole(text: &str) -> Option<u64> {
     let text = text.trim();
     let hash = || text.bytes().fold(1_u64, step);

@@ -26,7 +26,6 @@ struct HealthRecord {
     fingerprint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ok_at: Option<Timestamp>,
-    /// Since the last success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failing: Option<FailureRecord>,
 }
@@ -125,7 +124,6 @@ impl HealthStore {
         Self { path: Arc::new(path), own: Mutex::new(own), queue: Arc::default() }
     }
 
-    /// Merges the records of this process and of others; the later one counts.
     pub(crate) fn records(&self) -> HealthRecords {
         let mut all = load(&self.path);
         for (id, own) in &self.own.lock().table {
@@ -174,7 +172,6 @@ impl HealthStore {
         }
     }
 
-    /// Waits until all outcomes are on disk.
     pub(crate) async fn settle(&self) {
         let writer = self.queue.lock().writer.take();
         join_all(writer).await;

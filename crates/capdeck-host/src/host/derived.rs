@@ -14,7 +14,6 @@ const MAX_ALLOWANCES: usize = 256;
 
 #[derive(Default)]
 pub(super) struct DerivedCatalogs {
-    /// Per audience, with the catalog they were derived from.
     variants: Mutex<HashMap<AudienceKey, Derivation>>,
     /// Catalogs without what a client cannot see, with the catalog they were derived from.
     screens: Mutex<HashMap<(ClientRights, Part), Derivation>>,
@@ -22,7 +21,6 @@ pub(super) struct DerivedCatalogs {
     views: Mutex<HashMap<(ClientRights, ViewPolicy), Arc<View>>>,
 }
 
-/// A catalog and the one derived from it.
 type Derivation = (Arc<Catalog>, Arc<Catalog>);
 
 /// Decides how much of a catalog a client can see. Clients with equal rights share the result.
@@ -63,7 +61,6 @@ impl Host {
             return view.clone();
         }
         let view = Arc::new(View::build(screened, policy, self.0.usage.relevance()));
-        // Drop the views of older catalogs.
         views.retain(|_, other| other.catalog().version() == view.catalog().version());
         make_room(&mut views);
         views.insert(key, view.clone());
@@ -80,7 +77,6 @@ impl Host {
         self.screened_of(&self.catalog_for(audience), audience, names, part, allowed)
     }
 
-    /// This part of a catalog, without what clients of these names cannot see.
     pub(crate) fn screened_of(
         &self,
         catalog: &Arc<Catalog>,
@@ -115,7 +111,6 @@ impl Host {
         self.variant_of(&self.catalog(), audience)
     }
 
-    /// A catalog with the lists for this audience.
     pub(crate) fn variant_of(
         &self,
         catalog: &Arc<Catalog>,
@@ -146,7 +141,6 @@ impl Host {
             true => catalog.clone(),
             false => Arc::new(catalog.with_discoveries(others)),
         };
-        // Drop the variants of older catalogs.
         variants.retain(|_, (made_from, _)| Arc::ptr_eq(made_from, catalog));
         variants.insert(audience.clone(), (catalog.clone(), variant.clone()));
         variant

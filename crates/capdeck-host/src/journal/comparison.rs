@@ -49,9 +49,7 @@ fn told(error: &RunError) -> String {
 
 #[derive(Clone, Copy)]
 enum Against {
-    /// The value of the recorded run.
     Before,
-    /// The expectation of a test.
     Expectation,
 }
 
@@ -80,7 +78,6 @@ impl Against {
     }
 }
 
-/// The paths where two values differ, at most ten.
 fn differences(against: Against, place: &str, before: &Value, now: &Value) -> Vec<String> {
     let mut found = Vec::new();
     match (before, now) {
@@ -119,7 +116,6 @@ fn short(value: &Value) -> String {
 }
 
 impl TestExpectation {
-    /// The expectations that are not met.
     pub(super) fn unmet(&self, report: &RunReport) -> Vec<String> {
         let mut unmet = Vec::new();
         let outcome = &report.envelope.outcome;
@@ -165,7 +161,6 @@ fn target(call: &CallRecord) -> String {
     RecordedCall::name(call.capability.as_deref(), call.method, &args)
 }
 
-/// True when a value contains a part: members of objects, items of lists, parts of texts.
 fn contains(value: &Value, part: &Value) -> bool {
     match (value, part) {
         (Value::Object(value), Value::Object(part)) => {

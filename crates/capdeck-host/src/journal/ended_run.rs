@@ -20,7 +20,6 @@ use crate::{
     redact::without_keys,
 };
 
-/// Of all results of one run.
 pub(crate) const MOST_ANSWER_BYTES: usize = 8 << 20;
 const MOST_VALUE_BYTES: usize = 1 << 20;
 /// The texts of longer arguments are cut to this many letters.
@@ -48,7 +47,6 @@ pub(crate) struct EndedRun {
     session: Option<String>,
     timeout_ms: u64,
     duration_ms: f64,
-    /// `None` for a cancelled run.
     outcome: Option<Result<Box<RawValue>, RunError>>,
     diagnostics: Vec<Diagnostic>,
     logs: Vec<LogEntry>,
@@ -198,7 +196,6 @@ impl Cleaner {
         self.cleaned(&text).unwrap_or(text)
     }
 
-    /// The text without secrets; `None` when it has none.
     fn cleaned(&mut self, text: &str) -> Option<String> {
         let scrubbed = self.scrubber.text(text);
         let cleaned = match (without_keys(&scrubbed), &scrubbed) {
@@ -215,7 +212,6 @@ impl Cleaner {
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    /// JSON text without secrets; `None` when the result is not JSON.
     fn json(&mut self, data: Box<RawValue>) -> Option<Box<RawValue>> {
         match self.cleaned(data.get()) {
             None => Some(data),

@@ -22,12 +22,9 @@ pub struct RunRecord {
     pub id: String,
     pub at: Timestamp,
     pub state: RunState,
-    /// Name the client reports for itself.
     pub client: String,
-    /// Who sent the client's requests.
     pub principal: String,
     pub scope: RecordedScope,
-    /// The session of code mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The previous run of the session, whose declarations this one could use.
@@ -38,10 +35,8 @@ pub struct RunRecord {
     pub timeout_ms: u64,
     /// The script's clock at the start, in milliseconds since 1970.
     pub now_ms: i64,
-    /// The seed of the script's random numbers.
     pub seed: u64,
     pub duration_ms: f64,
-    /// The capabilities that the script could name.
     pub capabilities: Vec<String>,
     pub calls: Vec<RecordedCall>,
     /// When the script received its results.
@@ -131,7 +126,6 @@ pub struct RecordedCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<String>,
     pub method: DeckOperation,
-    /// The arguments without secrets.
     pub args: Value,
     /// The digest of the original arguments.
     pub args_sha256: String,
@@ -153,7 +147,6 @@ pub enum RecordedOutcome {
     Failure(CallFailure),
     /// It waits for a person.
     Held(CallFailure),
-    /// The run ended first.
     Cancelled,
     /// A result that is not stored: its length.
     LeftOut {

@@ -22,7 +22,6 @@ use crate::{
     flow::{FlowGuard, Watched},
 };
 
-/// What a run needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Stage<'a> {
     pub(crate) pool: &'a SandboxPool,
@@ -32,7 +31,6 @@ pub(crate) struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Runs code with these calls, and adds what the flow guard detected.
     pub(super) async fn play(&self, run: Run, calls: &dyn CallOut) -> RunReport {
         let watched = Watched { calls, guard: self.flow };
         if let Some(guard) = self.flow {
@@ -44,7 +42,6 @@ impl Stage<'_> {
     }
 }
 
-/// Records a run as cancelled, unless it ended.
 struct UnfinishedRun<'a> {
     request: &'a RequestContext<'a>,
     begun: Option<BegunRun>,
@@ -159,7 +156,6 @@ pub(super) fn definitions(request: &RequestContext<'_>) -> Vec<Arc<Definition>> 
     catalog.capabilities().map(|capability| capability.definition.clone()).collect()
 }
 
-/// Adds to the envelope what the run waits for, and how to resume it.
 pub(super) fn tell_pause(
     request: &RequestContext<'_>,
     report: &mut RunReport,
@@ -174,7 +170,9 @@ pub(super) fn tell_pause(
     error.message = format!("the run waits for a person: {}", calls.join(", "));
     error.hint = Some(match trouble {
         Some(trouble) => {
-            format!("it cannot be resumed: {trouble}; run the code again after the calls are approved")
+            format!(
+                "it cannot be resumed: {trouble}; run the code again after the calls are approved"
+            )
         }
         None => next_step(request.deck.scope(), &id, &steps),
     });
@@ -184,7 +182,6 @@ pub(super) fn tell_pause(
 pub(super) struct Waiting {
     target: String,
     approval: Option<Value>,
-    /// The review command for a tool whose definition is blocked.
     review: Option<String>,
 }
 

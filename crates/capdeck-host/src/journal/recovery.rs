@@ -38,7 +38,6 @@ pub(super) async fn recovery_ref(
     }
 }
 
-/// One page of the cells of a session, oldest first.
 pub(crate) async fn read_recovery(
     request: &RequestContext<'_>,
     reference: &str,
@@ -67,7 +66,6 @@ pub(crate) async fn read_recovery(
     Ok(answer)
 }
 
-/// Oldest first.
 async fn cells_of(request: &RequestContext<'_>, session: &str) -> Vec<RunRecord> {
     let (host, principal) = (request.host().clone(), request.session().principal.to_string());
     let session = session.to_owned();

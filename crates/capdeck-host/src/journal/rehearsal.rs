@@ -16,7 +16,6 @@ use super::{
     test_file::{TestCell, TestFile},
 };
 
-/// The longest chain of runs of one session that is replayed.
 const MOST_CELLS: usize = 200;
 
 /// Why a run cannot be replayed.
@@ -62,7 +61,6 @@ pub(super) struct Scene {
     calls: Vec<KnownCall>,
 }
 
-/// The capabilities of a recorded run, by name only.
 struct Names(Vec<String>);
 
 impl Directory for Names {

@@ -18,7 +18,6 @@ pub(crate) struct KnownCall {
     pub(crate) method: DeckOperation,
     pub(crate) args: KnownArgs,
     pub(crate) target: String,
-    /// The result and its position among the results; `None` where there was none.
     pub(crate) answer: Option<(usize, KnownAnswer)>,
 }
 
@@ -35,10 +34,8 @@ pub(crate) struct KnownAnswer {
     pub(crate) meta: Option<Box<RawValue>>,
 }
 
-/// How closely a run must follow the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strictness {
-    /// The same calls in the same order.
     Exact,
     /// Any known call, each once: the code may have changed since.
     AnyOrder,
@@ -47,11 +44,9 @@ pub(crate) enum Strictness {
 pub(crate) struct Replay<'a> {
     calls: Vec<KnownCall>,
     strictness: Strictness,
-    /// Makes the calls that are not recorded.
     live: Option<&'a dyn CallOut>,
     answers: usize,
     state: Mutex<State>,
-    /// The position of the next result.
     turn: watch::Sender<usize>,
 }
 
@@ -94,7 +89,6 @@ impl From<RecordedCall> for KnownCall {
 }
 
 impl<'a> Replay<'a> {
-    /// Answers from the record only.
     pub(crate) fn offline(calls: Vec<KnownCall>, strictness: Strictness) -> Self {
         let answers = calls.iter().filter(|call| call.answer.is_some()).count();
         let state = State { used: vec![false; calls.len()], ..State::default() };
@@ -117,11 +111,7 @@ impl<'a> Replay<'a> {
             return None;
         }
         let missing = self.calls.get(state.made)?;
-        Some(format!(
-            "it did not make the recorded call {}, `{}`",
-            state.made + 1,
-            missing.target
-        ))
+        Some(format!("it did not make the recorded call {}, `{}`", state.made + 1, missing.target))
     }
 
     fn step(&self, request: &CallRequest) -> Step {
@@ -165,7 +155,11 @@ impl<'a> Replay<'a> {
             Some(known) if self.strictness == Strictness::Exact => {
                 let same = known.capability == request.capability && known.method == request.method;
                 let with = if same { " with other arguments" } else { "" };
-                format!("call {} is {made}{with}, but the record has `{}`", number + 1, known.target)
+                format!(
+                    "call {} is {made}{with}, but the record has `{}`",
+                    number + 1,
+                    known.target
+                )
             }
             _ => format!("call {} is {made}, which has no recorded result", number + 1),
         };
@@ -173,7 +167,6 @@ impl<'a> Replay<'a> {
         Step::Diverged(diverged)
     }
 
-    /// Waits until every result before this position is given.
     async fn turn(&self, place: usize) {
         // The sender lives as long as this, so there is always a next value.
         let mut turn = self.turn.subscribe();
@@ -230,7 +223,6 @@ impl KnownCall {
     }
 }
 
-/// Equal, except for redacted parts.
 fn is_like(known: &Value, args: &Value) -> bool {
     match (known, args) {
         (Value::String(text), _) if text == REDACTED => true,

@@ -27,7 +27,6 @@ use crate::{
 
 struct Claimed {
     _claim: RunClaim,
-    /// The run after those it depends on.
     chain: Vec<RunRecord>,
 }
 
@@ -107,7 +106,6 @@ pub(crate) async fn resume_recorded(
     Ok(report)
 }
 
-/// Records how a resumed run ended, while this process still holds it.
 async fn end_resumed(
     request: &RequestContext<'_>,
     begun: BegunRun,
@@ -151,7 +149,6 @@ fn learn(guard: &FlowGuard, run: &RunRecord) {
     }
 }
 
-/// Claims a run, and marks it as resuming.
 fn claim(store: &RunStore, id: &str, mine: &(String, RecordedScope)) -> Result<Claimed, CallError> {
     let failed = |error: RunStoreError| match error {
         RunStoreError::Unknown { .. } => unknown(id),

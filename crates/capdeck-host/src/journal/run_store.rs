@@ -58,7 +58,6 @@ pub struct RunStore {
 /// The contents of a folder of recorded runs.
 #[derive(Debug, Default)]
 pub struct RunListing {
-    /// Newest first.
     pub runs: Vec<RunRecord>,
     /// Files that are not records, or of another version.
     pub problems: Vec<RunStoreError>,
@@ -81,7 +80,6 @@ impl RunStore {
         for id in self.ids()?.into_iter().rev() {
             match self.load(&id) {
                 Ok(run) => listing.runs.push(run),
-                // Another process removed it.
                 Err(RunStoreError::Unknown { .. }) => {}
                 Err(problem) => listing.problems.push(problem),
             }
@@ -181,7 +179,6 @@ impl RunStore {
             bytes = bytes.saturating_add(facts.len());
             let is_old = age.is_some_and(|age| age > limits.max_age);
             if is_old || count > limits.max_runs || bytes > limits.max_bytes && count > 1 {
-                // Another process may be doing the same.
                 let _gone = fs::remove_file(&path);
                 let _unlocked = fs::remove_file(path.with_extension("lock"));
             }
@@ -217,7 +214,6 @@ impl RunStore {
 pub(super) struct SweepCount(u32);
 
 impl SweepCount {
-    /// True for the first write and every so often.
     pub(super) fn is_due(&mut self) -> bool {
         let is_due = self.0.is_multiple_of(SWEEP_EVERY);
         self.0 = self.0.wrapping_add(1);

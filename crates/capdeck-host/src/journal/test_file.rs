@@ -15,7 +15,6 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TestFile {
-    /// A short description.
     pub test: String,
     /// The cells of one session, in order; the expectations are about the last.
     pub cells: Vec<TestCell>,
@@ -30,7 +29,6 @@ pub struct TestCell {
     /// The script's clock at the start, in milliseconds since 1970.
     #[serde(default)]
     pub now_ms: i64,
-    /// The seed of the script's random numbers.
     #[serde(default)]
     pub seed: u64,
     /// Capabilities that the code may name, besides those it calls.
@@ -65,10 +63,8 @@ pub struct TestCall {
     /// Its position among the results, when they did not come in the order of the calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<usize>,
-    /// When the script received the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<Moment>,
-    /// True when there was no result.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unanswered: bool,
 }
@@ -77,7 +73,6 @@ pub struct TestCall {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TestExpectation {
-    /// The value equals this.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
     /// The value contains this: members of objects, items of lists, parts of texts.
@@ -145,7 +140,6 @@ impl TestCell {
         names
     }
 
-    /// The times of the results, if all of them have one.
     pub(crate) fn moments(&self) -> Vec<Moment> {
         let mut taken: Vec<(usize, Moment)> = Vec::new();
         for (index, call) in self.calls.iter().filter(|call| !call.unanswered).enumerate() {

@@ -107,7 +107,7 @@ fn broken_and_foreign_files_are_told_of_and_skipped() {
         told.iter().any(|text| text.contains("`newer`") && text.contains("version 9")),
         "{told:?}"
     );
-    assert!(told.iter().any(|text| text.contains("says that it is `good`")), "{told:?}");
+    assert!(told.iter().any(|text| text.contains("its id is `good`")), "{told:?}");
     assert!(matches!(store.find("half"), Err(RunStoreError::Unreadable { .. })));
 }
 
@@ -151,7 +151,8 @@ fn a_chain_ends_at_the_first_cell_and_names_what_is_missing() {
     assert_eq!(ids, ["first", "second", "third"]);
     let orphan = store.chain(after("fourth", "gone")).unwrap_err();
     assert_eq!(orphan.to_string(), "run `fourth` depends on run `gone`, which was deleted");
-    let secret = RunRecord { unrepeatable: Some("it contained a secret".to_owned()), ..record("x") };
+    let secret =
+        RunRecord { unrepeatable: Some("it contained a secret".to_owned()), ..record("x") };
     assert!(matches!(store.chain(secret), Err(RehearsalError::Unrepeatable { .. })));
     // A file that depends on itself must not loop.
     store.save(&after("loop", "loop")).unwrap();

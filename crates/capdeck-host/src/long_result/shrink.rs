@@ -7,18 +7,15 @@ use serde_json::value::RawValue;
 
 use crate::kept_json::KeptJson;
 
-/// What was omitted, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Cut {
     /// A JSON pointer. It may lead into a text that is JSON itself.
     pub(crate) at: String,
     pub(crate) shown: usize,
     pub(crate) total: usize,
-    /// `items` or `characters`.
     pub(crate) unit: &'static str,
 }
 
-/// Requested items of a list, or characters of a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Range {
     pub(crate) from: usize,
@@ -142,7 +139,6 @@ pub(crate) fn window(text: &str, range: Range, budget: usize) -> (usize, String,
     (shown, kept, text.chars().count())
 }
 
-/// True for a text that is a JSON object or list.
 pub(crate) fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
         && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()

@@ -41,14 +41,12 @@ impl Book {
         Self { folder }
     }
 
-    /// `None` when it is too old or not readable.
     pub(super) fn read(&self, page: &Page) -> Option<Record> {
         let record: Record = serde_json::from_slice(&fs::read(self.file(page)).ok()?).ok()?;
         let age = Timestamp::now().duration_since(record.observed_at);
         (record.version == 1 && age <= LIFETIME).then_some(record)
     }
 
-    /// Adds the shape of one result. True when that was news.
     pub(super) fn learn(&self, page: &Page, value: &Value) -> bool {
         let seen = Shape::of(value);
         let known = self.read(page);
@@ -140,7 +138,7 @@ mod tests {
         assert!(book.read(&page).is_none(), "too old");
         fs::write(book.file(&page), "{ broken").unwrap();
         assert!(book.read(&page).is_none());
-        assert!(book.learn(&page, &json!([1])), "a broken file is written anew");
+        assert!(book.learn(&page, &json!([1])), "a broken file is written again");
 
         for number in 0..MOST_PAGES {
             fs::write(book.folder.join(format!("{number:032}.json")), "{}").unwrap();

@@ -51,8 +51,6 @@ fn is_about_arguments(error: &CallError) -> bool {
     is_wrong || (error.rpc.is_none() && error.kind() == ErrorKind::BadInput)
 }
 
-/// The tool's error result with the schema, if it reports invalid arguments. Blocks that are not
-/// text and `_meta` remain.
 fn corrected(name: &str, tool: &Tool, result: &RawValue) -> Option<Box<RawValue>> {
     let mut members: RawObject = serde_json::from_str(result.get()).ok()?;
     let content = members.get("content")?;
@@ -84,7 +82,6 @@ fn says_arguments_are_wrong(text: &str, tool: &Tool) -> bool {
     is_named && WORDS_BESIDE_A_NAME.iter().any(|wanted| text.contains(wanted))
 }
 
-/// An error result: first the JSON, then the tool's other content.
 fn answer(name: &str, tool: &Tool, error: &str, mut rest: RawObject) -> Option<Box<RawValue>> {
     let mut facts = json!({
         "error": error,

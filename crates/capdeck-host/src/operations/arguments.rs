@@ -7,14 +7,12 @@ use capdeck_definition::{BackendKind, CapabilityId};
 use capdeck_sandbox::DeckOperation;
 use serde_json::{Map, Value, json};
 
-/// Contains only fields that the operation takes.
 pub(crate) struct OperationArguments {
     operation: DeckOperation,
     fields: Map<String, Value>,
 }
 
 impl OperationArguments {
-    /// Reads a wrapper call's arguments, which name their operation.
     pub(super) fn of_wrapper(
         id: &CapabilityId,
         kind: BackendKind,

@@ -17,7 +17,6 @@ pub(crate) fn wrapper_tool(name: &str, definition: &Definition) -> Option<Tool> 
     Tool::new(serde_json::from_str(&value.to_string()).ok()?)
 }
 
-/// The author's description, then how to use the wrapper.
 fn wrapper_description(definition: &Definition) -> String {
     let mut text = format!("{}: {}", definition.name, definition.description.trim());
     if let Some(hint) = &definition.hints.use_when {

@@ -1,7 +1,5 @@
-//! The wrapper tool of a capability: one tool with an `operation` argument.
-//!
-//! Operations, fields and response shapes are those of existing Caplets clients: facts in
-//! `structuredContent`, the same as short Markdown for the model.
+//! The wrapper tool of a capability: one tool with an `operation` argument. Operations, fields and
+//! response shapes are those of existing Caplets clients.
 
 use std::time::Instant;
 
@@ -87,11 +85,9 @@ async fn call_tool(
     calls::call(request.clone(), &inner).await
 }
 
-/// For `caplets` metadata.
 struct WrapperSubject<'a> {
     capability: &'a Capability,
     operation: DeckOperation,
-    /// `tool`, `uri` or `prompt` with its value.
     item: Option<(&'static str, String)>,
     started: Instant,
 }
@@ -113,7 +109,6 @@ impl WrapperSubject<'_> {
         Value::Object(meta)
     }
 
-    /// `{caplets, result}` and one Markdown block.
     fn answer(&self, result: &Value, markdown: &str) -> Option<Box<RawValue>> {
         serde_json::value::to_raw_value(&json!({
             "content": [{ "type": "text", "text": markdown }],

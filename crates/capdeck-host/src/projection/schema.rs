@@ -24,7 +24,6 @@ const THROUGH: [&str; 13] = [
     "$dynamicRef",
 ];
 
-/// Keywords that define the members of an object.
 const MEMBERS: [&str; 4] =
     ["properties", "patternProperties", "additionalProperties", "unevaluatedProperties"];
 
@@ -44,11 +43,9 @@ pub(super) fn missing(path: &str, schema: &Value) -> Option<Vec<String>> {
     None
 }
 
-/// Every schema that may describe the value at one place.
 #[derive(Default)]
 struct Places<'a> {
     schemas: Vec<&'a Value>,
-    /// A schema without members allows any.
     is_anything: bool,
 }
 
@@ -134,7 +131,6 @@ fn is_open(schema: &Value) -> bool {
     may_be_object && !says_more
 }
 
-/// Resolves a reference by pointer, anchor or identifier.
 fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
     let fragment = percent_decode_str(fragment).decode_utf8().ok()?;

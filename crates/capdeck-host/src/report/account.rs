@@ -20,9 +20,7 @@ pub struct Account {
     pub exposure_from: &'static str,
     /// How agents reach it; `None` when they do not.
     pub seen: Option<String>,
-    /// The report about one of its tools, if requested.
     pub tool: Option<Value>,
-    /// Definitions that need a review.
     pub pins: Vec<String>,
     /// Parts of its description, or members, that could not be imported.
     pub left_out: Vec<ImportProblem>,
@@ -127,7 +125,6 @@ fn review(host: &Host, capability: &Capability) -> Result<PinReview, CallError> 
     })
 }
 
-/// How agents reach the capability in the default view.
 fn seen(view: &View, capability: &Capability) -> Option<String> {
     if !capability.is_usable() {
         return None;
@@ -148,8 +145,7 @@ fn seen(view: &View, capability: &Capability) -> Option<String> {
             "from code, by `code_mode`, and by `search`".to_owned()
         }
         Exposure::CodeMode | Exposure::CodeModeAndSearch => {
-            "by `search`, because `code_mode` exceeds the token budget (`surfaceTokens`)"
-                .to_owned()
+            "by `search`, because `code_mode` exceeds the token budget (`surfaceTokens`)".to_owned()
         }
         Exposure::Progressive | Exposure::ProgressiveAndCodeMode => match view.route(id) {
             Some(Route::Wrapper { .. }) => {

@@ -169,7 +169,6 @@ fn chaos_of(backend: &Backend) -> Option<String> {
     server.chaos.as_ref().map(Chaos::summary)
 }
 
-/// The status of a capability and, unless it is ready, the reason and what to do about it.
 fn state_of(capability: &Capability) -> (ItemStatus, Option<String>, Option<String>) {
     let definition = &capability.definition;
     let state = |status: ItemStatus, reason: &str, next_step: &str| {

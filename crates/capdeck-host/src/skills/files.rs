@@ -134,7 +134,6 @@ impl OwnSkill {
         self.frontmatter.get("name")?.as_str()
     }
 
-    /// The entry in `skills/list`.
     pub(super) fn entry(&self) -> Value {
         let name = self.name().unwrap_or_default();
         let files = self.files.iter();
@@ -148,7 +147,6 @@ impl OwnSkill {
         })
     }
 
-    /// A file's content, if this skill has it and its digest has not changed.
     pub(super) fn read(&self, uri: &str) -> Option<Result<Value, CallError>> {
         let file = self.files.iter().find(|file| file.uri == uri)?;
         let bytes = match &file.place {
@@ -188,7 +186,6 @@ pub(super) fn media_type(name: &str) -> &'static str {
     }
 }
 
-/// `sha256:` and the hash in hexadecimal.
 pub(super) fn digest(bytes: &[u8]) -> String {
     let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")

@@ -59,7 +59,9 @@ pub(super) async fn read_served_file(
         {
             return Err(CallError::new(
                 ErrorCode::DownstreamResourceError,
-                format!("`{uri}` does not match the manifest of `{id}`: its digest or size differs"),
+                format!(
+                    "`{uri}` does not match the manifest of `{id}`: its digest or size differs"
+                ),
             )
             .hint("list the skills again; if the error remains, do not use this skill"));
         }
@@ -68,7 +70,6 @@ pub(super) async fn read_served_file(
     answer(&value)
 }
 
-/// A server's skill under the deck's URIs; the rest of the entry is unchanged.
 fn renamed(id: &str, skill: &Value) -> Option<Value> {
     let mut skill = skill.clone();
     let uri = deck_uri(id, skill["uri"].as_str()?)?;

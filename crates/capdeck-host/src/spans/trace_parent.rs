@@ -13,7 +13,6 @@ pub struct TraceParent {
 const SAMPLED: u8 = 1;
 
 impl TraceParent {
-    /// The first span of a new trace; `None` when the system has no randomness.
     pub(crate) fn new() -> Option<Self> {
         Some(Self { trace: random()?, span: random()?, flags: SAMPLED })
     }
@@ -38,7 +37,6 @@ impl TraceParent {
         (is_sound && is_somewhere).then_some(Self { trace, span, flags: flags[0] })
     }
 
-    /// Whether the caller wants the trace recorded.
     pub(crate) fn is_sampled(self) -> bool {
         self.flags & SAMPLED != 0
     }

@@ -27,14 +27,12 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long a task that asks a person may take to end.
 const PERSON_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// How many timeouts of its server the host waits for a task. A person may be part of it, so never
 /// less than above.
 const MAX_TIMEOUTS: u32 = 10;
 
-/// How long a server may take to answer the cancellation of its task.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) struct TaskCall<'a> {
@@ -42,7 +40,6 @@ pub(crate) struct TaskCall<'a> {
     pub(crate) lease: Lease,
     pub(crate) capability: &'a Capability,
     pub(crate) tool: Option<&'a Tool>,
-    /// The call context of the request, with the server's questions watched.
     pub(crate) context: &'a CallContext,
 }
 

@@ -21,7 +21,6 @@ pub(crate) struct CompletedTask {
 }
 
 impl CompletedTask {
-    /// `task` is the client's request for a task.
     pub(super) fn new(result: Box<RawValue>, task: &RawValue) -> Self {
         let wish = || {
             let task: RawObject = serde_json::from_str(task.get()).ok()?;

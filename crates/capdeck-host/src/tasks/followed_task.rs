@@ -31,14 +31,12 @@ const QUESTION_TIMEOUT: Duration = Duration::from_millis(700);
 const MAX_ROUNDS: u32 = 3;
 
 pub(crate) struct FollowedTask {
-    /// The client's id.
     id: String,
     /// The server's id. Two processes of one server may use the same.
     server_id: String,
     lease: Arc<Lease>,
     audience: Audience,
     pub(super) inbox: Arc<Inbox>,
-    /// The request that receives questions.
     collecting: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
@@ -163,7 +161,6 @@ impl FollowedTask {
         read().ok_or_else(errors::no_task_in_answer)
     }
 
-    /// Holds a request for the result open, to receive the server's questions.
     fn collect(&self) {
         let mut collecting = self.collecting.lock();
         if collecting.as_ref().is_some_and(|task| !task.is_finished()) {

@@ -43,7 +43,6 @@ impl Inbox {
         Self { audience, questions: Mutex::default(), changes: watch::Sender::new(0) }
     }
 
-    /// Every open question, as `inputRequests`.
     pub(super) fn requests(&self) -> RawObject {
         let questions = self.questions.lock();
         questions.open.iter().map(|(key, asked)| (key.clone(), asked.request.clone())).collect()
@@ -61,7 +60,6 @@ impl Inbox {
         self.note_change();
     }
 
-    /// Drops every question: there will be no answer.
     pub(super) fn clear(&self) {
         self.questions.lock().open.clear();
         self.note_change();
@@ -124,7 +122,6 @@ impl Caller for Inbox {
 
     fn notify(&self, _method: &str, _params: Option<RawObject>) {}
 
-    /// Waits until the client answers by `tasks/update`.
     async fn request(
         &self,
         method: &str,
@@ -154,12 +151,10 @@ impl Drop for Asking<'_> {
     }
 }
 
-/// Waits for a change. False after the timeout.
 pub(super) async fn has_changed(changes: &mut watch::Receiver<u64>, patience: Duration) -> bool {
     tokio::time::timeout(patience, changes.changed()).await.is_ok_and(|changed| changed.is_ok())
 }
 
-/// Removes and returns the key that a question names for itself.
 fn take_input_key(params: &mut RawObject) -> Option<String> {
     let mut meta: RawObject = serde_json::from_str(params.get("_meta")?.get()).ok()?;
     let key = raw::string(&meta.shift_remove(INPUT_KEY)?);

@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use super::{Task, TaskForm, errors, shape, table::FoundTask};
 use crate::{Host, HostEvent, Session, connections::Connections, raw};
 
-/// How long a server may take to answer a task subscription.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How much earlier than its task a question may arrive.
@@ -109,7 +108,6 @@ pub async fn unwatch_task(session: &Session, capability: &CapabilityId, id: &str
     }
 }
 
-/// Subscribes to all watched tasks of a server with the extension, in the background.
 pub(super) fn report_tasks(session: &Session, definition: &Arc<Definition>) {
     let (host, definition) = (session.host.clone(), definition.clone());
     let connections = Connections::shared(session.connections.audience().clone());

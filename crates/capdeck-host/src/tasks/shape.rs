@@ -14,18 +14,15 @@ use crate::raw;
 /// The member of `_meta` with which the core feature names the task of a message.
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
-/// Members with different names: in the core feature, in the extension.
 const RENAMED: [(&str, &str); 2] = [("ttl", "ttlMs"), ("pollInterval", "pollIntervalMs")];
 
 const ONLY_IN_EXTENSION: [&str; 5] =
     ["resultType", "result", "error", "inputRequests", "requestState"];
 
-/// The part of a task that the host acts on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskState {
     pub(super) id: String,
     pub(super) status: String,
-    /// How long it is stored; `None` for no limit.
     pub(super) ttl: Option<Duration>,
     pub(super) poll: Option<Duration>,
 }
@@ -117,7 +114,6 @@ pub(super) fn to_core(extension: &RawObject) -> RawObject {
     task
 }
 
-/// A result of `tasks/result` as the call itself would have returned it.
 pub(super) fn without_relation(result: Box<RawValue>) -> Box<RawValue> {
     if !result.get().contains(RELATED) {
         return result;
@@ -127,7 +123,6 @@ pub(super) fn without_relation(result: Box<RawValue>) -> Box<RawValue> {
     to_raw_value(&members).unwrap_or(result)
 }
 
-/// Adds the id of its task to a message.
 pub(super) fn relate(members: &mut RawObject, id: &str) {
     let mut meta: RawObject = members
         .get("_meta")

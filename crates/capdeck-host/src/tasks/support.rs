@@ -87,8 +87,6 @@ pub(crate) fn with_extension(capabilities: &RawObject) -> RawObject {
     capabilities
 }
 
-/// A page of tools of a server that itself decides what becomes a task: the client may ask for a
-/// task with each.
 pub(crate) fn with_task_support(page: &RawValue) -> Result<Box<RawValue>, CallError> {
     let mut page: RawObject = serde_json::from_str(page.get()).map_err(errors::unwritable)?;
     let Some(tools) = page.get("tools") else {

@@ -30,7 +30,6 @@ const UNLIMITED: Duration = Duration::from_secs(60 * 60);
 #[derive(Default)]
 pub(crate) struct Tasks {
     table: Mutex<Table>,
-    /// Notified when a task is added.
     added: Notify,
     /// Held while a server is sent its task subscriptions, so that they arrive in order.
     pub(super) telling: tokio::sync::Mutex<()>,
@@ -40,7 +39,6 @@ pub(crate) struct Tasks {
 pub(crate) struct TaskKey {
     pub(super) owner: Principal,
     pub(super) capability: CapabilityId,
-    /// The client's id.
     pub(super) id: String,
 }
 
@@ -63,7 +61,6 @@ pub(super) struct NewTask {
     pub(super) task: Task,
     /// Prevents an idle connection from being closed while the server works.
     pub(super) lease: Option<Arc<Lease>>,
-    /// True when the client gets changes without asking.
     pub(super) is_watched: bool,
 }
 
@@ -98,7 +95,6 @@ impl Tasks {
         self.table.lock().get(key, Instant::now()).map(|entry| entry.task.clone())
     }
 
-    /// Extends the lifetime of a task that was used.
     pub(super) fn renew(&self, key: &TaskKey, seen: &TaskState) {
         let now = Instant::now();
         if let Some(entry) = self.table.lock().get(key, now) {
@@ -111,7 +107,6 @@ impl Tasks {
         drop(gone);
     }
 
-    /// Of one principal and capability, oldest first.
     pub(super) fn of(&self, owner: &Principal, capability: &CapabilityId) -> Vec<(TaskKey, Task)> {
         let now = Instant::now();
         let table = self.table.lock();
@@ -121,7 +116,6 @@ impl Tasks {
         alive.map(|(key, entry)| (key.clone(), entry.task.clone())).collect()
     }
 
-    /// Counts one subscriber more. False when there is no such task.
     pub(super) fn watch(&self, key: &TaskKey) -> bool {
         let mut table = self.table.lock();
         let Some(entry) = table.get(key, Instant::now()) else { return false };
@@ -212,7 +206,6 @@ impl Tasks {
 }
 
 impl Table {
-    /// Returns the dropped entries.
     fn add(&mut self, new: NewTask, now: Instant) -> Vec<Entry> {
         let NewTask { key, session, ttl, task, lease, is_watched } = new;
         let owner = key.owner.clone();
@@ -308,7 +301,7 @@ mod tests {
         }
         assert!(table.get(&key("ada", 0), now).is_none(), "its oldest made room");
         assert!(table.get(&key("ada", 1), now).is_some());
-        assert!(table.get(&key("eve", 0), now).is_some(), "nobody else's did");
+        assert!(table.get(&key("eve", 0), now).is_some(), "others are not affected");
         for owner in 0..MOST_TASKS {
             table.add(new(key(&format!("p{owner}"), 0), None), now);
         }

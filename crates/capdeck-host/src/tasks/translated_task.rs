@@ -26,12 +26,10 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The host's state of such a task. The server has the rest.
 pub(crate) struct TranslatedTask {
     id: String,
     /// The extension lets a cancelled task continue for a while; the core feature does not.
     is_cancelled: AtomicBool,
-    /// Questions that the client was asked.
     asked: Mutex<HashSet<String>>,
 }
 
@@ -205,7 +203,6 @@ fn cancelled() -> CallError {
     CallError::new(ErrorCode::Cancelled, "the task was cancelled")
 }
 
-/// The error that ended a task, as an error of the call.
 fn failure(error: Option<&RawValue>) -> CallError {
     #[derive(Deserialize)]
     struct Failed {

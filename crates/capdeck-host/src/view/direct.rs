@@ -81,7 +81,6 @@ impl View {
         Some((owner.to_string(), uri.to_owned()))
     }
 
-    /// Resolves a URI of the deck only.
     pub(crate) fn named_route(&self, uri: &str) -> Option<(String, String)> {
         let (id, rest) = uri.strip_prefix(SCHEME)?.split_once("/resources/")?;
         let encoded = rest.split_once('?').map_or(rest, |(encoded, _)| encoded);

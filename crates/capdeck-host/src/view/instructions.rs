@@ -1,7 +1,5 @@
-//! The instructions of the handshake: how to reach the tools, in few words.
-//!
-//! The texts are the host's and those of the person's own files; servers' descriptions of
-//! themselves are not repeated.
+//! The instructions of the handshake: how to reach the tools, in few words. Servers' descriptions
+//! of themselves are not repeated.
 
 use capdeck_catalog::{Capability, estimate_tokens};
 
@@ -96,7 +94,6 @@ fn room(view: &View) -> usize {
     }
 }
 
-/// A sentence with as many names as the budget allows. `None` without any.
 fn listing(lead: &str, names: &[String], room: usize) -> Option<String> {
     let mut text = lead.to_owned();
     let mut named = 0;
@@ -119,7 +116,6 @@ fn listing(lead: &str, names: &[String], room: usize) -> Option<String> {
     Some(text)
 }
 
-/// The author's description, on one line.
 fn purpose(capability: &Capability) -> String {
     let definition = &capability.definition;
     let words: Vec<&str> = definition.description.split_whitespace().collect();

@@ -1,7 +1,5 @@
-//! Repairs lists of servers that break the protocol.
-//!
-//! Clients parse a list as a whole: one invalid row would cost them every tool of the deck. Valid
-//! and unknown members remain byte for byte.
+//! Repairs lists of servers that break the protocol: clients parse a list as a whole, so one
+//! invalid row would cost them every tool. Valid and unknown members remain byte for byte.
 
 use capdeck_catalog::RawObject;
 use serde_json::value::{RawValue, to_raw_value};

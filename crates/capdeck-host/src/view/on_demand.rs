@@ -9,7 +9,6 @@ use serde_json::{json, value::RawValue};
 use super::View;
 use crate::raw;
 
-/// Max tokens of the tool, with any number of names.
 const MOST: usize = 200;
 /// Min tokens; a smaller budget does not make it shorter.
 const LEAST: usize = 110;
@@ -53,7 +52,6 @@ impl View {
         skills.chain(capabilities).collect()
     }
 
-    /// Resolves a name: a skill, a capability as `@id` or as `id`.
     pub(crate) fn bundle(&self, name: &str) -> Option<Bundle> {
         // A skill that needs no tools may be set up, too: agents do so when instructed.
         if let Some(skill) = self.catalog.skills().iter().find(|skill| skill.id == name) {
@@ -63,7 +61,6 @@ impl View {
         self.bundles().into_iter().find(|bundle| bundle.id == name || bundle.id == whole)
     }
 
-    /// The selected tools that this client reaches, each with its capability, in a fixed order.
     pub(crate) fn chosen_tools(&self, chosen: &Selection) -> Vec<(Arc<Capability>, Arc<Tool>)> {
         let reached = self.chosen_capabilities(chosen);
         let of_one = |capability: &Arc<Capability>| {

@@ -17,7 +17,6 @@ const UI_SCHEME: &str = "ui://";
 pub(super) struct OriginalUris(HashMap<String, Option<CapabilityId>>);
 
 impl OriginalUris {
-    /// Listed resources, and the pages of every tool that can be reached.
     pub(super) fn of(view: &View) -> Self {
         let mut uris = Self::default();
         for capability in view.offering() {
@@ -60,14 +59,12 @@ impl OriginalUris {
     }
 }
 
-/// The page of a tool's results, by the server's own URI.
 pub(super) fn page_of(tool: &Tool) -> Option<String> {
     let meta: RawObject = serde_json::from_str(tool.raw().get("_meta")?.get()).ok()?;
     let ui: RawObject = serde_json::from_str(meta.get("ui")?.get()).ok()?;
     raw::string(ui.get("resourceUri")?)
 }
 
-/// Replaces the page of a listed tool; the rest of `_meta` is unchanged.
 pub(super) fn set_page(listed: &mut RawObject, uri: &str) -> Option<()> {
     let mut meta: RawObject = serde_json::from_str(listed.get("_meta")?.get()).ok()?;
     let mut ui: RawObject = serde_json::from_str(meta.get("ui")?.get()).ok()?;

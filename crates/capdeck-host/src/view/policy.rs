@@ -8,7 +8,6 @@ use capdeck_definition::Exposure;
 
 use super::{Budget, standing};
 
-/// The default token budget of listed tools.
 pub(super) const DEFAULT_SURFACE_TOKENS: usize = 1_000;
 
 /// How a client wants the deck offered.

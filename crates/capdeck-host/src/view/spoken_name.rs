@@ -11,10 +11,10 @@ use super::View;
 pub(crate) enum SpokenName {
     /// A capability and a tool. The tool need not exist when the capability's list is not known.
     Tool(String, String),
-    /// Several tools, in an unambiguous form.
     Several(Vec<String>),
-    /// None, and the name that was probably meant.
-    Unknown { near: Option<String> },
+    Unknown {
+        near: Option<String>,
+    },
 }
 
 impl View {

@@ -274,10 +274,7 @@ async fn a_recorded_run_becomes_a_test_that_can_fail() {
     let mut other = test.clone();
     other.cells[1].code = other.cells[1].code.replace("n: 2", "n: 3");
     let told = failures(&other).await.join("\n");
-    assert!(
-        told.contains("cell 2: call 1 is `fake.echo`, which has no recorded result"),
-        "{told}"
-    );
+    assert!(told.contains("cell 2: call 1 is `fake.echo`, which has no recorded result"), "{told}");
     let mut fails = test.clone();
     fails.cells[1].code = "throw new TypeError('x')".to_owned();
     fails.expect = capdeck_host::TestExpectation {
