@@ -1,4 +1,4 @@
-//! The audit log: one JSON line per call, read, prompt, completion, search, subscription and task
+//! The audit trail: one JSON line per call, read, prompt, completion, search, subscription and task
 //! request, denied ones too: who, what, outcome, duration. No arguments, no results.
 
 mod pending_audit;
@@ -174,7 +174,7 @@ fn cut(name: &str) -> &str {
 }
 
 impl Host {
-    /// Subscribes to the lines of the audit log.
+    /// Subscribes to the lines of the audit trail.
     pub fn audited(&self) -> broadcast::Receiver<Arc<str>> {
         self.0.audit.news.subscribe()
     }

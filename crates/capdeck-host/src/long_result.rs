@@ -256,7 +256,7 @@ fn shown_text(head: &RawValue) -> String {
     raw::string(head).unwrap_or_else(|| head.get().to_owned())
 }
 
-/// `items 0 to 19 of 1234 at /structuredContent/items; continue with: capdeck://…`.
+/// `[20 of 1234 items shown at /structuredContent/items; continue with: capdeck://…]`.
 pub(crate) fn told(uri: &str, cut: &Cut) -> String {
     let Cut { at, shown, total, unit } = cut;
     let place = if at.is_empty() { String::new() } else { format!(" at {at}") };

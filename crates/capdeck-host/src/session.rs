@@ -27,7 +27,7 @@ pub struct SessionSettings {
     pub scope: Scope,
     /// Who sends the client's requests.
     pub principal: Principal,
-    /// Name the client reports for itself, for the audit log and for servers it mirrors.
+    /// Name the client reports for itself, for the audit trail and for servers it mirrors.
     pub client_name: String,
     /// The client's own MCP identity and capabilities. Servers get those that the session forwards.
     pub client: ClientProfile,

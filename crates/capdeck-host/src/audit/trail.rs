@@ -1,4 +1,4 @@
-//! Reads the audit log: matching lines, and the number of calls.
+//! Reads the audit trail: matching lines, and the number of calls.
 
 use std::{
     fs::{self, File},
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Host;
 
-/// One line of the audit log.
+/// One line of the audit trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrailLine {

@@ -22,7 +22,7 @@ use crate::{
 
 pub(crate) const MOST_ANSWER_BYTES: usize = 8 << 20;
 const MOST_VALUE_BYTES: usize = 1 << 20;
-/// The texts of longer arguments are cut to this many letters.
+/// Larger arguments are stored with their texts cut to `CUT_TEXT` letters.
 const MOST_ARGS_BYTES: usize = 16 << 10;
 const CUT_TEXT: usize = 200;
 const MOST_LOG_BYTES: usize = 16 << 10;

@@ -67,7 +67,7 @@ impl RunRecord {
         shown
     }
 
-    /// The first line of the code that is not empty or a comment.
+    /// The first line of the code that is not empty.
     pub fn headline(&self) -> String {
         let line = self.code.lines().map(str::trim).find(|line| !line.is_empty());
         redacted(line.unwrap_or_default())
