@@ -1,7 +1,7 @@
-//! What people approved: single calls that wait or may be repeated once, and tools that may always run.
+//! Approvals: calls that wait for a person or may be repeated once, and tools that may always run.
 //!
-//! One file, changed under a lock, because the person approves from another process than the one that asked. Each
-//! entry is sealed with a key of this machine: an entry that was edited, or copied from elsewhere, opens nothing.
+//! One file, changed under a lock, because the person approves from another process. Each entry is
+//! sealed with a key of this machine: an edited or copied entry has no effect.
 
 mod record;
 mod seal;
@@ -22,35 +22,29 @@ pub use record::{Approval, ApprovalState};
 use self::{record::Record, seal::SealKey};
 use crate::durable;
 
-/// How long a call waits for its approval.
 const WAITS: SignedDuration = SignedDuration::from_hours(1);
-/// How long an approved call may be repeated, once.
 const OPEN: SignedDuration = SignedDuration::from_mins(10);
-/// Calls that may wait at a time; the oldest gives way.
+/// The oldest waiting calls are dropped beyond this.
 const MOST_WAITING: usize = 100;
 
-/// A call that needs a person's word, as far as an approval is about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AskedCall {
     pub(crate) capability: String,
-    /// Of the capability's definition: a file that leads elsewhere is asked about again.
+    /// Fingerprint of the capability's definition: another definition needs another approval.
     pub(crate) fingerprint: String,
     pub(crate) tool: String,
-    /// The digest of the tool's definition; `None` when nobody knows it.
+    /// Digest of the tool's definition; `None` when it is unknown.
     pub(crate) definition: Option<String>,
     pub(crate) arguments_digest: String,
-    /// The arguments as people may see them.
     pub(crate) arguments: String,
-    /// What the client calls itself.
     pub(crate) client: String,
-    /// Who is behind it.
     pub(crate) principal: String,
-    /// The capabilities whose data it carries, if that is why it is asked about. An approval is about the call, whatever the reason.
+    /// Sources of data in the arguments, if that is why approval is needed. An approval covers the
+    /// call regardless of the reason.
     pub(crate) carries: Option<String>,
 }
 
 impl AskedCall {
-    /// Why the person is asked, where the policy is not the reason.
     pub(crate) fn because(&self) -> String {
         let carries = |from: &String| format!(": it carries data from {from}");
         self.carries.as_ref().map(carries).unwrap_or_default()
@@ -60,18 +54,16 @@ impl AskedCall {
 /// How long an approval holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// For this very call, once.
     Once,
-    /// For the tool, as long as its definition stays.
     Always,
 }
 
-/// An approval that could not be given or taken back.
+/// Why an approval cannot be given or revoked.
 #[derive(Debug, thiserror::Error)]
 pub enum ApprovalError {
-    #[error("there is no approval `{id}`; a call waits for one hour")]
+    #[error("there is no approval `{id}`; a waiting call expires after one hour")]
     Unknown { id: String },
-    #[error("`{id}` cannot be approved for good: its definition is not known")]
+    #[error("`{id}` cannot be approved permanently: its definition is not known")]
     NoDefinition { id: String },
     #[error("the approvals in `{}` cannot be used", path.display())]
     Storage { path: PathBuf, source: io::Error },
@@ -94,7 +86,7 @@ impl ApprovalStore {
         Self { folder: state_dir.join("approvals") }
     }
 
-    /// Everything that waits, may be repeated or stands, the oldest first.
+    /// Returns all pending, one-time and standing approvals, oldest first.
     pub fn list(&self, now: Timestamp) -> Result<Vec<Approval>, ApprovalError> {
         let key = self.key()?;
         let file = self.load()?;
@@ -102,7 +94,7 @@ impl ApprovalStore {
         Ok(live.map(Record::shown).collect())
     }
 
-    /// Approves a waiting call, or for good the tool it calls.
+    /// Approves a waiting call, or permanently the tool it calls.
     pub fn approve(&self, id: &str, hold: Hold, now: Timestamp) -> Result<Approval, ApprovalError> {
         self.change(now, |items, key| {
             let record = items
@@ -119,7 +111,7 @@ impl ApprovalStore {
         })?
     }
 
-    /// Takes back an approval, or drops a waiting call.
+    /// Revokes an approval, or drops a waiting call.
     pub fn revoke(&self, id: &str, now: Timestamp) -> Result<Approval, ApprovalError> {
         self.change(now, |items, _| {
             let place = items.iter().position(|record| record.id == id);
@@ -128,14 +120,13 @@ impl ApprovalStore {
         })?
     }
 
-    /// Whether the tool is approved for good.
     pub(crate) fn stands(&self, call: &AskedCall, now: Timestamp) -> Result<bool, ApprovalError> {
         let key = self.key()?;
         let file = self.load()?;
         Ok(file.items.iter().any(|record| record.covers_tool(call) && record.is_live(&key, now)))
     }
 
-    /// Whether the call may run by an earlier approval. One that holds once is used up by this.
+    /// Returns whether an earlier approval covers the call; uses up a one-time approval.
     pub(crate) fn admit(
         &self,
         call: &AskedCall,
@@ -150,14 +141,14 @@ impl ApprovalStore {
         if !live().any(|record| record.covers_call(call)) {
             return Ok(None);
         }
-        // Looking again under the lock makes sure that two callers never use one approval.
+        // Checked again under the lock, so that two callers never use one approval.
         self.change(now, |items, _| {
             let place = items.iter().position(|record| record.covers_call(call));
             place.map(|place| items.remove(place)).map(|_| Hold::Once)
         })
     }
 
-    /// Puts a call before the person. The same call asked again is the same entry.
+    /// Adds a waiting call. Repeating the same call returns the same entry.
     pub(crate) fn request(
         &self,
         call: &AskedCall,
@@ -181,7 +172,6 @@ impl ApprovalStore {
         })
     }
 
-    /// Remembers that a tool may always run.
     pub(crate) fn remember(&self, call: &AskedCall, now: Timestamp) -> Result<(), ApprovalError> {
         self.change(now, |items, key| {
             if items.iter().any(|record| record.covers_tool(call)) {
@@ -196,7 +186,7 @@ impl ApprovalStore {
         })
     }
 
-    /// Changes the entries under the lock. What is over, or was tampered with, goes.
+    /// Changes the entries under the lock; drops expired and tampered entries.
     fn change<R>(
         &self,
         now: Timestamp,

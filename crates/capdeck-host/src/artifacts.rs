@@ -1,4 +1,4 @@
-//! Artifacts in the hands of clients: who may read them, and how much at once.
+//! Artifacts for clients: who may read them, and how much at once.
 
 mod known_artifacts;
 mod place;
@@ -23,26 +23,22 @@ use crate::{
     raw,
 };
 
-/// The most bytes that one read answers with.
 const MAX_READ: u64 = 1024 * 1024;
 
-/// How much is looked at to tell a text from other bytes.
+/// How many bytes are examined to detect text.
 const SNIFFED: u64 = 8 * 1024;
 
-/// How clients that list templates come to know artifacts.
 const TEMPLATE: &str =
     "capdeck://artifacts/{capability}/{call}/{file}{?offset,length,at,from,count}";
 
-/// A part of an artifact that was read.
 struct ReadPart {
     artifact: Artifact,
-    /// By its type; where there is none, by its first bytes, so that every part of it is told alike.
+    /// By its type, else by its first bytes, so that all parts are treated alike.
     is_text: bool,
     offset: u64,
     bytes: Vec<u8>,
 }
 
-/// What stands at a place of an artifact.
 struct ShownPart {
     artifact: Artifact,
     at: String,
@@ -50,7 +46,6 @@ struct ShownPart {
     shown: Shown,
 }
 
-/// What the config lets stay.
 pub(crate) fn artifact_limits(config: &DeckConfig) -> ArtifactLimits {
     let default = ArtifactLimits::default();
     let days = |days: u32| Duration::from_secs(u64::from(days) * 24 * 3600);
@@ -61,7 +56,6 @@ pub(crate) fn artifact_limits(config: &DeckConfig) -> ArtifactLimits {
     )
 }
 
-/// The template as a list of templates shows it.
 pub(crate) fn template() -> RawObject {
     let description = "A result that was too large to send. Results name their URI. `offset` and `length` are bytes; `at` is a JSON pointer, `from` and `count` items or characters there.";
     raw::object([
@@ -72,7 +66,7 @@ pub(crate) fn template() -> RawObject {
     ])
 }
 
-/// Reads an artifact, or the part of it that the URI names, as MCP's answer to `resources/read`.
+/// Reads an artifact, or the part that the URI names, as an MCP `resources/read` response.
 pub async fn read(deck: &DeckSnapshot<'_>, uri: &str) -> Result<Box<RawValue>, CallError> {
     let bare = uri.split('?').next().unwrap_or_default();
     let id = ArtifactUri::parse(bare).map(|(parsed, _)| parsed.capability().to_string());
@@ -94,7 +88,6 @@ async fn read_part(deck: &DeckSnapshot<'_>, text: &str) -> Result<Box<RawValue>,
     answer(&json!({ "contents": [content] }))
 }
 
-/// Goes on in a result that was too large: an artifact's URI in the place of a tool's name. The answer is a tool result.
 pub(crate) async fn read_on(
     deck: &DeckSnapshot<'_>,
     text: &str,
@@ -142,7 +135,7 @@ async fn show(
             String::from_utf8(reader.next(u64::MAX).map_err(to_call_error)?).map_err(|_| {
                 CallError::new(
                     ErrorCode::RequestInvalid,
-                    "the artifact is no text, and has no places",
+                    "the artifact is not text, so `at` does not apply",
                 )
                 .hint(format!("read it by bytes: {uri}?offset=0&length={MAX_READ}"))
             })?;
@@ -155,13 +148,12 @@ async fn show(
     .await
 }
 
-/// True when the host itself keeps an artifact under this URI that the client may read.
 pub(crate) fn has(deck: &DeckSnapshot<'_>, text: &str) -> bool {
     let artifacts = deck.session().host.artifacts();
     may_read(deck, text).is_ok_and(|(uri, _)| artifacts.reader(&uri).is_ok())
 }
 
-/// Opens an artifact for reading at any length.
+/// Opens an artifact for reading, without a size limit.
 pub async fn open(deck: &DeckSnapshot<'_>, text: &str) -> Result<ArtifactReader, CallError> {
     let (uri, part) = may_read(deck, text)?;
     let (id, bare) = (uri.capability().to_string(), uri.to_string());
@@ -175,7 +167,7 @@ pub async fn open(deck: &DeckSnapshot<'_>, text: &str) -> Result<ArtifactReader,
     deck.session().audited("resources/read", &id, &bare, opening).await
 }
 
-/// Everything that is kept, the newest first.
+/// Returns all stored artifacts, newest first.
 pub fn list(deck: &DeckSnapshot<'_>) -> Vec<StoredArtifact> {
     let may_read = |one: &StoredArtifact| may_read(deck, &one.artifact.uri).is_ok();
     deck.session().host.artifacts().list().into_iter().filter(may_read).collect()
@@ -187,7 +179,8 @@ pub fn delete(deck: &DeckSnapshot<'_>, text: &str) -> Result<(), CallError> {
     deck.session().host.artifacts().delete(&uri).map_err(to_call_error)
 }
 
-/// Refuses arguments that name an artifact which the client may not read: a tool would read it for the client.
+/// Rejects arguments that name an artifact which the client may not read: the tool would read it
+/// for the client.
 pub(crate) fn check_arguments(
     deck: &DeckSnapshot<'_>,
     arguments: Option<&RawValue>,
@@ -199,14 +192,14 @@ pub(crate) fn check_arguments(
     Ok(())
 }
 
-/// The artifact of this URI, if the client may use the capability it came from. One that may not be read and
-/// one that does not exist are told alike.
+/// Resolves a URI if the client may use the artifact's capability. Forbidden and unknown artifacts
+/// give the same error.
 fn may_read(deck: &DeckSnapshot<'_>, text: &str) -> Result<(ArtifactUri, ArtifactPart), CallError> {
     let (uri, part) = ArtifactUri::parse(text).map_err(to_call_error)?;
-    // The person owns the files, also those of capabilities that are no longer there.
+    // The person owns the files, also those of removed capabilities.
     let may_use = match deck.capability(uri.capability().as_str()) {
         _ if *deck.scope() == Scope::Operator => true,
-        // What others were given is theirs, also of a capability that both have.
+        // Artifacts of other clients are private, also those of a shared capability.
         Ok(capability) if !capability.tools_only && deck.session().admission.is_none() => true,
         Ok(_) => deck.session().known_artifacts.has(&uri.to_string()),
         Err(_) => false,
@@ -218,7 +211,7 @@ fn may_read(deck: &DeckSnapshot<'_>, text: &str) -> Result<(ArtifactUri, Artifac
 }
 
 impl Host {
-    /// Removes the artifacts that exceed the limits; with `all`, every one that nobody is using.
+    /// Removes the artifacts that exceed the limits; with `all`, every one that is not in use.
     pub fn prune_artifacts(&self, all: bool) -> Swept {
         if all { self.artifacts().clear() } else { self.artifacts().prune() }
     }
@@ -246,7 +239,6 @@ fn read_range(host: &Host, uri: &ArtifactUri, part: &ArtifactPart) -> Result<Rea
 }
 
 impl ReadPart {
-    /// One entry of `contents`, under the URI that was asked for.
     fn content(mut self, asked: &str) -> Value {
         let mut content = json!({ "uri": asked });
         if let Some(mime_type) = &self.artifact.mime_type {
@@ -270,7 +262,8 @@ impl ReadPart {
         content
     }
 
-    /// The bytes as text, if that is what they are. A character that the range cuts is left to the next range.
+    /// The bytes as text, if they are text. A character that the range splits is left to the next
+    /// range.
     fn text(&mut self) -> Option<String> {
         if !self.is_text {
             return None;
@@ -294,7 +287,6 @@ impl ReadPart {
 }
 
 impl ShownPart {
-    /// One entry of `contents`, under the URI that was asked for.
     fn content(self, asked: &str) -> Value {
         let facts = self.facts();
         let kind = if self.shown.is_json { "application/json" } else { "text/plain" };
@@ -306,7 +298,6 @@ impl ShownPart {
         })
     }
 
-    /// A tool result.
     fn result(self) -> Result<Box<RawValue>, CallError> {
         let facts = self.facts();
         let cuts = self.shown.cuts.iter().take(8).map(|cut| describe_cut(&self.artifact.uri, cut));
@@ -342,7 +333,6 @@ fn range(from: u64, count: Option<u64>) -> Range {
     Range { from: number(from), count: count.map(number) }
 }
 
-/// Disks are slow; nobody else waits for them.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, CallError> + Send + 'static,
 ) -> Result<T, CallError> {
@@ -360,7 +350,7 @@ fn too_much(artifact: &Artifact, offset: u64) -> CallError {
     let size = artifact.byte_length;
     CallError::new(
         ErrorCode::ContentTooLarge,
-        format!("the artifact has {size} bytes, and one read answers with at most {MAX_READ}"),
+        format!("the artifact has {size} bytes, and one read returns at most {MAX_READ}"),
     )
     .hint(format!("read it in parts, starting with: {}", part_uri(artifact, offset)))
     .data(json!({ "size": size, "mostBytes": MAX_READ, "next": part_uri(artifact, offset) }))
@@ -387,7 +377,7 @@ fn to_call_error(error: ArtifactError) -> CallError {
         ArtifactError::InvalidPart { .. } => {
             told.hint("a part is `?offset=BYTES&length=BYTES` or `?at=/JSON/POINTER&from=N&count=N` after the URI")
         }
-        ArtifactError::InUse { .. } => told.hint("try again when the reading has ended"),
+        ArtifactError::InUse { .. } => told.hint("try again when it is no longer being read"),
         ArtifactError::NotFound { .. } => told.hint("call the tool again for a new one"),
         _ => match std::error::Error::source(&error) {
             Some(source) => told.detail(source),
@@ -399,13 +389,12 @@ fn to_call_error(error: ArtifactError) -> CallError {
 fn is_text_by_looks(bytes: &[u8]) -> bool {
     let is_utf8 = match std::str::from_utf8(bytes) {
         Ok(_) => true,
-        // A character that is cut at the end is none that is wrong.
+        // A character split at the end is not an error.
         Err(error) => error.error_len().is_none(),
     };
     is_utf8 && !bytes.contains(&0)
 }
 
-/// True for types that people and models read as they are.
 fn is_text_type(mime_type: &str) -> bool {
     let essence = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     essence.starts_with("text/")

@@ -1,4 +1,4 @@
-//! Another host's capabilities in this one's deck, and kept as they change there.
+//! Adds another host's capabilities to this deck and follows their changes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,14 +11,13 @@ use crate::{Host, audience::Audience, connections::Connections, discover::Hurry}
 /// How long the other host may hold a request until something changes.
 const WAIT: Duration = Duration::from_secs(25);
 
-/// The first and the longest pause while the other host cannot be reached.
+/// First and longest pause while the other host cannot be reached.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(15));
 
-/// Another host whose deck is part of this one's.
+/// Another host whose deck is part of this one.
 #[derive(Debug)]
 pub struct Attachment {
     remote: RemoteHost,
-    /// The variable of this host's environment that holds the key.
     key_variable: Option<String>,
 }
 
@@ -37,8 +36,8 @@ impl Attachment {
 }
 
 impl Host {
-    /// Adds what the other host offers, and follows it from now on. Fails when it cannot be asked now; later failures
-    /// leave what is known in place until the other host is back.
+    /// Adds the other host's deck and follows it. Fails when the other host cannot be reached now;
+    /// later failures leave the known deck in place.
     pub async fn attach(&self, attachment: Attachment) -> Result<(), CallError> {
         let first = attachment.remote.manifest(None, Duration::ZERO).await?;
         let mut tag = None;
@@ -64,7 +63,7 @@ impl Host {
                         }
                         Err(error) => {
                             if pause == PAUSES.0 {
-                                tracing::warn!(%error, "the attached host is not followed for now");
+                                tracing::warn!(%error, "cannot follow the attached host; retrying");
                             }
                             tokio::time::sleep(pause).await;
                             pause = (pause * 2).min(PAUSES.1);
@@ -80,7 +79,7 @@ impl Host {
         Ok(())
     }
 
-    /// Asks what is new for its tools, so that clients hear of them without asking themselves.
+    /// Discovers the new tools, so that clients are notified without asking.
     fn learn_attached(&self) {
         let catalog = self.catalog();
         let is_new = |one: &&Arc<Capability>| {

@@ -1,5 +1,5 @@
-//! Whom a list was made for. Servers may show more to a client that can be asked more, so what a server offers is
-//! known per set of client capabilities and never mixed.
+//! The client capabilities that a list was made for. A server may offer more to a client that can
+//! answer more, so its lists are cached per set of client capabilities and never mixed.
 
 use std::{
     fmt,
@@ -12,16 +12,14 @@ use sha2::{Digest, Sha256};
 
 use crate::tasks::with_extension;
 
-/// A client as servers see it.
 #[derive(Debug, Clone)]
 pub(crate) struct Audience {
     key: AudienceKey,
     client: Arc<ClientProfile>,
-    /// The same client with the tasks extension, made when it is first needed.
     with_tasks: Arc<OnceLock<Arc<ClientProfile>>>,
 }
 
-/// Equal for clients that declare the same capabilities, however they write them down.
+/// Equal for clients that declare the same capabilities, in any order of members.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct AudienceKey(Option<Arc<str>>);
 
@@ -39,12 +37,11 @@ impl Audience {
         &self.key
     }
 
-    /// What servers are told about the client.
     pub(crate) fn client(&self) -> &Arc<ClientProfile> {
         &self.client
     }
 
-    /// What a server is told for whose tasks the host stands in.
+    /// The client profile for a server whose tasks the host translates.
     pub(crate) fn with_tasks(&self) -> Arc<ClientProfile> {
         let with_tasks = self.with_tasks.get_or_init(|| {
             let capabilities = with_extension(&self.client.capabilities);
@@ -53,14 +50,13 @@ impl Audience {
         Arc::clone(with_tasks)
     }
 
-    /// True when the client declared this capability.
     pub(crate) fn declares(&self, capability: &str) -> bool {
         self.client.capabilities.contains_key(capability)
     }
 }
 
 impl AudienceKey {
-    /// True for clients that declare nothing. What they are shown is the catalog's own.
+    /// True for clients that declare nothing. They see the catalog unchanged.
     pub(crate) fn is_bare(&self) -> bool {
         self.0.is_none()
     }
@@ -72,7 +68,6 @@ impl fmt::Display for AudienceKey {
     }
 }
 
-/// A short name of what the client declares. Members in another order say the same.
 fn fingerprint(client: &ClientProfile) -> String {
     let value = serde_json::to_value(&client.capabilities).unwrap_or_default();
     let mut text = String::new();

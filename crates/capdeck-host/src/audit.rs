@@ -1,5 +1,5 @@
-//! One JSON line per call, read, prompt, completion, search, subscription and request about a task, denied ones too: who, what, how it ended, how long it took. No
-//! arguments, no results.
+//! The audit trail: one JSON line per call, read, prompt, completion, search, subscription and task
+//! request, denied ones too: who, what, outcome, duration. No arguments, no results.
 
 mod pending_audit;
 mod trail;
@@ -24,22 +24,20 @@ pub(crate) use self::pending_audit::TOOL_CALL;
 pub use self::trail::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
 use crate::{Host, Session, raw};
 
-/// How long lines are gathered before they are written together.
 const GATHER_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Bytes that may wait for a disk that does not keep up.
+/// Bytes that may wait for a slow disk.
 const MAX_WAITING_BYTES: usize = 16 * 1024 * 1024;
 
-/// Bytes of a name in a line. Clients name themselves and what they call, and none may name it so that the line is lost.
+/// Clients choose their name and the names they call; a longer one is cut, so that the line is not
+/// lost.
 const MAX_NAME_BYTES: usize = 1_000;
 
-/// Lines that a receiver of the feed may be behind.
 const MAX_FEED_LAG: usize = 1_024;
 
-/// Appends to `audit/<day>.jsonl` from a thread of its own, so that no call waits for the disk.
+/// Appends to `audit/<day>.jsonl` from its own thread, so that no call waits for the disk.
 #[derive(Debug)]
 pub(crate) struct AuditLog {
-    /// Every line as it is recorded, for those who watch.
     news: broadcast::Sender<Arc<str>>,
     queue: Arc<Queue>,
     writer: Option<thread::JoinHandle<()>>,
@@ -57,33 +55,34 @@ struct Waiting {
     is_closed: bool,
 }
 
-/// One call as the audit trail keeps it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AuditLine<'a> {
     pub(crate) at: Timestamp,
-    /// The session the call came through.
     pub(crate) session: &'a str,
-    /// What the client calls itself; not an identity.
+    /// Name the client reports for itself; not an identity.
     pub(crate) client: &'a str,
-    /// What was asked for, in MCP's words; `search` and `describe` for the deck's own tools.
+    /// MCP method; `search` and `describe` for the deck's own tools.
     pub(crate) method: &'a str,
     pub(crate) capability: &'a str,
     /// The tool, resource or prompt; empty where there is none.
     pub(crate) tool: &'a str,
-    /// `ok`, `tool_error`, or the error code of a call that gave no result.
+    /// `ok`, `tool_error`, or the error code of a call without result.
     pub(crate) outcome: &'a str,
-    /// How it got past the gate: `policy`, `once` or `always`; `refused` when it did not; absent when it never got there.
+    /// How the gate allowed it: `policy`, `once` or `always`; `refused` when it did not; absent
+    /// when it was not reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) approved: Option<&'a str>,
-    /// The capabilities whose data a script carried into the call, as far as the flow guard saw.
+    /// The capabilities whose data a script passed into the call, as far as the flow guard detected
+    /// it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) data_from: Vec<String>,
     pub(crate) elapsed_ms: u64,
 }
 
 impl Session {
-    /// Writes down that the client listens for changes: of one server, or of the deck when it is empty.
+    /// Writes the line of a client that listens for changes: of one server, or of the deck when the
+    /// name is empty.
     pub fn note_listening(&self, capability: &str) {
         self.host.0.audit.record(AuditLine {
             at: Timestamp::now(),
@@ -99,7 +98,6 @@ impl Session {
         });
     }
 
-    /// Does some work that is no tool call, and writes its line.
     pub(crate) async fn audited<T>(
         &self,
         method: &str,
@@ -114,7 +112,6 @@ impl Session {
     }
 }
 
-/// What a request is about, for requests that are audited.
 pub(crate) fn subject(method: &str, params: Option<&RawObject>) -> Option<String> {
     let text = |key: &str| raw::string(params?.get(key)?);
     let uri = || text("uri").map(|uri| without_query(&uri).to_owned());
@@ -126,7 +123,7 @@ pub(crate) fn subject(method: &str, params: Option<&RawObject>) -> Option<String
     }
 }
 
-/// A URI's query may hold anything, so it is not written down.
+/// A URI's query may hold secrets, so it is not logged.
 pub(crate) fn without_query(uri: &str) -> &str {
     uri.split('?').next().unwrap_or_default()
 }
@@ -153,7 +150,6 @@ impl AuditLog {
         };
         let Ok(text) = serde_json::to_string(&line) else { return };
         if self.news.receiver_count() > 0 {
-            // The last one who watched may have gone meanwhile.
             drop(self.news.send(text.as_str().into()));
         }
         let mut waiting = self.queue.waiting.lock();
@@ -173,13 +169,12 @@ impl AuditLog {
     }
 }
 
-/// The beginning of a name that is too long.
 fn cut(name: &str) -> &str {
     name.get(..name.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or(name)
 }
 
 impl Host {
-    /// Every line of the audit trail from now on, as it is recorded.
+    /// Subscribes to the lines of the audit trail.
     pub fn audited(&self) -> broadcast::Receiver<Arc<str>> {
         self.0.audit.news.subscribe()
     }
@@ -204,7 +199,7 @@ fn write_lines(folder: &Path, queue: &Queue) {
             queue.filled.wait(&mut waiting);
         }
         if !waiting.is_closed {
-            // Calls come in bursts; waking up once per burst keeps their cost away from the calls.
+            // Calls come in bursts; one wake-up per burst keeps the cost away from the calls.
             queue.filled.wait_for(&mut waiting, GATHER_INTERVAL);
         }
         let (text, is_closed) = (std::mem::take(&mut waiting.lines), waiting.is_closed);

@@ -1,7 +1,7 @@
 //! The one path of every tool call: resolve, check arguments, gate, backend, audit.
 //!
-//! Every step reads the deck of one [`RequestContext`]. What happens when a reload comes between is in
-//! `docs/design/047-when-lists-are-read-again.md`.
+//! Every step reads the deck of one [`RequestContext`].
+//! `docs/design/047-when-lists-are-read-again.md` describes what a reload during a call does.
 
 mod listed;
 mod resolve;
@@ -33,17 +33,16 @@ use crate::{
     tasks::{self, TaskCall},
 };
 
-/// How often a call is decided again because the catalog was replaced meanwhile.
+/// How often a call is decided again because the catalog was replaced.
 const MAX_ROUNDS: usize = 8;
 
-/// A call that may run, with the catalog that decided about it.
 struct AdmittedCall<'a> {
     resolved: ResolvedCall<'a>,
     passage: Passage,
     flow: Option<Flow>,
 }
 
-/// Calls a tool. The answer is an MCP `CallToolResult`, for MCP servers byte for byte theirs.
+/// Calls a tool. Returns an MCP `CallToolResult`, of MCP servers byte for byte.
 pub async fn call(
     request: RequestContext<'_>,
     call: &ToolRequest,
@@ -74,7 +73,7 @@ pub async fn call(
     outcome
 }
 
-/// Whether a call would need a person's approval, after every check that can be made without calling.
+/// Returns whether a call would need approval, after every check that needs no call.
 pub async fn preview(request: RequestContext<'_>, call: &ToolRequest) -> Result<bool, CallError> {
     let resolved = resolve(request, call).await.map_err(|refusal| *refusal.error)?;
     let ResolvedCall { request, capability, tool, .. } = resolved;
@@ -84,9 +83,9 @@ pub async fn preview(request: RequestContext<'_>, call: &ToolRequest) -> Result<
     }
 }
 
-/// Decides about a call, by one catalog that is still in force at the end: a person may take long to answer. What
-/// was decided by one that was replaced meanwhile is decided again, and a person who approved is asked again if
-/// the question is another one.
+/// Decides a call by a catalog that is still in force at the end: a person may take long to answer.
+/// If the catalog was replaced, the call is decided again, and the person is asked again if the
+/// question changed.
 async fn admit<'a>(
     mut request: RequestContext<'a>,
     call: &'a ToolRequest,
@@ -96,7 +95,7 @@ async fn admit<'a>(
         let resolved = resolve(request, call).await?;
         let ResolvedCall { request: current, call: read, capability, tool } = &resolved;
         let refused = |error| Refusal::of(&current.deck, call, error);
-        // Capsules are granted by roles of their own.
+        // Capsules have grants of their own.
         if capability.definition.backend != Backend::Capsules {
             current.deck.require_use(&read.capability).map_err(refused)?;
         }
@@ -124,8 +123,8 @@ async fn admit<'a>(
     Err(Refusal { error: Box::new(error), by_gate: false })
 }
 
-/// A person approved a definition. If the server has another one by now, the catalog is replaced and the person
-/// asked again. A server that does not answer leaves the one that is known.
+/// A person approved a definition. If the server has another one by now, the catalog is replaced
+/// and the person is asked again. If the server does not answer, the known one remains.
 async fn confirm_definition(request: &RequestContext<'_>, capability: &Capability) {
     let (host, connections) = (request.host(), request.connections());
     let checking = host.require_current_list(&capability.definition, connections, request.call);
@@ -134,7 +133,6 @@ async fn confirm_definition(request: &RequestContext<'_>, capability: &Capabilit
     }
 }
 
-/// Runs an admitted call and makes its result what the caller is sent.
 async fn run(
     resolved: &ResolvedCall<'_>,
     span: Option<&CallSpan>,
@@ -221,11 +219,9 @@ async fn call_member(
     Box::pin(operations::call_wrapper(request, id, call)).await
 }
 
-/// The data of other capabilities that a script carries into a call.
 fn flow_into(resolved: &ResolvedCall<'_>) -> Option<Flow> {
     let ResolvedCall { request, call, capability, tool } = resolved;
     let guard = call.flow.as_ref()?;
-    // A set's tool only leads to its member.
     if let Backend::Caplets(_) = capability.definition.backend {
         return None;
     }
@@ -233,7 +229,7 @@ fn flow_into(resolved: &ResolvedCall<'_>) -> Option<Flow> {
     guard.check(&ids, &call.tool, tool.as_deref(), call.arguments.as_deref())
 }
 
-/// Whether the tool itself reported an error. Most results do not even hold the word and are not read.
+/// Whether the tool reported an error. Most results do not contain the word and are not parsed.
 pub(crate) fn is_tool_error(result: &RawValue) -> bool {
     if !result.get().contains("isError") {
         return false;

@@ -1,4 +1,4 @@
-//! The card of a capability: what it is and how it is reached, without connecting.
+//! The card of a capability: its description and backend, without connecting.
 
 use capdeck_catalog::Capability;
 use capdeck_definition::{Backend, Definition};

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{RequestContext, listing};
 
-/// What a live check found.
+/// The result of a live check.
 #[derive(Debug)]
 pub struct CheckReport {
     pub id: String,
@@ -17,7 +17,7 @@ pub struct CheckReport {
     pub outcome: Result<std::sync::Arc<Discovery>, CallError>,
 }
 
-/// Connects to the capability and asks it anew what it offers.
+/// Connects to the capability and lists its tools again.
 pub async fn check(request: &RequestContext<'_>, id: &str) -> CheckReport {
     let started = Instant::now();
     let outcome = check_now(request, id).await;

@@ -1,7 +1,5 @@
-//! Code mode: runs a client's TypeScript against what that client may use.
-//!
-//! A run begins and ends in [`run`], with everything known about it. Every call of the script is one call of
-//! [`Bridge`], which leads to the same functions that other clients' requests lead to.
+//! Code mode: runs a client's TypeScript against the tools that client may use. Every call of the
+//! script is one call of [`Bridge`], which uses the same functions as other requests.
 
 mod bridge;
 mod data;
@@ -44,27 +42,25 @@ use crate::{
 pub(crate) use tool::{CODE_MODE_TOKENS, code_mode_tool};
 pub use types::types_of;
 
-/// Code that a client wants to run.
+/// Code to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeRequest {
     pub code: String,
-    /// Wall-clock time. `None` takes the usual one.
+    /// Wall-clock time. `None` for the default.
     pub timeout: Option<Duration>,
     pub session: SessionChoice,
     pub check: TypeCheck,
-    /// What the person at the command line said to the calls; nothing that comes over a wire sets this.
+    /// The person's consent at the command line; nothing that comes over a wire sets this.
     pub consent: Consent,
 }
 
-/// The code that a run begins with, or goes on with.
 enum CodeStart<'a> {
     Run(Box<Run>),
     Resume(&'a str),
 }
 
-/// What the host keeps for code mode.
 pub(crate) struct CodeMode {
-    /// Starts no process before the first run, or before a client is shown the tool.
+    /// Starts no process before the first run, or before a client lists the tool.
     pool: Option<SandboxPool>,
     logs: LogStore,
     warmed: AtomicBool,
@@ -76,7 +72,6 @@ impl CodeMode {
         Self { pool, logs: LogStore::new(state_dir), warmed: AtomicBool::new(false) }
     }
 
-    /// Ends every worker process.
     pub(crate) fn close(&self) {
         if let Some(pool) = &self.pool {
             pool.close();
@@ -84,7 +79,6 @@ impl CodeMode {
     }
 }
 
-/// The arguments of the `code_mode` tool.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct CodeArguments {
@@ -100,7 +94,7 @@ struct CodeArguments {
     resume: Option<String>,
 }
 
-/// Runs code. What goes wrong inside the run is in the report; an error means that there was no run.
+/// Runs code. Failures inside the run are in the report; an error means that there was no run.
 pub async fn run(request: &RequestContext<'_>, code: CodeRequest) -> Result<RunReport, CallError> {
     let run = Run {
         timeout: code.timeout,
@@ -112,7 +106,7 @@ pub async fn run(request: &RequestContext<'_>, code: CodeRequest) -> Result<RunR
     start(request, CodeStart::Run(Box::new(run)), code.consent).await
 }
 
-/// Resumes a paused run by its id. `consent` is what the person at the command line says about the calls it makes.
+/// Resumes a paused run. `consent` is the person's consent to its calls at the command line.
 pub async fn resume(
     request: &RequestContext<'_>,
     id: &str,
@@ -169,7 +163,6 @@ async fn start(
     outcome
 }
 
-/// The `code_mode` tool.
 pub(crate) async fn run_tool(
     request: &RequestContext<'_>,
     arguments: Option<&RawValue>,
@@ -194,7 +187,7 @@ pub(crate) async fn run_tool(
     as_tool_result(&report.envelope)
 }
 
-/// Starts a worker ahead for a client that was shown the tool; its first run then need not wait for one.
+/// Starts a worker ahead for a client that lists the tool, so that its first run need not wait.
 pub fn prepare(session: &Session) {
     let code_mode = &session.host.0.code_mode;
     let Some(pool) = code_mode.pool.clone() else { return };
@@ -207,7 +200,7 @@ pub fn prepare(session: &Session) {
     }
 }
 
-/// Ends what this client left behind in sessions of code mode, unless it may come back to them.
+/// Ends this client's sessions of code mode, unless it may come back to them.
 pub(crate) fn close_sessions(session: &Session) {
     if let Some(pool) = &session.host.0.code_mode.pool
         && session.continuity == Continuity::Connection
@@ -216,12 +209,13 @@ pub(crate) fn close_sessions(session: &Session) {
     }
 }
 
-/// Who finds a session of code mode again: this client, or its principal where requests stand alone.
+/// Owner of a session of code mode: this client, or its principal where requests are
+/// self-contained.
 fn code_owner(session: &Session) -> String {
     let of_principal = format!("principal:{}", session.principal);
     match (session.continuity, &session.scope) {
         (Continuity::Connection, _) => format!("session:{}", session.id),
-        // What was left behind with the whole deck is not for a view of it.
+        // A session with the whole deck is not available in a view.
         (Continuity::Requests, Scope::Deck(ViewPolicy { view: Some(name), .. })) => {
             format!("{of_principal} view:{name}")
         }
@@ -260,14 +254,13 @@ fn audit_run(session: &Session, outcome: &Result<RunReport, CallError>, started:
         capability: "",
         tool: run,
         outcome: code,
-        // Its calls are decided by the policy, each on a line of its own.
+        // Each of its calls is decided by the policy and has its own line.
         approved: None,
         data_from: Vec::new(),
         elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
     });
 }
 
-/// True when the client's scripts may use the capability. `view` is that of the deck.
 pub(crate) fn may_code(deck: &DeckSnapshot<'_>, view: &View, capability: &Capability) -> bool {
     match deck.scope() {
         Scope::Operator => capability.is_usable(),
@@ -277,13 +270,14 @@ pub(crate) fn may_code(deck: &DeckSnapshot<'_>, view: &View, capability: &Capabi
 }
 
 impl Host {
-    /// True when this host can run code at all.
+    /// True when this host can run code.
     pub fn has_code_mode(&self) -> bool {
         self.0.code_mode.pool.is_some()
     }
 }
 
-/// The envelope as the answer of a tool: once for programs, once for models, each as small as it can be.
+/// The envelope as a tool result: structured for programs, as text for models, each as small as
+/// possible.
 fn as_tool_result(envelope: &Envelope) -> Result<Box<RawValue>, CallError> {
     let bug =
         |error: serde_json::Error| CallError::new(ErrorCode::InternalError, error.to_string());

@@ -1,9 +1,9 @@
-//! Which connections a session uses: the host's shared ones, or its own.
+//! Selects the connections of a session: the host's shared ones, or its own.
 //!
-//! A legacy server hears about its client once, in the handshake, and may ask it something in the middle of a call.
-//! On a connection that several sessions share nobody could say whom it means, so a session whose client can be asked
-//! (sampling, elicitation, roots) or that mirrors one server has connections of its own, as if it had connected
-//! directly. A modern server hears about the client with every request, so everyone shares one connection to it.
+//! A legacy server learns about its client once, in the handshake, and may ask it something during
+//! a call. On a shared connection such a question has no recipient, so a session whose client can
+//! be asked (sampling, elicitation, roots) or that mirrors one server has its own connections. A
+//! modern server gets the client with every request, so its connection is shared.
 
 use std::sync::{Arc, Weak};
 
@@ -24,29 +24,26 @@ use crate::{
     tasks::{CORE_NOTICE, EXTENSION_NOTICE},
 };
 
-/// The connections one session may use, and whom it speaks for.
 #[derive(Clone)]
 pub(crate) struct Connections {
     audience: Audience,
     own: Option<OwnConnections>,
 }
 
-/// Connections that belong to one session and speak for its client.
 #[derive(Clone)]
 pub(crate) struct OwnConnections {
     pub(crate) pool: Arc<ConnectionPool>,
-    /// The session they belong to.
     pub(crate) session: Arc<str>,
     pub(crate) client: Arc<dyn Listener>,
     pub(crate) notices: Notices,
 }
 
-/// What happens to things a server says outside a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notices {
-    /// The client sees one server as it is: everything is passed on, but for tasks in a form it does not know.
+    /// The client mirrors one server: everything is forwarded, except tasks in a form it does not
+    /// know.
     PassOn(TaskForm),
-    /// The client sees a deck: lists go through the catalog, resources have other names.
+    /// The client has a deck: lists go through the catalog, and resources have other names.
     Follow,
 }
 
@@ -55,24 +52,21 @@ impl Connections {
         Self { audience, own }
     }
 
-    /// The host's connections, spoken through for this audience.
     pub(crate) fn shared(audience: Audience) -> Self {
         Self { audience, own: None }
     }
 
-    /// Whom everything sent here speaks for.
     pub(crate) fn audience(&self) -> &Audience {
         &self.audience
     }
 
-    /// The session's own connections, if it has any.
     pub(crate) fn own(&self) -> Option<&OwnConnections> {
         self.own.as_ref()
     }
 
-    /// True when the session reaches this server through a connection that others use too. An attached host is modern and
-    /// not shared all the same: the servers behind it may keep their clients apart, so all that one client asks and hears
-    /// has to come from one and the same sender.
+    /// True when the session uses a shared connection to this server. An attached host is modern
+    /// but not shared: the servers behind it may distinguish clients, so each client needs its own
+    /// sender.
     pub(crate) fn shares(&self, host: &Host, definition: &Definition) -> bool {
         let is_attached = definition.source.layer == Layer::Remote;
         self.own.is_none()
@@ -80,7 +74,6 @@ impl Connections {
             || host.0.eras.is_modern(definition) == Some(true) && !is_attached
     }
 
-    /// The live connection of this definition, opened now if need be.
     pub(crate) async fn lease(
         &self,
         host: &Host,
@@ -95,19 +88,18 @@ impl Connections {
             if self.shares(host, definition) {
                 return Ok(lease);
             }
-            // It used to be modern and is a legacy server now: its questions need an address.
+            // The server was modern and is legacy now: its questions need a recipient.
         }
         let lease = self.lease_own(own, host, definition, cancel).await?;
         if !self.shares(host, definition) {
             return Ok(lease);
         }
-        // Nobody could know before it answered. Once is enough: the era is remembered.
+        // The era is only known after the server answered. It is remembered, so this happens once.
         drop(lease);
         own.pool.discard(&definition.id);
         self.lease_shared(host, definition, cancel).await
     }
 
-    /// The connection of this definition, if there is one. Opens nothing.
     pub(crate) fn lease_open(&self, host: &Host, definition: &Definition) -> Option<Lease> {
         match &self.own {
             Some(own) if !self.shares(host, definition) => own.pool.lease_open(definition),
@@ -155,7 +147,6 @@ impl Connections {
     }
 }
 
-/// Leases, and learns from a connection that was opened just now which era its server speaks.
 async fn lease_from(
     pool: &ConnectionPool,
     host: &Host,
@@ -176,14 +167,12 @@ async fn lease_from(
     Ok((lease, is_new))
 }
 
-/// Hears what one server says outside any call.
 struct ServerListener {
     host: Weak<HostState>,
     definition: Arc<Definition>,
     reach: Reach,
 }
 
-/// Whom a connection's server reaches.
 enum Reach {
     Everyone,
     /// The pool is held weakly: it owns the connection that owns this listener.
@@ -210,7 +199,6 @@ impl ServerListener {
             None if matches!(self.reach, Reach::Everyone) => {
                 host.relist_for_everyone(&self.definition);
             }
-            // The session is over, and with it whatever its list was for.
             None => {}
         }
     }
@@ -233,7 +221,8 @@ impl Listener for ServerListener {
                     && params.as_ref().is_some_and(|params| {
                         host.core_task_changed(&self.definition.id, session, params)
                     }) => {}
-            // Of a task that is not known yet, a client with the other form of tasks hears nothing.
+            // A client with the other form of tasks gets nothing about a task that is not known
+            // yet.
             Reach::One { notices: Notices::PassOn(form), .. }
                 if method == CORE_NOTICE && *form != TaskForm::Core => {}
             Reach::One { client, notices: Notices::PassOn(_), .. } => {
@@ -270,7 +259,6 @@ impl Listener for ServerListener {
     }
 }
 
-/// A subscribed resource has new contents.
 pub(crate) const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 
 impl ServerListener {
@@ -291,7 +279,6 @@ impl ServerListener {
 }
 
 impl Reach {
-    /// The connections of the one session that is reached, while it lasts.
     fn connections(&self) -> Option<Connections> {
         let Self::One { pool, session, client, notices, audience } = self else { return None };
         let own = OwnConnections {

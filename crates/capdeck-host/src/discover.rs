@@ -1,8 +1,6 @@
-//! Asking backends what they offer, and feeding the answer into the next catalog.
-//!
-//! Lists come from the disk, so that a start needs no connection. When they are asked for again is in
-//! `docs/design/047-when-lists-are-read-again.md`: on every new connection, after a bounded age, and before a request
-//! is refused by one.
+//! Asks backends for their lists and updates the catalog. Lists are cached on disk, so a start
+//! needs no connection; `docs/design/047-when-lists-are-read-again.md` describes when they are read
+//! again.
 
 use std::{
     collections::BTreeMap,
@@ -25,24 +23,19 @@ use crate::{
     pool::Lease,
 };
 
-/// Longest wait for a new list after a server said that it changed.
 const RELIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long the end of a host waits for lists that are being read again. Without it a host that lives for one call,
-/// as that of a command does, would never learn of a change.
+/// How long closing a host waits for lists that are being read. Without it a host that lives for
+/// one call, as that of a command does, would never learn of a change.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why a backend is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListCause {
-    /// It announced a change, which clients of it alone have heard, too.
     Announced,
-    /// The host wants to know.
     Checked,
 }
 
 impl Host {
-    /// Asks the backend what it offers, connecting if need be, and puts the answer into the catalog.
     pub(crate) async fn discover(
         &self,
         definition: &Arc<Definition>,
@@ -53,7 +46,7 @@ impl Host {
         self.ask(definition, connections, context, question).await
     }
 
-    /// Makes sure that the list in the catalog is one that this very connection gave, and not too old.
+    /// Makes sure that the list in the catalog came from this connection and is not too old.
     pub(crate) async fn require_current_list(
         &self,
         definition: &Arc<Definition>,
@@ -76,7 +69,7 @@ impl Host {
         self.ask(definition, connections, &context, question).await.map(drop)
     }
 
-    /// Reads the list again in the background if the connection never gave one, or not for long. Costs a look
+    /// Reads the list again in the background if this connection gave none, or not for long. Cheap
     /// otherwise.
     pub(crate) fn check_list_when_due(
         &self,
@@ -94,7 +87,6 @@ impl Host {
         }
     }
 
-    /// Waits for lists that are being read again, for a moment.
     pub(crate) async fn finish_list_checks(&self) {
         self.0.list_checks.close();
         drop(tokio::time::timeout(CHECK_TIMEOUT, self.0.list_checks.wait()).await);
@@ -109,7 +101,7 @@ impl Host {
     ) -> Result<Arc<Discovery>, CallError> {
         let wanted = Instant::now();
         let _turn = self.0.discoveries.take_turn(definition, context).await?;
-        // An answer to a question asked before this caller came could miss the change it is about.
+        // An answer to an earlier question could miss the change that this caller is about.
         let audience = connections.audience();
         let asked = self.0.discoveries.asked(&definition.id, audience.key());
         if asked.is_some_and(|asked| asked >= question.since)
@@ -117,17 +109,18 @@ impl Host {
         {
             return Ok(known);
         }
-        // Callers that waited together fail together; one after the other they would add up their timeouts.
+        // Callers that waited together fail together; one after the other they would add up their
+        // timeouts.
         if let Some(error) = self.0.discoveries.failure_since(&definition.id, wanted) {
             return Err(error);
         }
         let lease = connections.lease(self, definition, &context.cancel).await;
-        // Callers that came while the server was starting are answered by this one question, too.
+        // This question also answers callers that arrived while the server was starting.
         let asked = Instant::now();
         self.0.discoveries.note_check(&definition.id, audience.key(), asked);
         let outcome = match lease {
             Ok(lease) => {
-                // A server that answers page by page gets as long as for one call, all pages together.
+                // All pages together get the timeout of one call.
                 let longest = context.timeout.unwrap_or_else(|| answer_time(&definition.backend));
                 tokio::time::timeout(longest, lease.discover(context))
                     .await
@@ -135,7 +128,7 @@ impl Host {
             }
             Err(error) => Err(error),
         };
-        // Beside a call, the call itself says how the server does.
+        // Beside a call, the call itself reports the server's health.
         if outcome.is_ok() || !question.is_aside {
             self.note_outcome(definition, outcome.as_ref().err());
         }
@@ -148,8 +141,8 @@ impl Host {
         Ok(discovery)
     }
 
-    /// Takes an answer into the catalog. One about a definition that was replaced meanwhile says nothing about the
-    /// new one, neither to the catalog nor to the pins.
+    /// Updates the catalog. An answer about a replaced definition changes neither the catalog nor
+    /// the pins.
     fn learn(
         &self,
         definition: &Arc<Definition>,
@@ -179,7 +172,6 @@ impl Host {
         }
     }
 
-    /// Asks in the background; a failed attempt keeps the last good list.
     fn ask_aside(&self, definition: Arc<Definition>, connections: Connections, question: Question) {
         let host = self.clone();
         self.0.list_checks.spawn(async move {
@@ -191,7 +183,6 @@ impl Host {
         });
     }
 
-    /// True when the offer is old enough, by the definition's own measure, to be asked for again.
     pub(crate) fn discovery_is_old(
         &self,
         definition: &Definition,
@@ -202,7 +193,6 @@ impl Host {
         asked.is_none_or(|asked| asked.elapsed() >= longest)
     }
 
-    /// True when it is known what the capability offers to exactly these clients.
     pub(crate) fn knows_offer(&self, capability: &Capability, audience: &AudienceKey) -> bool {
         let definition = &capability.definition;
         if audience.is_bare() || !matches!(definition.backend, Backend::Mcp(_)) {
@@ -211,7 +201,6 @@ impl Host {
         self.0.discoveries.known_to(definition, audience).is_some()
     }
 
-    /// Asks again in the background, whatever is known.
     pub(crate) fn relist(
         &self,
         definition: Arc<Definition>,
@@ -222,11 +211,10 @@ impl Host {
         self.ask_aside(definition, connections, question);
     }
 
-    /// Reads a changed list again for everyone who is shown one by a shared connection.
     pub(crate) fn relist_for_everyone(&self, definition: &Arc<Definition>) {
         let mut audiences = self.0.discoveries.audiences(&definition.id);
         if self.0.eras.is_modern(definition) != Some(true) {
-            // A legacy server shows others their lists on connections of their own, which say so themselves.
+            // A legacy server announces changes to other audiences on their own connections.
             audiences.retain(|audience| audience.key().is_bare());
         }
         if audiences.is_empty() {
@@ -237,9 +225,9 @@ impl Host {
         }
     }
 
-    /// Asks every capability in the list that never said what it offers to these clients, a few at a time. Returns,
-    /// after the deck's discovery timeout at the latest, those without an answer and why; slow ones go on in the
-    /// background, so that the next question finds their answer.
+    /// Asks every listed capability without a known list for these clients, a few at a time.
+    /// Returns those without an answer, with the reason, after the deck's discovery timeout at the
+    /// latest; slow ones continue in the background.
     pub(crate) async fn discover_unknown(
         &self,
         capabilities: impl Iterator<Item = Arc<Capability>>,
@@ -262,7 +250,7 @@ impl Host {
                 continue;
             }
             if let Some(error) = self.0.discoveries.recent_failure(&definition.id) {
-                // Nobody waits for it a second time; when it answers, the lists change.
+                // A caller waits for it only once; when it answers, the lists change.
                 if !self.0.discoveries.is_being_asked(&definition.id) {
                     self.relist(definition.clone(), connections.clone(), ListCause::Checked);
                 }
@@ -283,7 +271,7 @@ impl Host {
             match answer {
                 Ok((id, Ok(_))) => drop(waiting.remove(&id)),
                 Ok((id, Err(error))) => drop(waiting.insert(id, error)),
-                Err(panic) => tracing::error!(%panic, "a discovery ended by a bug"),
+                Err(panic) => tracing::error!(%panic, "a discovery panicked"),
             }
         }
         asking.detach_all();
@@ -294,27 +282,23 @@ impl Host {
     }
 }
 
-/// A question to a backend.
 #[derive(Debug, Clone, Copy)]
 struct Question {
-    /// An answer to a question that was asked since then will do.
+    /// An answer to a question asked since then is good enough.
     since: Instant,
     cause: ListCause,
-    /// Asked in the background, beside a call.
     is_aside: bool,
 }
 
 impl Question {
-    /// A question whose answer a caller waits for.
     fn awaited(since: Instant) -> Self {
         Self { since, cause: ListCause::Checked, is_aside: false }
     }
 }
 
-/// Whether somebody who waits for a list takes one that was made for clients who can do less.
+/// Whether a caller accepts a list that was made for clients with fewer capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hurry {
-    /// The right one is asked for meanwhile.
     AnyListWillDo,
     OwnListOnly,
 }
@@ -322,7 +306,7 @@ pub(crate) enum Hurry {
 fn unlisted(id: &CapabilityId, after: Duration) -> CallError {
     CallError::new(
         ErrorCode::ToolCallTimeout,
-        format!("`{id}` did not list everything it offers within {} ms", after.as_millis()),
+        format!("`{id}` did not finish listing within {} ms", after.as_millis()),
     )
     .hint("try again, or raise the timeout in its definition")
 }

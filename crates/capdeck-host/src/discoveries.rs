@@ -1,4 +1,4 @@
-//! What backends said they offer: in memory, and behind that on disk.
+//! The lists that backends returned, in memory and on disk.
 
 use std::{
     collections::HashMap,
@@ -20,31 +20,25 @@ use crate::{
     set_tools,
 };
 
-/// How long a capability that failed to answer is asked again in the background only.
+/// How long a capability that did not answer is asked again only in the background.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many sets of client capabilities lists are kept for. Clients choose them freely, so there is a bound.
+/// Clients choose their capabilities freely, so the number of cached lists is bounded.
 const MOST_AUDIENCES: usize = 32;
 
-/// What is known of each backend's offer, in memory and behind that on disk.
 pub(crate) struct Discoveries {
     cache: DiscoveryCache,
     known: Mutex<HashMap<Place, Known>>,
-    /// Who failed to answer when last asked, why and when.
     failed: Mutex<HashMap<CapabilityId, (Instant, CallError)>>,
-    /// When a backend was last asked for a list, or last began to be.
     checks: Mutex<ListChecks>,
     /// One question at a time per capability.
     asking: Mutex<HashMap<CapabilityId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// Whose list, made for whom.
 type Place = (CapabilityId, AudienceKey);
 
-/// When each backend was last asked, for whom.
 type ListChecks = HashMap<CapabilityId, HashMap<AudienceKey, ListCheck>>;
 
-/// The last time that a backend was asked for its lists.
 #[derive(Debug, Clone, Copy)]
 struct ListCheck {
     at: Instant,
@@ -53,9 +47,8 @@ struct ListCheck {
 
 struct Known {
     fingerprint: String,
-    /// `None` when the disk was looked at and has nothing.
     discovery: Option<Arc<Discovery>>,
-    /// Whom it was asked for and when; `None` for a list read from disk.
+    /// `None` for a list read from disk.
     asked: Option<(Audience, Instant)>,
 }
 
@@ -70,17 +63,16 @@ impl Discoveries {
         }
     }
 
-    /// The last known offer of a definition to clients that declare nothing, without asking anyone.
+    /// The last known list for clients that declare nothing. Connects to nothing.
     pub(crate) fn known(&self, definition: &Definition, deck: &Deck) -> Option<Arc<Discovery>> {
         if let Backend::Caplets(_) = definition.backend {
-            // A set that is kept because its file broke is not in the deck, and neither are its members.
+            // A stale set is not in the deck, and neither are its members.
             let is_read = deck.definitions.iter().any(|one| std::ptr::eq(one.as_ref(), definition));
             return is_read.then(|| Arc::new(set_tools::discovery(&definition.id, deck)));
         }
         self.known_to(definition, &AudienceKey::default())
     }
 
-    /// The last known offer to this audience and no other.
     pub(crate) fn known_to(
         &self,
         definition: &Definition,
@@ -110,7 +102,6 @@ impl Discoveries {
         found
     }
 
-    /// The last answer to the same question, in this process or an earlier one. Changes nothing.
     pub(crate) fn last_answer(
         &self,
         definition: &Definition,
@@ -124,8 +115,8 @@ impl Discoveries {
         }
     }
 
-    /// What a definition's backend offers to anyone, as far as it is known: each tool once, the list of clients that
-    /// declare nothing first.
+    /// The known tools of a definition for all audiences: each once, those for clients that declare
+    /// nothing first.
     pub(crate) fn offered_to_anyone(&self, definition: &Definition) -> Option<Discovery> {
         let mut lists = self
             .known_to(definition, &AudienceKey::default())
@@ -142,7 +133,6 @@ impl Discoveries {
         Some(all)
     }
 
-    /// Keeps an answer. True when it differs from what was known.
     pub(crate) fn learn(
         &self,
         definition: &Definition,
@@ -176,19 +166,17 @@ impl Discoveries {
         Some(*asked)
     }
 
-    /// Notes that a backend is being asked.
     pub(crate) fn note_check(&self, id: &CapabilityId, audience: &AudienceKey, at: Instant) {
         put_check(&mut self.checks.lock(), id, audience, ListCheck { at, has_failed: false });
     }
 
-    /// Notes that the last check brought no list.
     pub(crate) fn note_failed_check(&self, id: &CapabilityId, audience: &AudienceKey) {
         let check = ListCheck { at: Instant::now(), has_failed: true };
         put_check(&mut self.checks.lock(), id, audience, check);
     }
 
-    /// Whether a list has to be asked for again on a connection that was opened then. One caller is answered with the
-    /// time since when an answer will do, and has to ask.
+    /// Whether a list has to be read again on a connection that was opened then. Exactly one caller
+    /// gets the earliest acceptable time, and has to ask.
     pub(crate) fn claim_check(
         &self,
         id: &CapabilityId,
@@ -214,32 +202,29 @@ impl Discoveries {
         Some(since)
     }
 
-    /// Everyone this capability was asked for since the host started.
     pub(crate) fn audiences(&self, id: &CapabilityId) -> Vec<Audience> {
         let known = self.known.lock();
         let of_this = known.iter().filter(|((owner, _), _)| owner == id);
         of_this.filter_map(|(_, entry)| Some(entry.asked.as_ref()?.0.clone())).collect()
     }
 
-    /// Why a capability lately failed to answer.
     pub(crate) fn recent_failure(&self, id: &CapabilityId) -> Option<CallError> {
         let failed = self.failed.lock();
         let (when, error) = failed.get(id)?;
         (when.elapsed() < PATIENCE).then(|| error.clone())
     }
 
-    /// Why a capability failed to answer since then.
     pub(crate) fn failure_since(&self, id: &CapabilityId, then: Instant) -> Option<CallError> {
         let failed = self.failed.lock();
         let (when, error) = failed.get(id)?;
-        // That somebody else gave up says nothing about the server.
+        // Another caller's cancellation says nothing about the server.
         (*when >= then && error.kind() != ErrorKind::Cancelled).then(|| error.clone())
     }
 
     pub(crate) fn note_outcome(&self, id: &CapabilityId, error: Option<&CallError>) {
         let mut failed = self.failed.lock();
         match error {
-            // Somebody may sign in at any moment, and then nobody should wait.
+            // A sign-in may come at any moment and takes effect at once.
             Some(error) if error.kind() != ErrorKind::NeedsLogin => {
                 drop(failed.insert(id.clone(), (Instant::now(), error.clone())));
             }
@@ -251,7 +236,8 @@ impl Discoveries {
         self.turn(id).try_lock().is_err()
     }
 
-    /// Waits for others who ask the same capability, but no longer than this caller would wait for an answer.
+    /// Waits for others who ask the same capability, at most as long as this caller waits for an
+    /// answer.
     pub(crate) async fn take_turn(
         &self,
         definition: &Definition,
@@ -262,7 +248,7 @@ impl Discoveries {
         tokio::select! {
             turn = self.turn(id).lock_owned() => Ok(turn),
             () = context.cancel.cancelled() => {
-                Err(CallError::new(ErrorCode::Cancelled, format!("the list of `{id}` is no longer wanted")))
+                Err(CallError::new(ErrorCode::Cancelled, format!("listing `{id}` was cancelled")))
             }
             () = tokio::time::sleep(longest) => Err(still_starting(id)),
         }
@@ -276,13 +262,12 @@ impl Discoveries {
 fn put_check(checks: &mut ListChecks, id: &CapabilityId, audience: &AudienceKey, check: ListCheck) {
     let of_this = checks.entry(id.clone()).or_default();
     if of_this.len() >= MOST_AUDIENCES && !of_this.contains_key(audience) {
-        // Clients choose their audience. Those that are forgotten here are only checked once more.
+        // Clients choose their audience. A forgotten one is only checked once more.
         of_this.clear();
     }
     of_this.insert(audience.clone(), check);
 }
 
-/// Drops the lists of the audience that was asked for longest ago, when there are too many.
 fn forget_oldest(known: &mut HashMap<Place, Known>) {
     let mut latest: HashMap<AudienceKey, Option<Instant>> = HashMap::new();
     for ((_, audience), entry) in known.iter().filter(|((_, audience), _)| !audience.is_bare()) {
@@ -300,11 +285,10 @@ fn forget_oldest(known: &mut HashMap<Place, Known>) {
 pub(crate) fn still_starting(id: &CapabilityId) -> CallError {
     CallError::new(
         ErrorCode::ServerStartTimeout,
-        format!("`{id}` has not listed its tools yet; ask again in a moment"),
+        format!("`{id}` has not listed its tools yet; try again in a moment"),
     )
 }
 
-/// Compares what the two say, byte for byte.
 fn same(one: &Discovery, other: &Discovery) -> bool {
     serde_json::to_vec(one).ok() == serde_json::to_vec(other).ok()
 }

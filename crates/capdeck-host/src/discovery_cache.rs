@@ -1,4 +1,4 @@
-//! Last known tool lists on disk, so that a start needs no connection.
+//! Last known lists on disk, so that a start needs no connection.
 
 use std::{
     fs, io,
@@ -11,10 +11,10 @@ use capdeck_definition::Definition;
 
 use crate::{audience::AudienceKey, durable};
 
-/// How many audiences' lists are kept on disk per capability.
+/// Per capability.
 const MOST_AUDIENCES: usize = 8;
 
-/// One file per capability, fingerprint and audience: a changed definition never sees an old list.
+/// One file per capability, fingerprint and audience: a changed definition never gets an old list.
 #[derive(Debug, Clone)]
 pub(crate) struct DiscoveryCache {
     folder: PathBuf,
@@ -25,7 +25,7 @@ impl DiscoveryCache {
         Self { folder: cache_dir.join("discoveries") }
     }
 
-    /// The last known discovery; a missing or unreadable one means "ask again".
+    /// A missing or unreadable list means "ask again".
     pub(crate) fn load(
         &self,
         definition: &Definition,
@@ -48,13 +48,12 @@ impl DiscoveryCache {
         Ok(())
     }
 
-    /// The lists made for clients that declare something.
     pub(crate) fn load_others(&self, definition: &Definition) -> Vec<Discovery> {
         let read = |path: PathBuf| serde_json::from_slice(&fs::read(path).ok()?).ok();
         self.others(definition).into_iter().filter_map(|(_, path)| read(path)).collect()
     }
 
-    /// The files of lists made for clients that declare something, the oldest first.
+    /// Oldest first.
     fn others(&self, definition: &Definition) -> Vec<(SystemTime, PathBuf)> {
         let start = format!("{}.", stem(definition));
         let bare = format!("{}.json", stem(definition));
@@ -72,13 +71,12 @@ impl DiscoveryCache {
         lists
     }
 
-    /// Clients choose what they declare, so only the latest few lists stay.
     fn prune(&self, definition: &Definition) {
         let lists = self.others(definition);
         let surplus = lists.len().saturating_sub(MOST_AUDIENCES);
         for (_, path) in lists.into_iter().take(surplus) {
             if let Err(error) = fs::remove_file(&path) {
-                tracing::debug!(path = %path.display(), %error, "an old list stays on disk");
+                tracing::debug!(path = %path.display(), %error, "an old list could not be deleted");
             }
         }
     }

@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Writes `bytes` to `path` through a temporary file, with fsync of the file and of its folder.
+/// Writes through a temporary file, with fsync of the file and of its folder.
 pub(crate) fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(folder)?;
@@ -19,7 +19,6 @@ pub(crate) fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Reads a JSON state file; a missing one is the default value.
 pub(crate) fn load_json<T: DeserializeOwned + Default>(path: &Path) -> io::Result<T> {
     match fs::read(path) {
         Ok(bytes) => serde_json::from_slice(&bytes)
@@ -29,7 +28,7 @@ pub(crate) fn load_json<T: DeserializeOwned + Default>(path: &Path) -> io::Resul
     }
 }
 
-/// Changes a JSON state file under a lock, so that two processes never lose each other's update.
+/// Changes the file under a lock, so that two processes never lose each other's update.
 pub(crate) fn update_json<T, R>(path: &Path, change: impl FnOnce(&mut T) -> R) -> io::Result<R>
 where
     T: Serialize + DeserializeOwned + Default,
@@ -37,7 +36,7 @@ where
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(folder)?;
     let lock = File::create(path.with_extension("lock"))?;
-    // Held until it is dropped, with the file.
+    // Held until the file is dropped.
     lock.lock()?;
     let mut value = load_json(path)?;
     let answer = change(&mut value);

@@ -1,4 +1,4 @@
-//! Which protocol revision servers speak, as far as that is known.
+//! The protocol revision that each server speaks, as far as it is known.
 
 use std::collections::HashMap;
 
@@ -6,11 +6,10 @@ use capdeck_catalog::{Catalog, ServerFacts};
 use capdeck_definition::{Backend, Definition, ProtocolEra};
 use parking_lot::Mutex;
 
-/// What was learned, by definition fingerprint: a changed definition may lead to another server.
+/// By definition fingerprint: a changed definition may lead to another server.
 #[derive(Debug, Default)]
 pub(crate) struct Eras(Mutex<HashMap<String, ServerRevision>>);
 
-/// What a server said it speaks.
 #[derive(Debug, Clone)]
 struct ServerRevision {
     name: String,
@@ -18,7 +17,7 @@ struct ServerRevision {
 }
 
 impl Eras {
-    /// Whether the server of this definition takes requests that stand alone. `None` when nobody asked it yet.
+    /// Whether the server takes self-contained requests. `None` when it is not known.
     pub(crate) fn is_modern(&self, definition: &Definition) -> Option<bool> {
         let Backend::Mcp(server) = &definition.backend else { return Some(false) };
         match server.protocol_era {
@@ -30,12 +29,10 @@ impl Eras {
         }
     }
 
-    /// The revision the server spoke when it was last heard, so that it need not be asked for its era again.
     pub(crate) fn revision(&self, definition: &Definition) -> Option<String> {
         self.0.lock().get(&definition.fingerprint).map(|known| known.name.clone())
     }
 
-    /// Keeps what the servers of a catalog said when they were last asked, unless somebody heard from them since.
     pub(crate) fn note_all(&self, catalog: &Catalog) {
         let mut eras = self.0.lock();
         for capability in catalog.capabilities() {
@@ -48,7 +45,6 @@ impl Eras {
         }
     }
 
-    /// Keeps what a server said about itself.
     pub(crate) fn note(&self, definition: &Definition, facts: &ServerFacts) {
         self.0.lock().insert(definition.fingerprint.clone(), ServerRevision::of(facts));
     }

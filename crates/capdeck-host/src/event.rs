@@ -1,4 +1,4 @@
-//! What a host tells its sessions without being asked.
+//! Events that a host sends to its sessions.
 
 use std::sync::Arc;
 
@@ -7,28 +7,26 @@ use capdeck_definition::CapabilityId;
 
 use crate::Principal;
 
-/// Something changed that a session may have to pass on.
+/// A change that a session may have to forward.
 #[derive(Debug, Clone)]
 pub enum HostEvent {
-    /// A new catalog is in force.
     CatalogChanged,
-    /// The host found that a backend offers something else than before, of which the backend said nothing.
-    ListsChanged { capability: CapabilityId },
-    /// A server said by itself that a list or a resource of its changed.
+    /// A backend's lists changed without an announcement of the backend.
+    ListsChanged {
+        capability: CapabilityId,
+    },
     ServerNotified {
         capability: CapabilityId,
-        /// The session whose own connection it said it on; `None` on a connection that many share.
+        /// The session of the connection; `None` on a shared one.
         session: Option<Arc<str>>,
         method: Arc<str>,
         params: Option<Arc<RawObject>>,
     },
-    /// A task that a server works on is no longer as it was.
     TaskChanged {
         capability: CapabilityId,
         owner: Principal,
-        /// The session it was handed out to.
         session: Arc<str>,
-        /// The task in the words of the extension, under the id that its owner knows.
+        /// The task in the form of the extension, under the id that its owner knows.
         task: Arc<RawObject>,
     },
 }

@@ -1,7 +1,6 @@
-//! The flow guard: notices when a script carries data of one capability into a changing call of another.
-//!
-//! Answers leave fingerprints at the bridge; arguments of later calls are compared with them. What the guard cannot see is in
-//! `docs/design/020-flow-guard.md`.
+//! The flow guard: detects when a script passes data of one capability into a changing call of
+//! another, by fingerprints of results. `docs/design/020-flow-guard.md` lists what it cannot
+//! detect.
 
 mod fingerprints;
 
@@ -20,20 +19,15 @@ use tokio::sync::watch;
 
 use self::fingerprints::Fingerprints;
 
-/// Sessions of code mode whose data is remembered.
 const MOST_SESSIONS: usize = 64;
 
-/// Data of other capabilities in the arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Flow {
-    /// The capabilities it came from.
     pub(crate) from: Vec<String>,
-    /// Whether a person has to approve the call.
     pub(crate) asks: bool,
 }
 
 impl Flow {
-    /// Where the data came from, in words.
     pub(crate) fn sources(&self) -> String {
         let quoted: Vec<String> = self.from.iter().map(|id| format!("`{id}`")).collect();
         quoted.join(", ")
@@ -45,7 +39,6 @@ impl Flow {
 pub struct FlowGuard {
     mode: FlowMode,
     seen: Mutex<Fingerprints>,
-    /// What was noticed in this run: from whom, to which tool.
     noticed: Mutex<Vec<String>>,
 }
 
@@ -54,15 +47,14 @@ impl FlowGuard {
         Self { mode, seen: Mutex::default(), noticed: Mutex::default() }
     }
 
-    /// A script's own texts are no data of others.
+    /// The script's own texts are not data of others.
     pub(crate) fn begin(&self, code: &str) {
         self.seen.lock().know(code);
         self.noticed.lock().clear();
     }
 
-    /// Remembers an answer.
     pub(crate) fn learn(&self, source: &str, method: DeckOperation, data: &RawValue) {
-        // Lists and descriptions are what the deck says of a capability, not its data.
+        // Lists and descriptions come from the deck and are not data of the capability.
         let holds_data = matches!(
             method,
             DeckOperation::CallTool
@@ -75,8 +67,8 @@ impl FlowGuard {
         }
     }
 
-    /// Whether a call carries data of others. Calls that say they only read change nothing. A capability has its own id and those of the sets
-    /// that it is reached through.
+    /// Whether a call passes data of others. Read-only calls are exempt. A capability has its own
+    /// id and those of the sets that contain it.
     pub(crate) fn check(
         &self,
         ids: &[&str],
@@ -105,7 +97,6 @@ impl FlowGuard {
         Some(flow)
     }
 
-    /// What was noticed, for the one who reads the answer.
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         let noticed = self.noticed.lock();
         let told = noticed.iter().map(|message| Diagnostic {
@@ -123,7 +114,6 @@ fn is_read_only(tool: &Tool) -> bool {
     tool.annotation("readOnlyHint") == Some(true)
 }
 
-/// Lets the guard see every answer of a run, recorded ones too.
 pub(crate) struct Watched<'a> {
     pub(crate) calls: &'a dyn CallOut,
     pub(crate) guard: Option<&'a FlowGuard>,
@@ -150,20 +140,18 @@ impl CallOut for Watched<'_> {
     }
 }
 
-/// The guards of sessions of code mode, so that data is followed from cell to cell.
 #[derive(Debug, Default)]
 pub(crate) struct FlowGuards {
     sessions: Mutex<IndexMap<String, Arc<FlowGuard>>>,
 }
 
 impl FlowGuards {
-    /// The guard of a session, or a new one. None where nothing is followed.
     pub(crate) fn of(&self, session: Option<&str>, mode: FlowMode) -> Option<Arc<FlowGuard>> {
         if mode == FlowMode::Off {
             return None;
         }
         let known = session.and_then(|id| self.sessions.lock().get(id).cloned());
-        // A mode that was changed meanwhile begins anew.
+        // A changed mode starts again with an empty guard.
         let known = known.filter(|guard| guard.mode == mode);
         Some(known.unwrap_or_else(|| Arc::new(FlowGuard::new(mode))))
     }

@@ -1,4 +1,4 @@
-//! Requests and notifications of a client that are passed on to one server as they are.
+//! Requests and notifications of a client that are forwarded to one server unchanged.
 
 use std::time::Duration;
 
@@ -10,11 +10,10 @@ use crate::{
     RequestContext, Session, audit::subject, questions::Questions, tasks::is_task_request,
 };
 
-/// How long a server may take to start in order to hear a notification.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Sends an MCP request of the client's to one server, as it is. Questions of the server's come back as its own
-/// answer where the client takes that.
+/// Forwards an MCP request to one server. The server's questions are part of its response where the
+/// client supports that.
 pub async fn forward(
     request: &RequestContext<'_>,
     id: &str,
@@ -30,7 +29,6 @@ pub async fn forward(
     }
 }
 
-/// The same without an audit line.
 pub(crate) async fn send(
     request: &RequestContext<'_>,
     id: &str,
@@ -39,7 +37,7 @@ pub(crate) async fn send(
 ) -> Result<Box<RawValue>, CallError> {
     let deck = &request.deck;
     let capability = match method {
-        // Lists are looked at; a client that has some of the tools has their list and their tasks, too.
+        // A client that has only some of the tools may list them and use their tasks.
         "tools/list" => deck.capability(id)?,
         "resources/list" | "resources/templates/list" | "prompts/list" => {
             deck.listed_capability(id)?
@@ -52,7 +50,7 @@ pub(crate) async fn send(
     lease.request(method, params, &context).await
 }
 
-/// Passes a notification of the client's on to one server.
+/// Forwards a notification to one server.
 pub async fn notify(session: &Session, id: &str, method: &str, params: Option<RawObject>) {
     let context = CallContext::detached(NOTIFY_TIMEOUT);
     let request = session.request(&context);

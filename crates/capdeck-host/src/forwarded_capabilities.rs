@@ -1,26 +1,25 @@
-//! What servers are told a client can do: the client's own words, as far as the host passes the consequences on.
+//! The client capabilities that servers get: those the client declares and the host can serve.
 
 use capdeck_catalog::RawObject;
 
 use crate::{Scope, TaskForm, tasks::without_extension};
 
-/// Client capabilities whose requests the deck brings to the client.
 const ROUTED_BY_THE_DECK: [&str; 3] = ["sampling", "elicitation", "roots"];
 
-/// Client extensions that work through the deck.
 const DECK_EXTENSIONS: [&str; 1] = ["io.modelcontextprotocol/ui"];
 
-/// The client's capabilities intersected with what a session of this scope routes. Nothing is ever added, and what
-/// stays keeps the client's exact text.
+/// The client's capabilities that a session of this scope can forward. Nothing is added, and the
+/// remaining text is unchanged.
 pub(crate) fn forwarded_capabilities(
     scope: &Scope,
     tasks: TaskForm,
     declared: &RawObject,
 ) -> RawObject {
     match scope {
-        // A handshake cannot promise what is declared with each request; the call says whether it may become a task.
+        // A handshake cannot promise what is declared with each request; the call says whether it
+        // may become a task.
         Scope::Transparent(_) if tasks == TaskForm::Core => without_extension(declared),
-        // Everything either side says passes, so whatever the client can do works.
+        // Everything is forwarded, so all of the client's capabilities work.
         Scope::Transparent(_) => declared.clone(),
         Scope::Deck(_) | Scope::Operator => {
             let mut forwarded = only(declared, &ROUTED_BY_THE_DECK);

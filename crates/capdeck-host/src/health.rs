@@ -1,7 +1,5 @@
-//! How each capability does, as far as this machine knows: one model for every listing, page and message.
-//!
-//! It is made from what the catalog says (hidden, disabled), from what is being connected now (starting) and from the
-//! outcomes of calls and listings, which are kept across processes ([`HealthStore`]).
+//! The health of each capability, from the catalog, from connections in progress and from the
+//! outcomes of calls and listings, which [`HealthStore`] stores across processes.
 
 mod store;
 
@@ -16,37 +14,34 @@ pub(crate) use store::{HealthRecords, HealthStore};
 
 use crate::Host;
 
-/// How a capability does.
+/// The health of a capability.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum Health {
-    /// Nothing was asked of it since its definition last changed.
+    /// Not used since its definition last changed.
     Unchecked,
-    /// It answered.
-    Ok {
-        /// When it last answered.
-        at: Timestamp,
-    },
-    /// It failed, and nothing succeeded since.
+    /// The last request succeeded.
+    Ok { at: Timestamp },
+    /// The last request failed.
     Failing {
-        /// When it began to fail.
+        /// Time of the first failure in a row.
         since: Timestamp,
-        /// When it last failed.
+        /// Time of the last failure.
         last_at: Timestamp,
-        /// How often it failed in a row.
+        /// Number of failures in a row.
         times: u32,
-        /// Why it last failed.
+        /// The last error.
         reason: String,
     },
-    /// It is being asked for the first time.
+    /// The first connection is in progress.
     Starting,
-    /// It cannot be used as things are.
+    /// It cannot be used.
     Hidden { reason: String },
-    /// Its file says so.
+    /// Its file disables it.
     Disabled,
 }
 
-/// What went wrong last, and when.
+/// The last failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastFailure {
     pub at: Timestamp,
@@ -54,7 +49,7 @@ pub struct LastFailure {
 }
 
 impl Health {
-    /// The state in one word.
+    /// The name of the state.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Unchecked => "unchecked",
@@ -66,7 +61,8 @@ impl Health {
         }
     }
 
-    /// The failure in one sentence, if it fails: `failing since 2026-01-02 03:04:05 UTC (3 times): no such file`.
+    /// The failure in one sentence: `failing since 2026-01-02 03:04:05 UTC (3 times): no such
+    /// file`.
     pub fn failure(&self) -> Option<String> {
         let Self::Failing { since, times, reason, .. } = self else { return None };
         let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
@@ -74,18 +70,16 @@ impl Health {
     }
 }
 
-/// A time as people read it.
 fn moment(at: Timestamp) -> impl std::fmt::Display {
     at.strftime("%Y-%m-%d %H:%M:%S UTC")
 }
 
 impl Host {
-    /// How a capability does.
+    /// Returns the health of a capability.
     pub fn health(&self, capability: &Capability) -> Health {
         self.health_among(&self.0.health.records(), capability)
     }
 
-    /// The same, from records that were read for a whole list.
     pub(crate) fn health_among(&self, records: &HealthRecords, capability: &Capability) -> Health {
         let definition = &capability.definition;
         let hidden = |reason: &str| Health::Hidden { reason: reason.to_owned() };
@@ -111,7 +105,7 @@ impl Host {
         }
     }
 
-    /// Why the last call or start of this capability failed, if nothing succeeded since.
+    /// Returns the last failure of this capability, unless a request succeeded since.
     pub fn last_failure(&self, id: &str) -> Option<LastFailure> {
         let catalog = self.catalog();
         let capability = catalog.get(id)?;
@@ -123,11 +117,10 @@ impl Host {
         }
     }
 
-    /// Remembers how a call or a listing ended.
     pub(crate) fn note_outcome(&self, definition: &Definition, error: Option<&CallError>) {
         match error {
             None => self.0.health.note(definition, None),
-            // What the caller did wrong, gave up, or what the host itself ended says nothing about the capability.
+            // Errors of the caller, cancellations and shutdown say nothing about the capability.
             Some(error)
                 if error.host_stopped
                     || matches!(error.kind(), ErrorKind::BadInput | ErrorKind::Cancelled) => {}

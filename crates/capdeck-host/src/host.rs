@@ -1,4 +1,4 @@
-//! The host: a catalog in force, the connections behind it, and the one path every call takes.
+//! The host: the catalog in force and the connections behind it.
 
 mod derived;
 
@@ -35,16 +35,13 @@ pub(crate) struct HostState {
     pub(crate) settings: HostSettings,
     pub(crate) catalog: ArcSwap<Catalog>,
     pub(crate) deck: ArcSwap<Deck>,
-    /// What another host offers, if this one is attached to it.
     pub(crate) attached: ArcSwapOption<RemoteDeck>,
-    /// Held while a new catalog is made, so that no change is built on an outdated one.
+    /// Held while a catalog is built, so that no change is based on an outdated one.
     building: Mutex<()>,
     pub(crate) discoveries: Discoveries,
-    /// Lists that are being read again in the background.
     pub(crate) list_checks: TaskTracker,
     pub(crate) connector: Connector,
     pub(crate) shared: ConnectionPool,
-    /// The pools of sessions that have connections of their own.
     own_pools: Mutex<Vec<Weak<ConnectionPool>>>,
     pub(crate) eras: Eras,
     pub(crate) subscriptions: Subscriptions,
@@ -63,7 +60,7 @@ pub(crate) struct HostState {
 }
 
 impl Host {
-    /// Reads the deck and makes it ready. Nothing is connected and no file problem can fail this.
+    /// Reads the deck. Connects to nothing, and no file problem can make it fail.
     pub fn open(settings: HostSettings) -> Self {
         let connector = Connector::new(ConnectorSettings {
             environment: settings.environment.clone(),
@@ -117,24 +114,24 @@ impl Host {
         }))
     }
 
-    /// The catalog in force now.
+    /// The catalog in force.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.0.catalog.load_full()
     }
 
-    /// What a client of this name with this policy sees now, if it declares no capabilities.
+    /// The view of a client with this name and policy that declares no capabilities.
     pub fn view(&self, policy: &ViewPolicy, client: &str) -> Arc<View> {
         self.view_for(policy, &AudienceKey::default(), &[client], None)
     }
 
-    /// What a client or principal of this name may know of the catalog, if it declares no capabilities. What it was not
-    /// granted is not part of it, where it needs grants.
+    /// The catalog that a client or principal of this name can see, if it declares no capabilities.
     pub fn known_to(&self, client: &str, admission: Option<&Admission>) -> Arc<Catalog> {
         let allowed = admission.map(Admission::allowed);
         self.screened_for(&AudienceKey::default(), &[client], Part::Everything, allowed)
     }
 
-    /// True when there is a view of this name. Where grants are needed, one that has nothing granted does not exist.
+    /// True when there is a view of this name. Where grants are needed, a view without grants does
+    /// not exist.
     pub fn has_view(&self, name: &str, admission: Option<&Admission>) -> bool {
         let Some(admission) = admission else {
             return self.catalog().parts().views.contains_key(name);
@@ -146,17 +143,16 @@ impl Host {
         seen.capabilities().next().is_some()
     }
 
-    /// What people approved.
+    /// The approvals.
     pub fn approvals(&self) -> ApprovalStore {
         ApprovalStore::new(&self.0.settings.state_dir)
     }
 
-    /// The definitions that were first seen or last approved.
     pub(crate) fn pins(&self) -> PinStore {
         PinStore::new(&self.0.settings.state_dir)
     }
 
-    /// The files the catalog was built from.
+    /// The files of the catalog.
     pub fn deck(&self) -> Arc<Deck> {
         self.0.deck.load_full()
     }
@@ -165,32 +161,32 @@ impl Host {
         &self.0.settings
     }
 
-    /// The way to the capsules of this machine, if the host was given one.
+    /// The capsules of this machine, if the host has any.
     pub fn capsules(&self) -> Option<&Arc<dyn CapsuleDesk>> {
         self.0.settings.capsules.as_ref()
     }
 
-    /// HTTP clients that reach only where they may.
+    /// HTTP clients with network restrictions.
     pub fn guarded_clients(&self) -> &GuardedClients {
         self.0.connector.guarded_clients()
     }
 
-    /// Large outputs kept aside, readable by their URI.
+    /// The stored large results.
     pub fn artifacts(&self) -> &ArtifactStore {
         self.0.connector.artifacts()
     }
 
-    /// Everything that changes from now on.
+    /// Subscribes to the changes of this host.
     pub fn events(&self) -> broadcast::Receiver<HostEvent> {
         self.0.events.subscribe()
     }
 
-    /// Reads all files again and swaps the new catalog in; entries that no longer load stay, marked stale.
+    /// Reads all files again and replaces the catalog; entries that no longer load remain, marked
+    /// stale.
     pub fn reload(&self) {
         self.reload_attached();
     }
 
-    /// The same, telling which local capabilities another host's met.
     pub(crate) fn reload_attached(&self) -> Vec<Collision> {
         let mut deck = read_deck(&self.0.settings);
         let attached = self.0.attached.load_full();
@@ -210,8 +206,8 @@ impl Host {
         self.rebuild_after(|_| true);
     }
 
-    /// The same after a step that no other change of the catalog comes between. Nothing is built when the step says
-    /// that it changed nothing.
+    /// Rebuilds after a step, with no other catalog change in between. Builds nothing when the step
+    /// returns false.
     pub(crate) fn rebuild_after(&self, step: impl FnOnce(&Catalog) -> bool) -> bool {
         let _building = self.0.building.lock();
         let (deck, previous) = (self.deck(), self.catalog());
@@ -234,7 +230,6 @@ impl Host {
         self.announce(HostEvent::CatalogChanged);
     }
 
-    /// Lets a session's own connections follow the catalog, as the shared ones do.
     pub(crate) fn adopt(&self, pool: &Arc<ConnectionPool>) {
         let mut pools = self.0.own_pools.lock();
         pools.retain(|pool| pool.strong_count() > 0);
@@ -244,37 +239,37 @@ impl Host {
     }
 
     pub(crate) fn announce(&self, event: HostEvent) {
-        // Nobody listening is fine: the next session starts from the current catalog anyway.
+        // Without receivers nothing is lost: the next session starts from the current catalog.
         drop(self.0.events.send(event));
     }
 
-    /// What the capability's process printed to standard error lately.
+    /// The latest standard error output of the capability's process.
     pub fn process_log(&self, id: &CapabilityId) -> Option<String> {
         self.0.connector.process_log(id.as_str())
     }
 
-    /// What stands in the way of using a capability on this machine: unset variables, missing programs.
-    /// Starts nothing and sends nothing.
+    /// Why a capability cannot be used on this machine: unset variables, missing programs. Starts
+    /// nothing and sends nothing.
     pub fn obstacles(&self, definition: &Definition) -> Vec<CallError> {
         self.0.connector.check(definition)
     }
 
-    /// Imports the description of a capability if it is a file of this machine. Nothing is fetched.
+    /// Imports the description of a capability if it is a local file. Nothing is fetched.
     pub async fn import_local(&self, definition: &Definition) -> Option<LocalImport> {
         self.0.connector.import_local(definition).await
     }
 
-    /// A session for the person's own command line: everything usable, nobody to ask.
+    /// A session for the person's command line: everything usable, no questions.
     pub fn operator(&self) -> Arc<Session> {
         self.unattended(Scope::Operator)
     }
 
-    /// The same for a person who is there and can be asked what this profile says.
+    /// The same for a person who can answer questions, as in this profile.
     pub fn operator_as(&self, client: ClientProfile) -> Arc<Session> {
         self.local(Scope::Operator, client)
     }
 
-    /// A session with nobody behind it who could be asked something.
+    /// A session whose client cannot answer questions.
     pub fn unattended(&self, scope: Scope) -> Arc<Session> {
         self.local(scope, ClientProfile::default())
     }
@@ -292,19 +287,19 @@ impl Host {
         })
     }
 
-    /// The trust state of the project's files as they are now.
+    /// The trust state of the project's current files.
     pub fn trust(&self) -> Trust {
         trust_of(&self.0.settings, &self.deck())
     }
 
-    /// Ends every connection and child process and waits for them.
+    /// Closes every connection and child process and waits for them.
     pub async fn close(&self) {
         self.finish_list_checks().await;
         self.0.stop.cancel();
         self.0.code_mode.close();
         self.0.usage.save();
         self.0.shared.close().await;
-        // Sessions end their own, except those that a task outlived.
+        // Sessions close their own pools, except those of a task that outlived its session.
         let pools: Vec<_> = self.0.own_pools.lock().iter().filter_map(Weak::upgrade).collect();
         join_all(pools.iter().map(|pool| pool.close())).await;
         self.0.health.settle().await;
@@ -318,7 +313,6 @@ impl Host {
     }
 }
 
-/// The deck of all files, above what the host itself has.
 fn read_deck(settings: &HostSettings) -> Deck {
     let mut deck = read_files(settings);
     let own = capability::definition(settings.capsules.as_ref());
@@ -334,7 +328,7 @@ fn read_files(settings: &HostSettings) -> Deck {
         starter.user_config = deck.user_config;
         starter.diagnostics = deck.diagnostics;
         starter.watched = deck.watched;
-        // A capability file may declare nothing that is called, and still needs trust for the rest.
+        // A capability file may declare nothing callable, and still needs trust for the rest.
         starter.project_hash = deck.capability_file.as_ref().and(deck.project_hash);
         starter.capability_file = deck.capability_file;
         return starter;

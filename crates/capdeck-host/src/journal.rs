@@ -1,8 +1,7 @@
-//! The journal of code mode: every run is recorded, so that it can be looked at, taken up again after a pause, and repeated.
+//! The journal of code mode: records every run, so that it can be shown, resumed and replayed.
 //!
-//! A record is made and written by a thread of its own after the client has its answer. Only a run that pauses waits for the disk: the
-//! client is told to come back, and must find it. Readers in this process wait for the records that are still to be written
-//! ([`PendingRecords`]), so that a run is found as soon as its answer is there.
+//! A thread of its own writes the records after the client has its response. Only a paused run
+//! waits for the disk, because the client must find it when it comes back.
 
 mod comparison;
 mod ended_run;
@@ -45,26 +44,22 @@ pub(crate) use resume::resume_recorded;
 use self::{ended_run::EndedRun, run_store::RunLimits, run_store::SweepCount};
 use crate::{Host, HostSettings};
 
-/// Runs that may wait for a disk that does not keep up.
 const MOST_WAITING: usize = 64;
 
-/// How long a reader waits for records that are still to be written. A disk that is slower than this is in trouble.
+/// How long a reader waits for pending records. A slower disk has a problem.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Sessions of code mode whose last run is remembered.
 const MOST_SESSIONS: usize = 1_000;
 
-/// Records the runs of one host.
 pub(crate) struct Journal {
     settings: HostSettings,
     /// Started with the first record.
     writer: Mutex<Option<Writer>>,
     pending: Arc<PendingRecords>,
-    /// The last run of each session of code mode, the one used longest ago first.
+    /// The last run of each session of code mode, least recently used first.
     last_runs: Mutex<IndexMap<String, String>>,
 }
 
-/// How many records were handed over, and how many of them are written.
 #[derive(Default)]
 struct PendingRecords {
     counts: Mutex<RecordCounts>,
@@ -87,13 +82,12 @@ impl PendingRecords {
         self.written.notify_all();
     }
 
-    /// Waits until everything is written that was handed over before this call. Blocks its thread.
     fn wait(&self) {
         let mut counts = self.counts.lock();
         let wanted = counts.queued;
         let is_pending = |counts: &mut RecordCounts| counts.written < wanted;
         if self.written.wait_while_for(&mut counts, is_pending, WRITE_TIMEOUT).timed_out() {
-            tracing::warn!("the journal is read although records are still to be written");
+            tracing::warn!("the journal is read before all records are written");
         }
     }
 }
@@ -117,12 +111,10 @@ impl Journal {
         RunStore::new(&self.settings.state_dir)
     }
 
-    /// Waits for the records of runs that have ended. Blocks its thread until they are on disk.
     pub(crate) fn settle(&self) {
         self.pending.wait();
     }
 
-    /// Makes and writes a record later.
     pub(crate) fn record(&self, run: EndedRun, limits: RunLimits) {
         let mut writer = self.writer.lock();
         let start = || Writer::start(self.settings.clone(), self.pending.clone());
@@ -137,7 +129,6 @@ impl Journal {
         }
     }
 
-    /// Makes and writes a record now. It is told whether that worked.
     pub(crate) fn record_now(
         &self,
         run: EndedRun,
@@ -149,7 +140,6 @@ impl Journal {
         Ok(record)
     }
 
-    /// The run before the next one in this session.
     pub(crate) fn last_run(&self, session: &str) -> Option<String> {
         self.last_runs.lock().get(session).cloned()
     }
@@ -165,7 +155,7 @@ impl Journal {
 }
 
 impl Host {
-    /// The recorded runs, those that ended just now among them. Blocks its thread until these are written.
+    /// The recorded runs, including those that ended just now. Blocks until these are written.
     pub fn settled_runs(&self) -> RunStore {
         self.0.journal.settle();
         self.0.journal.store()

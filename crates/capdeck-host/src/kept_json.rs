@@ -1,4 +1,4 @@
-//! What is kept of a JSON value: parts of it byte for byte, in the places they had.
+//! Parts of a JSON value, byte for byte and in their original places.
 
 use serde::{
     Serialize, Serializer,
@@ -6,7 +6,6 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// A value, or what is left of one.
 #[derive(Debug)]
 pub(crate) enum KeptJson {
     Whole(Box<RawValue>),
@@ -23,7 +22,6 @@ impl KeptJson {
         }
     }
 
-    /// Puts a member in the place of one that was there.
     pub(crate) fn set(&mut self, name: &str, value: Self) {
         let Self::Object(members) = self else { return };
         match members.iter_mut().find(|(key, _)| key == name) {
@@ -32,7 +30,6 @@ impl KeptJson {
         }
     }
 
-    /// True when something stands at the end of a path, in any item of the arrays on the way.
     pub(crate) fn reaches(&self, names: &[String]) -> bool {
         let Some((first, rest)) = names.split_first() else { return true };
         match self {
@@ -45,7 +42,7 @@ impl KeptJson {
         }
     }
 
-    /// How long its JSON is, but for marks between members.
+    /// The length of its JSON, without separators.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Whole(text) => text.get().len(),

@@ -1,9 +1,9 @@
 //! The host: files, catalog, connections and clients put together.
 //!
-//! Read [`Host`] first, then [`Session`] (what lives as long as a client) and [`RequestContext`] (one request of it,
-//! with the deck as it was when the request began). Every request is answered by one of the services below; every tool
-//! call, from MCP, the command line, a script or a nested set, is one call of [`calls::call`]: resolve, check the
-//! arguments, gate, backend, audit.
+//! Read [`Host`] first, then [`Session`] (lives as long as a client) and [`RequestContext`] (one
+//! request, with the deck as it was when the request began). Every request is answered by one of
+//! the services below; every tool call, from MCP, the command line, a script or a nested set, is
+//! one call of [`calls::call`]: resolve, check the arguments, gate, backend, audit.
 //!
 //! This crate never knows MCP server types, HTTP statuses, terminals or argument parsers.
 
@@ -75,7 +75,7 @@ mod usage;
 mod view;
 mod watch;
 
-// What faces of the host need of the stages below it.
+// Re-exports for the crates that serve the host.
 pub use capdeck_backend::{
     Artifact, ArtifactReader, Begun, CallContext, CallError, Caller, ClientProfile, DeviceLogin,
     ErrorCode, ErrorKind, GuardianCommand, JsonSender, Listener, LocalImport, Login, LoginWay,

@@ -1,4 +1,4 @@
-//! What backends offer to a client, asked for where it is not known.
+//! Lists of backends for a client, read where they are not known.
 
 use std::sync::Arc;
 
@@ -12,30 +12,27 @@ use crate::{
     pins::declares_its_tools,
 };
 
-/// What the client sees, after asking directly offered backends that never answered.
+/// The client's view, after asking directly offered backends without a known list.
 pub async fn discovered_view(request: &RequestContext<'_>) -> Arc<View> {
     with_direct(request).await.deck.view()
 }
 
-/// The same as a request that sees it.
 pub(crate) async fn with_direct<'a>(request: &RequestContext<'a>) -> RequestContext<'a> {
     ask_unknown(request, request.deck.view().direct(), |_| true).await
 }
 
-/// What the client sees, after asking those that may have resources and prompts, members of sets among them. A set
-/// that is served alone shows its members' under the deck's names.
+/// The client's view, after asking those that may have resources and prompts, including members of
+/// sets. A set that is served alone lists its members' resources and prompts under the deck's
+/// names.
 pub async fn discovered_offers(request: &RequestContext<'_>) -> Arc<View> {
     offers_in(&with_offers(request).await.deck)
 }
 
-/// The same as a request that sees it.
 pub(crate) async fn with_offers<'a>(request: &RequestContext<'a>) -> RequestContext<'a> {
-    // Only servers have resources and prompts.
     let is_server = |one: &Capability| matches!(one.definition.backend, Backend::Mcp(_));
     ask_unknown(request, offers_in(&request.deck).offering(), is_server).await
 }
 
-/// What resources and prompts are listed of.
 pub(crate) fn offers_in(deck: &DeckSnapshot<'_>) -> Arc<View> {
     match deck.scope() {
         Scope::Transparent(id) => {
@@ -45,8 +42,8 @@ pub(crate) fn offers_in(deck: &DeckSnapshot<'_>) -> Arc<View> {
     }
 }
 
-/// Asks those of some capabilities that never answered, and goes on with the deck that has their answers. Lists of
-/// connected ones that are due are read again in the background; a list is no reason to connect.
+/// Asks the capabilities without a known list, and continues with the deck that has their answers.
+/// Due lists of connected ones are read again in the background; a list is no reason to connect.
 async fn ask_unknown<'a>(
     request: &RequestContext<'a>,
     capabilities: &[Arc<Capability>],
@@ -71,7 +68,6 @@ async fn ask_unknown<'a>(
     request.renewed()
 }
 
-/// Asks a backend what it offers; what comes back is what the client may know of it.
 pub(crate) async fn discover(
     request: &RequestContext<'_>,
     definition: &Arc<Definition>,
@@ -101,7 +97,8 @@ pub(crate) async fn ask_connected(request: &RequestContext<'_>) {
     }
 }
 
-/// The same for resources and prompts: the server whose name it begins with, else those that are connected.
+/// The same for resources and prompts: the server whose name is a prefix, else those that are
+/// connected.
 pub(crate) async fn ask_about(request: &RequestContext<'_>, name: &str) {
     let deck = &request.deck;
     let owner = deck.view().find(name).and_then(|(id, _)| deck.capability(&id).ok());

@@ -1,7 +1,7 @@
-//! Results too large for an agent: a head that fits, and a handle to read on.
+//! Results too large for an agent: a shortened result, and a URI to read on.
 //!
-//! The whole result is kept as an artifact, and the client is sent the same result with its lists cut to their first items
-//! and its long texts to their beginning. Each cut says how much there is and which URI goes on.
+//! The whole result is stored as an artifact. The client gets the first items of its lists and the
+//! beginning of its long texts; each cut says how much there is and which URI continues it.
 
 mod shrink;
 
@@ -16,20 +16,18 @@ use serde_json::{Value, json, value::RawValue};
 pub(crate) use self::shrink::{Cut, Range, is_json, shrink, shrink_list, window};
 use crate::{Scope, Session, kept_json::KeptJson, raw};
 
-/// What agents are sent of a result of a backend that is no MCP server, where the config does not say.
+/// Limit for backends that are not MCP servers, where the config sets none.
 const DEFAULT_BYTES: usize = 256 * 1024;
 
-/// No limit is smaller, so that most results need no look at the config.
+/// No limit is smaller, so that most results need no check of the config.
 const SMALLEST_LIMIT: usize = 1024;
 
-/// Cuts that are told in words; all of them are in `_meta`.
+/// Cuts that are described in the text; all of them are in `_meta`.
 const MOST_TOLD: usize = 8;
 
-/// What a pointer may keep unencoded in a query.
 const QUERY: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// The result as a client is sent it: whole, unless it is an agent's and too large for it.
 pub(crate) async fn fit(
     session: &Session,
     config: &DeckConfig,
@@ -49,7 +47,6 @@ pub(crate) async fn fit(
     long.shorten(session.host.artifacts(), result).await
 }
 
-/// The most bytes of a result that an agent is sent.
 pub(crate) fn result_bytes(config: &DeckConfig) -> usize {
     let set = config.result_bytes;
     set.map_or(DEFAULT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
@@ -94,8 +91,8 @@ impl LongResult {
         serde_json::value::to_raw_value(&object).map_err(|error| bug(&error))
     }
 
-    /// The members of a result that is too large by what can be cut: pictures and sounds pass as they are, and so does what
-    /// is no result yet but a question or a task.
+    /// The members of a result that is too large by what can be cut: images and audio pass
+    /// unchanged, and so does a question or a task.
     fn cuttable(&self, result: &RawValue) -> Option<RawObject> {
         let object: RawObject = serde_json::from_str(result.get()).ok()?;
         let content: Vec<&RawValue> = serde_json::from_str(object.get("content")?.get()).ok()?;
@@ -104,7 +101,6 @@ impl LongResult {
         (result.get().len() - media > self.limit).then_some(object)
     }
 
-    /// A backend kept what did not fit inline already: its artifact is what is read on in.
     async fn cut_kept(
         &self,
         store: &ArtifactStore,
@@ -135,7 +131,6 @@ impl LongResult {
         Ok(Some((uri.to_string(), cuts)))
     }
 
-    /// Keeps the result as it came and cuts every part of it.
     async fn cut_all(
         &self,
         store: &ArtifactStore,
@@ -193,7 +188,7 @@ impl LongResult {
         let artifact = writing.await.map_err(|error| {
             CallError::new(
                 ErrorCode::ContentTooLarge,
-                "the result is too large to send and could not be kept",
+                "the result is too large to send and could not be stored",
             )
             .hint("check the free space of the state folder")
             .detail(error)
@@ -202,7 +197,6 @@ impl LongResult {
     }
 }
 
-/// The artifact of a result that a backend has cut itself, and the member that its content belongs to.
 fn kept_already(structured: &RawValue) -> Option<(ArtifactUri, &'static str)> {
     let value = raw::value(structured)?;
     if value.get("truncated") != Some(&json!(true)) {
@@ -225,7 +219,6 @@ async fn read_text(store: &ArtifactStore, uri: &ArtifactUri) -> Result<Option<St
     reading.await.map_err(|error| bug(&error))
 }
 
-/// True when a result's only text is its structured content again.
 fn says_the_same(object: &RawObject, content: &[Box<RawValue>]) -> bool {
     let [only] = content else { return false };
     let text = raw::value(only).and_then(|block| block.get("text")?.as_str().map(str::to_owned));
@@ -238,7 +231,6 @@ fn says_the_same(object: &RawObject, content: &[Box<RawValue>]) -> bool {
     }
 }
 
-/// What of a result an agent may want to know the shape of.
 fn shape_of(result: &RawValue) -> Option<String> {
     let value = raw::value(result)?;
     let structured = value.get("structuredContent")?;
@@ -260,16 +252,15 @@ fn is_media(block: &RawValue) -> bool {
         .is_ok_and(|block| block.kind == "image" || block.kind == "audio")
 }
 
-/// A text as it reads, JSON as it is.
 fn shown_text(head: &RawValue) -> String {
     raw::string(head).unwrap_or_else(|| head.get().to_owned())
 }
 
-/// `items 0 to 19 of 1234 at /structuredContent/items; go on with: capdeck://…`.
+/// `[20 of 1234 items shown at /structuredContent/items; continue with: capdeck://…]`.
 pub(crate) fn told(uri: &str, cut: &Cut) -> String {
     let Cut { at, shown, total, unit } = cut;
     let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
-    format!("[{shown} of {total} {unit} shown{place}; go on with: {}]", next(uri, cut))
+    format!("[{shown} of {total} {unit} shown{place}; continue with: {}]", next(uri, cut))
 }
 
 pub(crate) fn cut_json(uri: &str, cut: &Cut) -> Value {

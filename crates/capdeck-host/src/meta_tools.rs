@@ -1,4 +1,5 @@
-//! The deck's own tools: `search`, `describe`, `call_tool`, `setup_tools` and `code_mode`. They reach a deck of any size.
+//! The deck's own tools: `search`, `describe`, `call_tool`, `setup_tools` and `code_mode`. They
+//! reach a deck of any size.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,7 @@ use crate::{
     view::SpokenName,
 };
 
-/// Longest description shown in a search answer; `describe` shows all of it.
+/// Max description length in search results; `describe` has all of it.
 const SHOWN_DESCRIPTION: usize = 200;
 
 #[derive(Deserialize)]
@@ -47,15 +48,15 @@ struct DescribeArguments {
 #[serde(deny_unknown_fields)]
 struct CallArguments {
     name: String,
-    /// Agents that write `args` or `arguments` mean the same thing.
+    /// Agents also write `args` or `arguments`.
     #[serde(default, alias = "args", alias = "arguments")]
     data: Option<Box<RawValue>>,
-    /// Dotted paths of the result to keep. Not in the listed schema, which every client pays for; `describe` tells.
+    /// Dotted paths of the result to keep. Not in the listed schema, which costs every client
+    /// tokens; `describe` documents it.
     #[serde(default)]
     fields: Vec<String>,
 }
 
-/// Calls one of the deck's own tools.
 pub(crate) async fn run(
     request: &RequestContext<'_>,
     operation: DeckOperation,
@@ -82,7 +83,6 @@ pub(crate) async fn run(
     }
 }
 
-/// The `search` tool.
 async fn search(
     request: &RequestContext<'_>,
     arguments: Option<&RawValue>,
@@ -147,7 +147,6 @@ async fn search(
     answer_with(&result, text)
 }
 
-/// How those capabilities of a search fail that do.
 fn failing_among(deck: &DeckSnapshot<'_>, hits: &[SearchHit]) -> BTreeMap<String, String> {
     let host = &deck.session().host;
     let records = host.0.health.records();
@@ -160,7 +159,6 @@ fn failing_among(deck: &DeckSnapshot<'_>, hits: &[SearchHit]) -> BTreeMap<String
     failures.collect()
 }
 
-/// The `describe` tool.
 async fn describe(
     request: &RequestContext<'_>,
     arguments: Option<&RawValue>,
@@ -193,7 +191,6 @@ async fn describe(
     answer_with(&answer, text)
 }
 
-/// The `call_tool` tool.
 async fn call_tool(
     request: &RequestContext<'_>,
     outer: ToolRequest,
@@ -203,7 +200,7 @@ async fn call_tool(
         return artifacts::read_on(&request.deck, &asked.name).await;
     }
     let (request, (id, tool)) = named_tool(request, &asked.name).await?;
-    // What else the client sent with the call, such as answers to questions, is meant for the tool.
+    // The other members of the request, such as answers to questions, are for the tool.
     let CallArguments { name: _, data, fields } = asked;
     let arguments = data.map(unquoted);
     let view = request.deck.view();
@@ -230,7 +227,6 @@ async fn call_tool(
     }
 }
 
-/// The error with the name that it suggests as `call_tool` takes it.
 fn with_spoken_name(request: &RequestContext<'_>, id: &str, error: CallError) -> CallError {
     // The name may come from a list that was read since the request began.
     match nearest_of(&error).map(|near| request.session().view().spoken_name(id, near)) {
@@ -241,8 +237,8 @@ fn with_spoken_name(request: &RequestContext<'_>, id: &str, error: CallError) ->
     }
 }
 
-/// The tool that a client means, and the request whose deck says so. Backends that were never asked are asked when no
-/// list has the name, and those that are connected are asked again.
+/// Resolves a name, with the request whose deck has it. Asks backends without a known list when no
+/// list has the name, and then connected ones again.
 async fn named_tool<'a>(
     request: &RequestContext<'a>,
     name: &str,
@@ -288,12 +284,11 @@ async fn named_tool<'a>(
         SpokenName::Several(names) => {
             let message = format!("`{name}` is the name of several tools");
             Err(CallError::new(ErrorCode::RequestInvalid, message)
-                .hint(format!("say which one: {}", names.join(", "))))
+                .hint(format!("use one of: {}", names.join(", "))))
         }
     }
 }
 
-/// Arguments that came as a text of JSON instead of as JSON.
 fn unquoted(data: Box<RawValue>) -> Box<RawValue> {
     let inner = raw::string(&data).and_then(|text| RawValue::from_string(text).ok());
     inner.unwrap_or(data)
@@ -324,7 +319,6 @@ fn search_item(view: &View, hit: &SearchHit) -> Value {
     })
 }
 
-/// The first paragraph, cut at a word.
 fn shorten(text: &str) -> String {
     let first = text.trim().split("\n\n").next().unwrap_or_default().replace('\n', " ");
     if first.chars().count() <= SHOWN_DESCRIPTION {
@@ -341,7 +335,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
 ) -> Result<T, CallError> {
     let text = arguments.map_or("{}", RawValue::get);
     serde_json::from_str(text).map_err(|error| {
-        // The position says nothing to an agent that wrote one line of JSON.
+        // The position is useless to an agent that wrote one line of JSON.
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default().to_owned();
         CallError::new(ErrorCode::RequestInvalid, format!("`{tool}`: {message}"))

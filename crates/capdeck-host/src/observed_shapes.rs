@@ -1,7 +1,5 @@
-//! What results look like, learned beside the calls and kept in the cache folder.
-//!
-//! A tool that says little about its answers teaches what they look like: types and names of fields, never a value. A
-//! thread of its own does the work. A call only looks up whether its tool still has news, and hands a copy over if so.
+//! The shapes of results, learned from calls and stored in the cache folder: types and names of
+//! fields, never a value. A thread of its own does the work; a call only hands over a copy.
 
 mod book;
 
@@ -23,32 +21,27 @@ use serde_json::{Value, value::RawValue};
 use self::book::{Book, Page};
 use crate::{Host, raw};
 
-/// A tool whose last results in this number brought no news is not watched any more.
+/// A tool with this many results in a row without news is no longer observed.
 const SETTLED: u32 = 5;
 
-/// Larger results teach nothing.
 const LARGEST: usize = 1024 * 1024;
 
-/// Results that may wait for the thread; more are not learned from.
+/// Results that may wait for the thread; further ones are ignored.
 const MOST_WAITING: usize = 16;
 
-/// The shapes of one host.
 pub(crate) struct ObservedShapes {
     book: Book,
-    /// Where the project is, which shapes belong to.
+    /// Shapes belong to a project.
     project: Option<PathBuf>,
     progress: Arc<Progress>,
     teacher: Mutex<Option<Teacher>>,
 }
 
-/// How much news each tool has, by fingerprint and name.
 type Progress = Mutex<HashMap<String, HashMap<String, Watched>>>;
 
 #[derive(Debug, Clone, Copy)]
 enum Watched {
-    /// Its own schema says enough.
     Never,
-    /// So many results in a row brought no news.
     Quiet(u32),
 }
 
@@ -75,7 +68,6 @@ impl ObservedShapes {
         }
     }
 
-    /// Learns from a result, later and elsewhere, if there may be something new in it.
     fn observe(&self, definition: &Definition, tool: &Tool, result: &RawValue) {
         if result.get().len() > LARGEST || !self.has_news(definition, tool) {
             return;
@@ -90,7 +82,7 @@ impl ObservedShapes {
         if teacher.is_none() {
             *teacher = self.start();
         }
-        // A host that is busy enough to fill the queue will see such a result again.
+        // A host that is busy enough to fill the queue will get such a result again.
         if let Some(teacher) = teacher.as_ref() {
             drop(teacher.lessons.try_send(lesson));
         }
@@ -125,13 +117,12 @@ impl ObservedShapes {
         match thread {
             Ok(thread) => Some(Teacher { lessons, thread }),
             Err(error) => {
-                tracing::debug!(%error, "nothing is learned from results");
+                tracing::debug!(%error, "cannot learn from results");
                 None
             }
         }
     }
 
-    /// Whose shape it is: of this project, this definition as it is, and this tool.
     fn page(&self, definition: &Definition, tool: &str) -> Page {
         let project = self.project.as_deref().unwrap_or(Path::new("")).to_string_lossy();
         let parts = [&*project, definition.id.as_str(), &definition.fingerprint, tool];
@@ -140,7 +131,7 @@ impl ObservedShapes {
 }
 
 impl Drop for ObservedShapes {
-    /// Waits for the last lesson: a one-shot command exits right after its call.
+    /// Waits for the last write: a one-shot command exits right after its call.
     fn drop(&mut self) {
         if let Some(Teacher { lessons, thread }) = self.teacher.get_mut().take() {
             drop(lessons);
@@ -150,7 +141,6 @@ impl Drop for ObservedShapes {
 }
 
 impl Host {
-    /// Learns from a successful result, unless the config says no.
     pub(crate) fn observe(
         &self,
         config: &DeckConfig,
@@ -163,8 +153,8 @@ impl Host {
         }
     }
 
-    /// What a tool's results looked like so far:
-    /// `{version, source, observedAt, sampleCount, typeScript, jsonShape, truncated}`.
+    /// Shape of a tool's results so far: `{version, source, observedAt, sampleCount, typeScript,
+    /// jsonShape, truncated}`.
     pub fn observed_shape(&self, definition: &Definition, tool: &Tool) -> Option<Value> {
         let shapes = &self.0.shapes;
         let schema = tool.output_schema().and_then(raw::value);
@@ -187,7 +177,6 @@ fn teach(book: &Book, progress: &Progress, lessons: &Receiver<Lesson>) {
     }
 }
 
-/// What a successful result says: its structured content, or its only text, as JSON where it is some.
 fn answer_of(result: &RawValue) -> Option<Value> {
     let mut result: Value = serde_json::from_str(result.get()).ok()?;
     if result.get("isError") == Some(&Value::Bool(true)) {
@@ -201,7 +190,8 @@ fn answer_of(result: &RawValue) -> Option<Value> {
     Some(serde_json::from_str(text).unwrap_or_else(|_| Value::String(String::new())))
 }
 
-/// True for an output schema that names fields. One whose `body` may be anything says nothing about the answer itself.
+/// True for an output schema that names fields. One whose `body` may be anything does not describe
+/// the result.
 fn says_enough(schema: &Value) -> bool {
     let Value::Object(keywords) = schema else { return false };
     let names = |key: &str| keywords.get(key).is_some_and(|value| !is_anything(value));

@@ -1,7 +1,6 @@
-//! `setup_tools`: what a client wants to use, and how that is called. `call_tool` then runs it.
-//!
-//! A client with a connection of its own sets up once and may then call; what it set up is a list of names, told against
-//! the catalog of the moment. Requests that stand alone carry no such list, so there setting up only informs.
+//! `setup_tools`: selects the tools that `call_tool` may then run. The selection is a list of
+//! names, resolved in the catalog of each call. Self-contained requests have no selection, so there
+//! setting up only informs.
 
 mod correction;
 
@@ -21,7 +20,6 @@ use crate::{
 
 pub(crate) use correction::correctable;
 
-/// What one client set up, by name, in the order in which it did.
 #[derive(Debug, Default)]
 pub(crate) struct SetUp(Mutex<Vec<String>>);
 
@@ -31,7 +29,7 @@ struct Arguments {
     skills: Names,
 }
 
-/// Agents that want one thing often forget the brackets.
+/// Agents that want one thing often omit the brackets.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Names {
@@ -39,7 +37,6 @@ enum Names {
     One(String),
 }
 
-/// The answer of `setup_tools`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
@@ -49,7 +46,6 @@ struct Answer {
     active_skills: Vec<String>,
     tools: Vec<String>,
     hint: String,
-    /// Capabilities whose tools could not be listed, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unavailable: Vec<Unavailable>,
 }
@@ -60,7 +56,7 @@ struct Unavailable {
     reason: String,
 }
 
-/// The `setup_tools` tool. Either everything that is asked for is set up, or nothing.
+/// The `setup_tools` tool. Sets up all requested names, or none.
 pub(crate) async fn setup_tools(
     request: &RequestContext<'_>,
     arguments: Option<&RawValue>,
@@ -105,7 +101,7 @@ pub(crate) async fn setup_tools(
         ),
         hint: match asked.is_empty() {
             true => what_there_is(&view),
-            false => "`call_tool` with a name and `data`; arguments without a type are strings, `?` may be left out".to_owned(),
+            false => "`call_tool` with a name and `data`; arguments without a type are strings, `?` marks optional ones".to_owned(),
         },
         skills: asked,
         active_skills: active,
@@ -119,7 +115,8 @@ pub(crate) async fn setup_tools(
     answer_with(&structured, structured.to_string())
 }
 
-/// Refuses a tool that this client did not set up. `Ok` for what is reached in other ways, too.
+/// Rejects a tool that this client did not set up. `Ok` for tools that are also offered
+/// otherwise.
 pub(crate) fn check_set_up(
     session: &Session,
     view: &View,
@@ -151,7 +148,6 @@ impl SetUp {
         self.0.lock().clone()
     }
 
-    /// What is set up once these are, too.
     fn with(&self, more: &[String]) -> Vec<String> {
         let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
         for name in self.0.lock().iter().chain(more) {
@@ -162,7 +158,7 @@ impl SetUp {
         all
     }
 
-    /// Adds what is new. Another call of the same client may have added something meanwhile.
+    /// Another call of the same client may have added something in the meantime.
     fn keep(&self, active: &[String]) {
         let all = self.with(active);
         *self.0.lock() = all;

@@ -1,6 +1,5 @@
-//! The operations on a capability, for every surface that has them: wrapper tools and scripts.
-//!
-//! [`run`] gives plain facts; [`wrapper`] and code mode's bridge say them in the words of their callers.
+//! The operations on a capability; [`wrapper`] and code mode's bridge shape the facts for their
+//! callers.
 
 mod arguments;
 mod schema;
@@ -20,14 +19,11 @@ use crate::{
     search,
 };
 
-/// What an operation is about: `tool`, `uri` or `prompt`, with its value.
+/// `tool`, `uri` or `prompt`, with its value.
 type OperationItem = (&'static str, String);
 
-/// What an operation gives.
 pub(crate) enum OperationAnswer {
-    /// Facts that the host knows, and the same for a model.
     Facts { item: Option<OperationItem>, facts: Value, markdown: String },
-    /// The server's own answer.
     Forwarded { item: OperationItem, answer: Box<RawValue> },
 }
 
@@ -36,7 +32,6 @@ impl OperationAnswer {
         Self::Facts { item: None, facts, markdown }
     }
 
-    /// The bare data, for a program.
     pub(crate) fn into_data(self) -> Result<Box<RawValue>, CallError> {
         match self {
             Self::Forwarded { answer, .. } => Ok(answer),
@@ -46,17 +41,15 @@ impl OperationAnswer {
     }
 }
 
-/// One operation on one capability.
 struct CapabilityOperation<'a> {
     request: &'a RequestContext<'a>,
     capability: &'a Arc<Capability>,
     arguments: &'a OperationArguments,
-    /// What else came with the request; answers to a server's questions are passed on to it.
+    /// Other members of the request; answers to a server's questions are forwarded to it.
     rest: &'a RawObject,
 }
 
-/// Runs an operation on a capability. Calls of tools are made by [`calls::call`], and operations on the deck by the
-/// surfaces that have them.
+/// Runs an operation on a capability. [`calls::call`] makes the calls of tools.
 pub(crate) async fn run(
     request: &RequestContext<'_>,
     capability: &Arc<Capability>,
@@ -130,7 +123,7 @@ pub(crate) async fn run(
         | DeckOperation::ReadRecovery
         | DeckOperation::SetUpTools
         | DeckOperation::RunCode => {
-            let message = format!("`{}` is no method of a handle", operation.script_name());
+            let message = format!("`{}` is not a method of a handle", operation.script_name());
             Err(CallError::new(ErrorCode::UnknownOperation, message))
         }
     }
@@ -183,7 +176,7 @@ impl CapabilityOperation<'_> {
         let name = self.arguments.text("name")?;
         let found = calls::find_tool(self.request, self.capability, name).await?;
         let tool = found.ok_or_else(|| {
-            let message = "the tool vanished while it was described";
+            let message = "the tool was removed during the request";
             CallError::new(ErrorCode::InternalError, message)
         })?;
         let mut facts = json!({
@@ -255,8 +248,8 @@ impl CapabilityOperation<'_> {
         Ok(OperationAnswer::facts(Value::Object(result), text))
     }
 
-    /// What the capability offers, asked for again once it is old. A list that cannot be renewed
-    /// is better than none.
+    /// The capability's lists, read again when they are old. If that fails, the old ones are
+    /// returned.
     async fn discovery(&self) -> Result<Arc<Discovery>, CallError> {
         let (host, connections) = (self.request.host(), self.request.connections());
         let definition = &self.capability.definition;
@@ -282,14 +275,12 @@ impl CapabilityOperation<'_> {
         ])
     }
 
-    /// Rows of resources or templates: `{id, kind, …the server's own members}`.
     fn items(&self, list: &[RawObject], kind: &str) -> Vec<Value> {
         let keys = ["uri", "uriTemplate", "name", "title", "description", "mimeType", "size"];
         let start = [("id", json!(self.id())), ("kind", json!(kind))];
         list.iter().map(|object| row(&start, object, keys.map(|key| (key, key)))).collect()
     }
 
-    /// Rows of prompts: `{id, prompt, description?, arguments?}`.
     fn prompts(&self, discovery: &Discovery) -> Vec<Value> {
         let keys = [("name", "prompt"), ("description", "description"), ("arguments", "arguments")];
         let start = [("id", json!(self.id()))];
@@ -297,7 +288,6 @@ impl CapabilityOperation<'_> {
     }
 }
 
-/// One row of a list: what it starts with, then the object's own members under their new names.
 fn row<const N: usize>(
     start: &[(&str, Value)],
     object: &RawObject,
@@ -317,7 +307,7 @@ fn matching(rows: Vec<Value>, query: &str) -> Vec<Value> {
     rows.into_iter().filter(|row| row.to_string().to_lowercase().contains(query)).collect()
 }
 
-/// Prompt arguments are strings on the wire; other values travel as their JSON text.
+/// Prompt arguments are strings on the wire; other values are sent as their JSON text.
 fn as_prompt_arguments(arguments: &Map<String, Value>) -> Value {
     arguments
         .iter()
@@ -329,7 +319,6 @@ fn as_prompt_arguments(arguments: &Map<String, Value>) -> Value {
         .into()
 }
 
-/// A numbered list of `items`, each as its label and its description's first line.
 fn list_markdown(title: &str, page: &Map<String, Value>, label: &str) -> String {
     let empty = Vec::new();
     let items = page.get("items").and_then(Value::as_array).unwrap_or(&empty);

@@ -1,4 +1,4 @@
-//! The pins of every capability on disk: what its tools looked like first, or when a person last approved them.
+//! The pins of every capability on disk: its tools as they were first seen, or last approved.
 
 use std::{
     collections::BTreeMap,
@@ -16,36 +16,35 @@ use jiff::Timestamp;
 
 use crate::{Host, audience::AudienceKey, durable};
 
-/// Below the state folder: changes whenever a person approves definitions, so that running hosts notice.
+/// Below the state folder: changes whenever a person approves definitions, so that running hosts
+/// notice.
 pub(crate) const APPROVED: &str = "pins/approved.json";
 
-/// Pinned definitions, one file per capability.
 #[derive(Debug, Clone)]
 pub(crate) struct PinStore {
     folder: PathBuf,
     approved: PathBuf,
 }
 
-/// Whether an answer differs from what was known, and what that was.
 #[derive(Debug)]
 pub(crate) enum News {
     Yes(Option<Arc<Discovery>>),
     No,
 }
 
-/// How a capability's tools compare with their pins.
+/// A capability's tools compared with their pins.
 #[derive(Debug, Default)]
 pub struct PinReview {
-    /// The pins; `None` before the first sight, and for tools that stand in the person's own file.
+    /// `None` before the tools were first seen, and for tools of the person's own file.
     pub book: Option<PinBook>,
     pub changes: Vec<PinChange>,
-    /// Tools with text that people do not see.
+    /// Tools with invisible text.
     pub hidden: BTreeMap<String, Vec<HiddenText>>,
     pub held: Held,
 }
 
 impl PinReview {
-    /// True when there is nothing a person should look at.
+    /// True when nothing needs a review.
     pub fn is_clean(&self) -> bool {
         let repointed = self.book.as_ref().is_some_and(|book| book.is_repointed);
         self.changes.is_empty() && self.hidden.is_empty() && !repointed
@@ -57,7 +56,6 @@ impl PinStore {
         Self { folder: state_dir.join("pins"), approved: state_dir.join(APPROVED) }
     }
 
-    /// Compares a capability's tools with their pins.
     fn review(&self, capability: &Capability, offered: &Discovery) -> io::Result<PinReview> {
         let book = self.load(&capability.definition)?;
         let is_told = !declares_its_tools(&capability.definition);
@@ -78,7 +76,6 @@ impl PinStore {
         Ok(PinReview { book: book.filter(|_| is_told), changes, hidden, held })
     }
 
-    /// Takes what is offered now as approved: one tool, or everything.
     fn approve(
         &self,
         definition: &Definition,
@@ -87,7 +84,7 @@ impl PinStore {
     ) -> io::Result<()> {
         let path = self.file(&definition.id);
         if only.is_none() && durable::load_json::<PinBook>(&path).is_err() {
-            // Approving everything needs nothing of a file that cannot be read.
+            // Approving everything does not need the old file, which may be unreadable.
             std::fs::remove_file(&path)?;
         }
         durable::update_json(&path, |book: &mut PinBook| {
@@ -101,7 +98,7 @@ impl PinStore {
         })
     }
 
-    /// What is held of these tools while changes are blocked. Pins that cannot be read hold everything.
+    /// The tools that are blocked because they changed. Unreadable pins block everything.
     pub(crate) fn held(&self, definition: &Definition, discovery: &Discovery) -> Held {
         if let Backend::Caplets(_) | Backend::Capsules = definition.backend {
             return Held::new();
@@ -121,7 +118,8 @@ impl PinStore {
             .held(discovery)
     }
 
-    /// Pins what is seen for the first time, by this audience or at all. Says what is not as it was pinned.
+    /// Pins tools that are seen for the first time, by this audience or at all. Returns the
+    /// differences from the pins.
     fn observe(
         &self,
         definition: &Definition,
@@ -148,20 +146,19 @@ impl PinStore {
         })
     }
 
-    /// The pins of this very definition.
     fn load(&self, definition: &Definition) -> io::Result<Option<PinBook>> {
         let book: PinBook = durable::load_json(&self.file(&definition.id))?;
         Ok((book.fingerprint == definition.fingerprint).then_some(book))
     }
 
     fn file(&self, id: &CapabilityId) -> PathBuf {
-        // A file of its own name can never be the one of a capability called `approved`.
+        // The suffix prevents a collision with a capability named `approved`.
         self.folder.join(format!("{id}.pins.json"))
     }
 }
 
 impl Host {
-    /// Compares what is known of a capability's tools, whomever they are shown to, with their pins.
+    /// Compares a capability's known tools, of all audiences, with their pins.
     pub fn review_pins(&self, capability: &Capability) -> io::Result<PinReview> {
         match self.offered_to_anyone(capability) {
             Some(offered) => self.pins().review(capability, &offered),
@@ -172,8 +169,8 @@ impl Host {
         }
     }
 
-    /// Takes a capability's tools as they are now for approved: one, or all. How many there are; `None` when nobody
-    /// knows any.
+    /// Approves a capability's current tools: one, or all. Returns their number; `None` when none
+    /// is known.
     pub fn approve_pins(
         &self,
         capability: &Capability,
@@ -185,7 +182,7 @@ impl Host {
         Ok(Some(offered.tools.iter().filter(is_approved).count()))
     }
 
-    /// Every known tool of a capability, whomever it is shown to.
+    /// Every known tool of a capability, of all audiences.
     pub fn offered_to_anyone(&self, capability: &Capability) -> Option<Discovery> {
         if !declares_its_tools(&capability.definition) {
             return self.0.discoveries.offered_to_anyone(&capability.definition);
@@ -193,7 +190,6 @@ impl Host {
         capability.discovery.as_deref().cloned()
     }
 
-    /// Compares an answer of a backend with its pins.
     pub(crate) fn watch_definitions(
         &self,
         capability: &Capability,
@@ -225,7 +221,8 @@ impl Host {
     }
 }
 
-/// True for tools that the person's own file declares, and for sets: their definitions do not change by themselves.
+/// True for tools of the person's own file, and for sets: their definitions do not change by
+/// themselves.
 pub(crate) fn declares_its_tools(definition: &Definition) -> bool {
     match definition.backend {
         Backend::Mcp(_)

@@ -1,9 +1,9 @@
-//! Live connections, opened on first use and shared by everyone who may share them.
+//! Live connections, opened on first use and shared where possible: one slot per capability, for
+//! the definition in force.
 //!
-//! One slot per capability, for the definition that is in force. A call that began before its definition was replaced
-//! finishes with a connection of the old one, which is in no slot and ends with the call. Callers that arrive while a
-//! connection is being opened wait for that one attempt; after repeated failures the slot backs off, so a broken
-//! server costs its callers an error and not a start-up timeout each.
+//! A call that began before its definition was replaced finishes with a connection of the old one,
+//! which is in no slot. Callers share one attempt to connect; after repeated failures the slot
+//! backs off, so that a broken server costs an error and not a start-up timeout for each call.
 
 use std::{
     borrow::Cow,
@@ -30,10 +30,9 @@ use tokio_util::sync::CancellationToken;
 /// The first failure may be retried at once; then 0.5 s, 1 s, … up to this.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(30);
 
-/// How long calls under way may go on with a connection whose definition has changed.
+/// How long running calls may continue with a connection whose definition has changed.
 const LAST_CALLS: Duration = Duration::from_secs(60);
 
-/// A set of connections that share one client profile.
 pub(crate) struct ConnectionPool {
     connector: Connector,
     client: ClientProfile,
@@ -41,17 +40,16 @@ pub(crate) struct ConnectionPool {
     cancel: CancellationToken,
 }
 
-/// The slots of the definitions that are in force.
 struct Slots {
     catalog: Arc<Catalog>,
     by_id: HashMap<CapabilityId, Arc<Slot>>,
 }
 
-/// A connection in use. While leases are out the idle timer does not close it.
+/// A connection in use. While there are leases the idle timer does not close it.
 pub(crate) struct Lease {
     live: Arc<LiveConnection>,
     slot: Arc<Slot>,
-    /// Whom the holder speaks for, when the connection was opened for somebody else.
+    /// Set when the connection was opened for another client.
     client: Option<Arc<ClientProfile>>,
 }
 
@@ -59,7 +57,6 @@ struct Slot {
     fingerprint: String,
     live: ArcSwapOption<LiveConnection>,
     leases: AtomicUsize,
-    /// Notified when the last lease is given back.
     unused: Notify,
     last_used: Mutex<Instant>,
     attempts: tokio::sync::Mutex<Attempts>,
@@ -84,7 +81,6 @@ impl ConnectionPool {
         Self { connector, client, slots, cancel: CancellationToken::new() }
     }
 
-    /// The live connection of this definition, opened now if need be.
     pub(crate) async fn lease(
         &self,
         definition: &Definition,
@@ -128,7 +124,7 @@ impl ConnectionPool {
                 Ok(slot.lease(live))
             }
             Err(error) => {
-                // Whoever signs in wants to go on at once, and a refusal costs nobody a start-up.
+                // After a sign-in the next attempt must not wait, and a refusal costs no start-up.
                 if error.kind() != ErrorKind::NeedsLogin {
                     attempts.record_failure(&error);
                 }
@@ -137,13 +133,11 @@ impl ConnectionPool {
         }
     }
 
-    /// The live connection of this definition, if there is one.
     pub(crate) fn lease_open(&self, definition: &Definition) -> Option<Lease> {
         let slot = self.slots.lock().by_id.get(definition.id.as_str()).cloned()?;
         slot.lease_live().filter(|_| slot.fingerprint == definition.fingerprint)
     }
 
-    /// Follows a new catalog: ends the connections of capabilities that are gone or whose definition changed.
     pub(crate) fn follow(&self, catalog: &Arc<Catalog>) {
         let mut slots = self.slots.lock();
         slots.catalog = catalog.clone();
@@ -156,7 +150,6 @@ impl ConnectionPool {
         });
     }
 
-    /// Lets a failing capability be tried again at once, because a person asked.
     pub(crate) fn forgive(&self, id: &CapabilityId) {
         if let Some(slot) = self.slots.lock().by_id.get(id.as_str())
             && let Ok(mut attempts) = slot.attempts.try_lock()
@@ -165,14 +158,12 @@ impl ConnectionPool {
         }
     }
 
-    /// Ends the connection of one capability, because it is not the one to use.
     pub(crate) fn discard(&self, id: &CapabilityId) {
         if let Some(slot) = self.slots.lock().by_id.remove(id.as_str()) {
             slot.close_soon(self.cancel.clone());
         }
     }
 
-    /// Tells every live server something.
     pub(crate) async fn notify(&self, method: &str, params: Option<&RawObject>) {
         let slots: Vec<_> = self.slots.lock().by_id.values().cloned().collect();
         for lease in slots.iter().filter_map(Slot::lease_live) {
@@ -180,7 +171,6 @@ impl ConnectionPool {
         }
     }
 
-    /// Ends everything and waits for the processes behind it to be gone.
     pub(crate) async fn close(&self) {
         self.cancel.cancel();
         let slots: Vec<_> = self.slots.lock().by_id.drain().map(|(_, slot)| slot).collect();
@@ -195,8 +185,7 @@ impl ConnectionPool {
         }
     }
 
-    /// The slot of this definition. One that is no longer in force gets a slot of its own, so that it takes no
-    /// other's place.
+    /// A definition that is no longer in force gets its own slot, so that it replaces no other.
     fn slot(&self, definition: &Definition) -> Arc<Slot> {
         let (id, fingerprint) = (&definition.id, &definition.fingerprint);
         let mut slots = self.slots.lock();
@@ -232,7 +221,8 @@ impl Slot {
     }
 
     fn lease_live(self: &Arc<Self>) -> Option<Lease> {
-        // The count goes up before the connection is looked at, so that the idle timer cannot end it in between.
+        // The count is raised before the connection is read, so that the idle timer cannot end it
+        // in between.
         self.leases.fetch_add(1, Ordering::SeqCst);
         match self.live.load_full().filter(|live| live.connection.ended().is_none()) {
             Some(live) => Some(Lease { live, slot: self.clone(), client: None }),
@@ -254,7 +244,6 @@ impl Slot {
         }
     }
 
-    /// Takes the connection out of use and ends it once the calls under way are through.
     fn close_soon(self: &Arc<Self>, closing: CancellationToken) {
         let Some(live) = self.live.swap(None) else { return };
         let slot = Arc::clone(self);
@@ -280,7 +269,7 @@ impl Slot {
 }
 
 impl Attempts {
-    /// Whoever waited for an attempt that failed shares its failure instead of waiting for another.
+    /// Callers that waited for a failed attempt share its failure instead of waiting for another.
     fn check_shared_failure(&self, wanted: Instant) -> Result<(), CallError> {
         match (&self.last_error, self.last_failure) {
             (Some(error), Some(at)) if at >= wanted => Err(error.clone()),
@@ -317,14 +306,13 @@ impl Attempts {
 }
 
 impl Lease {
-    /// The same lease, speaking for this client in everything it sends.
     #[must_use]
     pub(crate) fn speaking_for(mut self, client: Arc<ClientProfile>) -> Self {
         self.client = Some(client);
         self
     }
 
-    /// When the connection was begun. What the server said earlier, it said on another one.
+    /// When the connection was begun. Earlier answers of the server came on another one.
     pub(crate) fn opened(&self) -> std::time::Instant {
         self.live.opened
     }
@@ -383,7 +371,6 @@ impl Drop for Lease {
     }
 }
 
-/// Watches one slot for the definition's idle time and then ends its connection.
 fn close_when_idle(slot: &Arc<Slot>, definition: &Definition) {
     let Backend::Mcp(server) = &definition.backend else { return };
     let Some(idle) = server.idle_timeout_ms.map(Duration::from_millis) else { return };
@@ -402,7 +389,6 @@ fn close_when_idle(slot: &Arc<Slot>, definition: &Definition) {
             } else {
                 let Some(live) = slot.live.swap(None) else { return };
                 if is_leased() {
-                    // A call took it at the last moment and keeps it.
                     slot.live.store(Some(live));
                     wake = Instant::now() + idle;
                     continue;

@@ -1,7 +1,6 @@
-//! Keeping only some fields of a result, by dotted paths.
-//!
-//! A tool that declares what it answers has its paths checked before anything is called. Otherwise they are applied to
-//! whatever came back, and what was not there is told. Arrays are passed through: `items.id` is the id of every item.
+//! Selects fields of a result by dotted paths, which pass through arrays: `items.id` is the id of
+//! every item. With an output schema the paths are checked before the call; otherwise missing ones
+//! are reported.
 
 mod choice;
 mod pick;
@@ -20,13 +19,14 @@ use self::{
 };
 use crate::{kept_json::KeptJson, raw};
 
-/// The most bytes that a choice from an artifact may have. A message stays below the 16 MiB frame.
+/// Max bytes of a selection from an artifact. A message stays below the 16 MiB frame.
 const MOST_PICKED: usize = 8 * 1024 * 1024;
 
-/// Where a backend that is no MCP server puts what did not fit, and the member that stands for it.
+/// Where a backend that is not an MCP server puts a large body, and the member it replaces.
 const KEPT_ELSEWHERE: [(&str, &str); 2] = [("body", "/uri"), ("json", "/artifact/uri")];
 
-/// Whether fields of this tool's result can be chosen: always; `checked` when its output schema says which there are.
+/// Whether fields of this tool's result can be selected: always; `checked` when its output schema
+/// names them.
 pub(crate) fn support(capability: &Capability, tool: &Tool) -> Value {
     if let Backend::Caplets(_) = capability.definition.backend {
         return json!({ "supported": false, "reason": "inner_call" });
@@ -34,7 +34,6 @@ pub(crate) fn support(capability: &Capability, tool: &Tool) -> Value {
     json!({ "supported": true, "checked": tool.output_schema().is_some() })
 }
 
-/// Refuses paths that the result cannot have, before anything is called.
 pub(crate) fn check(
     fields: &[String],
     capability: &Capability,
@@ -44,7 +43,7 @@ pub(crate) fn check(
         return Ok(());
     }
     if let Backend::Caplets(_) = capability.definition.backend {
-        return Err(refused("fields are chosen in the inner call of a set".to_owned())
+        return Err(refused("`fields` belongs to the inner call of a set".to_owned())
             .hint("put `fields` beside the inner `name` and `args`"));
     }
     let choice = Choice::of(fields)?;
@@ -52,7 +51,7 @@ pub(crate) fn check(
     let wrong: Vec<_> =
         fields.iter().filter_map(|path| Some((path, missing(path, &schema)?))).collect();
     let Some((_, known)) = wrong.first() else {
-        tracing::debug!(tool = tool.name(), fields = choice.len(), "fields are chosen");
+        tracing::debug!(tool = tool.name(), fields = choice.len(), "checked the chosen fields");
         return Ok(());
     };
     let known: Vec<&String> = known.iter().take(40).collect();
@@ -65,7 +64,7 @@ pub(crate) fn check(
         .data(json!({ "unknownFields": wrong, "knownFields": known })))
 }
 
-/// The result with only the chosen fields; error results stay whole.
+/// The result with only the selected fields; error results remain whole.
 pub(crate) async fn apply(
     fields: &[String],
     store: &ArtifactStore,
@@ -73,7 +72,7 @@ pub(crate) async fn apply(
 ) -> Result<Box<RawValue>, CallError> {
     let (choice, store) = (Choice::of(fields)?, store.clone());
     let fields = fields.to_vec();
-    // An artifact of 100 MiB takes a while to read, and nobody else should wait for it.
+    // An artifact of 100 MiB takes a while to read.
     tokio::task::spawn_blocking(move || apply_now(&fields, &choice, &store, result))
         .await
         .map_err(|error| bug(&error))?
@@ -94,7 +93,7 @@ fn apply_now(
         None => json_text(&object).and_then(|text| pick::from_text(choice, &text).ok()),
     };
     let Some(picked) = picked else {
-        let told = "[the chosen fields were not applied: the result is no JSON]";
+        let told = "[the chosen fields were not applied: the result is not JSON]";
         add_text(&mut object, told);
         return serde_json::value::to_raw_value(&object).map_err(|error| bug(&error));
     };
@@ -113,7 +112,6 @@ fn apply_now(
     serde_json::value::to_raw_value(&object).map_err(|error| bug(&error))
 }
 
-/// Picks member by member; one that was kept as an artifact is picked from there.
 fn pick_structured(
     choice: &Choice,
     store: &ArtifactStore,
@@ -137,14 +135,13 @@ fn pick_structured(
                 )
                 .hint(format!("choose fewer fields, or read all of it in parts: {from}")));
             }
-            // A large body that is no JSON has no fields; the link to it stays.
-            Err(error) => tracing::debug!(%error, "an artifact is no JSON"),
+            // A large body that is not JSON has no fields; the link to it remains.
+            Err(error) => tracing::debug!(%error, "an artifact is not JSON"),
         }
     }
     Ok(picked)
 }
 
-/// The artifact that a member was too large for.
 fn kept_elsewhere(structured: &RawValue, member: &str, place: &str) -> Option<ArtifactUri> {
     let value = raw::value(structured)?;
     let is_cut = value.get("truncated") == Some(&json!(true)) || value.get(member).is_none();
@@ -152,7 +149,6 @@ fn kept_elsewhere(structured: &RawValue, member: &str, place: &str) -> Option<Ar
     is_cut.then(|| ArtifactUri::parse(uri).ok()).flatten().map(|(uri, _)| uri)
 }
 
-/// The only text of a result, if it is JSON by its looks.
 fn json_text(object: &RawObject) -> Option<String> {
     let content: Vec<Value> = serde_json::from_str(object.get("content")?.get()).ok()?;
     let [only] = content.as_slice() else { return None };
@@ -160,7 +156,6 @@ fn json_text(object: &RawObject) -> Option<String> {
     text.trim_start().starts_with(['{', '[']).then(|| text.to_owned())
 }
 
-/// What was asked for in vain, and what there was.
 fn absent_text(absent: &[&String], object: &RawObject) -> String {
     let names: Vec<String> = absent.iter().map(|path| format!("`{path}`")).collect();
     let whole: Option<RawObject> =

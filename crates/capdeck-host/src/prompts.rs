@@ -55,8 +55,8 @@ pub async fn complete(
     forward(&request, &id, "completion/complete", Some(params)).await
 }
 
-/// Looks among everything that is offered; when it is not there, the servers that `name` may belong to are asked
-/// for their lists again.
+/// Searches the lists; on a miss, the servers that `name` may belong to are asked for their lists
+/// again.
 async fn find_in_offers<'a, T>(
     request: &RequestContext<'a>,
     name: Option<&str>,

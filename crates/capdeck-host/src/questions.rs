@@ -1,4 +1,4 @@
-//! Questions that a server asks in the middle of a call, and what becomes of a call whose question nobody can answer.
+//! Questions of a server during a call, and the error of a call whose question cannot be answered.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::{audience::Audience, raw};
 
-/// MCP's code for a request that needs something its client did not declare.
+/// MCP's code for a request that needs an undeclared client capability.
 const MISSING_CAPABILITY: i64 = -32021;
 
-/// The caller of one call. Asks the client only for what it declared and remembers what it could not be asked.
+/// The caller of one call. Asks the client only for what it declared and remembers the refused
+/// questions.
 pub(crate) struct Questions {
     caller: Arc<dyn Caller>,
     audience: Audience,
     unanswered: Mutex<Option<Wanted>>,
 }
 
-/// Something of the client's that a server can want.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     Form,
@@ -30,7 +30,6 @@ enum Wanted {
 }
 
 impl Questions {
-    /// The context of a call of this audience's client, with its questions watched.
     pub(crate) fn watch(context: &CallContext, audience: &Audience) -> (Arc<Self>, CallContext) {
         let questions = Arc::new(Self {
             caller: context.caller.clone(),
@@ -43,7 +42,6 @@ impl Questions {
         (questions, watched)
     }
 
-    /// The outcome of the call, or what it wanted in vain when that is why it failed.
     pub(crate) fn explain(
         &self,
         id: &str,
@@ -52,7 +50,7 @@ impl Questions {
     ) -> Result<Box<RawValue>, CallError> {
         let refused = *self.unanswered.lock();
         match outcome {
-            // A server may get along without the answer; only one that gave up is explained.
+            // A server may continue without the answer; only a failed call is explained.
             Ok(result) if crate::calls::is_tool_error(&result) => {
                 match refused.or_else(|| Wanted::repeated_in(result.get())) {
                     Some(wanted) => Err(unanswerable(id, tool, Some(wanted))),
@@ -80,7 +78,6 @@ impl Questions {
     }
 }
 
-/// Refuses a question that a client of this audience did not declare it can be asked.
 pub(crate) fn check_declared(
     audience: &Audience,
     method: &str,
@@ -92,14 +89,14 @@ pub(crate) fn check_declared(
     }
 }
 
-/// Refuses a question on a connection that several clients share, when nobody can say whose call it belongs to. None of
-/// them can be asked: a client that can be has a connection of its own.
+/// Rejects a question on a shared connection whose call cannot be identified. None of the clients
+/// can be asked: a client that can be has its own connection.
 pub(crate) fn refuse_unaddressed(method: &str, params: Option<&RawObject>) -> CallError {
     match Wanted::of(method, params) {
         Some(wanted) => undeclared(wanted),
         None => CallError::new(
             ErrorCode::UnsupportedCapability,
-            format!("nobody is here to answer `{method}`"),
+            format!("no client can answer `{method}`"),
         ),
     }
 }
@@ -130,7 +127,8 @@ impl Caller for Questions {
         match Wanted::of(method, params.as_ref()) {
             Some(wanted) if !wanted.is_declared(&self.audience) => {
                 *self.unanswered.lock() = Some(wanted);
-                // The edge refuses it too, and answers the whole call with the code that the modern era has for this.
+                // The edge rejects it too, and answers the whole call with the code that the modern
+                // era has for this.
                 if self.caller.takes_input_required() {
                     return self.caller.request(method, params).await;
                 }
@@ -183,13 +181,12 @@ impl Wanted {
         }
     }
 
-    /// What a server hears that asks for it in vain.
     fn refusal(self) -> String {
         format!("the client does not declare `{}`", self.capability())
     }
 
-    /// What a failed call was refused, when its server repeats the refusal. That is the only trace of a question that
-    /// could not be matched to its call.
+    /// The refused question of a failed call, when its server repeats the refusal. That is the only
+    /// trace of a question that could not be assigned to its call.
     fn repeated_in(text: &str) -> Option<Self> {
         [Self::Form, Self::Sampling, Self::Roots]
             .into_iter()
@@ -206,7 +203,6 @@ impl Wanted {
     }
 }
 
-/// What a server said it needs: the first member of `requiredCapabilities` that is known here.
 fn required(data: &RawValue) -> Option<Wanted> {
     let facts = raw::value(data)?;
     let required = facts.get("requiredCapabilities")?;
@@ -225,13 +221,13 @@ fn unanswerable(id: &str, tool: &str, wanted: Option<Wanted>) -> CallError {
     let Some(wanted) = wanted else {
         return CallError::new(
             ErrorCode::UnsupportedCapability,
-            format!("`{tool}` of `{id}` needs something that this client does not offer"),
+            format!("`{id}.{tool}` needs a capability that this client does not have"),
         )
         .hint("the details name the missing client capability; use a client that has it");
     };
     let capability = wanted.capability();
     let message = format!(
-        "`{tool}` of `{id}` {} (`{capability}`), and this client cannot be asked that",
+        "`{id}.{tool}` {} (`{capability}`), which this client does not support",
         wanted.wish()
     );
     let hint = match wanted {

@@ -3,7 +3,6 @@
 use capdeck_catalog::RawObject;
 use serde_json::{Value, value::RawValue};
 
-/// An object of the given members, each as its compact text.
 pub(crate) fn object<const N: usize>(members: [(&str, Value); N]) -> RawObject {
     members
         .into_iter()
@@ -13,12 +12,11 @@ pub(crate) fn object<const N: usize>(members: [(&str, Value); N]) -> RawObject {
         .collect()
 }
 
-/// The text as a value; `None` when it is not JSON, which raw text from the wire never is.
+/// `None` when the text is not JSON, which raw text from the wire never is.
 pub(crate) fn value(text: &RawValue) -> Option<Value> {
     serde_json::from_str(text.get()).ok()
 }
 
-/// The text as a string, when it is one.
 pub(crate) fn string(text: &RawValue) -> Option<String> {
     serde_json::from_str(text.get()).ok()
 }

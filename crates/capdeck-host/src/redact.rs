@@ -1,4 +1,4 @@
-//! Takes what looks like a credential out of text that is written down.
+//! Removes credentials from text before it is stored.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,8 @@ use capdeck_auth::is_secret_name;
 
 const REDACTED: &str = "[redacted]";
 
-/// Words after which a credential follows.
 const SCHEMES: [&str; 2] = ["bearer", "basic"];
 
-/// How keys of well-known services begin.
 const KEY_PREFIXES: [&str; 17] = [
     "sk-",
     "sk_live_",
@@ -30,13 +28,13 @@ const KEY_PREFIXES: [&str; 17] = [
     "npm_",
 ];
 
-/// The shortest word that is taken for a key.
 const MIN_KEY_LENGTH: usize = 16;
 
-/// The text without the values of members, parameters and headers that sound like secrets, without what follows `Bearer`
-/// and without what has the form of a key.
+/// The text without the values of members, parameters and headers that have names of secrets,
+/// without what follows `Bearer` and without words in the form of a key.
 ///
-/// This knows names and forms, not values; values that capabilities resolve are taken out of their answers before.
+/// This matches names and forms; secret values of capabilities are removed from their results
+/// before.
 pub(crate) fn redacted(text: &str) -> String {
     let text = without_keys(text);
     let mut kept = String::with_capacity(text.len());
@@ -82,7 +80,7 @@ pub(crate) fn redacted(text: &str) -> String {
     kept
 }
 
-/// Takes out what stands between quotes, and answers what follows. `rest` begins with the first quote.
+/// Redacts a quoted value, and returns the rest. `rest` begins with the first quote.
 fn redact_quoted<'a>(kept: &mut String, quote: char, rest: &'a str) -> &'a str {
     // In JSON inside of a text every quote has a backslash in front.
     let is_nested = kept.ends_with('\\');
@@ -101,12 +99,12 @@ fn redact_quoted<'a>(kept: &mut String, quote: char, rest: &'a str) -> &'a str {
         kept.push_str(scheme);
         kept.push(' ');
     }
-    // A reference such as `${TOKEN}` is where a secret should be, and shows none.
+    // A reference such as `${TOKEN}` is not a secret.
     kept.push_str(if value.is_empty() || value.starts_with("${") { value } else { REDACTED });
     after
 }
 
-/// The text without words that have the form of a key, a signed token or a private key.
+/// The text without words in the form of a key, a signed token or a private key.
 pub(crate) fn without_keys(text: &str) -> Cow<'_, str> {
     if !may_hold_key(text) {
         return Cow::Borrowed(text);
@@ -146,13 +144,13 @@ fn is_key(word: &str) -> bool {
     }
     let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
     let is_prefixed = has_digit && KEY_PREFIXES.iter().any(|prefix| word.starts_with(prefix));
-    // A signed token has three parts, of which the first two are JSON. Cursors of APIs often look like the first alone.
+    // A signed token has three parts, of which the first two are JSON. Cursors of APIs often look
+    // like the first alone.
     let mut parts = word.split('.');
     let is_json = |part: Option<&str>| part.is_some_and(|part| part.starts_with("eyJ"));
     is_prefixed || (is_json(parts.next()) && is_json(parts.next()) && parts.next().is_some())
 }
 
-/// What follows the private key that the text begins with.
 fn private_key(text: &str) -> Option<&str> {
     const BEGIN: &str = "-----BEGIN ";
     const END: &str = "PRIVATE KEY-----";

@@ -1,4 +1,4 @@
-//! What people and programs are told about the deck, in the shapes that the command line and the interface over HTTP share.
+//! Reports about the deck, in the shapes that the command line and the REST API share.
 
 mod account;
 mod artifact_item;

@@ -6,15 +6,14 @@ use serde_json::{json, value::RawValue};
 
 use crate::{RequestContext, Scope, artifacts, forward::forward, listing, raw, skills};
 
-/// Where a listed resource is, and the request whose deck says so.
 pub(crate) struct ResourceRoute<'a> {
     pub(crate) request: RequestContext<'a>,
     pub(crate) capability: String,
-    /// The server's own URI.
     pub(crate) uri: String,
 }
 
-/// Reads a listed resource, a URI made from a listed template, or an artifact. `params` are the client's own.
+/// Reads a listed resource, a URI made from a listed template, or an artifact. `params` are the
+/// client's own.
 pub async fn read(
     request: &RequestContext<'_>,
     uri: &str,
@@ -42,7 +41,6 @@ pub async fn read(
     forward(&route.request, &route.capability, "resources/read", Some(params)).await
 }
 
-/// The capability and the server's own URI behind a listed resource.
 pub(crate) async fn find_route<'a>(
     request: &RequestContext<'a>,
     uri: &str,
@@ -52,7 +50,7 @@ pub(crate) async fn find_route<'a>(
         capability,
         uri,
     };
-    // A URI of the deck says which server has it, so that none is asked. A set's may take many.
+    // A URI of the deck names its server, so that none is asked. A set's may take many.
     if !matches!(request.deck.scope(), Scope::Transparent(_))
         && let Some(found) = request.deck.view().named_route(uri)
     {

@@ -1,4 +1,4 @@
-//! The key that seals what clients keep for the host, the same across restarts.
+//! The key that seals state which clients store for the host, the same across restarts.
 
 use std::{
     fs,
@@ -10,13 +10,13 @@ use crate::{Host, durable};
 const LENGTH: usize = 32;
 
 impl Host {
-    /// The host's key, made when it is first needed. Only the person can read its file.
+    /// Loads the host's key, or creates it. Only its owner can read the file.
     pub fn seal_key(&self) -> io::Result<[u8; LENGTH]> {
         let path = self.settings().state_dir.join("seal.key");
         match fs::read(&path).map(<[u8; LENGTH]>::try_from) {
             Ok(Ok(key)) => return Ok(key),
             Ok(Err(_)) => {
-                tracing::warn!(path = %path.display(), "the key is damaged; a new one is made");
+                tracing::warn!(path = %path.display(), "the key is damaged; a new one is created");
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
@@ -33,7 +33,7 @@ impl Host {
         file.as_file().sync_all()?;
         match file.persist_noclobber(&path) {
             Ok(_) => Ok(key),
-            // Another process was first; its key is everyone's.
+            // Another process was first; its key is used.
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
                 let made = fs::read(&path)?;
                 <[u8; LENGTH]>::try_from(made).map_err(|_| io::Error::other("the key is damaged"))

@@ -7,29 +7,28 @@ use capdeck_catalog::{Capability, Catalog, SearchHit, SearchRequest};
 
 use crate::{EntryHit, RequestContext, Scope, View, deck_snapshot::DeckSnapshot, discover::Hurry};
 
-/// What is searched for.
+/// A search query.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToolQuery<'a> {
     pub words: &'a str,
-    /// The one capability to search in.
     pub within: Option<&'a str>,
     pub limit: Option<usize>,
     pub cursor: Option<&'a str>,
 }
 
-/// One page of a search, with the capabilities that could not be searched.
+/// One page of results, with the capabilities that could not be searched.
 #[derive(Debug)]
 pub struct SearchAnswer {
     pub hits: Vec<SearchHit>,
     pub next_cursor: Option<String>,
     pub total: usize,
-    /// Entries of capsules that fit, with the first page.
+    /// Matching entries of capsules, with the first page only.
     pub entries: Vec<EntryHit>,
     /// Capabilities whose tools are not known, each with the reason.
     pub unavailable: Vec<(String, CallError)>,
 }
 
-/// Finds tools across everything the client may search, asking backends that never answered.
+/// Finds tools across everything the client may search; asks backends without a known list.
 pub async fn find(
     request: &RequestContext<'_>,
     query: ToolQuery<'_>,
@@ -43,7 +42,6 @@ pub async fn find(
     find_among(request, query, &may_search).await
 }
 
-/// The same among those that `allowed` lets through, in view of what the client sees.
 pub(crate) async fn find_among(
     request: &RequestContext<'_>,
     query: ToolQuery<'_>,
@@ -62,7 +60,7 @@ pub(crate) async fn find_among(
     let (host, connections) = (request.host(), request.connections());
     let unavailable = host.discover_unknown(unknown, connections, Hurry::AnyListWillDo).await;
 
-    // What has answered just now may be offered in another way.
+    // A capability that just answered may be offered in another form.
     let request = request.renewed();
     let (deck, view) = (&request.deck, request.deck.view());
     warm(deck.catalog()).await;
@@ -97,12 +95,13 @@ pub(crate) async fn find_among(
     })
 }
 
-/// Builds the search index of a catalog. That takes long for a large deck, so it never holds up other calls.
+/// Builds the search index of a catalog. That takes long for a large deck, so it never delays other
+/// calls.
 pub(crate) async fn warm(catalog: &Arc<Catalog>) {
     if !catalog.is_search_warm() {
         let building = catalog.clone();
         if let Err(error) = tokio::task::spawn_blocking(move || building.warm_search()).await {
-            tracing::error!(%error, "building the search index ended by a bug");
+            tracing::error!(%error, "building the search index panicked");
         }
     }
 }

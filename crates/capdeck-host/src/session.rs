@@ -1,4 +1,4 @@
-//! One client of the host: what it may see, whose connections it uses, how it can be reached.
+//! One client of the host: its scope, its connections and how it is reached.
 
 use std::sync::{Arc, Weak};
 
@@ -20,51 +20,49 @@ use crate::{
     pool::ConnectionPool,
 };
 
-/// Client capabilities that let a server ask the client something in the middle of a call.
 const ASKABLE: [&str; 3] = ["sampling", "elicitation", "roots"];
 
-/// What a session is opened with.
+/// The settings of a session.
 pub struct SessionSettings {
     pub scope: Scope,
-    /// Who is behind the client.
+    /// Who sends the client's requests.
     pub principal: Principal,
-    /// What the client calls itself, for the audit trail and for servers it speaks to directly.
+    /// Name the client reports for itself, for the audit trail and for servers it mirrors.
     pub client_name: String,
-    /// The client's own MCP identity and capabilities. Servers hear of those that the session routes.
+    /// The client's own MCP identity and capabilities. Servers get those that the session forwards.
     pub client: ClientProfile,
-    /// How servers reach the client outside a call.
+    /// Receives what servers send outside a call.
     pub listener: Arc<dyn Listener>,
-    /// In which form the client knows tasks.
+    /// The form of tasks that the client supports.
     pub tasks: TaskForm,
-    /// By what the client is known when it comes back.
+    /// What identifies the client when it comes back.
     pub continuity: Continuity,
-    /// What the client was granted. `None`: everything is its own, as it is for the person at this machine.
+    /// The client's grants. `None` for the person at this machine, who needs none.
     pub admission: Option<Admission>,
 }
 
-/// By what a client is known when it comes back.
+/// What identifies a client when it comes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Continuity {
     /// Its connection, from handshake to end: the session is the client.
     Connection,
-    /// Its requests stand alone, so that only its principal is sure to be the same.
+    /// Its principal: its requests are self-contained.
     Requests,
 }
 
-/// Which part of the deck a session is about.
+/// The part of the deck of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// What agents see of the whole deck.
+    /// The part of the deck that agents see.
     Deck(ViewPolicy),
-    /// One capability as it is: its own names, its own URIs.
+    /// One capability with its own names and URIs.
     Transparent(CapabilityId),
-    /// The person's own command line: everything usable, whatever its exposure.
+    /// The person's command line: everything usable, in any exposure.
     Operator,
 }
 
 /// One client of the host. Ends its own connections when closed.
 pub struct Session {
-    /// Itself, for work that outlives the call that began it.
     pub(crate) me: Weak<Session>,
     pub(crate) host: Host,
     pub(crate) id: Arc<str>,
@@ -74,19 +72,16 @@ pub struct Session {
     pub(crate) connections: Connections,
     pub(crate) tasks: TaskForm,
     pub(crate) continuity: Continuity,
-    /// Asked with every request.
     pub(crate) admission: Option<Admission>,
     allowed: KeptAllowance,
-    /// What the client set up. Nothing is remembered of clients whose requests stand alone.
+    /// Empty for clients with self-contained requests.
     pub(crate) set_up: SetUp,
-    /// The artifacts that the client was sent.
     pub(crate) known_artifacts: KnownArtifacts,
-    /// The capsule that calls mean when they name none.
     pub(crate) mount: Mount,
 }
 
 impl Host {
-    /// Opens a session. Nothing is connected yet.
+    /// Opens a session. Connects to nothing.
     pub fn session(&self, settings: SessionSettings) -> Arc<Session> {
         let SessionSettings {
             scope,
@@ -103,7 +98,8 @@ impl Host {
         let audience = Audience::new(client);
         let transparent = matches!(scope, Scope::Transparent(_));
         let askable = ASKABLE.iter().any(|key| audience.declares(key));
-        // Servers of an attached host may keep their clients apart, so each client is a client of its own there.
+        // Servers of an attached host may distinguish clients, so each client has its own
+        // connection there.
         let attached = self.0.attached.load().is_some();
         let own = (transparent || askable || attached).then(|| {
             let client = ClientProfile::clone(audience.client());
@@ -144,38 +140,36 @@ impl Session {
         &self.host
     }
 
-    /// Names this session among all that the host ever had.
+    /// The unique id of this session.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Who is behind the client.
+    /// Who sends the client's requests.
     pub fn principal(&self) -> &Principal {
         &self.principal
     }
 
-    /// The catalog in force, as servers offer it to this client. What is denied to it or held does not exist here.
+    /// The catalog in force for this client, without denied and blocked tools.
     pub fn catalog(&self) -> Arc<Catalog> {
         let audience = self.connections.audience().key();
         self.host.screened_for(audience, &self.names(), self.part(), self.allowed())
     }
 
-    /// What this client was granted, where it needs grants. Asked anew each time.
+    /// Read again for each request.
     pub(crate) fn granted(&self) -> Option<Arc<Granted>> {
         self.admission.as_ref().map(Admission::granted)
     }
 
-    /// The same as far as it is about the deck.
     pub(crate) fn allowed(&self) -> Option<Allowed> {
         self.admission.as_ref().map(|admission| self.allowed.of(admission))
     }
 
-    /// Yields whenever this client may have been granted something else, where that can be told.
+    /// Yields whenever this client's grants may have changed, where that is known.
     pub fn grant_changes(&self) -> Option<BoxStream<'static, ()>> {
         self.admission.as_ref()?.changes()
     }
 
-    /// Which part of the deck this client is given.
     pub(crate) fn part(&self) -> Part {
         match &self.scope {
             Scope::Deck(policy) => policy.part(),
@@ -183,30 +177,30 @@ impl Session {
         }
     }
 
-    /// What rules may call the client: its own name, and that of who is behind it.
+    /// Names in rules: the client's own, and its principal's.
     pub(crate) fn names(&self) -> [&str; 2] {
         [&self.client_name, self.principal.as_str()]
     }
 
-    /// What this client sees now.
+    /// The current view of this client.
     pub fn view(&self) -> Arc<View> {
         self.snapshot().view()
     }
 
-    /// True when this capability is reached through a connection that other sessions use, too.
+    /// True when other sessions use the same connection to this capability.
     pub fn shares_connection(&self, id: &str) -> bool {
         let catalog = self.host.catalog();
         catalog.get(id).is_none_or(|one| self.connections.shares(&self.host, &one.definition))
     }
 
-    /// Tells the session's own servers what the client said to all of them, such as that its roots changed.
+    /// Notifies the session's own servers, for example that the client's roots changed.
     pub async fn tell_servers(&self, method: &str, params: Option<RawObject>) {
         if let Some(own) = self.connections.own() {
             own.pool.notify(method, params.as_ref()).await;
         }
     }
 
-    /// Ends the session's own connections and the processes behind them. A server that works on a task which outlives
+    /// Ends the session's own connections and their processes. A server with a task that outlives
     /// the session lives as long as the task.
     pub async fn close(&self) {
         self.unsubscribe_all();

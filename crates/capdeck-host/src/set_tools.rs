@@ -7,7 +7,6 @@ use capdeck_definition::{CapabilityId, Deck};
 
 use crate::operations::wrapper_tool;
 
-/// What a set offers: each member under its own short id.
 pub(crate) fn discovery(set: &CapabilityId, deck: &Deck) -> Discovery {
     let members = deck
         .definitions

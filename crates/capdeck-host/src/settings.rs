@@ -1,4 +1,4 @@
-//! What a host is opened with. Everything that depends on the machine arrives here as a value.
+//! The settings of a host. Everything that depends on the machine arrives here as a value.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -14,24 +14,23 @@ use crate::CapsuleDesk;
 pub struct HostSettings {
     /// The person's own decks, lowest precedence first.
     pub user_roots: Vec<Root>,
-    /// The project the host works in, if any.
     pub project: Option<Project>,
-    /// The deck used when the roots declare nothing at all.
+    /// The deck used when the roots declare nothing.
     pub starter: Vec<SourceFile>,
     pub state_dir: PathBuf,
     pub cache_dir: PathBuf,
     /// The variables that `${NAME}` is resolved from, at connect time.
     pub environment: Environment,
-    /// The secrets that `$vault:NAME` is resolved from, and where sign-ins are kept.
+    /// The secrets that `$vault:NAME` is resolved from, and the sign-ins.
     pub vault: Vault,
-    /// How to start the process that ends orphaned children when the host is killed.
+    /// Starts the process that ends orphaned children when the host is killed.
     pub guardian: Option<GuardianCommand>,
-    /// How to start the processes that code mode runs in. Without it, runs are answered with an error.
+    /// Starts the workers of code mode. Without it, runs fail.
     pub sandbox: Option<WorkerCommand>,
-    /// How capabilities are offered when neither they nor the deck say so.
+    /// The exposure when neither the capability nor the deck sets one.
     pub default_exposure: Exposure,
-    /// The way to the capsules of this machine, opened on first use.
+    /// The capsules of this machine, opened on first use.
     pub capsules: Option<Arc<dyn CapsuleDesk>>,
-    /// The version told to downstream servers and clients.
+    /// The version reported to servers and clients.
     pub version: String,
 }

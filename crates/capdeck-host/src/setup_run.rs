@@ -1,4 +1,4 @@
-//! Running a capability's declared set-up, once a person has approved it.
+//! Runs a capability's declared set-up, once a person has approved it.
 
 use capdeck_backend::{CallError, ErrorCode, SetupEvent, SetupReport};
 use capdeck_catalog::Status;
@@ -7,7 +7,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{Host, SetupState, gate};
 
 impl Host {
-    /// Runs the declared commands, then the checks. When all succeed, the capability becomes visible.
+    /// Runs the declared commands, then the checks. When all succeed, the capability becomes
+    /// visible.
     pub async fn run_setup(
         &self,
         id: &str,
@@ -22,7 +23,7 @@ impl Host {
             )
             .hint("see what there is with: capdeck list --all"));
         };
-        // What a project's files ask to run waits for the same trust as what they offer.
+        // Set-up commands of a project need the same trust as its capabilities.
         if let Status::Untrusted { reason } = &capability.status {
             return Err(gate::untrusted(id, reason));
         }
@@ -31,7 +32,7 @@ impl Host {
         if report.succeeded() {
             SetupState::new(&self.0.settings.state_dir).record_verified(definition).map_err(
                 |error| {
-                    CallError::new(ErrorCode::InternalError, "the set-up could not be remembered")
+                    CallError::new(ErrorCode::InternalError, "the set-up could not be saved")
                         .detail(error)
                 },
             )?;

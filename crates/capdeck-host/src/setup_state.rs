@@ -1,4 +1,4 @@
-//! Which declared set-ups have been approved, run and verified on this machine.
+//! The set-ups that have been approved, run and verified on this machine.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::durable;
 
-/// Verified set-ups. A changed definition needs a new approval, so each is kept by fingerprint.
+/// Verified set-ups, by fingerprint: a changed definition needs a new approval.
 #[derive(Debug, Clone)]
 pub struct SetupState {
     path: PathBuf,
@@ -34,7 +34,7 @@ impl SetupState {
         Self { path: state_dir.join("setup.json") }
     }
 
-    /// Remembers that the set-up of this very definition was approved and verified.
+    /// Stores that the set-up of this definition was approved and verified.
     pub fn record_verified(&self, definition: &Definition) -> io::Result<()> {
         let entry = VerifiedSetup {
             fingerprint: definition.fingerprint.clone(),

@@ -1,4 +1,4 @@
-//! The deck as commands of a shell: what the words of a command line mean.
+//! The deck as shell commands: resolves the words of a command line.
 
 use std::sync::Arc;
 
@@ -17,11 +17,9 @@ use crate::{RequestContext, calls, check, deck_snapshot::DeckSnapshot};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ShellPlace {
-    /// No word: every group, and the commands that are in none.
+    /// No word: every group, and the commands without a group.
     Everything(Vec<ShellGroup>, Vec<ShellCommand>),
-    /// One group and its tools.
     Group(ShellGroup, Vec<ShellCommand>),
-    /// One tool.
     Tool(Box<ShellTool>),
 }
 
@@ -34,7 +32,7 @@ pub struct ShellGroup {
     pub capability: String,
     pub name: String,
     pub description: String,
-    /// How many tools it has; `None` while nobody has asked it.
+    /// The number of tools; `None` while it is not known.
     pub tools: Option<usize>,
 }
 
@@ -42,10 +40,9 @@ pub struct ShellGroup {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShellCommand {
-    /// The word to type after the group's, quoted for a shell. A name that would be read as a flag has its group in front:
-    /// `group.-name`.
+    /// The word to type after the group's, quoted for a shell. A name that looks like a flag has
+    /// its group in front: `group.-name`.
     pub command: String,
-    /// The tool's own name.
     pub tool: String,
     pub description: String,
 }
@@ -57,15 +54,14 @@ pub struct ShellTool {
     pub capability: String,
     /// The words to type, such as `github create-issue`.
     pub command: String,
-    /// How many words named it; the rest are its arguments.
+    /// The number of words that named it; the rest are its arguments.
     pub words: usize,
-    /// The backend's definition, as sent.
     pub definition: RawObject,
-    /// True when a call needs the person's word first.
+    /// True when a call requires approval.
     pub asks: bool,
 }
 
-/// What these words name, at most the first two of them. Connects only when a group's tools are not known yet.
+/// Resolves the first two words at most. Connects only when a group's tools are not known yet.
 pub async fn find_command(
     request: &RequestContext<'_>,
     words: &[String],
@@ -76,7 +72,7 @@ pub async fn find_command(
         let groups = names.groups().map(|(word, capability)| group(word, capability));
         return Ok(ShellPlace::Everything(groups.collect(), commands(None, &tools)));
     };
-    // A command of the project's file that is in no group is a word by itself.
+    // A command of the project's file without a group is a word by itself.
     if let Some(ungrouped) = names.ungrouped()
         && names.group(first).is_err()
         && tool_by_word(&tools, first).is_ok()
@@ -117,7 +113,7 @@ async fn find_in(
         Err(Unfound::Ambiguous { names }) => {
             return Err(ambiguous(&format!("several tools of `{id}`"), word, &names));
         }
-        // Told as any other call is: the backend may have changed, or the tool may be held.
+        // Resolved like any other call: the backend may have changed, or the tool may be blocked.
         Err(Unfound::Unknown { .. }) => match calls::find_tool(request, capability, word).await {
             Ok(Some(tool)) => tool,
             Ok(None) => return Err(request.deck.unknown_tool(capability, word)),
@@ -139,7 +135,6 @@ async fn find_in(
     })))
 }
 
-/// What the capability offers: as known, or asked now.
 async fn offered(
     request: &RequestContext<'_>,
     capability: &Arc<Capability>,
@@ -150,7 +145,6 @@ async fn offered(
     }
 }
 
-/// What is typed after `capdeck sh` for a tool.
 fn command_of(deck: &DeckSnapshot<'_>, known: &Discovery, id: &str, tool: &str) -> String {
     let group = CommandNames::of(deck.catalog()).word_of(id);
     CommandWords::of_tools(&known.tools).after(&group, tool)
@@ -165,7 +159,7 @@ fn no_group(deck: &DeckSnapshot<'_>, word: &str, unfound: Unfound) -> CallError 
     match unfound {
         Unfound::Ambiguous { names } => ambiguous("several groups", word, &names),
         Unfound::Unknown { nearest } => {
-            // A capability that is there and cannot be used says why.
+            // A capability that cannot be used gives the reason.
             let id = unusable(deck, word).unwrap_or_else(|| word.to_owned());
             if let Err(error) = deck.capability(&id)
                 && error.code != ErrorCode::ServerNotFound
@@ -184,7 +178,8 @@ fn no_group(deck: &DeckSnapshot<'_>, word: &str, unfound: Unfound) -> CallError 
     }
 }
 
-/// The capability that a word would name if it could be used: by its id, or by a command of the project's file.
+/// A capability that matches a word and cannot be used: by its id, or by a command of the project's
+/// file.
 fn unusable(deck: &DeckSnapshot<'_>, word: &str) -> Option<String> {
     let group = command_word(word.split_once('.').map_or(word, |(group, _)| group));
     let has_command = |one: &Capability| match &one.definition.backend {
@@ -200,7 +195,6 @@ fn unusable(deck: &DeckSnapshot<'_>, word: &str) -> Option<String> {
     meant.map(|one| one.definition.id.to_string())
 }
 
-/// The nearest name as it would be typed.
 fn with_nearest_word(
     deck: &DeckSnapshot<'_>,
     error: CallError,
@@ -234,7 +228,6 @@ fn group(word: &str, capability: &Capability) -> ShellGroup {
     }
 }
 
-/// The tools of one group, or those that are in none.
 fn commands(group: Option<&str>, tools: &[Arc<Tool>]) -> Vec<ShellCommand> {
     let words = CommandWords::of_tools(tools);
     let command = |tool: &Arc<Tool>| ShellCommand {

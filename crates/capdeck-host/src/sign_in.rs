@@ -1,4 +1,4 @@
-//! Signing in to what a capability reaches.
+//! Signs in to a capability's service.
 
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
-//! Skills: folders with a `SKILL.md` that tell an agent how something is done. The deck's own, and those of servers.
+//! Skills of the deck and of servers: folders with a `SKILL.md` for agents. Nothing in them is run.
 //!
-//! The deck's own are read from `skills/<name>/` below the person's and the trusted project's folders; nothing in them is
-//! run. A server's skill `skill://a/SKILL.md` is `skill://<capability>/a/SKILL.md` here, that of a capsule
-//! `skill://capsules/<capsule>/a/SKILL.md`.
+//! A server's skill `skill://a/SKILL.md` is `skill://<capability>/a/SKILL.md` here, that of a
+//! capsule `skill://capsules/<capsule>/a/SKILL.md`.
 
 mod files;
 mod served;
@@ -15,13 +14,10 @@ pub(crate) use files::OwnSkill;
 
 use crate::{RequestContext, Scope, ViewPolicy, deck_snapshot::DeckSnapshot, raw};
 
-/// The extension's name.
 const EXTENSION: &str = "io.modelcontextprotocol/skills";
 
-/// Where the deck's own skills are.
 const OWN: &str = "skill://capdeck/";
 
-/// What a folder looks like among resources.
 const FOLDER_TYPE: &str = "inode/directory";
 
 /// Every skill this client can use: `{uri, frontmatter, resources}`.
@@ -67,7 +63,7 @@ pub(crate) async fn read_file(
     Some(served::read_served_file(request, &capability, uri, &real, params).await)
 }
 
-/// What is directly inside a folder of a skill.
+/// The direct children of a folder of a skill.
 pub async fn read_folder(request: &RequestContext<'_>, uri: &str) -> Result<Vec<Value>, CallError> {
     let folder = format!("{}/", uri.trim_end_matches('/'));
     let mut children: Vec<Value> = Vec::new();
@@ -89,13 +85,12 @@ pub async fn read_folder(request: &RequestContext<'_>, uri: &str) -> Result<Vec<
         }
     }
     if children.is_empty() {
-        let message = format!("`{uri}` is no folder of a skill");
+        let message = format!("`{uri}` is not a folder of a skill");
         return Err(CallError::new(ErrorCode::RequestInvalid, message));
     }
     Ok(children)
 }
 
-/// The deck's own skills; in a view, those that it names and the one that comes with the host.
 fn own_skills(deck: &DeckSnapshot<'_>) -> Vec<OwnSkill> {
     let mut all = files::read_all(&deck.session().host);
     if let Scope::Deck(ViewPolicy { view: Some(name), .. }) = deck.scope() {
@@ -107,14 +102,13 @@ fn own_skills(deck: &DeckSnapshot<'_>) -> Vec<OwnSkill> {
         });
     }
     if deck.session().admission.is_some() {
-        // Nobody grants a skill; those are known whose tools were granted.
+        // Skills have no grants of their own; a client sees those whose tools were granted.
         let known = |name: &str| deck.catalog().skills().iter().any(|skill| skill.id == name);
         all.retain(|skill| skill.is_built_in() || skill.name().is_some_and(known));
     }
     all
 }
 
-/// The server and its own URI behind a skill's file.
 fn skill_owner(deck: &DeckSnapshot<'_>, uri: &str) -> Option<(std::sync::Arc<Capability>, String)> {
     let (id, rest) = uri.strip_prefix("skill://")?.split_once('/')?;
     let capability =
@@ -122,7 +116,6 @@ fn skill_owner(deck: &DeckSnapshot<'_>, uri: &str) -> Option<(std::sync::Arc<Cap
     Some((capability, format!("skill://{rest}")))
 }
 
-/// Capabilities this client may see whose servers have skills, as far as is known.
 fn skill_servers(deck: &DeckSnapshot<'_>) -> Vec<std::sync::Arc<Capability>> {
     let declares = |capability: &Capability| {
         let facts = capability.discovery.as_ref()?.server.as_ref()?;

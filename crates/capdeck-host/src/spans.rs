@@ -1,8 +1,6 @@
-//! Calls as spans of a trace, for whoever collects them.
-//!
-//! A client says in `_meta.traceparent` which trace its call belongs to. A call that is traced becomes two spans: the call itself, and
-//! inside of it the time its backend took. The backend is told of the inner one, so that what it traces hangs below. Without a sink
-//! nothing of this happens, and `_meta` passes as it is.
+//! Calls as spans of the trace in `_meta.traceparent`: the call, and inside of it the time of its
+//! backend, which gets the inner one as its parent. Without a sink there are no spans, and `_meta`
+//! passes unchanged.
 
 mod trace_parent;
 
@@ -19,61 +17,53 @@ use serde_json::json;
 pub use self::trace_parent::TraceParent;
 use crate::{Host, ToolRequest, raw};
 
-/// Takes spans that are over.
+/// Receives finished spans.
 pub trait SpanSink: fmt::Debug + Send + Sync {
-    /// Takes one span. Must not block.
+    /// Receives one span. Must not block.
     fn record(&self, span: Span);
 }
 
-/// Something that was done, from its start to its end.
+/// A finished piece of work.
 #[derive(Debug, Clone)]
 pub struct Span {
     pub name: String,
     pub kind: SpanKind,
     /// The trace and the span itself.
     pub place: TraceParent,
-    /// The span that it is part of.
     pub parent: Option<[u8; 8]>,
     pub start: SystemTime,
     pub end: SystemTime,
     pub attributes: Vec<(&'static str, String)>,
-    /// What went wrong, by its short name.
     pub error: Option<String>,
 }
 
-/// On which side of a call a span is.
+/// The side of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanKind {
-    /// A call that a client made.
     Server,
-    /// A call that was made to a backend.
     Client,
 }
 
-/// Where the host's spans go, once somebody said so.
 #[derive(Debug, Default)]
 pub(crate) struct Spans(OnceLock<Arc<dyn SpanSink>>);
 
-/// A call that is being traced.
 pub(crate) struct CallSpan {
     sink: Arc<dyn SpanSink>,
     parent: Option<[u8; 8]>,
     outer: TraceParent,
     inner: TraceParent,
     start: SystemTime,
-    /// When the backend began and ended.
     backend: Mutex<Option<(SystemTime, SystemTime)>>,
 }
 
 impl Host {
-    /// Has every call from now on told to this sink. Only the first one is taken.
+    /// Sends the spans of every call to this sink. Only the first sink counts.
     pub fn trace_to(&self, sink: Arc<dyn SpanSink>) {
         if self.0.spans.0.set(sink).is_err() {
-            tracing::warn!("calls are traced already; the second receiver is not used");
+            tracing::warn!("calls are already traced; ignoring the second sink");
         }
     }
 
-    /// Begins the span of a call, if calls are traced and the caller does not want this one left out.
     pub(crate) fn begin_span(&self, request: &ToolRequest) -> Option<CallSpan> {
         let sink = self.0.spans.0.get()?;
         let sent = request.meta.as_ref().and_then(|meta| raw::string(meta.get("traceparent")?));
@@ -97,8 +87,8 @@ impl Host {
 }
 
 impl CallSpan {
-    /// What the backend is told: that it works for the inner span. What the client said of the trace beyond that stays,
-    /// unless it belongs to no trace.
+    /// The `_meta` for the backend, with the inner span as parent. The client's other trace members
+    /// remain, unless they belong to no trace.
     pub(crate) fn meta(&self, sent: Option<RawObject>) -> RawObject {
         let mut meta = sent.unwrap_or_default();
         if self.parent.is_none() {
@@ -108,12 +98,10 @@ impl CallSpan {
         meta
     }
 
-    /// The backend answered a call that began then.
     pub(crate) fn backend_answered(&self, began: SystemTime) {
         *self.backend.lock() = Some((began, SystemTime::now()));
     }
 
-    /// The call is over.
     pub(crate) fn end(self, request: &ToolRequest, client: &str, outcome: &'static str) {
         let error = (outcome != "ok").then(|| outcome.to_owned());
         let attributes = || {

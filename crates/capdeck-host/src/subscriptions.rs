@@ -1,4 +1,5 @@
-//! Resources that clients watch. A server is asked to watch once, however many clients of a connection do.
+//! Resource subscriptions. A server gets one subscription per connection, for any number of
+//! clients.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -16,16 +17,14 @@ use crate::{
     view::resource_uri,
 };
 
-/// How long a server may take to hear that it watches something again, or no longer.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many resources one session may watch.
+/// Per session.
 const MAX_WATCHED: usize = 1024;
 
 const SUBSCRIBE: &str = "resources/subscribe";
 const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
-/// Who watches what.
 #[derive(Debug, Default)]
 pub(crate) struct Subscriptions(Mutex<HashMap<WatchedResource, Vec<ResourceWatcher>>>);
 
@@ -34,24 +33,22 @@ struct WatchedResource {
     /// The session whose own connection it is; `None` for the shared one.
     connection: Option<Arc<str>>,
     capability: CapabilityId,
-    /// The server's own URI.
     uri: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ResourceWatcher {
     session: Arc<str>,
-    /// The URI the client used.
     shown: String,
 }
 
-/// Watches a resource of one server under its own URI.
+/// Subscribes to a resource of one server under its own URI.
 pub async fn subscribe(request: &RequestContext<'_>, id: &str, uri: &str) -> Result<(), CallError> {
     let watching = watch(request, id, uri, uri);
     request.session().audited(SUBSCRIBE, id, without_query(uri), watching).await
 }
 
-/// Watches a listed resource.
+/// Subscribes to a listed resource.
 pub async fn subscribe_listed(request: &RequestContext<'_>, uri: &str) -> Result<(), CallError> {
     let route = resources::find_route(request, uri).await;
     let id = route.as_ref().map(|route| route.capability.clone()).unwrap_or_default();
@@ -74,7 +71,7 @@ async fn watch(
     if subscriptions.count(&session.id) >= MAX_WATCHED {
         return Err(CallError::new(
             ErrorCode::RequestInvalid,
-            format!("this client watches {MAX_WATCHED} resources already"),
+            format!("this client is already subscribed to {MAX_WATCHED} resources"),
         )
         .hint("unsubscribe from some of them first"));
     }
@@ -87,7 +84,7 @@ async fn watch(
     Ok(())
 }
 
-/// Stops watching; the server is told when nobody else on its connection watches.
+/// Unsubscribes; the server is notified after the last subscriber of its connection.
 pub async fn unsubscribe(
     request: &RequestContext<'_>,
     id: &str,
@@ -108,7 +105,7 @@ async fn unwatch(request: &RequestContext<'_>, id: &str, uri: &str) -> Result<()
     Ok(())
 }
 
-/// Stops watching a listed resource.
+/// Unsubscribes from a listed resource.
 pub async fn unsubscribe_listed(request: &RequestContext<'_>, uri: &str) -> Result<(), CallError> {
     let route = resources::find_route(request, uri).await;
     let id = route.as_ref().map(|route| route.capability.clone()).unwrap_or_default();
@@ -135,7 +132,7 @@ fn watched_resource(
 }
 
 impl Session {
-    /// The resource that an event is about, as this client knows it, when it watches it.
+    /// The updated resource of an event under the client's URI, if the client is subscribed to it.
     pub fn watched_resource(&self, event: &HostEvent) -> Option<String> {
         let HostEvent::ServerNotified { capability, session, method, params } = event else {
             return None;
@@ -144,19 +141,20 @@ impl Session {
             return None;
         }
         if self.admission.is_some() {
-            // What was taken back is not told of any more.
+            // No notifications after a grant was revoked.
             self.snapshot().whole_capability(capability.as_str()).ok()?;
         }
         let uri = raw::string(params.as_ref()?.get("uri")?)?;
         self.host.0.subscriptions.shown(session.as_ref(), capability, &uri, &self.id)
     }
 
-    /// Every URI this client watches, as it knows them.
+    /// Every URI this client is subscribed to.
     pub fn watched_resources(&self) -> Vec<String> {
         self.host.0.subscriptions.all_of(&self.id)
     }
 
-    /// Lets go of everything this session watches. Its own connections end anyway; shared servers are told.
+    /// Ends all subscriptions of this session. Its own connections end anyway; shared servers are
+    /// notified.
     pub(crate) fn unsubscribe_all(&self) {
         for watched in self.host.0.subscriptions.remove_all(&self.id) {
             let Some(capability) = self.host.catalog().get(watched.capability.as_str()).cloned()
@@ -174,7 +172,6 @@ impl Session {
 }
 
 impl Host {
-    /// Asks a server that was connected anew to watch what it watched before.
     pub(crate) fn subscribe_again(
         &self,
         definition: &Arc<Definition>,
@@ -189,7 +186,6 @@ impl Host {
     }
 }
 
-/// Sends one request per URI in the background.
 fn tell(
     host: Host,
     definition: Arc<Definition>,
@@ -205,7 +201,7 @@ fn tell(
         for uri in uris {
             let params = raw::object([("uri", json!(uri))]);
             if let Err(error) = lease.request(method, Some(params), &context).await {
-                tracing::warn!(capability = %definition.id, uri, %error, method, "a resource could not be followed");
+                tracing::warn!(capability = %definition.id, uri, %error, method, "a resource subscription failed");
             }
         }
     });
@@ -216,7 +212,6 @@ impl Subscriptions {
         self.0.lock().entry(watched).or_default().push(watcher);
     }
 
-    /// Takes one out. True when it was the last one.
     fn remove(&self, watched: &WatchedResource, session: &Arc<str>) -> bool {
         let mut table = self.0.lock();
         let Some(watchers) = table.get_mut(watched) else { return false };
@@ -227,7 +222,6 @@ impl Subscriptions {
         watchers.is_empty() && table.remove(watched).is_some()
     }
 
-    /// Takes out everything of one session. Returns what nobody watches any more.
     fn remove_all(&self, session: &Arc<str>) -> Vec<WatchedResource> {
         let mut abandoned = Vec::new();
         self.0.lock().retain(|watched, watchers| {
@@ -260,7 +254,7 @@ impl Subscriptions {
         own.map(|watcher| watcher.shown.clone()).collect()
     }
 
-    /// What a session calls an updated resource it watches. A server may name a part of a watched one.
+    /// The client's URI of an updated resource. A server may name a part of it.
     fn shown(
         &self,
         connection: Option<&Arc<str>>,

@@ -1,11 +1,10 @@
-//! Long-running work that servers hand out, in the two forms that MCP has for it.
+//! Long-running work of servers, in the two forms that MCP has for it: the *core feature* of
+//! revision 2025-11-25, where the client asks for a task and fetches its result, and the later
+//! *extension*, where the server decides and a task's state includes everything.
 //!
-//! In revision 2025-11-25 tasks are part of the protocol (the *core feature*): the client asks for one with its call, and fetches
-//! the result by a request of its own. Since then they are an *extension*: the server decides, and everything about a task comes with its
-//! state. Where client and server know the same form, everything passes. Where they do not, the host stands in between:
-//! a [`followed_task::FollowedTask`] task is the server's core task in the extension's words, a [`translated_task::TranslatedTask`] one the reverse.
-//!
-//! A task id is a handle, not a proof: whoever names one must be the principal it was given to.
+//! Where client and server differ, the host translates: [`followed_task::FollowedTask`] shows a
+//! core task in the form of the extension, [`translated_task::TranslatedTask`] the reverse. A task
+//! id is a handle, not a proof: a request must come from the principal that owns the task.
 
 mod calls;
 mod completed_task;
@@ -37,30 +36,28 @@ use shape::TaskState;
 use table::{Task, TaskKey};
 use translated_task::TaskTarget;
 
-/// How long a request for a result may wait for the end of its task.
 const MAX_RESULT_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The extension's name.
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// In which form the client of a session knows tasks.
+/// The form of tasks that the client of a session supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TaskForm {
-    /// In none: the host waits for a task and answers with its result.
+    /// None: the host waits for a task and returns its result.
     #[default]
     Awaited,
-    /// As the core feature of revision 2025-11-25.
+    /// The core feature of revision 2025-11-25.
     Core,
-    /// As the extension, if the client declares it.
+    /// The extension, if the client declares it.
     Extension,
 }
 
-/// True for the requests about tasks that either form has.
+/// True for the task requests of either form.
 pub fn is_task_request(method: &str) -> bool {
     matches!(method, "tasks/get" | "tasks/update" | "tasks/cancel" | "tasks/result" | "tasks/list")
 }
 
-/// Answers a request about tasks of one server. Unknown, expired and foreign tasks look alike.
+/// Answers a task request for one server. Unknown, expired and foreign tasks give the same error.
 pub async fn answer(
     request: &RequestContext<'_>,
     id: &CapabilityId,
@@ -76,7 +73,7 @@ pub async fn answer(
                 (TaskForm::Extension, "tasks/list" | "tasks/result") => {
                     Err(errors::no_such_method(
                         method,
-                        "`tasks/get` tells everything about one task, its result too",
+                        "`tasks/get` returns everything about one task, including its result",
                     ))
                 }
                 (TaskForm::Core | TaskForm::Awaited, "tasks/update") => {
@@ -114,7 +111,7 @@ async fn answer_about(
         (Task::Passed, _) => {
             let mut context = request.call.clone();
             if method == "tasks/result" {
-                // Answered when the task is over, however long that takes.
+                // Answered when the task has ended, however long that takes.
                 context.timeout = Some(MAX_RESULT_WAIT);
             }
             let answer =
@@ -159,7 +156,6 @@ fn renew(session: &Session, key: &TaskKey, answer: &RawValue) {
 }
 
 impl Session {
-    /// True when the server has the extension and the client knows only the core feature.
     pub(crate) fn offers_tasks_by_extension(&self, facts: &ServerFacts) -> bool {
         self.tasks == TaskForm::Core
             && facts.is_modern()
@@ -172,7 +168,6 @@ impl Session {
     }
 }
 
-/// The result of a task, saying whose it is.
 fn related_result(result: &RawValue, id: &str) -> Result<Box<RawValue>, CallError> {
     let mut members: RawObject = serde_json::from_str(result.get()).map_err(errors::unwritable)?;
     members.shift_remove("resultType");

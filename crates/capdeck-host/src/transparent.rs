@@ -1,4 +1,4 @@
-//! One capability as it is, for clients that connect to it alone.
+//! One capability with its own names and URIs, for clients that connect to it alone.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
     tasks::with_task_support,
 };
 
-/// What the server said about itself; connects to it. Backends that are not servers have plain facts.
+/// The server's facts about itself; connects to it. Other backends have plain facts.
 pub async fn server_facts(
     request: &RequestContext<'_>,
     id: &str,
@@ -42,7 +42,7 @@ pub async fn server_facts(
     Ok(if capability.tools_only { of_tools_only(facts) } else { facts })
 }
 
-/// Sends a request on as it is; for backends that are not servers the host lists the tools.
+/// Forwards a request unchanged; for backends that are not servers the host lists the tools.
 pub async fn answer(
     request: &RequestContext<'_>,
     id: &str,
@@ -54,7 +54,7 @@ pub async fn answer(
     if method == "resources/read"
         && let Some(uri) = params.as_ref().and_then(|params| raw::string(params.get("uri")?))
         && ArtifactUri::is_meant(&uri)
-        // A server may have artifacts of its own; its URIs are its business.
+        // A server may have artifacts of its own; its URIs go to it.
         && (!is_server || artifacts::has(&request.deck, &uri))
     {
         return artifacts::read(&request.deck, &uri).await;
@@ -90,13 +90,13 @@ pub async fn answer(
         }
         "resources/read" => Err(CallError::new(
             ErrorCode::ResourceNotFound,
-            format!("`{id}` has no resources but its large results"),
+            format!("`{id}` has no resources except its large results"),
         )),
         _ => forward(request, id, method, params).await,
     }
 }
 
-/// What a set answers that is served alone: its members' resources and prompts, under the deck's names.
+/// The resources and prompts of the members of a set that is served alone, under the deck's names.
 async fn answer_for_members(
     request: &RequestContext<'_>,
     id: &str,
@@ -124,7 +124,7 @@ async fn answer_for_members(
     }
 }
 
-/// A page of the server's own tool list without what this client may not know. The rest stays as it is.
+/// A page of the server's own tool list without what this client cannot see. The rest is unchanged.
 async fn screen_list(
     request: &RequestContext<'_>,
     capability: &Capability,
@@ -133,7 +133,7 @@ async fn screen_list(
     let broken = |error: serde_json::Error| {
         CallError::new(
             ErrorCode::DownstreamProtocolError,
-            format!("`{}` sent a list that is none: {error}", capability.definition.id),
+            format!("`{}` sent an invalid list: {error}", capability.definition.id),
         )
     };
     let mut page: RawObject = serde_json::from_str(answer.get()).map_err(broken)?;
@@ -144,7 +144,7 @@ async fn screen_list(
     let held = match capability.pins {
         PinMode::Block => {
             if capability.discovery.is_none() {
-                // The first sight is pinned before anything of it is shown.
+                // Pinned before any of it is shown.
                 listing::discover(request, &capability.definition).await?;
             }
             request.host().pins().held(&capability.definition, &offered)
@@ -162,7 +162,6 @@ async fn screen_list(
     serde_json::value::to_raw_value(&page).map_err(broken)
 }
 
-/// What a server says about itself, for somebody who has only some of its tools.
 fn of_tools_only(mut facts: ServerFacts) -> ServerFacts {
     facts.capabilities.retain(|name, _| matches!(name.as_str(), "tools" | "tasks" | "extensions"));
     facts.instructions = None;

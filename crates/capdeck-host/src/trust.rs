@@ -1,4 +1,4 @@
-//! Which project folders the person has trusted, and in which state of their files.
+//! The project folders that the person has trusted, each in one state of its files.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::durable;
 
-/// Trusted folders by real path, each with the hash of the definition files the person saw.
+/// By real path, each with the hash of the definition files that the person reviewed.
 #[derive(Debug, Clone)]
 pub struct TrustStore {
     path: PathBuf,
@@ -28,7 +28,7 @@ impl TrustStore {
         Self { path: state_dir.join("trust.json") }
     }
 
-    /// Trusts `project` exactly as it is now; any later change to its files asks again.
+    /// Trusts `project` in its current state; any later change to its files needs trust again.
     pub fn trust(&self, project: &Path, hash: &str) -> io::Result<()> {
         let real = fs::canonicalize(project)?;
         durable::update_json(&self.path, |file: &mut TrustFile| {
@@ -36,7 +36,7 @@ impl TrustStore {
         })
     }
 
-    /// Forgets `project`. True when it had been trusted.
+    /// Removes the trust. True when `project` was trusted.
     pub fn untrust(&self, project: &Path) -> io::Result<bool> {
         let real = fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
         durable::update_json(&self.path, |file: &mut TrustFile| {
@@ -44,7 +44,7 @@ impl TrustStore {
         })
     }
 
-    /// Whether `project` may act with files of this hash. An unreadable store trusts nothing.
+    /// Whether `project` is trusted with files of this hash. An unreadable store trusts nothing.
     pub fn state(&self, project: &Path, hash: &str) -> Trust {
         let real = fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
         let untrusted = |reason: &str| Trust::Untrusted { reason: reason.to_owned() };

@@ -1,7 +1,7 @@
-//! How often and how lately each capability was used, so that what people use is named first.
+//! How often and how recently each capability was used; the most used are named first.
 //!
-//! Each use counts one, and counts half after a week. Kept as the logarithm of that sum at a fixed moment, the order of two
-//! capabilities changes only when one of them is used, never by waiting.
+//! Each use counts half after a week. The sum is stored as its logarithm at a fixed moment, so the
+//! order of two capabilities changes only when one of them is used.
 
 use std::{
     collections::BTreeMap,
@@ -16,25 +16,21 @@ use parking_lot::Mutex;
 
 use crate::durable;
 
-/// After this many seconds a use counts half.
 const HALF_LIFE: f64 = 7.0 * 24.0 * 3600.0;
 
-/// How often uses reach the disk at most while the host runs.
 const WRITE_EVERY: Duration = Duration::from_secs(60);
 
-/// The weight of each capability that was ever used; the larger, the more it is used.
+/// The weight of each capability that was ever used; larger means used more.
 pub type Relevance = BTreeMap<CapabilityId, f64>;
 
-/// In memory for the hot path, on disk for the next process.
 pub(crate) struct Usage {
     path: Arc<PathBuf>,
-    /// What was known when the host was opened. Lists are made from this, so that they stay the same while it runs.
+    /// Read when the host was opened. Lists use this, so that they remain the same while it runs.
     at_start: Arc<Relevance>,
     since: Mutex<Since>,
 }
 
 struct Since {
-    /// Uses that are not on disk yet.
     unsaved: Relevance,
     saved_at: Instant,
 }
@@ -43,19 +39,17 @@ impl Usage {
     pub(crate) fn open(state_dir: &Path) -> Self {
         let path = state_dir.join("usage.json");
         let at_start = durable::load_json(&path).unwrap_or_else(|error| {
-            tracing::debug!(%error, "what was used before could not be read");
+            tracing::debug!(%error, "the recorded usage could not be read");
             Relevance::new()
         });
         let since = Since { unsaved: Relevance::new(), saved_at: Instant::now() };
         Self { path: Arc::new(path), at_start: Arc::new(at_start), since: Mutex::new(since) }
     }
 
-    /// What the capabilities weighed when the host was opened.
     pub(crate) fn relevance(&self) -> &Relevance {
         &self.at_start
     }
 
-    /// Counts one use.
     pub(crate) fn note(&self, id: &CapabilityId) {
         let now = moment(Timestamp::now());
         let mut since = self.since.lock();
@@ -76,7 +70,6 @@ impl Usage {
         }
     }
 
-    /// Writes down what is not on disk yet.
     pub(crate) fn save(&self) {
         let unsaved = std::mem::take(&mut self.since.lock().unsaved);
         if !unsaved.is_empty() {
@@ -85,13 +78,13 @@ impl Usage {
     }
 }
 
-/// What one use at this moment weighs: moments are told in half-lives.
+/// The weight of one use at this moment, in half-lives.
 #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 fit a double")]
 fn moment(at: Timestamp) -> f64 {
     at.as_second() as f64 / HALF_LIFE
 }
 
-/// `log2(2^a + 2^b)` without leaving the range of doubles.
+/// `log2(2^a + 2^b)` within the range of doubles.
 fn sum(a: f64, b: f64) -> f64 {
     let (less, more) = if a < b { (a, b) } else { (b, a) };
     more + (less - more).exp2().ln_1p() / std::f64::consts::LN_2
@@ -105,7 +98,7 @@ fn add(path: &Path, uses: Relevance) {
         }
     });
     if let Err(error) = outcome {
-        tracing::debug!(%error, "what was used could not be remembered");
+        tracing::debug!(%error, "the usage could not be saved");
     }
 }
 

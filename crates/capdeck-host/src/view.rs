@@ -1,4 +1,4 @@
-//! What one client sees: a pure function of the catalog, the client's policy and a token budget.
+//! The tools of one client: a pure function of the catalog, the client's policy and a token budget.
 
 mod direct;
 mod instructions;
@@ -32,42 +32,37 @@ pub use policy::ViewPolicy;
 pub(crate) use spoken_name::SpokenName;
 pub use standing::{META_TOOLS, direct_tokens};
 
-/// The surface of one client. Immutable; a new catalog means a new view.
+/// The tools that one client sees. Immutable; a new catalog means a new view.
 #[derive(Debug)]
 pub struct View {
     catalog: Arc<Catalog>,
     direct: Vec<Arc<Capability>>,
     progressive: Vec<Arc<Capability>>,
-    /// Capabilities reached through `search`, `describe` and `call_tool`.
     searchable: HashSet<CapabilityId>,
-    /// Capabilities whose tools are set up before they are called.
     on_demand: HashSet<CapabilityId>,
-    /// The tool that sets up, if there is something to set up, and how many names it left out.
+    /// The `setup_tools` tool, and how many names it omits.
     setup_tools: Option<(Box<RawValue>, usize)>,
-    /// Capabilities that scripts reach.
     coded: HashSet<CapabilityId>,
-    /// The tool that runs scripts, if something is reached by them.
     code_mode: Option<Box<RawValue>>,
     names: OnceLock<NameTable>,
-    /// What resources and prompts are listed of: directly offered capabilities and the members of sets among them.
+    /// The capabilities whose resources and prompts are listed: direct ones, and the members of
+    /// sets among them.
     offering: OnceLock<Vec<Arc<Capability>>>,
     originals: OnceLock<OriginalUris>,
     tools: OnceLock<Box<RawValue>>,
 }
 
-/// Where a listed tool leads.
+/// The target of a listed tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// One tool of a capability, under the backend's own name.
     Tool { capability: String, tool: String },
-    /// The wrapper of a capability.
     Wrapper { capability: String },
-    /// One of the deck's own tools.
     Deck(DeckOperation),
 }
 
 impl View {
-    /// Decides what is listed, what scripts reach, what is set up first and what is only searchable. What is used most is named first.
+    /// Decides what is listed, what scripts reach, what is set up first and what is only
+    /// searchable. The most used capabilities come first.
     pub fn build(catalog: Arc<Catalog>, policy: &ViewPolicy, relevance: &Relevance) -> Self {
         let mut view = Self::empty(catalog.clone());
         let usable = || catalog.capabilities().filter(|capability| capability.is_usable());
@@ -80,7 +75,7 @@ impl View {
         view
     }
 
-    /// What offering only this capability, in this way, would list; no budget applies.
+    /// The view of this capability alone, in this exposure, without a budget.
     pub fn alone(catalog: Arc<Catalog>, id: &str, exposure: Exposure) -> Self {
         let mut view = Self::empty(catalog.clone());
         let policy = ViewPolicy::offering(Some(exposure));
@@ -111,7 +106,6 @@ impl View {
         }
     }
 
-    /// Makes the tool for scripts, as long as the budget has room for it.
     fn offer_code_mode<'a>(
         &mut self,
         usable: impl Iterator<Item = &'a Arc<Capability>>,
@@ -133,7 +127,6 @@ impl View {
         }
     }
 
-    /// Makes the tool that sets up, once it is known what there is.
     fn offer_setup(&mut self, budget: &Budget) {
         if self.offers_setup() {
             let room = if budget.is_strict { budget.left } else { usize::MAX };
@@ -162,7 +155,7 @@ impl View {
             (true, _, true) => self.progressive.push(capability.clone()),
             _ => {}
         }
-        // A tool for scripts that does not fit leaves its capabilities to the search.
+        // When `code_mode` exceeds the budget, its capabilities are searchable instead.
         let fits = fits && (!coded || direct || progressive || self.code_mode.is_some());
         if on_demand {
             self.on_demand.insert(id.clone());
@@ -181,7 +174,8 @@ impl View {
         &self.direct
     }
 
-    /// What resources and prompts are listed of: directly offered capabilities and, in the place of a set, its members.
+    /// The capabilities whose resources and prompts are listed: direct ones and, in place of a set,
+    /// its members.
     pub(crate) fn offering(&self) -> &[Arc<Capability>] {
         self.offering.get_or_init(|| {
             let is_set =
@@ -199,12 +193,12 @@ impl View {
                 true => members(capability),
                 false => vec![capability.clone()],
             });
-            // Of a capability that is had in part, only tools are had.
+            // A partial grant covers only tools.
             offered.filter(|capability| !capability.tools_only).collect()
         })
     }
 
-    /// Capabilities that the three search tools lead to.
+    /// Capabilities that the three search tools reach.
     pub fn searchable(&self) -> impl Iterator<Item = &Arc<Capability>> {
         self.catalog
             .capabilities()
@@ -225,7 +219,7 @@ impl View {
         self.code_mode.is_some()
     }
 
-    /// True when something is offered tool by tool, so that resources and prompts may exist.
+    /// True when a capability is offered tool by tool, so that resources and prompts may exist.
     pub fn offers_directly(&self) -> bool {
         !self.direct.is_empty()
     }
@@ -240,12 +234,12 @@ impl View {
         estimate_tokens(self.tools().get())
     }
 
-    /// What a client is told at the handshake: how to find things, and what there is, in few words.
+    /// The instructions of the handshake: how to find tools, and which there are.
     pub fn instructions(&self) -> Option<String> {
         instructions::instructions(self)
     }
 
-    /// Where a listed tool leads, if it is listed.
+    /// Resolves a listed tool.
     pub fn route(&self, name: &str) -> Option<Route> {
         if name == "code_mode" && self.offers_code_mode() {
             return Some(Route::Deck(DeckOperation::RunCode));
@@ -275,14 +269,13 @@ impl View {
         }
     }
 
-    /// The capability and tool behind a name that search gave out: `<id>__<tool>`, or `<id>.<tool>`.
+    /// Resolves a name that search returned: `<id>__<tool>`, or `<id>.<tool>`.
     pub fn find(&self, name: &str) -> Option<(String, String)> {
         self.find_known(name).or_else(|| self.guess(name))
     }
 
-    /// The same for a tool that is known to exist.
     fn find_known(&self, name: &str) -> Option<(String, String)> {
-        // Most names are natural ones, which are cut at their last mark; this spares building the table.
+        // Most names are natural ones, split at their last mark; this avoids building the table.
         let natural = name.rsplit_once("__");
         let dotted = name.split_once('.');
         // A tool whose own name looks like another's listed name does not have that name.
@@ -295,7 +288,7 @@ impl View {
         Some((owner.capability.clone(), owner.tool.clone()?))
     }
 
-    /// A tool of a backend that has not been asked yet is known by its capability alone.
+    /// A tool of a backend without a known list is resolved by its capability alone.
     fn guess(&self, name: &str) -> Option<(String, String)> {
         let guesses = [name.rsplit_once("__"), name.split_once("__"), name.split_once('.')];
         let is_there = |(id, _): &(&str, &str)| self.catalog.get(id).is_some();
@@ -323,7 +316,7 @@ impl View {
                     .flat_map(|known| known.tools.iter())
                     .map(|tool| (capability.definition.id.as_str(), tool.name()))
             });
-            // Members have no wrapper of their own here: their set's tools carry those names.
+            // Members have no wrapper of their own here: their set's tools have those names.
             let wrappers = usable()
                 .filter(|capability| capability.definition.member_of.is_none())
                 .map(|capability| capability.definition.id.as_str());
@@ -332,7 +325,6 @@ impl View {
     }
 }
 
-/// The ways in which an exposure offers a capability.
 struct Placing {
     direct: bool,
     progressive: bool,
@@ -343,7 +335,7 @@ struct Placing {
 
 fn placing(exposure: Exposure) -> Placing {
     use Exposure as E;
-    // Without a wildcard, a new exposure does not compile until it is placed.
+    // Without a wildcard, a new exposure does not compile until it is handled.
     let (direct, progressive) = match exposure {
         E::Direct | E::DirectAndCodeMode => (true, false),
         E::Progressive | E::ProgressiveAndCodeMode => (false, true),
@@ -357,10 +349,9 @@ fn placing(exposure: Exposure) -> Placing {
     Placing { direct, progressive, searched, on_demand: exposure == E::OnDemand, coded }
 }
 
-/// Tokens still free for standing tools.
 pub(crate) struct Budget {
     left: usize,
-    /// A budget the person set binds everything; the built-in one yields to an explicit exposure.
+    /// True for a budget that the person set; an explicit exposure overrides the default one.
     is_strict: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Reads the deck again when its files change.
+//! Reloads the deck when its files change.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,16 +15,15 @@ use tokio::{
 
 use crate::{Host, pins::APPROVED};
 
-/// Files are read again once they have been quiet for this long.
+/// Files are read again after this long without a change.
 const QUIET: Duration = Duration::from_millis(250);
 
-/// Files that never come to rest are read again after this time.
+/// Files that change all the time are read again after this.
 const RESTLESS: Duration = Duration::from_secs(2);
 
-/// Files of the state folder that say what a person decided.
 const DECISIONS: [&str; 3] = ["trust.json", "setup.json", APPROVED];
 
-/// The files could not be watched, so changes need a restart.
+/// The files cannot be watched, so changes need a restart.
 #[derive(Debug, thiserror::Error)]
 #[error("the definition files cannot be watched; changes need a restart")]
 pub struct WatchError(#[from] notify::Error);
@@ -37,7 +36,8 @@ impl Host {
         let (list, only_capsules) = (self.capsule_list(), Arc::new(Mutex::new(None)));
         let theirs = Arc::clone(&only_capsules);
         if let Some(folder) = state_dir.join(APPROVED).parent() {
-            // A folder can only be watched once it exists; without it, approvals are seen at the next use.
+            // A folder can only be watched once it exists; without it, approvals are seen at the
+            // next use.
             drop(std::fs::create_dir_all(folder));
         }
         let changed = changes.clone();
@@ -69,9 +69,9 @@ impl Host {
                     // Reading files blocks; a panic there must not end the watching.
                     let reload = tokio::task::spawn_blocking(move || reloading.reload());
                     if let Err(error) = reload.await {
-                        tracing::error!(%error, "reading the deck again ended by a bug");
+                        tracing::error!(%error, "reloading the deck panicked");
                     }
-                    // What changed in a new folder before it was watched is seen by reading once more.
+                    // Reading once more catches changes in a new folder before it was watched.
                     if !follow(&mut watcher, &mut watched, host.watch_list(&only_capsules)) {
                         break;
                     }
@@ -81,16 +81,17 @@ impl Host {
         Ok(())
     }
 
-    /// The file that tells which capsules there are. The capability for them is in the deck while there are any.
+    /// Lists the capsules. The capsule capability is in the deck while there are any.
     fn capsule_list(&self) -> Option<PathBuf> {
         self.capsules()?.list_file()
     }
 
-    /// All folders to watch; notes the one that is watched for nothing but capsules, which other things happen in.
+    /// All folders to watch; sets the folder that is watched only for capsules, which also has
+    /// other files.
     fn watch_list(&self, only_capsules: &Mutex<Option<PathBuf>>) -> Vec<PathBuf> {
         let settings = self.settings();
         let roots = settings.user_roots.iter().map(|root| root.dir.clone());
-        // Trust and set-up are decided by other processes; their files tell when.
+        // Other processes decide about trust and set-up; their files show it.
         let state = DECISIONS.map(|name| settings.state_dir.join(name));
         let mut paths: Vec<PathBuf> =
             self.deck().watched.iter().cloned().chain(roots).chain(state).collect();
@@ -107,7 +108,6 @@ impl Host {
     }
 }
 
-/// Waits for a change, and then for the end of the changes that come with it.
 async fn come_to_rest(changes: &Notify) {
     changes.notified().await;
     let end = Instant::now() + RESTLESS;
@@ -115,7 +115,7 @@ async fn come_to_rest(changes: &Notify) {
     while let Ok(Ok(())) = timeout_at(end, another()).await {}
 }
 
-/// True for what the host itself writes beside the decisions: following that would be following itself.
+/// True for the host's own files beside the decisions: following them would be a loop.
 fn is_own_record(path: &Path, state_dir: &Path) -> bool {
     path.starts_with(state_dir) && !DECISIONS.iter().any(|name| path.ends_with(name))
 }
@@ -125,7 +125,6 @@ fn nearest_existing(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(|path| path.is_dir()).map(PathBuf::from)
 }
 
-/// Watches what is wanted and nothing else. True when something was not watched before.
 fn follow(
     watcher: &mut RecommendedWatcher,
     watched: &mut Vec<PathBuf>,
@@ -135,7 +134,7 @@ fn follow(
     wanted.dedup();
     let mut added = false;
     for path in watched.iter().filter(|path| !wanted.contains(path)) {
-        // A folder that is gone is no longer watched anyway.
+        // A removed folder is no longer watched anyway.
         drop(watcher.unwatch(path));
     }
     for path in wanted.iter().filter(|path| !watched.contains(path)) {

@@ -100,7 +100,7 @@ fn unknown_ids_are_said() {
     exit 1
     --- stdout
     --- stderr
-    error: there is no approval `abc`; a call waits for one hour
+    error: there is no approval `abc`; a waiting call expires after one hour
     hint: see what waits with: capdeck approvals
     ");
     assert_eq!(run(&dirs, &["approve", "--revoke", "abc"]).code, Some(1));
@@ -160,7 +160,7 @@ fn why_tells_what_the_policy_says() {
         )
     };
     let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
-    assert_eq!(policy(&dirs, &[]), pair("ask", "it says that it is destructive"));
+    assert_eq!(policy(&dirs, &[]), pair("ask", "it is marked destructive"));
     dirs.write(
         "config/config.yaml",
         "policy:\n  - deny: { tool: 'rem*', principal: 'agent-*' }\n  - allow: { annotation: destructive }\n",

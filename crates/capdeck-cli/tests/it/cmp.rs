@@ -207,7 +207,7 @@ fn a_person_is_asked_before_what_wants_it() {
         ["cmp", "intent", "delete emails", "--run", "--yes", "--param", "ids=[\"a\", \"b c\"]"];
     assert_eq!(json(&dirs, &words)["output"], json!({ "deleted": 2 }));
     let why = run(&dirs, &["why", "box", "archive_emails"]).success();
-    assert!(why.stdout.contains("its file wants you asked first"), "{}", why.stdout);
+    assert!(why.stdout.contains("its file requires approval"), "{}", why.stdout);
     // An agent meets the same gate.
     let mut agent = capdeck(&dirs).serve(&["--only", "box"]);
     agent.initialize();

@@ -107,7 +107,7 @@ fn a_run_of_the_person_goes_on_once_it_is_approved() {
     let id = json(&dirs, &["runs", "list"])["items"][0]["id"].as_str().unwrap().to_owned();
     let approval = json(&dirs, &["approvals"])["items"][0]["id"].as_str().unwrap().to_owned();
     let hint = format!(
-        "the person runs: capdeck approve {approval}; then go on with: capdeck runs resume {id}"
+        "the person runs: capdeck approve {approval}; then resume it with: capdeck runs resume {id}"
     );
     assert!(waits.stderr.contains(&hint), "{}", waits.stderr);
     run(&dirs, &["approve", &approval]).success();

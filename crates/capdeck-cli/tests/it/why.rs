@@ -16,7 +16,7 @@ fn the_starter_deck_explains_itself() {
       exposure       code_mode_and_search (the host's default)
       agents see it  from code, by `code_mode`, and by `search`
       the tool       not listed; callable as `machine__now`
-      policy         allowed (no rule is about it)
+      policy         allowed (no matching rule)
       health         not asked yet; ask with: capdeck check machine
     --- stderr
     ");
@@ -35,15 +35,15 @@ fn layers_exposures_and_names_are_told() {
     );
     dirs.write("config/shy.md", echo_file("Shy").replace("cliTools", "exposure: none\ncliTools"));
     let echo = json(&dirs, &["why", "echo.say"]);
-    assert_eq!(echo["exposureFrom"], "its own file says so");
+    assert_eq!(echo["exposureFrom"], "its own file");
     let tool = json!({
         "name": "say", "agentName": "echo__say", "listed": true,
-        "policy": "allow", "policyBecause": "no rule is about it",
+        "policy": "allow", "policyBecause": "no matching rule",
     });
     assert_eq!(echo["tool"], tool);
     assert_eq!(echo["shadows"][0]["kind"], "user-config");
     let fake = json(&dirs, &["why", "fake"]);
-    assert_eq!(fake["exposureFrom"], "the deck's config says so");
+    assert_eq!(fake["exposureFrom"], "the deck's config");
     assert_eq!(fake["seen"], "as one tool `fake` with an `operation` argument");
     let shy = json(&dirs, &["why", "shy"]);
     assert_eq!((&shy["visible"], &shy["status"]), (&json!(false), &json!("ready")));

@@ -1,4 +1,4 @@
-//! One approval as it is kept, and as it is shown.
+//! One approval, as stored and as shown.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{AskedCall, OPEN, WAITS, seal::SealKey};
 
-/// An approval as it is kept on disk.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record {
@@ -27,7 +26,7 @@ pub(super) struct Record {
     seal: String,
 }
 
-/// An approval as people and programs are shown it.
+/// An approval as listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
@@ -35,26 +34,26 @@ pub struct Approval {
     pub state: ApprovalState,
     pub capability: String,
     pub tool: String,
-    /// The arguments with secrets taken out; empty for a standing approval, which is about any.
+    /// The arguments without secrets; empty for a standing approval, which covers any.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub arguments: String,
-    /// What the client calls itself that asked.
+    /// Name the client reports for itself.
     pub client: String,
-    /// Who is behind the client.
+    /// Who sends the client's requests.
     pub principal: String,
     pub requested_at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_at: Option<Timestamp>,
-    /// When it is over; a standing approval has no end.
+    /// When it expires; never for a standing approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
 
-/// What an approval is worth now.
+/// The state of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalState {
-    /// The call waits for the person.
+    /// The call waits for a person.
     Waiting,
     /// The call may be repeated once.
     Approved,
@@ -63,7 +62,7 @@ pub enum ApprovalState {
 }
 
 impl ApprovalState {
-    /// The state in one word.
+    /// The name of the state.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -100,7 +99,6 @@ impl Record {
         self.seal = self.expected_seal(key);
     }
 
-    /// True while the entry is as it was sealed and not over.
     pub(super) fn is_live(&self, key: &SealKey, now: Timestamp) -> bool {
         self.seal == self.expected_seal(key) && self.expires_at().is_none_or(|end| now < end)
     }
@@ -109,12 +107,10 @@ impl Record {
         self.approved_at.is_none() && self.is_same_call(call)
     }
 
-    /// True for an approval of this very call that has not been used.
     pub(super) fn covers_call(&self, call: &AskedCall) -> bool {
         self.approved_at.is_some() && !self.is_standing && self.is_same_call(call)
     }
 
-    /// True for a standing approval of the tool as it is now.
     pub(super) fn covers_tool(&self, call: &AskedCall) -> bool {
         self.approved_at.is_some()
             && self.is_standing

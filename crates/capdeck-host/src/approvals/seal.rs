@@ -1,4 +1,4 @@
-//! A key of this machine that marks what Capdeck itself wrote.
+//! A key of this machine that authenticates the entries Capdeck wrote.
 
 use std::{
     fs,
@@ -8,20 +8,22 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-/// The size of a block of SHA-256, which HMAC pads its key to.
+/// The block size of SHA-256, to which HMAC pads its key.
 const BLOCK: usize = 64;
 
-/// Seals texts with HMAC-SHA-256.
 pub(super) struct SealKey([u8; 32]);
 
 impl SealKey {
-    /// The key in this file, made at first use. Only its owner can read the file.
+    /// Loads the key, or creates it. Only its owner can read the file.
     pub(super) fn load_or_create(path: &Path) -> io::Result<Self> {
         match fs::read(path) {
             Ok(bytes) => bytes.as_slice().try_into().map(Self).map_err(|_| {
                 io::Error::new(
                     io::ErrorKind::InvalidData,
-                    format!("`{}` is no key; remove it to begin anew", path.display()),
+                    format!(
+                        "`{}` is not a valid key; delete the file to create a new one",
+                        path.display()
+                    ),
                 )
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -32,9 +34,8 @@ impl SealKey {
         }
     }
 
-    /// The seal of these fields in this order. No other fields have it.
     pub(super) fn seal(&self, fields: &[&str]) -> String {
-        // The lengths keep two neighbours from being cut elsewhere.
+        // The lengths prevent moving the border between two neighbouring fields.
         let lengths: Vec<[u8; 8]> =
             fields.iter().map(|field| (field.len() as u64).to_be_bytes()).collect();
         let parts = lengths.iter().zip(fields);

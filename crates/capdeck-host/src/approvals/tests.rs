@@ -134,7 +134,7 @@ fn what_was_edited_opens_nothing() {
         assert_eq!(store.admit(&call(), at(2)).unwrap(), None, "{name}");
         assert_eq!(store.list(at(2)).unwrap(), [], "{name}");
     }
-    // A sound approval does not become another one.
+    // A valid approval cannot be turned into another one.
     for (from, to) in [("\"a1\"", "\"a2\""), ("\"agent\"", "\"other\""), ("\"delete\"", "\"drop\"")]
     {
         let waiting = store.request(&call(), at(0)).unwrap();

@@ -1,23 +1,21 @@
-//! The artifacts that a client was sent in results, where only those may be read.
+//! The artifacts that a client received in results, where it may read only those.
 
 use std::collections::HashSet;
 
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-/// How many are remembered. A client that was sent more loses none that it knows already.
+/// A client that exceeds this keeps the artifacts it already knows.
 const MAX_KNOWN: usize = 4096;
 
-/// How every artifact's URI begins.
 const PREFIX: &str = "capdeck://artifacts/";
 
-/// The URIs of artifacts in a client's results. A client that has only some tools of a capability may read what they
-/// gave it, and nothing that other tools gave to others.
+/// A client that has only some tools of a capability may read the artifacts of its own results, and
+/// none of others.
 #[derive(Debug, Default)]
 pub(crate) struct KnownArtifacts(Mutex<HashSet<String>>);
 
 impl KnownArtifacts {
-    /// Remembers every artifact that a result names.
     pub(crate) fn note(&self, result: &RawValue) {
         let found = uris(result.get());
         let mut known = self.0.lock();
@@ -33,7 +31,6 @@ impl KnownArtifacts {
     }
 }
 
-/// Every artifact that a text names, without queries.
 pub(crate) fn uris(text: &str) -> Vec<String> {
     let ends =
         |letter: char| !(letter.is_ascii_alphanumeric() || "-._~%/!$&'()*+,;=:@".contains(letter));

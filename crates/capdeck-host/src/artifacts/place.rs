@@ -1,4 +1,5 @@
-//! Reads on at a place of a text or JSON artifact: the next items of a list, the next characters of a text.
+//! Reads on at a place of a text or JSON artifact: the next items of a list, the next characters of
+//! a text.
 
 use std::borrow::Cow;
 
@@ -7,16 +8,14 @@ use serde_json::value::RawValue;
 
 use crate::long_result::{Cut, Range, is_json, shrink, shrink_list, window};
 
-/// What stands at a place.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) text: String,
     pub(crate) is_json: bool,
-    /// What was left out, there and below.
     pub(crate) cuts: Vec<Cut>,
 }
 
-/// What can be shown in this many bytes of a place, which a JSON pointer names; `None` when there is no such place.
+/// Returns as much as the budget allows at a JSON pointer; `None` when the pointer leads nowhere.
 pub(crate) fn show(document: &str, at: &str, range: Range, budget: usize) -> Option<Shown> {
     let found = find(document, at)?;
     let mut cuts = Vec::new();
@@ -36,7 +35,7 @@ pub(crate) fn show(document: &str, at: &str, range: Range, budget: usize) -> Opt
     Some(Shown { text: serde_json::to_string(&kept).ok()?, is_json: true, cuts })
 }
 
-/// The text of a place. A string counts as what it says, so that a pointer may lead into JSON inside a text.
+/// A string counts as its content, so that a pointer may lead into JSON inside a text.
 fn find<'a>(document: &'a str, at: &str) -> Option<Cow<'a, str>> {
     let mut place: Cow<'a, str> = Cow::Borrowed(document);
     if at.is_empty() {

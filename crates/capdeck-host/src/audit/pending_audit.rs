@@ -1,4 +1,4 @@
-//! The audit line of work that has begun. It is written however the work ends, also when it is dropped in the middle
+//! The audit line of work in progress. It is written however the work ends, also when it is dropped
 //! because its caller is gone.
 
 use std::{
@@ -12,29 +12,24 @@ use jiff::Timestamp;
 use super::AuditLine;
 use crate::Session;
 
-/// What tool calls are called in the trail.
 pub(crate) const TOOL_CALL: &str = "tools/call";
 
-/// The capability that calls of unknown ones are counted under. It cannot be the id of one.
+/// Counts calls of unknown capabilities. It cannot be an id.
 const UNKNOWN: &str = "(unknown)";
 
-/// Writes its line when it is dropped.
 pub(crate) struct PendingAudit<'a> {
     session: &'a Session,
     method: &'a str,
     capability: &'a str,
     subject: &'a str,
     started: Instant,
-    /// How it ended, once it did.
     outcome: Option<&'static str>,
-    /// How it got past the gate, once it was there. Only tool calls are decided by the policy.
+    /// The gate's decision. Only tool calls have one.
     pub(crate) approved: Option<&'static str>,
-    /// The capabilities whose data it carries.
     pub(crate) data_from: Vec<String>,
 }
 
 impl Session {
-    /// Begins work that gets a line: its method, its capability, and the tool or other subject.
     pub(crate) fn begin_audit<'a>(
         &'a self,
         method: &'a str,
@@ -55,7 +50,6 @@ impl Session {
 }
 
 impl PendingAudit<'_> {
-    /// Ends with this outcome.
     pub(crate) fn end(mut self, outcome: &'static str) {
         self.outcome = Some(outcome);
     }
@@ -65,12 +59,12 @@ impl Drop for PendingAudit<'_> {
     fn drop(&mut self) {
         let outcome = self.outcome.unwrap_or_else(|| match thread::panicking() {
             true => ErrorCode::InternalError.as_str(),
-            // Its caller no longer waits.
             false => ErrorCode::Cancelled.as_str(),
         });
         let elapsed = self.started.elapsed();
         if self.method == TOOL_CALL {
-            // Unknown names are counted as one: a client that makes them up must not fill the memory with them.
+            // Unknown names are counted as one: a client that invents them must not fill the
+            // memory.
             let is_known = self.session.host.catalog().get(self.capability).is_some();
             count(if is_known { self.capability } else { UNKNOWN }, outcome, elapsed);
         }

@@ -1,4 +1,4 @@
-//! Reads the audit trail back: lines that fit, and how many calls there were.
+//! Reads the audit trail: matching lines, and the number of calls.
 
 use std::{
     fs::{self, File},
@@ -12,32 +12,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::Host;
 
-/// One line of the trail.
+/// One line of the audit trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrailLine {
     pub at: Timestamp,
-    /// The session the call came through.
+    /// The session of the call.
     pub session: String,
-    /// What the client calls itself; not an identity.
+    /// Name the client reports for itself; not an identity.
     pub client: String,
-    /// What was asked for, in MCP's words.
+    /// The MCP method.
     pub method: String,
     pub capability: String,
     /// The tool, resource or prompt; empty where there is none.
     pub tool: String,
-    /// `ok`, `tool_error`, or the error code of a call that gave no result.
+    /// `ok`, `tool_error`, or the error code of a call without result.
     pub outcome: String,
-    /// How it got past the gate; `refused` when it did not.
+    /// How the gate allowed it; `refused` when it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<String>,
-    /// The capabilities whose data a script carried into the call.
+    /// The capabilities whose data a script passed into the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_from: Vec<String>,
     pub elapsed_ms: u64,
 }
 
-/// Which lines are wanted. What is left out does not matter.
+/// Selects lines. Unset fields match anything.
 #[derive(Debug, Clone, Default)]
 pub struct TrailFilter {
     pub since: Option<Timestamp>,
@@ -48,26 +48,22 @@ pub struct TrailFilter {
     pub outcome: Option<TrailOutcome>,
 }
 
-/// How something ended, as a filter.
+/// An outcome to filter by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrailOutcome {
-    /// With this very word.
     Is(String),
-    /// With anything but `ok`.
     Failed,
 }
 
-/// How a call ends that did what it was asked.
 const OK: &str = "ok";
 
-/// How many hours calls are counted for.
 const HOURS: usize = 24;
 
-/// How many calls there were.
+/// The number of calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TrailCounts {
     pub calls: u64,
-    /// Calls that did not end with `ok`.
+    /// Calls with an outcome other than `ok`.
     pub errors: u64,
 }
 
@@ -90,7 +86,7 @@ impl TrailFilter {
 }
 
 impl Host {
-    /// The latest lines that fit, the latest first. Reads files, so it blocks.
+    /// Returns the latest matching lines, latest first. Blocks.
     pub fn trail(&self, filter: &TrailFilter, most: usize) -> io::Result<Vec<TrailLine>> {
         let folder = self.settings().state_dir.join("audit");
         let mut found = Vec::new();
@@ -108,8 +104,8 @@ impl Host {
         Ok(found)
     }
 
-    /// How many tool calls there were in each of the last 24 hours, the oldest first, by every process of this state
-    /// folder. Blocks.
+    /// Counts the tool calls in each of the last 24 hours, oldest first, of every process of this
+    /// state folder. Blocks.
     pub fn calls_by_hour(&self) -> io::Result<[TrailCounts; HOURS]> {
         let folder = self.settings().state_dir.join("audit");
         let now = Timestamp::now();
@@ -127,14 +123,12 @@ impl Host {
     }
 }
 
-/// Where a moment belongs among the last hours, of which the last one ends now.
 fn hour_of(at: Timestamp, now: Timestamp) -> Option<usize> {
     // A line of a process whose clock is ahead belongs to the last hour.
     let age = usize::try_from(now.duration_since(at).as_hours().max(0)).ok()?;
     (HOURS - 1).checked_sub(age)
 }
 
-/// The files of the trail, the oldest first.
 fn days(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let listed = match fs::read_dir(folder) {
         Ok(listed) => listed,
@@ -153,7 +147,7 @@ fn day_of(file: &Path) -> Option<String> {
     file.file_stem()?.to_str().map(str::to_owned)
 }
 
-/// A line that cannot be read, such as one that is being written, is passed over.
+/// Skips a line that cannot be read, such as one that is being written.
 fn each_line(file: &Path, mut take: impl FnMut(TrailLine)) -> io::Result<()> {
     for line in BufReader::new(File::open(file)?).lines() {
         if let Ok(line) = serde_json::from_str(&line?) {

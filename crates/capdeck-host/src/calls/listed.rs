@@ -1,4 +1,4 @@
-//! Tools by the names under which clients list them: where each leads, and why one leads nowhere.
+//! Tools by their listed names: resolution, and the errors of names that are not listed.
 
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_sandbox::call_text;
@@ -12,7 +12,7 @@ use crate::{
     pins::declares_its_tools,
 };
 
-/// Calls a tool by the name it is listed under. `Ok(None)` when no such tool is listed.
+/// Calls a tool by its listed name. `Ok(None)` when no such tool is listed.
 pub async fn call_listed(
     request: RequestContext<'_>,
     name: &str,
@@ -39,8 +39,8 @@ pub async fn call_listed(
     outcome.map(Some)
 }
 
-/// Where a name leads that no list has: backends that were never asked are asked, and one whose name it begins with
-/// is asked again.
+/// Resolves a name that no list has: asks backends without a known list, and again the one whose
+/// name is a prefix.
 async fn find_unlisted<'a>(
     request: &RequestContext<'a>,
     name: &str,
@@ -74,7 +74,6 @@ async fn find_unlisted<'a>(
     }
 }
 
-/// A name that is not listed but belongs to a known capability says why it cannot be called.
 fn refuse_unlisted<T>(deck: &DeckSnapshot<'_>, name: &str) -> Result<Option<T>, CallError> {
     let view = deck.view();
     let Some((id, tool)) = view.find(name) else {
@@ -101,7 +100,8 @@ fn refuse_unlisted<T>(deck: &DeckSnapshot<'_>, name: &str) -> Result<Option<T>, 
         let message = format!("`{name}` is not listed here");
         return Err(CallError::new(ErrorCode::ToolNotFound, message).hint(hint));
     }
-    // A direct capability is asked for its tools before this point; without a list it failed to answer.
+    // A direct capability was asked for its tools before this point; without a list it did not
+    // answer.
     if capability.discovery.is_none()
         && let Some(failure) = deck.session().host.last_failure(&id)
     {
@@ -118,7 +118,6 @@ fn refuse_unlisted<T>(deck: &DeckSnapshot<'_>, name: &str) -> Result<Option<T>, 
     }
 }
 
-/// True when there is something, and none of it is offered to this client.
 fn offers_nothing(deck: &DeckSnapshot<'_>) -> bool {
     let mut usable = deck.catalog().capabilities().filter(|one| one.is_usable()).peekable();
     usable.peek().is_some() && usable.all(|capability| !deck.may_see(capability))

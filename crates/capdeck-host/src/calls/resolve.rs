@@ -1,7 +1,7 @@
-//! Finds the tool that a request means, and checks its arguments, in one catalog.
+//! Resolves a request to a tool, and checks its arguments, in one catalog.
 //!
-//! The lists in a catalog may be older than the server. A request is refused by a list only after the server was
-//! asked for it again.
+//! The lists in a catalog may be older than the server. A list rejects a request only after the
+//! server was asked for it again.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -18,21 +18,17 @@ use crate::{
     projection, raw,
 };
 
-/// What a request leads to in one catalog.
 pub(super) struct ResolvedCall<'a> {
-    /// With the catalog in which the tool was found.
     pub(super) request: RequestContext<'a>,
-    /// The call without what is meant for the host.
     pub(super) call: Cow<'a, ToolRequest>,
     pub(super) capability: Arc<Capability>,
     /// `None` only where the server itself decides.
     pub(super) tool: Option<Arc<Tool>>,
 }
 
-/// Why a request leads nowhere.
 pub(super) struct Refusal {
     pub(super) error: Box<CallError>,
-    /// True when the gate stopped the call, also where the client is answered that there is no such tool.
+    /// True when the gate stopped the call, also where the client gets "no such tool".
     pub(super) by_gate: bool,
 }
 
@@ -49,19 +45,16 @@ impl Refusal {
     }
 }
 
-/// What one catalog says about a request.
 enum ToolMatch {
     Found(Arc<Capability>, Option<Arc<Tool>>),
     /// The backend may offer something else by now.
     RefusedByList(Arc<Capability>, CallError),
-    /// The catalog is older than a decision of a person.
+    /// The catalog is older than a person's decision.
     Outdated,
 }
 
-/// What was done for a request already, so that nothing is done twice.
 #[derive(Default)]
 struct ResolveAttempts {
-    /// The definition whose backend was asked for its list.
     asked: Option<String>,
     has_rebuilt: bool,
 }
@@ -71,7 +64,6 @@ impl ResolveAttempts {
         self.asked.as_ref() == Some(&capability.definition.fingerprint)
     }
 
-    /// False when it was asked before.
     fn may_ask(&mut self, capability: &Capability) -> bool {
         let is_first = !self.has_asked(capability);
         self.asked = Some(capability.definition.fingerprint.clone());
@@ -79,7 +71,6 @@ impl ResolveAttempts {
     }
 }
 
-/// The tool that a call means, and that its arguments fit.
 pub(super) async fn resolve<'a>(
     mut request: RequestContext<'a>,
     call: &'a ToolRequest,
@@ -109,8 +100,8 @@ pub(super) async fn resolve<'a>(
     }
 }
 
-/// The tool's definition. Asks the backend before it says that there is none.
-/// `None` only in a transparent session, where the server itself decides.
+/// Returns the tool's definition. Asks the backend before reporting it as unknown. `None` only in a
+/// transparent session, where the server decides.
 pub async fn find_tool(
     request: &RequestContext<'_>,
     capability: &Arc<Capability>,
@@ -130,8 +121,8 @@ pub async fn find_tool(
     }
 }
 
-/// Reads the list of a capability again because it refuses a request, unless that was done. `Ok` when the request
-/// should be looked at again; otherwise the refusal, and why there is no newer list.
+/// Reads the list of a capability again because it rejects a request, unless that was done. `Ok`
+/// when the request should be tried again; otherwise the refusal, and why there is no newer list.
 pub(crate) async fn ask_again(
     request: &RequestContext<'_>,
     capability: &Capability,
@@ -146,7 +137,7 @@ pub(crate) async fn ask_again(
         Err(error) if capability.discovery.is_none() => Err(error),
         Err(error) => Err(CallError {
             message: format!(
-                "{}; the list is an old one and could not be read again: {}",
+                "{}; its list is old and could not be read again: {}",
                 refusal.message, error.message
             ),
             ..refusal
@@ -164,13 +155,12 @@ async fn ask_before_refusing(
         return Err(refusal);
     }
     match ask_again(request, capability, refusal).await {
-        // The call itself goes to the server, which says what is wrong.
+        // The call goes to the server, which reports what is wrong.
         Err(_) if request.deck.server_decides(capability) => Ok(()),
         outcome => outcome,
     }
 }
 
-/// Makes the catalog follow what a person approved in another process.
 fn rebuild_once(host: &Host, tool: &str, attempts: &mut ResolveAttempts) -> Result<(), CallError> {
     if std::mem::replace(&mut attempts.has_rebuilt, true) {
         let message = format!("the approval of `{tool}` is being changed; call again");
@@ -180,8 +170,8 @@ fn rebuild_once(host: &Host, tool: &str, attempts: &mut ResolveAttempts) -> Resu
     Ok(())
 }
 
-/// True when the list by which a capability's tool was found is good enough to decide by. Otherwise it was read
-/// again: where changes are held, what cannot be compared with its pin does not pass.
+/// True when the list that has the tool is recent enough to decide by. Otherwise it was read again:
+/// where changes are blocked, a tool that cannot be compared with its pin is refused.
 async fn has_settled(
     request: &RequestContext<'_>,
     capability: &Arc<Capability>,
@@ -219,7 +209,6 @@ fn look_up(
     Ok(found)
 }
 
-/// What a catalog says about a tool's name. An error when the tool is held.
 fn tool_in(
     deck: &DeckSnapshot<'_>,
     capability: &Arc<Capability>,
@@ -240,7 +229,6 @@ fn tool_in(
     })
 }
 
-/// The arguments as values.
 fn read_arguments(
     capability: &Capability,
     tool: &Tool,
@@ -258,13 +246,13 @@ fn read_arguments(
     if let Backend::Cmp(known) = &capability.definition.backend
         && let Some(intent) = known.intents.get(tool.name())
     {
-        // This format takes numbers as text; its connection reads them the same way.
+        // This format takes numbers as text; its connection does the same.
         intent.coerce(members);
     }
     Ok(value)
 }
 
-/// Checks the arguments against the tool's own schema; a failure says everything needed to correct them.
+/// Checks the arguments against the tool's schema; the error has everything needed to correct them.
 fn check_arguments(
     capability: &Capability,
     tool: &Tool,
@@ -273,7 +261,7 @@ fn check_arguments(
 ) -> Result<(), CallError> {
     tool.argument_check().check(value).map_err(|bad| {
         let mut facts = serde_json::to_value(&bad).unwrap_or_default();
-        // The whole schema goes along, so that the next attempt needs no further question.
+        // The whole schema saves the next attempt another request.
         facts["inputSchema"] = tool.input_schema().and_then(raw::value).unwrap_or_default();
         let id = capability.definition.id.as_str();
         let signature = form.signature(id, tool.name(), &bad.arguments);

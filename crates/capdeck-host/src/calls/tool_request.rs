@@ -1,4 +1,4 @@
-//! A tool call as callers ask for it, and the form in which they write it.
+//! A tool call as requested, and the form in which the caller writes it.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -9,17 +9,16 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{Consent, FlowGuard};
 
-/// The argument that asks for a result as the backend gave it, as agents of capability files know it. It never reaches
-/// a backend.
+/// The argument of capability files that requests an unformatted result. It never reaches a
+/// backend.
 const UNFORMATTED: &str = "_capa_raw";
 
-/// A tool call in the host's words.
+/// A requested tool call.
 #[derive(Debug, Clone, Default)]
 pub struct ToolRequest {
     pub capability: String,
-    /// The backend's own name for the tool.
     pub tool: String,
-    /// The arguments object, untouched. `None` when the caller sent none.
+    /// The arguments object, unchanged. `None` when the caller sent none.
     pub arguments: Option<Box<RawValue>>,
     /// The caller's `_meta` without its progress token.
     pub meta: Option<RawObject>,
@@ -27,37 +26,33 @@ pub struct ToolRequest {
     pub rest: RawObject,
     /// Dotted paths of the structured result to keep; empty keeps everything.
     pub fields: Vec<String>,
-    /// What the person at the command line said. Set by that command line alone, here or through its own channel.
+    /// The person's consent at the command line. Only the command line sets this.
     pub consent: Consent,
     /// Follows data between the calls of a script; other callers have none.
     pub flow: Option<Arc<FlowGuard>>,
-    /// A program reads the result and gets all of it, however large; nothing that comes over a wire sets this.
+    /// A program reads the whole result, of any size; nothing that comes over a wire sets this.
     pub whole: bool,
-    /// Leave the result as the backend gave it, although a capability file names a formatter.
+    /// Return the result as the backend gave it, although a capability file names a formatter.
     pub unformatted: bool,
-    /// How the caller writes this call; hints show calls in the same form.
+    /// How the caller writes this call; hints use the same form.
     pub form: CallForm,
 }
 
-/// The form of a call on the surface that it came from.
+/// The form of a call on the surface it came from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum CallForm {
-    /// By the tool's own name: wrapper tools and the REST API.
     #[default]
     OwnName,
-    /// By the name under which the client sees the tool.
     ListedName(String),
-    /// As an expression of a script.
     Script,
-    /// As a word of a command line.
     CommandLine,
 }
 
 impl ToolRequest {
-    /// The request without the reserved argument, which sets [`Self::unformatted`]. The name is reserved only where
-    /// `is_reserved` says so.
+    /// The request without the reserved argument, which sets [`Self::unformatted`]. The name is
+    /// reserved only where `is_reserved` returns true.
     pub(super) fn without_reserved(&self, is_reserved: impl FnOnce() -> bool) -> Cow<'_, Self> {
-        // Almost no call has it, and reading arguments costs.
+        // Almost no call has it, and parsing arguments is expensive.
         let Some(text) = self.arguments.as_deref().filter(|text| text.get().contains(UNFORMATTED))
         else {
             return Cow::Borrowed(self);
@@ -80,7 +75,6 @@ impl ToolRequest {
 }
 
 impl CallForm {
-    /// The call with its arguments, which are given as `path: string, limit?: number`.
     pub(crate) fn signature(&self, id: &str, tool: &str, arguments: &str) -> String {
         match self {
             Self::OwnName => format!("{tool}({arguments})"),
@@ -91,7 +85,6 @@ impl CallForm {
     }
 }
 
-/// The tool's own name that an error suggests.
 pub(crate) fn nearest_of(error: &CallError) -> Option<&str> {
     let near = error.data.as_ref().and_then(|data| data.get("nearest")?.as_str());
     near.filter(|_| error.code == ErrorCode::ToolNotFound)

@@ -1,4 +1,4 @@
-//! Answers every call of a script, by the services that answer requests of other clients.
+//! Answers every call of a script with the services that answer other clients' requests.
 
 use std::{sync::Arc, time::Instant};
 
@@ -20,7 +20,6 @@ use crate::{
     raw,
 };
 
-/// Answers the calls of one run as requests of the client that runs it.
 pub(super) struct Bridge {
     session: Arc<Session>,
     caller: Arc<RunCaller>,
@@ -28,7 +27,6 @@ pub(super) struct Bridge {
     options: CallOptions,
 }
 
-/// What goes along with every call of a run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CallOptions {
     pub(super) consent: Consent,
@@ -44,7 +42,7 @@ impl Bridge {
         let session = session
             .me
             .upgrade()
-            .ok_or_else(|| CallError::new(ErrorCode::Cancelled, "the client has gone"))?;
+            .ok_or_else(|| CallError::new(ErrorCode::Cancelled, "the client disconnected"))?;
         let caller = Arc::new(RunCaller::new(context.caller.clone()));
         let context = CallContext { caller: caller.clone(), ..context.clone() };
         Ok(Self { session, caller, context, options })
@@ -53,18 +51,17 @@ impl Bridge {
 
 #[async_trait]
 impl CallOut for Bridge {
-    /// People take their time.
     fn waiting_for_people(&self) -> Option<watch::Receiver<usize>> {
         Some(self.caller.open_questions())
     }
 
-    /// A call whose run has ended is cancelled and still comes to its end, which the audit trail tells.
+    /// A call whose run has ended is cancelled and still awaited, so that it has its audit line.
     async fn call(&self, call: CallRequest) -> CallAnswer {
         let cancel = self.context.cancel.child_token();
         let _ends_with_the_run = cancel.clone().drop_guard();
         let context = CallContext { cancel, ..self.context.clone() };
         let (session, options) = (self.session.clone(), self.options.clone());
-        // Boxed first: the runtime moves what it is given several times, and this is large.
+        // Boxed first: the runtime moves the future several times, and it is large.
         let work = Box::pin(async move { answer(session.request(&context), &call, options).await });
         tokio::spawn(work).await.unwrap_or_else(|error| {
             let bug = CallError::new(ErrorCode::InternalError, error.to_string());
@@ -95,7 +92,6 @@ async fn answer(
     CallAnswer { outcome, meta: serde_json::value::to_raw_value(&facts).ok() }
 }
 
-/// The arguments of `callTool`.
 #[derive(Deserialize)]
 struct ToolArguments {
     name: String,
@@ -121,8 +117,7 @@ impl ToolArguments {
     }
 }
 
-/// The capability of this id. One that the client's scripts may not use is refused in the words for one that does not
-/// exist.
+/// A capability that the client's scripts may not use gives the same error as an unknown one.
 pub(super) fn coded_capability(
     deck: &DeckSnapshot<'_>,
     id: &str,
@@ -132,7 +127,7 @@ pub(super) fn coded_capability(
         return Ok(capability);
     }
     Err(CallError::new(ErrorCode::ServerNotFound, format!("there is no capability `{id}`"))
-        .hint("`caplets.search` finds what there is"))
+        .hint("find one with `caplets.search`"))
 }
 
 async fn call_handle(
@@ -193,7 +188,7 @@ async fn call_tool(
     }
     facts.extend(parts.facts);
     if parts.is_error {
-        // A hint for the next call, which is decided by the catalog of then.
+        // Only a hint: the next call is decided by the catalog of that time.
         let catalog = session.catalog();
         let tool = catalog.tool(&called.capability, &called.tool).cloned();
         let (id, name) = (&called.capability, &called.tool);

@@ -1,6 +1,6 @@
-//! A tool's result as a script wants it: the data, and beside it whatever else came.
+//! A tool's result for a script: the data, and everything else in `meta`.
 //!
-//! Nothing is cut and nothing is dropped: what is not the data is a fact in `meta`, unless it says the same again.
+//! Nothing is cut or dropped, except what repeats the data.
 
 use capdeck_backend::{ArtifactStore, ArtifactUri};
 use capdeck_catalog::RawObject;
@@ -9,20 +9,17 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::raw;
 
-/// An answer that was kept as a file is given whole up to this size; a larger one is read in parts.
+/// A result stored as a file is restored up to this size; a larger one is read in parts.
 const MOST_RESTORED: u64 = 12 << 20;
 
-/// What a result is made of.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) data: Box<RawValue>,
     pub(super) facts: RawObject,
     pub(super) is_error: bool,
-    /// The file that has all of a body whose beginning is in the result.
     pub(super) kept: Option<KeptBody>,
 }
 
-/// A body that was too large to be sent inline.
 #[derive(Debug)]
 pub(super) struct KeptBody {
     uri: ArtifactUri,
@@ -49,7 +46,7 @@ struct TextBlock {
     text: Option<String>,
 }
 
-/// Takes a result apart. One that is none, such as a server's broken answer, is data as it is.
+/// Splits a result. Anything else, such as a server's invalid response, is data as it is.
 pub(super) fn read(result: &RawValue) -> Parts {
     let Ok(parsed) = serde_json::from_str::<CallResult<'_>>(result.get()) else {
         return Parts::of(result.to_owned());
@@ -68,14 +65,12 @@ impl Parts {
         Self { data, facts: RawObject::new(), is_error: false, kept: None }
     }
 
-    /// Puts the whole body in the place of its beginning.
     pub(super) fn restore(&mut self, whole: Option<Box<RawValue>>) {
         if let Some(whole) = whole {
             self.data = whole;
         }
     }
 
-    /// What the backend says about the answer: the headers that a response had, and its own remarks.
     fn add_meta(&mut self, meta: Option<&RawValue>) {
         let Some(mut meta) = meta.and_then(parse::<RawObject>) else { return };
         for (from, to) in [
@@ -110,7 +105,8 @@ fn of_structured(structured: &RawValue, content: &[&RawValue]) -> Parts {
         Some(response) => of_response(response, structured),
         None => Parts::of(structured.to_owned()),
     };
-    // A server repeats its structured data as text for clients that do not know it; ours describe it in words.
+    // A server repeats its structured data as text for older clients; our backends describe it in
+    // words.
     let adds = |block: &&&RawValue| match text_of(block) {
         Some(text) => !is_response && !same_json(&text, structured.get()),
         None => !is_response || !block.get().contains("\"resource_link\""),
@@ -120,7 +116,6 @@ fn of_structured(structured: &RawValue, content: &[&RawValue]) -> Parts {
     parts
 }
 
-/// True for an HTTP response: a status, headers, and perhaps a body.
 fn is_response(members: &RawObject) -> bool {
     let number = |text: &RawValue| parse::<u16>(text).is_some();
     members.get("status").is_some_and(|status| number(status))
@@ -160,7 +155,6 @@ fn of_response(mut members: RawObject, whole: &RawValue) -> Parts {
     parts
 }
 
-/// How a file is named in `meta.artifacts`.
 fn artifact(members: &RawObject) -> Option<Value> {
     let keys = ["uri", "filename", "mimeType", "byteLength", "sha256"];
     members.get("uri")?;
@@ -191,7 +185,8 @@ fn of_content(content: &[&RawValue]) -> Parts {
     parts
 }
 
-/// Reads a body that was kept as a file. `None` when it is no text or gone; then the script reads the file itself.
+/// Reads a body that was stored as a file. `None` when it is not text or is gone; then the script
+/// reads the file itself.
 pub(super) async fn whole_body(store: &ArtifactStore, body: KeptBody) -> Option<Box<RawValue>> {
     let store = store.clone();
     let reading = tokio::task::spawn_blocking(move || {
@@ -215,12 +210,10 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a RawValue) -> Option<T> {
     serde_json::from_str(text.get()).ok()
 }
 
-/// True when two JSON texts differ in nothing but blanks.
 fn same_json(left: &str, right: &str) -> bool {
     significant(left).eq(significant(right))
 }
 
-/// The bytes of a JSON text that mean something.
 fn significant(text: &str) -> impl Iterator<Item = u8> + '_ {
     let (mut in_string, mut escaped) = (false, false);
     text.bytes().filter(move |byte| {

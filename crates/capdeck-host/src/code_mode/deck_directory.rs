@@ -1,4 +1,4 @@
-//! What a script may see, before it runs.
+//! The capabilities that a script can see when its run begins.
 
 use std::sync::Arc;
 
@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::{may_code, types::TypedTool};
 use crate::{View, deck_snapshot::DeckSnapshot};
 
-/// The capabilities of one client, as they were when the run began.
 pub(super) struct DeckDirectory<'a> {
     deck: &'a DeckSnapshot<'a>,
     view: Arc<View>,
@@ -28,8 +27,8 @@ impl<'a> DeckDirectory<'a> {
         self.deck.catalog().get(id).filter(|capability| self.may_code(capability))
     }
 
-    /// The same for those whose list is new. One that may be old refuses nothing: the call itself asks the server
-    /// first.
+    /// Only capabilities with a current list. An old list rejects nothing: the call itself asks the
+    /// server first.
     fn get_listed(&self, id: &str) -> Option<&Arc<Capability>> {
         let session = self.deck.session();
         let (host, connections) = (&session.host, &session.connections);
@@ -45,7 +44,7 @@ impl Directory for DeckDirectory<'_> {
         seen.map(|capability| capability.definition.id.to_string()).collect()
     }
 
-    /// What is held is told as that when it is called.
+    /// Blocked tools are included; calling one returns the reason.
     fn tools(&self, id: &str) -> Option<Vec<String>> {
         let capability = self.get_listed(id)?;
         let known = capability.discovery.as_ref()?.tools.iter();
@@ -69,7 +68,7 @@ impl Directory for DeckDirectory<'_> {
             Ok(()) => Vec::new(),
             Err(bad) => {
                 let call = call_text(id, tool, &bad.arguments);
-                vec![format!("{bad}; it is called as: {call}")]
+                vec![format!("{bad}; call it as: {call}")]
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Failed calls in a script's words. Whatever helps to correct the next attempt goes along.
+//! Failed calls as a script sees them, with what helps to correct the next attempt.
 
 use capdeck_backend::CallError;
 use capdeck_catalog::{RawObject, Tool, argument_list};
@@ -7,13 +7,11 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::raw;
 
-/// Longest message; the details have the rest.
+/// The details have the whole message.
 const LONGEST_MESSAGE: usize = 1000;
 
-/// Members of an answer that a failed call keeps beside the body.
 const KEPT_FACTS: [&str; 5] = ["status", "statusText", "headers", "content", "artifacts"];
 
-/// A call that gave no result.
 pub(super) fn of(error: &CallError) -> CallFailure {
     if let Some(detail) = &error.detail {
         tracing::warn!(code = error.code.as_str(), detail, "a call of a script failed");
@@ -36,7 +34,6 @@ pub(super) fn of(error: &CallError) -> CallFailure {
     }
 }
 
-/// A capability that does not answer, as `check` tells it.
 pub(super) fn not_ready(error: &CallError) -> CallFailure {
     let told = of(error);
     let mut details = match told.details {
@@ -51,7 +48,6 @@ pub(super) fn not_ready(error: &CallError) -> CallFailure {
     }
 }
 
-/// A result by which the tool itself says that it failed: what it said, its status, and how it is called.
 pub(super) fn of_tool(
     id: &str,
     name: &str,
@@ -65,7 +61,7 @@ pub(super) fn of_tool(
         (Some(said), Some(status)) => format!("`{name}` answered with status {status}: {said}"),
         (None, Some(status)) => format!("`{name}` answered with status {status}"),
         (Some(said), None) => said,
-        // Structure is for programs; what it means is often said in the text beside it alone.
+        // Structured data is for programs; its meaning is often only in the text beside it.
         (None, None) => match texts(facts) {
             Some(texts) => format!("`{name}` reported a failure: {texts}"),
             None => format!("`{name}` reported a failure"),
@@ -81,12 +77,11 @@ pub(super) fn of_tool(
         message: shortened(&message),
         details: Some(Value::Object(details)),
         hint: tool.map(|tool| {
-            format!("it is called as: {}", call_text(id, tool.name(), &argument_list(tool)))
+            format!("call it as: {}", call_text(id, tool.name(), &argument_list(tool)))
         }),
     }
 }
 
-/// What a body says in words.
 fn said(body: &Value) -> Option<String> {
     let at = |place: &str| body.pointer(place).and_then(Value::as_str).map(str::to_owned);
     match body {
@@ -98,7 +93,6 @@ fn said(body: &Value) -> Option<String> {
     }
 }
 
-/// What the text blocks beside the body say.
 fn texts(facts: &RawObject) -> Option<String> {
     let blocks = raw::value(facts.get("content")?)?;
     let texts = blocks.as_array()?.iter().filter_map(|block| block.get("text")?.as_str());

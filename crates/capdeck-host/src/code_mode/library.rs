@@ -58,7 +58,6 @@ struct RecoveryArguments {
     limit: Option<usize>,
 }
 
-/// Answers a call that is about no single capability.
 pub(super) async fn answer(
     request: &RequestContext<'_>,
     method: DeckOperation,
@@ -123,7 +122,6 @@ async fn find_tools(
     to_json(&result)
 }
 
-/// One part of an artifact, as text or as base64, with where it is and how to go on.
 async fn read_artifact(
     request: &RequestContext<'_>,
     asked: ArtifactArguments,
@@ -131,9 +129,9 @@ async fn read_artifact(
     let ArtifactArguments { uri, part } = asked;
     let uri = match (ArtifactUri::is_meant(&uri), uri.contains('?') || part.is_empty()) {
         (false, _) => {
-            let message = format!("`{uri}` is no artifact");
+            let message = format!("`{uri}` is not an artifact");
             return Err(CallError::new(ErrorCode::RequestInvalid, message)
-                .hint("results name theirs: `capdeck://artifacts/…`"));
+                .hint("use a URI from a result: `capdeck://artifacts/…`"));
         }
         (true, true) => uri,
         (true, false) => format!("{uri}?{}", query_of(&part)),

@@ -1,4 +1,4 @@
-//! Logs that did not fit an answer, kept for an hour for the client whose run wrote them.
+//! Logs too long for a response, stored for an hour for the client whose run wrote them.
 
 use std::{
     fs, io,
@@ -15,20 +15,17 @@ use serde_json::{Value, json};
 
 use crate::{durable, redact::redacted};
 
-/// How long logs stay.
 const LIFETIME: Duration = Duration::from_secs(3600);
 
-/// Entries of one page, where the script does not say, and at most.
+/// Default and max entries of one page.
 const PAGE: usize = 100;
 const LONGEST_PAGE: usize = 500;
 
-/// A folder of logs, each under a name that cannot be guessed.
 #[derive(Debug, Clone)]
 pub(super) struct LogStore {
     folder: Arc<PathBuf>,
 }
 
-/// Logs that were kept.
 pub(super) struct Kept {
     pub(super) reference: String,
     pub(super) expires_at: Timestamp,
@@ -48,7 +45,7 @@ impl LogStore {
         Self { folder: Arc::new(state_dir.join("code-mode/logs")) }
     }
 
-    /// Keeps entries for an owner, without what looks like a credential. `None` when the disk refuses.
+    /// Stores entries for an owner, without credentials. `None` when writing fails.
     pub(super) async fn keep(&self, owner: &str, mut entries: Vec<LogEntry>) -> Option<Kept> {
         let mut bytes = [0; 24];
         getrandom::fill(&mut bytes).ok()?;
@@ -68,7 +65,7 @@ impl LogStore {
         let stored = match writing.await {
             Ok(Ok(stored)) => stored,
             Ok(Err(error)) => {
-                tracing::warn!(%error, "the logs of a run could not be kept");
+                tracing::warn!(%error, "the logs of a run could not be saved");
                 return None;
             }
             Err(_) => return None,
@@ -77,7 +74,6 @@ impl LogStore {
         Some(Kept { reference, expires_at, entries: stored.entries })
     }
 
-    /// One page of an owner's logs.
     pub(super) async fn read(
         &self,
         owner: &str,
@@ -87,7 +83,7 @@ impl LogStore {
     ) -> Result<Value, CallError> {
         let gone = || {
             CallError::new(ErrorCode::ResourceNotFound, format!("there are no logs `{reference}`"))
-                .hint("logs stay for an hour after their run")
+                .hint("logs expire one hour after their run")
         };
         let path = self.path(reference).ok_or_else(gone)?;
         let stored: Option<Stored> = tokio::task::spawn_blocking(move || durable::load_json(&path))
@@ -120,14 +116,12 @@ impl LogStore {
         Ok(answer)
     }
 
-    /// The file of a reference; a text that is none has none.
     fn path(&self, reference: &str) -> Option<PathBuf> {
         let is_reference =
             reference.len() == 48 && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_reference.then(|| self.folder.join(format!("{reference}.json")))
     }
 
-    /// Deletes what has expired.
     fn sweep(&self) {
         let Ok(entries) = fs::read_dir(&*self.folder) else { return };
         for entry in entries.filter_map(Result::ok) {
@@ -139,7 +133,7 @@ impl LogStore {
         }
     }
 
-    /// What was just written goes when its time is over, if this process is still there; else a later one does it.
+    /// Deletes the log when it expires, if this process still runs; else a later process does.
     fn sweep_later(&self) {
         let store = self.clone();
         tokio::spawn(async move {

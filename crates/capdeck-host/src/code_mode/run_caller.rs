@@ -1,4 +1,4 @@
-//! The client behind a run, as the calls of the run may reach it.
+//! The client behind a run, for the calls of the run.
 
 use std::sync::{
     Arc,
@@ -13,11 +13,9 @@ use tokio::sync::watch;
 
 use crate::raw;
 
-/// Passes questions and messages of many calls on to the client of the one run.
 pub(super) struct RunCaller {
     client: Arc<dyn Caller>,
     steps: AtomicU64,
-    /// Questions that have no answer yet.
     open: watch::Sender<usize>,
 }
 
@@ -26,13 +24,11 @@ impl RunCaller {
         Self { client, steps: AtomicU64::new(0), open: watch::Sender::new(0) }
     }
 
-    /// How many questions have no answer yet.
     pub(super) fn open_questions(&self) -> watch::Receiver<usize> {
         self.open.subscribe()
     }
 }
 
-/// A question, for as long as it is open.
 struct Open<'a>(&'a watch::Sender<usize>);
 
 impl<'a> Open<'a> {
@@ -54,7 +50,7 @@ impl Caller for RunCaller {
         self.client.wants_progress()
     }
 
-    /// Calls count their progress each for itself; the client hears steps of the run, which only grow.
+    /// Each call counts its own progress; the client gets the steps of the run, which only grow.
     fn progress(&self, params: RawObject) {
         let step = self.steps.fetch_add(1, Ordering::Relaxed) + 1;
         let mut told = raw::object([("progress", json!(step))]);
@@ -77,7 +73,7 @@ impl Caller for RunCaller {
         self.client.request(method, params).await
     }
 
-    /// A question is the run's business: its answer goes back into the call that asked, and the script goes on.
+    /// The run handles questions: the answer goes to the call that asked, and the script continues.
     fn takes_input_required(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! The `code_mode` tool as clients list it. It costs the same with one capability or a thousand.
+//! The `code_mode` tool definition. It costs the same with one capability or a thousand.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use serde_json::{json, value::RawValue};
 
 use crate::{Relevance, raw};
 
-/// Tokens that the whole tool may cost, so that a list of it alone costs at most 600.
+/// Max tokens of the tool, so that a list of it alone costs at most 600.
 pub(crate) const CODE_MODE_TOKENS: usize = 595;
 
-/// The tool, naming as many of these capabilities as fit: those used most first, then by id. `None` when not even
-/// the tool itself fits.
+/// The tool, naming as many capabilities as the budget allows: the most used first, then by id.
+/// `None` when the tool itself exceeds the budget.
 pub(crate) fn code_mode_tool(
     capabilities: &[Arc<Capability>],
     relevance: &Relevance,
@@ -32,7 +32,7 @@ pub(crate) fn code_mode_tool(
     });
     let lines: Vec<CapabilityLine<'_>> = lines.collect();
     let frame = estimate_tokens(rendered("")?.get());
-    // What a text costs inside JSON is a little more than by itself, so it is made shorter until it fits.
+    // A text costs a little more inside JSON, so it is shortened until it is small enough.
     let mut left = room.saturating_sub(frame);
     loop {
         let tool = rendered(&tool_text(&lines, left))?;

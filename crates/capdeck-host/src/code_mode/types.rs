@@ -1,4 +1,4 @@
-//! What a capability's tools take and give in a script, as TypeScript declarations and as `describeTool` answers.
+//! Tools as TypeScript declarations and as `describeTool` responses.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use super::{bridge::coded_capability, library::to_json};
 use crate::{RequestContext, calls, listing, raw};
 
-/// Declarations of one tool, or of all tools of a capability. Asks the backend if it never answered.
+/// Declarations of one tool, or of all tools of a capability. Asks a backend without a known list.
 pub async fn types_of(
     request: &RequestContext<'_>,
     id: &str,
@@ -31,7 +31,6 @@ pub async fn types_of(
     Ok(tool_types(id, &shapes))
 }
 
-/// `describeTool`: everything about one tool, for a script that reads it.
 pub(super) async fn describe_tool(
     request: &RequestContext<'_>,
     capability: &Arc<Capability>,
@@ -63,7 +62,6 @@ pub(super) async fn describe_tool(
     to_json(&described)
 }
 
-/// A tool as declarations are made of it.
 pub(super) struct TypedTool {
     name: String,
     description: Option<String>,
@@ -95,14 +93,13 @@ impl TypedTool {
     }
 }
 
-/// The schema of what a script is given: of a response that is its body.
 fn data_schema(schema: Value) -> Value {
     let is_response = schema.pointer("/properties/status").is_some();
     let Some(body) = schema.pointer("/properties/body").filter(|_| is_response) else {
         return schema;
     };
     let mut data = body.clone();
-    // References lead into the definitions of the whole.
+    // References point into the definitions of the whole schema.
     if let Some(members) = data.as_object_mut() {
         for key in ["$defs", "definitions"] {
             if let Some(definitions) = schema.get(key) {

@@ -1,37 +1,34 @@
-//! Fingerprints of texts: whether a text, or a good part of it, was seen before, and where it came from.
-//!
-//! A text leaves the hash of itself as a whole and hashes of some of its pieces. The pieces are chosen by winnowing: of every few neighbouring hashes the
-//! smallest is kept, so two texts that share a long enough part share one of them, wherever it stands.
+//! Fingerprints of texts: whether a text, or a long part of it, was seen before, and from which
+//! source. Pieces are chosen by winnowing: of every few neighbouring hashes the smallest is stored,
+//! so two texts that share a long enough part share one of them, at any position.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::Value;
 
-/// Letters of a piece, in bytes.
+/// In bytes.
 const PIECE: usize = 16;
-/// Neighbouring pieces of which one is kept. A shared part of `PIECE + WINDOW - 1` bytes is always noticed.
+/// One of these neighbouring pieces is stored. A shared part of `PIECE + WINDOW - 1` bytes is
+/// always detected.
 const WINDOW: usize = 8;
-/// Shorter texts are too common to tell anything, even as a whole.
+/// Shorter texts are too common to prove anything.
 const SHORTEST: usize = 12;
-/// Fingerprints that are kept; what comes later is not followed.
+/// Further fingerprints are not followed.
 const MOST: usize = 200_000;
-/// Sources that can be told apart.
+/// One bit each in a `u64`.
 const MOST_SOURCES: usize = 64;
 
 const BASE: u64 = 0x0100_0000_01b3;
 
-/// What was seen, and from whom.
 #[derive(Debug, Default)]
 pub(super) struct Fingerprints {
     sources: Vec<String>,
-    /// Which sources had a fingerprint: one bit each.
+    /// One bit per source.
     seen: HashMap<u64, u64>,
-    /// What the script knew by itself.
     known: HashSet<u64>,
 }
 
 impl Fingerprints {
-    /// Every piece of a text that is nobody's secret, such as the script itself.
     pub(super) fn know(&mut self, text: &str) {
         self.known.extend(pieces(text.as_bytes()));
         for word in text.split(|letter: char| "\"'`".contains(letter)) {
@@ -39,7 +36,6 @@ impl Fingerprints {
         }
     }
 
-    /// Remembers the texts of an answer.
     pub(super) fn learn(&mut self, source: &str, answer: &Value) {
         let Some(bit) = self.bit(source) else { return };
         each_text(answer, &mut |text| {
@@ -54,7 +50,8 @@ impl Fingerprints {
         });
     }
 
-    /// Who else had a text of these arguments, or a part of one, that the target never had.
+    /// The sources other than the target that have a text of these arguments, or a part of one,
+    /// that the target never had.
     pub(super) fn sources_of(&self, target: &[&str], arguments: &Value) -> Vec<&str> {
         let places = self.sources.iter().enumerate();
         let own = places.filter(|(_, source)| target.contains(&source.as_str()));
@@ -95,7 +92,6 @@ fn each_text(value: &Value, visit: &mut impl FnMut(&str)) {
     }
 }
 
-/// The fingerprints of a text.
 fn marks(text: &str) -> Vec<u64> {
     let mut marks: Vec<u64> = whole(text).into_iter().collect();
     let mut window: VecDeque<u64> = VecDeque::with_capacity(WINDOW);
@@ -109,21 +105,19 @@ fn marks(text: &str) -> Vec<u64> {
             marks.extend(smallest);
         }
     }
-    // A text too short for one window is marked by its smallest piece.
+    // A text shorter than one window is marked by its smallest piece.
     if (1..WINDOW).contains(&window.len()) {
         marks.extend(window.iter().min());
     }
     marks
 }
 
-/// The hash of a text as a whole, if it is long enough to tell something.
 fn whole(text: &str) -> Option<u64> {
     let text = text.trim();
     let hash = || text.bytes().fold(1_u64, step);
     (text.len() >= SHORTEST).then(|| mixed(hash()))
 }
 
-/// The hashes of all pieces, one per place.
 fn pieces(text: &[u8]) -> impl Iterator<Item = u64> {
     let power = (0..PIECE).fold(1_u64, |power, _| power.wrapping_mul(BASE));
     let mut hash = 0_u64;
@@ -140,7 +134,8 @@ fn step(hash: u64, byte: u8) -> u64 {
     hash.wrapping_mul(BASE).wrapping_add(u64::from(byte) + 1)
 }
 
-/// Spreads the bits, so that the smallest hash is any piece and not the one with the smallest letters.
+/// Spreads the bits, so that the smallest hash is any piece and not the one with the smallest
+/// letters.
 fn mixed(hash: u64) -> u64 {
     let mut mixed = hash ^ (hash >> 31);
     mixed = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15);

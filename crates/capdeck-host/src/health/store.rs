@@ -16,18 +16,16 @@ use tokio::task::JoinHandle;
 use super::Health;
 use crate::durable;
 
-/// How much later a success has to be than the one on disk, to be written.
+/// A success is written only if it is this much later than the one on disk.
 const WRITE_EVERY: SignedDuration = SignedDuration::from_secs(60);
 
-/// What happened to one capability.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HealthRecord {
-    /// The definition that this is about; with another one it says nothing.
+    /// A record applies to this definition only.
     fingerprint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ok_at: Option<Timestamp>,
-    /// Failures since the last success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failing: Option<FailureRecord>,
 }
@@ -41,7 +39,6 @@ struct FailureRecord {
     reason: String,
 }
 
-/// One outcome, added to what is known in memory and on disk.
 #[derive(Debug, Clone)]
 struct Outcome {
     fingerprint: String,
@@ -51,19 +48,17 @@ struct Outcome {
 
 type RecordTable = BTreeMap<CapabilityId, HealthRecord>;
 
-/// What this process knows, and what others wrote down.
 #[derive(Debug)]
 pub(crate) struct HealthRecords(RecordTable);
 
-/// Keeps the outcomes.
 pub(crate) struct HealthStore {
     path: Arc<PathBuf>,
     own: Mutex<OwnRecords>,
     queue: Arc<Mutex<WriteQueue>>,
 }
 
-/// Outcomes that are not on disk yet. One task writes all that have come together, since every write rewrites the file and
-/// thousands of servers may fail at once.
+/// Outcomes that are not on disk yet. One task writes all of them together, since every write
+/// rewrites the file and thousands of servers may fail at once.
 #[derive(Default)]
 struct WriteQueue {
     pending: Vec<(CapabilityId, Outcome)>,
@@ -74,7 +69,6 @@ struct WriteQueue {
 #[derive(Default)]
 struct OwnRecords {
     table: RecordTable,
-    /// The successes that were last written.
     written: BTreeMap<CapabilityId, Timestamp>,
 }
 
@@ -97,7 +91,6 @@ impl HealthRecord {
         });
     }
 
-    /// When it was last added to.
     fn last_at(&self) -> Option<Timestamp> {
         self.failing.as_ref().map(|failing| failing.last_at).max(self.ok_at)
     }
@@ -117,7 +110,6 @@ impl HealthRecord {
 }
 
 impl HealthRecords {
-    /// How the capability of this definition does.
     pub(crate) fn health(&self, definition: &Definition) -> Health {
         let record = self.0.get(&definition.id);
         let record = record.filter(|record| record.fingerprint == definition.fingerprint);
@@ -132,7 +124,6 @@ impl HealthStore {
         Self { path: Arc::new(path), own: Mutex::new(own), queue: Arc::default() }
     }
 
-    /// Everything that is known now. Of what this process and others know the later counts.
     pub(crate) fn records(&self) -> HealthRecords {
         let mut all = load(&self.path);
         for (id, own) in &self.own.lock().table {
@@ -144,7 +135,7 @@ impl HealthStore {
         HealthRecords(all)
     }
 
-    /// Adds an outcome. A success that changes nothing reaches the disk once in a while only.
+    /// Adds an outcome. A success that changes nothing is written only once in a while.
     pub(crate) fn note(&self, definition: &Definition, failure: Option<String>) {
         let at = Timestamp::now();
         let outcome = Outcome { fingerprint: definition.fingerprint.clone(), at, failure };
@@ -181,14 +172,12 @@ impl HealthStore {
         }
     }
 
-    /// Waits until everything that was noted is on disk.
     pub(crate) async fn settle(&self) {
         let writer = self.queue.lock().writer.take();
         join_all(writer).await;
     }
 }
 
-/// Writes until nothing is pending.
 fn write_pending(path: &Path, queue: &Mutex<WriteQueue>) {
     loop {
         let batch = {
@@ -212,7 +201,7 @@ fn write_pending(path: &Path, queue: &Mutex<WriteQueue>) {
 
 fn load(path: &Path) -> RecordTable {
     durable::load_json(path).unwrap_or_else(|error| {
-        tracing::debug!(%error, "how the capabilities did before could not be read");
+        tracing::debug!(%error, "the recorded health of capabilities could not be read");
         RecordTable::new()
     })
 }

@@ -1,4 +1,4 @@
-//! What is made from a catalog for some of its clients, kept while that catalog is in force.
+//! Catalogs and views derived from the catalog in force, cached while it is.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -9,34 +9,29 @@ use parking_lot::Mutex;
 use super::Host;
 use crate::{View, ViewPolicy, admission::Allowed, audience::AudienceKey, capsules::capability};
 
-/// How many sets of grants something is kept for. Grants come and go while the catalog stays.
+/// Grants come and go while the catalog remains, so the number of cached results is bounded.
 const MAX_ALLOWANCES: usize = 256;
 
-/// What was made from the catalog in force, for each kind of client that asked.
 #[derive(Default)]
 pub(super) struct DerivedCatalogs {
-    /// What clients of other capabilities are offered, made from the catalog beside it.
     variants: Mutex<HashMap<AudienceKey, Derivation>>,
-    /// What is left of a catalog for clients who may not know all of it, made from the catalog beside it.
+    /// Catalogs without what a client cannot see, with the catalog they were derived from.
     screens: Mutex<HashMap<(ClientRights, Part), Derivation>>,
-    /// One view per policy and per what may be known, shared by all sessions that have them.
+    /// Shared by all sessions with the same policy and rights.
     views: Mutex<HashMap<(ClientRights, ViewPolicy), Arc<View>>>,
 }
 
-/// A catalog and what was made from it.
 type Derivation = (Arc<Catalog>, Arc<Catalog>);
 
-/// What decides how much of a catalog a client may know. Clients for whom it is equal share what is made.
+/// Decides how much of a catalog a client can see. Clients with equal rights share the result.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ClientRights {
     audience: AudienceKey,
     clearance: Clearance,
-    /// What it was granted, where it needs grants.
     allowed: Option<Allowed>,
 }
 
 impl Host {
-    /// What clients with this policy see now.
     pub(crate) fn view_for(
         &self,
         policy: &ViewPolicy,
@@ -48,7 +43,7 @@ impl Host {
         self.view_of(catalog, policy, audience, names, allowed)
     }
 
-    /// What clients with this policy see of a screened catalog. Built once per catalog, however many clients there are.
+    /// The view of a screened catalog. Built once per catalog, for any number of clients.
     pub(crate) fn view_of(
         &self,
         screened: Arc<Catalog>,
@@ -66,14 +61,12 @@ impl Host {
             return view.clone();
         }
         let view = Arc::new(View::build(screened, policy, self.0.usage.relevance()));
-        // Views of an older catalog are of no use to anyone.
         views.retain(|_, other| other.catalog().version() == view.catalog().version());
         make_room(&mut views);
         views.insert(key, view.clone());
         view
     }
 
-    /// This part of the catalog in force, without what clients of these names may not know.
     pub(crate) fn screened_for(
         &self,
         audience: &AudienceKey,
@@ -84,7 +77,6 @@ impl Host {
         self.screened_of(&self.catalog_for(audience), audience, names, part, allowed)
     }
 
-    /// This part of a catalog, without what clients of these names may not know.
     pub(crate) fn screened_of(
         &self,
         catalog: &Arc<Catalog>,
@@ -115,12 +107,10 @@ impl Host {
         screened
     }
 
-    /// The catalog in force, with what servers offer to clients of these capabilities.
     pub(crate) fn catalog_for(&self, audience: &AudienceKey) -> Arc<Catalog> {
         self.variant_of(&self.catalog(), audience)
     }
 
-    /// A catalog with what servers offer to clients of these capabilities.
     pub(crate) fn variant_of(
         &self,
         catalog: &Arc<Catalog>,
@@ -151,14 +141,14 @@ impl Host {
             true => catalog.clone(),
             false => Arc::new(catalog.with_discoveries(others)),
         };
-        // Variants of an older catalog are of no use to anyone.
         variants.retain(|_, (made_from, _)| Arc::ptr_eq(made_from, catalog));
         variants.insert(audience.clone(), (catalog.clone(), variant.clone()));
         variant
     }
 }
 
-/// Lets go of what was made for grants when there is too much of it; clients that still have them make theirs again.
+/// Drops the results for grants when there are too many; clients that still have them derive theirs
+/// again.
 fn make_room<K, V>(made: &mut HashMap<(ClientRights, K), V>) {
     let is_granted = |rights: &ClientRights| rights.allowed.is_some();
     if made.keys().filter(|(rights, _)| is_granted(rights)).count() >= MAX_ALLOWANCES {

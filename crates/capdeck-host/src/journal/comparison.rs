@@ -1,4 +1,4 @@
-//! What is not as it was, or not as expected.
+//! Compares a run with its record or with the expectations of a test.
 
 use capdeck_catalog::sha256_hex;
 use capdeck_sandbox::{CallRecord, RunError, RunReport};
@@ -9,7 +9,6 @@ use super::{
     test_file::TestExpectation,
 };
 
-/// How the end of a repeated run differs from how it was.
 pub(super) fn compare(before: &RunEnd, now: &RunReport) -> Vec<String> {
     let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
     match (before, &now.envelope.outcome) {
@@ -22,7 +21,7 @@ pub(super) fn compare(before: &RunEnd, now: &RunReport) -> Vec<String> {
             if *sha256 == sha256_hex(text) {
                 return Vec::new();
             }
-            vec![format!("the value had {bytes} bytes and is another one of {}", text.len())]
+            vec![format!("the value had {bytes} bytes and is now another one of {}", text.len())]
         }
         (RunEnd::Error(before), Err(now)) if before.code == now.code => {
             if before.message == now.message {
@@ -48,12 +47,9 @@ fn told(error: &RunError) -> String {
     format!("{}: {}", json!(error.code).as_str().unwrap_or_default(), error.message)
 }
 
-/// What a value is held against, which decides the words.
 #[derive(Clone, Copy)]
 enum Against {
-    /// The value of the same run before.
     Before,
-    /// What a test expects.
     Expectation,
 }
 
@@ -82,7 +78,6 @@ impl Against {
     }
 }
 
-/// Where two values differ, at most ten places.
 fn differences(against: Against, place: &str, before: &Value, now: &Value) -> Vec<String> {
     let mut found = Vec::new();
     match (before, now) {
@@ -114,7 +109,6 @@ fn differences(against: Against, place: &str, before: &Value, now: &Value) -> Ve
     found
 }
 
-/// A value on one line.
 fn short(value: &Value) -> String {
     let text = value.to_string();
     let cut: String = text.chars().take(120).collect();
@@ -122,7 +116,6 @@ fn short(value: &Value) -> String {
 }
 
 impl TestExpectation {
-    /// What does not hold.
     pub(super) fn unmet(&self, report: &RunReport) -> Vec<String> {
         let mut unmet = Vec::new();
         let outcome = &report.envelope.outcome;
@@ -168,7 +161,6 @@ fn target(call: &CallRecord) -> String {
     RecordedCall::name(call.capability.as_deref(), call.method, &args)
 }
 
-/// True when a value has a part in it: members of objects, items of lists, parts of texts.
 fn contains(value: &Value, part: &Value) -> bool {
     match (value, part) {
         (Value::Object(value), Value::Object(part)) => {

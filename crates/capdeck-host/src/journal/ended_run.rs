@@ -1,4 +1,4 @@
-//! A run as it ended, and the record that is made of it: without secrets, and within bounds.
+//! An ended run, and the record of it: without secrets, and bounded in size.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -20,17 +20,13 @@ use crate::{
     redact::without_keys,
 };
 
-/// Answers of one run that are kept.
 pub(crate) const MOST_ANSWER_BYTES: usize = 8 << 20;
-/// The largest value that is kept.
 const MOST_VALUE_BYTES: usize = 1 << 20;
-/// Arguments beyond this are kept with their texts cut to so many letters.
+/// Larger arguments are stored with their texts cut to `CUT_TEXT` letters.
 const MOST_ARGS_BYTES: usize = 16 << 10;
 const CUT_TEXT: usize = 200;
-/// Log text that is kept.
 const MOST_LOG_BYTES: usize = 16 << 10;
 
-/// What is known of a run before it begins.
 #[derive(Debug, Clone)]
 pub(crate) struct BegunRun {
     pub(crate) at: Timestamp,
@@ -38,38 +34,36 @@ pub(crate) struct BegunRun {
     pub(crate) principal: String,
     pub(crate) scope: RecordedScope,
     pub(crate) after: Option<String>,
-    /// Why nobody knows what the run builds on, if it builds on something.
+    /// Why the earlier state of the session is unknown, if the run depends on it.
     pub(crate) lost: Option<String>,
     pub(crate) code: String,
     pub(crate) determinism: Determinism,
     pub(crate) capabilities: Vec<String>,
 }
 
-/// Everything there is to keep of a run.
 pub(crate) struct EndedRun {
     begun: BegunRun,
     id: String,
     session: Option<String>,
     timeout_ms: u64,
     duration_ms: f64,
-    /// None for a run that was given up.
     outcome: Option<Result<Box<RawValue>, RunError>>,
     diagnostics: Vec<Diagnostic>,
     logs: Vec<LogEntry>,
     calls: Vec<CallRecord>,
     moments: Vec<Moment>,
-    /// The definitions of the deck, which know what is secret: code may hold values of capabilities that it did not call.
+    /// All definitions of the deck, which know the secrets: code may contain values of capabilities
+    /// that it did not call.
     definitions: Vec<Arc<Definition>>,
 }
 
-/// Takes secrets out and remembers that it did: known values, and what has the form of a key.
+/// Removes secrets and remembers that it did: known values, and texts that look like a key.
 struct Cleaner {
     scrubber: Scrubber,
     found: bool,
 }
 
 impl EndedRun {
-    /// Takes from a report what the client does not need, and copies the rest.
     pub(crate) fn new(
         begun: BegunRun,
         report: &mut RunReport,
@@ -92,7 +86,6 @@ impl EndedRun {
         }
     }
 
-    /// A run that was given up before it ended.
     pub(crate) fn cancelled(begun: BegunRun, definitions: Vec<Arc<Definition>>) -> Self {
         Self {
             begun,
@@ -109,7 +102,7 @@ impl EndedRun {
         }
     }
 
-    /// The record. It reads the environment's and the vault's values, to leave them out.
+    /// Reads the values of the environment and the vault, to remove them.
     pub(crate) fn record(self, settings: &HostSettings) -> RunRecord {
         let Self { begun, outcome, calls, definitions, .. } = self;
         let is_called = |definition: &Definition| {
@@ -139,7 +132,7 @@ impl EndedRun {
             calls.into_iter().map(|call| cleaner.call(call, &everything, &mut room)).collect();
         let too_large =
             calls.iter().any(|call| matches!(call.outcome, RecordedOutcome::LeftOut { .. }));
-        // From here on nothing matters for repeating.
+        // Redactions from here on do not affect a replay.
         let found = cleaner.found;
         let end = match outcome {
             None => RunEnd::Nothing,
@@ -153,8 +146,8 @@ impl EndedRun {
         let because = |text: &str| Some(text.to_owned());
         let unrepeatable = begun
             .lost
-            .or_else(|| found.then(|| because("it held a secret, which is not kept"))?)
-            .or_else(|| too_large.then(|| because("its answers are too large to be kept"))?)
+            .or_else(|| found.then(|| because("it contained a secret, which is not stored"))?)
+            .or_else(|| too_large.then(|| because("its results are too large to store"))?)
             .or(stopped.and_then(because));
         RunRecord {
             version: VERSION,
@@ -186,14 +179,14 @@ impl EndedRun {
 /// Where chance, and not the script, decided how a run ended.
 fn unrepeatable(code: ErrorCode) -> Option<&'static str> {
     match code {
-        ErrorCode::Timeout => Some("it was stopped by the clock"),
-        ErrorCode::Diverged => Some("it did not repeat what it did before"),
+        ErrorCode::Timeout => Some("it timed out"),
+        ErrorCode::Diverged => Some("it differed from its record"),
         ErrorCode::Unavailable
         | ErrorCode::RequestInvalid
         | ErrorCode::DiagnosticBlocked
         | ErrorCode::SessionNotFound
         | ErrorCode::SessionBusy
-        | ErrorCode::SessionClosed => Some("it did not begin"),
+        | ErrorCode::SessionClosed => Some("it did not start"),
         _ => None,
     }
 }
@@ -203,7 +196,6 @@ impl Cleaner {
         self.cleaned(&text).unwrap_or(text)
     }
 
-    /// The text without secrets; `None` when it has none.
     fn cleaned(&mut self, text: &str) -> Option<String> {
         let scrubbed = self.scrubber.text(text);
         let cleaned = match (without_keys(&scrubbed), &scrubbed) {
@@ -220,7 +212,6 @@ impl Cleaner {
         serde_json::from_str(&text).unwrap_or_default()
     }
 
-    /// JSON text without secrets; `None` when nothing readable is left.
     fn json(&mut self, data: Box<RawValue>) -> Option<Box<RawValue>> {
         match self.cleaned(data.get()) {
             None => Some(data),

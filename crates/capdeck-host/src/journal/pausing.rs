@@ -1,4 +1,4 @@
-//! Says which calls a run waits for: those that need a person who could not be asked.
+//! Finds the calls that pause a run: those that need a person who could not be asked.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,15 +10,14 @@ use tokio::sync::watch;
 
 use super::ended_run::MOST_ANSWER_BYTES;
 
-/// Calls of a run that can be taken up again.
 pub(crate) struct Pausing<'a> {
     calls: &'a dyn CallOut,
-    /// Bytes of answers so far. What is too large to be kept cannot be taken up again, so it does not pause.
+    /// Bytes of results so far. A run whose results are too large to store cannot be resumed, so it
+    /// does not pause.
     answered: AtomicUsize,
 }
 
 impl<'a> Pausing<'a> {
-    /// `answered` bytes of answers are kept already.
     pub(crate) fn new(calls: &'a dyn CallOut, answered: usize) -> Self {
         Self { calls, answered: AtomicUsize::new(answered) }
     }
@@ -43,7 +42,6 @@ impl CallOut for Pausing<'_> {
     }
 }
 
-/// True for a call that a person has to approve or to answer a question of.
 fn needs_person(failure: &CallFailure) -> bool {
     let wanted = || failure.details.as_ref()?.get("requiredCapability").and_then(Value::as_str);
     failure.code == ErrorCode::ApprovalRequired.as_str()

@@ -1,4 +1,4 @@
-//! What is kept of one run: enough to show it, to take it up again and to repeat it without any server.
+//! The record of one run: enough to show it, to resume it and to replay it without any server.
 
 use capdeck_definition::Exposure;
 use capdeck_sandbox::{
@@ -11,7 +11,7 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{Scope, ViewPolicy};
 
-/// The form of the files. Another one is not read.
+/// The file format version. Others are not read.
 pub(crate) const VERSION: u32 = 1;
 
 /// One recorded run.
@@ -22,15 +22,12 @@ pub struct RunRecord {
     pub id: String,
     pub at: Timestamp,
     pub state: RunState,
-    /// What the client calls itself.
     pub client: String,
-    /// Who is behind it.
     pub principal: String,
     pub scope: RecordedScope,
-    /// The session of code mode that the run belonged to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The run before this one in its session; what it declared was there.
+    /// The previous run of the session, whose declarations this one could use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     pub code: String,
@@ -38,40 +35,38 @@ pub struct RunRecord {
     pub timeout_ms: u64,
     /// The script's clock at the start, in milliseconds since 1970.
     pub now_ms: i64,
-    /// Where the script's random numbers start.
     pub seed: u64,
     pub duration_ms: f64,
-    /// The capabilities that the script could name.
     pub capabilities: Vec<String>,
     pub calls: Vec<RecordedCall>,
-    /// When the script took its answers.
+    /// When the script received its results.
     pub moments: Vec<Moment>,
     pub end: RunEnd,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub logs: Vec<LogEntry>,
-    /// Why the run cannot be repeated, if it cannot.
+    /// Why the run cannot be replayed, if it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unrepeatable: Option<String>,
 }
 
-/// How far a run has come.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
     Done,
     Failed,
-    /// The client gave it up.
+    /// The client cancelled it.
     Cancelled,
     /// It waits for a person.
     Paused,
-    /// It was taken up again and has not come to an end.
+    /// It was resumed and has not ended.
     Resuming,
 }
 
 impl RunState {
-    /// The state in one word.
+    /// The name of the state.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -83,7 +78,7 @@ impl RunState {
     }
 }
 
-/// What a client of a recorded run saw of the deck.
+/// The part of the deck that the client of a recorded run had.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RecordedScope {
@@ -110,18 +105,17 @@ impl From<&Scope> for RecordedScope {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RunEnd {
     Value(Box<RawValue>),
-    /// A value too large to keep: its length and digest.
+    /// A value too large to store: its length and digest.
     LargeValue {
         bytes: usize,
         sha256: String,
     },
     Error(RunError),
-    /// There is none.
     Nothing,
 }
 
@@ -132,21 +126,20 @@ pub struct RecordedCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<String>,
     pub method: DeckOperation,
-    /// The arguments as people may see them.
     pub args: Value,
-    /// The digest of the arguments as they were.
+    /// The digest of the original arguments.
     pub args_sha256: String,
     pub outcome: RecordedOutcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
-    /// Its place among the answers of the run; none without an answer.
+    /// Its position among the results of the run; `None` without a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<usize>,
     pub started_ms: f64,
     pub duration_ms: f64,
 }
 
-/// What came of a recorded call.
+/// The result of a recorded call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RecordedOutcome {
@@ -154,16 +147,15 @@ pub enum RecordedOutcome {
     Failure(CallFailure),
     /// It waits for a person.
     Held(CallFailure),
-    /// The run ended before there was an answer.
     Cancelled,
-    /// An answer that is not kept: its length.
+    /// A result that is not stored: its length.
     LeftOut {
         bytes: usize,
     },
 }
 
 impl RecordedCall {
-    /// The tool that was called, if one was.
+    /// The called tool, if any.
     pub fn tool(&self) -> Option<&str> {
         match self.method {
             DeckOperation::CallTool => self.args.get("name").and_then(Value::as_str),
@@ -176,7 +168,6 @@ impl RecordedCall {
         Self::name(self.capability.as_deref(), self.method, &self.args)
     }
 
-    /// How a call is named in messages.
     pub(crate) fn name(capability: Option<&str>, method: DeckOperation, args: &Value) -> String {
         let tool = args.get("name").and_then(Value::as_str);
         match (capability, method, tool) {

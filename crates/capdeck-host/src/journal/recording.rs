@@ -1,4 +1,4 @@
-//! A run between its beginning and its record.
+//! Runs code and records it.
 
 use std::sync::Arc;
 
@@ -22,7 +22,6 @@ use crate::{
     flow::{FlowGuard, Watched},
 };
 
-/// What a run takes place on.
 #[derive(Clone, Copy)]
 pub(crate) struct Stage<'a> {
     pub(crate) pool: &'a SandboxPool,
@@ -32,7 +31,6 @@ pub(crate) struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Runs code there, with these calls, and adds what the flow guard noticed.
     pub(super) async fn play(&self, run: Run, calls: &dyn CallOut) -> RunReport {
         let watched = Watched { calls, guard: self.flow };
         if let Some(guard) = self.flow {
@@ -44,7 +42,6 @@ impl Stage<'_> {
     }
 }
 
-/// Records that a run was given up, unless it came to its end.
 struct UnfinishedRun<'a> {
     request: &'a RequestContext<'a>,
     begun: Option<BegunRun>,
@@ -60,7 +57,7 @@ impl Drop for UnfinishedRun<'_> {
     }
 }
 
-/// Runs code. It is recorded unless the deck says otherwise; only a recorded run can pause.
+/// Runs code. It is recorded unless the deck disables that; only a recorded run can pause.
 pub(crate) async fn run_recorded(
     request: &RequestContext<'_>,
     stage: Stage<'_>,
@@ -94,14 +91,14 @@ fn begin_record(request: &RequestContext<'_>, run: &Run, directory: &dyn Directo
     let (after, lost) = match &run.session {
         SessionChoice::Earlier(id) => match journal(request).last_run(id.as_str()) {
             Some(before) => (Some(before), None),
-            None => (None, Some("nobody knows what ran before in its session".to_owned())),
+            None => (None, Some("the earlier runs of its session are not known".to_owned())),
         },
         SessionChoice::New | SessionChoice::Once => (None, None),
     };
     let session = request.session();
     let at = Timestamp::now();
     let mut seed = [0; 8];
-    // Without a source of chance the time has to do; nothing secret depends on it.
+    // Without a source of randomness the time is enough; no secret depends on it.
     let seed = match getrandom::fill(&mut seed) {
         // Numbers of this size survive every reader of JSON and YAML.
         Ok(()) => u64::from_le_bytes(seed) >> 11,
@@ -121,7 +118,8 @@ fn begin_record(request: &RequestContext<'_>, run: &Run, directory: &dyn Directo
     }
 }
 
-/// Records a run that has ended. One that paused is on disk when this returns, and its error says how it goes on.
+/// Records an ended run. A paused run is on disk when this returns, and its error says how to
+/// resume it.
 pub(super) async fn end_record(
     request: &RequestContext<'_>,
     begun: BegunRun,
@@ -146,20 +144,18 @@ pub(super) async fn end_record(
         Ok(Ok(record)) => record.unrepeatable,
         Ok(Err(error)) => {
             tracing::error!(%error, "a paused run could not be recorded");
-            Some("it could not be written down".to_owned())
+            Some("it could not be saved".to_owned())
         }
-        Err(_) => Some("it could not be written down".to_owned()),
+        Err(_) => Some("it could not be saved".to_owned()),
     };
     tell_pause(request, report, &waiting, trouble);
 }
 
-/// Every definition of the deck.
 pub(super) fn definitions(request: &RequestContext<'_>) -> Vec<Arc<Definition>> {
     let catalog = request.host().catalog();
     catalog.capabilities().map(|capability| capability.definition.clone()).collect()
 }
 
-/// Says in the envelope what the run waits for, and how it goes on.
 pub(super) fn tell_pause(
     request: &RequestContext<'_>,
     report: &mut RunReport,
@@ -174,23 +170,24 @@ pub(super) fn tell_pause(
     error.message = format!("the run waits for a person: {}", calls.join(", "));
     error.hint = Some(match trouble {
         Some(trouble) => {
-            format!("it cannot be resumed: {trouble}; start it anew after the calls are approved")
+            format!(
+                "it cannot be resumed: {trouble}; run the code again after the calls are approved"
+            )
         }
         None => next_step(request.deck.scope(), &id, &steps),
     });
     error.details = Some(json!({ "runId": id, "calls": calls, "approvals": approvals }));
 }
 
-/// A call that waits for a person.
 pub(super) struct Waiting {
     target: String,
     approval: Option<Value>,
-    /// What the person does about a tool whose definition is held.
     review: Option<String>,
 }
 
 impl Waiting {
-    /// What the person does before the run can go on; none when the answer to a question is all it needs.
+    /// What the person does before the run can be resumed; `None` when it only needs the answer to
+    /// a question.
     fn step(&self) -> Option<String> {
         let id = self.approval.as_ref().and_then(|one| one.get("id")).and_then(Value::as_str);
         id.map(|id| format!("the person runs: capdeck approve {id}"))
@@ -218,7 +215,7 @@ pub(super) fn waiting_calls(calls: &[CallRecord]) -> Vec<Waiting> {
 
 fn next_step(scope: &Scope, run: &str, steps: &[String]) -> String {
     if *scope == Scope::Operator && !steps.is_empty() {
-        return format!("{}; then go on with: capdeck runs resume {run}", steps.join("; "));
+        return format!("{}; then resume it with: capdeck runs resume {run}", steps.join("; "));
     }
     if steps.is_empty() {
         return format!("the person answers in a terminal with: capdeck runs resume {run}");

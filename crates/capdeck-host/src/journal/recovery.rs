@@ -1,7 +1,7 @@
-//! What a session of code mode had run, for a client that has lost it and builds it up again.
+//! The earlier cells of a session of code mode, for a client that lost the session and rebuilds it.
 //!
-//! Nothing is run again by this. The reference is the session's own name, which nobody can guess, and only the principal
-//! that ran the cells finds them.
+//! Nothing is run. The reference is the session's own name, which cannot be guessed, and only the
+//! principal that ran the cells can read them.
 
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_sandbox::{ErrorCode as RunErrorCode, RunReport, SessionChoice, SessionStatus};
@@ -10,13 +10,11 @@ use serde_json::{Value, json};
 use super::{RunRecord, RunState, shown::clean};
 use crate::{RequestContext, redact::redacted};
 
-/// Cells of one answer, unless another number is asked for.
 const PAGE: usize = 25;
 
-/// Cells of one answer at most.
 const LONGEST_PAGE: usize = 100;
 
-/// The reference for a session that was just made, or for one that is gone while its cells are still known.
+/// The reference for a new session, or for one that is gone while its cells are still recorded.
 pub(super) async fn recovery_ref(
     request: &RequestContext<'_>,
     asked: &SessionChoice,
@@ -40,7 +38,6 @@ pub(super) async fn recovery_ref(
     }
 }
 
-/// One page of the cells of a session, the oldest first.
 pub(crate) async fn read_recovery(
     request: &RequestContext<'_>,
     reference: &str,
@@ -69,7 +66,6 @@ pub(crate) async fn read_recovery(
     Ok(answer)
 }
 
-/// The recorded runs of a session, the oldest first.
 async fn cells_of(request: &RequestContext<'_>, session: &str) -> Vec<RunRecord> {
     let (host, principal) = (request.host().clone(), request.session().principal.to_string());
     let session = session.to_owned();

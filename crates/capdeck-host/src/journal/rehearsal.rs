@@ -1,4 +1,4 @@
-//! Runs that are repeated without any server: the recorded answers are all there is.
+//! Replays runs without any server, from the recorded results alone.
 
 use std::time::Duration;
 
@@ -16,44 +16,42 @@ use super::{
     test_file::{TestCell, TestFile},
 };
 
-/// The longest chain of runs of one session that is repeated.
 const MOST_CELLS: usize = 200;
 
-/// A run that cannot be repeated.
+/// Why a run cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum RehearsalError {
-    #[error("run `{id}` cannot be repeated: {reason}")]
+    #[error("run `{id}` cannot be replayed: {reason}")]
     Unrepeatable { id: String, reason: String },
-    #[error("run `{id}` builds on run `{missing}`, which is not kept any more")]
+    #[error("run `{id}` depends on run `{missing}`, which was deleted")]
     Missing { id: String, missing: String },
-    #[error("run `{id}` does not repeat what was recorded: {why}")]
+    #[error("run `{id}` differs from its record: {why}")]
     Diverged { id: String, why: String },
     #[error(transparent)]
     Store(#[from] RunStoreError),
 }
 
-/// Repeats recorded runs and tests.
+/// Replays recorded runs and tests.
 #[derive(Debug)]
 pub struct Rehearsal {
     pool: SandboxPool,
 }
 
-/// What came of repeating a run.
+/// The result of a replay.
 #[derive(Debug)]
 pub struct ReplayReport {
     pub report: RunReport,
-    /// What is not as it was; empty when all is.
+    /// Differences from the record; empty when there are none.
     pub differences: Vec<String>,
 }
 
-/// What came of a test.
+/// The result of a test.
 #[derive(Debug)]
 pub struct TestReport {
-    /// What is not as expected; empty when all is.
+    /// Expectations that are not met; empty when all are.
     pub failures: Vec<String>,
 }
 
-/// One cell to repeat.
 pub(super) struct Scene {
     code: String,
     timeout: Option<Duration>,
@@ -63,7 +61,6 @@ pub(super) struct Scene {
     calls: Vec<KnownCall>,
 }
 
-/// The capabilities of a recorded run: names, and nothing known about them.
 struct Names(Vec<String>);
 
 impl Directory for Names {
@@ -81,7 +78,8 @@ impl Directory for Names {
 }
 
 impl RunStore {
-    /// A run after those it builds on, the first cell of its session first. All of them can be repeated.
+    /// Returns a run after those it depends on, first cell first. Fails unless all of them can be
+    /// replayed.
     pub fn chain(&self, last: RunRecord) -> Result<Vec<RunRecord>, RehearsalError> {
         let mut chain = vec![last];
         while let Some(run) = chain.last() {
@@ -139,7 +137,6 @@ impl Scene {
         }
     }
 
-    /// Plays it: what came of it, and where it left what is known.
     pub(super) async fn play(
         self,
         pool: &SandboxPool,
@@ -161,7 +158,7 @@ impl Scene {
     }
 }
 
-/// Plays the cells before the last one. The session they leave is where the last one belongs.
+/// Replays the cells before the last one. The last one runs in their session.
 pub(super) async fn play_earlier(
     pool: &SandboxPool,
     owner: &str,
@@ -182,13 +179,13 @@ pub(super) async fn play_earlier(
 }
 
 impl Rehearsal {
-    /// Runs cells in workers that are started like this.
+    /// Runs cells in workers that this command starts.
     pub fn new(worker: WorkerCommand) -> Self {
         let settings = SandboxSettings { spare_workers: 0, ..SandboxSettings::new(worker) };
         Self { pool: SandboxPool::new(settings) }
     }
 
-    /// Repeats the last of these runs, after those before it, and compares.
+    /// Replays the last of these runs, after those before it, and compares.
     pub async fn replay(&self, runs: &[RunRecord]) -> Result<Option<ReplayReport>, RehearsalError> {
         let Some((last, earlier)) = runs.split_last() else { return Ok(None) };
         let session = play_earlier(&self.pool, "", earlier).await?;

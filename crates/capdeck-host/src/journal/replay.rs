@@ -1,4 +1,5 @@
-//! Answers the calls of a run from what was recorded, in the order the answers came; beyond the record it goes on live or not at all.
+//! Answers the calls of a run from its record, in the recorded order of the results; beyond the
+//! record it calls live or fails.
 
 use async_trait::async_trait;
 use capdeck_catalog::sha256_hex;
@@ -9,54 +10,43 @@ use tokio::sync::watch;
 
 use super::record::{RecordedCall, RecordedOutcome};
 
-/// What a redacted argument looks like in a record.
 const REDACTED: &str = "[redacted]";
 
-/// A call that a run is known to make.
 #[derive(Debug)]
 pub(crate) struct KnownCall {
     pub(crate) capability: Option<String>,
     pub(crate) method: DeckOperation,
     pub(crate) args: KnownArgs,
-    /// How messages name it.
     pub(crate) target: String,
-    /// The answer and its place among the answers; `None` where there was none.
     pub(crate) answer: Option<(usize, KnownAnswer)>,
 }
 
-/// How much is known of a call's arguments.
 #[derive(Debug)]
 pub(crate) enum KnownArgs {
     Digest(String),
-    /// What a person wrote down; a redacted member stands for anything.
+    /// Arguments written by a person; a redacted member matches anything.
     Like(Value),
 }
 
-/// A recorded answer.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownAnswer {
     pub(crate) outcome: Result<Box<RawValue>, CallFailure>,
     pub(crate) meta: Option<Box<RawValue>>,
 }
 
-/// How closely a run must keep to what is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strictness {
-    /// The same calls in the same order.
     Exact,
     /// Any known call, each once: the code may have changed since.
     AnyOrder,
 }
 
-/// Stands between a run and the world.
 pub(crate) struct Replay<'a> {
     calls: Vec<KnownCall>,
     strictness: Strictness,
-    /// Who answers what is not known.
     live: Option<&'a dyn CallOut>,
     answers: usize,
     state: Mutex<State>,
-    /// The place of the answer that is given next.
     turn: watch::Sender<usize>,
 }
 
@@ -67,7 +57,6 @@ struct State {
     diverged: Option<String>,
 }
 
-/// What is to be done with a call.
 enum Step {
     Answer(usize, KnownAnswer),
     Live,
@@ -100,7 +89,6 @@ impl From<RecordedCall> for KnownCall {
 }
 
 impl<'a> Replay<'a> {
-    /// Answers from these calls alone.
     pub(crate) fn offline(calls: Vec<KnownCall>, strictness: Strictness) -> Self {
         let answers = calls.iter().filter(|call| call.answer.is_some()).count();
         let state = State { used: vec![false; calls.len()], ..State::default() };
@@ -108,12 +96,12 @@ impl<'a> Replay<'a> {
         Self { calls, strictness, live: None, answers, state: Mutex::new(state), turn }
     }
 
-    /// Answers from these calls first; what had no answer and what comes later is done now.
+    /// Answers from the record first; calls without a recorded result are made now.
     pub(crate) fn going_on(calls: Vec<KnownCall>, live: &'a dyn CallOut) -> Self {
         Self { live: Some(live), ..Self::offline(calls, Strictness::Exact) }
     }
 
-    /// Where the run left the record: by another call, or by ending before it had all the answers.
+    /// Where the run left the record: by another call, or by ending before it had all the results.
     pub(crate) fn divergence(&self) -> Option<String> {
         let state = self.state.lock();
         if let Some(diverged) = &state.diverged {
@@ -123,11 +111,7 @@ impl<'a> Replay<'a> {
             return None;
         }
         let missing = self.calls.get(state.made)?;
-        Some(format!(
-            "it did not make call {}, `{}`, that was recorded",
-            state.made + 1,
-            missing.target
-        ))
+        Some(format!("it did not make the recorded call {}, `{}`", state.made + 1, missing.target))
     }
 
     fn step(&self, request: &CallRequest) -> Step {
@@ -144,7 +128,7 @@ impl<'a> Replay<'a> {
             (Some(known), _) => Some((number, known)),
             (None, Strictness::Exact) => None,
             (None, Strictness::AnyOrder) => {
-                // The order of the answers belonged to another order of calls.
+                // The recorded order of results belongs to another order of calls.
                 self.turn.send_replace(usize::MAX);
                 let unused = |(index, _): &(usize, &KnownCall)| {
                     !state.used.get(*index).copied().unwrap_or(true)
@@ -171,15 +155,18 @@ impl<'a> Replay<'a> {
             Some(known) if self.strictness == Strictness::Exact => {
                 let same = known.capability == request.capability && known.method == request.method;
                 let with = if same { " with other arguments" } else { "" };
-                format!("call {} is {made}{with}, and `{}` was recorded", number + 1, known.target)
+                format!(
+                    "call {} is {made}{with}, but the record has `{}`",
+                    number + 1,
+                    known.target
+                )
             }
-            _ => format!("call {} is {made}, for which no answer is recorded", number + 1),
+            _ => format!("call {} is {made}, which has no recorded result", number + 1),
         };
         state.diverged = Some(diverged.clone());
         Step::Diverged(diverged)
     }
 
-    /// Waits until every answer before this place is given.
     async fn turn(&self, place: usize) {
         // The sender lives as long as this, so there is always a next value.
         let mut turn = self.turn.subscribe();
@@ -206,7 +193,7 @@ impl CallOut for Replay<'_> {
             Step::Wait => std::future::pending().await,
             Step::Diverged(why) => CallAnswer::failed(CallFailure {
                 code: "REPLAY_DIVERGED".to_owned(),
-                message: format!("the run does not repeat what was recorded: {why}"),
+                message: format!("the run differs from its record: {why}"),
                 details: None,
                 hint: None,
             }),
@@ -236,11 +223,10 @@ impl KnownCall {
     }
 }
 
-/// Equal, but for what is redacted.
 fn is_like(known: &Value, args: &Value) -> bool {
     match (known, args) {
         (Value::String(text), _) if text == REDACTED => true,
-        // A long text is kept as its beginning and the number of letters left out.
+        // A long text is stored as its beginning and the number of omitted letters.
         (Value::String(text), Value::String(arg)) => match text.rsplit_once("… (") {
             Some((start, rest)) if rest.ends_with(" more)") => arg.starts_with(start),
             _ => text == arg,

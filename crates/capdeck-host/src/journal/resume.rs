@@ -1,7 +1,8 @@
-//! Takes up a paused run: the script runs again from its start with the answers it had, and goes on from there.
+//! Resumes a paused run: the script runs again from its start with the recorded results, and
+//! continues from there.
 //!
-//! No recorded call is made twice. Only one process resumes a run at a time, and a run whose resuming was cut off stays where it is: nobody knows
-//! which calls were made.
+//! No recorded call is made twice. One process resumes a run at a time. A run whose resuming was
+//! interrupted cannot be resumed again, because it is unknown which calls were made.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,16 +25,14 @@ use crate::{
     ViewPolicy, flow::FlowGuard,
 };
 
-/// A run that this process may resume.
 struct Claimed {
     _claim: RunClaim,
-    /// The run after those it builds on.
     chain: Vec<RunRecord>,
 }
 
 impl Host {
-    /// A session for the person who resumes a recorded run: with the name and the rights of the client that began it. `None` where that
-    /// client could not run code.
+    /// A session for the person who resumes a recorded run, with the name and the rights of its
+    /// client. `None` where that client could not run code.
     pub fn session_for_run(&self, run: &RunRecord, client: ClientProfile) -> Option<Arc<Session>> {
         let scope = match &run.scope {
             RecordedScope::Deck { exposure, view } => Scope::Deck(ViewPolicy {
@@ -71,7 +70,7 @@ pub(crate) async fn resume_recorded(
     let session = match play_earlier(stage.pool, owner, earlier).await {
         Ok(session) => session,
         Err(error) => {
-            // Nothing was called, so the run waits on.
+            // Nothing was called, so the run remains paused.
             save(request, paused.clone()).await?;
             return Err(refused(&error));
         }
@@ -107,7 +106,6 @@ pub(crate) async fn resume_recorded(
     Ok(report)
 }
 
-/// Writes down how a resumed run ended, while this process still holds it.
 async fn end_resumed(
     request: &RequestContext<'_>,
     begun: BegunRun,
@@ -127,7 +125,7 @@ async fn end_resumed(
         Ok(record) => record.unrepeatable,
         Err(error) => {
             tracing::error!(%error, "a resumed run could not be recorded");
-            Some("it could not be written down".to_owned())
+            Some("it could not be saved".to_owned())
         }
     };
     if is_paused {
@@ -141,7 +139,7 @@ async fn save(request: &RequestContext<'_>, record: RunRecord) -> Result<(), Cal
     blocking(move || store.save(&record)).await?.map_err(|error| stored(&error))
 }
 
-/// What earlier cells had learnt is followed, too.
+/// Data of earlier cells is followed, too.
 fn learn(guard: &FlowGuard, run: &RunRecord) {
     guard.begin(&run.code);
     for call in &run.calls {
@@ -151,19 +149,18 @@ fn learn(guard: &FlowGuard, run: &RunRecord) {
     }
 }
 
-/// Takes the right to resume a run, and marks it as taken up.
 fn claim(store: &RunStore, id: &str, mine: &(String, RecordedScope)) -> Result<Claimed, CallError> {
     let failed = |error: RunStoreError| match error {
         RunStoreError::Unknown { .. } => unknown(id),
         other => stored(&other),
     };
-    // What belongs to another client does not exist for this one.
+    // A run of another client is reported as unknown.
     let is_mine = |run: &RunRecord| run.principal == mine.0 && run.scope == mine.1;
     if !is_mine(&store.load(id).map_err(failed)?) {
         return Err(unknown(id));
     }
     let claim = store.claim(id).map_err(failed)?;
-    // Another process may have been at it until now.
+    // Another process may have resumed it until now.
     let run = store.load(id).map_err(failed)?;
     match run.state {
         RunState::Paused => {}
@@ -171,7 +168,7 @@ fn claim(store: &RunStore, id: &str, mine: &(String, RecordedScope)) -> Result<C
         RunState::Done | RunState::Failed | RunState::Cancelled => {
             let message = format!("run `{id}` is not paused: it is {}", run.state.as_str());
             return Err(CallError::new(ErrorCode::RequestInvalid, message)
-                .hint(format!("see what came of it with: capdeck runs show {id}")));
+                .hint(format!("see its result with: capdeck runs show {id}")));
         }
     }
     let chain = store.chain(run).map_err(|error| refused(&error))?;
@@ -196,10 +193,10 @@ fn begun(run: &RunRecord) -> BegunRun {
     }
 }
 
-/// A script that did something else than before must not go on.
+/// A script that differs from its record must not continue.
 fn diverged(report: &mut RunReport, why: &str) {
-    let message = format!("the run did not repeat what it did before the pause: {why}");
-    let hint = "no recorded call was made again; run the code anew";
+    let message = format!("the run differs from its record before the pause: {why}");
+    let hint = "no recorded call was repeated; run the code again";
     match &mut report.envelope.outcome {
         Err(error) => {
             error.code = RunErrorCode::Diverged;
@@ -225,19 +222,19 @@ fn elapsed_ms(since: Timestamp) -> f64 {
 
 fn unknown(id: &str) -> CallError {
     CallError::new(ErrorCode::RequestInvalid, format!("there is no paused run `{id}`"))
-        .hint("a run is kept for some days; leave out `resume` to run code")
+        .hint("runs are stored for some days; omit `resume` to run code")
 }
 
 fn interrupted(id: &str) -> CallError {
     let message =
-        format!("resuming run `{id}` was interrupted, and nobody knows which calls were made");
+        format!("resuming run `{id}` was interrupted, and it is not known which calls were made");
     CallError::new(ErrorCode::RequestInvalid, message)
-        .hint("the audit trail names the calls; run the code anew for what is missing")
+        .hint("the audit trail lists the calls; run the code again for the missing ones")
 }
 
 fn refused(error: &RehearsalError) -> CallError {
     CallError::new(ErrorCode::RequestInvalid, error.to_string())
-        .hint("run the code anew; approved calls are not asked about again")
+        .hint("run the code again; approved calls need no second approval")
 }
 
 fn stored(error: &RunStoreError) -> CallError {
@@ -248,11 +245,10 @@ fn stored(error: &RunStoreError) -> CallError {
     CallError::new(code, error.to_string())
 }
 
-/// Works on files without holding up other calls.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, CallError> {
     tokio::task::spawn_blocking(work).await.map_err(|panic| {
-        CallError::new(ErrorCode::InternalError, format!("the journal ended by a bug: {panic}"))
+        CallError::new(ErrorCode::InternalError, format!("the journal panicked: {panic}"))
     })
 }

@@ -13,15 +13,15 @@ use serde::Deserialize;
 use super::record::{RunRecord, VERSION};
 use crate::durable;
 
-/// Files that make way are looked for after this many writes.
+/// Old files are removed after this many writes.
 const SWEEP_EVERY: u32 = 20;
 
-/// Something about recorded runs that did not work.
+/// Why recorded runs cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RunStoreError {
     #[error("there is no recorded run `{id}`")]
     Unknown { id: String },
-    #[error("several recorded runs are meant by `{id}`")]
+    #[error("`{id}` matches several recorded runs")]
     Ambiguous { id: String, found: Vec<String> },
     #[error("the record of run `{id}` cannot be read: {reason}")]
     Unreadable { id: String, path: PathBuf, reason: String },
@@ -31,7 +31,6 @@ pub enum RunStoreError {
     Storage { path: PathBuf, source: io::Error },
 }
 
-/// How many runs are kept, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunLimits {
     pub(crate) max_age: Duration,
@@ -56,18 +55,17 @@ pub struct RunStore {
     folder: PathBuf,
 }
 
-/// What a folder of recorded runs holds.
+/// The contents of a folder of recorded runs.
 #[derive(Debug, Default)]
 pub struct RunListing {
-    /// The newest first.
     pub runs: Vec<RunRecord>,
-    /// Files that are no records, or of another form.
+    /// Files that are not records, or of another version.
     pub problems: Vec<RunStoreError>,
 }
 
-/// The right to take one run up again; held by one process at a time.
+/// The right to resume a run; held by one process at a time.
 pub(crate) struct RunClaim {
-    /// Closing it ends the lock.
+    /// Closing it releases the lock.
     _lock: File,
 }
 
@@ -76,13 +74,12 @@ impl RunStore {
         Self { folder: state_dir.join("runs") }
     }
 
-    /// Every run that is kept.
+    /// Returns every stored run.
     pub fn list(&self) -> Result<RunListing, RunStoreError> {
         let mut listing = RunListing::default();
         for id in self.ids()?.into_iter().rev() {
             match self.load(&id) {
                 Ok(run) => listing.runs.push(run),
-                // Another process removed it meanwhile.
                 Err(RunStoreError::Unknown { .. }) => {}
                 Err(problem) => listing.problems.push(problem),
             }
@@ -90,7 +87,7 @@ impl RunStore {
         Ok(listing)
     }
 
-    /// The run of this id, or the only one whose id begins or ends like this.
+    /// Finds a run by its id, or by a unique beginning or end of it.
     pub fn find(&self, id: &str) -> Result<RunRecord, RunStoreError> {
         let ids = self.ids()?;
         if ids.iter().any(|known| known == id) {
@@ -109,7 +106,6 @@ impl RunStore {
         }
     }
 
-    /// The run of exactly this id.
     pub(crate) fn load(&self, id: &str) -> Result<RunRecord, RunStoreError> {
         #[derive(Deserialize)]
         struct Head {
@@ -141,23 +137,22 @@ impl RunStore {
         let record: RunRecord =
             serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
         if record.id != id {
-            return Err(unreadable(format!("it says that it is `{}`", record.id)));
+            return Err(unreadable(format!("its id is `{}`", record.id)));
         }
         Ok(record)
     }
 
-    /// Writes a run, or what became of it. Only its owner can read the file.
+    /// Only its owner can read the file.
     pub(crate) fn save(&self, record: &RunRecord) -> Result<(), RunStoreError> {
         let Some(path) = self.path(&record.id) else {
             return Err(RunStoreError::Unknown { id: record.id.clone() });
         };
         let failed = |source: io::Error| RunStoreError::Storage { path: path.clone(), source };
         let text = serde_json::to_vec(record).map_err(|error| failed(error.into()))?;
-        // A temporary file is made readable for its owner alone, and stays so under its final name.
+        // A temporary file is readable by its owner alone, and remains so under its final name.
         durable::save(&path, &text).map_err(failed)
     }
 
-    /// Takes the right to resume a run.
     pub(crate) fn claim(&self, id: &str) -> Result<RunClaim, RunStoreError> {
         let Some(path) = self.path(id) else {
             return Err(RunStoreError::Unknown { id: id.to_owned() });
@@ -172,7 +167,7 @@ impl RunStore {
         }
     }
 
-    /// Removes what is too old, too many or too much; the newest stays in any case.
+    /// Removes runs that exceed the limits of age, number or size; the newest always remains.
     pub(crate) fn sweep(&self, limits: RunLimits, now: SystemTime) {
         let Ok(ids) = self.ids() else { return };
         let (mut count, mut bytes) = (0, 0_u64);
@@ -184,14 +179,13 @@ impl RunStore {
             bytes = bytes.saturating_add(facts.len());
             let is_old = age.is_some_and(|age| age > limits.max_age);
             if is_old || count > limits.max_runs || bytes > limits.max_bytes && count > 1 {
-                // Another process may be doing the same.
                 let _gone = fs::remove_file(&path);
                 let _unlocked = fs::remove_file(path.with_extension("lock"));
             }
         }
     }
 
-    /// Ids in the order the runs began: they start with the time.
+    /// Ids start with the time, so their order is that of the runs.
     fn ids(&self) -> Result<Vec<String>, RunStoreError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -209,19 +203,17 @@ impl RunStore {
         Ok(ids)
     }
 
-    /// Nothing that could lead elsewhere is an id.
+    /// Rejects ids that could leave the folder.
     fn path(&self, id: &str) -> Option<PathBuf> {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
         (!id.is_empty() && id.chars().all(is_plain)).then(|| self.folder.join(format!("{id}.json")))
     }
 }
 
-/// Says when it is time to look for files that make way.
 #[derive(Debug, Default)]
 pub(super) struct SweepCount(u32);
 
 impl SweepCount {
-    /// True for the first write and every so often.
     pub(super) fn is_due(&mut self) -> bool {
         let is_due = self.0.is_multiple_of(SWEEP_EVERY);
         self.0 = self.0.wrapping_add(1);

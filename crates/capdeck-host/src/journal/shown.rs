@@ -1,4 +1,4 @@
-//! A recorded run as people and programs are shown it: without answers, and without what looks like a secret.
+//! A recorded run as shown: without results, and without texts that look like a secret.
 
 use capdeck_auth::Scrubber;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ impl RunRecord {
         item
     }
 
-    /// Everything about the run that may be shown.
+    /// The details of the run.
     pub fn shown(&self) -> Value {
         let mut shown = json!({
             "id": self.id,
@@ -67,7 +67,7 @@ impl RunRecord {
         shown
     }
 
-    /// The first line of the code that says something.
+    /// The first line of the code that is not empty.
     pub fn headline(&self) -> String {
         let line = self.code.lines().map(str::trim).find(|line| !line.is_empty());
         redacted(line.unwrap_or_default())
@@ -101,7 +101,7 @@ impl RecordedCall {
     }
 }
 
-/// A value without members that sound like secrets, and without what looks like one inside its texts.
+/// Removes members with names of secrets, and texts that look like one.
 pub(super) fn clean(mut value: Value) -> Value {
     shorten(&mut value, &Scrubber::default(), usize::MAX);
     each_text(&mut value);

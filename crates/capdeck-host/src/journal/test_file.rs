@@ -1,4 +1,4 @@
-//! A recorded run as a test: code, the answers it gets, and what is expected of it.
+//! A recorded run as a test: code, the results of its calls, and the expectations.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,13 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TestFile {
-    /// What is tested, in a few words.
     pub test: String,
-    /// The cells of one session in their order; what is expected is expected of the last.
+    /// The cells of one session, in order; the expectations are about the last.
     pub cells: Vec<TestCell>,
     pub expect: TestExpectation,
 }
 
-/// One cell and the answers it gets.
+/// One cell and the results of its calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TestCell {
@@ -30,23 +29,22 @@ pub struct TestCell {
     /// The script's clock at the start, in milliseconds since 1970.
     #[serde(default)]
     pub now_ms: i64,
-    /// Where the script's random numbers start.
     #[serde(default)]
     pub seed: u64,
-    /// Capabilities that the code may name, besides those that are called.
+    /// Capabilities that the code may name, besides those it calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<TestCall>,
 }
 
-/// A call and its answer.
+/// A call and its result.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TestCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<String>,
-    /// The tool that is called; else `method` says what is asked for.
+    /// The called tool; else `method` names the operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,35 +53,32 @@ pub struct TestCall {
     pub args: Value,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
-    /// The answer's data; a failure has none.
+    /// The result's data; a failure has none.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub data: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<CallFailure>,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub meta: Value,
-    /// Its place among the answers, when they did not come in the order of the calls.
+    /// Its position among the results, when they did not come in the order of the calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<usize>,
-    /// When the script took the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<Moment>,
-    /// True when there never was an answer.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unanswered: bool,
 }
 
-/// What is expected of the last cell. Everything that is said must hold.
+/// The expectations of the last cell. All that are set must be met.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TestExpectation {
-    /// The value is this.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// The value has this in it: members of objects, items of lists, parts of texts.
+    /// The value contains this: members of objects, items of lists, parts of texts.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub contains: Option<Value>,
-    /// The run fails with this code, its own or that of the call that failed.
+    /// The run fails with this code, its own or that of the failed call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The calls, in the order they are made.
@@ -91,7 +86,7 @@ pub struct TestExpectation {
     pub calls: Option<Vec<String>>,
 }
 
-/// A member that is there, even if it is `null`.
+/// A member that is present, even if it is `null`.
 fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(from).map(Some)
 }
@@ -106,7 +101,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl TestFile {
-    /// Makes a test of recorded runs of one session; what the last one gave is expected.
+    /// Makes a test of recorded runs of one session; expects the result of the last one.
     pub fn of(runs: &[RunRecord]) -> Self {
         let last = runs.last();
         let mut expect = TestExpectation::default();
@@ -137,7 +132,6 @@ impl TestCell {
         Self { code: run.code.clone(), now_ms: run.now_ms, seed: run.seed, capabilities, calls }
     }
 
-    /// The names that the script may use.
     pub(crate) fn names(&self) -> Vec<String> {
         let called = self.calls.iter().filter_map(|call| call.capability.clone());
         let mut names: Vec<String> = self.capabilities.iter().cloned().chain(called).collect();
@@ -146,7 +140,6 @@ impl TestCell {
         names
     }
 
-    /// When the answers were taken, as far as all of them say so.
     pub(crate) fn moments(&self) -> Vec<Moment> {
         let mut taken: Vec<(usize, Moment)> = Vec::new();
         for (index, call) in self.calls.iter().filter(|call| !call.unanswered).enumerate() {
@@ -200,7 +193,6 @@ impl TestCall {
         shown
     }
 
-    /// How messages and expectations name it.
     pub(crate) fn target(&self) -> String {
         let method = self.method.map_or("callTool", DeckOperation::script_name);
         match (&self.capability, &self.tool) {

@@ -1,4 +1,4 @@
-//! A test file as text: YAML with the code as it reads, and JSON for the rest, which is YAML, too.
+//! A test file as text: YAML with readable code, and JSON, which is YAML, for the rest.
 
 use std::fmt::Write as _;
 

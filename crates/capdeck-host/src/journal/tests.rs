@@ -1,4 +1,4 @@
-//! The store and the replay by themselves; runs with real workers are in the crate's tests.
+//! Tests of the store and the replay; runs with real workers are in the crate's tests.
 
 use std::{
     fs,
@@ -107,7 +107,7 @@ fn broken_and_foreign_files_are_told_of_and_skipped() {
         told.iter().any(|text| text.contains("`newer`") && text.contains("version 9")),
         "{told:?}"
     );
-    assert!(told.iter().any(|text| text.contains("says that it is `good`")), "{told:?}");
+    assert!(told.iter().any(|text| text.contains("its id is `good`")), "{told:?}");
     assert!(matches!(store.find("half"), Err(RunStoreError::Unreadable { .. })));
 }
 
@@ -150,10 +150,11 @@ fn a_chain_ends_at_the_first_cell_and_names_what_is_missing() {
     let ids: Vec<String> = store.chain(third).unwrap().into_iter().map(|run| run.id).collect();
     assert_eq!(ids, ["first", "second", "third"]);
     let orphan = store.chain(after("fourth", "gone")).unwrap_err();
-    assert_eq!(orphan.to_string(), "run `fourth` builds on run `gone`, which is not kept any more");
-    let secret = RunRecord { unrepeatable: Some("it held a secret".to_owned()), ..record("x") };
+    assert_eq!(orphan.to_string(), "run `fourth` depends on run `gone`, which was deleted");
+    let secret =
+        RunRecord { unrepeatable: Some("it contained a secret".to_owned()), ..record("x") };
     assert!(matches!(store.chain(secret), Err(RehearsalError::Unrepeatable { .. })));
-    // A file that was made to build on itself ends, too.
+    // A file that depends on itself must not loop.
     store.save(&after("loop", "loop")).unwrap();
     assert!(store.chain(store.load("loop").unwrap()).is_err());
 }
@@ -178,7 +179,7 @@ fn request(tool: &str, args: &Value) -> CallRequest {
     }
 }
 
-/// Counts the calls that are made now.
+/// Counts live calls.
 #[derive(Default)]
 struct Live(AtomicUsize);
 
@@ -243,7 +244,7 @@ async fn a_run_that_leaves_the_record_calls_nothing_any_more() {
     assert!(replay.divergence().is_some());
     let calls = vec![known("read", &json!({}), Some((0, json!(1))))];
     let told = Replay::offline(calls, Strictness::Exact).divergence().unwrap();
-    assert_eq!(told, "it did not make call 1, `files.read`, that was recorded");
+    assert_eq!(told, "it did not make the recorded call 1, `files.read`");
 }
 
 #[tokio::test]
@@ -261,7 +262,7 @@ async fn a_test_takes_known_calls_in_any_order_each_once() {
     assert_eq!(text(replay.call(a()).await), "\"A\"");
     assert_eq!(replay.divergence(), None);
     let answer = text(replay.call(a()).await);
-    assert!(answer.contains("no answer is recorded"), "{answer}");
+    assert!(answer.contains("has no recorded result"), "{answer}");
     let other = Replay::offline(calls(), Strictness::AnyOrder);
     let answer = text(other.call(request("a", &json!({"token": "hush", "n": [2]}))).await);
     assert!(answer.starts_with("REPLAY_DIVERGED"), "{answer}");

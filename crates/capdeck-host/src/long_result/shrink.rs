@@ -1,4 +1,5 @@
-//! Makes a JSON value fit: lists keep their first items, long texts their beginning, and each cut is told.
+//! Shrinks a JSON value: lists keep their first items, long texts their beginning, and each cut is
+//! reported.
 
 use capdeck_catalog::RawObject;
 use serde::Serialize;
@@ -6,22 +7,19 @@ use serde_json::value::RawValue;
 
 use crate::kept_json::KeptJson;
 
-/// Where something was left out, and how much.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Cut {
-    /// The place as a JSON pointer. It may lead into a text that is JSON itself.
+    /// A JSON pointer. It may lead into a text that is JSON itself.
     pub(crate) at: String,
     pub(crate) shown: usize,
     pub(crate) total: usize,
-    /// `items` or `characters`.
     pub(crate) unit: &'static str,
 }
 
-/// Which items of a list, or characters of a text, are wanted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Range {
     pub(crate) from: usize,
-    /// As many as fit where there is none.
+    /// As many as possible where there is none.
     pub(crate) count: Option<usize>,
 }
 
@@ -33,7 +31,7 @@ impl Range {
     }
 }
 
-/// The value in about this many bytes. A cut list has the place `at` and those below it.
+/// The value in about this many bytes. Adds the cuts at `at` and below.
 pub(crate) fn shrink(text: &str, budget: usize, at: &str, cuts: &mut Vec<Cut>) -> KeptJson {
     if text.len() <= budget {
         return whole(text);
@@ -47,7 +45,7 @@ pub(crate) fn shrink(text: &str, budget: usize, at: &str, cuts: &mut Vec<Cut>) -
     .unwrap_or_else(|| whole(text))
 }
 
-/// Small members stay whole; the large ones share what is left.
+/// Small members remain whole; the large ones share the rest of the budget.
 fn shrink_object(text: &str, budget: usize, at: &str, cuts: &mut Vec<Cut>) -> Option<KeptJson> {
     let members: RawObject = serde_json::from_str(text).ok()?;
     let mut sizes: Vec<(usize, usize)> = members
@@ -74,7 +72,7 @@ fn shrink_object(text: &str, budget: usize, at: &str, cuts: &mut Vec<Cut>) -> Op
     Some(KeptJson::Object(shrunk.collect()))
 }
 
-/// The items of a range, as many as fit. If not even the first fits, it is shrunk itself.
+/// The items of a range, as many as the budget allows. If the first alone exceeds it, it is shrunk.
 pub(crate) fn shrink_list(
     text: &str,
     range: Range,
@@ -106,7 +104,7 @@ pub(crate) fn shrink_list(
     Some(KeptJson::Array(kept))
 }
 
-/// With less room than this a large item is left out rather than shown in pieces.
+/// With less room than this a large item is omitted rather than cut.
 const SMALLEST: usize = 64;
 
 fn shrink_text(text: &str, budget: usize, at: &str, cuts: &mut Vec<Cut>) -> Option<KeptJson> {
@@ -122,7 +120,8 @@ fn shrink_text(text: &str, budget: usize, at: &str, cuts: &mut Vec<Cut>) -> Opti
     serde_json::value::to_raw_value(&kept).ok().map(KeptJson::Whole)
 }
 
-/// The characters of a range, in at most this many bytes of JSON: how many, the text, and how many there are in all.
+/// The characters of a range, in at most this many bytes of JSON: their number, the text, and the
+/// total.
 pub(crate) fn window(text: &str, range: Range, budget: usize) -> (usize, String, usize) {
     let (mut kept, mut bytes, mut shown) = (String::new(), 2, 0);
     for letter in text.chars().skip(range.from) {
@@ -140,7 +139,6 @@ pub(crate) fn window(text: &str, range: Range, budget: usize) -> (usize, String,
     (shown, kept, text.chars().count())
 }
 
-/// True for a text that is a JSON object or list.
 pub(crate) fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
         && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
@@ -150,7 +148,6 @@ fn whole(text: &str) -> KeptJson {
     KeptJson::Whole(RawValue::from_string(text.trim().to_owned()).unwrap_or_default())
 }
 
-/// A name as a part of a JSON pointer.
 fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

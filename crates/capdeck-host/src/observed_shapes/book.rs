@@ -9,23 +9,18 @@ use serde_json::{Value, json};
 
 use crate::durable;
 
-/// How many shapes are kept.
 const MOST_PAGES: usize = 2_000;
 
-/// An older shape is forgotten.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// The folder of shapes.
 #[derive(Debug, Clone)]
 pub(super) struct Book {
     folder: PathBuf,
 }
 
-/// Names one shape.
 #[derive(Debug)]
 pub(super) struct Page(String);
 
-/// One learned shape.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record {
@@ -46,14 +41,12 @@ impl Book {
         Self { folder }
     }
 
-    /// What is known, unless it is too old or not readable.
     pub(super) fn read(&self, page: &Page) -> Option<Record> {
         let record: Record = serde_json::from_slice(&fs::read(self.file(page)).ok()?).ok()?;
         let age = Timestamp::now().duration_since(record.observed_at);
         (record.version == 1 && age <= LIFETIME).then_some(record)
     }
 
-    /// Adds what one result looks like. True when that was news.
     pub(super) fn learn(&self, page: &Page, value: &Value) -> bool {
         let seen = Shape::of(value);
         let known = self.read(page);
@@ -81,11 +74,10 @@ impl Book {
             .map_err(std::io::Error::other)
             .and_then(|bytes| durable::save(&self.file(page), &bytes));
         if let Err(error) = saved {
-            tracing::debug!(%error, "a learned shape could not be kept");
+            tracing::debug!(%error, "a learned shape could not be saved");
         }
     }
 
-    /// Forgets the oldest shapes when there are too many.
     fn make_room(&self) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let mut pages: Vec<(SystemTime, PathBuf)> = entries
@@ -98,7 +90,7 @@ impl Book {
         pages.sort();
         for (_, path) in pages.iter().take(pages.len() + 1 - MOST_PAGES) {
             if let Err(error) = fs::remove_file(path) {
-                tracing::debug!(path = %path.display(), %error, "an old shape stays on disk");
+                tracing::debug!(path = %path.display(), %error, "an old shape could not be deleted");
             }
         }
     }
@@ -109,7 +101,6 @@ impl Book {
 }
 
 impl Record {
-    /// The shape as `describe` offers it.
     pub(super) fn to_json(&self) -> Value {
         let (type_script, truncated) = self.shape.type_script();
         json!({
@@ -147,7 +138,7 @@ mod tests {
         assert!(book.read(&page).is_none(), "too old");
         fs::write(book.file(&page), "{ broken").unwrap();
         assert!(book.read(&page).is_none());
-        assert!(book.learn(&page, &json!([1])), "a broken file is written anew");
+        assert!(book.learn(&page, &json!([1])), "a broken file is written again");
 
         for number in 0..MOST_PAGES {
             fs::write(book.folder.join(format!("{number:032}.json")), "{}").unwrap();

@@ -1,4 +1,4 @@
-//! A call that failed because of its arguments, answered with what is needed to correct them.
+//! Answers a call with invalid arguments with what is needed to correct them.
 
 use capdeck_backend::{CallError, ErrorKind};
 use capdeck_catalog::{RawObject, Tool, brief_signature};
@@ -6,10 +6,9 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::{calls::is_tool_error, raw};
 
-/// JSON-RPC's code for wrong parameters.
 const INVALID_PARAMS: i64 = -32602;
 
-/// Words that servers use for wrong arguments and for nothing else. Lower case.
+/// Words that servers use only for invalid arguments. Lower case.
 const PLAIN_WORDS: [&str; 12] = [
     "-32602",
     "invalid arguments",
@@ -29,8 +28,8 @@ const PLAIN_WORDS: [&str; 12] = [
 const WORDS_BESIDE_A_NAME: [&str; 7] =
     ["required", "invalid", "must be", "must not", "expected", "missing", "unknown"];
 
-/// Turns a failure that the arguments caused into `{error, tool, schema, hint}`. Everything else stays as it is. `name`
-/// is the one by which the client calls the tool.
+/// Turns a failure that the arguments caused into `{error, tool, schema, hint}`. Everything else
+/// remains unchanged. `name` is the client's name for the tool.
 pub(crate) fn correctable(
     name: &str,
     tool: &Tool,
@@ -52,8 +51,6 @@ fn is_about_arguments(error: &CallError) -> bool {
     is_wrong || (error.rpc.is_none() && error.kind() == ErrorKind::BadInput)
 }
 
-/// The tool's own error result with the schema, if it says that the arguments are wrong. Blocks that are no text and
-/// `_meta` stay.
 fn corrected(name: &str, tool: &Tool, result: &RawValue) -> Option<Box<RawValue>> {
     let mut members: RawObject = serde_json::from_str(result.get()).ok()?;
     let content = members.get("content")?;
@@ -85,7 +82,6 @@ fn says_arguments_are_wrong(text: &str, tool: &Tool) -> bool {
     is_named && WORDS_BESIDE_A_NAME.iter().any(|wanted| text.contains(wanted))
 }
 
-/// An error result: first the JSON, then what else the tool answered.
 fn answer(name: &str, tool: &Tool, error: &str, mut rest: RawObject) -> Option<Box<RawValue>> {
     let mut facts = json!({
         "error": error,

@@ -1,4 +1,4 @@
-//! The arguments of an operation on a capability, and the pages of the lists it gives.
+//! The arguments of an operation on a capability, and the pages of its lists.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +7,12 @@ use capdeck_definition::{BackendKind, CapabilityId};
 use capdeck_sandbox::DeckOperation;
 use serde_json::{Map, Value, json};
 
-/// What one operation on a capability was given, with no field that it does not take.
 pub(crate) struct OperationArguments {
     operation: DeckOperation,
     fields: Map<String, Value>,
 }
 
 impl OperationArguments {
-    /// Reads a wrapper call's arguments, which name their operation.
     pub(super) fn of_wrapper(
         id: &CapabilityId,
         kind: BackendKind,
@@ -30,7 +28,6 @@ impl OperationArguments {
         Ok((operation, Self::new(id, kind, operation, fields)?))
     }
 
-    /// Checks fields against the operation that they are for.
     pub(crate) fn new(
         id: &CapabilityId,
         kind: BackendKind,
@@ -57,7 +54,7 @@ impl OperationArguments {
     pub(super) fn text(&self, field: &str) -> Result<&str, CallError> {
         match self.fields.get(field) {
             Some(Value::String(text)) if !text.trim().is_empty() => Ok(text),
-            // A tool may be called ` `.
+            // A tool may be named ` `.
             Some(Value::String(text)) if field == "name" && !text.is_empty() => Ok(text),
             _ => Err(invalid(format!(
                 "`{}` needs a non-empty string `{field}`",
@@ -116,7 +113,6 @@ impl OperationArguments {
     }
 }
 
-/// The operations that a backend of this kind has.
 pub(super) fn operations_of(kind: BackendKind) -> impl Iterator<Item = DeckOperation> {
     let has = move |one: &DeckOperation| kind == BackendKind::Mcp || !one.needs_mcp_server();
     DeckOperation::ON_CAPABILITY.into_iter().filter(has)

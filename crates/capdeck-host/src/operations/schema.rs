@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::arguments::operations_of;
 
-/// The wrapper tool of a capability under the given name.
 pub(crate) fn wrapper_tool(name: &str, definition: &Definition) -> Option<Tool> {
     let value = json!({
         "name": name,
@@ -18,7 +17,6 @@ pub(crate) fn wrapper_tool(name: &str, definition: &Definition) -> Option<Tool> 
     Tool::new(serde_json::from_str(&value.to_string()).ok()?)
 }
 
-/// What the wrapper says it is for: the author's words, then how to use it.
 fn wrapper_description(definition: &Definition) -> String {
     let mut text = format!("{}: {}", definition.name, definition.description.trim());
     if let Some(hint) = &definition.hints.use_when {

@@ -1,7 +1,5 @@
-//! The wrapper tool of a capability: one tool, an `operation`, and everything behind it.
-//!
-//! Operations, fields and answer shapes are the ones existing Caplets clients know: facts in `structuredContent`, the
-//! same as short Markdown for the model.
+//! The wrapper tool of a capability: one tool with an `operation` argument. Operations, fields and
+//! response shapes are those of existing Caplets clients.
 
 use std::time::Instant;
 
@@ -17,8 +15,8 @@ use super::{
 };
 use crate::{CallForm, Consent, RequestContext, ToolRequest, artifacts, calls};
 
-/// Runs a wrapper call of the capability `id`. What else `outer` carries, such as answers to questions, is meant for
-/// the server.
+/// Runs a wrapper call of the capability `id`. The other members of `outer`, such as answers to
+/// questions, are for the server.
 pub(crate) async fn call_wrapper(
     request: &RequestContext<'_>,
     id: &str,
@@ -87,11 +85,9 @@ async fn call_tool(
     calls::call(request.clone(), &inner).await
 }
 
-/// What one wrapper operation was about, for `caplets` metadata.
 struct WrapperSubject<'a> {
     capability: &'a Capability,
     operation: DeckOperation,
-    /// `tool`, `uri` or `prompt` with its value.
     item: Option<(&'static str, String)>,
     started: Instant,
 }
@@ -113,7 +109,6 @@ impl WrapperSubject<'_> {
         Value::Object(meta)
     }
 
-    /// A discovery answer: `{caplets, result}` and one Markdown block.
     fn answer(&self, result: &Value, markdown: &str) -> Option<Box<RawValue>> {
         serde_json::value::to_raw_value(&json!({
             "content": [{ "type": "text", "text": markdown }],
@@ -122,8 +117,8 @@ impl WrapperSubject<'_> {
         .ok()
     }
 
-    /// An MCP answer that is not a tool result, made one: its own members, `_meta.caplets`, and `content` for
-    /// the model. What was read from a resource is content as it is; other answers are shown as JSON.
+    /// Turns an MCP response into a tool result: its own members, `_meta.caplets`, and `content`
+    /// for the model. Contents of a resource become content; other responses are shown as JSON.
     fn embed(&self, answer: &RawValue) -> Option<Box<RawValue>> {
         let annotated = self.annotate(answer)?;
         let mut object: RawObject = serde_json::from_str(annotated.get()).ok()?;
@@ -140,7 +135,7 @@ impl WrapperSubject<'_> {
         serde_json::value::to_raw_value(&object).ok()
     }
 
-    /// The remote's own answer with `_meta.caplets` added; everything else stays byte for byte.
+    /// The server's own result with `_meta.caplets` added; everything else remains byte for byte.
     fn annotate(&self, result: &RawValue) -> Option<Box<RawValue>> {
         let mut object: RawObject = serde_json::from_str(result.get()).ok()?;
         let mut meta: RawObject = object
@@ -153,7 +148,7 @@ impl WrapperSubject<'_> {
     }
 }
 
-/// True when the server wants something from the client first. Such an answer is the client's, whole.
+/// True when the server needs input from the client first. Such a response is forwarded whole.
 fn asks_for_input(result: &RawValue) -> bool {
     #[derive(serde::Deserialize)]
     struct Kind {

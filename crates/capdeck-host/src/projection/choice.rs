@@ -1,19 +1,17 @@
-//! The chosen paths as one tree.
+//! The selected paths as one tree.
 
 use std::collections::BTreeMap;
 
 use capdeck_backend::{CallError, ErrorCode};
 
-/// What is kept of a value.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Choice {
-    /// All of it.
     is_whole: bool,
     members: BTreeMap<String, Choice>,
 }
 
 impl Choice {
-    /// Reads dotted paths. A dot that belongs to a name is written `\.`.
+    /// Parses dotted paths. A dot in a name is written `\.`.
     pub(super) fn of(fields: &[String]) -> Result<Self, CallError> {
         let mut root = Self::default();
         for path in fields {
@@ -26,7 +24,7 @@ impl Choice {
                 if forbidden {
                     return Err(CallError::new(
                         ErrorCode::RequestInvalid,
-                        format!("`{path}` is no path of fields"),
+                        format!("`{path}` is not a field path"),
                     )
                     .hint("paths are dotted property names, such as `items.id`; arrays are passed through"));
                 }
@@ -41,18 +39,15 @@ impl Choice {
         self.is_whole
     }
 
-    /// What is kept of one member.
     pub(super) fn member(&self, name: &str) -> Option<&Self> {
         self.members.get(name)
     }
 
-    /// How many members are named.
     pub(super) fn len(&self) -> usize {
         self.members.len()
     }
 }
 
-/// The names of a path.
 pub(super) fn segments(path: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut letters = path.chars().peekable();

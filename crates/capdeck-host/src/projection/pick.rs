@@ -1,4 +1,5 @@
-//! Picks the chosen parts while reading, so that a large document is never in memory whole. What is kept stays byte for byte.
+//! Selects parts while reading, so that a large document is never in memory whole. Selected parts
+//! remain byte for byte.
 
 use std::{fmt, io::Read};
 
@@ -11,14 +12,12 @@ use serde_json::value::RawValue;
 use super::choice::Choice;
 use crate::kept_json::KeptJson;
 
-/// Picks from a text.
 pub(super) fn from_text(choice: &Choice, text: &str) -> serde_json::Result<KeptJson> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let picked = Pick(choice).deserialize(&mut deserializer)?;
     deserializer.end().map(|()| picked)
 }
 
-/// Picks from a stream.
 pub(super) fn from_reader(choice: &Choice, reader: &mut dyn Read) -> serde_json::Result<KeptJson> {
     let mut deserializer = serde_json::Deserializer::from_reader(reader);
     let picked = Pick(choice).deserialize(&mut deserializer)?;
@@ -68,7 +67,8 @@ impl<'de> Visitor<'de> for Pick<'_> {
         Ok(KeptJson::Array(kept))
     }
 
-    // A path that leads further than the value keeps the value: `null` where an object could be says something.
+    // A path that leads further than the value keeps the value: `null` in place of an object is
+    // information.
     fn visit_bool<E: Error>(self, value: bool) -> Result<KeptJson, E> {
         whole(&value)
     }

@@ -24,11 +24,10 @@ const THROUGH: [&str; 13] = [
     "$dynamicRef",
 ];
 
-/// Keywords that say which members an object has.
 const MEMBERS: [&str; 4] =
     ["properties", "patternProperties", "additionalProperties", "unevaluatedProperties"];
 
-/// The names there are where a path ends in nothing; `None` when the schema can have the path.
+/// The available names where a path fails; `None` when the schema can have the path.
 pub(super) fn missing(path: &str, schema: &Value) -> Option<Vec<String>> {
     let mut places = Places::of([schema], schema);
     for name in segments(path) {
@@ -44,11 +43,9 @@ pub(super) fn missing(path: &str, schema: &Value) -> Option<Vec<String>> {
     None
 }
 
-/// Every schema that may describe the value at one place.
 #[derive(Default)]
 struct Places<'a> {
     schemas: Vec<&'a Value>,
-    /// Something here says nothing about members, so that any may be there.
     is_anything: bool,
 }
 
@@ -70,7 +67,7 @@ impl<'a> Places<'a> {
                     Some(Value::Array(several)) => waiting.extend(several),
                     Some(Value::String(reference)) => match resolve(root, reference) {
                         Some(target) => waiting.push(target),
-                        // A schema that is elsewhere may say anything.
+                        // A schema in another document may allow anything.
                         None => places.is_anything = true,
                     },
                     Some(one) => waiting.push(one),
@@ -83,7 +80,6 @@ impl<'a> Places<'a> {
         places
     }
 
-    /// The places of one member.
     fn step(&self, name: &str, root: &'a Value) -> Self {
         let mut found = Vec::new();
         let mut is_anything = false;
@@ -118,7 +114,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// True for a schema that may describe an object and says nothing about its members.
+/// True for a schema that may describe an object and does not define its members.
 fn is_open(schema: &Value) -> bool {
     let Value::Object(keywords) = schema else { return schema == &Value::Bool(true) };
     let says_more = THROUGH
@@ -135,7 +131,6 @@ fn is_open(schema: &Value) -> bool {
     may_be_object && !says_more
 }
 
-/// The schema that a reference names: by pointer, by anchor or by identifier.
 fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
     let fragment = percent_decode_str(fragment).decode_utf8().ok()?;

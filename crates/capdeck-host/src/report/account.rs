@@ -12,26 +12,24 @@ use crate::{
     Host, ItemStatus, ListItem, PinReview, Route, View, ViewPolicy, known_capability, list_items,
 };
 
-/// Everything there is to say about one capability.
+/// The report about one capability.
 #[derive(Debug)]
 pub struct Account {
     pub item: ListItem,
-    /// Who chose its exposure.
+    /// Where its exposure is set.
     pub exposure_from: &'static str,
     /// How agents reach it; `None` when they do not.
     pub seen: Option<String>,
-    /// What there is to say about one of its tools, if that was asked.
     pub tool: Option<Value>,
-    /// What a person should look at in its definitions.
     pub pins: Vec<String>,
-    /// What of its description, or of its members, could not be imported.
+    /// Parts of its description, or members, that could not be imported.
     pub left_out: Vec<ImportProblem>,
-    /// When and how it failed last, if nothing succeeded since.
+    /// Time and error of the last failure, if nothing succeeded since.
     pub last_failure: Option<(String, String)>,
 }
 
 impl Account {
-    /// Finds out about a capability, and about one of its tools, for a client of this name.
+    /// Reports about a capability, and about one of its tools, for a client of this name.
     pub fn of(
         host: &Host,
         id: &str,
@@ -62,8 +60,8 @@ impl Account {
         Ok(Account {
             item: ListItem::of(&capability, host.health(&capability)),
             exposure_from: match (capability.definition.exposure, capability.exposure_is_explicit) {
-                (Some(_), _) => "its own file says so",
-                (None, true) => "the deck's config says so",
+                (Some(_), _) => "its own file",
+                (None, true) => "the deck's config",
                 (None, false) => "the host's default",
             },
             seen: view.catalog().get(id).and_then(|_| seen(&view, &capability)),
@@ -74,7 +72,7 @@ impl Account {
         })
     }
 
-    /// As programs are told: what `capdeck why --json` says.
+    /// The output of `capdeck why --json`.
     pub fn to_json(&self) -> Value {
         let item = &self.item;
         let mut shown = json!({
@@ -118,17 +116,15 @@ impl Account {
     }
 }
 
-/// How a capability's tools compare with their pins.
 fn review(host: &Host, capability: &Capability) -> Result<PinReview, CallError> {
     let id = &capability.definition.id;
     host.review_pins(capability).map_err(|error| {
         let message = format!("the pins of `{id}` cannot be read: {error}");
         CallError::new(ErrorCode::ConfigInvalid, message)
-            .hint(format!("take what is there now as approved with: capdeck pins approve {id}"))
+            .hint(format!("approve the current tools with: capdeck pins approve {id}"))
     })
 }
 
-/// How agents reach the capability in the view they get by default.
 fn seen(view: &View, capability: &Capability) -> Option<String> {
     if !capability.is_usable() {
         return None;
@@ -139,7 +135,7 @@ fn seen(view: &View, capability: &Capability) -> Option<String> {
     }
     let is_searchable = view.is_searchable(capability);
     let by_budget =
-        "by `search`, because listing its tools does not fit the token budget (`surfaceTokens`)";
+        "by `search`, because listing its tools exceeds the token budget (`surfaceTokens`)";
     Some(match capability.exposure {
         Exposure::None => return None,
         Exposure::OnDemand => "by `setup_tools`, then `call_tool`".to_owned(),
@@ -149,15 +145,14 @@ fn seen(view: &View, capability: &Capability) -> Option<String> {
             "from code, by `code_mode`, and by `search`".to_owned()
         }
         Exposure::CodeMode | Exposure::CodeModeAndSearch => {
-            "by `search`, because `code_mode` does not fit the token budget (`surfaceTokens`)"
-                .to_owned()
+            "by `search`, because `code_mode` exceeds the token budget (`surfaceTokens`)".to_owned()
         }
         Exposure::Progressive | Exposure::ProgressiveAndCodeMode => match view.route(id) {
             Some(Route::Wrapper { .. }) => {
                 format!("as one tool `{id}` with an `operation` argument")
             }
             _ if is_searchable => by_budget.to_owned(),
-            // An id that is a name of the host's own tools is listed under another one.
+            // An id that is the name of one of the host's own tools is listed under another one.
             _ => "as one tool with an `operation` argument".to_owned(),
         },
         Exposure::Direct | Exposure::DirectAndCodeMode => {
@@ -174,11 +169,10 @@ fn seen(view: &View, capability: &Capability) -> Option<String> {
     })
 }
 
-/// What a person should look at, one line each.
 fn pin_notes(review: &PinReview) -> Vec<String> {
     let mut notes = Vec::new();
     if review.book.as_ref().is_some_and(|book| book.is_repointed) {
-        notes.push("it leads somewhere else than before; pinned anew".to_owned());
+        notes.push("endpoint changed; tools pinned again".to_owned());
     }
     notes.extend(
         review.changes.iter().map(|change| format!("`{}` {}", change.tool(), change.kind())),
@@ -187,7 +181,6 @@ fn pin_notes(review: &PinReview) -> Vec<String> {
     notes
 }
 
-/// What the answers about one tool are made from.
 struct ToolQuestion<'a> {
     catalog: &'a Catalog,
     view: &'a View,
@@ -238,9 +231,9 @@ fn because(ruling: Ruling) -> String {
     match ruling.because {
         Because::UserRule(number) => format!("rule {number} of your policy"),
         Because::ProjectRule(number) => format!("rule {number} of this project's policy"),
-        Because::SaysDestructive => "it says that it is destructive".to_owned(),
-        Because::WantsConfirmation => "its file wants you asked first".to_owned(),
-        Because::NoRule => "no rule is about it".to_owned(),
+        Because::SaysDestructive => "it is marked destructive".to_owned(),
+        Because::WantsConfirmation => "its file requires approval".to_owned(),
+        Because::NoRule => "no matching rule".to_owned(),
     }
 }
 
@@ -253,7 +246,7 @@ fn tool_of<'a>(
     if capability.discovery.is_none() {
         let message = format!("the tools of `{id}` are not known yet");
         return Err(CallError::new(ErrorCode::ToolNotFound, message)
-            .hint(format!("ask for them with: capdeck tools {id}")));
+            .hint(format!("list them with: capdeck tools {id}")));
     }
     let Some(tool) = catalog.tool(id, name) else {
         let error = CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"));

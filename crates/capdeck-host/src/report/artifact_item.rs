@@ -1,4 +1,4 @@
-//! A kept result as listings show it.
+//! A stored artifact in listings.
 
 use capdeck_backend::StoredArtifact;
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ pub fn artifact_item(one: &StoredArtifact) -> Value {
     item
 }
 
-/// When it was kept, to the second.
+/// When it was stored, to the second.
 pub fn artifact_created(one: &StoredArtifact) -> String {
     let second = Timestamp::try_from(one.created).map(Timestamp::as_second);
     second.and_then(Timestamp::from_second).map_or_else(|_| "-".to_owned(), |at| at.to_string())

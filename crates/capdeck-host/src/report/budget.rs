@@ -1,4 +1,4 @@
-//! What each capability costs an agent, in each way to offer it.
+//! The token cost of each capability in each exposure.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use serde::Serialize;
 
 use crate::View;
 
-/// The cost of one capability. `None` is a cost that is not known.
+/// The cost of one capability. `None` is an unknown cost.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetItem {
     pub id: String,
-    /// How many tools it has.
+    /// The number of tools.
     pub tools: Option<usize>,
     /// Every tool listed.
     pub direct: Option<usize>,
     /// One tool for the capability.
     pub progressive: Option<usize>,
-    /// The tools that find and call others; the same for any number of capabilities.
+    /// The search tools; the same for any number of capabilities.
     pub search: Option<usize>,
     pub on_demand: Option<usize>,
     pub code_mode: Option<usize>,
 }
 
-/// The cost of every usable capability, by what `count` says of a tool list.
+/// The cost of every usable capability; `count` returns the tokens of a tool list.
 pub fn budget_items(catalog: &Arc<Catalog>, count: &dyn Fn(&View) -> usize) -> Vec<BudgetItem> {
     let listed = catalog
         .capabilities()

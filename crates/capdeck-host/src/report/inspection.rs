@@ -1,4 +1,4 @@
-//! What one capability is, whatever its status.
+//! The details of one capability in any status.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{Host, ListItem, card};
 
-/// The capabilities of a file that declares several, when the id is such a file's and nothing else.
+/// The capabilities of a file that declares several, when the id names such a file and nothing
+/// else.
 pub fn capabilities_of_file(catalog: &Catalog, id: &str) -> Vec<Arc<Capability>> {
     if find(catalog, id).is_some() {
         return Vec::new();
@@ -19,7 +20,7 @@ pub fn capabilities_of_file(catalog: &Catalog, id: &str) -> Vec<Arc<Capability>>
     catalog.capabilities().chain(catalog.untrusted()).filter(is_child).cloned().collect()
 }
 
-/// The capability under an id whatever its status; an unknown or broken one fails as a call of it would.
+/// The capability of an id in any status; an unknown or broken one gives the error of a call.
 pub fn known_capability(host: &Host, id: &str) -> Result<Arc<Capability>, CallError> {
     let catalog = host.catalog();
     match find(&catalog, id) {
@@ -33,7 +34,7 @@ fn find<'a>(catalog: &'a Catalog, id: &str) -> Option<&'a Arc<Capability>> {
     catalog.get(id).or_else(|| catalog.untrusted().iter().find(is))
 }
 
-/// The card of a capability with where it stands: what `capdeck inspect --json` says.
+/// The card of a capability with its status: the output of `capdeck inspect --json`.
 pub fn inspection(host: &Host, capability: &Capability) -> Value {
     let mut shown = match card(capability) {
         Value::Object(card) => card,
@@ -79,7 +80,7 @@ pub fn inspection(host: &Host, capability: &Capability) -> Value {
     Value::Object(shown)
 }
 
-/// The tools whose definitions have text that people do not see.
+/// The tools whose definitions have invisible text.
 pub fn tools_with_hidden_text(capability: &Capability) -> Vec<&str> {
     let tools = capability.discovery.iter().flat_map(|known| &known.tools);
     tools.filter(|tool| !hidden_text(tool).is_empty()).map(|tool| tool.name()).collect()

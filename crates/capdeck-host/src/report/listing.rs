@@ -1,4 +1,4 @@
-//! What a listing says of each capability, usable or not.
+//! One line of a listing per capability, usable or not.
 
 use capdeck_catalog::{Capability, Catalog, HiddenReason, Status, import_problems};
 use capdeck_definition::{Backend, BackendKind, Chaos, Exposure, Quarantined, Source};
@@ -15,31 +15,31 @@ pub struct ListItem {
     pub name: String,
     pub description: String,
     pub tags: Vec<String>,
-    /// `None` when the file does not say in a readable way.
+    /// `None` when the file has no readable backend.
     pub backend: Option<BackendKind>,
     pub exposure: Option<Exposure>,
     pub status: ItemStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How it does, as far as is known without asking it.
+    /// Its last known health.
     pub health: Health,
     /// What to do about it; for people only.
     #[serde(skip)]
     pub next_step: Option<String>,
     pub source: Source,
-    /// What it stands in front of.
+    /// The definitions that it overrides.
     pub shadows: Vec<Source>,
-    /// What listing every tool would cost an agent at most; `None` while the tools are not known.
+    /// Max cost of listing every tool; `None` while the tools are not known.
     pub tokens: Option<usize>,
-    /// How many parts of its description could not be imported.
+    /// The number of parts of its description that could not be imported.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub import_problems: usize,
-    /// The faults that are injected on purpose, so that nobody forgets them.
+    /// The faults that are injected on purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chaos: Option<String>,
 }
 
-/// Where a capability stands.
+/// Whether a capability can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ItemStatus {
@@ -61,7 +61,7 @@ pub fn list_items(host: &Host, catalog: &Catalog) -> Vec<ListItem> {
             ..ListItem::of(capability, host.health_among(&records, capability))
         })
         .collect();
-    // A stale entry stands for the broken file it came from.
+    // A stale entry replaces the broken file it came from.
     let is_stale = |entry: &Quarantined| {
         catalog.get(&entry.id).is_some_and(|capability| {
             matches!(capability.status, Status::Stale { .. })
@@ -125,7 +125,7 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl ListItem {
-    /// Where it stands in one word: how it does while it can be used, else why it cannot.
+    /// The health of a usable capability, else its status, in one word.
     pub fn word(&self) -> &'static str {
         match self.status {
             ItemStatus::Ready => self.health.as_str(),
@@ -164,13 +164,11 @@ impl ItemStatus {
     }
 }
 
-/// What `chaos` does to a backend that has it.
 fn chaos_of(backend: &Backend) -> Option<String> {
     let Backend::Mcp(server) = backend else { return None };
     server.chaos.as_ref().map(Chaos::summary)
 }
 
-/// The status of a capability and, unless all is well, the reason and what to do about it.
 fn state_of(capability: &Capability) -> (ItemStatus, Option<String>, Option<String>) {
     let definition = &capability.definition;
     let state = |status: ItemStatus, reason: &str, next_step: &str| {

@@ -1,4 +1,4 @@
-//! How tools compare with their pins, one by one.
+//! Tools compared with their pins, one by one.
 
 use std::collections::BTreeMap;
 
@@ -21,17 +21,17 @@ pub struct PinItem {
     pub mode: PinMode,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Why it is kept from agents, if it is.
+    /// Why it is blocked, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub held: Option<HeldReason>,
-    /// Text in its definition that people do not see.
+    /// Invisible text in its definition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<Value>")]
     pub hidden_text: Vec<HiddenText>,
 }
 
-/// Every known tool of a capability, and those that are gone.
+/// Every known tool of a capability, and the removed ones.
 pub fn pin_items(
     capability: &Capability,
     offered: Option<&Discovery>,
@@ -59,7 +59,8 @@ pub fn pin_items(
     items
 }
 
-/// What changed since a capability's tools were pinned, or those of one tool: `{capability, change, tool?, …}` each.
+/// The changes since a capability's tools were pinned, or those of one tool: `{capability, change,
+/// tool?, …}` each.
 pub fn pin_changes(id: &str, review: &PinReview, only: Option<&str>) -> Vec<Value> {
     let wants = |tool: &str| only.is_none_or(|only| only == tool);
     let with_id = |mut value: Value| {

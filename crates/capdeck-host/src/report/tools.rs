@@ -1,9 +1,9 @@
-//! Tools as listings show them: the backend's own definitions, with what the host adds.
+//! Tools in listings: the backend's own definitions, with the host's additions.
 
 use capdeck_catalog::{RawObject, SearchHit, Tool};
 use serde_json::{Value, value::to_raw_value};
 
-/// A tool as listings show it: the backend's own definition, with a description in any case.
+/// The backend's own definition, always with a description.
 pub fn tool_item(tool: &Tool) -> RawObject {
     let mut item = tool.raw().clone();
     if !item.contains_key("description")
@@ -14,7 +14,7 @@ pub fn tool_item(tool: &Tool) -> RawObject {
     item
 }
 
-/// One tool with its schemas, the capability it belongs to and what its results looked like so far.
+/// One tool with its schemas, its capability and the shape of its results so far.
 pub fn described_tool(capability: &str, tool: &Tool, shape: Option<&Value>) -> RawObject {
     let mut item = RawObject::new();
     if let Ok(id) = to_raw_value(capability) {
@@ -27,7 +27,7 @@ pub fn described_tool(capability: &str, tool: &Tool, shape: Option<&Value>) -> R
     item
 }
 
-/// A tool that a search found; its name is null where the capability's tools are not known.
+/// A search result; its name is null where the capability's tools are not known.
 pub fn found_tool(hit: &SearchHit) -> RawObject {
     let mut item = hit.tool.as_ref().map(|tool| tool_item(tool)).unwrap_or_default();
     if hit.tool.is_none()

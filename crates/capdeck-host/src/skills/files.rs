@@ -1,4 +1,4 @@
-//! The deck's own skills, read from disk each time somebody asks: there are few, and they may change.
+//! The deck's own skills, read from disk at each request: there are few, and they may change.
 
 use std::{
     fs,
@@ -15,14 +15,12 @@ use sha2::{Digest, Sha256};
 use super::OWN;
 use crate::Host;
 
-/// What a skill may hold, as the extension sets it.
+/// Limits of the extension.
 const MOST_FILES: usize = 512;
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The skill that comes with the host.
 const BUILT_IN: &str = include_str!("using-the-deck.md");
 
-/// A skill of the deck.
 pub(crate) struct OwnSkill {
     frontmatter: Map<String, Value>,
     files: Vec<File>,
@@ -40,7 +38,8 @@ enum Place {
     Disk(PathBuf),
 }
 
-/// The built-in skill, then the person's, then the project's if it is trusted. A later one replaces an earlier one.
+/// The built-in skill, then the person's, then the project's if it is trusted. A later one replaces
+/// an earlier one.
 pub(super) fn read_all(host: &Host) -> Vec<OwnSkill> {
     let mut all: Vec<OwnSkill> = built_in().into_iter().collect();
     let settings = host.settings();
@@ -63,7 +62,7 @@ pub(super) fn read_all(host: &Host) -> Vec<OwnSkill> {
                     all.push(skill);
                 }
                 Err(problem) => {
-                    tracing::warn!(skill = %path.display(), problem, "the skill is left out");
+                    tracing::warn!(skill = %path.display(), problem, "skipping the skill");
                 }
             }
         }
@@ -127,7 +126,6 @@ fn file(folder: &Path, name: &str, path: PathBuf) -> Result<File, String> {
 }
 
 impl OwnSkill {
-    /// True for the one that comes with the host.
     pub(super) fn is_built_in(&self) -> bool {
         self.files.iter().any(|file| matches!(file.place, Place::BuiltIn))
     }
@@ -136,7 +134,6 @@ impl OwnSkill {
         self.frontmatter.get("name")?.as_str()
     }
 
-    /// As `skills/list` shows it.
     pub(super) fn entry(&self) -> Value {
         let name = self.name().unwrap_or_default();
         let files = self.files.iter();
@@ -150,7 +147,6 @@ impl OwnSkill {
         })
     }
 
-    /// A file's content, if this skill has it and it is still what was listed.
     pub(super) fn read(&self, uri: &str) -> Option<Result<Value, CallError>> {
         let file = self.files.iter().find(|file| file.uri == uri)?;
         let bytes = match &file.place {
@@ -173,7 +169,6 @@ impl OwnSkill {
     }
 }
 
-/// What a file is, by its name.
 pub(super) fn media_type(name: &str) -> &'static str {
     match name.rsplit_once('.').map(|(_, ending)| ending) {
         Some("md") => "text/markdown",
@@ -191,7 +186,6 @@ pub(super) fn media_type(name: &str) -> &'static str {
     }
 }
 
-/// `sha256:` and the hash in hexadecimal.
 pub(super) fn digest(bytes: &[u8]) -> String {
     let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")

@@ -11,7 +11,7 @@ use crate::{RequestContext, forward::forward, raw};
 /// No honest server has more pages of skills.
 const MOST_PAGES: usize = 100;
 
-/// The skills of one server as the deck shows them. Those outside of `skill://` have no name here.
+/// Skips skills outside of `skill://`, which have no name in the deck.
 pub(super) async fn served_skills(
     request: &RequestContext<'_>,
     capability: &Capability,
@@ -32,7 +32,7 @@ pub(super) async fn served_skills(
     Ok(skills)
 }
 
-/// Reads a file of a server's skill and holds it to what its manifest promises.
+/// Reads a file of a server's skill and verifies the digest of its manifest.
 pub(super) async fn read_served_file(
     request: &RequestContext<'_>,
     capability: &Capability,
@@ -59,16 +59,17 @@ pub(super) async fn read_served_file(
         {
             return Err(CallError::new(
                 ErrorCode::DownstreamResourceError,
-                format!("`{uri}` is not what `{id}` promised: its digest or size differs"),
+                format!(
+                    "`{uri}` does not match the manifest of `{id}`: its digest or size differs"
+                ),
             )
-            .hint("list the skills again; if it stays like this, do not use this skill"));
+            .hint("list the skills again; if the error remains, do not use this skill"));
         }
         content["uri"] = json!(uri);
     }
     answer(&value)
 }
 
-/// A server's skill under the deck's URIs; everything else of the entry stays.
 fn renamed(id: &str, skill: &Value) -> Option<Value> {
     let mut skill = skill.clone();
     let uri = deck_uri(id, skill["uri"].as_str()?)?;

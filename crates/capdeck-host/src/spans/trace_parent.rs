@@ -1,8 +1,8 @@
-//! `traceparent` of W3C Trace Context: which trace, and which span of it.
+//! `traceparent` of W3C Trace Context: a trace and a span of it.
 
 use std::fmt;
 
-/// A span's place in a trace.
+/// A span's position in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceParent {
     pub trace: [u8; 16],
@@ -13,17 +13,15 @@ pub struct TraceParent {
 const SAMPLED: u8 = 1;
 
 impl TraceParent {
-    /// The first span of a new trace; `None` when the machine has no randomness to give.
     pub(crate) fn new() -> Option<Self> {
         Some(Self { trace: random()?, span: random()?, flags: SAMPLED })
     }
 
-    /// Another span of the same trace.
     pub(crate) fn child(self) -> Option<Self> {
         Some(Self { span: random()?, ..self })
     }
 
-    /// Reads what a client sent. Versions to come may have more parts behind the four.
+    /// Parses a client's value. Later versions may have more parts after the four.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let version = hex::<1>(parts.next()?)?;
@@ -39,7 +37,6 @@ impl TraceParent {
         (is_sound && is_somewhere).then_some(Self { trace, span, flags: flags[0] })
     }
 
-    /// Whether whoever began the trace wants it recorded.
     pub(crate) fn is_sampled(self) -> bool {
         self.flags & SAMPLED != 0
     }
@@ -61,7 +58,6 @@ fn text(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Bytes in lower-case hexadecimal digits.
 fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digit = |letter: u8| match letter {
         b'0'..=b'9' => Some(letter - b'0'),

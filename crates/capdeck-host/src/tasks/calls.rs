@@ -23,31 +23,27 @@ use super::{
 };
 use crate::{RequestContext, backend_times::answer_time, pool::Lease, raw};
 
-/// How often a task is looked at that the host waits for.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long the end of a task that asks a person may take.
 const PERSON_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
-/// How many timeouts of its server the host waits for a task. A person may be part of it, so never less than above.
+/// How many timeouts of its server the host waits for a task. A person may be part of it, so never
+/// less than above.
 const MAX_TIMEOUTS: u32 = 10;
 
-/// How long a server may take to hear that nobody waits for its task any more.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A call that is about to be sent to a server.
 pub(crate) struct TaskCall<'a> {
     pub(crate) request: &'a RequestContext<'a>,
     pub(crate) lease: Lease,
     pub(crate) capability: &'a Capability,
     pub(crate) tool: Option<&'a Tool>,
-    /// The call context of the request, with the server's questions watched.
     pub(crate) context: &'a CallContext,
 }
 
-/// Calls a tool. A call that becomes a task is answered with it, in the form that the client knows.
+/// Calls a tool. A call that becomes a task returns it, in the form that the client knows.
 pub(crate) async fn call_tool(
     calling: TaskCall<'_>,
     call: ToolCall<'_>,
@@ -84,13 +80,13 @@ pub(crate) async fn call_tool(
     }
 }
 
-/// The tool decides by what it says about tasks, as the client that knows the extension leaves it to the server.
+/// The tool's declaration decides, as a client of the extension leaves it to the server.
 async fn call_core_server(
     calling: TaskCall<'_>,
     mut call: ToolCall<'_>,
 ) -> Result<Box<RawValue>, CallError> {
     let TaskCall { request, lease, capability, tool, context } = calling;
-    // Clients that know the extension may still send it; it must not make a task of anything.
+    // Clients of the extension may still send it; it must not create a task.
     call.rest.shift_remove("task");
     let support = Support::of(tool);
     let may_be_task =
@@ -115,7 +111,8 @@ async fn call_core_server(
     to_raw_value(&shown).map_err(errors::unwritable)
 }
 
-/// The client asks for a task, the server decides: one that ends at once is kept as a task that is done.
+/// The client asks for a task, and the server decides: a call that ends at once is stored as a
+/// completed task.
 async fn call_extension_server(
     calling: TaskCall<'_>,
     mut call: ToolCall<'_>,
@@ -153,7 +150,8 @@ async fn call_extension_server(
     to_raw_value(&RawObject::from_iter([("task".to_owned(), task)])).map_err(errors::unwritable)
 }
 
-/// A server that runs the tool only as a task is told that tasks are known here, and waited for.
+/// A server that runs the tool only as a task is sent the extension, and the host waits for the
+/// task.
 async fn await_extension_server(
     calling: &TaskCall<'_>,
     call: ToolCall<'_>,
@@ -180,7 +178,6 @@ async fn await_extension_server(
     wait_for(calling, task.result(&target), leaving).await
 }
 
-/// Remembers whose task it is.
 fn hand_out(
     request: &RequestContext<'_>,
     capability: &Capability,
@@ -200,18 +197,16 @@ fn hand_out(
         is_watched,
     });
     if is_watched {
-        // Clients of the core feature hear of changes without asking.
+        // Clients of the core feature get changes without asking.
         notices::report_tasks(session, &capability.definition);
     }
 }
 
-/// True when the server makes a core task of every call of the tool.
 fn runs_only_as_task(calling: &TaskCall<'_>) -> bool {
     Support::of(calling.tool) == Support::Required
         && calling.lease.server().is_some_and(|facts| offers_core(&facts))
 }
 
-/// Calls a tool that runs only as a task, and waits for its end.
 async fn await_core_server(
     calling: &TaskCall<'_>,
     mut call: ToolCall<'_>,
@@ -230,7 +225,7 @@ async fn await_core_server(
     wait_for(calling, core_result(calling, seen, &params), leaving).await
 }
 
-/// Looks at a core task until it is over or asks something, and gives its result.
+/// Polls a core task until it has ended or asks something, and returns its result.
 async fn core_result(
     calling: &TaskCall<'_>,
     mut seen: TaskState,
@@ -253,8 +248,8 @@ async fn core_result(
     }
 }
 
-/// Waits for a task in the place of a client that knows none, as long as for any call that reports progress. When nobody
-/// waits any more, the server hears of it.
+/// Waits for a task on behalf of a client without tasks, as long as for any call that reports
+/// progress. The server is notified when the client cancels.
 async fn wait_for(
     calling: &TaskCall<'_>,
     result: impl Future<Output = Result<Box<RawValue>, CallError>>,

@@ -1,4 +1,5 @@
-//! A call that was to become a task and ended at once. Its client asks for the result of a task all the same.
+//! A call that was to become a task and ended at once. Its client still asks for the result of a
+//! task.
 
 use std::time::Duration;
 
@@ -8,12 +9,11 @@ use serde_json::{json, value::RawValue};
 
 use crate::{calls::is_tool_error, raw};
 
-/// How long a result is kept: what the client asked for, within bounds.
+/// A result is stored as long as the client requested, within these bounds.
 const SHORTEST: Duration = Duration::from_secs(60);
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 const USUAL: Duration = Duration::from_secs(5 * 60);
 
-/// A result and when it came.
 pub(crate) struct CompletedTask {
     pub(super) result: Box<RawValue>,
     at: Timestamp,
@@ -21,7 +21,6 @@ pub(crate) struct CompletedTask {
 }
 
 impl CompletedTask {
-    /// Keeps a result. `task` is what the client asked for.
     pub(super) fn new(result: Box<RawValue>, task: &RawValue) -> Self {
         let wish = || {
             let task: RawObject = serde_json::from_str(task.get()).ok()?;
@@ -35,13 +34,12 @@ impl CompletedTask {
         self.result.get().len()
     }
 
-    /// The task in the core feature's words, as it is now.
     pub(super) fn task(&self, id: &str) -> RawObject {
         let status = if is_tool_error(&self.result) { "failed" } else { "completed" };
         self.task_with(id, status)
     }
 
-    /// The task as it is handed out: every task begins at work.
+    /// As first returned: every task begins as working.
     pub(super) fn begun(&self, id: &str) -> RawObject {
         self.task_with(id, "working")
     }

@@ -1,47 +1,45 @@
-//! What is said when a task cannot be had.
+//! Errors of task requests.
 
 use capdeck_backend::{CallError, ErrorCode, RpcFailure};
 use serde_json::{json, value::to_raw_value};
 
 use super::EXTENSION;
 
-/// MCP's codes for what only tasks need to say.
 const MISSING_CAPABILITY: i64 = -32021;
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// The same for tasks that never were, are no more, or are somebody else's.
+/// The same for unknown, expired and foreign tasks.
 pub(super) fn unknown(id: &str) -> CallError {
     CallError::new(ErrorCode::RequestInvalid, format!("there is no task `{id}`"))
 }
 
-/// The client has to declare the extension.
 pub(super) fn undeclared(why: &str) -> CallError {
     let message = format!("{why} needs a client that declares the extension `{EXTENSION}`");
     let required = json!({ "requiredCapabilities": { "extensions": { EXTENSION: {} } } });
     with_rpc(ErrorCode::UnsupportedCapability, MISSING_CAPABILITY, message, Some(&required))
 }
 
-/// The tool runs only as a task, and the client did not ask for one.
 pub(super) fn task_required(tool: &str) -> CallError {
     let message = format!("`{tool}` runs only as a task: send `task` with the call");
     with_rpc(ErrorCode::UnsupportedCapability, METHOD_NOT_FOUND, message, None)
 }
 
-/// The method belongs to the other form of tasks.
 pub(super) fn no_such_method(method: &str, instead: &str) -> CallError {
     let message = format!("`{method}` does not exist in this revision of the protocol: {instead}");
     with_rpc(ErrorCode::UnsupportedOperation, METHOD_NOT_FOUND, message, None)
 }
 
 pub(super) fn no_task_in_answer() -> CallError {
-    CallError::new(ErrorCode::DownstreamProtocolError, "the server did not say how its task stands")
+    CallError::new(
+        ErrorCode::DownstreamProtocolError,
+        "the server did not return the state of its task",
+    )
 }
 
 pub(super) fn unwritable(error: serde_json::Error) -> CallError {
     CallError::new(ErrorCode::InternalError, "the task cannot be written").detail(error)
 }
 
-/// True when a server wants a client that declares the extension.
 pub(super) fn wants_extension(error: &CallError) -> bool {
     error.rpc.as_ref().is_some_and(|failure| {
         failure.code == MISSING_CAPABILITY

@@ -1,8 +1,9 @@
-//! A task of a server with the core feature, for a client that knows the extension.
+//! A task of a server with the core feature, for a client of the extension.
 //!
-//! The server tells its state by `tasks/get`, and its result and its questions by `tasks/result`; the client expects all of it
-//! from `tasks/get`. So the result is fetched when there is one, and while the task asks, a request for the result is held
-//! open on which the questions come.
+//! The server returns its state from `tasks/get`, and its result and its questions from
+//! `tasks/result`; the client expects all of it from `tasks/get`. So the result is fetched when
+//! there is one, and while the task asks, a request for the result is held open to receive the
+//! questions.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,22 +23,20 @@ use super::{
 };
 use crate::{audience::Audience, pool::Lease, raw};
 
-/// How long a server may take to ask what it says it needs to know. Until then the task counts as working.
+/// How long a server may take to ask its question. Until then the task counts as working.
 const QUESTION_TIMEOUT: Duration = Duration::from_millis(700);
 
-/// How often the server is asked again within one look, while its state and its questions disagree.
+/// How often the server is asked again within one request, while its state and its questions
+/// disagree.
 const MAX_ROUNDS: u32 = 3;
 
-/// A task, and the connection on which it lives.
 pub(crate) struct FollowedTask {
-    /// As the client knows it.
     id: String,
-    /// As the server knows it. Two processes of one server may use the same.
+    /// The server's id. Two processes of one server may use the same.
     server_id: String,
     lease: Arc<Lease>,
     audience: Audience,
     pub(super) inbox: Arc<Inbox>,
-    /// The request on which questions come.
     collecting: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
@@ -61,7 +60,7 @@ impl FollowedTask {
         self.server_id == server_id
     }
 
-    /// The whole task in the extension's words, with what is open or came of it.
+    /// The whole task in the form of the extension, with its open questions or its result.
     pub(super) async fn look(&self, cancel: &CancellationToken) -> Result<RawObject, CallError> {
         let (state, seen) = self.state(cancel).await?;
         let mut task = shape::to_extension(state, &self.id);
@@ -95,7 +94,6 @@ impl FollowedTask {
         Ok(task)
     }
 
-    /// Takes answers to what the task asked.
     pub(super) fn update(&self, params: &RawObject) -> Result<(), CallError> {
         let fault = || {
             CallError::new(
@@ -112,7 +110,7 @@ impl FollowedTask {
         Ok(())
     }
 
-    /// Has the server end the task. One that is over stays as it is, which the extension does not call an error.
+    /// Cancels the task. An ended task is unchanged, which the extension does not call an error.
     pub(super) async fn cancel(&self, cancel: &CancellationToken) -> Result<(), CallError> {
         match self.ask("tasks/cancel", cancel).await {
             Ok(_) => {
@@ -123,7 +121,7 @@ impl FollowedTask {
                 ErrorCode::UnsupportedOperation,
                 "the server behind this task cannot cancel it",
             )
-            .hint("let it end, or stop looking at it")),
+            .hint("wait until it ends")),
             Err(error) if error.rpc.is_some() => {
                 let (_, seen) = self.read_state(cancel).await?;
                 if seen.is_over() { Ok(()) } else { Err(error) }
@@ -132,7 +130,8 @@ impl FollowedTask {
         }
     }
 
-    /// The server's state of the task. When it needs to know something, what that is was asked, or the wait for it is over.
+    /// The server's state of the task. When it needs input, the question was received, or its
+    /// timeout is over.
     async fn state(&self, cancel: &CancellationToken) -> Result<(RawObject, TaskState), CallError> {
         let mut changes = self.inbox.changes();
         for _ in 0..MAX_ROUNDS {
@@ -162,7 +161,6 @@ impl FollowedTask {
         read().ok_or_else(errors::no_task_in_answer)
     }
 
-    /// Holds a request for the result open, on which the server asks its questions.
     fn collect(&self) {
         let mut collecting = self.collecting.lock();
         if collecting.as_ref().is_some_and(|task| !task.is_finished()) {
@@ -172,7 +170,7 @@ impl FollowedTask {
         let context = self.context(&CancellationToken::new(), Some(MAX_RESULT_WAIT));
         let params = self.params();
         *collecting = Some(AbortOnDropHandle::new(tokio::spawn(async move {
-            // Whatever comes of it is asked for again when the client wants to know.
+            // The result is requested again when the client asks for it.
             drop(lease.request("tasks/result", Some(params), &context).await);
             inbox.note_change();
         })));
@@ -191,7 +189,7 @@ impl FollowedTask {
         raw::object([("taskId", json!(self.server_id))])
     }
 
-    /// Everything the server asks while the task is dealt with is a question of the task.
+    /// Everything the server asks on these requests is a question of the task.
     fn context(&self, cancel: &CancellationToken, timeout: Option<Duration>) -> CallContext {
         CallContext {
             timeout,

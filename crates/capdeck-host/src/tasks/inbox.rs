@@ -1,4 +1,4 @@
-//! What a running task wants to know, until its client answers.
+//! The questions of a running task, until its client answers.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -13,25 +13,23 @@ use tokio::sync::{oneshot, watch};
 use super::shape;
 use crate::{audience::Audience, questions, raw};
 
-/// How many questions of one task may be open, and how many it may ask in all.
+/// Max open questions of one task, and max questions in all.
 const MOST_OPEN: usize = 64;
 const MOST_ASKED: usize = 4096;
 
-/// The member of a question's `_meta` by which a legacy server says under which key modern clients see it.
+/// The member of a question's `_meta` by which a legacy server names the key for modern clients.
 const INPUT_KEY: &str = "io.capdeck/inputKey";
 
-/// The open questions of one task.
 pub(crate) struct Inbox {
     audience: Audience,
     questions: Mutex<Questions>,
-    /// Counts changes.
     changes: watch::Sender<u64>,
 }
 
 #[derive(Default)]
 struct Questions {
     open: IndexMap<String, Question>,
-    /// Every key that was ever given out: none is used twice.
+    /// No key is used twice.
     used: HashSet<String>,
 }
 
@@ -41,18 +39,16 @@ struct Question {
 }
 
 impl Inbox {
-    /// An empty one, for a task of this client's.
     pub(super) fn new(audience: Audience) -> Self {
         Self { audience, questions: Mutex::default(), changes: watch::Sender::new(0) }
     }
 
-    /// Every open question, as `inputRequests`.
     pub(super) fn requests(&self) -> RawObject {
         let questions = self.questions.lock();
         questions.open.iter().map(|(key, asked)| (key.clone(), asked.request.clone())).collect()
     }
 
-    /// Takes answers. Those to no open question are ignored.
+    /// Answers to unknown questions are ignored.
     pub(super) fn answer(&self, responses: RawObject) {
         let mut questions = self.questions.lock();
         for (key, response) in responses {
@@ -64,18 +60,15 @@ impl Inbox {
         self.note_change();
     }
 
-    /// Lets go of every question: nobody will answer.
     pub(super) fn clear(&self) {
         self.questions.lock().open.clear();
         self.note_change();
     }
 
-    /// Something about the task is no longer as it was.
     pub(super) fn note_change(&self) {
         self.changes.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// Follows the changes from now on.
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -87,7 +80,8 @@ impl Inbox {
     ) -> Result<(String, oneshot::Receiver<Box<RawValue>>), CallError> {
         shape::unrelate(&mut params);
         let wanted = take_input_key(&mut params);
-        // Told a legacy client which question a later notification is about. Modern clients have no such thing.
+        // Links a later notification to its question for a legacy client. Modern clients have no
+        // such notification.
         params.shift_remove("elicitationId");
         let unwritable = |error: serde_json::Error| {
             CallError::new(ErrorCode::InternalError, "the question cannot be written").detail(error)
@@ -128,7 +122,6 @@ impl Caller for Inbox {
 
     fn notify(&self, _method: &str, _params: Option<RawObject>) {}
 
-    /// Waits until the client answers by `tasks/update`.
     async fn request(
         &self,
         method: &str,
@@ -139,12 +132,12 @@ impl Caller for Inbox {
         let _open = Asking { inbox: self, key };
         self.note_change();
         answer.await.map_err(|_| {
-            CallError::new(ErrorCode::Cancelled, format!("nobody answers `{method}` any more"))
+            CallError::new(ErrorCode::Cancelled, format!("the question `{method}` was withdrawn"))
         })
     }
 }
 
-/// Takes a question back when the server no longer waits for its answer.
+/// Withdraws a question when the server no longer waits for its answer.
 struct Asking<'a> {
     inbox: &'a Inbox,
     key: String,
@@ -158,12 +151,10 @@ impl Drop for Asking<'_> {
     }
 }
 
-/// Waits for a change, no longer than this. False when there was none.
 pub(super) async fn has_changed(changes: &mut watch::Receiver<u64>, patience: Duration) -> bool {
     tokio::time::timeout(patience, changes.changed()).await.is_ok_and(|changed| changed.is_ok())
 }
 
-/// The key a question names for itself, taken out of it.
 fn take_input_key(params: &mut RawObject) -> Option<String> {
     let mut meta: RawObject = serde_json::from_str(params.get("_meta")?.get()).ok()?;
     let key = raw::string(&meta.shift_remove(INPUT_KEY)?);

@@ -1,4 +1,4 @@
-//! `tasks/list`, which only the core feature has: each principal sees the tasks it was given.
+//! `tasks/list`, which only the core feature has: each principal sees its own tasks.
 
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::RawObject;
@@ -12,10 +12,8 @@ use serde_json::{
 use super::{Task, errors, table::TaskKey, translated_task::TaskTarget};
 use crate::{RequestContext, Session, forward::send, raw};
 
-/// How many tasks are on one page.
 const PAGE: usize = 50;
 
-/// One page of this principal's tasks of a server.
 pub(super) async fn list_tasks(
     request: &RequestContext<'_>,
     id: &CapabilityId,
@@ -30,7 +28,8 @@ pub(super) async fn list_tasks(
     screen_tasks(request.session(), id, &page)
 }
 
-/// The server's own page without tasks that were not handed out to this principal. A server may know no principals.
+/// The server's own page without tasks of other principals. A server may not distinguish
+/// principals.
 fn screen_tasks(
     session: &Session,
     id: &CapabilityId,
@@ -51,7 +50,7 @@ fn screen_tasks(
     to_raw_value(&page).map_err(errors::unwritable)
 }
 
-/// The extension has no list, so the host keeps it. Each task is looked at as it is now.
+/// The extension has no list, so the host has it. Each task is read again.
 async fn list_own_tasks(
     id: &CapabilityId,
     params: &RawObject,
@@ -85,7 +84,7 @@ async fn list_own_tasks(
     to_raw_value(&page).map_err(errors::unwritable)
 }
 
-/// One task as it is now. One that its server no longer knows is forgotten.
+/// A task that its server no longer knows is forgotten.
 async fn look(
     key: &TaskKey,
     task: &Task,
@@ -101,7 +100,8 @@ async fn look(
             }
             Err(error) => Err(error),
         },
-        // Handed out to this principal by a client of the other era; this one could not follow it.
+        // Belongs to a client of the same principal and the other era; this client cannot follow
+        // it.
         Task::Passed | Task::Followed(_) => Ok(None),
     }
 }

@@ -1,4 +1,4 @@
-//! What servers say about tasks without being asked, and who hears it.
+//! Task notifications of servers, and their recipients.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,20 +11,17 @@ use tokio_util::sync::CancellationToken;
 use super::{Task, TaskForm, errors, shape, table::FoundTask};
 use crate::{Host, HostEvent, Session, connections::Connections, raw};
 
-/// How long a server may take to agree to report tasks.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a question may come before the answer that hands its task out.
+/// How much earlier than its task a question may arrive.
 const EARLY_QUESTION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a server with the core feature says about a task.
 pub(crate) const CORE_NOTICE: &str = "notifications/tasks/status";
-/// What a server with the extension says about a task.
 pub(crate) const EXTENSION_NOTICE: &str = "notifications/tasks";
 
 impl Host {
-    /// A server with the core feature said how a task stands, on the connection of this session. False when the session's
-    /// client has the same form of tasks and can be told as it is.
+    /// Handles a task notification of a server with the core feature, on the connection of this
+    /// session. False when the session's client has the same form of tasks and gets it unchanged.
     pub(crate) fn core_task_changed(
         &self,
         capability: &CapabilityId,
@@ -43,14 +40,13 @@ impl Host {
                 let looking = task.look(&host.0.stop);
                 match tokio::time::timeout(REPORT_TIMEOUT, looking).await {
                     Ok(Ok(shown)) => host.announce_task(key, session, shown),
-                    _ => tracing::debug!(task = key.id, "a changed task could not be looked at"),
+                    _ => tracing::debug!(task = key.id, "a changed task could not be read"),
                 }
             });
         }
         true
     }
 
-    /// A server with the extension said how a task stands.
     pub(crate) fn extension_task_changed(&self, capability: &CapabilityId, params: RawObject) {
         let id = params.get("taskId").and_then(|id| raw::string(id)).unwrap_or_default();
         if let Some(found) = self.0.tasks.of_server(capability, None, &id) {
@@ -58,7 +54,8 @@ impl Host {
         }
     }
 
-    /// Takes a question that a task asks outside any request. `None` when no followed task asks it.
+    /// Takes a question that a task asks outside any request. `None` when it belongs to no followed
+    /// task.
     pub(crate) async fn ask_for_task(
         &self,
         capability: &CapabilityId,
@@ -82,7 +79,7 @@ impl Host {
     }
 }
 
-/// Begins to hear of a task. The client has to have the extension, and the task to be its principal's.
+/// Subscribes to a task. The client must have the extension, and its principal must own the task.
 pub async fn watch_task(
     session: &Session,
     capability: &CapabilityId,
@@ -100,7 +97,7 @@ pub async fn watch_task(
     Ok(())
 }
 
-/// No longer hears of a task.
+/// Unsubscribes from a task.
 pub async fn unwatch_task(session: &Session, capability: &CapabilityId, id: &str) {
     let key = session.task_key(capability, id);
     session.host.0.tasks.unwatch(&key);
@@ -111,7 +108,6 @@ pub async fn unwatch_task(session: &Session, capability: &CapabilityId, id: &str
     }
 }
 
-/// Has a server with the extension report the tasks that somebody wants to hear about, in the background.
 pub(super) fn report_tasks(session: &Session, definition: &Arc<Definition>) {
     let (host, definition) = (session.host.clone(), definition.clone());
     let connections = Connections::shared(session.connections.audience().clone());
@@ -123,7 +119,7 @@ pub(super) fn report_tasks(session: &Session, definition: &Arc<Definition>) {
 }
 
 impl Session {
-    /// Refuses a wish to hear of tasks that the client cannot have.
+    /// Rejects a task subscription that the client cannot have.
     pub fn check_task_wish(&self) -> Result<(), CallError> {
         match self.tasks == TaskForm::Extension && !self.declares_tasks() {
             true => Err(errors::undeclared("listening for tasks")),
@@ -131,7 +127,7 @@ impl Session {
         }
     }
 
-    /// The notification that this client gets of a changed task, if it gets one.
+    /// The notification of a changed task for this client, if it gets one.
     pub fn task_notice(&self, event: &HostEvent) -> Option<(&'static str, RawObject)> {
         let HostEvent::TaskChanged { owner, session, task, .. } = event else { return None };
         match self.tasks {

@@ -1,4 +1,5 @@
-//! A task in the words of each era: the core feature of revision 2025-11-25, and the extension that took its place.
+//! A task in the form of each era: the core feature of revision 2025-11-25, and the extension that
+//! replaced it.
 
 use std::time::Duration;
 
@@ -10,29 +11,24 @@ use serde_json::{
 
 use crate::raw;
 
-/// The member of `_meta` by which the core feature says which task a message is part of.
+/// The member of `_meta` with which the core feature names the task of a message.
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
-/// What both eras call things, for the members whose names differ: in the core feature, in the extension.
 const RENAMED: [(&str, &str); 2] = [("ttl", "ttlMs"), ("pollInterval", "pollIntervalMs")];
 
-/// Members of the extension's task that the core feature has no place for.
 const ONLY_IN_EXTENSION: [&str; 5] =
     ["resultType", "result", "error", "inputRequests", "requestState"];
 
-/// As much of a task as the host acts on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskState {
     pub(super) id: String,
     pub(super) status: String,
-    /// How long it is kept; `None` for no limit.
     pub(super) ttl: Option<Duration>,
-    /// How often it should be looked at.
     pub(super) poll: Option<Duration>,
 }
 
 impl TaskState {
-    /// Reads a task of either form. `None` when it names no task.
+    /// Reads a task of either form. `None` when it is not a task.
     pub(super) fn of(task: &RawObject) -> Option<Self> {
         let text = |key: &str| raw::string(task.get(key)?);
         let time = |names: (&str, &str)| {
@@ -47,15 +43,14 @@ impl TaskState {
         })
     }
 
-    /// True when nothing about the task changes any more.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.status.as_str(), "completed" | "failed" | "cancelled")
     }
 }
 
-/// The task in the result of a call that became one, in either form. Any other result is `None`.
+/// The task in the result of a call that became one, in either form. `None` for any other result.
 pub(super) fn created(result: &RawValue) -> Option<RawObject> {
-    // Most results are none, and some are large; a look at the text is enough to tell.
+    // Most results have none, and some are large; a search in the text is enough.
     if !result.get().contains("\"taskId\"") {
         return None;
     }
@@ -72,7 +67,7 @@ pub(super) fn created(result: &RawValue) -> Option<RawObject> {
     Some(task)
 }
 
-/// A core task in the extension's words, under the id that its client knows.
+/// A core task in the form of the extension, under the id that its client knows.
 pub(super) fn to_extension(core: RawObject, id: &str) -> RawObject {
     let mut task = RawObject::with_capacity(core.len());
     for (key, value) in core {
@@ -86,7 +81,7 @@ pub(super) fn to_extension(core: RawObject, id: &str) -> RawObject {
             }
         }
     }
-    // A duration without end is said; one that is not known need not be.
+    // The extension requires a value; `null` means no limit.
     task.entry("ttlMs".to_owned()).or_insert_with(|| RawValue::NULL.to_owned());
     if task.get("pollIntervalMs").is_some_and(|time| time.get() == "null") {
         task.shift_remove("pollIntervalMs");
@@ -96,9 +91,9 @@ pub(super) fn to_extension(core: RawObject, id: &str) -> RawObject {
     task
 }
 
-/// A task of the extension in the core feature's words. What it holds beside its state is left out.
+/// A task of the extension in the form of the core feature, without its result and questions.
 pub(super) fn to_core(extension: &RawObject) -> RawObject {
-    // A tool that reports an error has failed, in the core feature's words.
+    // The core feature reports a tool's error as a failed task.
     let is_error = || {
         let result: RawObject = serde_json::from_str(extension.get("result")?.get()).ok()?;
         Some(result.get("isError")?.get() == "true")
@@ -119,7 +114,6 @@ pub(super) fn to_core(extension: &RawObject) -> RawObject {
     task
 }
 
-/// A result of `tasks/result` as the call itself would have given it.
 pub(super) fn without_relation(result: Box<RawValue>) -> Box<RawValue> {
     if !result.get().contains(RELATED) {
         return result;
@@ -129,7 +123,6 @@ pub(super) fn without_relation(result: Box<RawValue>) -> Box<RawValue> {
     to_raw_value(&members).unwrap_or(result)
 }
 
-/// A message that says which task it is part of.
 pub(super) fn relate(members: &mut RawObject, id: &str) {
     let mut meta: RawObject = members
         .get("_meta")
@@ -141,14 +134,12 @@ pub(super) fn relate(members: &mut RawObject, id: &str) {
     }
 }
 
-/// The task that a message is part of.
 pub(super) fn related(members: &RawObject) -> Option<String> {
     let meta: RawObject = serde_json::from_str(members.get("_meta")?.get()).ok()?;
     let related: RawObject = serde_json::from_str(meta.get(RELATED)?.get()).ok()?;
     raw::string(related.get("taskId")?)
 }
 
-/// Takes the mark out that says which task a message is part of.
 pub(super) fn unrelate(members: &mut RawObject) {
     let Some(meta) = members.get("_meta") else { return };
     let Ok(mut meta) = serde_json::from_str::<RawObject>(meta.get()) else { return };
@@ -161,7 +152,7 @@ pub(super) fn unrelate(members: &mut RawObject) {
     }
 }
 
-/// A duration in whole milliseconds. The core feature does not say that they have to be whole.
+/// In whole milliseconds. The core feature does not require that they are whole.
 fn whole(number: &RawValue) -> Option<u64> {
     if let Ok(whole) = serde_json::from_str::<u64>(number.get()) {
         return (whole > 0).then_some(whole);

@@ -1,4 +1,4 @@
-//! Who supports tasks, and how the other side is told in its own words.
+//! Which sides support tasks, and the translation of what they declare.
 
 use capdeck_backend::CallError;
 use capdeck_catalog::{RawObject, ServerFacts, Tool};
@@ -10,7 +10,6 @@ use serde_json::{
 use super::{EXTENSION, TaskForm, errors};
 use crate::{Session, raw};
 
-/// What a tool says about running as a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Support {
     Forbidden,
@@ -35,7 +34,7 @@ impl Session {
         has_extension(&self.connections.audience().client().capabilities)
     }
 
-    /// Says what a server can do with tasks in the form that this session's client knows.
+    /// Translates a server's task capabilities into the form that this session's client knows.
     pub fn describe_tasks(&self, facts: &mut ServerFacts) {
         match (self.tasks, facts.is_modern()) {
             (TaskForm::Extension, false) => {
@@ -57,20 +56,17 @@ impl Session {
     }
 }
 
-/// True when a server with these facts takes calls as core tasks.
 pub(super) fn offers_core(facts: &ServerFacts) -> bool {
     let tasks = facts.capabilities.get("tasks").and_then(|tasks| raw::value(tasks));
     tasks.is_some_and(|tasks| tasks["requests"]["tools"].get("call").is_some_and(Value::is_object))
 }
 
-/// True when a party with these capabilities has the extension.
 pub(super) fn has_extension(capabilities: &RawObject) -> bool {
-    // Nearly nobody has any, so nearly nothing is opened.
+    // Almost no party has extensions, so almost nothing is parsed.
     capabilities.contains_key("extensions")
         && member(capabilities, "extensions").contains_key(EXTENSION)
 }
 
-/// The same capabilities without the extension.
 pub(crate) fn without_extension(capabilities: &RawObject) -> RawObject {
     let mut capabilities = capabilities.clone();
     let mut extensions = member(&capabilities, "extensions");
@@ -83,7 +79,6 @@ pub(crate) fn without_extension(capabilities: &RawObject) -> RawObject {
     capabilities
 }
 
-/// The same capabilities with the extension.
 pub(crate) fn with_extension(capabilities: &RawObject) -> RawObject {
     let mut capabilities = capabilities.clone();
     let mut extensions = member(&capabilities, "extensions");
@@ -92,7 +87,6 @@ pub(crate) fn with_extension(capabilities: &RawObject) -> RawObject {
     capabilities
 }
 
-/// A page of tools of a server that decides by itself what becomes a task: a client that has to ask may ask for each.
 pub(crate) fn with_task_support(page: &RawValue) -> Result<Box<RawValue>, CallError> {
     let mut page: RawObject = serde_json::from_str(page.get()).map_err(errors::unwritable)?;
     let Some(tools) = page.get("tools") else {

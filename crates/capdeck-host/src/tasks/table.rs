@@ -1,4 +1,4 @@
-//! Whose tasks there are. Bounded, and everything in it expires.
+//! The owners of tasks. Bounded, and everything in it expires.
 
 use std::{
     sync::Arc,
@@ -16,37 +16,32 @@ use super::{
 };
 use crate::{Principal, pool::Lease};
 
-/// How many tasks are remembered, in all and of one principal. The oldest make room.
+/// In all and per principal. The oldest are dropped.
 const MOST_TASKS: usize = 4096;
 const MOST_OF_ONE: usize = 1024;
 
-/// How much results of tasks that are kept here may hold together.
+/// Of all results of completed tasks.
 const MOST_KEPT_BYTES: usize = 16 * 1024 * 1024;
 
-/// How long a task is remembered at most, and one without a limit since somebody looked at it last.
+/// How long a task is remembered at most, and one without a limit since its last use.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 const UNLIMITED: Duration = Duration::from_secs(60 * 60);
 
-/// Every task that was handed out to a client.
 #[derive(Default)]
 pub(crate) struct Tasks {
     table: Mutex<Table>,
-    /// Told when one is added.
     added: Notify,
-    /// Held while a server is told which tasks to report, so that it hears of changes in the order they were made.
+    /// Held while a server is sent its task subscriptions, so that they arrive in order.
     pub(super) telling: tokio::sync::Mutex<()>,
 }
 
-/// Who was given a task, and under which name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct TaskKey {
     pub(super) owner: Principal,
     pub(super) capability: CapabilityId,
-    /// As the client knows it.
     pub(super) id: String,
 }
 
-/// One task, as the host has to deal with it.
 #[derive(Clone)]
 pub(crate) enum Task {
     /// The server's own form is the client's: everything passes.
@@ -55,24 +50,20 @@ pub(crate) enum Task {
     Followed(Arc<FollowedTask>),
     /// Of a server with the extension, for a client with the core feature.
     Translated(Arc<TranslatedTask>),
-    /// Done before it began: only the result is kept.
+    /// Ended with the call: only the result is stored.
     Completed(Arc<CompletedTask>),
 }
 
-/// A task to be remembered.
 pub(super) struct NewTask {
     pub(super) key: TaskKey,
-    /// The session it was handed out to.
     pub(super) session: Arc<str>,
     pub(super) ttl: Option<Duration>,
     pub(super) task: Task,
-    /// Keeps an idle connection from being closed while the server works.
+    /// Prevents an idle connection from being closed while the server works.
     pub(super) lease: Option<Arc<Lease>>,
-    /// True when the client hears of changes without asking.
     pub(super) is_watched: bool,
 }
 
-/// A task that a server spoke of.
 pub(crate) struct FoundTask {
     pub(crate) key: TaskKey,
     pub(crate) session: Arc<str>,
@@ -95,7 +86,7 @@ struct Entry {
 impl Tasks {
     pub(super) fn add(&self, task: NewTask) {
         let gone = self.table.lock().add(task, Instant::now());
-        // What is let go of may close connections, which need not hold up anyone.
+        // Dropping leases may close connections, so it happens outside the lock.
         drop(gone);
         self.added.notify_waiters();
     }
@@ -104,7 +95,6 @@ impl Tasks {
         self.table.lock().get(key, Instant::now()).map(|entry| entry.task.clone())
     }
 
-    /// Somebody looked at it, and this is how long it is kept.
     pub(super) fn renew(&self, key: &TaskKey, seen: &TaskState) {
         let now = Instant::now();
         if let Some(entry) = self.table.lock().get(key, now) {
@@ -117,7 +107,6 @@ impl Tasks {
         drop(gone);
     }
 
-    /// All of one principal and capability, oldest first.
     pub(super) fn of(&self, owner: &Principal, capability: &CapabilityId) -> Vec<(TaskKey, Task)> {
         let now = Instant::now();
         let table = self.table.lock();
@@ -127,7 +116,6 @@ impl Tasks {
         alive.map(|(key, entry)| (key.clone(), entry.task.clone())).collect()
     }
 
-    /// Counts one listener more. False when there is no such task.
     pub(super) fn watch(&self, key: &TaskKey) -> bool {
         let mut table = self.table.lock();
         let Some(entry) = table.get(key, Instant::now()) else { return false };
@@ -141,7 +129,6 @@ impl Tasks {
         }
     }
 
-    /// The tasks of a server with the extension that somebody wants to hear about.
     pub(super) fn watched(&self, capability: &CapabilityId) -> Vec<String> {
         let now = Instant::now();
         let table = self.table.lock();
@@ -154,7 +141,7 @@ impl Tasks {
         watched.map(|(key, _)| key.id.clone()).collect()
     }
 
-    /// The task that a server calls by this id, on the connection of this session where it has one of its own.
+    /// The task of a server's id, on the connection of this session where it has its own.
     pub(super) fn of_server(
         &self,
         capability: &CapabilityId,
@@ -182,7 +169,8 @@ impl Tasks {
         })
     }
 
-    /// As [`Tasks::of_server`]; waits a moment for a task that a server speaks of before its client was told.
+    /// As [`Tasks::of_server`]; waits a moment for a task that a server mentions before its client
+    /// got it.
     pub(super) async fn wait_for(
         &self,
         capability: &CapabilityId,
@@ -204,7 +192,7 @@ impl Tasks {
         tokio::time::timeout(patience, waiting).await.ok()
     }
 
-    /// When the last of the tasks expires that need this session's own connections after its end.
+    /// When the last task expires that needs this session's own connections after its end.
     pub(crate) fn needed_until(&self, session: &Arc<str>) -> Option<Instant> {
         let now = Instant::now();
         let table = self.table.lock();
@@ -218,7 +206,6 @@ impl Tasks {
 }
 
 impl Table {
-    /// Adds one, and gives back what had to make room.
     fn add(&mut self, new: NewTask, now: Instant) -> Vec<Entry> {
         let NewTask { key, session, ttl, task, lease, is_watched } = new;
         let owner = key.owner.clone();
@@ -314,7 +301,7 @@ mod tests {
         }
         assert!(table.get(&key("ada", 0), now).is_none(), "its oldest made room");
         assert!(table.get(&key("ada", 1), now).is_some());
-        assert!(table.get(&key("eve", 0), now).is_some(), "nobody else's did");
+        assert!(table.get(&key("eve", 0), now).is_some(), "others are not affected");
         for owner in 0..MOST_TASKS {
             table.add(new(key(&format!("p{owner}"), 0), None), now);
         }

@@ -1,4 +1,4 @@
-//! A task of a server with the extension, for a client that knows the core feature.
+//! A task of a server with the extension, for a client of the core feature.
 
 use std::{
     collections::HashSet,
@@ -22,21 +22,17 @@ use super::{
 };
 use crate::{RequestContext, raw};
 
-/// How often the task is looked at while its client waits for the result.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What the host keeps of such a task. The server has the rest.
 pub(crate) struct TranslatedTask {
     id: String,
-    /// The extension lets a cancelled task go on for a while; the core feature does not.
+    /// The extension lets a cancelled task continue for a while; the core feature does not.
     is_cancelled: AtomicBool,
-    /// Questions that the client has been asked.
     asked: Mutex<HashSet<String>>,
 }
 
-/// A question of the task.
 #[derive(Deserialize)]
 struct Question {
     method: String,
@@ -44,7 +40,6 @@ struct Question {
     params: Option<RawObject>,
 }
 
-/// The capability whose server has a task, and the request that is about it.
 pub(super) struct TaskTarget<'a> {
     pub(super) request: &'a RequestContext<'a>,
     pub(super) capability: &'a Capability,
@@ -55,13 +50,11 @@ impl TranslatedTask {
         Self { id, is_cancelled: AtomicBool::new(false), asked: Mutex::default() }
     }
 
-    /// The task in the core feature's words.
     pub(super) async fn look(&self, target: &TaskTarget<'_>) -> Result<RawObject, CallError> {
         let (task, _) = self.read(target).await?;
         Ok(self.shown(&task))
     }
 
-    /// Ends the task, unless it is over.
     pub(super) async fn cancel(&self, target: &TaskTarget<'_>) -> Result<RawObject, CallError> {
         let (task, seen) = self.read(target).await?;
         if seen.is_over() || self.is_cancelled.load(Ordering::Relaxed) {
@@ -72,8 +65,8 @@ impl TranslatedTask {
         Ok(self.shown(&task))
     }
 
-    /// Waits for the end of the task, asks the client on the way what the task wants to know, and gives what the call
-    /// itself would have given.
+    /// Waits for the end of the task, forwards its questions to the client, and returns the result
+    /// of the call.
     pub(super) async fn result(&self, target: &TaskTarget<'_>) -> Result<Box<RawValue>, CallError> {
         loop {
             if self.is_cancelled.load(Ordering::Relaxed) {
@@ -100,7 +93,6 @@ impl TranslatedTask {
         }
     }
 
-    /// Asks the client everything that is new, and gives the answers to the server.
     async fn answer_questions(
         &self,
         task: &RawObject,
@@ -124,7 +116,7 @@ impl TranslatedTask {
             match outcome {
                 Ok(answer) => drop(answers.insert(key, answer)),
                 Err(error) => {
-                    // Whoever asks for the result again is asked again.
+                    // The next request for the result asks the client again.
                     self.asked.lock().remove(&key);
                     problem = Some(error);
                 }
@@ -150,13 +142,14 @@ impl TranslatedTask {
         shape::relate(&mut params, &self.id);
         let is_page = params.get("mode").is_some_and(|mode| mode.get() == r#""url""#);
         if is_page && !params.contains_key("elicitationId") {
-            // Legacy clients know a page to visit by an id, which modern servers no longer give.
+            // Legacy clients identify a page to visit by an id, which modern servers no longer
+            // send.
             let id = uuid::Uuid::new_v4().to_string();
             params.extend(raw::object([("elicitationId", json!(id))]));
         }
         match target.request.call.caller.request(&method, Some(params)).await {
             Ok(answer) => Ok(shape::without_relation(answer)),
-            // A person who was not reached has not answered, which a form can say.
+            // A person who was not reached has not answered, which a form can express.
             Err(_) if method == "elicitation/create" => {
                 to_raw_value(&json!({ "action": "cancel" })).map_err(errors::unwritable)
             }
@@ -199,11 +192,10 @@ impl TranslatedTask {
     }
 }
 
-/// Only a task that is still at work can be cancelled.
 pub(super) fn is_over(id: &str) -> CallError {
     CallError::new(
         ErrorCode::RequestInvalid,
-        format!("the task `{id}` is over already and cannot be cancelled"),
+        format!("the task `{id}` has already ended and cannot be cancelled"),
     )
 }
 
@@ -211,7 +203,6 @@ fn cancelled() -> CallError {
     CallError::new(ErrorCode::Cancelled, "the task was cancelled")
 }
 
-/// The error that ended a task, as if the call itself had given it.
 fn failure(error: Option<&RawValue>) -> CallError {
     #[derive(Deserialize)]
     struct Failed {

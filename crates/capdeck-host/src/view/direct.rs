@@ -1,7 +1,8 @@
-//! Resources, templates and prompts of directly offered capabilities and of members of sets, under names of the deck.
+//! Resources, templates and prompts of direct capabilities and of members of sets, under names of
+//! the deck.
 //!
-//! A resource `file:///a` of `fs` is `caplets://fs/resources/file%3A%2F%2F%2Fa`; a template is one URI
-//! with the encoded real template as its `template` parameter; a prompt `p` is `fs__p`.
+//! A resource `file:///a` of `fs` is `caplets://fs/resources/file%3A%2F%2F%2Fa`; a template is one
+//! URI with the encoded real template as its `template` parameter; a prompt `p` is `fs__p`.
 
 use std::sync::Arc;
 
@@ -13,7 +14,6 @@ use serde_json::{json, value::RawValue};
 use super::{META_TOOLS, View, lawful::keep_lawful, standing::add_origin};
 use crate::{artifacts, raw};
 
-/// What a URI component may keep unencoded.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -27,7 +27,7 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
 
 const SCHEME: &str = "caplets://";
 
-/// Where a listed prompt leads.
+/// The target of a listed prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptRoute {
     pub capability: String,
@@ -64,15 +64,15 @@ impl View {
         })
     }
 
-    /// Where a listed prompt leads, if it is listed.
+    /// Resolves a listed prompt.
     pub fn prompt_route(&self, name: &str) -> Option<PromptRoute> {
         let names = self.prompt_names();
         let owner = names.owner(name)?;
         Some(PromptRoute { capability: owner.capability.clone(), prompt: owner.tool.clone()? })
     }
 
-    /// The capability and the server's own URI behind a listed resource. The server's own URI works as well while
-    /// only one capability has it.
+    /// Resolves a listed resource to its capability and the server's own URI. The server's own URI
+    /// works as well while only one capability has it.
     pub fn resource_route(&self, uri: &str) -> Option<(String, String)> {
         if uri.starts_with(SCHEME) {
             return self.named_route(uri);
@@ -81,7 +81,6 @@ impl View {
         Some((owner.to_string(), uri.to_owned()))
     }
 
-    /// The capability and the server's own URI behind a URI of the deck.
     pub(crate) fn named_route(&self, uri: &str) -> Option<(String, String)> {
         let (id, rest) = uri.strip_prefix(SCHEME)?.split_once("/resources/")?;
         let encoded = rest.split_once('?').map_or(rest, |(encoded, _)| encoded);
@@ -90,7 +89,7 @@ impl View {
         Some((id.to_owned(), real.into_owned()))
     }
 
-    /// The capability and the server's own template behind a listed template.
+    /// Resolves a listed template to its capability and the server's own template.
     pub fn template_route(&self, uri: &str) -> Option<(String, String)> {
         let (id, rest) = uri.strip_prefix(SCHEME)?.split_once("/resources/")?;
         let (_, encoded) = rest.split_once("?template=")?;
@@ -111,8 +110,7 @@ impl View {
             .collect()
     }
 
-    /// True when a result of something that is reached here may be kept as an artifact. Servers' own results are
-    /// only with a limit.
+    /// True when a result may be stored as an artifact. Servers' own results are only with a limit.
     fn may_give_artifacts(&self) -> bool {
         let on_demand = self.catalog.capabilities().filter(|one| self.is_on_demand(one));
         let reached = self.direct.iter().chain(&self.progressive).chain(self.searchable());
@@ -137,7 +135,6 @@ impl View {
     }
 }
 
-/// The deck's URI of a server's resource.
 pub(crate) fn resource_uri(id: &str, uri: &str) -> String {
     format!("{SCHEME}{id}/resources/{}", utf8_percent_encode(uri, COMPONENT))
 }

@@ -1,22 +1,22 @@
-//! What a client is told at the handshake: how to reach what there is, in few words.
-//!
-//! The words are the host's and those of the person's own files; what a server says about itself is not repeated here.
+//! The instructions of the handshake: how to reach the tools, in few words. Servers' descriptions
+//! of themselves are not repeated.
 
 use capdeck_catalog::{Capability, estimate_tokens};
 
 use super::{View, policy::DEFAULT_SURFACE_TOKENS};
 
-/// What instructions cost at most, and what they may cost in any case while nobody set a budget.
+/// Max tokens of instructions, and their guaranteed tokens without a set budget.
 const MOST: usize = 240;
 const LEAST: usize = 60;
 
-/// What ` and 1000 more.` costs.
+/// Tokens of ` and 1000 more.`.
 const TAIL: usize = 6;
 
-/// What naming the capabilities of one kind may cost, however many there are.
+/// Tokens for the names of one kind, however many there are.
 const NAMES: usize = 60;
 
-/// The instructions, as long as the budget has room beside the listed tools. `None` when there is nothing to say, or no room.
+/// The instructions, if the budget has room beside the listed tools. `None` when they are empty, or
+/// without room.
 pub(super) fn instructions(view: &View) -> Option<String> {
     let room = room(view);
     let mut text = String::new();
@@ -35,7 +35,7 @@ pub(super) fn instructions(view: &View) -> Option<String> {
         }
         false => "Use `search` to find tools, then `call_tool`. Here:",
     };
-    // The tool itself names what there is. Only what it left out is worth saying again.
+    // The tool itself names them. Only what it omits is repeated.
     let left_out = view.setup_tools.as_ref().is_some_and(|(_, left_out)| *left_out > 0);
     let bundles = if left_out { view.bundles() } else { Vec::new() };
     for (lead, names) in [
@@ -74,8 +74,8 @@ pub(super) fn instructions(view: &View) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Whether a client reaches anything of a capability, as far as is known. Of one that no skill requires a tool of, nothing
-/// is offered, and naming it would send agents looking.
+/// Whether a client reaches any known tool of a capability. One whose tools no skill requires
+/// offers nothing, and naming it would send agents searching.
 fn has_something(capability: &Capability) -> bool {
     capability.discovery.as_ref().is_none_or(|known| {
         !(known.tools.is_empty()
@@ -85,7 +85,7 @@ fn has_something(capability: &Capability) -> bool {
     })
 }
 
-/// Tokens that instructions may cost. A budget that a person set binds tools and instructions together.
+/// A budget that a person set covers tools and instructions together.
 fn room(view: &View) -> usize {
     let used = view.tokens();
     match view.catalog.config().surface_tokens {
@@ -94,12 +94,11 @@ fn room(view: &View) -> usize {
     }
 }
 
-/// A sentence with as many names as fit. `None` when not one does.
 fn listing(lead: &str, names: &[String], room: usize) -> Option<String> {
     let mut text = lead.to_owned();
     let mut named = 0;
     for name in names {
-        // What is left over is counted, and the count has to fit, too.
+        // The rest is counted, and the count needs room, too.
         if estimate_tokens(&text) + estimate_tokens(name) + TAIL > room {
             break;
         }
@@ -117,7 +116,6 @@ fn listing(lead: &str, names: &[String], room: usize) -> Option<String> {
     Some(text)
 }
 
-/// What a capability is for, in its author's words, on one line.
 fn purpose(capability: &Capability) -> String {
     let definition = &capability.definition;
     let words: Vec<&str> = definition.description.split_whitespace().collect();

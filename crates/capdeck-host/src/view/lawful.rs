@@ -1,12 +1,11 @@
-//! What a server lists wrongly, put right before clients see it.
-//!
-//! Clients read a list as a whole: one row that breaks the protocol would cost them every tool of the deck. What is sound stays byte for
-//! byte, and so does what is merely unknown.
+//! Repairs lists of servers that break the protocol: clients parse a list as a whole, so one
+//! invalid row would cost them every tool. Valid and unknown members remain byte for byte.
 
 use capdeck_catalog::RawObject;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// How the text of a member starts, by what the protocol says it is. The same in every kind of list.
+/// The first character of a member's JSON by its type in the protocol. The same in every kind of
+/// list.
 const STARTS: [(&str, char); 8] = [
     ("title", '"'),
     ("description", '"'),
@@ -18,7 +17,7 @@ const STARTS: [(&str, char); 8] = [
     ("arguments", '['),
 ];
 
-/// Leaves out the members of a row that are of another kind than the protocol says, such as a `null`.
+/// Omits the members of a row whose type breaks the protocol, such as a `null`.
 pub(super) fn keep_lawful(row: &mut RawObject) {
     row.retain(|key, value| {
         let start = STARTS.iter().find(|(known, _)| known == key);
@@ -26,7 +25,7 @@ pub(super) fn keep_lawful(row: &mut RawObject) {
     });
 }
 
-/// The same for a tool, whose arguments are described by the schema of an object.
+/// The same for a tool, whose input schema must describe an object.
 pub(super) fn keep_lawful_tool(tool: &mut RawObject) {
     keep_lawful(tool);
     match tool.get("inputSchema").map(|schema| lawful_schema(schema)) {
@@ -39,7 +38,7 @@ pub(super) fn keep_lawful_tool(tool: &mut RawObject) {
     }
 }
 
-/// What to list instead of a schema that clients refuse. `None` when they take it as it is.
+/// A replacement for a schema that clients reject. `None` when it is valid.
 fn lawful_schema(schema: &RawValue) -> Option<Box<RawValue>> {
     let Ok(mut members) = serde_json::from_str::<RawObject>(schema.get()) else {
         return Some(any_object());

@@ -1,4 +1,4 @@
-//! What is set up before it is called: the tool for that, and what it can be asked for.
+//! Capabilities that are set up before they are called: the `setup_tools` tool and its names.
 
 use std::sync::Arc;
 
@@ -9,15 +9,13 @@ use serde_json::{json, value::RawValue};
 use super::View;
 use crate::raw;
 
-/// What the whole tool may cost, however much there is to set up.
 const MOST: usize = 200;
-/// What it costs at least; a budget with less room does not make it shorter.
+/// Min tokens; a smaller budget does not make it shorter.
 const LEAST: usize = 110;
 
-/// Runs a tool that was set up. The same as beside `search`, but for where names come from.
+/// The same as beside `search`, except where names come from.
 pub(super) const CALL_TOOL: &str = r#"{"name":"call_tool","description":"Run a tool that was set up. Wrong arguments answer with its schema.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name in the signature"},"data":{"type":"object","description":"Its arguments"}},"required":["name","data"]}}"#;
 
-/// Something that can be set up, by the name that clients use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bundle {
     pub(crate) id: String,
@@ -35,7 +33,7 @@ impl View {
         !self.on_demand.is_empty()
     }
 
-    /// Everything that can be set up, skills first: they say what they are for.
+    /// Everything that can be set up, skills first: they have a purpose.
     pub(crate) fn bundles(&self) -> Vec<Bundle> {
         let skills = self.catalog.skills().iter().filter(|skill| self.reaches_some_of(skill));
         let skills =
@@ -54,9 +52,8 @@ impl View {
         skills.chain(capabilities).collect()
     }
 
-    /// What a client means by a name: a skill, a capability as `@id` or as `id`.
     pub(crate) fn bundle(&self, name: &str) -> Option<Bundle> {
-        // A skill that needs no tools may be set up, too: agents do so because they were told to.
+        // A skill that needs no tools may be set up, too: agents do so when instructed.
         if let Some(skill) = self.catalog.skills().iter().find(|skill| skill.id == name) {
             return Some(Bundle { id: skill.id.clone(), tools: skill.tools.clone() });
         }
@@ -64,7 +61,6 @@ impl View {
         self.bundles().into_iter().find(|bundle| bundle.id == name || bundle.id == whole)
     }
 
-    /// The tools of a choice that this client reaches, each with its capability, in a fixed order.
     pub(crate) fn chosen_tools(&self, chosen: &Selection) -> Vec<(Arc<Capability>, Arc<Tool>)> {
         let reached = self.chosen_capabilities(chosen);
         let of_one = |capability: &Arc<Capability>| {
@@ -76,8 +72,8 @@ impl View {
         reached.iter().flat_map(of_one).collect()
     }
 
-    /// The capabilities of a choice that this client reaches. A set's own tools only lead to its members, which are
-    /// here themselves.
+    /// The selected capabilities that this client reaches. A set's own tools only forward to its
+    /// members, which are included.
     pub(crate) fn chosen_capabilities(&self, chosen: &Selection) -> Vec<Arc<Capability>> {
         let is_set = |one: &Capability| matches!(one.definition.backend, Backend::Caplets(_));
         let all = self.catalog.capabilities();
@@ -85,7 +81,8 @@ impl View {
         reached.filter(|one| chosen.has_some_of(&self.catalog.with_sets(one))).cloned().collect()
     }
 
-    /// The tool that sets up, naming what there is as far as there is room, and how many names that left out.
+    /// The `setup_tools` tool with as many names as there is room for, and the number of omitted
+    /// ones.
     pub(super) fn setup_tool(&self, room: usize) -> Option<(Box<RawValue>, usize)> {
         let names: Vec<String> = self.bundles().into_iter().map(|bundle| bundle.id).collect();
         let room = room.clamp(LEAST, MOST);

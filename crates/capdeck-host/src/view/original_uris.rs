@@ -1,5 +1,5 @@
-//! Servers' own URIs that clients come to know: a tool names the page that shows it in `_meta.ui.resourceUri`, and
-//! apps ask for it by that name. They work in the deck as long as they mean one thing.
+//! Servers' own URIs that clients know: a tool names its page in `_meta.ui.resourceUri`, and apps
+//! request it by that URI. They work in the deck while they are unambiguous.
 
 use std::collections::HashMap;
 
@@ -10,15 +10,13 @@ use serde_json::json;
 use super::View;
 use crate::raw;
 
-/// The scheme of pages that show tools.
 const UI_SCHEME: &str = "ui://";
 
-/// URIs with their owner; `None` when several capabilities use the same one.
+/// `None` when several capabilities use the same URI.
 #[derive(Debug, Default)]
 pub(super) struct OriginalUris(HashMap<String, Option<CapabilityId>>);
 
 impl OriginalUris {
-    /// Resources that are listed, and the pages of every tool that can be reached.
     pub(super) fn of(view: &View) -> Self {
         let mut uris = Self::default();
         for capability in view.offering() {
@@ -52,25 +50,21 @@ impl OriginalUris {
         }
     }
 
-    /// The one capability that has this URI.
     pub(super) fn owner(&self, uri: &str) -> Option<&CapabilityId> {
         self.0.get(uri)?.as_ref()
     }
 
-    /// True when the URI means more than one thing here.
     pub(super) fn is_ambiguous(&self, uri: &str) -> bool {
         matches!(self.0.get(uri), Some(None))
     }
 }
 
-/// The page that shows a tool's results, by the server's own URI.
 pub(super) fn page_of(tool: &Tool) -> Option<String> {
     let meta: RawObject = serde_json::from_str(tool.raw().get("_meta")?.get()).ok()?;
     let ui: RawObject = serde_json::from_str(meta.get("ui")?.get()).ok()?;
     raw::string(ui.get("resourceUri")?)
 }
 
-/// Names another page in a listed tool; everything else in `_meta` stays.
 pub(super) fn set_page(listed: &mut RawObject, uri: &str) -> Option<()> {
     let mut meta: RawObject = serde_json::from_str(listed.get("_meta")?.get()).ok()?;
     let mut ui: RawObject = serde_json::from_str(meta.get("ui")?.get()).ok()?;

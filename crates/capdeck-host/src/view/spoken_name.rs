@@ -1,4 +1,4 @@
-//! The tool that somebody means by a name, in one of the spellings that agents use.
+//! Resolves a tool name in one of the spellings that agents use.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use capdeck_definition::capa::plain_tool_name;
 
 use super::View;
 
-/// What a name leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SpokenName {
-    /// A capability and a tool. The tool need not exist when the capability was never asked.
+    /// A capability and a tool. The tool need not exist when the capability's list is not known.
     Tool(String, String),
-    /// Several tools, in the form that tells them apart.
     Several(Vec<String>),
-    /// Nothing, and the name that was probably meant.
-    Unknown { near: Option<String> },
+    Unknown {
+        near: Option<String>,
+    },
 }
 
 impl View {
-    /// Understands the listed name, `id.tool`, `id_tool`, `@id.tool`, and the tool's own name while only one has it.
+    /// Accepts the listed name, `id.tool`, `id_tool`, `@id.tool`, and the tool's own name while
+    /// only one has it.
     pub(crate) fn understand(&self, name: &str) -> SpokenName {
         let name = name.strip_prefix('@').unwrap_or(name);
         if let Some((id, tool)) = self.find_known(name) {
@@ -62,7 +62,8 @@ impl View {
         }
     }
 
-    /// The name by which `call_tool` reaches a tool: `id.tool` where its end can be seen in a text, else the listed name.
+    /// The name for `call_tool`: `id.tool` where its end can be recognised in a text, else the
+    /// listed name.
     pub(crate) fn spoken_name(&self, id: &str, tool: &str) -> String {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
         match !tool.is_empty() && tool.chars().all(is_plain) {
@@ -71,7 +72,6 @@ impl View {
         }
     }
 
-    /// True when this client reaches the capability in some way.
     pub(crate) fn reaches(&self, capability: &Capability) -> bool {
         let is = |one: &Arc<Capability>| one.definition.id == capability.definition.id;
         self.is_on_demand(capability)
@@ -82,7 +82,6 @@ impl View {
     }
 }
 
-/// A tool's name beside its capability's, as people write it.
 fn qualified(id: &str, tool: &str) -> String {
     format!("{id}.{tool}")
 }

@@ -1,4 +1,4 @@
-//! The standing surface: the tools a client lists, rendered once.
+//! The tools a client lists, rendered once.
 
 use capdeck_catalog::{Capability, RawObject, Tool, estimate_tokens};
 use serde_json::{Value, json, value::RawValue};
@@ -10,10 +10,12 @@ use crate::{operations::wrapper_tool, raw};
 pub const META_TOOLS: [&str; 6] =
     ["search", "describe", "call_tool", "setup_tools", "code_mode", "capdeck"];
 
-/// The three tools that reach everything. Kept short: this is the whole cost of a deck of any size.
+/// The three tools that reach everything. Short, because this is the whole cost of a deck of any
+/// size.
 pub(super) const META_TOOL_DEFINITIONS: &str = r#"[{"name":"search","description":"Find tools by what they do, in plain words. Returns names, signatures and descriptions.","inputSchema":{"type":"object","properties":{"query":{"type":"string"},"capability":{"type":"string","description":"Search only this one"},"limit":{"type":"integer","minimum":1,"maximum":50},"cursor":{"type":"string","description":"nextCursor of the last page"}},"required":["query"]},"annotations":{"readOnlyHint":true}},{"name":"describe","description":"Full definition and schemas of one tool.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name from search"}},"required":["name"]},"annotations":{"readOnlyHint":true}},{"name":"call_tool","description":"Run a tool. Wrong arguments answer with its schema.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name from search"},"data":{"type":"object","description":"Its arguments"}},"required":["name"]}}]"#;
 
-/// All listed tools: the one for scripts, the search tools, those for setting up, then wrappers, then direct tools, each in a fixed order.
+/// All listed tools: `code_mode`, the search tools, those for setting up, then wrappers, then
+/// direct tools, each in a fixed order.
 pub(super) fn render_tools(view: &View) -> Box<RawValue> {
     let mut listed: Vec<Box<RawValue>> = Vec::new();
     listed.extend(view.code_mode.clone());
@@ -39,7 +41,7 @@ pub(super) fn render_tools(view: &View) -> Box<RawValue> {
     for capability in &view.direct {
         let id = capability.definition.id.as_str();
         for tool in capability.discovery.iter().flat_map(|known| &known.tools) {
-            // Two servers may call their pages the same; then each tool names its own.
+            // Two servers may use the same URI for a page; then each tool names its own.
             let page = original_uris::page_of(tool)
                 .filter(|uri| view.originals().is_ambiguous(uri))
                 .map(|uri| resource_uri(id, &uri));
@@ -50,7 +52,8 @@ pub(super) fn render_tools(view: &View) -> Box<RawValue> {
     serde_json::value::to_raw_value(&listed).unwrap_or_default()
 }
 
-/// A backend's tool under its deck name, with another page if it needs one. What is sound besides stays byte for byte.
+/// A backend's tool under its deck name, with another page if it needs one. Other valid members
+/// remain byte for byte.
 fn direct_tool(name: &str, id: &str, tool: &Tool, page: Option<&str>) -> Option<Box<RawValue>> {
     let mut listed: RawObject = tool.raw().clone();
     keep_lawful_tool(&mut listed);
@@ -65,7 +68,6 @@ fn direct_tool(name: &str, id: &str, tool: &Tool, page: Option<&str>) -> Option<
     serde_json::value::to_raw_value(&listed).ok()
 }
 
-/// Adds `_meta.caplets`, keeping the rest of `_meta` as it is.
 pub(super) fn add_origin(object: &mut RawObject, origin: Value) {
     let mut meta: RawObject = object
         .get("_meta")

@@ -58,7 +58,7 @@ async fn a_long_list_is_read_on_by_its_handle_to_the_end() {
     let first = cut(&answer, "/json/rows");
     assert_eq!((&first["shown"], &first["total"]), (&json!(seen.len()), &json!(ROWS)));
     let said = answer["content"].to_string();
-    assert!(said.contains("go on with: capdeck://artifacts/tools/"), "{said}");
+    assert!(said.contains("continue with: capdeck://artifacts/tools/"), "{said}");
     assert!(said.contains("resource_link"), "{said}");
     let shape = answer["_meta"]["capdeck/page"]["typeScript"].as_str().unwrap();
     assert!(shape.contains("rows?: { id?: number; name?: string }[]"), "{shape}");

@@ -244,7 +244,7 @@ async fn a_name_of_several_tools_is_not_guessed() {
     let (code, message, hint) = refused(&session, "forecast").await;
     assert_eq!(code, ErrorCode::RequestInvalid);
     assert_eq!(message, "`forecast` is the name of several tools");
-    assert_eq!(hint, "say which one: one.forecast, two.forecast");
+    assert_eq!(hint, "use one of: one.forecast, two.forecast");
     host.close().await;
 }
 

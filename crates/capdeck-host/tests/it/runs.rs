@@ -274,10 +274,7 @@ async fn a_recorded_run_becomes_a_test_that_can_fail() {
     let mut other = test.clone();
     other.cells[1].code = other.cells[1].code.replace("n: 2", "n: 3");
     let told = failures(&other).await.join("\n");
-    assert!(
-        told.contains("cell 2: call 1 is `fake.echo`, for which no answer is recorded"),
-        "{told}"
-    );
+    assert!(told.contains("cell 2: call 1 is `fake.echo`, which has no recorded result"), "{told}");
     let mut fails = test.clone();
     fails.cells[1].code = "throw new TypeError('x')".to_owned();
     fails.expect = capdeck_host::TestExpectation {
@@ -313,9 +310,9 @@ async fn secrets_are_not_written_down() {
     // The script itself never had the secret, so the run repeats.
     assert_eq!(echoed.unrepeatable, None);
     assert_eq!(echoed.calls[0].args["args"]["password"], "[redacted]");
-    assert_eq!(told.unrepeatable.as_deref(), Some("it held a secret, which is not kept"));
+    assert_eq!(told.unrepeatable.as_deref(), Some("it contained a secret, which is not stored"));
     let refused = store(&deck).chain(told).unwrap_err();
-    assert!(refused.to_string().contains("it held a secret"), "{refused}");
+    assert!(refused.to_string().contains("it contained a secret"), "{refused}");
 }
 
 #[tokio::test]

@@ -98,7 +98,7 @@ async fn capabilities_that_cannot_be_asked_are_reported_with_the_reason() {
         json!([
             {"capability": "dead", "reason": "`dead` ended with exit code 4"},
             {"capability": "hanging",
-                "reason": "`hanging` has not listed its tools yet; ask again in a moment"},
+                "reason": "`hanging` has not listed its tools yet; try again in a moment"},
         ])
     );
     host.close().await;
