@@ -266,7 +266,7 @@ mod tests {
         let error = questions().explain("forms", "ask", Ok(told)).unwrap_err();
         assert_eq!(
             error.message,
-            "`ask` of `forms` asks the person something (`elicitation`), and this client cannot be asked that"
+            "`forms.ask` asks the person something (`elicitation`), which this client does not support"
         );
     }
 
