@@ -116,7 +116,7 @@ async function strangerIsTold({ browser, host }) {
   await page.goto(host.url);
   await page.getByRole('link', BUTTON).click();
   await enterAt(page, 'eve');
-  await page.getByRole('heading', { name: 'Nobody here knows you' }).waitFor();
+  await page.getByRole('heading', { name: 'Unknown account' }).waitFor();
   const told = await page.locator('main').innerText();
   assert.ok(told.includes('eve@example.com') && told.includes(LABEL) && told.includes('Ask an admin'), told);
   assert.deepEqual(await seriousProblems(page), []);
@@ -133,7 +133,7 @@ async function unverifiedIsNothing({ browser, host }) {
   await page.goto(host.url);
   await page.getByRole('link', BUTTON).click();
   await enterAt(page, 'mallory');
-  await page.getByRole('heading', { name: 'Nobody here knows you' }).waitFor();
+  await page.getByRole('heading', { name: 'Unknown account' }).waitFor();
   assert.ok(!(await page.locator('main').innerText()).includes('ann@example.com'));
   await context.close();
 }
@@ -143,7 +143,7 @@ async function sayNo({ browser, host }) {
   await page.goto(host.url);
   await page.getByRole('link', BUTTON).click();
   await page.getByRole('link', { name: /cancel/i }).click();
-  await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
+  await page.getByRole('heading', { name: 'Sign-in failed' }).waitFor();
   const told = await page.locator('main').innerText();
   assert.ok(!/End-User|access_denied/i.test(told), told);
   await context.close();
