@@ -16,7 +16,6 @@ pub(crate) fn hash_of(headers: &HeaderMap) -> Option<String> {
     value_of(headers).map(|value| hex(&Sha256::digest(value.as_bytes())))
 }
 
-/// The `Set-Cookie` header for a browser without the cookie.
 pub(crate) fn mark(headers: &HeaderMap, is_https: bool) -> Option<HeaderValue> {
     if value_of(headers).is_some() {
         return None;

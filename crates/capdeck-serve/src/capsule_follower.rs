@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
 
-/// The actor of these audit events.
 const HOST: &str = "host";
 
 #[derive(Deserialize)]

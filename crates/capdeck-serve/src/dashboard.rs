@@ -25,7 +25,6 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; st
 /// The address contains the build, so the content never changes.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
-/// The page and its files, without sign-in.
 pub(crate) fn routes() -> Router<Arc<Reception>> {
     Router::new().route("/", get(home)).route("/assets/{build}/{*path}", get(asset))
 }

@@ -62,7 +62,6 @@ impl LocalSocket {
         Ok(Self { listener, path: path.to_owned() })
     }
 
-    /// The next connection from a process of this user.
     pub(crate) async fn accept(&self) -> UnixStream {
         loop {
             match self.listener.accept().await {
@@ -99,7 +98,6 @@ pub(crate) async fn connect(path: &Path) -> Result<UnixStream, NoHost> {
     if is_own(&stream) { Ok(stream) } else { Err(NoHost::Foreign) }
 }
 
-/// Waits for the greeting and checks the protocol version.
 pub(crate) async fn greeted<R: tokio::io::AsyncRead + Unpin>(
     reader: &mut Reader<R>,
     protocol: u32,

@@ -32,7 +32,6 @@ pub(crate) use self::{
 };
 use crate::reception::Reception;
 
-/// Public documents.
 pub(crate) fn documents() -> Router<Arc<Reception>> {
     metadata::routes().route("/oauth/style.css", get(html::style))
 }

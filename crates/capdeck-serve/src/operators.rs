@@ -28,7 +28,6 @@ pub(crate) fn open_routes() -> Router<Arc<Reception>> {
     Router::new().route("/api/login", post(login))
 }
 
-/// Public documents.
 pub(crate) fn documents() -> Router<Arc<Reception>> {
     Router::new().route("/api/sign-in", get(ways_to_sign_in))
 }
@@ -68,7 +67,6 @@ async fn login(State(reception): State<Arc<Reception>>, request: Request) -> Res
     response
 }
 
-/// Starts a session for the operator with this key.
 pub(crate) async fn begin_session(
     reception: &Reception,
     address: Option<ClientAddress>,
@@ -82,7 +80,6 @@ pub(crate) async fn begin_session(
     registry.sign_in(ip, key, reception.admin_key()).await.map_err(|error| refused(&error))
 }
 
-/// Sets the cookies of the session and of the browser.
 pub(crate) fn remember(
     reception: &Reception,
     sent: &HeaderMap,

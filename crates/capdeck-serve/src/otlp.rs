@@ -34,7 +34,6 @@ pub struct OtlpSettings {
 #[derive(Debug)]
 pub struct OtlpExporter {
     spans: mpsc::Sender<Item>,
-    /// Dropped since the last successful send.
     dropped: Mutex<u64>,
 }
 

@@ -54,7 +54,6 @@ pub(crate) struct Rest {
     started_at: Timestamp,
 }
 
-/// Returns the load of connected clients.
 pub(crate) type Connected = Box<dyn Fn() -> Load + Send + Sync>;
 
 impl Rest {
@@ -81,7 +80,6 @@ impl Rest {
 }
 
 impl Rest {
-    /// Ends open streams.
     pub(crate) fn close(&self) {
         self.feed.close();
     }

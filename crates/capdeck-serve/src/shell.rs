@@ -25,7 +25,6 @@ pub use self::{
 /// Every usable tool as a command.
 #[async_trait]
 pub trait Shell: Send + Sync {
-    /// Resolves the first words of a command line.
     async fn find(&self, words: &[String], context: &CallContext) -> Result<ShellPlace, CallError>;
 
     /// Returns whether a call requires approval, after all checks that need no call.

@@ -105,7 +105,6 @@ const FILES: &[(&str, &[u8])] = include_files![
 
 const PAGE: &str = include_str!("../../dashboard/index.html");
 
-/// The placeholder for the folder of the files.
 const FOLDER: &str = "__assets__";
 
 /// The name of this build: other files get other addresses. Imports are relative, so the files need no rewriting.

@@ -10,7 +10,6 @@ use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
 /// Larger than any message of a server with its envelope.
 const MAX_FRAME_BYTES: usize = 64 << 20;
 
-/// The first frame of the listener.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Greeting {
     pub(crate) protocol: u32,

@@ -17,7 +17,6 @@ const PERSON_TIMEOUT: Duration = Duration::from_secs(600);
 pub(super) enum Telling {
     /// The client sees a deck.
     Nothing,
-    /// All notifications of the server for this request.
     Everything,
 }
 

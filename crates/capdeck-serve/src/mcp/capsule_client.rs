@@ -109,7 +109,6 @@ impl CapsuleClient {
         }
     }
 
-    /// The access tools of this client.
     pub(super) fn grant_tools(&self) -> GrantTools {
         self.admission.as_ref().map(Admission::grant_tools).unwrap_or_default()
     }
@@ -137,7 +136,6 @@ impl CapsuleClient {
         self.admission.as_ref()?.grant_desk()
     }
 
-    /// Binds the client to the endpoint of one capsule.
     pub(super) fn bound(mut self, place: &CapsulePlace) -> Self {
         self.mount = Mount::bound(&place.id, &place.name);
         self.capsule = Some(place.id.clone());
@@ -162,7 +160,6 @@ impl CapsuleClient {
         CapsuleChanges::for_client(self.desk.as_ref(), self.caller(), self.admission.clone()).await
     }
 
-    /// The capsule of the endpoint, or all within reach.
     pub(super) async fn reached(&self) -> Result<Vec<Value>, CapsuleFailure> {
         let mut listed = listed(self.desk.as_ref(), &self.caller()).await?;
         if let Some(id) = &self.capsule {
@@ -172,7 +169,6 @@ impl CapsuleClient {
     }
 }
 
-/// The capsules within reach of the sender.
 pub(crate) fn reach(extensions: &http::Extensions) -> Reach {
     match (extensions.get::<ViaShare>(), extensions.get::<Admission>()) {
         (Some(via), _) => Reach::Share(via.share.clone()),

@@ -29,7 +29,6 @@ impl CapsuleService {
         Arc::new(Self { host, id, project: None })
     }
 
-    /// For the one client in the host's project.
     pub(crate) fn in_project(host: Host, id: String) -> Arc<Self> {
         let project = host.settings().project.as_ref().map(|project| project.dir.clone());
         Arc::new(Self { host, id, project })

@@ -32,7 +32,6 @@ struct ListenStream {
     peer: Peer,
 }
 
-/// The filter of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Wanted {
@@ -98,7 +97,6 @@ impl ClientStreams {
 }
 
 impl Wanted {
-    /// The filter of a `subscriptions/listen` request.
     pub(super) fn of(params: Option<&RawObject>) -> Result<Self, RpcError> {
         let filter = params.and_then(|params| params.get("notifications"));
         let filter =

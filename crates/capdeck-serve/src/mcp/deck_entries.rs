@@ -22,7 +22,6 @@ use super::{
 pub(super) struct DeckEntries {
     session: Arc<HostSession>,
     listening: Listening,
-    /// True when the client wants change notifications.
     is_wanted: AtomicBool,
     following: Mutex<Option<JoinHandle<()>>>,
     ended: CancellationToken,
@@ -109,7 +108,6 @@ impl DeckEntries {
         self.listening.watched.unwatch(uri)
     }
 
-    /// Starts notifications for these lists.
     pub(super) async fn follow_lists(&self, resources: bool, prompts: bool) {
         if resources {
             self.listening.watched.note_resources();

@@ -27,7 +27,6 @@ use super::{
     seen_lists::{List, SeenLists},
 };
 
-/// How long to wait for a server to end a subscription.
 const UNWATCH_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(super) struct DeckSession {

@@ -30,7 +30,6 @@ pub(super) struct Watched {
 
 #[derive(Debug)]
 struct WatchedEntry {
-    /// The URI that the client uses.
     shown: String,
     place: EntryPlace,
 }
@@ -108,7 +107,6 @@ impl Listening {
         }
     }
 
-    /// Notifies that the lists may have changed.
     pub(super) fn tell_lists(&self, resources: bool, prompts: bool) {
         let is_modern = self.streams.is_modern();
         if resources && (is_modern || self.watched.resources.load(Ordering::Relaxed)) {
@@ -130,7 +128,6 @@ impl Listening {
         self.tell_updated(self.watched.shown(is_changed));
     }
 
-    /// Notifies that anything may have changed.
     pub(super) fn tell_everything(&self) {
         self.tell_lists(true, true);
         self.tell_updated(self.watched.shown(|_| true));

@@ -71,7 +71,6 @@ pub(super) fn wants_address(error: &CallError) -> bool {
     error.rpc.as_ref().is_some_and(|remote| remote.code == URL_ELICITATION_REQUIRED)
 }
 
-/// The code for this era.
 pub(super) fn code_in(era: Era, code: i64) -> i64 {
     match (era, code) {
         (Era::Modern, RESOURCE_NOT_FOUND) => RpcError::INVALID_PARAMS,

@@ -13,7 +13,6 @@ pub(super) enum LogLevel {
     Emergency,
 }
 
-/// Which log messages a client gets during its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Logs {
     None,
@@ -58,7 +57,6 @@ impl Logs {
         Self::AtLeast(LogLevel::parse(text).unwrap_or(LogLevel::Debug))
     }
 
-    /// The level to request from a server.
     pub(super) fn level(self) -> Option<&'static str> {
         match self {
             Self::AtLeast(level) => Some(level.as_str()),

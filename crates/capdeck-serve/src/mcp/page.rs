@@ -12,7 +12,6 @@ use serde_json::{
 /// A page ends with the item that exceeds this size.
 const PAGE_BYTES: usize = 256 * 1024;
 
-/// Items that follow a list, with the next cursor.
 #[derive(Debug, Default)]
 pub(super) struct Following {
     pub(super) items: Vec<Value>,

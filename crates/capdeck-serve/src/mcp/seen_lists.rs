@@ -42,7 +42,6 @@ impl List {
 }
 
 impl SeenLists {
-    /// Records the list that the client gets now.
     pub(super) fn note(&self, list: List, session: &HostSession) {
         let now = list.read(session);
         if let Some(seen) = self.0.lock().get_mut(list as usize) {
@@ -58,7 +57,6 @@ impl SeenLists {
         }
     }
 
-    /// Returns and records the lists that have changed.
     pub(super) fn outdated(&self, session: &HostSession) -> Vec<List> {
         let mut outdated = Vec::new();
         for list in List::ALL {

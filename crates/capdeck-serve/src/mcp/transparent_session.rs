@@ -26,14 +26,12 @@ use super::{
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long to wait for a server to end a subscription.
 const UNWATCH_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(super) struct TransparentSession {
     id: CapabilityId,
     session: Arc<HostSession>,
     streams: Arc<ClientStreams>,
-    /// The level of a legacy client.
     log_level: Mutex<Option<String>>,
     ended: CancellationToken,
 }
@@ -110,7 +108,6 @@ impl TransparentSession {
         }
     }
 
-    /// Forwards requests other than tool calls and streams.
     async fn pass_on(
         &self,
         method: &str,

@@ -96,7 +96,6 @@ impl AuthorizeRequest {
         })
     }
 
-    /// Checks the request again with the current data of the client.
     pub(super) fn to_authorization(
         &self,
         client: &Client,

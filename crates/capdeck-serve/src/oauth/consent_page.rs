@@ -19,7 +19,6 @@ pub(super) struct Consent<'a> {
     pub(super) operator: &'a OperatorStanding,
     pub(super) offer: &'a Offer,
     pub(super) sealed: &'a str,
-    /// The error of the submitted form.
     pub(super) problem: Option<&'a str>,
 }
 

@@ -13,7 +13,6 @@ pub(crate) struct Repeated {
 }
 
 impl Form {
-    /// Parses `a=1&b=2`.
     pub(crate) fn parse(text: &[u8]) -> Self {
         let mut fields: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (name, value) in url::form_urlencoded::parse(text) {

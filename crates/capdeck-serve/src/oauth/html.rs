@@ -7,7 +7,6 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Escapes text for HTML.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -26,7 +25,6 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// A hidden field.
 pub(crate) fn hidden(name: &str, value: &str) -> String {
     let mut field = String::new();
     write!(field, r#"<input type="hidden" name="{}" value="{}">"#, escape(name), escape(value))
@@ -55,7 +53,6 @@ pub(crate) fn page(
     response
 }
 
-/// Sets the security headers.
 fn guard(headers: &mut HeaderMap, leads_to: Option<&str>) {
     let form_action = match leads_to {
         Some(place) => format!("'self' {place}"),
@@ -87,7 +84,6 @@ pub(crate) async fn style() -> Response {
     (headers, STYLE).into_response()
 }
 
-/// An error page.
 pub(crate) fn refusal(status: StatusCode, title: &str, why: &str) -> Response {
     let body = format!("<h1>{}</h1>\n<p>{}</p>", escape(title), escape(why));
     page(status, title, &body, None)

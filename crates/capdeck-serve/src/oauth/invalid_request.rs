@@ -51,7 +51,6 @@ pub(super) fn send_to(url: Option<&Url>) -> Response {
     response
 }
 
-/// An error page with a link to the client.
 pub(super) fn show(client_name: &str, reason: &str, url: Option<&Url>) -> Response {
     let mut body = format!(
         "<h1>{TITLE}</h1>\n<p>Invalid request of {}: {}.</p>\n",

@@ -83,7 +83,6 @@ async fn authorization_server(
 
 const AUTH_METHODS: [&str; 3] = ["none", "client_secret_post", "client_secret_basic"];
 
-/// How an agent can connect and enroll.
 async fn agent_document(
     State(reception): State<Arc<Reception>>,
     address: Option<axum::Extension<ClientAddress>>,

@@ -16,7 +16,6 @@ pub(super) struct Offer {
     pub(super) is_single: bool,
 }
 
-/// A capability or a capsule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) id: String,

@@ -4,7 +4,6 @@ use capdeck_auth::inbound::{Scope, Scopes};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Resource {
-    /// The whole host.
     Host,
     /// The deck, with the granted capsules.
     Deck,
@@ -56,7 +55,6 @@ impl Resource {
         }
     }
 
-    /// The address in tokens and documents.
     pub(crate) fn address(&self, issuer: &str) -> String {
         format!("{issuer}{}", self.path())
     }

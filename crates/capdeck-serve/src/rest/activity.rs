@@ -61,13 +61,11 @@ pub(super) async fn watch(rest: Arc<Rest>, request: Request) -> Response {
     (headers, Body::from_stream(frames)).into_response()
 }
 
-/// The `Last-Event-ID` of a reconnecting watcher.
 fn last_event(headers: &HeaderMap) -> Option<u64> {
     headers.get("last-event-id")?.to_str().ok()?.trim().parse().ok()
 }
 
 impl Watcher {
-    /// The next bytes; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.watching.greeting.take() {
             return Some(first);

@@ -23,7 +23,6 @@ pub(super) struct Call {
     pub(super) address: Option<ClientAddress>,
     pub(super) principal: String,
     pub(super) headers: HeaderMap,
-    /// Path parameters by name.
     pub(super) places: BTreeMap<String, String>,
     pub(super) path: String,
     /// The query without paging parameters, sorted.
@@ -53,17 +52,14 @@ impl Call {
         })
     }
 
-    /// The operator; `None` for clients.
     pub(super) fn operator(&self) -> Option<OperatorStanding> {
         self.rest.reception.operator(self.actor.as_ref()?)
     }
 
-    /// True for the owner and admins.
     pub(super) fn is_admin(&self) -> bool {
         self.operator().is_some_and(|operator| operator.role == OperatorRole::Admin)
     }
 
-    /// The sender's id in the registry.
     pub(super) fn id(&self) -> String {
         match (&self.actor, self.operator()) {
             (_, Some(operator)) => operator.id,
@@ -76,7 +72,6 @@ impl Call {
         self.actor.as_ref()?.name(&self.principal)
     }
 
-    /// The actor in the registry's audit.
     pub(super) fn registry_caller(&self) -> Caller {
         let address = self.address.map(|address| address.ip);
         Caller::new(self.id(), address).in_browser(browser_cookie::hash_of(&self.headers))
@@ -104,7 +99,6 @@ impl Call {
         }
     }
 
-    /// The decider of access requests.
     pub(super) fn decider(&self) -> Result<Decider, ApiError> {
         match (&self.actor, self.operator()) {
             (_, Some(OperatorStanding { id, role, .. })) => {
@@ -117,7 +111,6 @@ impl Call {
         }
     }
 
-    /// Identifies the list with its filters.
     pub(super) fn list_name(&self) -> String {
         page::list_name(&self.path, &self.filters)
     }
@@ -172,7 +165,6 @@ fn wait_for(retry_after: Option<u64>) -> Result<(), ApiError> {
     }
 }
 
-/// The entity tag of an entry version.
 pub(super) fn version_tag(version: u64) -> String {
     format!("\"{version}\"")
 }

@@ -23,7 +23,6 @@ pub(super) struct Check {
 }
 
 pub(super) trait RequestBody: Sized + Send + 'static {
-    /// The size limit in bytes.
     const LIMIT: usize = MOST_BYTES;
     const IS_REQUIRED: bool = true;
     /// Accepted media types; empty without a body.
@@ -52,7 +51,6 @@ pub(super) struct Json<T>(pub(super) T);
 #[derive(Debug)]
 pub(super) struct SmallJson<T>(pub(super) T);
 
-/// An optional JSON body.
 #[derive(Debug)]
 pub(super) struct MaybeJson<T>(pub(super) T);
 
@@ -137,7 +135,6 @@ impl RequestBody for ArchiveBody {
 }
 
 impl Check {
-    /// A check that rejects members outside of the schema.
     pub(super) fn closed(mut schema: Value) -> Self {
         schema["additionalProperties"] = Value::Bool(false);
         Self::of(schema)
@@ -177,7 +174,6 @@ impl Check {
     }
 }
 
-/// A schema without references to other schemas.
 pub(super) fn inline_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;

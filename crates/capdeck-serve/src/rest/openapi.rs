@@ -14,7 +14,6 @@ Entries have strong entity tags: a write with `If-Match` requires that version, 
 a write without either replaces the current version, like the tool for agents, and the old version stays in the history. \
 Deck objects have the member names of `capdeck … --json`; objects of capsules and of the registry use snake case.";
 
-/// Statuses of every operation.
 const ANY: [u16; 5] = [400, 401, 403, 429, 503];
 
 pub(super) fn document(operations: &[Operation], version: &str) -> Value {
@@ -190,7 +189,6 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     told
 }
 
-/// The first path segment after the version or the deck.
 fn tag(path: &str) -> &str {
     let mut parts = path.split('/').skip(1).filter(|part| *part != "v1");
     parts.next().unwrap_or_default()

@@ -23,10 +23,8 @@ pub(super) struct Operation {
     /// The operation id in the document, in generated clients and in logs.
     pub(super) name: &'static str,
     pub(super) summary: &'static str,
-    /// The description after the summary.
     pub(super) about: &'static str,
     pub(super) who: Who,
-    /// Further error statuses.
     pub(super) problems: &'static [u16],
     pub(super) is_conditional: bool,
     pub(super) success: &'static [u16],
@@ -43,7 +41,6 @@ pub(super) struct BodyShape {
     pub(super) schema: fn(&mut SchemaGenerator) -> Option<Schema>,
 }
 
-/// An operation without its handler.
 pub(super) struct Declared {
     method: Method,
     path: &'static str,
@@ -100,13 +97,11 @@ impl Declared {
         self
     }
 
-    /// Accepts `If-Match` and `If-None-Match`.
     pub(super) fn conditional(mut self) -> Self {
         self.is_conditional = true;
         self
     }
 
-    /// Overrides the success statuses.
     pub(super) fn success(mut self, statuses: &'static [u16]) -> Self {
         self.success = statuses;
         self
@@ -173,7 +168,6 @@ impl Operation {
         (self.run)(call, query, bytes)
     }
 
-    /// The names of the path parameters.
     pub(super) fn places(&self) -> impl Iterator<Item = &'static str> {
         let inside = |part: &'static str| part.strip_prefix('{')?.strip_suffix('}');
         self.path.split('/').filter_map(inside).map(|name| name.trim_start_matches('*'))

@@ -33,7 +33,6 @@ pub(super) struct Paging {
     pub(super) cursor: Option<String>,
 }
 
-/// A position in a list.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sealed {
     list: String,
@@ -43,7 +42,6 @@ struct Sealed {
 }
 
 impl<T> Page<T> {
-    /// A list on one page.
     pub(super) fn whole(items: Vec<T>) -> Self {
         Self { items, next_cursor: None }
     }
@@ -83,12 +81,10 @@ impl Paging {
         Ok(Page { items: shown, next_cursor })
     }
 
-    /// The cursor of the underlying store.
     pub(super) fn inner(&self, call: &Call) -> Result<Option<String>, ApiError> {
         Ok(self.opened(call)?.map(|sealed| sealed.after))
     }
 
-    /// Wraps a cursor of the underlying store.
     pub(super) fn outer(call: &Call, inner: Option<String>) -> Option<String> {
         inner.map(|after| seal(&Sealed { list: call.list_name(), after, place: 0 }))
     }
@@ -112,7 +108,6 @@ impl Paging {
     }
 }
 
-/// A short digest of a list and its filters.
 pub(super) fn list_name(path: &str, filters: &str) -> String {
     sha256_hex(&format!("{path}?{filters}")).chars().take(16).collect()
 }

@@ -21,7 +21,6 @@ pub(super) struct Reply<T> {
 pub(super) type Shape = (&'static str, Option<Schema>);
 
 pub(super) trait Answer: Send + 'static {
-    /// The default status.
     const STATUS: StatusCode = StatusCode::OK;
 
     /// The media type and, for JSON, the schema; `None` without a body.
@@ -30,7 +29,6 @@ pub(super) trait Answer: Send + 'static {
     fn into_body(self) -> Result<Body, ApiError>;
 }
 
-/// A response without a body.
 #[derive(Debug)]
 pub(super) struct NoContent;
 
@@ -74,7 +72,6 @@ impl<const GZIP: bool> Answer for Bytes<GZIP> {
     }
 }
 
-/// Serialized JSON.
 #[derive(Debug)]
 pub(super) struct Document(pub(super) bytes::Bytes);
 
@@ -109,7 +106,6 @@ impl<T: Answer> Reply<T> {
         self
     }
 
-    /// Adds the entity tag.
     pub(super) fn tag(self, tag: &str) -> Self {
         self.header(header::ETAG, tag)
     }

@@ -36,7 +36,6 @@ const MOST_REFUSAL: usize = 4_096;
 pub(crate) struct Routers {
     /// Authenticated operations. Unknown paths below `/v1` are errors here.
     pub(crate) known: Router,
-    /// Public operations.
     pub(crate) open: Router,
 }
 
@@ -164,7 +163,6 @@ async fn answer(
     keeping.await.map_err(|error| ApiError::internal("cannot run the request", &error))
 }
 
-/// What is recorded if the request is denied.
 #[derive(Clone)]
 struct Refusal {
     rest: Arc<Rest>,
@@ -278,7 +276,6 @@ pub(crate) async fn dress_refusal(response: Response) -> Response {
     Response::from_parts(head, Body::from(body))
 }
 
-/// The code for an error without one.
 fn code_of(status: StatusCode) -> &'static str {
     match status {
         StatusCode::UNAUTHORIZED => "unauthenticated",

@@ -25,12 +25,10 @@ pub(super) enum Who {
     Deck,
     /// The same, with the scope to call.
     DeckCall,
-    /// The owner and admins.
     Admin,
 }
 
 impl Who {
-    /// The text in the document.
     pub(super) fn told(self) -> &'static str {
         match self {
             Self::Stranger => "Everyone, without authentication.",

@@ -18,7 +18,6 @@ use super::{
 };
 use crate::local_socket::{self, FrameError, Greeting, Reader};
 
-/// How long to wait for the first message.
 const OPENING: Duration = Duration::from_secs(10);
 
 /// Queued progress and questions for a slow reader.

@@ -16,20 +16,17 @@ use super::person_at_terminal;
 /// Further concurrent sessions are not cached.
 const KEPT: usize = 4;
 
-/// Unused sessions are closed after this time.
 const IDLE: Duration = Duration::from_secs(300);
 
 #[derive(Default)]
 pub(super) struct People(Mutex<Vec<(Instant, Arc<Session>)>>);
 
 impl People {
-    /// Takes a session for one command.
     pub(super) fn enter(&self, host: &Host) -> Arc<Session> {
         let waiting = self.0.lock().pop();
         waiting.map_or_else(|| host.operator_as(person_at_terminal()), |(_, session)| session)
     }
 
-    /// Returns the session to the cache.
     pub(super) async fn leave(&self, session: Arc<Session>) {
         let too_many = {
             let mut waiting = self.0.lock();
@@ -41,7 +38,6 @@ impl People {
         }
     }
 
-    /// Closes sessions that were idle too long.
     pub(super) async fn tidy(&self) {
         let old: Vec<_> =
             self.0.lock().extract_if(.., |(since, _)| since.elapsed() >= IDLE).collect();

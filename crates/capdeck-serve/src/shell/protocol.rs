@@ -12,7 +12,6 @@ use super::ShellCall;
 /// Incremented with every incompatible change.
 pub(super) const PROTOCOL: u32 = 1;
 
-/// Messages of the command line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Request {
@@ -25,19 +24,16 @@ pub(super) enum Request {
     },
     Preview(ShellCall),
     Call(ShellCall),
-    /// The answer to a question.
     Answer {
         question: u64,
         result: Box<RawValue>,
     },
-    /// The person gave no answer.
     NoAnswer {
         question: u64,
         error: Failure,
     },
 }
 
-/// Messages of the host.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Reply {

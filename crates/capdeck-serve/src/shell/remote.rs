@@ -22,7 +22,6 @@ pub struct RemoteShell(Mutex<Connection>);
 struct Connection {
     reader: Reader<OwnedReadHalf>,
     writer: OwnedWriteHalf,
-    /// True after a failed read or write.
     is_lost: bool,
 }
 

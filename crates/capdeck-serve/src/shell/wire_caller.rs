@@ -41,7 +41,6 @@ impl WireCaller {
         }
     }
 
-    /// Ends every open question after a disconnect.
     pub(super) fn hung_up(&self) {
         self.open.lock().clear();
     }

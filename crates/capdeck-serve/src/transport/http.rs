@@ -64,7 +64,6 @@ use crate::{
     rest::{self, Rest, Routers},
 };
 
-/// How long open requests can continue when the host stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Settings of the HTTP server.

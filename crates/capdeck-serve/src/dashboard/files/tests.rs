@@ -84,7 +84,6 @@ fn scripts_say_what_they_are_and_are_short() {
     }
 }
 
-/// The imports of a module, relative to the folder.
 fn imports(path: &str) -> Vec<String> {
     let text = fs::read_to_string(folder().join(path)).unwrap();
     let mut found = Vec::new();

@@ -20,7 +20,6 @@ pub(super) struct Event {
 #[derive(Debug, Default)]
 struct About {
     source: Source,
-    /// The key of the capsule.
     capsule: Option<String>,
     /// The principals that caused it or are affected.
     principals: Vec<String>,
@@ -35,7 +34,6 @@ enum Source {
     Registry,
 }
 
-/// The JSON of an event.
 #[derive(Debug, Serialize)]
 struct Told<'a> {
     seq: u64,
@@ -63,7 +61,6 @@ struct Told<'a> {
     actor: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<&'a str>,
-    /// The id of the subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
 }

@@ -42,9 +42,7 @@ struct Memory {
 }
 
 pub(super) struct Watching {
-    /// Sent immediately.
     pub(super) greeting: Option<Bytes>,
-    /// Events since the last connection.
     pub(super) waiting: VecDeque<Arc<Event>>,
     pub(super) news: broadcast::Receiver<Arc<Event>>,
     pub(super) closed: CancellationToken,
@@ -65,7 +63,6 @@ impl Feed {
         }
     }
 
-    /// Starts a watcher after the last event it has seen.
     pub(super) async fn watch(&self, last: Option<u64>) -> Watching {
         self.gathering.get_or_init(|| self.gather()).await;
         let memory = self.shared.memory.lock();

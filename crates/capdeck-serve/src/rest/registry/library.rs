@@ -75,7 +75,6 @@ async fn list(call: Call, query: ListLibrary, _: NoBody) -> Result<Reply<Page<Sh
     })))
 }
 
-/// The sender's pending requests by capsule key.
 fn waiting(call: &Call) -> HashMap<String, String> {
     let Some(registry) = call.rest.reception.registry() else { return HashMap::new() };
     let wanted = RequestQuery {

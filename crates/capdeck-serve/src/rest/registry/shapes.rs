@@ -127,7 +127,6 @@ struct EnrollmentOf {
 }
 
 impl RequestShown {
-    /// The request as the sender of this call sees it.
     pub(super) fn of(call: &Call, request: &GrantRequest) -> Result<Self, ApiError> {
         let registry = call.registry()?;
         let grant = request.grant.as_deref().and_then(|id| registry.grant(id));

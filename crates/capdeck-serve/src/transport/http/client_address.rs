@@ -31,7 +31,6 @@ pub(super) fn is_passed_on(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| is_of_proxy(name.as_str()))
 }
 
-/// The socket's peer, set by the connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SocketPeer(pub(super) IpAddr);
 
@@ -61,7 +60,6 @@ impl Unclear {
 }
 
 impl ClientAddress {
-    /// The key for rate limits.
     pub(crate) fn counted(&self) -> IpAddr {
         counted_address(self.ip)
     }

@@ -45,7 +45,6 @@ pub struct HttpLimits {
 #[cfg(target_os = "linux")]
 const STALLED: Duration = Duration::from_secs(60);
 
-/// Maximum concurrent 503 responses.
 const MAX_REFUSALS: usize = 64;
 /// How long a client has to read a response before its connection is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -55,7 +54,6 @@ Connection: close\r\nContent-Length: 38\r\n\r\ntoo many connections; try again l
 const UNFINISHED_HEAD: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain\r\n\
 Connection: close\r\nContent-Length: 38\r\n\r\nthe head of the request took too long\n";
 
-/// The wait after running out of descriptors.
 const NO_DESCRIPTOR: Duration = Duration::from_millis(200);
 
 impl Default for HttpLimits {

@@ -36,7 +36,6 @@ impl Endpoints {
         self.limits.body_timeout
     }
 
-    /// The load of all endpoints.
     pub(super) fn load(&self) -> Load {
         let made: Vec<_> = self.made.lock().values().cloned().collect();
         made.iter().fold(self.deck.load(), |sum, endpoint| sum + endpoint.load())

@@ -62,7 +62,6 @@ fn wait_of(query: Option<&str>) -> Duration {
     Duration::from_secs(seconds.unwrap_or(0))
 }
 
-/// The manifest for this principal, and its tag.
 fn tagged(host: &Host, principal: &str, admission: Option<&Admission>) -> (String, String) {
     let catalog = host.known_to(principal, admission);
     let offered = catalog.capabilities().filter(|one| {

@@ -26,7 +26,6 @@ use super::{
     unread_body::UnreadBody,
 };
 
-/// The state of one connection, shared by its socket and its requests.
 #[derive(Clone)]
 pub(super) struct RequestProgress(Arc<ProgressInner>);
 
@@ -39,7 +38,6 @@ struct ProgressInner {
 }
 
 struct ConnectionState {
-    /// The number of started responses.
     requests: u64,
     phase: ConnectionPhase,
 }
@@ -81,7 +79,6 @@ impl From<GiveUpReason> for io::Error {
 }
 
 impl RequestProgress {
-    /// A new connection, waiting for its first head.
     pub(super) fn new(
         counted: Option<(IpAddr, UnfinishedRequests)>,
         limits: HttpLimits,
@@ -134,7 +131,6 @@ impl RequestProgress {
         }
     }
 
-    /// The connection ends with this request.
     pub(super) fn end_with_request(&self, request: u64) {
         let mut state = self.0.state.lock();
         if let (true, ConnectionPhase::Busy { is_last, .. }) =
@@ -201,7 +197,6 @@ impl RequestProgress {
 pub(super) struct ClientSocket<S> {
     stream: S,
     progress: RequestProgress,
-    /// Created at the first wait.
     timer: Option<Pin<Box<Sleep>>>,
     is_flushed: bool,
     has_given_up: bool,

@@ -43,7 +43,6 @@ pub(super) async fn health(State(facts): State<ProcessFacts>) -> Json<Value> {
 #[derive(Clone)]
 pub(super) struct Readiness {
     host: Host,
-    /// The last storage check.
     storage: RecentValue<Value>,
 }
 
@@ -106,7 +105,6 @@ fn unwritable(reason: &str) -> Value {
     json!({ "writable": false, "reason": reason })
 }
 
-/// Metrics in the Prometheus text format.
 pub(super) async fn metrics(State((host, endpoints)): State<(Host, Arc<Endpoints>)>) -> Response {
     let catalog = host.catalog();
     let load = endpoints.load();

@@ -18,7 +18,6 @@ const MAX_UNREAD_BYTES: u64 = 256 * 1024;
 
 pub(super) struct UnreadBody {
     pub(super) incoming: IncomingBody,
-    /// When the client started to send it.
     pub(super) begun: Instant,
     /// The client waits for `100 Continue`.
     pub(super) is_on_demand: bool,

@@ -8,7 +8,6 @@ use http::HeaderMap;
 pub(super) struct Hop {
     /// The client of this hop; `None` when absent or hidden.
     pub(super) address: Option<IpAddr>,
-    /// True when the hop has a `for` parameter.
     pub(super) names_client: bool,
     pub(super) is_https: Option<bool>,
 }
@@ -54,7 +53,6 @@ fn hop(element: &str) -> Result<Hop, Malformed> {
     Ok(hop)
 }
 
-/// Splits outside of quotes.
 fn split(text: &str, mark: char) -> Result<Vec<&str>, Malformed> {
     let (mut parts, mut rest) = (Vec::new(), text);
     let (mut is_quoted, mut is_escaped) = (false, false);
