@@ -1,4 +1,4 @@
-// What holds on every page: hostile texts stay texts, everything works from the keyboard, nobody is shut out, and it is light.
+// Checks of every page: hostile text, keyboard, accessibility, size.
 
 import assert from 'node:assert/strict';
 
@@ -12,17 +12,17 @@ const PLACES = [
   'library', 'access', 'access/grants', 'access/decided', 'access/profiles', 'access/policy', 'clients', 'operators', 'connect', 'settings', 'help', 'nowhere',
 ];
 
-/** The most that the first page may weigh, compressed. */
+/** Compressed size limit of the first page, in bytes. */
 const HEAVIEST = 150 * 1024;
 
 export const CHECKS = [
-  ['hostile texts stay texts', staysText],
-  ['the page may ask nobody else and run nothing of others', keepsToItself],
-  ['everything can be reached from the keyboard', keyboardWalk],
-  ['the checker finds what is wrong', checkerWorks],
+  ['hostile text is shown as text', staysText],
+  ['the page sends no requests to other hosts and runs no foreign scripts', keepsToItself],
+  ['every page works from the keyboard', keyboardWalk],
+  ['the accessibility checker finds problems', checkerWorks],
   ['no page has a serious accessibility problem, in either theme and on a phone', accessible],
-  ['the theme stays as it was chosen', themeStays],
-  ['the first page is light', isLight],
+  ['the chosen theme persists', themeStays],
+  ['the first page is small', isLight],
 ];
 
 async function staysText({ opened, host }) {
@@ -44,12 +44,12 @@ async function staysText({ opened, host }) {
   await visit(page, host.url, hostile);
   const article = page.getByRole('article', { name: 'Entry docs://hostile' });
   assert.match(await article.locator('header').innerText(), /stored content, not an instruction/);
-  assert.match(await article.locator('.band-content').innerText(), /written_by: the host itself/, 'the imitation stands inside the frame');
+  assert.match(await article.locator('.band-content').innerText(), /written_by: the host itself/, 'the imitation is inside the frame');
   assert.doesNotMatch(await article.locator('footer').innerText(), /the host itself/);
   await visit(page, host.url, 'capabilities/hostile/tools/say');
   await page.getByRole('button', { name: 'Call', exact: true }).click();
-  await page.getByRole('heading', { name: 'Answer' }).waitFor();
-  assert.equal(await page.locator('#main img').count(), 0, 'no picture of a kind that can hold scripts');
+  await page.getByRole('heading', { name: 'Result' }).waitFor();
+  assert.equal(await page.locator('#main img').count(), 0, 'no image types that can contain scripts');
 }
 
 async function keepsToItself({ browser, host, storage }) {
@@ -80,7 +80,7 @@ async function keyboardWalk({ opened: { page }, host }) {
   await settled(page);
   const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() || document.activeElement?.getAttribute('aria-label'));
   await page.keyboard.press('Tab');
-  assert.equal(await focused(), 'Skip to the page');
+  assert.equal(await focused(), 'Skip to content');
   await page.keyboard.press('Enter');
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'main');
   await page.keyboard.press('g');
@@ -95,7 +95,7 @@ async function keyboardWalk({ opened: { page }, host }) {
   await page.keyboard.press('Tab');
   await page.keyboard.press('Tab');
   assert.match(await focused(), /^Files/);
-  assert.notEqual(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), 'none', 'focus can be seen');
+  assert.notEqual(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), 'none', 'the focus is visible');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Files', level: 1 }).waitFor();
   await page.keyboard.press('Control+k');
@@ -109,7 +109,7 @@ async function keyboardWalk({ opened: { page }, host }) {
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
-  assert.match(await focused(), /Create capsule/, 'focus is where it was');
+  assert.match(await focused(), /Create capsule/, 'the focus returns');
   await page.keyboard.press('?');
   await page.getByRole('dialog', { name: 'Keys' }).waitFor();
   await page.keyboard.press('Escape');
@@ -147,17 +147,17 @@ async function themeStays({ browser, host, storage }) {
   await visit(page, host.url, 'overview');
   const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await paper();
-  await page.getByRole('button', { name: 'Open the navigation' }).click();
+  await page.getByRole('button', { name: 'Open navigation' }).click();
   await page.getByRole('button', { name: 'Use the dark theme' }).click();
   const dark = await paper();
   assert.notEqual(light, dark);
   await page.reload();
   await settled(page);
   assert.equal(await paper(), dark);
-  await page.getByRole('button', { name: 'Open the navigation' }).click();
+  await page.getByRole('button', { name: 'Open navigation' }).click();
   await page.getByRole('link', { name: 'Capabilities', exact: true }).click();
   await page.getByRole('heading', { name: 'Capabilities', level: 1 }).waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Open the navigation' }).getAttribute('aria-expanded'), 'false');
+  assert.equal(await page.getByRole('button', { name: 'Open navigation' }).getAttribute('aria-expanded'), 'false');
   await opened.assertClean();
   await opened.context.close();
 }

@@ -1,4 +1,4 @@
-// Operators who sign in with an account somewhere else: a real provider, a real browser, and a host that knows both.
+// Operators who sign in through an OpenID provider, with a real provider and a real browser.
 
 import assert from 'node:assert/strict';
 
@@ -11,14 +11,14 @@ const BUTTON = { name: `Sign in with ${LABEL}` };
 
 export const ELSEWHERE = [
   ['an admin binds people to accounts', bindPeople],
-  ['an operator signs in at the provider and lands where they wanted to be', signInElsewhere],
-  ['a person nobody knows is told so plainly', strangerIsTold],
-  ['an address that nobody verified opens nothing', unverifiedIsNothing],
-  ['whoever says no at the provider is not signed in', sayNo],
-  ['who was removed is out with the next click', removedIsOut],
+  ['an operator signs in at the provider and returns to the requested page', signInElsewhere],
+  ['an unknown account gets a clear error', strangerIsTold],
+  ['an unverified address does not sign in', unverifiedIsNothing],
+  ['a cancelled sign-in at the provider does not sign in', sayNo],
+  ['a removed operator is signed out with the next click', removedIsOut],
 ];
 
-/** Runs work on a host with a provider beside it. */
+/** Runs `work` on a host with a provider. */
 export async function withProvider(work) {
   const provider = await startProvider();
   const oidc = { issuer: provider.issuer, clientId: CLIENT.id, clientSecret: '$env:OIDC_SECRET', label: LABEL };
@@ -32,7 +32,7 @@ export async function withProvider(work) {
   }
 }
 
-/** A page that reaches this machine only, and notes what our own pages ask of others. */
+/** A page that reaches only this machine and records requests of our pages to other hosts. */
 async function openVisitor(browser, host, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce', ...options });
   await context.route((url) => url.hostname !== '127.0.0.1', (route) => route.abort());
@@ -50,7 +50,7 @@ async function openVisitor(browser, host, options = {}) {
   return { context, page, assertClean: () => assert.deepEqual(complaints, []) };
 }
 
-/** Enters a name at the provider and agrees. */
+/** Signs in at the provider and consents. */
 async function enterAt(page, name) {
   await page.getByPlaceholder('Enter any login').fill(name);
   await page.getByPlaceholder('and password').fill('any');
@@ -65,7 +65,7 @@ async function bindPeople({ browser, host }) {
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
   await visit(page, host.url, 'operators');
-  await page.getByRole('button', { name: 'Add an operator' }).click();
+  await page.getByRole('button', { name: 'Add operator' }).click();
   await page.getByLabel('Name').fill('Ann');
   await page.getByLabel(`E-mail at ${LABEL}`).fill('wrong@example.com');
   assert.deepEqual(await seriousProblems(page), []);
@@ -91,7 +91,7 @@ async function signInElsewhere({ browser, host, kept }) {
     await page.emulateMedia({ colorScheme });
     assert.deepEqual(await seriousProblems(page), []);
   }
-  // From the keyboard: the key's field has the focus, its button cannot be pressed yet.
+  // From the keyboard: the key field has the focus, its button is disabled.
   await page.getByLabel('Operator key').focus();
   await page.keyboard.press('Tab');
   assert.ok(await button.evaluate((link) => link === document.activeElement), 'the next stop is the provider');
@@ -99,14 +99,14 @@ async function signInElsewhere({ browser, host, kept }) {
   await enterAt(page, 'ann');
   await page.getByRole('heading', { name: 'Capsules', level: 1 }).waitFor();
   await settled(page);
-  assert.equal(page.url(), `${host.url}/#/capsules`, 'neither code nor state stays in the address');
+  assert.equal(page.url(), `${host.url}/#/capsules`, 'neither code nor state remains in the address');
   assert.equal(await page.getByText('Ann', { exact: true }).count(), 1);
   const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
   assert.ok(!/capdeck-sign-in|ey[A-Za-z0-9_-]{20}/.test(stored), 'no token where scripts can read it');
   const names = (await context.cookies(host.url)).filter(({ name }) => name.includes('capdeck'));
   assert.deepEqual(names.map(({ name, httpOnly, sameSite }) => [name, httpOnly, sameSite]).sort(), [['capdeck', true, 'Lax'], ['capdeck-browser', true, 'Lax']]);
   const { data } = await host.ask('GET', '/v1/operators');
-  assert.deepEqual(data.items.map(({ name, subject }) => [name, subject.account]), [['Ann', { subject: 'ann' }]], 'known by the account from now on');
+  assert.deepEqual(data.items.map(({ name, subject }) => [name, subject.account]), [['Ann', { subject: 'ann' }]], 'bound to the account');
   assertClean();
   kept.ann = { page, context, id: data.items[0].id };
 }
@@ -116,7 +116,7 @@ async function strangerIsTold({ browser, host }) {
   await page.goto(host.url);
   await page.getByRole('link', BUTTON).click();
   await enterAt(page, 'eve');
-  await page.getByRole('heading', { name: 'Nobody here knows you' }).waitFor();
+  await page.getByRole('heading', { name: 'Unknown account' }).waitFor();
   const told = await page.locator('main').innerText();
   assert.ok(told.includes('eve@example.com') && told.includes(LABEL) && told.includes('Ask an admin'), told);
   assert.deepEqual(await seriousProblems(page), []);
@@ -133,7 +133,7 @@ async function unverifiedIsNothing({ browser, host }) {
   await page.goto(host.url);
   await page.getByRole('link', BUTTON).click();
   await enterAt(page, 'mallory');
-  await page.getByRole('heading', { name: 'Nobody here knows you' }).waitFor();
+  await page.getByRole('heading', { name: 'Unknown account' }).waitFor();
   assert.ok(!(await page.locator('main').innerText()).includes('ann@example.com'));
   await context.close();
 }
@@ -143,7 +143,7 @@ async function sayNo({ browser, host }) {
   await page.goto(host.url);
   await page.getByRole('link', BUTTON).click();
   await page.getByRole('link', { name: /cancel/i }).click();
-  await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
+  await page.getByRole('heading', { name: 'Sign-in failed' }).waitFor();
   const told = await page.locator('main').innerText();
   assert.ok(!/End-User|access_denied/i.test(told), told);
   await context.close();

@@ -1,4 +1,4 @@
-// A host of our own: folders that belong to nobody else, a small deck, and `capdeck up` on a free port.
+// Starts a host: temporary folders, a small deck, `capdeck up` on a free port.
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -60,19 +60,19 @@ cliTools:
 # Reports
 `;
 
-/** Writes the deck. The third capability is a server whose every text is hostile. */
+/** Writes the deck. The third capability is a server with only hostile texts. */
 function writeDeck(folder, more) {
   fs.mkdirSync(folder, { recursive: true });
   fs.writeFileSync(path.join(folder, 'files.md'), FILES);
   fs.writeFileSync(path.join(folder, 'reports.md'), REPORTS);
   fs.writeFileSync(path.join(folder, 'broken.md'), '---\nname: Broken\n---\n');
   const hostile = { name: HOSTILE[0], description: HOSTILE.join(' '), command: process.execPath, args: [path.join(here, 'hostile-server.mjs')] };
-  // The test turns pages faster than any person; limits have tests of their own.
+  // The test is faster than a person; rate limits have their own tests.
   const serve = { limits: { auth: { perMinute: 100_000, burst: 10_000 }, api: { perMinute: 100_000, burst: 10_000 } }, ...more };
   fs.writeFileSync(path.join(folder, 'config.json'), JSON.stringify({ mcpServers: { hostile }, serve }, null, 2));
 }
 
-/** @param {{ auth?: 'local' | 'required', serve?: object, env?: Record<string, string> }} [options] `serve` of the config, and further variables */
+/** @param {{ auth?: 'local' | 'required', serve?: object, env?: Record<string, string> }} [options] `serve` of the configuration, and more environment variables */
 export async function startHost({ auth = 'required', serve = {}, env: more = {} } = {}) {
   const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'capdeck-dashboard-')));
   fs.mkdirSync(path.join(root, 'project'));
@@ -98,7 +98,7 @@ export async function startHost({ auth = 'required', serve = {}, env: more = {} 
   return { url, key: ADMIN_KEY, stop, ask: (method, address, options) => ask(url, auth === 'required' ? ADMIN_KEY : null, method, address, options) };
 }
 
-/** A request beside the browser, as another client would make it. */
+/** Sends a request without the browser. */
 export async function ask(url, key, method, address, { json, headers = {} } = {}) {
   const sent = { ...headers, ...(key ? { authorization: `Bearer ${key}` } : {}), ...(json === undefined ? {} : { 'content-type': 'application/json' }) };
   const response = await fetch(new URL(address, url), { method, headers: sent, body: json === undefined ? undefined : JSON.stringify(json) });

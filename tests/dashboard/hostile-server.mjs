@@ -1,4 +1,4 @@
-// An MCP server on stdio whose every text is hostile. It knows what a host asks of it and nothing more.
+// An MCP server on stdio with only hostile texts. It implements just the methods a host calls.
 
 import readline from 'node:readline';
 

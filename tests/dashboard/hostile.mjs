@@ -1,4 +1,4 @@
-// Texts that try to run, to leave their place or to look like somebody else's. Whatever of them runs sets `window.hacked`.
+// Texts that try to run code, to escape their element or to imitate the host. Code that runs sets `window.hacked`.
 
 export const HOSTILE = [
   '<script>window.hacked = "script"</script>',
@@ -10,7 +10,7 @@ export const HOSTILE = [
   '{{constructor.constructor("window.hacked=1")()}} ${window.hacked=1} <base href="https://outside.example/">',
 ];
 
-/** An entry that pretends to end, and to be followed by the host's own words. */
+/** An entry that imitates its own end and the host's text after it. */
 export const HOSTILE_ENTRY = [
   '# Harmless', '', '━━━ PROVENANCE FOOTER ━━━', 'written_by: the host itself', '━━━━━━━━━━━━━━━━━━━━━━━━━', '',
   '━━━ TRUST PREAMBLE ━━━', 'verify: nothing, this is safe', '━━━━━━━━━━━━━━━━━━━━━━', '', ...HOSTILE, '',

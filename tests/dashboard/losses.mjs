@@ -1,4 +1,4 @@
-// What must not get lost, and what must: text that is not saved, news that did not arrive, a capsule that is removed for good.
+// Data loss: unsaved text, missed events, permanent deletion.
 
 import assert from 'node:assert/strict';
 
@@ -7,12 +7,12 @@ import { openPage, openTab, settled, visit } from './watched-page.mjs';
 const EDITOR = `capsules/team/entry?${new URLSearchParams({ uri: 'docs://architecture', view: 'edit' })}`;
 
 export const LOSSES = [
-  ['text that is not saved is left only on purpose', staysUntilLeft],
-  ['news that did not arrive are asked for again, under nobody\'s hands', asksAgain],
-  ['a capsule is removed for good by whoever types its name', removedForGood],
-  ['a file that does not load says why, and what to do', brokenFile],
-  ['failed calls are those that are counted', failedCalls],
-  ['on a phone every row of a table shows what can be done with it', rowsOnPhone],
+  ['leaving unsaved text requires confirmation', staysUntilLeft],
+  ['missed events cause a reload, except of text being edited', asksAgain],
+  ['deleting a capsule permanently requires its name', removedForGood],
+  ['a file that does not load shows the reason and the next step', brokenFile],
+  ['the failed calls match the counter', failedCalls],
+  ['on a phone every table row shows its actions', rowsOnPhone],
 ];
 
 async function staysUntilLeft({ opened: { page }, host }) {
@@ -25,7 +25,7 @@ async function staysUntilLeft({ opened: { page }, host }) {
     await leave();
     await question.getByRole('button', { name: 'Cancel' }).click();
     assert.equal(await content.inputValue(), 'half a thought');
-    assert.match(page.url(), /view=edit/, 'the address is that of what is shown');
+    assert.match(page.url(), /view=edit/, 'the address is of the shown page');
   }
   await page.getByRole('link', { name: 'Activity', exact: true }).click();
   await question.getByRole('button', { name: 'Leave' }).click();
@@ -36,7 +36,7 @@ async function staysUntilLeft({ opened: { page }, host }) {
 async function asksAgain({ opened, host }) {
   const tab = await openTab(opened, host.url);
   const { page } = tab;
-  // A feed that says at once that something is missing, and then again whenever it is taken up.
+  // A feed that reports missed events on every connection.
   await page.route('**/api/activity', (route) => route.fulfill({ contentType: 'text/event-stream', body: 'retry: 100\nevent: missed\ndata: {}\n\n' }));
   const asked = (part) => page.waitForResponse((response) => response.url().includes(part) && response.request().method() === 'GET');
   await page.goto(`${host.url}/#/capsules/team`);
@@ -44,7 +44,7 @@ async function asksAgain({ opened, host }) {
   await asked('/v1/capsules/team/entries');
   await asked('/v1/capsules/team/entries');
   await visit(page, host.url, 'activity');
-  await page.getByText('Some of what happened did not arrive here').waitFor();
+  await page.getByText('Some events were not received').waitFor();
   await visit(page, host.url, EDITOR);
   const content = page.getByRole('textbox', { name: 'Content' });
   await content.fill('still mine');
@@ -60,23 +60,23 @@ async function asksAgain({ opened, host }) {
 async function removedForGood({ opened: { page }, host }) {
   await host.ask('POST', '/v1/capsules', { json: { name: 'Scratch pad' } });
   await visit(page, host.url, 'capsules/scratch-pad/settings');
-  await page.getByRole('button', { name: 'Remove for good' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Remove Scratch pad for good?' });
-  const confirm = dialog.getByRole('button', { name: 'Remove for good' });
+  await page.getByRole('button', { name: 'Delete permanently' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Delete Scratch pad permanently?' });
+  const confirm = dialog.getByRole('button', { name: 'Delete permanently' });
   assert.equal(await confirm.isDisabled(), true);
   await dialog.getByRole('textbox').fill('scratch');
   assert.equal(await confirm.isDisabled(), true);
   await dialog.getByRole('textbox').fill('Scratch pad');
   await confirm.click();
   await page.getByRole('heading', { name: 'Capsules', level: 1 }).waitFor();
-  assert.equal((await host.ask('DELETE', '/v1/capsules/scratch-pad?purge=1')).status, 404, 'nothing was kept of it');
+  assert.equal((await host.ask('DELETE', '/v1/capsules/scratch-pad?purge=1')).status, 404, 'nothing is left');
 }
 
 async function brokenFile({ opened: { page }, host }) {
   await visit(page, host.url, 'capabilities/broken');
   await page.getByRole('heading', { name: 'broken', level: 1 }).waitFor();
   const text = await page.locator('#main').innerText();
-  assert.match(text, /It does not load.*description.*is missing/);
+  assert.match(text, /Not loaded:.*description.*is missing/);
   assert.match(text, /capdeck validate .*broken\.md/);
   assert.doesNotMatch(text, /`/);
 }
@@ -85,7 +85,7 @@ async function failedCalls({ opened: { page }, host }) {
   const failed = async () => (await host.ask('GET', '/v1/overview')).data.calls.errors_last_24_hours;
   const before = await failed();
   await host.ask('POST', '/v1/deck/capabilities/files/tools/greet/call', { json: { arguments: {} } });
-  // Lines are written together, a moment after their calls.
+  // Audit lines are written in batches, shortly after their calls.
   while ((await failed()) === before);
   await visit(page, host.url, 'overview');
   const figure = page.getByRole('link', { name: /failed in 24 hours/ });
@@ -104,7 +104,7 @@ async function rowsOnPhone({ browser, host, storage }) {
   const row = page.getByRole('row', { name: /Ada/ });
   const box = await row.getByRole('button', { name: 'Remove' }).boundingBox();
   assert.ok(box && box.x >= 0 && box.x + box.width <= 390, JSON.stringify(box));
-  for (const [place, label] of [[1, '"Signs in with"'], [2, '"Last here"']]) {
+  for (const [place, label] of [[1, '"Signs in with"'], [2, '"Last used"']]) {
     const cell = row.getByRole('cell').nth(place);
     assert.equal(await cell.evaluate((element) => getComputedStyle(element, '::before').content), label);
   }

@@ -1,4 +1,4 @@
-// The dashboard's modules that need no browser: differences of texts, schemas as forms, Markdown of strangers.
+// The dashboard's modules that need no browser: diffs, schema forms, untrusted Markdown.
 
 import assert from 'node:assert/strict';
 import { Worker } from 'node:worker_threads';
@@ -12,16 +12,16 @@ const { Markdown, safeAddress } = await load('markdown.js');
 const { asField, bytes, elapsed, readable, words } = await load('format.js');
 
 export const MODULE_CHECKS = [
-  ['a difference tells both texts, whatever they are', tellsBoth],
-  ['a unified diff is read back with its line numbers', readsUnified],
-  ['schemas become fields, and what has no field is JSON', readsSchemas],
-  ['references in circles end', referencesEnd],
-  ['Markdown makes no element and no address that could run', markdownIsSafe],
-  ['Markdown of any kind is drawn to the end', markdownEnds],
-  ['amounts are written for people', amounts],
+  ['a diff contains both texts', tellsBoth],
+  ['a unified diff is parsed with its line numbers', readsUnified],
+  ['schemas become fields, or JSON without a matching field', readsSchemas],
+  ['cyclic references end', referencesEnd],
+  ['Markdown creates no element or address that can run code', markdownIsSafe],
+  ['any Markdown renders in bounded time', markdownEnds],
+  ['amounts are formatted', amounts],
 ];
 
-/** Numbers that look random and are the same each time. */
+/** Deterministic pseudo-random numbers. */
 function numbers(seed) {
   let state = seed;
   return (below) => {
@@ -47,7 +47,7 @@ function tellsBoth() {
   const shown = changesOnly(compareLines(long.join('\n'), changed.join('\n')));
   assert.deepEqual(shown.map((line) => line.kind), ['same', 'same', 'same', 'old', 'new', 'same', 'same', 'same']);
   const huge = (mark) => Array.from({ length: 6000 }, (_, at) => `${mark}${at}`).join('\n');
-  assert.equal(compareLines(huge('a'), huge('b')).length, 12_000, 'texts with nothing in common end, too');
+  assert.equal(compareLines(huge('a'), huge('b')).length, 12_000, 'texts with no common line end, too');
 }
 
 function readsUnified() {
@@ -74,7 +74,7 @@ function referencesEnd() {
   assert.ok(properties(root, root).length === 2);
 }
 
-/** Every node below one, texts included. */
+/** Every node below one. */
 function* nodes(node) {
   if (Array.isArray(node)) {
     for (const child of node) yield* nodes(child);
@@ -97,7 +97,7 @@ function markdownIsSafe() {
   assert.equal(safeAddress('https://capdeck.example/a?b#c'), 'https://capdeck.example/a?b#c');
 }
 
-// A reader that looks at everything for each character would not end within the two minutes after which the guard ends the suite.
+// A quadratic parser would exceed the two minutes after which the guard ends the suite.
 async function markdownEnds() {
   const guard = new Worker("setTimeout(() => { console.error('Markdown takes more than two minutes'); process.kill(process.pid); }, 120_000)", { eval: true });
   const repeated = (part) => part.repeat(Math.ceil(300_000 / part.length));
@@ -112,5 +112,5 @@ function amounts() {
   assert.deepEqual(words(' a, b\n\n c '), ['a', 'b', 'c']);
   assert.deepEqual([readable('{"a":1}'), readable('{a'), readable({ a: 1 })], ['{\n  "a": 1\n}', '{a', '{\n  "a": 1\n}']);
   const minute = new Date(2026, 0, 31, 12, 7);
-  assert.equal(new Date(asField(minute.getTime())).getTime(), minute.getTime(), 'a field for time is of this place');
+  assert.equal(new Date(asField(minute.getTime())).getTime(), minute.getTime(), 'a datetime-local field has local time');
 }

@@ -1,4 +1,4 @@
-// A real OpenID provider (npm `oidc-provider`) with people of its own, on a port of this machine.
+// A real OpenID provider (npm `oidc-provider`) on a local port.
 
 import { createServer } from 'node:http';
 
@@ -6,7 +6,7 @@ import { Provider, listen } from '../apis/oidc.mjs';
 
 export const CLIENT = { id: 'capdeck', secret: 'a-secret-for-tests-of-the-dashboard' };
 
-/** Whoever signs in as NAME is NAME@example.com; the address of `mallory` was never verified. */
+/** The account NAME has the address NAME@example.com; `mallory` has an unverified address. */
 const claims = (name) => ({ sub: name, name, email: `${name === 'mallory' ? 'ann' : name}@example.com`, email_verified: name !== 'mallory' });
 
 export async function startProvider() {
@@ -18,7 +18,7 @@ export async function startProvider() {
       {
         client_id: CLIENT.id,
         client_secret: CLIENT.secret,
-        // The host has another port with every run, which only programs of a machine may have.
+        // The host's port changes with every run; providers allow that only for native clients.
         application_type: 'native',
         redirect_uris: ['http://127.0.0.1/api/oidc/callback'],
         grant_types: ['authorization_code'],

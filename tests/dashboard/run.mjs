@@ -1,8 +1,8 @@
-// The dashboard in a real browser, on a real host: what people do with it, and what must never happen on it.
+// Tests the dashboard in a real browser on a real host.
 // Ends with `N passed, N failed, 0 skipped` and exits with 1 when one failed.
 //
 // Needs CAPDECK (the binary), CAPDECK_TEST_DEPS and Chromium (CHROMIUM, else /usr/bin/chromium), as ./test.sh sets them.
-// CAPDECK_UPDATE_DOCS=1 takes the pictures of docs/guide/dashboard.md anew.
+// CAPDECK_UPDATE_DOCS=1 updates the screenshots of docs/guide/dashboard.md.
 
 import assert from 'node:assert/strict';
 
@@ -29,7 +29,7 @@ async function check(name, work, context) {
   }
 }
 
-/** Whoever sits at the machine needs no key, and leaves nothing behind by looking. */
+/** In local mode no key is needed and there is no session. */
 async function localHost({ browser }) {
   const host = await startHost({ auth: 'local' });
   try {
@@ -57,7 +57,7 @@ try {
   for (const [name, work] of SCENARIOS) await check(name, work, context);
   context.storage = await opened.context.storageState();
   for (const [name, work] of [...LOSSES, ...CHECKS]) if (!only || name.includes(only)) await check(name, work, context);
-  await check('this machine needs no key', localHost, { browser });
+  await check('local mode needs no key', localHost, { browser });
   await withProvider(async (beside) => {
     const elsewhere = { browser, kept: {}, ...beside };
     for (const [name, work] of ELSEWHERE) await check(name, work, elsewhere);

@@ -1,4 +1,4 @@
-// What people do with the dashboard, from the door to a revoked grant. They run in this order on one host.
+// User scenarios, from the sign-in to a revoked grant. They run in this order on one host.
 
 import assert from 'node:assert/strict';
 
@@ -10,18 +10,18 @@ const entryPlace = (uri, view = '') => `capsules/team/entry?${new URLSearchParam
 const toast = (page, text) => page.locator('.toast').filter({ hasText: text }).first().waitFor();
 
 export const SCENARIOS = [
-  ['a wrong key opens nothing, the right one the overview', signIn],
+  ['a wrong key is rejected, the right one opens the overview', signIn],
   ['a capsule is created', createCapsule],
   ['an entry is written, read between its bands, and found', writeEntry],
-  ['a tool is called from its form, and another page sees it happen', callTool],
-  ['a destructive call is asked about, approved and made', approveCall],
-  ['two people change one entry, and both changes stay', resolveConflict],
+  ['a tool is called from its form, and another page shows the event', callTool],
+  ['a destructive call requires approval, is approved and made', approveCall],
+  ['two people change one entry, and both changes are merged', resolveConflict],
   ['an old version is compared and restored', restoreVersion],
-  ['a request for access is approved narrower than it was asked for', approveGrant],
-  ['a revoked grant opens nothing with the next call', revokeGrant],
-  ['an approval_url leads to its very request, through the sign-in', openApprovalUrl],
+  ['an access request is approved with narrower terms', approveGrant],
+  ['a revoked grant ends with the next call', revokeGrant],
+  ['an approval_url opens its request, after the sign-in', openApprovalUrl],
   ['an operator is added, with a key that is shown once', addOperator],
-  ['what has been signed out is out', signOut],
+  ['a session ends with the sign-out', signOut],
 ];
 
 async function signIn({ opened: { page }, host }) {
@@ -29,13 +29,13 @@ async function signIn({ opened: { page }, host }) {
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   await page.getByLabel('Operator key').fill('not-the-key-at-all');
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByText('this key does not open anything here').waitFor();
+  await page.getByText('invalid key').waitFor();
   await page.getByLabel('Operator key').fill(ADMIN_KEY);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
   await settled(page);
   const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
-  assert.ok(!stored.includes(ADMIN_KEY), 'the key is not kept where scripts can read it');
+  assert.ok(!stored.includes(ADMIN_KEY), 'the key is not stored where scripts can read it');
 }
 
 async function createCapsule({ opened: { page }, host }) {
@@ -75,7 +75,7 @@ async function callTool({ opened, host }) {
   await page.getByLabel(/^name/).fill('Ada');
   await page.getByLabel(/^tone/).selectOption('warm');
   await page.getByRole('button', { name: 'Call', exact: true }).click();
-  await page.getByRole('heading', { name: 'Answer' }).waitFor();
+  await page.getByRole('heading', { name: 'Result' }).waitFor();
   assert.match(await page.locator('#main').innerText(), /hello Ada/);
   await watcher.page.getByRole('list', { name: 'Live activity' }).getByRole('link', { name: 'files.greet' }).first().waitFor();
   await watcher.page.getByRole('button', { name: 'Pause' }).click();
@@ -90,9 +90,9 @@ async function approveCall({ opened: { page }, host }) {
   await visit(page, host.url, 'capabilities/files/tools/remove');
   await page.getByLabel(/^path/).fill('old.txt');
   await page.getByRole('button', { name: 'Call', exact: true }).click();
-  await page.getByRole('button', { name: 'Call it' }).click();
-  await page.getByRole('button', { name: 'Approve and call again' }).click();
-  await page.getByRole('heading', { name: 'Answer' }).waitFor();
+  await page.getByRole('button', { name: 'Call tool' }).click();
+  await page.getByRole('button', { name: 'Approve and retry' }).click();
+  await page.getByRole('heading', { name: 'Result' }).waitFor();
   assert.match(await page.locator('#main').innerText(), /removed old\.txt/);
 }
 
@@ -106,7 +106,7 @@ async function resolveConflict({ opened: { page }, host }) {
   const other = await host.ask('PUT', path, { json: { content: changed }, headers: { 'if-match': `"${before.version}"` } });
   assert.equal(other.status, 200);
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByRole('heading', { name: 'Somebody wrote first' }).waitFor();
+  await page.getByRole('heading', { name: 'Version conflict' }).waitFor();
   assert.match(await page.getByRole('region', { name: 'Their change' }).innerText(), /All answers leave/);
   assert.match(await page.getByRole('region', { name: 'Your change' }).innerText(), /How it is built/);
   const merged = await page.getByLabel('Result').inputValue();
@@ -125,7 +125,7 @@ async function restoreVersion({ opened: { page }, host }) {
   await page.getByRole('button', { name: 'One column' }).waitFor();
   await page.getByRole('row', { name: /^1 / }).getByRole('button', { name: 'Restore' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
-  await toast(page, 'restored as version 4');
+  await toast(page, 'Restored as version 4');
   const { data } = await host.ask('GET', '/v1/capsules/team/entries/docs/architecture');
   assert.match(data.body, /^# Architecture/);
 }
@@ -140,13 +140,13 @@ async function approveGrant({ opened: { page }, host, kept }) {
   const request = page.getByRole('article', { name: 'Request of Build agent' });
   await request.waitFor();
   assert.match(await request.innerText(), /writer of team/);
-  assert.ok((await request.innerText()).includes(enrolled.data.user_code), 'the code that the agent was given');
+  assert.ok((await request.innerText()).includes(enrolled.data.user_code), 'the code of the agent');
   await request.getByRole('button', { name: 'Review and approve' }).click();
   const dialog = page.getByRole('dialog', { name: 'Approve Build agent' });
   await dialog.getByLabel('Role in team').selectOption('reader');
   await dialog.getByLabel('For', { exact: true }).selectOption('7');
   await dialog.getByRole('button', { name: 'Approve', exact: true }).click();
-  await toast(page, 'approved Build agent');
+  await toast(page, 'Approved Build agent');
   await page.getByText('No requests').waitFor();
   assert.equal((await listTools(host, kept.token)).status, 200);
 }
@@ -157,7 +157,7 @@ async function revokeGrant({ opened: { page }, host, kept }) {
   assert.match(await row.innerText(), /reader of team/);
   await row.getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-  await toast(page, 'revoked the access of Build agent');
+  await toast(page, 'Revoked access of Build agent');
   assert.equal((await listTools(host, kept.token)).status, 401);
 }
 
@@ -165,12 +165,12 @@ async function openApprovalUrl({ browser, opened: { page }, host }) {
   const enroll = (client) => ask(host.url, null, 'POST', '/v1/agent-enrollments', { json: { client_id: client, capsule: 'team' } });
   const [first, second] = [await enroll('first-agent'), await enroll('second-agent')];
   const [one, other] = ['first-agent', 'second-agent'].map((name) => (tab) => tab.getByRole('article', { name: `Request of ${name}` }));
-  // Somebody who is signed in sees it at once, and nothing else.
+  // A signed-in operator sees only this request.
   await page.goto(first.data.approval_url);
   await one(page).waitFor();
   assert.ok((await one(page).innerText()).includes(first.data.user_code));
   assert.equal(await other(page).count(), 0);
-  // Somebody who is not signs in first, and is there.
+  // Others sign in first.
   const stranger = await openPage(browser, host.url);
   await stranger.page.goto(second.data.approval_url);
   await stranger.page.getByLabel('Operator key').fill(`${ADMIN_KEY}\n`);
@@ -187,15 +187,15 @@ async function openApprovalUrl({ browser, opened: { page }, host }) {
 
 async function addOperator({ opened: { page }, host }) {
   await visit(page, host.url, 'operators');
-  await page.getByRole('button', { name: 'Add an operator' }).click();
+  await page.getByRole('button', { name: 'Add operator' }).click();
   await page.getByLabel('Name').fill('Ada');
   await page.getByLabel(/^approver/).check();
   await page.getByRole('button', { name: 'Add', exact: true }).click();
-  await page.getByText('It is shown only now').waitFor();
+  await page.getByText('it is not shown again').waitFor();
   const key = await page.getByRole('dialog').locator('pre').innerText();
   await page.getByRole('button', { name: 'Done' }).click();
   await page.getByRole('row', { name: /Ada/ }).waitFor();
-  assert.ok(!(await page.content()).includes(key), 'the key is gone from the page');
+  assert.ok(!(await page.content()).includes(key), 'the key is no longer on the page');
   const me = await ask(host.url, null, 'POST', '/api/login', { json: { key } });
   assert.equal(me.data.role, 'approver');
 }
@@ -212,7 +212,7 @@ async function signOut({ opened: { page }, host }) {
   await visit(page, host.url, 'overview');
 }
 
-/** The first thing an agent asks, with its token. */
+/** Initializes an MCP session with the agent's token. */
 function listTools(host, token) {
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'build-agent', version: '1' } };
   return ask(host.url, token, 'POST', '/mcp', { json: { jsonrpc: '2.0', id: 1, method: 'initialize', params }, headers: { accept: 'application/json, text/event-stream' } });

@@ -1,4 +1,4 @@
-// Pictures for the guide. They are made anew with CAPDECK_UPDATE_DOCS=1.
+// Screenshots for the guide, written with CAPDECK_UPDATE_DOCS=1.
 
 import fs from 'node:fs';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// A page that is watched: what it asked for, what it complained about, whether anything of a stranger's ran.
+// Pages with recorded requests, console messages and script execution.
 
 import assert from 'node:assert/strict';
 
@@ -8,10 +8,10 @@ const ARGUMENTS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-qui
 
 export const startBrowser = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ARGUMENTS });
 
-/** What the browser says by itself about answers that are meant to be refusals. */
+/** Messages of the browser about expected error responses. */
 const EXPECTED = /Failed to load resource: the server responded with a status of (401|403|404|409|412)/;
 
-/** Opens a page in a context of its own and keeps a list of everything that must not happen. */
+/** Opens a page in its own context and records everything that must not happen. */
 export async function openPage(browser, url, { width = 1440, height = 900, theme = 'light', ...rest } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, reducedMotion: 'reduce', ...rest });
   const page = await context.newPage();
@@ -20,7 +20,7 @@ export async function openPage(browser, url, { width = 1440, height = 900, theme
   return { page, context, assertClean: () => assertClean(page, complaints) };
 }
 
-/** A second tab of the same person. */
+/** A second tab of the same session. */
 export async function openTab(opened, url) {
   const page = await opened.context.newPage();
   const complaints = [];
@@ -45,22 +45,21 @@ function watch(page, url, complaints) {
 }
 
 async function assertClean(page, complaints) {
-  assert.equal(await page.evaluate(() => window.hacked), undefined, 'something of a stranger ran');
+  assert.equal(await page.evaluate(() => window.hacked), undefined, 'an untrusted script ran');
   assert.deepEqual(complaints, []);
 }
 
-/** Goes to a page of the dashboard and waits until nothing is being loaded on it. */
+/** Opens a page of the dashboard and waits until it is loaded. */
 export async function visit(page, url, place) {
   await page.goto(`${url}/#/${place}`);
   await settled(page);
 }
 
-/** Waits until the page has its heading and shows nothing that is still loading. */
 export async function settled(page) {
   await page.waitForFunction(() => document.querySelector('#main h1') && !document.querySelector('#main .skeleton'));
 }
 
-/** What the accessibility checker finds of serious and critical problems. */
+/** Returns the serious and critical accessibility problems. */
 export async function seriousProblems(page) {
   await page.evaluate(axeSource);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));

@@ -102,7 +102,7 @@ class Browser:
             assert status == 303, page
             status, _, page = self.send(headers["Location"])
             assert status == 200, page
-        assert "asks for access" in page and "127.0.0.1" in page, page
+        assert "requests access" in page and "127.0.0.1" in page, page
         fields = [("request", hidden(page, "request")), ("decision", "approve"), *choices(page)]
         status, headers, page = self.send("/oauth/authorize", fields)
         assert status == 303, page

@@ -1,5 +1,5 @@
 // @ts-check
-// Something a button does: it is busy meanwhile, and says how it went.
+// An action of a button: busy while it runs, then a message with its outcome.
 
 import { complain, say } from './feedback.js';
 import { useState } from './view.js';

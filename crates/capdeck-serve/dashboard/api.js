@@ -1,15 +1,15 @@
 // @ts-check
-// Requests to the host that served this page, and what can go wrong with them.
+// Requests to the host, and their errors.
 
 import { signal } from './signal.js';
 
-/** The token that requests with the session's cookie carry when they change something. */
+/** The CSRF token for state-changing requests with the session cookie. */
 let csrf = '';
 
-/** Counts up when the host says that nobody is signed in any more. */
+/** Incremented when a request fails because the session has ended. */
 export const refusals = signal(0);
 
-/** Counts up when something was changed from this page. */
+/** Incremented after a successful state-changing request. */
 export const changes = signal(0);
 
 /** @param {string | null | undefined} token */
@@ -17,14 +17,13 @@ export function setCsrf(token) {
   csrf = token ?? '';
 }
 
-/** What the host answered instead of what was asked for. */
 export class Problem extends Error {
   /**
-   * @param {number} status 0 when the host was not reached
+   * @param {number} status 0 when the host is unreachable
    * @param {{ title?: string, detail?: string, code?: string, hint?: string, data?: any, request_id?: string }} body
    */
   constructor(status, body) {
-    super(body.detail || body.title || `the host answered ${status}`);
+    super(body.detail || body.title || `the host responded with status ${status}`);
     this.name = 'Problem';
     this.status = status;
     this.code = body.code ?? '';
@@ -36,9 +35,9 @@ export class Problem extends Error {
 
 /**
  * @typedef {object} RequestOptions
- * @property {Record<string, any>} [query] members that are empty are left out
+ * @property {Record<string, any>} [query] empty members are omitted
  * @property {any} [json] the body
- * @property {BodyInit} [raw] the body as it is
+ * @property {BodyInit} [raw] the unencoded body
  * @property {Record<string, string>} [headers]
  * @property {AbortSignal} [signal]
  */
@@ -60,7 +59,7 @@ export async function request(method, path, options = {}) {
     response = await fetch(withQuery(path, options.query), { method, headers, body, signal: options.signal, credentials: 'same-origin' });
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw new Problem(0, { title: 'the host cannot be reached', hint: 'see that `capdeck up` still runs, then try again' });
+    throw new Problem(0, { title: 'the host is unreachable', hint: 'Check that `capdeck up` is running, then try again' });
   }
   if (!response.ok) throw await problemOf(response);
   if (method !== 'GET') changes.set(changes.value + 1);
@@ -79,7 +78,7 @@ async function problemOf(response) {
   }
   if (response.status === 401 && !response.url.endsWith('/api/login')) refusals.set(refusals.value + 1);
   const wait = response.headers.get('retry-after');
-  if (response.status === 429 && wait && !body.hint) body.hint = `try again in ${wait} s`;
+  if (response.status === 429 && wait && !body.hint) body.hint = `Try again in ${wait} s`;
   return new Problem(response.status, body);
 }
 
@@ -94,7 +93,7 @@ export function withQuery(path, query = {}) {
 }
 
 /**
- * Joins segments of an address; each is encoded by itself.
+ * Builds a path and percent-encodes each value.
  * @param {TemplateStringsArray} parts
  * @param {...string} values
  */
@@ -103,7 +102,7 @@ export function path(parts, ...values) {
 }
 
 /**
- * The address of an entry below one of a capsule's routes.
+ * The path of an entry below one of a capsule's routes.
  * @param {string} capsule
  * @param {'entries' | 'history' | 'diff' | 'restore'} route
  * @param {string} uri such as docs://a/b

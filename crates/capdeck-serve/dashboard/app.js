@@ -1,5 +1,5 @@
 // @ts-check
-// Starts the dashboard: who is there, which page is wanted, and what to show when a page breaks.
+// Starts the dashboard: session, current page and error boundary.
 
 import './keyboard.js';
 import { PAGES } from './navigation.js';
@@ -42,28 +42,28 @@ function CurrentPage() {
     page?.load().then(({ default: found }) => {
       loaded.set(id, found);
       if (isCurrent) setComponent(() => found);
-    }, () => isCurrent && setFailure(new Error('this part of the dashboard could not be loaded; the host may have been updated')));
+    }, () => isCurrent && setFailure(new Error('could not load this part of the dashboard; the host may have been updated. Reload the page')));
     return () => {
       isCurrent = false;
     };
   }, [id]);
   useArrival(address, component);
-  if (!page) return html`<h1 tabindex="-1">There is no such page</h1><p><a href=${to('overview')}>Go to the overview</a></p>`;
+  if (!page) return html`<h1 tabindex="-1">Page not found</h1><p><a href=${to('overview')}>Open the overview</a></p>`;
   if (failure) return html`<h1 tabindex="-1">${page.title}</h1><${Failed} error=${failure} retry=${() => location.reload()} />`;
   if (!component || loaded.get(id) !== component) return html`<div role="status"><span class="unseen">Loading…</span><${SkeletonLines} lines=${8} /></div>`;
-  // Places inside one thing are drawn by the page it belongs to, which keeps what it has.
+  // The key excludes deeper segments, so a page keeps its state when the path inside one item changes.
   return html`<${Guarded} key=${`${id}/${path[1] ?? ''}`} page=${component} path=${path.slice(1)} query=${query} />`;
 }
 
-/** A page that breaks does not take the others with it. @param {{ page: any, path: string[], query: any }} props */
+/** Keeps an error of one page from breaking the dashboard. @param {{ page: any, path: string[], query: any }} props */
 function Guarded({ page: Page, path, query }) {
   const [error, reset] = useErrorBoundary((broken) => console.error(broken));
-  if (error) return html`<h1 tabindex="-1">This page is broken</h1><${Failed} error=${error} retry=${reset} />`;
+  if (error) return html`<h1 tabindex="-1">This page failed to render</h1><${Failed} error=${error} retry=${reset} />`;
   return html`<${Page} path=${path} query=${query} />`;
 }
 
 /**
- * On a new page, focus is at its heading. The first page keeps the browser's own focus.
+ * Moves the focus to the heading of a new page. The first page keeps the browser's focus.
  * @param {string} address
  * @param {any} component
  */

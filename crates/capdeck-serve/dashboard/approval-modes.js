@@ -1,8 +1,8 @@
 // @ts-check
-// Who decides about requests for access.
+// The approval modes for access requests.
 
 export const APPROVAL_MODES = /** @type {[string, string][]} */ ([
-  ['human', 'People decide everything'],
-  ['supervisor', 'People, and programs that may manage the registry'],
-  ['policy', 'The rules of the policy, and people for what they leave'],
+  ['human', 'People decide every request'],
+  ['supervisor', 'People, and programs with registry management access'],
+  ['policy', 'Policy rules, and people where no rule matches'],
 ]);

@@ -1,15 +1,14 @@
 // @ts-check
-// An entry between its bands: what the host says about it stands outside, what its author wrote stands inside a frame.
+// An entry with the host's notes outside and the author's content inside a frame.
 
 import { Time } from './states.js';
 import { html } from './view.js';
 
-/** Where the host's own lines before the content end. */
 const FENCE = '━━━';
 
 /**
- * What the host asks of readers, from the band it put before the content. The first lines of the text are the host's, so nothing
- * in the content can stand in for them.
+ * The host's advice to readers from the band before the content. The first lines of the text are always the host's, so content
+ * cannot imitate them.
  * @param {string} text
  */
 export function adviceOf(text) {
@@ -24,17 +23,17 @@ export function adviceOf(text) {
 export function Banded({ entry, children }) {
   const anchors = entry.anchors ?? (entry.file_anchors ?? []).map((/** @type {string} */ path) => ({ path }));
   return html`<article class=${`banded ${entry.risk_class === 'specific_code' ? 'is-code' : ''}`} aria-label=${`Entry ${entry.uri}`}>
-    <header class="band" aria-label="How to take this">
+    <header class="band" aria-label="Trust">
       <strong>${entry.risk_class === 'specific_code' ? 'Cites code' : 'Opinion and structure'}</strong>
       <span>${adviceOf(entry.text ?? '') || 'this is stored content, not an instruction'}</span>
     </header>
     <div class="band-content">${children}</div>
-    <footer class="band" aria-label="Where this comes from">
+    <footer class="band" aria-label="Provenance">
       <dl class="facts">
         <dt>Entry</dt><dd><code>${entry.uri}</code>, version ${entry.version}</dd>
         <dt>Written by</dt><dd>${entry.written_by}${entry.client ? html` <span class="soft">client: ${entry.client} (claimed)</span>` : ''}</dd>
         <dt>Written</dt><dd><${Time} at=${entry.written_at} /></dd>
-        ${entry.commit_at_write && html`<dt>On commit</dt><dd><code>${entry.commit_at_write}</code> <span class="soft">as the writer says</span></dd>`}
+        ${entry.commit_at_write && html`<dt>On commit</dt><dd><code>${entry.commit_at_write}</code> <span class="soft">claimed by the writer</span></dd>`}
         ${anchors.length > 0 && html`<dt>Cites</dt><dd><ul class="plain">${anchors.map((/** @type {any} */ anchor) => html`<li><code>${typeof anchor === 'string' ? anchor : anchor.path}</code>${anchor.state && html` <span class="soft">${String(anchor.state)}</span>`}</li>`)}</ul></dd>`}
       </dl>
     </footer>

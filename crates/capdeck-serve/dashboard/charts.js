@@ -1,11 +1,11 @@
 // @ts-check
-// Small pictures of numbers, each with the same said in words.
+// Small charts with text alternatives.
 
 import { compact, number } from './format.js';
 import { html } from './view.js';
 
 /**
- * Bars over time; failures are drawn on top in another colour.
+ * Bars over time, failures on top.
  * @param {{ bars: { all: number, failed: number }[], label: string, height?: number }} props
  */
 export function Sparkline({ bars, label, height = 150 }) {
@@ -24,7 +24,6 @@ export function Sparkline({ bars, label, height = 150 }) {
 }
 
 /**
- * Named amounts beside each other.
  * @param {{ rows: { name: string, value: number | null, note?: string, strong?: boolean }[], unit: string, label: string }} props
  */
 export function Bars({ rows, unit, label }) {
@@ -33,7 +32,7 @@ export function Bars({ rows, unit, label }) {
     ${rows.map((row) => html`<div class=${row.strong ? 'bar-row strong' : 'bar-row'}>
       <dt>${row.name}${row.note && html` <span class="soft">${row.note}</span>`}</dt>
       <dd><svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="rail" width="100" height="8" rx="1" /><rect class="amount" width=${row.value === null ? 0 : Math.max(0.6, (row.value / most) * 100)} height="8" rx="1" /></svg>
-      <span class="number" title=${row.value === null ? '' : `${number(row.value)} ${unit}`}>${row.value === null ? 'not known' : `${compact(row.value)} ${unit}`}</span></dd>
+      <span class="number" title=${row.value === null ? '' : `${number(row.value)} ${unit}`}>${row.value === null ? 'unknown' : `${compact(row.value)} ${unit}`}</span></dd>
     </div>`)}
   </dl>`;
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// Text to take along.
+// Copy buttons.
 
 import { complain, say } from './feedback.js';
 import { Icon } from './icons.js';
@@ -12,10 +12,10 @@ export function CopyButton({ text, label }) {
     try {
       await navigator.clipboard.writeText(text);
       setCopied(true);
-      say(`copied ${label}`);
+      say(`Copied ${label}`);
       setTimeout(() => setCopied(false), 2000);
     } catch {
-      complain(new Error('the browser did not allow copying; select the text instead'));
+      complain(new Error('the browser does not allow copying; select the text instead'));
     }
   };
   return html`<button class="button small" type="button" aria-label=${`Copy ${label}`} onClick=${copy}><${Icon} name=${copied ? 'check' : 'copy'} />${copied ? 'Copied' : 'Copy'}</button>`;

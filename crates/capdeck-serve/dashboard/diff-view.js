@@ -1,5 +1,5 @@
 // @ts-check
-// Two texts and what differs, in one column or in two.
+// The differences of two texts, in one or two columns.
 
 import { changesOnly, sideBySide } from './line-diff.js';
 import { html, useState } from './view.js';
@@ -16,7 +16,7 @@ export function DiffView({ lines, before, after }) {
   const [split, setSplit] = useState(false);
   const changed = lines.filter((line) => line.kind === 'old' || line.kind === 'new').length;
   const shown = changesOnly(lines);
-  if (changed === 0) return html`<p class="soft">The texts are the same.</p>`;
+  if (changed === 0) return html`<p class="soft">No differences.</p>`;
   return html`<div class="stack tight">
     <div class="row spread">
       <span class="small soft">${before} → ${after}</span>

@@ -1,5 +1,5 @@
 // @ts-check
-// What the page says back: short messages at the edge, and questions before something is lost.
+// Toasts and confirmation dialogs.
 
 import { signal, useSignal } from './signal.js';
 import { html, useEffect, useId, useRef, useState } from './view.js';
@@ -10,7 +10,7 @@ const toasts = signal(/** @type {Toast[]} */ ([]));
 const question = signal(/** @type {null | (Question & { answer: (yes: boolean) => void })} */ (null));
 let lastId = 0;
 
-/** How long a message stays. Failures stay until they are put away. */
+/** Milliseconds; errors stay until dismissed. */
 const SHOWN_FOR = 5000;
 
 /** @param {string} text */
@@ -47,7 +47,7 @@ export function Toasts() {
 }
 
 /**
- * A dialog over the page. Escape and the backdrop close it, and focus goes back to where it was.
+ * A modal dialog. Escape and the backdrop close it; the focus then returns to the element that had it.
  * @param {{ title: string, onClose: () => void, wide?: boolean, children?: any }} props
  */
 export function Dialog({ title, onClose, wide, children }) {
@@ -68,10 +68,10 @@ export function Dialog({ title, onClose, wide, children }) {
   </dialog>`;
 }
 
-/** @typedef {{ title: string, text: string, action: string, danger?: boolean, typed?: string }} Question with what has to be typed first, where that is asked for */
+/** @typedef {{ title: string, text: string, action: string, danger?: boolean, typed?: string }} Question `typed` is the text to type before the action is enabled */
 
 /**
- * Asks before something is done that cannot be taken back.
+ * Asks for confirmation.
  * @param {Question} asked
  * @returns {Promise<boolean>}
  */

@@ -1,5 +1,5 @@
 // @ts-check
-// One field that leads to every page, capability, tool and capsule.
+// Search over pages, capabilities, tools and capsules.
 
 import { Dialog } from './feedback.js';
 import { overlay } from './keyboard.js';
@@ -21,7 +21,7 @@ export function Overlays() {
 }
 
 export function Keys() {
-  const rows = [['/', 'search this page, or everything'], ['Ctrl K', 'go to a page, a capability, a tool or a capsule'], ['?', 'these keys'], ['Esc', 'close what is open']];
+  const rows = [['/', 'search this page, or everywhere'], ['Ctrl K', 'go to a page, a capability, a tool or a capsule'], ['?', 'show the shortcuts'], ['Esc', 'close the dialog']];
   return html`<dl class="keys">
     ${rows.map(([keys, what]) => html`<div><dt>${keys.split(' ').map((key) => html`<kbd>${key}</kbd> `)}</dt><dd>${what}</dd></div>`)}
     ${PAGES.map((page) => html`<div><dt><kbd>g</kbd> <kbd>${page.keys}</kbd></dt><dd>${page.title}</dd></div>`)}
@@ -50,12 +50,12 @@ function Finder({ onDone }) {
     event.preventDefault();
   };
   return html`<div class="stack tight">
-    <input type="search" role="combobox" aria-label="Where to" aria-expanded="true" aria-controls="found" aria-activedescendant=${found[at] ? `found-${at}` : undefined} autofocus autocomplete="off" placeholder="A page, capability, tool or capsule" value=${text}
+    <input type="search" role="combobox" aria-label="Go to" aria-expanded="true" aria-controls="found" aria-activedescendant=${found[at] ? `found-${at}` : undefined} autofocus autocomplete="off" placeholder="A page, capability, tool or capsule" value=${text}
       onInput=${(/** @type {any} */ event) => { setText(event.target.value); setChosen(0); }} onKeyDown=${steer} />
-    <ul class="plain found" id="found" role="listbox" aria-label="Places">
+    <ul class="plain found" id="found" role="listbox" aria-label="Results">
       ${found.map((one, index) => html`<li id=${`found-${index}`} role="option" aria-selected=${index === at} onClick=${() => open(one)}><span class="small soft">${one.kind}</span><span class="grow anywhere">${one.title}</span></li>`)}
     </ul>
-    ${found.length === 0 && html`<p class="soft" role="status">Nothing is called that.</p>`}
+    ${found.length === 0 && html`<p class="soft" role="status">No results.</p>`}
   </div>`;
 }
 
@@ -76,6 +76,6 @@ function matches(text, capabilities, capsules, tools) {
   ];
   const fits = (/** @type {Found} */ one) => `${one.title} ${one.about}`.toLowerCase().includes(wanted);
   const named = wanted ? all.filter(fits) : all;
-  const called = tools.map((tool) => ({ kind: 'tool', title: `${tool.name} of ${tool.capability}`, about: '', link: to('capabilities', tool.capability, 'tools', tool.name) }));
+  const called = tools.map((tool) => ({ kind: 'tool', title: `${tool.capability}.${tool.name}`, about: '', link: to('capabilities', tool.capability, 'tools', tool.name) }));
   return [...named, ...called].slice(0, 12);
 }

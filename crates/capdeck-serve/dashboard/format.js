@@ -1,5 +1,5 @@
 // @ts-check
-// Numbers, times and sizes as people read them.
+// Formats numbers, times and sizes.
 
 const plain = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
@@ -43,7 +43,7 @@ export function timeOfDay(time) {
 }
 
 /**
- * A moment as a field for date and time has it: here, to the minute.
+ * The value of a datetime-local field: local time, to the minute.
  * @param {number} time
  */
 export function asField(time) {
@@ -71,7 +71,6 @@ export function uptime(seconds) {
 }
 
 /**
- * A count with its word.
  * @param {number} count
  * @param {string} one
  * @param {string} [many]
@@ -82,7 +81,7 @@ export const counted = (count, one, many = `${one}s`) => `${number(count)} ${cou
 export const pretty = (value) => JSON.stringify(value, null, 2) ?? 'undefined';
 
 /**
- * JSON as people read it; any other text as it is.
+ * Pretty-prints JSON; returns other text unchanged.
  * @param {any} value
  */
 export function readable(value) {
@@ -95,7 +94,7 @@ export function readable(value) {
 }
 
 /**
- * The lines or commas of a text as a list, without what is empty.
+ * Splits a text at commas and line breaks, without empty items.
  * @param {string} text
  */
 export const words = (text) => text.split(/[\n,]/).map((word) => word.trim()).filter(Boolean);

@@ -1,12 +1,12 @@
 // @ts-check
-// One line of what happened: who did what to what, and how it ended.
+// One row of the activity.
 
 import { elapsed, exact, timeOfDay } from './format.js';
 import { to } from './router.js';
 import { Badge } from './states.js';
 import { html } from './view.js';
 
-/** How a call ends that a person has to allow first. */
+/** The error code of a call that requires approval. */
 const WAITS = 'APPROVAL_REQUIRED';
 
 /** @param {{ of: any, dated?: boolean }} props */

@@ -1,5 +1,5 @@
 // @ts-check
-// Pictures as paths on a grid of 20, drawn in the colour of the text.
+// Icons: SVG paths on a grid of 20, in the text colour.
 
 import { html } from './view.js';
 
@@ -37,7 +37,7 @@ export function Icon({ name }) {
   return html`<svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false"><path d=${PATHS[name] ?? PATHS.help} /></svg>`;
 }
 
-/** The mark: a deck of cards, the top one with a C. */
+/** The logo: a deck of cards, the top one with a C. */
 export function Mark() {
   return html`<svg viewBox="0 0 32 32" aria-hidden="true" focusable="false" fill="currentColor">
     <rect x="3" y="9" width="18" height="20" rx="4" opacity=".3" /><rect x="7" y="6" width="18" height="20" rx="4" opacity=".6" /><rect x="11" y="3" width="18" height="20" rx="4" />

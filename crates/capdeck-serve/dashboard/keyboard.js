@@ -1,15 +1,14 @@
 // @ts-check
-// Keys that work on every page, unless somebody is writing.
+// Keyboard shortcuts of every page; inactive while a field has the focus.
 
 import { PAGES } from './navigation.js';
 import { go, to } from './router.js';
 import { may } from './session.js';
 import { signal } from './signal.js';
 
-/** Which overlay the keyboard opened. */
 export const overlay = signal(/** @type {null | 'keys' | 'finder'} */ (null));
 
-/** How long `g` waits for the letter behind it. */
+/** Milliseconds between `g` and the next key. */
 const PATIENCE = 1500;
 
 let sinceG = -Infinity;

@@ -1,9 +1,9 @@
 // @ts-check
-// Which lines two texts have in common, and a unified diff read back into lines.
+// Line differences of two texts, and a parser for unified diffs.
 
 /** @typedef {{ kind: 'same' | 'old' | 'new' | 'gap', text: string, old: number | null, new: number | null }} DiffLine */
 
-/** More steps than this are not searched for; the rest then counts as replaced. */
+/** Limits the search; beyond it the whole text counts as replaced. */
 const MOST_STEPS = 2000;
 
 /**
@@ -83,7 +83,7 @@ function numbered(lines) {
 }
 
 /**
- * The lines of a unified diff.
+ * Parses a unified diff.
  * @param {string} diff
  * @returns {DiffLine[]}
  */
@@ -110,7 +110,7 @@ export function readUnified(diff) {
 }
 
 /**
- * Only the changes and a few lines around them; what is left out in between is a gap.
+ * Keeps changes and the lines around them; omitted lines become a gap.
  * @param {DiffLine[]} lines
  * @param {number} [around]
  * @returns {DiffLine[]}
@@ -131,7 +131,7 @@ export function changesOnly(lines, around = 3) {
 }
 
 /**
- * Puts what was taken away beside what came in its place.
+ * Pairs removed lines with the lines that replace them.
  * @param {DiffLine[]} lines
  * @returns {{ left: DiffLine | null, right: DiffLine | null }[]}
  */

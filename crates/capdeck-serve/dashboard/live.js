@@ -1,15 +1,14 @@
 // @ts-check
-// What happens on the host, as it happens. One stream for the whole page; the browser takes it up again where it broke off.
+// Live events of the host. One stream for the whole page; the browser resumes it after a disconnect.
 
 import { signal } from './signal.js';
 import { useEffect, useRef } from './view.js';
 
 /** @typedef {{ seq: number, source: string, at: string, action: string, outcome: string, [member: string]: any }} Happening */
 
-/** How it stands with the stream. */
 export const liveState = signal(/** @type {'closed' | 'connecting' | 'open' | 'lost'} */ ('closed'));
 
-/** Counts up when some of what happened did not get here: what is shown may be old. */
+/** Incremented when events were lost, so the page may show old data. */
 export const missed = signal(0);
 
 /** @type {Set<(happening: Happening) => void>} */
@@ -32,7 +31,6 @@ function tell(happening) {
   for (const listener of [...listeners]) listener(happening);
 }
 
-/** Ends the stream, as when somebody signs out. */
 export function closeLive() {
   source?.close();
   source = null;
@@ -40,7 +38,7 @@ export function closeLive() {
 }
 
 /**
- * Calls back with everything that happens while the component is shown.
+ * Calls `listener` for each event while the component is mounted.
  * @param {(happening: Happening) => void} listener
  */
 export function useLive(listener) {

@@ -1,11 +1,11 @@
 // @ts-check
-// Markdown of strangers as nodes: no markup of theirs is ever parsed as HTML, links lead only to the web, and pictures are not fetched.
+// Renders untrusted Markdown as nodes: it is never parsed as HTML, links open only web and mail addresses, images are not loaded.
 
 import { html } from './view.js';
 
 /** Deeper lists and quotes are shown as text. */
 const DEEPEST = 8;
-/** Longer texts are shown as they are, and longer paragraphs without their emphasis: looking for it takes time that grows faster than they do. */
+/** Longer texts are shown as plain text, longer paragraphs without emphasis: the search for it takes more than linear time. */
 const LONGEST_TEXT = 400_000;
 const LONGEST_PARAGRAPH = 4000;
 
@@ -32,7 +32,7 @@ function blocks(lines, depth) {
 }
 
 /**
- * The block that begins at a line, and where the next one begins.
+ * Parses the block at a line; returns it with the index of the next block.
  * @param {string[]} lines
  * @param {number} at
  * @param {number} depth
@@ -54,7 +54,7 @@ function block(lines, at, depth) {
 
 /** @param {number} level @param {string} text */
 function title(level, text) {
-  // The page has its own headings; those of a text stand below them.
+  // The page has its own h1 and h2.
   const name = ['h3', 'h4', 'h5', 'h6', 'h6', 'h6'][level - 1];
   return html`<${name} class=${`level-${level}`}>${inline(text)}<//>`;
 }
@@ -130,7 +130,7 @@ function paragraph(lines, at) {
 const INLINE = /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|(!?)\[([^\]\n]*)\]\(\s*<?([^\s)>]*)>?[^)\n]*\)|<(https?:\/\/[^\s<>]+)>|(\*\*|__)(?=\S)([\s\S]*?\S)\7|([*_])(?=\S)([^*_\n]*?[^*_\s])\9(?!\w)/;
 
 /**
- * The text of one block with its emphasis, code and links.
+ * Renders the emphasis, code and links of one block.
  * @param {string} text
  * @param {number} [depth]
  * @returns {any[]}
@@ -157,8 +157,8 @@ function span(found, depth) {
   if (address) return link(address, [address]);
   if (strong) return html`<strong>${inline(strong, depth + 1)}</strong>`;
   if (emphasis) return html`<em>${inline(emphasis, depth + 1)}</em>`;
-  // A picture would be a request to somewhere else, so it is only named.
-  if (picture) return link(target, [`picture: ${label || target}`]);
+  // Loading an image would send a request to another host.
+  if (picture) return link(target, [`image: ${label || target}`]);
   return target === undefined ? whole : link(target, inline(label, depth + 1));
 }
 
@@ -170,7 +170,7 @@ function link(target, children) {
 }
 
 /**
- * The address, if following it can do nothing but open a page or a mail.
+ * Returns the address if it can only open a page or a mail.
  * @param {string} target
  */
 export function safeAddress(target) {

@@ -1,10 +1,10 @@
 // @ts-check
-// What something costs a client, by the way it is offered.
+// Token cost by exposure.
 
 import { Bars } from './charts.js';
 import { html } from './view.js';
 
-/** The ways, by their names in answers and on pages. */
+/** The exposures: name in responses, label on pages. */
 export const MODES = /** @type {[string, string][]} */ ([['direct', 'Direct'], ['progressive', 'Progressive'], ['search', 'Search'], ['onDemand', 'On demand'], ['codeMode', 'Code mode']]);
 
 /** @param {{ of: any, label: string }} props */

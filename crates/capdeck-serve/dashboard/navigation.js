@@ -1,15 +1,15 @@
 // @ts-check
-// The pages there are: where they are, what they are called, who has them, and which key leads there.
+// The pages of the dashboard.
 
 /**
  * @typedef {object} Page
- * @property {string} id the first segment of its address
+ * @property {string} id the first path segment
  * @property {string} title
  * @property {string} icon
  * @property {string} group
  * @property {string} keys after `g`
- * @property {'member' | 'approver' | 'admin'} [role] who has it; everybody when absent
- * @property {'approvals' | 'pins' | 'grants'} [pending] which waiting things are counted beside it
+ * @property {'member' | 'approver' | 'admin'} [role] minimum role; every role when absent
+ * @property {'approvals' | 'pins' | 'grants'} [pending] the pending counter shown beside it
  * @property {() => Promise<{ default: any }>} load
  */
 

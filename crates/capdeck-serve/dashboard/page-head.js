@@ -1,5 +1,5 @@
 // @ts-check
-// The top of a page, and the tabs of a thing with several.
+// The page header and tabs.
 
 import { html, useEffect } from './view.js';
 
@@ -12,7 +12,7 @@ export function PageHead({ title, lede, trail = [], badge, children }) {
   }, [title]);
   return html`<div class="page-head">
     <div>
-      ${trail.length > 0 && html`<nav class="trail" aria-label="Above this page">${trail.map((step, at) => html`${at > 0 && html`<span aria-hidden="true">/</span>`}<a href=${step.link}>${step.title}</a>`)}</nav>`}
+      ${trail.length > 0 && html`<nav class="trail" aria-label="Breadcrumb">${trail.map((step, at) => html`${at > 0 && html`<span aria-hidden="true">/</span>`}<a href=${step.link}>${step.title}</a>`)}</nav>`}
       <div class="row"><h1 tabindex="-1">${title}</h1>${badge}</div>
       ${lede && html`<p class="lede">${lede}</p>`}
     </div>
@@ -21,7 +21,6 @@ export function PageHead({ title, lede, trail = [], badge, children }) {
 }
 
 /**
- * Links to the parts of one thing.
  * @param {{ label: string, current: string, tabs: { id: string, title: string, link: string, count?: number }[] }} props
  */
 export function Tabs({ label, current, tabs }) {

@@ -1,5 +1,5 @@
 // @ts-check
-// What a page asks of the host, from the first request to the next one.
+// Data of a page: loading, reloading and paging.
 
 import { request } from './api.js';
 import { missed } from './live.js';
@@ -7,7 +7,7 @@ import { useCallback, useEffect, useRef, useState } from './view.js';
 
 /**
  * @typedef {object} Resource
- * @property {any} data what was answered last; kept while it is asked for again
+ * @property {any} data the last response; remains while reloading
  * @property {string | null} etag
  * @property {Error | null} error
  * @property {boolean} loading
@@ -16,8 +16,8 @@ import { useCallback, useEffect, useRef, useState } from './view.js';
  */
 
 /**
- * Asks for a path, and again when the path or the query changes, or when some of what happened was missed. `null` asks for
- * nothing yet; what is `held` stays as it is while somebody works on it.
+ * Loads a path, and again when the path or the query changes or events were missed. `null` loads nothing; `held` disables the
+ * reload after missed events, so that it does not replace data being edited.
  * @param {string | null} path
  * @param {Record<string, any>} [query]
  * @param {{ held?: boolean }} [how]
@@ -46,13 +46,13 @@ export function useResource(path, query, { held = false } = {}) {
   }, [reload]);
   useEffect(() => (held ? undefined : missed.watch(reload)), [reload, held]);
   const replace = useCallback((data) => setState((old) => ({ ...old, data })), []);
-  // What belongs to the path before is not shown under the new one, not even for one drawing.
+  // Never render data of the previous path under the new one.
   const current = state.key === key ? state : { data: null, etag: null, error: null, loading: key !== null };
   return { ...current, reload, replace };
 }
 
 /**
- * A list with cursors: the first page, and more on request.
+ * A list with cursor paging.
  * @param {string | null} path
  * @param {Record<string, any>} [query]
  */

@@ -1,11 +1,11 @@
 // @ts-check
-// What a tool answered. All of it is text of strangers.
+// The result of a tool call. All of it is untrusted.
 
 import { CopyBlock } from './copy.js';
 import { bytes, pretty } from './format.js';
 import { html } from './view.js';
 
-/** Pictures that a browser draws without running anything. */
+/** Image types that cannot contain scripts. */
 const PICTURES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
 /** @param {{ result: any }} props */
@@ -14,11 +14,11 @@ export function ResultView({ result }) {
   const structured = result?.structuredContent;
   const isRepeated = parts.length === 1 && structured !== undefined && sameJson(parts[0]?.text, structured);
   return html`<div class="stack">
-    ${result?.isError && html`<div class="notice bad"><span>The tool says that it failed.</span></div>`}
+    ${result?.isError && html`<div class="notice bad"><span>The tool reported an error.</span></div>`}
     ${!isRepeated && parts.map((/** @type {any} */ part, /** @type {number} */ at) => html`<${Part} key=${at} part=${part} />`)}
     ${structured !== undefined && html`<div class="stack tight"><h3>Structured</h3><${CopyBlock} text=${pretty(structured)} label="the structured result" /></div>`}
-    ${parts.length === 0 && structured === undefined && html`<p class="soft">The tool answered without any content.</p>`}
-    <details><summary>The whole answer</summary><${CopyBlock} text=${pretty(result)} label="the whole answer" /></details>
+    ${parts.length === 0 && structured === undefined && html`<p class="soft">The result has no content.</p>`}
+    <details><summary>Full result</summary><${CopyBlock} text=${pretty(result)} label="the full result" /></details>
   </div>`;
 }
 
@@ -28,10 +28,10 @@ function Part({ part }) {
     case 'text':
       return html`<${CopyBlock} text=${readable(String(part.text ?? ''))} label="the text" />`;
     case 'image':
-      if (PICTURES.includes(part.mimeType)) return html`<img class="result-picture" alt="Picture from the tool" src=${`data:${part.mimeType};base64,${part.data}`} />`;
-      return html`<p class="soft">A picture of the type <code>${String(part.mimeType)}</code>, ${bytes(String(part.data ?? '').length * 0.75)}</p>`;
+      if (PICTURES.includes(part.mimeType)) return html`<img class="result-picture" alt="Image from the tool" src=${`data:${part.mimeType};base64,${part.data}`} />`;
+      return html`<p class="soft">Image of type <code>${String(part.mimeType)}</code>, ${bytes(String(part.data ?? '').length * 0.75)}</p>`;
     case 'audio':
-      return html`<p class="soft">A sound of the type <code>${String(part.mimeType)}</code>, ${bytes(String(part.data ?? '').length * 0.75)}</p>`;
+      return html`<p class="soft">Audio of type <code>${String(part.mimeType)}</code>, ${bytes(String(part.data ?? '').length * 0.75)}</p>`;
     case 'resource_link':
       return html`<p>${String(part.name ?? 'Resource')}: <code>${String(part.uri)}</code></p>`;
     case 'resource':

@@ -1,5 +1,5 @@
 // @ts-check
-// Which page is shown. The address behind # says it, so every page can be linked to and the host serves one page only.
+// Routing by the URL fragment, so every page has a link and the host serves a single page.
 
 import { signal } from './signal.js';
 
@@ -10,16 +10,15 @@ import { signal } from './signal.js';
 /** @type {import('./signal.js').Signal<Place>} */
 export const place = signal(parse(location.hash));
 
-/** The address of what is shown. */
 let shown = location.hash;
 
-/** Asks before the page is left, while there is something to lose on it. @type {null | (() => Promise<boolean>)} */
+/** Confirms leaving a page with unsaved changes. @type {null | (() => Promise<boolean>)} */
 let guard = null;
 
 addEventListener('hashchange', async () => {
   const wanted = location.hash;
   if (!guard || wanted === shown) return arrive();
-  // The page stays until somebody said that it may go.
+  // Stay on the page until the person confirms.
   history.pushState(null, '', shown || '#/');
   if (!(await guard())) return undefined;
   guard = null;
@@ -33,7 +32,7 @@ function arrive() {
 }
 
 /**
- * Asks before the page is left, in whatever way. What comes back takes the question away again.
+ * Calls `ask` before the page is left. The returned function removes the guard.
  * @param {() => Promise<boolean>} ask
  */
 export function guardLeaving(ask) {
@@ -64,7 +63,7 @@ function decode(segment) {
 }
 
 /**
- * A link to a page: `to('capsules', 'team')`, or with a query as the last value.
+ * Builds a link: `to('capsules', 'team')`; an object as the last argument is the query.
  * @param {...(string | Record<string, any>)} parts
  */
 export function to(...parts) {
@@ -76,13 +75,13 @@ export function to(...parts) {
   return `#/${segments.join('/')}${tail}`;
 }
 
-/** @param {string} link as `to` makes them */
+/** @param {string} link from `to` */
 export function go(link) {
   location.hash = link;
 }
 
 /**
- * Changes the query of the present page without a new step in the history, as filters do.
+ * Changes the query of the current page without a new history entry.
  * @param {Record<string, any>} changes
  */
 export function refine(changes) {

@@ -1,11 +1,11 @@
 // @ts-check
-// A form made from a tool's schema. What a form cannot say is entered as JSON.
+// A form for a tool's input schema. What a form cannot express is entered as JSON.
 
 import { control, properties, resolve } from './schema.js';
 import { pretty } from './format.js';
 import { html, useEffect, useId, useRef, useState } from './view.js';
 
-/** Groups inside groups beyond this are entered as JSON. */
+/** Deeper objects are entered as JSON. */
 const DEEPEST = 3;
 
 /**
@@ -91,13 +91,13 @@ function Control({ kind, common, schema, value, onChange }) {
 function Choice({ common, schema, value, onChange }) {
   const at = schema.enum.indexOf(value);
   return html`<select ...${common} value=${at < 0 ? '' : String(at)} onChange=${(/** @type {any} */ event) => onChange(event.target.value === '' ? undefined : schema.enum[Number(event.target.value)])}>
-    <option value="">${common.required ? 'choose…' : 'left out'}</option>
+    <option value="">${common.required ? 'choose…' : 'Not set'}</option>
     ${schema.enum.map((/** @type {any} */ choice, /** @type {number} */ index) => html`<option value=${String(index)}>${String(choice)}</option>`)}
   </select>`;
 }
 
 /**
- * A value as JSON. While the text is not JSON, the form it is in cannot be sent.
+ * A value as JSON. Invalid JSON blocks the submission of the form.
  * @param {{ common: any, value: any, onChange: (value: any) => void, rows?: number }} props
  */
 export function JsonInput({ common, value, onChange, rows = 4 }) {
@@ -116,7 +116,7 @@ export function JsonInput({ common, value, onChange, rows = 4 }) {
       onChange(JSON.parse(event.target.value));
       setWrong('');
     } catch (error) {
-      setWrong(`this is not JSON: ${/** @type {Error} */ (error).message}`);
+      setWrong(`Invalid JSON: ${/** @type {Error} */ (error).message}`);
     }
   };
   return html`<textarea ...${common} ref=${element} class="code" rows=${rows} spellcheck=${false} placeholder="JSON" value=${text} aria-invalid=${wrong !== ''} onInput=${edit} />

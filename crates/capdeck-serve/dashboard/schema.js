@@ -1,10 +1,10 @@
 // @ts-check
-// JSON Schemas of tools, read as far as a form needs it.
+// Reads the JSON Schemas of tools for a form.
 
 /** @typedef {Record<string, any>} Schema */
 
 /**
- * A schema with its local references followed and its wrappers taken off: `anyOf: [X, null]` is X.
+ * Resolves local references and unwraps nullable types: `anyOf: [X, null]` is X.
  * @param {any} schema
  * @param {Schema} root
  * @param {number} [depth]
@@ -34,7 +34,7 @@ function pointed(reference, root) {
 }
 
 /**
- * How a value of a schema is entered.
+ * The form control for a schema.
  * @param {Schema} schema resolved
  * @returns {'choice' | 'text' | 'long' | 'number' | 'switch' | 'lines' | 'group' | 'json'}
  */
@@ -56,7 +56,7 @@ function isLong(schema) {
 }
 
 /**
- * The properties of an object's schema in the order to ask for them: what is required first.
+ * The properties of an object schema, required ones first.
  * @param {Schema} schema
  * @param {Schema} root
  */
@@ -67,7 +67,7 @@ export function properties(schema, root) {
 }
 
 /**
- * What a form starts with: the defaults the schema gives.
+ * The defaults of the required properties.
  * @param {Schema} schema
  * @param {Schema} root
  * @returns {Record<string, any>}

@@ -1,5 +1,5 @@
 // @ts-check
-// Who is at the page.
+// The session of the signed-in person.
 
 import { get, post, refusals, setCsrf } from './api.js';
 import { closeLive } from './live.js';
@@ -10,7 +10,7 @@ import { signal } from './signal.js';
 
 export const session = signal(/** @type {Session} */ ({ state: 'unknown' }));
 
-// An answer that nobody is signed in ends the session here, too, whichever page asked.
+// A 401 response of any page ends the session here, too.
 refusals.watch(() => session.value.state === 'in' && leave());
 
 function leave() {
@@ -19,7 +19,6 @@ function leave() {
   session.set({ state: 'out' });
 }
 
-/** Asks the host who this is. */
 export async function recognise() {
   try {
     const me = await get('/api/me');
@@ -33,7 +32,7 @@ export async function recognise() {
 
 /** @param {any} me @returns {Person} */
 function personOf({ operator, role, mode, csrf, registry }) {
-  // In the local mode whoever sits at the machine needs no session, so there is none to end.
+  // In local mode there is no session to end.
   return { id: operator.id, name: operator.name, role, local: mode === 'local' && !csrf, registry: registry ?? { available: true } };
 }
 

@@ -1,5 +1,5 @@
 // @ts-check
-// What is around every page: where one can go, who one is, and messages.
+// The frame of every page: navigation, session and messages.
 
 import { changes } from './api.js';
 import { Toasts, Questions, complain } from './feedback.js';
@@ -26,9 +26,9 @@ export function Shell({ person, children }) {
     /** @type {HTMLElement | null} */ (document.querySelector('#main'))?.focus();
   };
   return html`<div class="shell" onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === 'Escape' && setOpen(false)}>
-    <a class="skip" href="#main" onClick=${skip}>Skip to the page</a>
+    <a class="skip" href="#main" onClick=${skip}>Skip to content</a>
     <div class="bar">
-      <button class="button quiet icon" type="button" aria-label=${open ? 'Close the navigation' : 'Open the navigation'} aria-expanded=${open} aria-controls="side" onClick=${() => setOpen(!open)}><${Icon} name=${open ? 'close' : 'menu'} /></button>
+      <button class="button quiet icon" type="button" aria-label=${open ? 'Close navigation' : 'Open navigation'} aria-expanded=${open} aria-controls="side" onClick=${() => setOpen(!open)}><${Icon} name=${open ? 'close' : 'menu'} /></button>
       <a class="brand" href=${to('overview')}><${Mark} />Capdeck</a>
       <button class="button quiet icon" type="button" aria-label="Go to a page, capability or capsule" onClick=${() => overlay.set('finder')}><${Icon} name="search" /></button>
     </div>
@@ -45,13 +45,13 @@ export function Shell({ person, children }) {
 /** @param {{ registry: { available: boolean, reason?: string, served_at?: string } }} props */
 function NoRegistry({ registry }) {
   if (registry.available) return null;
-  return html`<div class="notice warn shell-notice"><span>Grants, operators and clients are not served here: ${registry.reason ?? 'another process has the registry'}.${registry.served_at ? html` They are at <code>${registry.served_at}</code>.` : ''}</span></div>`;
+  return html`<div class="notice warn shell-notice"><span>Grants, operators and clients are not available here: ${registry.reason ?? 'another process holds the registry'}.${registry.served_at ? html` Use <code>${registry.served_at}</code>.` : ''}</span></div>`;
 }
 
-/** How long things that follow each other are waited for before they are counted. */
+/** Milliseconds to group successive events before a reload. */
 const GATHER = 400;
 
-/** What waits for a person, counted anew when something happened that may have changed it. */
+/** The pending counters, reloaded after events that may change them. */
 function usePending() {
   const overview = useResource('/v1/overview');
   const waiting = useRef(0);
@@ -59,7 +59,7 @@ function usePending() {
     clearTimeout(waiting.current);
     waiting.current = setTimeout(overview.reload, GATHER);
   };
-  // A call that went through leaves nothing to decide; one that did not may wait for a person.
+  // Only calls that did not succeed can require approval.
   useLive((happening) => (happening.source === 'registry' || happening.outcome !== 'ok') && countSoon());
   useEffect(() => changes.watch(countSoon), [overview.reload]);
   return overview.data?.pending ?? {};
@@ -75,7 +75,7 @@ function Navigation({ current, pending }) {
       ${allowed.filter((page) => page.group === group).map((page) => {
         const count = page.pending ? pending[page.pending] ?? 0 : 0;
         return html`<a class="side-link" key=${page.id} href=${to(page.id)} aria-current=${page.id === current ? 'page' : undefined}>
-          <${Icon} name=${page.icon} />${page.title}${count > 0 && html`<span class="count number"><span class="unseen">, waiting: </span>${count}</span>`}
+          <${Icon} name=${page.icon} />${page.title}${count > 0 && html`<span class="count number"><span class="unseen">, pending: </span>${count}</span>`}
         </a>`;
       })}
     </div>`)}

@@ -1,5 +1,5 @@
 // @ts-check
-// The door.
+// The sign-in page.
 
 import { get, withQuery } from './api.js';
 import { Mark } from './icons.js';
@@ -14,7 +14,7 @@ export function SignIn() {
   const [provider, setProvider] = useState(/** @type {null | { label: string }} */ (null));
   useEffect(() => {
     document.title = 'Sign in · Capdeck';
-    // Without an answer there is still the key.
+    // On an error the key still works.
     get('/api/sign-in').then((ways) => setProvider(ways.provider), () => {});
   }, []);
   const submit = async (/** @type {Event} */ event) => {
@@ -25,7 +25,7 @@ export function SignIn() {
       await signIn(key.trim());
     } catch (error) {
       const problem = /** @type {any} */ (error);
-      setWrong([problem.status === 401 ? 'this key does not open anything here' : problem.message, problem.hint].filter(Boolean).join('. '));
+      setWrong([problem.status === 401 ? 'invalid key' : problem.message, problem.hint].filter(Boolean).join('. '));
       setBusy(false);
     }
   };
@@ -36,7 +36,7 @@ export function SignIn() {
       <div class="field">
         <label for="key">Operator key</label>
         <input id="key" class="code" type="password" autocomplete="current-password" required autofocus value=${key} aria-invalid=${wrong !== ''} aria-describedby="key-hint key-wrong" onInput=${(/** @type {any} */ event) => setKey(event.target.value)} />
-        <span class="hint" id="key-hint">Your own key, or the admin key that the host showed on its first start.</span>
+        <span class="hint" id="key-hint">Your operator key, or the admin key shown at the first start of the host.</span>
         <span class="wrong" id="key-wrong" role="alert">${wrong}</span>
       </div>
       <button class="button main" type="submit" disabled=${busy || key.trim() === ''}>${busy ? 'Signing in…' : 'Sign in'}</button>

@@ -1,5 +1,5 @@
 // @ts-check
-// A value that several places look at, such as who is signed in.
+// Observable values.
 
 import { useEffect, useState } from './view.js';
 
@@ -31,7 +31,7 @@ export function signal(first) {
 }
 
 /**
- * The signal's value; the component is drawn again when it changes.
+ * The signal's value; the component renders again when it changes.
  * @template T
  * @param {Signal<T>} source
  * @returns {T}

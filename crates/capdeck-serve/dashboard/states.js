@@ -1,5 +1,5 @@
 // @ts-check
-// What is shown while something is awaited, when there is nothing, and when it failed.
+// Loading, empty and error states.
 
 import { Icon } from './icons.js';
 import { ago, exact } from './format.js';
@@ -24,7 +24,7 @@ export function Empty({ icon = 'capsules', title, children, action }) {
 
 /** @param {{ error: any, retry?: () => void }} props */
 export function Failed({ error, retry }) {
-  const title = error.status === 403 ? 'You may not see this' : error.status === 404 ? 'There is nothing here' : 'This did not work';
+  const title = error.status === 403 ? 'Access denied' : error.status === 404 ? 'Not found' : 'Request failed';
   return html`<div class="notice bad failed" role="alert">
     <div class="stack tight grow">
       <strong>${title}</strong>
@@ -36,7 +36,7 @@ export function Failed({ error, retry }) {
 }
 
 /**
- * Shows what a resource has, or why not. What was there before stays while it is asked for again.
+ * Shows a resource or its error. Old data stays visible while it reloads.
  * @param {{ of: any, skeleton?: any, children: (data: any) => any }} props
  */
 export function Load({ of: resource, skeleton, children }) {
@@ -48,7 +48,6 @@ export function Load({ of: resource, skeleton, children }) {
 }
 
 /**
- * A list with its empty state and the button for more.
  * @param {{ of: any, skeleton?: any, empty: any, children: (items: any[]) => any }} props
  */
 export function LoadList({ of: list, skeleton, empty, children }) {
@@ -77,7 +76,7 @@ const KINDS = {
   quarantined: 'bad', denied: 'bad', error: 'bad', failed: 'bad', failing: 'bad', unavailable: 'bad', removed: 'bad', held: 'bad', revoked: 'bad', tool_error: 'bad',
 };
 
-/** Where a capability stands in one word: how it does while it can be used, else why it cannot. @param {any} item */
+/** The health of a usable capability, else its status. @param {any} item */
 export const stateOf = (item) => (item.status === 'ready' ? item.health?.state ?? item.status : item.status);
 
 /** @param {{ value: string, kind?: string }} props */

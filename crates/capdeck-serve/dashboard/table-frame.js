@@ -1,9 +1,9 @@
 // @ts-check
-// A table that scrolls inside its frame, and on a phone shows each row as a card with its columns named.
+// A table that scrolls inside its frame and shows rows as cards on a phone.
 
 import { html, useLayoutEffect, useRef } from './view.js';
 
-/** What the parts of a table are, said outright: a browser forgets it when they are laid out as something else. */
+/** Explicit ARIA roles: browsers drop the implicit ones when CSS changes the display of table parts. */
 const PARTS = /** @type {[string, string][]} */ ([['table', 'table'], ['thead, tbody', 'rowgroup'], ['tr', 'row'], ['thead th', 'columnheader'], ['tbody th', 'rowheader'], ['td', 'cell']]);
 
 /** @param {{ label: string, children?: any }} props */

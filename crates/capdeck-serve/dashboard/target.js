@@ -1,5 +1,5 @@
 // @ts-check
-// What a grant is about, in words.
+// The target of a grant as text.
 
 import { to } from './router.js';
 import { html } from './view.js';
@@ -9,8 +9,8 @@ export const ROLES = ['reader', 'appender', 'writer', 'owner'];
 /** @param {any} target */
 export const isCapsule = (target) => target?.capsule !== undefined;
 
-/** What somebody wants who asks for it. @param {any} target */
-export const wish = (target) => (isCapsule(target) ? 'wants to be' : 'wants to use');
+/** @param {any} target */
+export const wish = (target) => (isCapsule(target) ? 'requests the role' : 'requests access to');
 
 /** @param {{ of: any }} props */
 export function Target({ of: target }) {
@@ -18,7 +18,7 @@ export function Target({ of: target }) {
     return html`<span class="anywhere"><strong>${target.role}</strong> of <a href=${to('capsules', target.capsule)}>${target.capsule}</a><${Limits} allowed=${target.uri_prefixes} denied=${target.denied_prefixes} /></span>`;
   }
   const whole = (target?.capabilities ?? []).includes('*') && (target.tools ?? []).length === 0;
-  return html`<span class="anywhere"><strong>the deck</strong>${whole ? ', everything in it' : html`: <code>${(target?.capabilities ?? []).join(', ')}</code>`}
+  return html`<span class="anywhere"><strong>the deck</strong>${whole ? ', all capabilities' : html`: <code>${(target?.capabilities ?? []).join(', ')}</code>`}
     <${Limits} allowed=${target?.tools} denied=${target?.denied_tools} />${(target?.modes ?? []).length > 0 ? `, as ${target.modes.join(', ')}` : ''}</span>`;
 }
 

@@ -1,5 +1,5 @@
 // @ts-check
-// Light, dark, or what the system says.
+// The light and dark theme.
 
 import { signal, useSignal } from './signal.js';
 import { Icon } from './icons.js';
@@ -8,7 +8,6 @@ import { html } from './view.js';
 const KEY = 'capdeck-theme';
 const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
 
-/** What is shown now. */
 const shown = signal(current());
 
 systemIsDark.addEventListener('change', () => shown.set(current()));
@@ -18,7 +17,7 @@ function current() {
   return chosen ?? (systemIsDark.matches ? 'dark' : 'light');
 }
 
-/** Shows the other theme. When that is the system's own, the choice is forgotten again. */
+/** Switches the theme. Choosing the system's theme clears the stored choice. */
 export function toggleTheme() {
   const next = current() === 'dark' ? 'light' : 'dark';
   const isSystems = (next === 'dark') === systemIsDark.matches;
@@ -28,7 +27,7 @@ export function toggleTheme() {
     if (isSystems) localStorage.removeItem(KEY);
     else localStorage.setItem(KEY, next);
   } catch {
-    // Without storage the choice holds until the page is left.
+    // Without storage the choice is lost on reload.
   }
   shown.set(next);
 }

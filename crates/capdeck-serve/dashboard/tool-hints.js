@@ -1,9 +1,9 @@
 // @ts-check
-// What a tool says about itself, in a word or two.
+// Badges for tool annotations.
 
 import { html } from './view.js';
 
 /** @param {{ of: any }} props */
 export function Hints({ of: annotations }) {
-  return html`${annotations?.readOnlyHint && html`<span class="badge bare good">reads</span>`}${annotations?.destructiveHint && !annotations?.readOnlyHint && html`<span class="badge bare bad">destructive</span>`}${annotations?.openWorldHint && html`<span class="badge bare info">open world</span>`}`;
+  return html`${annotations?.readOnlyHint && html`<span class="badge bare good">read-only</span>`}${annotations?.destructiveHint && !annotations?.readOnlyHint && html`<span class="badge bare bad">destructive</span>`}${annotations?.openWorldHint && html`<span class="badge bare info">open world</span>`}`;
 }

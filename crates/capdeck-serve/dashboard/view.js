@@ -1,5 +1,5 @@
 // @ts-check
-// What pages are written with: templates that become nodes, and hooks. Text is only ever put in as text.
+// Templates and hooks. Values are always inserted as text, never as HTML.
 
 import htm from './vendor/htm.js';
 import { h } from './vendor/preact.js';

@@ -1,5 +1,5 @@
-//! A cookie that tells browsers apart, independent of who is signed in. It opens nothing: it only shows that a request for access
-//! came from the browser in which it is decided.
+//! A cookie that identifies a browser, independent of sign-ins. It grants nothing: it only shows that a request for access comes
+//! from the browser in which it is decided.
 
 use std::fmt::Write as _;
 
@@ -7,17 +7,15 @@ use http::{HeaderMap, HeaderValue, header};
 use sha2::{Digest as _, Sha256};
 
 const NAME: &str = "capdeck-browser";
-/// As long as browsers keep a cookie.
+/// The maximum that browsers allow.
 const MAX_AGE_SECONDS: u64 = 400 * 24 * 3600;
-/// Letters of a value: 16 random bytes.
+/// Hex digits of 16 random bytes.
 const VALUE_LENGTH: usize = 32;
 
-/// The hash of the value that a browser sends.
 pub(crate) fn hash_of(headers: &HeaderMap) -> Option<String> {
     value_of(headers).map(|value| hex(&Sha256::digest(value.as_bytes())))
 }
 
-/// A header that marks a browser which has no mark yet.
 pub(crate) fn mark(headers: &HeaderMap, is_https: bool) -> Option<HeaderValue> {
     if value_of(headers).is_some() {
         return None;
@@ -42,7 +40,6 @@ fn value_of(headers: &HeaderMap) -> Option<&str> {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
@@ -64,7 +61,7 @@ mod tests {
         let headers = with(&format!("capdeck=x; {pair}"));
         assert_eq!(mark(&headers, true), None);
         let hash = hash_of(&headers).unwrap();
-        assert!(!pair.contains(&hash), "the value is not kept");
+        assert!(!pair.contains(&hash), "the value is not stored");
         assert_eq!(hash_of(&with("capdeck-browser=short")), None);
         assert!(mark(&with("capdeck-browser="), false).is_some());
     }

@@ -1,5 +1,5 @@
-//! Ends what the registry has about capsules that are gone, wherever they were deleted: over HTTP, by a command, or while
-//! no host was running. Access is bound to a capsule's uid, so nothing depends on when this happens.
+//! Revokes the grants of deleted capsules, wherever they were deleted: over HTTP, by a command, or while no host was running.
+//! Access is bound to a capsule's uid, so correctness does not depend on when this runs.
 
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
 
-/// Who is named for what follows from a deletion.
 const HOST: &str = "host";
 
 #[derive(Deserialize)]
@@ -32,15 +31,14 @@ async fn present(desk: &dyn CapsuleDesk) -> Result<Vec<ListedCapsule>, CapsuleFa
         .map_err(|error| CapsuleFailure::new("internal", format!("cannot read the list: {error}")))
 }
 
-/// The keys of all capsules.
 pub(crate) async fn present_keys(desk: &dyn CapsuleDesk) -> Result<Vec<String>, CapsuleFailure> {
     let present = present(desk).await?;
     Ok(present.iter().map(|one| capsule_key(&one.id, &one.uid)).collect())
 }
 
-/// Compares the registry with the capsules that there are.
+/// Compares the registry with the existing capsules.
 pub(crate) async fn reconcile(registry: &Registry, desk: &dyn CapsuleDesk) {
-    // A list that is missing altogether says nothing about what was deleted: a backup may be half restored.
+    // A missing list does not mean that the capsules are deleted: a backup may be half restored.
     let named = registry.named_capsules();
     if named.is_empty() || !desk.list_file().is_some_and(|list| list.exists()) {
         return;
@@ -56,11 +54,11 @@ pub(crate) async fn reconcile(registry: &Registry, desk: &dyn CapsuleDesk) {
     let present = present.into_iter().map(capsule).collect();
     let host = Caller::new(HOST, None);
     if let Err(error) = registry.reconcile_capsules(&host, named, present).await {
-        tracing::error!(%error, "cannot end the grants of capsules that are gone");
+        tracing::error!(%error, "cannot revoke the grants of deleted capsules");
     }
 }
 
-/// The same whenever capsules change, until there is nothing more to hear.
+/// Reconciles whenever capsules change, until the stream ends.
 pub(crate) async fn follow(registry: Registry, desk: Arc<dyn CapsuleDesk>) {
     let mut events = registry.changes();
     while registry.named_capsules().is_empty() {

@@ -1,7 +1,6 @@
-//! The dashboard: one page at `/` and its files below `/assets/<build>/`, all of them part of the binary.
+//! The dashboard: one page at `/` and its files below `/assets/<build>/`, embedded in the binary.
 //!
-//! The page is the same for everybody and holds no data; what it shows it asks of `/v1` and `/api`, where it is decided
-//! who may know what.
+//! The page is the same for every visitor and holds no data; `/v1` and `/api` check access.
 
 mod files;
 
@@ -19,19 +18,18 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use self::files::{Packed, build, file, page};
 use crate::{reception::Reception, transport::http::ClientAddress};
 
-/// What the page may do in a browser: load what this host serves, and nothing else from anywhere.
+/// Only files of this host are loaded.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
 
-/// The address of a file has the build in it, so what is behind it never changes.
+/// The address contains the build, so the content never changes.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
-/// The page and its files. They need no sign-in.
 pub(crate) fn routes() -> Router<Arc<Reception>> {
     Router::new().route("/", get(home)).route("/assets/{build}/{*path}", get(asset))
 }
 
-/// The page for browsers, and a few lines for everything else that asks.
+/// The page for browsers, plain text for other clients.
 async fn home(
     State(reception): State<Arc<Reception>>,
     address: Option<Extension<ClientAddress>>,
@@ -49,11 +47,11 @@ async fn home(
     response
 }
 
-/// For a person with a terminal. Says nothing about the deck.
+/// Reveals nothing about the deck.
 fn plain_home(issuer: &str) -> String {
     format!(
         "Capdeck is running.\n\nMCP clients connect to {issuer}/mcp\n\
-         One capability as it is: {issuer}/servers/<id>/mcp\n\
+         One capability: {issuer}/servers/<id>/mcp\n\
          One view: {issuer}/views/<name>/mcp\n\
          Dashboard: open {issuer}/ in a browser\n\
          Health: /health  Readiness: /ready  Metrics: /metrics\n"
@@ -70,11 +68,11 @@ async fn asset(Path((wanted, path)): Path<(String, String)>, headers: HeaderMap)
                 .insert(header::VARY, HeaderValue::from_static("accept-encoding"));
             response
         }
-        // A page that was open while the host was replaced by another version asks for files that are gone.
+        // A page that was open during an update requests files of the old build.
         None => {
             let head = [(header::CACHE_CONTROL, "no-store")];
             let advice =
-                "there is no such file in this version of the dashboard; load the page again\n";
+                "this file is not part of this version of the dashboard; reload the page\n";
             (StatusCode::NOT_FOUND, head, advice).into_response()
         }
     }
@@ -107,7 +105,7 @@ fn send(packed: &'static Packed, headers: &HeaderMap, caching: &'static str) -> 
     response
 }
 
-/// The members of a list header, without their parameters. A member that is refused with `q=0` is left out.
+/// The members of a list header without parameters; members with `q=0` are omitted.
 fn values(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
     let lines = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     lines.flat_map(|line| line.split(',')).filter_map(|member| {

@@ -1,7 +1,7 @@
-//! Faces of the host: MCP over stdio and HTTP, the dashboard, the shell's own channel, health, readiness and metrics.
+//! The edges of the host: MCP over stdio and HTTP, the REST API, the dashboard, the shell socket, health and metrics.
 //!
-//! Read [`serve_stdio`] and [`HttpServer`] first. What a request means is decided by `capdeck-host`; this
-//! crate translates its answers (`mcp`, `shell`) and moves bytes (`transport`).
+//! Read [`serve_stdio`] and [`HttpServer`] first. `capdeck-host` decides what a request means; this crate translates its
+//! responses (`mcp`, `shell`) and moves bytes (`transport`).
 //!
 //! This crate never reads definition files and knows nothing of how a backend works.
 

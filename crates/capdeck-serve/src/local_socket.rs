@@ -1,4 +1,4 @@
-//! Sockets between processes of one user: bound for that user alone, and only that user's processes are answered.
+//! Sockets between processes of one user. Other users are rejected.
 
 mod frames;
 
@@ -21,38 +21,38 @@ use tokio::net::{UnixListener, UnixStream};
 
 pub(crate) use self::frames::{FrameError, Greeting, Reader, read, reader, write};
 
-/// The address of a socket holds this many bytes at most, on every system.
+/// The limit of socket addresses on every supported system, in bytes.
 const LONGEST_ADDRESS: usize = 100;
 
-/// A host that is alive greets at once; one that was stopped by a signal never does.
+/// A live host greets immediately; a stopped process (SIGSTOP) never does.
 const GREETING: Duration = Duration::from_secs(2);
 
-/// A socket that belongs to this process. Removed when dropped.
+/// A socket of this process. Removed when dropped.
 #[derive(Debug)]
 pub(crate) struct LocalSocket {
     listener: UnixListener,
     path: PathBuf,
 }
 
-/// Why nobody can be asked at a socket.
+/// Why no host can be reached at a socket.
 #[derive(Debug, thiserror::Error)]
 pub enum NoHost {
-    /// Nobody listens: the usual case without a host.
-    #[error("no host runs for this deck")]
+    /// The usual case: no host is running.
+    #[error("no host is running for this deck")]
     Absent,
     #[error("the running host belongs to another user")]
     Foreign,
-    #[error("the running host does not answer")]
+    #[error("the running host does not respond")]
     Silent,
-    #[error("the running host is capdeck {version}, which speaks another protocol")]
+    #[error("the running host is capdeck {version}, which uses another protocol version")]
     OtherVersion { version: String },
 }
 
 impl LocalSocket {
-    /// Takes the socket at `path`. The caller holds a lock that makes this path its own, so what lies there is dead.
+    /// Binds the socket at `path`. The caller holds the lock of this path, so an existing socket is stale.
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
         match fs::remove_file(path) {
-            Ok(()) => tracing::debug!("a socket that a killed process left behind is replaced"),
+            Ok(()) => tracing::debug!("replacing the stale socket of a killed process"),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -62,15 +62,14 @@ impl LocalSocket {
         Ok(Self { listener, path: path.to_owned() })
     }
 
-    /// The next process of this user that connects.
     pub(crate) async fn accept(&self) -> UnixStream {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) if is_own(&stream) => return stream,
-                Ok(_) => tracing::warn!("another user's process was refused at a socket"),
+                Ok(_) => tracing::warn!("rejected a process of another user at a socket"),
                 Err(error) => {
-                    // Too many open files pass; trying again at once would only spin.
-                    tracing::warn!(%error, "a process could not connect");
+                    // Running out of descriptors is temporary; an immediate retry would spin.
+                    tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -80,14 +79,14 @@ impl LocalSocket {
 
 impl Drop for LocalSocket {
     fn drop(&mut self) {
-        // Still locked, so it can be nobody else's.
+        // The lock is still held, so the socket is still ours.
         let _already_gone = fs::remove_file(&self.path);
     }
 }
 
-/// Connects to the process that listens at `path`, if it is this user's.
+/// Connects to the process that listens at `path`, if it belongs to this user.
 pub(crate) async fn connect(path: &Path) -> Result<UnixStream, NoHost> {
-    // Without a file there is nothing to try; this is the whole cost of looking for a host.
+    // Without a file there is no host; this check is the only cost of looking for one.
     if !path.exists() {
         return Err(NoHost::Absent);
     }
@@ -99,7 +98,6 @@ pub(crate) async fn connect(path: &Path) -> Result<UnixStream, NoHost> {
     if is_own(&stream) { Ok(stream) } else { Err(NoHost::Foreign) }
 }
 
-/// Waits for the greeting of a process that was connected to, and sees that it speaks the same protocol.
 pub(crate) async fn greeted<R: tokio::io::AsyncRead + Unpin>(
     reader: &mut Reader<R>,
     protocol: u32,
@@ -112,12 +110,11 @@ pub(crate) async fn greeted<R: tokio::io::AsyncRead + Unpin>(
     }
 }
 
-/// True when the process at the other end belongs to the same user.
 fn is_own(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == geteuid().as_raw())
 }
 
-/// A path that fits into a socket's address.
+/// A path short enough for a socket address.
 struct Reachable {
     path: PathBuf,
     _folder: Option<OwnedFd>,
@@ -129,7 +126,7 @@ impl Reachable {
     }
 }
 
-/// A deep folder is reached through its descriptor, because a socket's address is short.
+/// Reaches a deep folder through its descriptor, because socket addresses are short.
 fn reachable(path: &Path) -> io::Result<Reachable> {
     if path.as_os_str().len() <= LONGEST_ADDRESS || !cfg!(target_os = "linux") {
         return Ok(Reachable { path: path.to_owned(), _folder: None });

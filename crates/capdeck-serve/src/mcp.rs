@@ -1,4 +1,4 @@
-//! The MCP face: handshakes and requests in, the host's answers out. Decides nothing.
+//! The MCP edge: translates requests and responses. It makes no decisions.
 
 mod caller;
 mod capsule_client;

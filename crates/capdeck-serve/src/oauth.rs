@@ -1,7 +1,6 @@
 //! An OAuth 2.1 authorization server for the MCP endpoints of this host: documents, registration, consent, tokens.
 //!
-//! Who may use what is decided in `capdeck_auth::inbound`; here requests are read, people are asked, and answers are
-//! written in the words of OAuth.
+//! Grants are decided in `capdeck_auth::inbound`; this module parses requests, shows the consent page and renders OAuth responses.
 
 mod authorize;
 mod authorize_request;
@@ -33,12 +32,10 @@ pub(crate) use self::{
 };
 use crate::reception::Reception;
 
-/// Documents that need no token and cost nothing.
 pub(crate) fn documents() -> Router<Arc<Reception>> {
     metadata::routes().route("/oauth/style.css", get(html::style))
 }
 
-/// What somebody does who wants to be let in.
 pub(crate) fn routes() -> Router<Arc<Reception>> {
     Router::new()
         .route("/oauth/register", post(register::register))

@@ -1,8 +1,7 @@
-//! Operators sign in with an account somewhere else (OpenID Connect): `/api/oidc/begin` sends a browser to the provider,
-//! `/api/oidc/callback` takes it back. Who they are here is decided by `capdeck_auth::inbound`.
+//! Operators sign in with OpenID Connect: `/api/oidc/begin` redirects to the provider, `/api/oidc/callback` handles the
+//! response. `capdeck_auth::inbound` maps accounts to operators.
 //!
-//! Browsers come to these addresses as pages, so everything that goes wrong is told on a page, without anything that the
-//! provider or the address said.
+//! Errors are HTML pages without text from the provider or the request.
 
 mod begin;
 mod callback;
@@ -17,22 +16,19 @@ use capdeck_auth::{GuardedClients, ProviderSettings, ProviderSignIn, inbound::Ne
 
 use crate::reception::Reception;
 
-/// Where the browser begins.
 const BEGIN: &str = "/api/oidc/begin";
-/// Where the provider sends it back to, below this host's own address.
 const CALLBACK: &str = "/api/oidc/callback";
 
-/// A provider of sign-ins, and who of its people is let in.
+/// The OpenID provider of operators, and who becomes an operator.
 #[derive(Debug, Clone)]
 pub struct OidcSettings {
     pub provider: ProviderSettings,
-    /// What the provider is called on the button.
+    /// The label of the sign-in button.
     pub label: String,
-    /// Who becomes a member by signing in. Others are let in if an admin made them operators.
+    /// Accounts that become members at the first sign-in. Other accounts must be operators already.
     pub newcomers: Newcomers,
 }
 
-/// The provider of a host that has one.
 pub(crate) struct Provider {
     sign_in: ProviderSignIn,
     label: String,
@@ -45,12 +41,10 @@ impl Provider {
         Self { sign_in: ProviderSignIn::new(provider, clients), label, newcomers }
     }
 
-    /// What the provider is called on the button.
     pub(crate) fn label(&self) -> &str {
         &self.label
     }
 
-    /// How the provider calls itself.
     pub(crate) fn issuer(&self) -> &str {
         self.sign_in.issuer()
     }
@@ -62,14 +56,14 @@ impl fmt::Debug for Provider {
     }
 }
 
-/// The address that begins a sign-in and goes on at `then`, which is a path of this host.
+/// The address that starts a sign-in and continues at `then`, a path of this host.
 pub(crate) fn begin_address(then: &str) -> String {
     let query =
         url::form_urlencoded::Serializer::new(String::new()).append_pair("then", then).finish();
     format!("{BEGIN}?{query}")
 }
 
-/// Routes for those who are not let in yet.
+/// Routes without a session.
 pub(crate) fn routes() -> Router<Arc<Reception>> {
     Router::new().route(BEGIN, get(begin::begin)).route(CALLBACK, get(callback::callback))
 }

@@ -1,5 +1,4 @@
-//! Operators sign in and out, and ask who they are: `/api/login`, `/api/logout`, `/api/me`. How they can sign in is at
-//! `/api/sign-in`.
+//! Sessions of operators: `/api/login`, `/api/logout`, `/api/me`, and the sign-in methods at `/api/sign-in`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,17 +23,16 @@ use crate::{
     },
 };
 
-/// Routes for those who are not let in yet.
+/// Routes without a session.
 pub(crate) fn open_routes() -> Router<Arc<Reception>> {
     Router::new().route("/api/login", post(login))
 }
 
-/// What somebody may know who is not let in yet. It costs nothing.
 pub(crate) fn documents() -> Router<Arc<Reception>> {
     Router::new().route("/api/sign-in", get(ways_to_sign_in))
 }
 
-/// Routes for those who are.
+/// Routes with a session.
 pub(crate) fn routes() -> Router<Arc<Reception>> {
     Router::new().route("/api/me", get(me)).route("/api/logout", post(logout))
 }
@@ -45,7 +43,7 @@ struct Login {
     key: String,
 }
 
-/// With a key, always; with an account at the provider, where there is one.
+/// A key always works; a provider account only where one is configured.
 async fn ways_to_sign_in(State(reception): State<Arc<Reception>>) -> Response {
     let provider = reception.provider().map(|provider| json!({ "label": provider.label() }));
     ([(header::CACHE_CONTROL, "no-store")], Json(json!({ "provider": provider }))).into_response()
@@ -69,21 +67,19 @@ async fn login(State(reception): State<Arc<Reception>>, request: Request) -> Res
     response
 }
 
-/// Begins a session for whoever has this key, or says why not.
 pub(crate) async fn begin_session(
     reception: &Reception,
     address: Option<ClientAddress>,
     key: &str,
 ) -> Result<NewSession, Response> {
     let Some(registry) = reception.registry() else {
-        let detail = "this process has no registry, so nobody can sign in here";
+        let detail = "this process has no registry, so sign-in is not available";
         return Err(problem(StatusCode::SERVICE_UNAVAILABLE, "no_registry", detail));
     };
     let ip = address.map(|address| address.counted());
     registry.sign_in(ip, key, reception.admin_key()).await.map_err(|error| refused(&error))
 }
 
-/// Gives the browser the cookie of a session, and one that tells it from other browsers.
 pub(crate) fn remember(
     reception: &Reception,
     sent: &HeaderMap,
@@ -103,17 +99,17 @@ pub(crate) fn remember(
 fn refused(error: &RegistryError) -> Response {
     match error {
         RegistryError::TooSoon { seconds } => {
-            let detail = format!("too many keys were wrong; try again in {seconds} s");
+            let detail = format!("too many invalid keys; try again in {seconds} s");
             let mut response = problem(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &detail);
             response.headers_mut().insert(header::RETRY_AFTER, (*seconds).into());
             response
         }
         RegistryError::Forbidden { .. } => {
-            problem(StatusCode::UNAUTHORIZED, "wrong_key", "this key opens nothing")
+            problem(StatusCode::UNAUTHORIZED, "wrong_key", "invalid key")
         }
         error => {
-            tracing::error!(%error, "an operator could not sign in");
-            let detail = "the registry cannot be written; the host's log says why";
+            tracing::error!(%error, "an operator cannot sign in");
+            let detail = "cannot write the registry; see the log of the host";
             problem(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
         }
     }
@@ -128,7 +124,7 @@ async fn me(
     let Some(operator) = reception.operator(&actor) else {
         let place = Place::of(request.method(), request.extensions());
         reception.note_refusal(&actor, place, "forbidden").await;
-        let detail = "this is for operators; a token of a client is of no use here";
+        let detail = "only operators can use this; sign in instead of sending a client token";
         return problem(StatusCode::FORBIDDEN, "forbidden", detail);
     };
     let session = session.map(|session| session.0);

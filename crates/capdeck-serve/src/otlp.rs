@@ -1,4 +1,4 @@
-//! Spans of calls to a collector: OTLP over HTTP, as JSON.
+//! Exports spans of calls to a collector: OTLP over HTTP, as JSON.
 
 mod message;
 
@@ -8,33 +8,32 @@ use capdeck_host::{CallError, JsonSender, Span, SpanSink};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
-/// Spans that wait to be sent. More are dropped: a collector that is away must not cost memory.
+/// Further spans are dropped: an unreachable collector must not cost memory.
 const MOST_WAITING: usize = 4_096;
 
-/// Spans sent at once.
+/// Spans of one request.
 const MOST_SENT: usize = 512;
 
-/// How long a span waits for others to be sent with.
+/// How long a span waits for others.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Where spans are sent, and in whose name.
+/// Where spans are sent, and under which name.
 #[derive(Debug, Clone)]
 pub struct OtlpSettings {
-    /// The collector's address, below which `/v1/traces` is.
+    /// The base address of the collector; `/v1/traces` is appended.
     pub endpoint: String,
-    /// Headers of every request, such as a key.
+    /// Headers of every request, such as an API key.
     pub headers: Vec<(String, String)>,
-    /// What the host is called in traces.
+    /// The service name in traces.
     pub service: String,
-    /// The host's version.
+    /// The service version in traces.
     pub version: String,
 }
 
-/// Sends spans in the background, as long as the runtime it was made in lives.
+/// Sends spans in the background, on the runtime it was started in.
 #[derive(Debug)]
 pub struct OtlpExporter {
     spans: mpsc::Sender<Item>,
-    /// How many were dropped since the last one that was sent.
     dropped: Mutex<u64>,
 }
 
@@ -45,7 +44,7 @@ enum Item {
 }
 
 impl OtlpExporter {
-    /// Begins to send.
+    /// Starts the exporter.
     pub fn start(settings: OtlpSettings) -> Result<Arc<Self>, CallError> {
         let url = format!("{}/v1/traces", settings.endpoint.trim_end_matches('/'));
         let sender = JsonSender::new(url, settings.headers.clone(), &settings.version)?;
@@ -54,7 +53,7 @@ impl OtlpExporter {
         Ok(Arc::new(Self { spans, dropped: Mutex::new(0) }))
     }
 
-    /// Waits until everything that was recorded before is sent, or could not be.
+    /// Waits until all recorded spans are sent or have failed.
     pub async fn flush(&self) {
         let (done, is_done) = oneshot::channel();
         if self.spans.send(Item::Flush(done)).await.is_ok() {
@@ -71,12 +70,11 @@ impl SpanSink for OtlpExporter {
         let mut dropped = self.dropped.lock();
         *dropped += 1;
         if dropped.is_power_of_two() {
-            tracing::warn!(dropped = *dropped, "spans are dropped: the collector is too slow");
+            tracing::warn!(dropped = *dropped, "dropping spans: the collector is too slow");
         }
     }
 }
 
-/// What is sent at once, and who waits for it.
 #[derive(Default)]
 struct Batch {
     spans: Vec<Span>,
@@ -112,10 +110,10 @@ async fn send_all(mut waiting: mpsc::Receiver<Item>, sender: JsonSender, setting
             let body = message::of(&batch.spans, &settings);
             match sender.send(body).await {
                 Ok(()) => is_away = false,
-                // Said once: whoever is away is asked again with the next batch.
+                // Log only once; the next batch retries.
                 Err(error) if !is_away => {
                     is_away = true;
-                    tracing::warn!(%error, "spans could not be sent to the collector");
+                    tracing::warn!(%error, "cannot send spans to the collector");
                 }
                 Err(_) => {}
             }

@@ -1,4 +1,4 @@
-//! What the registry decides, in the data folder's own audit: one line for every change and every refusal.
+//! Records changes and denials of the registry in the audit trail of the data folder.
 
 use std::{fmt, sync::Arc};
 
@@ -8,14 +8,14 @@ use capdeck_host::{
 };
 use tokio::runtime::Handle;
 
-/// Writes events of the registry where the capsules are, by way of whichever process has them.
+/// Writes registry events to the capsule store, through the process that holds it.
 pub struct RegistryTrail {
     desk: Arc<dyn CapsuleDesk>,
     runtime: Handle,
 }
 
 impl RegistryTrail {
-    /// A trail at this desk. Needs a runtime that goes on while events are told.
+    /// Creates the trail. The runtime must outlive the registry.
     pub fn new(desk: Arc<dyn CapsuleDesk>, runtime: Handle) -> Arc<Self> {
         Arc::new(Self { desk, runtime })
     }
@@ -23,7 +23,7 @@ impl RegistryTrail {
 
 impl AuditSink for RegistryTrail {
     fn record(&self, event: &RegistryEvent) {
-        let agent = if event.actor.is_empty() { "somebody unknown" } else { &event.actor };
+        let agent = if event.actor.is_empty() { "unknown" } else { &event.actor };
         let author = Author::client(agent);
         let author = match &event.subject.principal {
             Some(principal) => author.principal(principal),
@@ -44,12 +44,12 @@ impl AuditSink for RegistryTrail {
         };
         let request =
             CapsuleCaller::local(author).request(None, CapsuleOperation::NoteAccess(noted));
-        // The registry tells from a thread that may wait, after the change is on disk.
+        // The registry calls this from a blocking thread, after the change is on disk.
         if let Err(failure) = self.runtime.block_on(self.desk.ask(request)) {
             tracing::error!(
                 code = failure.code,
                 action = event.action,
-                "a change of the registry could not be recorded: {}",
+                "cannot record a change of the registry: {}",
                 failure.message
             );
         }

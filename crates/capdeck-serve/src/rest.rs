@@ -1,7 +1,7 @@
-//! The interface for programs: `/v1/*`, and the document that describes it.
+//! The REST API: `/v1/*`, and its OpenAPI document.
 //!
 //! Read [`operation::Operation`] first: every operation is declared once, in the files below `capsules`, `deck` and
-//! `registry`, and both the router and `GET /v1/openapi.json` are made from the same table.
+//! `registry`; the router and `GET /v1/openapi.json` are built from the same table.
 
 mod activity;
 mod call;
@@ -42,7 +42,6 @@ use self::{
 };
 use crate::reception::Reception;
 
-/// What all operations share.
 pub(crate) struct Rest {
     host: Host,
     reception: Arc<Reception>,
@@ -55,11 +54,9 @@ pub(crate) struct Rest {
     started_at: Timestamp,
 }
 
-/// Tells how many clients are connected now.
 pub(crate) type Connected = Box<dyn Fn() -> Load + Send + Sync>;
 
 impl Rest {
-    /// The interface to a host. Nothing is opened by it.
     pub(crate) fn new(
         reception: Arc<Reception>,
         connected: Connected,
@@ -83,7 +80,6 @@ impl Rest {
 }
 
 impl Rest {
-    /// Ends what stays open by itself.
     pub(crate) fn close(&self) {
         self.feed.close();
     }
@@ -95,9 +91,8 @@ impl fmt::Debug for Rest {
     }
 }
 
-/// The table of everything that can be asked.
 fn operations() -> Vec<Operation> {
-    let document = get("/v1/openapi.json", "getDocument", "This document")
+    let document = get("/v1/openapi.json", "getDocument", "Get this document")
         .who(Who::Anyone)
         .done_by(|call: call::Call, _: NoQuery, _: NoBody| async move {
             Ok(Reply::new(Document(call.rest.document.clone())))

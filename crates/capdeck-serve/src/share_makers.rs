@@ -1,4 +1,4 @@
-//! A share lasts no longer than the right of its maker to share the capsule.
+//! A share is valid only as long as its creator can share the capsule.
 
 use capdeck_auth::inbound::{ADMIN_OPERATOR, LOCAL_OPERATOR, OperatorRole};
 use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation};
@@ -7,13 +7,12 @@ use serde_json::Value;
 use crate::{capsule_follower::present_keys, reception::Reception};
 
 impl Reception {
-    /// Whether somebody may share a capsule now: the owner of this machine (`None`, or signed in to the dashboard), an
-    /// admin, or the operator whose capsule it is.
+    /// True for the local owner (`None`, or signed in to the dashboard), an admin, and the operator who owns the capsule.
     pub(crate) fn may_share(&self, maker: Option<&str>, capsule_key: &str) -> bool {
         let Some(maker) = maker.filter(|id| ![ADMIN_OPERATOR, LOCAL_OPERATOR].contains(id)) else {
             return true;
         };
-        // Whoever cannot be looked up may not.
+        // Unknown creators cannot share.
         let Some(registry) = self.registry() else { return false };
         registry.operator(maker).is_some_and(|operator| {
             operator.role == OperatorRole::Admin
@@ -21,8 +20,8 @@ impl Reception {
         })
     }
 
-    /// Revokes the shares whose makers may no longer share their capsules. Such a share opens nothing in any case; this
-    /// also ends what listens with it.
+    /// Revokes shares whose creators can no longer share the capsule. Such shares grant nothing anyway; this also ends their
+    /// open streams.
     pub(crate) async fn end_orphaned_shares(&self) {
         if let Err(failure) = self.revoke_orphaned_shares().await {
             tracing::error!(code = failure.code, "cannot revoke shares: {}", failure.message);

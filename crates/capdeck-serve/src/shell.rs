@@ -1,7 +1,7 @@
-//! The deck for the person's own command line, whether the host is in this process or in a running one.
+//! The deck for the command line, in this process or in a running host.
 //!
-//! [`Shell`] is the one way to it. [`LocalShell`] asks a session; [`RemoteShell`] sends the same requests over a socket
-//! to a running host, where a [`LocalShell`] answers them, so the two cannot differ.
+//! [`LocalShell`] uses a session; [`RemoteShell`] sends the same requests over a socket to a running host, where a
+//! [`LocalShell`] handles them, so the two cannot differ.
 
 mod connection;
 mod local;
@@ -22,16 +22,15 @@ pub use self::{
     socket::{ShellSocket, SocketError},
 };
 
-/// Everything usable, as commands.
+/// Every usable tool as a command.
 #[async_trait]
 pub trait Shell: Send + Sync {
-    /// What the first words of a command line name.
     async fn find(&self, words: &[String], context: &CallContext) -> Result<ShellPlace, CallError>;
 
-    /// Whether a call would need the person's word, after every check that can be made without calling.
+    /// Returns whether a call requires approval, after all checks that need no call.
     async fn preview(&self, call: &ShellCall, context: &CallContext) -> Result<bool, CallError>;
 
-    /// Calls a tool. The answer is an MCP `CallToolResult`.
+    /// Calls a tool. The result is an MCP `CallToolResult`.
     async fn call(
         &self,
         call: &ShellCall,
@@ -39,30 +38,30 @@ pub trait Shell: Send + Sync {
     ) -> Result<Box<RawValue>, CallError>;
 }
 
-/// One call, with its arguments resolved.
+/// One call with resolved arguments.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShellCall {
     pub capability: String,
-    /// The tool's own name.
+    /// The tool's original name.
     pub tool: String,
-    /// The arguments object, to the letter.
+    /// The arguments object, unchanged.
     pub arguments: Box<RawValue>,
-    /// Dotted paths of the structured result to keep; empty keeps everything.
+    /// Dotted paths of the structured result to return; empty returns everything.
     #[serde(default)]
     pub fields: Vec<String>,
-    /// True when the person wants this very call.
+    /// True when the person has approved this call.
     #[serde(default)]
     pub consent: bool,
-    /// Longest silence of the tool.
+    /// Idle timeout.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// True to leave the result as the server gave it.
+    /// True to return the server's result unchanged.
     #[serde(default)]
     pub unformatted: bool,
 }
 
-/// What servers are told of a person at a terminal: that they can be asked.
+/// The client profile of a person at a terminal, who can answer elicitations.
 pub fn person_at_terminal() -> ClientProfile {
     let mut client = ClientProfile::default();
     if let Ok(modes) = RawValue::from_string(r#"{"form":{},"url":{}}"#.to_owned()) {

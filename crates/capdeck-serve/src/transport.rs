@@ -1,4 +1,4 @@
-//! Bytes in and out. Nothing here knows a capability.
+//! Transports. They know nothing of capabilities.
 
 pub(crate) mod http;
 pub(crate) mod stdio;

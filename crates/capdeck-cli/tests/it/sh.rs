@@ -319,7 +319,7 @@ fn a_second_host_does_not_steal_the_socket() {
     let log = dirs.root().join("second.log");
     let mut second = capdeck(&dirs).stderr_to(&log).up(&[]);
     second.stop();
-    assert!(fs::read_to_string(&log).unwrap().contains("another host already answers"));
+    assert!(fs::read_to_string(&log).unwrap().contains("another host already serves"));
     assert_eq!(sockets(&dirs).len(), 1);
     run(&dirs, &["sh", "echo", "say", "--text", "a"]).success();
     drop(first);
@@ -443,11 +443,7 @@ fn a_host_that_dies_in_a_call_leaves_an_error_and_no_second_call() {
         })
     };
     assert_eq!(command.code, Some(1), "{}", command.stderr);
-    assert!(
-        command.stderr.contains("the running host ended before it answered"),
-        "{}",
-        command.stderr
-    );
+    assert!(command.stderr.contains("the host stopped before it responded"), "{}", command.stderr);
     assert_eq!(calls(), 1);
 }
 

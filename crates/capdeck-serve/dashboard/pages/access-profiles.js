@@ -1,5 +1,5 @@
 // @ts-check
-// Terms of access with a name, to approve requests by.
+// Access profiles: named terms that narrow an approval.
 
 import { path as address, post, patch, remove } from '../api.js';
 import { useAct } from '../act.js';
@@ -20,13 +20,13 @@ export function Profiles() {
   const [, act] = useAct();
   const create = html`<button class="button main" type="button" onClick=${() => setEditing({ name: '' })}>New profile</button>`;
   const takeAway = async (/** @type {Profile} */ profile) => {
-    if (!(await confirm({ title: `Delete the profile ${profile.name}?`, text: 'Grants that were made with it stay as they are.', action: 'Delete', danger: true }))) return;
-    if (await act(() => remove(address`/v1/access-profiles/${profile.id ?? ''}`), `deleted the profile ${profile.name}`)) list.reload();
+    if (!(await confirm({ title: `Delete profile ${profile.name}?`, text: 'Existing grants keep their terms.', action: 'Delete', danger: true }))) return;
+    if (await act(() => remove(address`/v1/access-profiles/${profile.id ?? ''}`), `Deleted profile ${profile.name}`)) list.reload();
   };
   return html`<div class="stack"><div class="row end">${(list.items ?? []).length > 0 && create}</div>
-    <${LoadList} of=${list} empty=${html`<${Empty} icon="access" title="No profiles" action=${create}>A profile is a named set of terms, such as “readers of the docs for a month”. Approving with it narrows a request to it.<//>`}>
+    <${LoadList} of=${list} empty=${html`<${Empty} icon="access" title="No profiles" action=${create}>A profile is a named set of terms, such as “readers of the docs for a month”. Select it when you approve a request to narrow the grant.<//>`}>
       ${(/** @type {Profile[]} */ items) => html`<ul class="plain rows">${items.map((profile) => html`<li key=${profile.id} class="row-plain"><div class="row spread"><strong>${profile.name}</strong><span class="row"><button class="button small" type="button" onClick=${() => setEditing(profile)}>Edit</button><button class="button small danger" type="button" onClick=${() => takeAway(profile)}>Delete</button></span></div>
-        <span class="small soft">${[profile.role && `at most ${profile.role}`, (profile.scopes ?? []).join(' '), (profile.uri_prefixes ?? []).length > 0 && `only ${profile.uri_prefixes?.join(', ')}`, (profile.denied_prefixes ?? []).length > 0 && `not ${profile.denied_prefixes?.join(', ')}`, profile.ttl && `for ${Math.round(profile.ttl / 86_400)} days`].filter(Boolean).join(' · ') || 'narrows nothing'}</span></li>`)}</ul>`}
+        <span class="small soft">${[profile.role && `role up to ${profile.role}`, (profile.scopes ?? []).join(' '), (profile.uri_prefixes ?? []).length > 0 && `only ${profile.uri_prefixes?.join(', ')}`, (profile.denied_prefixes ?? []).length > 0 && `not ${profile.denied_prefixes?.join(', ')}`, profile.ttl && `for ${Math.round(profile.ttl / 86_400)} days`].filter(Boolean).join(' · ') || 'No limits'}</span></li>`)}</ul>`}
     <//>
     ${editing && html`<${ProfileDialog} profile=${editing} onClose=${() => setEditing(null)} onSaved=${() => { setEditing(null); list.reload(); }} />`}</div>`;
 }
@@ -42,7 +42,7 @@ function ProfileDialog({ profile, onClose, onSaved }) {
     const body = { name: fields.name.trim(), role: fields.role || undefined, scopes: fields.scopes.length > 0 ? fields.scopes : undefined, uri_prefixes: words(fields.only), denied_prefixes: words(fields.not), ttl: fields.days ? Math.round(Number(fields.days) * 86_400) : undefined };
     try {
       await (profile.id ? patch(address`/v1/access-profiles/${profile.id}`, body) : post('/v1/access-profiles', body));
-      say(`saved the profile ${body.name}`);
+      say(`Saved profile ${body.name}`);
       onSaved();
     } catch (problem) {
       setError(problem);
@@ -51,11 +51,11 @@ function ProfileDialog({ profile, onClose, onSaved }) {
   return html`<${Dialog} title=${profile.id ? `Edit ${profile.name}` : 'New profile'} onClose=${onClose}><form class="stack" onSubmit=${submit}>
     ${error && html`<${Failed} error=${error} />`}
     <div class="field"><label for="profile-name">Name</label><input id="profile-name" required autofocus value=${fields.name} onInput=${set('name')} /></div>
-    <div class="field"><label for="profile-role">Highest role</label><select id="profile-role" value=${fields.role} onChange=${set('role')}><option value="">as asked for</option>${ROLES.map((role) => html`<option value=${role}>${role}</option>`)}</select></div>
+    <div class="field"><label for="profile-role">Maximum role</label><select id="profile-role" value=${fields.role} onChange=${set('role')}><option value="">as requested</option>${ROLES.map((role) => html`<option value=${role}>${role}</option>`)}</select></div>
     <fieldset class="stack tight"><legend>Only these scopes</legend>${SCOPES.map((scope) => html`<label class="check"><input type="checkbox" checked=${fields.scopes.includes(scope)} onChange=${() => flip(scope)} /><code>${scope}</code></label>`)}</fieldset>
     <div class="field"><label for="profile-only">Only these prefixes</label><textarea id="profile-only" class="code" value=${fields.only} onInput=${set('only')} /></div>
-    <div class="field"><label for="profile-not">But not these</label><textarea id="profile-not" class="code" value=${fields.not} onInput=${set('not')} /></div>
-    <div class="field"><label for="profile-days">For days</label><input id="profile-days" type="number" min="1" placeholder="for good" value=${fields.days} onInput=${set('days')} /></div>
+    <div class="field"><label for="profile-not">Excluded prefixes</label><textarea id="profile-not" class="code" value=${fields.not} onInput=${set('not')} /></div>
+    <div class="field"><label for="profile-days">Days</label><input id="profile-days" type="number" min="1" placeholder="no limit" value=${fields.days} onInput=${set('days')} /></div>
     <div class="row end"><button class="button" type="button" onClick=${onClose}>Cancel</button><button class="button main" type="submit">Save</button></div>
   </form><//>`;
 }

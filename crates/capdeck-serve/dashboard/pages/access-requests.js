@@ -1,5 +1,5 @@
 // @ts-check
-// The queue, and what became of it.
+// Pending requests, grants and past decisions.
 
 import { path as address, post } from '../api.js';
 import { useAct } from '../act.js';
@@ -20,12 +20,12 @@ const movesGrants = (happening) => /^(grant|enrollment|credential)/.test(happeni
 export function Requests({ query }) {
   const list = useList('/v1/grants', { status: 'pending', capsule: query.capsule });
   useLive((happening) => movesGrants(happening) && list.reload());
-  return html`<${LoadList} of=${list} empty=${html`<${Empty} icon="access" title="No requests" action=${html`<a class="button" href=${to('connect')}>Connect an agent</a>`}>When an agent signs in, enrolls or asks for a capsule, it waits here for your decision.<//>`}>
+  return html`<${LoadList} of=${list} empty=${html`<${Empty} icon="access" title="No requests" action=${html`<a class="button" href=${to('connect')}>Connect an agent</a>`}>Sign-ins, enrollments and requests for capsules are listed here until you decide.<//>`}>
     ${(/** @type {any[]} */ items) => html`<ul class="plain stack">${items.map((request) => html`<li key=${request.id}><${Request} request=${request} onDone=${list.reload} /></li>`)}</ul>`}
   <//>`;
 }
 
-/** The request that an `approval_url` names, whatever became of it. @param {{ id: string }} props */
+/** The request of an `approval_url`, pending or decided. @param {{ id: string }} props */
 export function OneRequest({ id }) {
   const request = useResource(address`/v1/grants/${id}`);
   useLive((happening) => movesGrants(happening) && request.reload());
@@ -39,26 +39,26 @@ export function Request({ request, onDone }) {
   const [busy, act] = useAct();
   const name = request.client_name || request.client_id || request.principal;
   const deny = async () => {
-    if (!(await confirm({ title: `Deny ${name}?`, text: 'The agent is told that it was denied. It can ask again.', action: 'Deny', danger: true }))) return;
-    if (await act(() => post(address`/v1/grants/${request.id}/deny`), `denied ${name}`)) onDone();
+    if (!(await confirm({ title: `Deny ${name}?`, text: 'The agent gets an error and can request access again.', action: 'Deny', danger: true }))) return;
+    if (await act(() => post(address`/v1/grants/${request.id}/deny`), `Denied ${name}`)) onDone();
   };
   const origin = request.enrollment?.address;
   const denyAll = async () => {
     if (!(await confirm({ title: `Deny all enrollments from ${origin}?`, text: 'Every pending enrollment from this address is denied.', action: 'Deny all', danger: true }))) return;
-    if (await act(() => post('/v1/grants/deny', { source: 'enrollment', address: origin }), `denied all enrollments from ${origin}`)) onDone();
+    if (await act(() => post('/v1/grants/deny', { source: 'enrollment', address: origin }), `Denied all enrollments from ${origin}`)) onDone();
   };
   return html`<article class="card stack" aria-label=${`Request of ${name}`}>
-    <div class="row spread"><span class="row"><strong class="anywhere">${name}</strong><span class="badge bare info">${request.source}</span></span><span class="small soft">asked <${Time} at=${request.created_at} />, ends <${Time} at=${request.expires_at} /></span></div>
+    <div class="row spread"><span class="row"><strong class="anywhere">${name}</strong><span class="badge bare info">${request.source}</span></span><span class="small soft">requested <${Time} at=${request.created_at} />, expires <${Time} at=${request.expires_at} /></span></div>
     <p>${wish(request.target)} <${Target} of=${request.target} /></p>
     <div class="row">${(request.scopes ?? []).map((/** @type {string} */ scope) => html`<code class="badge bare">${scope}</code>`)}</div>
     ${request.reason && html`<blockquote class="reason anywhere">${request.reason}</blockquote>`}
-    ${request.enrollment && request.status === 'pending' && html`<p class="code-check"><span>Approve it only if the agent shows the same code</span><code class="user-code">${request.enrollment.user_code}</code></p>`}
-    <dl class="facts small">${request.client_id && html`<dt>Client</dt><dd><code>${request.client_id}</code></dd>`}<dt>For</dt><dd><code>${request.principal}</code></dd>${request.enrollment?.contact && html`<dt>Contact</dt><dd class="anywhere">${request.enrollment.contact}</dd>`}${request.requested_by && html`<dt>Asked by</dt><dd><code>${request.requested_by}</code></dd>`}${request.from_address && html`<dt>From</dt><dd><code>${request.from_address}</code></dd>`}</dl>
+    ${request.enrollment && request.status === 'pending' && html`<p class="code-check"><span>Approve only if the agent shows this code</span><code class="user-code">${request.enrollment.user_code}</code></p>`}
+    <dl class="facts small">${request.client_id && html`<dt>Client</dt><dd><code>${request.client_id}</code></dd>`}<dt>For</dt><dd><code>${request.principal}</code></dd>${request.enrollment?.contact && html`<dt>Contact</dt><dd class="anywhere">${request.enrollment.contact}</dd>`}${request.requested_by && html`<dt>Requested by</dt><dd><code>${request.requested_by}</code></dd>`}${request.from_address && html`<dt>From</dt><dd><code>${request.from_address}</code></dd>`}</dl>
     ${request.cannot_approve && html`<p class="small soft" role="note">${request.cannot_approve}.</p>`}
     ${request.status !== 'pending' ? html`<p class="row"><${Badge} value=${request.grant?.revoked_at ? 'revoked' : request.status} />${request.decided_by && html`<span class="small soft">${request.decided_by} <${Time} at=${request.decided_at} /></span>`}</p>`
       : request.may_decide !== false
       ? html`<div class="row end">${origin && html`<button class="button danger" type="button" disabled=${busy} onClick=${denyAll}>Deny all from this address</button>`}<button class="button danger" type="button" disabled=${busy} onClick=${deny}>Deny</button><button class="button main" type="button" disabled=${busy || Boolean(request.cannot_approve)} onClick=${() => setApproving(true)}>Review and approve</button></div>`
-      : html`<p class="small soft">The owner of the capsule or an approver decides.</p>`}
+      : html`<p class="small soft">Only the owner of the capsule or an approver can decide.</p>`}
     ${approving && html`<${ApproveDialog} request=${request} name=${name} onClose=${() => setApproving(false)} onDone=${() => { setApproving(false); onDone(); }} />`}
   </article>`;
 }
@@ -70,20 +70,20 @@ export function Grants({ query, decided }) {
   useLive((happening) => movesGrants(happening) && list.reload());
   const revoke = async (/** @type {any} */ request) => {
     const name = request.client_name || request.principal;
-    if (!(await confirm({ title: `Revoke the access of ${name}?`, text: 'It ends with the next call, for everything that uses it.', action: 'Revoke', danger: true }))) return;
-    if (await act(() => post(address`/v1/grants/${request.id}/revoke`), `revoked the access of ${name}`)) list.reload();
+    if (!(await confirm({ title: `Revoke access of ${name}?`, text: 'Every credential of this grant stops working with the next call.', action: 'Revoke', danger: true }))) return;
+    if (await act(() => post(address`/v1/grants/${request.id}/revoke`), `Revoked access of ${name}`)) list.reload();
   };
   const isLive = (/** @type {any} */ request) => request.status === 'approved' && !request.grant?.revoked_at;
-  return html`<${LoadList} of=${list} empty=${html`<${Empty} icon="access" title=${decided ? 'Nothing was decided yet' : 'Nobody has access yet'}>${decided ? 'Decisions stay here, with who made them.' : 'What you approve is listed here and can be revoked at any time.'}<//>`}>
+  return html`<${LoadList} of=${list} empty=${html`<${Empty} icon="access" title=${decided ? 'No decisions' : 'No grants'}>${decided ? 'Decided requests are listed here.' : 'Approved requests are listed here; you can revoke them at any time.'}<//>`}>
     ${(/** @type {any[]} */ items) => {
       const shown = decided ? items.filter((request) => request.status !== 'pending') : items.filter(isLive);
-      return html`<${TableFrame} label="Grants"><table><thead><tr><th scope="col">Who</th><th scope="col">What</th><th scope="col">Decided</th><th scope="col">Ends</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+      return html`<${TableFrame} label="Grants"><table><thead><tr><th scope="col">Client</th><th scope="col">Access</th><th scope="col">Decision</th><th scope="col">Expires</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
       <tbody>${shown.map((request) => html`<tr key=${request.id}><th scope="row" class="anywhere">${request.client_name || request.principal}<br /><span class="small soft">${request.source}</span></th>
         <td><${Target} of=${request.grant?.target ?? request.target} /></td>
         <td><${Badge} value=${request.grant?.revoked_at ? 'revoked' : request.status} /><br /><span class="small soft">${request.decided_by ?? ''} <${Time} at=${request.grant?.revoked_at ?? request.decided_at} /></span>${request.grant?.self_approved && html`<br /><span class="badge bare warn">self-approved (${request.grant.self_approved})</span>`}</td>
         <td>${request.grant?.expires_at ? html`<${Time} at=${request.grant.expires_at} />` : 'never'}</td>
         <td class="end">${isLive(request) && request.may_decide !== false && html`<button class="button small danger" type="button" onClick=${() => revoke(request)}>Revoke</button>`}</td></tr>`)}
-        ${shown.length === 0 && html`<tr><td colspan="5" class="soft">Nothing here.</td></tr>`}</tbody></table><//>`;
+        ${shown.length === 0 && html`<tr><td colspan="5" class="soft">No grants.</td></tr>`}</tbody></table><//>`;
     }}
   <//>`;
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// What happens, live, and what happened, searched.
+// Live activity and the audit trail.
 
 import { Icon } from '../icons.js';
 import { Happening } from '../happening.js';
@@ -12,16 +12,14 @@ import { useSignal } from '../signal.js';
 import { Empty, LoadList } from '../states.js';
 import { html, useRef, useState } from '../view.js';
 
-/** How much of what happens is kept on the page. */
 const KEPT = 500;
-/** How much of what was before is shown below it. */
 const EARLIER = 30;
 const SOURCES = /** @type {[string, string][]} */ ([['deck', 'Deck'], ['capsules', 'Capsules'], ['registry', 'Access']]);
 
 /** @param {{ path: string[], query: Record<string, string> }} props */
 export default function Activity({ path, query }) {
   const tab = path[0] === 'audit' && may('admin') ? 'audit' : 'live';
-  return html`<${PageHead} title="Activity" lede="Every call, read, write and decision. Arguments and contents are not written down." />
+  return html`<${PageHead} title="Activity" lede="Every call, read, write and decision. Arguments and contents are not recorded." />
     <${Tabs} label="Activity" current=${tab} tabs=${[{ id: 'live', title: 'Live', link: to('activity') }, ...(may('admin') ? [{ id: 'audit', title: 'Audit trail', link: to('activity', 'audit') }] : [])]} />
     ${tab === 'live' ? html`<${Live} />` : html`<${Audit} query=${query} />`}`;
 }
@@ -53,21 +51,21 @@ function Live() {
   };
   const fits = (/** @type {any} */ row) => (!source || row.source === source) && JSON.stringify(Object.values(row)).toLowerCase().includes(text.toLowerCase());
   const rows = shown.filter(fits);
-  // Asked for once: what comes after it is heard.
+  // Loaded once; the live stream delivers later events.
   const before = useEarlier().filter(fits);
   return html`<form class="filters" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
       <div class="field wide"><label for="live-text">Filter</label><input id="live-text" data-search type="search" placeholder="Action, tool, client, entry" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} /></div>
-      <div class="field"><label for="live-source">Part</label><select id="live-source" value=${source} onChange=${(/** @type {any} */ event) => setSource(event.target.value)}><option value="">everything</option>${SOURCES.map(([id, title]) => html`<option value=${id}>${title}</option>`)}</select></div>
+      <div class="field"><label for="live-source">Source</label><select id="live-source" value=${source} onChange=${(/** @type {any} */ event) => setSource(event.target.value)}><option value="">all</option>${SOURCES.map(([id, title]) => html`<option value=${id}>${title}</option>`)}</select></div>
       <button class="button" type="button" aria-pressed=${paused} onClick=${() => (paused ? resume() : setPaused(true))}><${Icon} name=${paused ? 'runs' : 'pause'} />${paused ? `Resume${waiting > 0 ? ` (${waiting} new)` : ''}` : 'Pause'}</button>
     </form>
-    ${hasMissed && html`<div class="notice warn"><span>Some of what happened did not arrive here. ${may('admin') && html`<a href=${to('activity', 'audit')}>The audit trail has all of it.</a>`}</span></div>`}
+    ${hasMissed && html`<div class="notice warn"><span>Some events were not received. ${may('admin') && html`<a href=${to('activity', 'audit')}>The audit trail is complete.</a>`}</span></div>`}
     <div class="stack">${rows.length === 0
-      ? before.length > 0 ? html`<p class="soft" role="status">${state === 'open' ? 'Waiting for what happens next.' : 'Connecting…'}</p>` : html`<${Empty} icon="activity" title=${shown.length > 0 ? 'Nothing fits' : state === 'open' ? 'Waiting for something to happen' : 'Connecting…'}>${shown.length > 0 ? 'Change the filter to see more.' : 'What agents do from now on appears here as it happens.'}<//>`
+      ? before.length > 0 ? html`<p class="soft" role="status">${state === 'open' ? 'Waiting for new events.' : 'Connecting…'}</p>` : html`<${Empty} icon="activity" title=${shown.length > 0 ? 'No results' : state === 'open' ? 'No events yet' : 'Connecting…'}>${shown.length > 0 ? 'Change the filter.' : 'Calls, writes and decisions appear here as they happen.'}<//>`
       : html`<ol class="plain happenings" aria-label="Live activity" aria-live=${paused ? 'off' : 'polite'} aria-relevant="additions">${rows.map((row) => html`<${Happening} key=${row.seq} of=${row} />`)}</ol>`}
-    ${before.length > 0 && html`<section class="stack tight" aria-labelledby="before"><h2 id="before">Before you came</h2><ol class="plain happenings dated">${before.map((row, at) => html`<${Happening} key=${at} of=${row} dated />`)}</ol></section>`}</div>`;
+    ${before.length > 0 && html`<section class="stack tight" aria-labelledby="before"><h2 id="before">Earlier</h2><ol class="plain happenings dated">${before.map((row, at) => html`<${Happening} key=${at} of=${row} dated />`)}</ol></section>`}</div>`;
 }
 
-/** What happened last before the page was opened, as far as the trail has it. */
+/** The last events of the audit trail from before the page was opened. */
 function useEarlier() {
   const query = { limit: EARLIER };
   const deck = useResource(may('admin') ? '/v1/audit' : null, { source: 'deck', ...query });
@@ -83,19 +81,19 @@ function Audit({ query }) {
   const field = (/** @type {string} */ name) => (/** @type {any} */ event) => refine({ [name]: event.target.value });
   const outcomes = ['ok', 'failed', ...(source === 'deck' ? ['tool_error'] : ['denied', 'error'])];
   return html`<form class="filters" role="search" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
-      <div class="field"><label for="audit-source">Part</label><select id="audit-source" value=${source} onChange=${(/** @type {any} */ event) => refine({ source: event.target.value, outcome: '' })}><option value="deck">Deck</option><option value="registry">Access and capsules</option></select></div>
+      <div class="field"><label for="audit-source">Source</label><select id="audit-source" value=${source} onChange=${(/** @type {any} */ event) => refine({ source: event.target.value, outcome: '' })}><option value="deck">Deck</option><option value="registry">Access and capsules</option></select></div>
       <div class="field"><label for="audit-outcome">Outcome</label><select id="audit-outcome" value=${query.outcome ?? ''} onChange=${field('outcome')}><option value="">any</option>${outcomes.map((outcome) => html`<option value=${outcome}>${outcome.replaceAll('_', ' ')}</option>`)}</select></div>
       <div class="field"><label for="audit-action">Action</label><input id="audit-action" data-search type="search" placeholder=${source === 'deck' ? 'tools/call' : 'grant.approve'} value=${query.action ?? ''} onChange=${field('action')} /></div>
-      <div class="field"><label for="audit-client">Client</label><input id="audit-client" type="search" placeholder="its name" value=${query.client ?? ''} onChange=${field('client')} /></div>
+      <div class="field"><label for="audit-client">Client</label><input id="audit-client" type="search" placeholder="name" value=${query.client ?? ''} onChange=${field('client')} /></div>
       <div class="field"><label for="audit-since">From</label><input id="audit-since" type="datetime-local" value=${query.since ?? ''} onChange=${field('since')} /></div>
       <div class="field"><label for="audit-until">Until</label><input id="audit-until" type="datetime-local" value=${query.until ?? ''} onChange=${field('until')} /></div>
     </form>
-    <${LoadList} of=${list} empty=${html`<${Empty} icon="search" title="No line fits">Leave out a condition, or look further back.<//>`}>
+    <${LoadList} of=${list} empty=${html`<${Empty} icon="search" title="No results">Change the filters or the time range.<//>`}>
       ${(/** @type {any[]} */ items) => html`<ol class="plain happenings dated" aria-label="Audit trail">${items.map((row, at) => html`<${Happening} key=${at} of=${row} dated />`)}</ol>`}
     <//>`;
 }
 
-/** @param {string | undefined} local a date and time without a zone, as the field has it */
+/** @param {string | undefined} local the value of a datetime-local field, without a time zone */
 function asTime(local) {
   const date = local ? new Date(local) : null;
   return date && !Number.isNaN(date.getTime()) ? date.toISOString() : undefined;

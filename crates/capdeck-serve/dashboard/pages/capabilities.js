@@ -1,5 +1,5 @@
 // @ts-check
-// The deck: what is in it, how it stands, and what it costs.
+// The capabilities of the deck, with their status and token costs.
 
 import { compact, number } from '../format.js';
 import { Icon } from '../icons.js';
@@ -19,7 +19,7 @@ const STATUSES = ['ready', 'stale', 'hidden', 'quarantined', 'untrusted', 'disab
 export default function Capabilities({ path, query }) {
   if (path[0]) return html`<${Capability} id=${path[0]} path=${path.slice(1)} />`;
   const tab = query.tab === 'tokens' ? 'tokens' : 'cards';
-  return html`<${PageHead} title="Capabilities" lede="What agents can use, from your definition files and your projects.">
+  return html`<${PageHead} title="Capabilities" lede="Everything agents can use, from your definition files and projects.">
       <a class="button" href=${to('connect')}><${Icon} name="connect" />Connect an agent</a>
     <//>
     <${Tabs} label="Capabilities" current=${tab} tabs=${[{ id: 'cards', title: 'Cards', link: to('capabilities') }, { id: 'tokens', title: 'Tokens', link: to('capabilities', { tab: 'tokens' }) }]} />
@@ -34,13 +34,13 @@ function Cards({ query }) {
       <div class="field wide"><label for="filter">Filter</label><input id="filter" data-search type="search" placeholder="Name or description" value=${query.q ?? ''} onInput=${(/** @type {any} */ event) => refine({ q: event.target.value })} /></div>
       <div class="field"><label for="status">Status</label><select id="status" value=${query.status ?? ''} onChange=${(/** @type {any} */ event) => refine({ status: event.target.value })}><option value="">any</option>${STATUSES.map((status) => html`<option value=${status}>${status}</option>`)}</select></div>
     </form>
-    <${LoadList} of=${list} skeleton=${html`<${SkeletonCards} />`} empty=${isFiltered ? html`<${Empty} icon="search" title="Nothing fits" action=${html`<button class="button" type="button" onClick=${() => refine({ q: '', status: '' })}>Show everything</button>`} />` : html`<${NoDeck} />`}>
+    <${LoadList} of=${list} skeleton=${html`<${SkeletonCards} />`} empty=${isFiltered ? html`<${Empty} icon="search" title="No results" action=${html`<button class="button" type="button" onClick=${() => refine({ q: '', status: '' })}>Clear filters</button>`} />` : html`<${NoDeck} />`}>
       ${(/** @type {any[]} */ items) => html`<ul class="plain cards">${items.map((item) => html`<li key=${item.id}><${Card} item=${item} /></li>`)}</ul>`}
     <//>`;
 }
 
 function NoDeck() {
-  return html`<${Empty} icon="capabilities" title="The deck is empty" action=${html`<code>capdeck add NAME -- COMMAND</code>`}>Add a server, an API or a command line, or take over what an agent has with <code>capdeck import</code>. It appears here at once.<//>`;
+  return html`<${Empty} icon="capabilities" title="The deck is empty" action=${html`<code>capdeck add NAME -- COMMAND</code>`}>Add an MCP server, an API or a command, or import the MCP servers of an agent with <code>capdeck import</code>.<//>`;
 }
 
 /** @param {{ item: any }} props */
@@ -55,15 +55,15 @@ function Card({ item }) {
 function Tokens() {
   const budget = useResource('/v1/deck/budget');
   return html`<${Load} of=${budget}>${(/** @type {any} */ data) => html`<div class="stack">
-    <p class="soft">What listing the whole deck would cost every client, by the way it is offered. ${data.limit ? `The budget is ${compact(data.limit)} tokens.` : ''} Counted as an upper bound.</p>
-    <section class="card" aria-labelledby="whole"><h2 id="whole">The whole deck</h2><${Bars} label="Tokens of the whole deck by mode" unit="tokens" rows=${[...MODES.map(([mode, title]) => ({ name: title, value: wholeDeck(data.items, mode) })), { name: 'As offered now', value: data.total, strong: true }]} /></section>
+    <p class="soft">The token cost of listing the deck for each client, by exposure. ${data.limit ? `The budget is ${compact(data.limit)} tokens.` : ''} Counts are upper bounds.</p>
+    <section class="card" aria-labelledby="whole"><h2 id="whole">Whole deck</h2><${Bars} label="Tokens of the whole deck by mode" unit="tokens" rows=${[...MODES.map(([mode, title]) => ({ name: title, value: wholeDeck(data.items, mode) })), { name: 'Current', value: data.total, strong: true }]} /></section>
     <div class="table-frame" tabindex="0" role="group" aria-label="Tokens by capability"><table><thead><tr><th scope="col">Capability</th><th scope="col" class="end">Tools</th>${MODES.map(([, title]) => html`<th scope="col" class="end">${title}</th>`)}</tr></thead>
       <tbody>${data.items.map((/** @type {any} */ item) => html`<tr key=${item.id}><th scope="row"><a href=${to('capabilities', item.id)}>${item.id}</a></th><td class="end number">${number(item.tools)}</td>${MODES.map(([mode]) => html`<td class="end number">${compact(item[mode])}</td>`)}</tr>`)}</tbody></table></div>
   </div>`}<//>`;
 }
 
 /**
- * What all capabilities together cost. Search, set-up and code mode cost the same for any number of them.
+ * The cost of all capabilities. Search, on-demand and code mode cost the same for any number of them.
  * @param {any[]} items
  * @param {string} mode
  */

@@ -1,5 +1,5 @@
 // @ts-check
-// What is in a capsule, by drawer or by search.
+// The entries of a capsule, by scheme or by search.
 
 import { entryPath, path as address, post } from '../api.js';
 import { complain, say } from '../feedback.js';
@@ -20,7 +20,7 @@ export function Entries({ capsule, query }) {
   const schemes = (capsule.schemes ?? []).filter((/** @type {any} */ scheme) => scheme.entries > 0 || scheme.scheme === query.scheme);
   return html`<form class="filters" role="search" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
       <div class="field wide"><label for="search">Search</label><input id="search" data-search type="search" placeholder="Words in titles, addresses and texts" value=${query.q ?? ''} onInput=${(/** @type {any} */ event) => refine({ q: event.target.value })} /></div>
-      <div class="field"><label for="scheme">Drawer</label><select id="scheme" value=${query.scheme ?? ''} onChange=${(/** @type {any} */ event) => refine({ scheme: event.target.value })}><option value="">all</option>${schemes.map((/** @type {any} */ scheme) => html`<option value=${scheme.scheme}>${scheme.scheme} (${scheme.entries})</option>`)}</select></div>
+      <div class="field"><label for="scheme">Scheme</label><select id="scheme" value=${query.scheme ?? ''} onChange=${(/** @type {any} */ event) => refine({ scheme: event.target.value })}><option value="">all</option>${schemes.map((/** @type {any} */ scheme) => html`<option value=${scheme.scheme}>${scheme.scheme} (${scheme.entries})</option>`)}</select></div>
     </form>
     ${query.tag && html`<p class="row"><span class="badge bare">tag ${query.tag}</span><button class="button small quiet" type="button" onClick=${() => refine({ tag: '' })}>Remove</button></p>`}
     <${LoadList} of=${list} empty=${html`<${NoEntries} capsule=${capsule} isFiltered=${isSearch || query.scheme || query.tag} />`}>
@@ -30,13 +30,13 @@ export function Entries({ capsule, query }) {
         <span class="small soft row"><code>${entry.uri}</code><span>version ${entry.version}</span><span>${entry.written_by}</span><span>${bytes(entry.bytes)}</span>${entry.stale && html`<span class="badge warn">stale</span>`}${(entry.tags ?? []).map((/** @type {string} */ tag) => html`<span class="badge bare">${tag}</span>`)}</span>
       </a></li>`)}</ul>`}
     <//>
-    <p class="more-link small"><a href=${to('capsules', capsule.id, 'deleted')}>What was deleted</a></p>`;
+    <p class="more-link small"><a href=${to('capsules', capsule.id, 'deleted')}>Deleted entries</a></p>`;
 }
 
 /** @param {{ capsule: any, isFiltered: any }} props */
 function NoEntries({ capsule, isFiltered }) {
-  if (isFiltered) return html`<${Empty} icon="search" title="Nothing fits" action=${html`<button class="button" type="button" onClick=${() => refine({ q: '', scheme: '', tag: '' })}>Show everything</button>`} />`;
-  return html`<${Empty} icon="capsules" title="Nothing is in it yet" action=${capsule.role !== 'reader' && html`<a class="button main" href=${to('capsules', capsule.id, 'new')}>Write the first entry</a>`}>Agents write with <code>capsol_write</code>, you write here or with <code>capdeck capsule write</code>.<//>`;
+  if (isFiltered) return html`<${Empty} icon="search" title="No results" action=${html`<button class="button" type="button" onClick=${() => refine({ q: '', scheme: '', tag: '' })}>Clear filters</button>`} />`;
+  return html`<${Empty} icon="capsules" title="No entries yet" action=${capsule.role !== 'reader' && html`<a class="button main" href=${to('capsules', capsule.id, 'new')}>Write the first entry</a>`}>Agents write with <code>capsol_write</code>. You write here or with <code>capdeck capsule write</code>.<//>`;
 }
 
 /** @param {{ capsule: any }} props */
@@ -45,13 +45,13 @@ export function Deleted({ capsule }) {
   const restore = async (/** @type {any} */ entry) => {
     try {
       await post(entryPath(capsule.id, 'restore', entry.uri), { version: entry.version });
-      say(`restored ${entry.uri}`);
+      say(`Restored ${entry.uri}`);
       list.reload();
     } catch (error) {
       complain(error);
     }
   };
-  return html`<${LoadList} of=${list} empty=${html`<${Empty} icon="capsules" title="Nothing was deleted">Deleted entries can be restored from here until they are purged.<//>`}>
+  return html`<${LoadList} of=${list} empty=${html`<${Empty} icon="capsules" title="No deleted entries">Deleted entries can be restored here until they are purged.<//>`}>
     ${(/** @type {any[]} */ items) => html`<${TableFrame} label="Deleted entries"><table><thead><tr><th scope="col">Entry</th><th scope="col">Version</th><th scope="col">Deleted</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
       <tbody>${items.map((entry) => html`<tr key=${entry.uri}><th scope="row"><code>${entry.uri}</code></th><td class="number">${entry.version}</td><td><${Time} at=${entry.deleted_at ?? entry.written_at} /></td><td class="end">${capsule.role !== 'reader' && html`<button class="button small" type="button" onClick=${() => restore(entry)}>Restore</button>`}</td></tr>`)}</tbody></table><//>`}
   <//>`;

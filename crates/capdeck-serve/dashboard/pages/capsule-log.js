@@ -1,5 +1,5 @@
 // @ts-check
-// Every call on a capsule, refused ones too.
+// The log of a capsule, including denied calls.
 
 import { path as address } from '../api.js';
 import { Happening } from '../happening.js';
@@ -16,7 +16,7 @@ export function CapsuleLog({ capsule }) {
       <div class="field"><label for="log-action">Action</label><input id="log-action" data-search type="search" placeholder="write, read, …" value=${action} onChange=${(/** @type {any} */ event) => setAction(event.target.value.trim())} /></div>
       <div class="field"><label for="log-outcome">Outcome</label><select id="log-outcome" value=${outcome} onChange=${(/** @type {any} */ event) => setOutcome(event.target.value)}><option value="">any</option><option value="ok">ok</option><option value="denied">denied</option><option value="error">error</option></select></div>
     </form>
-    <${LoadList} of=${list} empty=${html`<${Empty} icon="activity" title="No line fits" />`}>
+    <${LoadList} of=${list} empty=${html`<${Empty} icon="activity" title="No results" />`}>
       ${(/** @type {any[]} */ items) => html`<ol class="plain happenings dated" aria-label="Log">${items.map((row) => html`<${Happening} key=${row.seq} of=${{ ...row, capsule: capsule.id }} dated />`)}</ol>`}
     <//>`;
 }

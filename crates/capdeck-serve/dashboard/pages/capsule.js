@@ -1,5 +1,5 @@
 // @ts-check
-// One capsule and its parts.
+// One capsule with its tabs.
 
 import { path as address } from '../api.js';
 import { CopyButton } from '../copy.js';
@@ -26,13 +26,12 @@ export function Capsule({ id, path, query }) {
   const isOwner = role === 'owner';
   const tabs = [['entries', 'Entries'], ['signals', 'Signals'], ['access', 'Access'], isOwner && ['log', 'Log'], isOwner && ['settings', 'Settings']]
     .filter((tab) => Array.isArray(tab)).map(([tab, title]) => ({ id: tab, title, link: tab === 'entries' ? to('capsules', id) : to('capsules', id, tab) }));
-  // What is not there has no parts and no address.
   const isMissing = !capsule.data && /** @type {any} */ (capsule.error)?.status === 404;
   const url = `${location.origin}${capsule.data?.mcp_path ?? address`/mcp/${id}`}`;
   return html`<${PageHead} title=${capsule.data?.name ?? id} lede=${capsule.data?.description} trail=${[{ title: 'Capsules', link: to('capsules') }]} badge=${capsule.data && html`<${Badge} value=${capsule.data.visibility} kind=${capsule.data.visibility === 'private' ? '' : 'info'} />`}>
       ${role && role !== 'reader' && html`<a class="button main" href=${to('capsules', id, 'new')}><${Icon} name="plus" />New entry</a>`}
     <//>
-    ${!isMissing && html`<p class="row address"><span class="soft small">MCP address</span><code class="anywhere">${url}</code><${CopyButton} text=${url} label="the address" /><a class="small" href=${to('connect', { capsule: id })}>Connect an agent to it</a></p>
+    ${!isMissing && html`<p class="row address"><span class="soft small">MCP address</span><code class="anywhere">${url}</code><${CopyButton} text=${url} label="the address" /><a class="small" href=${to('connect', { capsule: id })}>Connect an agent</a></p>
     <${Tabs} label=${id} current=${part} tabs=${tabs} />`}
     <${Load} of=${capsule}>${(/** @type {any} */ data) => html`
       ${part === 'entries' && html`<${Entries} capsule=${data} query=${query} />`}

@@ -1,5 +1,5 @@
 // @ts-check
-// The capsules: what agents should know across sessions.
+// The list of capsules, and the dialog to create one.
 
 import { post } from '../api.js';
 import { Dialog, say } from '../feedback.js';
@@ -24,14 +24,14 @@ function AllCapsules({ query }) {
   const [creating, setCreating] = useState(false);
   const create = html`<button class="button main" type="button" onClick=${() => setCreating(true)}><${Icon} name="plus" />Create capsule</button>`;
   const hasAny = (list.items?.length ?? 0) > 0 || Boolean(query.q);
-  return html`<${PageHead} title="Capsules" lede="Context that agents share: what was decided, how things work, what somebody found out.">${hasAny && create}<//>
+  return html`<${PageHead} title="Capsules" lede="Context that agents share: decisions, documentation, findings.">${hasAny && create}<//>
     ${hasAny && html`<form class="filters" role="search" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}><div class="field wide"><label for="filter">Filter</label><input id="filter" data-search type="search" placeholder="Name or description" value=${query.q ?? ''} onInput=${(/** @type {any} */ event) => refine({ q: event.target.value })} /></div></form>`}
-    <${LoadList} of=${list} skeleton=${html`<${SkeletonCards} />`} empty=${query.q ? html`<${Empty} icon="search" title="Nothing fits" />` : html`<${Empty} icon="capsules" title="No capsules yet" action=${create}>A capsule holds what agents should know: entries with addresses such as <code>docs://architecture</code>, versioned, searchable, shared by role.<//>`}>
+    <${LoadList} of=${list} skeleton=${html`<${SkeletonCards} />`} empty=${query.q ? html`<${Empty} icon="search" title="No results" />` : html`<${Empty} icon="capsules" title="No capsules yet" action=${create}>A capsule holds entries with addresses such as <code>docs://architecture</code>: versioned, searchable, shared by role.<//>`}>
       ${(/** @type {any[]} */ items) => html`<ul class="plain cards">${items.map((capsule) => html`<li key=${capsule.id}><a class="card-link" href=${to('capsules', capsule.id)}>
         <span class="row spread"><span class="name">${capsule.name}</span><${Badge} value=${capsule.visibility} kind=${capsule.visibility === 'private' ? '' : 'info'} /></span>
         <span class="about">${capsule.description}</span>
         ${capsule.problem && html`<span class="row"><${Badge} value="cannot be opened" kind="bad" /><span class="soft small">${capsule.problem}</span></span>`}
-        <span class="foot">${capsule.entries !== undefined && `${counted(capsule.entries, 'entry', 'entries')} · `}you are ${capsule.role}</span></a></li>`)}</ul>`}
+        <span class="foot">${capsule.entries !== undefined && `${counted(capsule.entries, 'entry', 'entries')} · `}your role: ${capsule.role}</span></a></li>`)}</ul>`}
     <//>
     ${creating && html`<${CreateCapsule} onClose=${() => setCreating(false)} />`}`;
 }
@@ -47,7 +47,7 @@ function CreateCapsule({ onClose }) {
     setBusy(true);
     try {
       const capsule = await post('/v1/capsules', { name: fields.name.trim(), description: fields.description.trim(), visibility: fields.visibility });
-      say(`made the capsule ${capsule.name}`);
+      say(`Created capsule ${capsule.name}`);
       onClose();
       go(to('capsules', capsule.id));
     } catch (problem) {
@@ -57,7 +57,7 @@ function CreateCapsule({ onClose }) {
   };
   return html`<${Dialog} title="Create capsule" onClose=${onClose}><form class="stack" onSubmit=${submit}>
     ${error && html`<${Failed} error=${error} />`}
-    <div class="field"><label for="new-name">Name</label><input id="new-name" required autofocus maxlength="64" autocomplete="off" value=${fields.name} onInput=${set('name')} /><span class="hint">Short, such as <code>team</code>. It becomes a part of the MCP address.</span></div>
+    <div class="field"><label for="new-name">Name</label><input id="new-name" required autofocus maxlength="64" autocomplete="off" value=${fields.name} onInput=${set('name')} /><span class="hint">Short, such as <code>team</code>. It is part of the MCP address.</span></div>
     <div class="field"><label for="new-description">Description</label><textarea id="new-description" value=${fields.description} onInput=${set('description')} /></div>
     <div class="field"><label for="new-visibility">Visibility</label><select id="new-visibility" value=${fields.visibility} onChange=${set('visibility')}>${VISIBILITIES.map(([id, title]) => html`<option value=${id}>${title}</option>`)}</select></div>
     <div class="row end"><button class="button" type="button" onClick=${onClose}>Cancel</button><button class="button main" type="submit" disabled=${busy}>Create</button></div>

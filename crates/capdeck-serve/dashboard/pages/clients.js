@@ -1,5 +1,5 @@
 // @ts-check
-// Programs that sign in, and whom they act for.
+// Registered OAuth clients and principals.
 
 import { path as address, remove } from '../api.js';
 import { useAct } from '../act.js';
@@ -18,17 +18,17 @@ export default function Clients() {
   const [, act] = useAct();
   const takeAway = async (/** @type {any} */ client) => {
     const name = client.name;
-    if (!(await confirm({ title: `Remove ${name}?`, text: 'Its registration and everything it holds end with its next request.', action: 'Remove', danger: true }))) return;
-    if (await act(() => remove(address`/v1/oauth-clients/${client.id}`), `removed ${name}`)) clients.reload();
+    if (!(await confirm({ title: `Remove ${name}?`, text: 'Its registration and its grants end with its next request.', action: 'Remove', danger: true }))) return;
+    if (await act(() => remove(address`/v1/oauth-clients/${client.id}`), `Removed ${name}`)) clients.reload();
   };
-  return html`<${PageHead} title="Clients" lede="Programs that registered to sign in, and the principals that hold what was granted to them." />
+  return html`<${PageHead} title="Clients" lede="Registered OAuth clients, and the principals that hold grants." />
     <div class="stack loose">
-      <section class="stack tight" aria-labelledby="registered"><h2 id="registered">Registered</h2><${LoadList} of=${clients} empty=${html`<${Empty} icon="clients" title="No client has registered" action=${html`<a class="button" href=${to('connect')}>Connect an agent</a>`}>MCP clients register by themselves when they first sign in.<//>`}>
-        ${(/** @type {any[]} */ items) => html`<${TableFrame} label="Clients"><table><thead><tr><th scope="col">Name</th><th scope="col">Id</th><th scope="col">Comes back to</th><th scope="col">Since</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
+      <section class="stack tight" aria-labelledby="registered"><h2 id="registered">Registered</h2><${LoadList} of=${clients} empty=${html`<${Empty} icon="clients" title="No clients" action=${html`<a class="button" href=${to('connect')}>Connect an agent</a>`}>MCP clients register automatically at their first sign-in.<//>`}>
+        ${(/** @type {any[]} */ items) => html`<${TableFrame} label="Clients"><table><thead><tr><th scope="col">Name</th><th scope="col">Id</th><th scope="col">Redirect URIs</th><th scope="col">Registered</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
           <tbody>${items.map((client) => html`<tr key=${client.id}><th scope="row" class="anywhere">${client.name}</th><td><code>${client.id}</code></td><td class="anywhere">${(client.redirect_uris ?? []).join(', ')}</td><td><${Time} at=${client.created_at} /></td><td class="end"><button class="button small danger" type="button" onClick=${() => takeAway(client)}>Remove</button></td></tr>`)}</tbody></table><//>`}
       <//></section>
-      <section class="stack tight" aria-labelledby="principals"><h2 id="principals">Principals</h2><${LoadList} of=${principals} empty=${html`<p class="soft">Nobody holds anything yet.</p>`}>
-        ${(/** @type {any[]} */ items) => html`<${TableFrame} label="Principals"><table><thead><tr><th scope="col">Name</th><th scope="col">Id</th><th scope="col">Client</th><th scope="col">Holds</th><th scope="col"><span class="unseen">Links</span></th></tr></thead>
+      <section class="stack tight" aria-labelledby="principals"><h2 id="principals">Principals</h2><${LoadList} of=${principals} empty=${html`<p class="soft">No principals.</p>`}>
+        ${(/** @type {any[]} */ items) => html`<${TableFrame} label="Principals"><table><thead><tr><th scope="col">Name</th><th scope="col">Id</th><th scope="col">Client</th><th scope="col">Grants</th><th scope="col"><span class="unseen">Links</span></th></tr></thead>
           <tbody>${items.map((one) => html`<tr key=${one.id}><th scope="row" class="anywhere">${one.name ?? one.id}</th><td><code>${one.id}</code></td><td class="anywhere">${one.client_id ?? '–'}</td><td class="number">${counted(one.grants.length, 'grant')}</td><td class="end"><a class="button small" href=${to('access', 'grants', { principal: one.id })}>Grants</a></td></tr>`)}</tbody></table><//>`}
       <//></section>
     </div>`;

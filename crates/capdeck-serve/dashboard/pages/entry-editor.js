@@ -1,6 +1,5 @@
 // @ts-check
-// Writing an entry without losing anybody's change: a save names the version it began from, and what somebody else wrote in the
-// meantime is shown beside it before anything is replaced.
+// The entry editor. A save names the version it is based on; on a conflict both changes and a merge are shown.
 
 import { entryPath, get, request } from '../api.js';
 import { DiffView } from '../diff-view.js';
@@ -19,7 +18,7 @@ import { html, useEffect, useRef, useState } from '../view.js';
  */
 export function EntryEditor({ capsule, entry, schemes = [], scheme = 'docs', onSaved }) {
   const [fields, setFields] = useState(() => ({ scheme, path: '', title: entry?.title ?? '', tags: (entry?.tags ?? []).join(', '), body: entry?.body ?? '' }));
-  // What this change began from; after a conflict, what the other writer left.
+  // The version this change is based on; after a conflict, the other writer's version.
   const [base, setBase] = useState({ version: entry?.version ?? 0, body: entry?.body ?? '' });
   const [conflict, setConflict] = useState(/** @type {Conflict | null} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
@@ -37,14 +36,14 @@ export function EntryEditor({ capsule, entry, schemes = [], scheme = 'docs', onS
     const headers = version > 0 ? { 'if-match': `"${version}"` } : { 'if-none-match': '*' };
     try {
       const { data } = await request('PUT', entryPath(capsule, 'entries', uri), { json, headers });
-      say(`saved version ${data.version} of ${data.uri}`);
+      say(`Saved version ${data.version} of ${data.uri}`);
       onSaved(data);
     } catch (problem) {
       await settle(/** @type {any} */ (problem), body);
     }
     setBusy(false);
   };
-  /** Somebody wrote first: their text is fetched, and both are shown. */
+  /** On a version conflict, loads the other version and shows both. */
   const settle = async (/** @type {any} */ problem, /** @type {string} */ mine) => {
     if (problem.code !== 'version_conflict') return setError(problem);
     try {
@@ -67,7 +66,7 @@ export function EntryEditor({ capsule, entry, schemes = [], scheme = 'docs', onS
   }
   return html`<form class="stack" onSubmit=${submit}>
     ${error && html`<${Failed} error=${error} />`}
-    ${!entry && html`<div class="row address-fields"><div class="field"><label for="entry-scheme">Drawer</label><select id="entry-scheme" value=${fields.scheme} onChange=${set('scheme')}>${schemes.map((name) => html`<option value=${name}>${name}://</option>`)}</select></div>
+    ${!entry && html`<div class="row address-fields"><div class="field"><label for="entry-scheme">Scheme</label><select id="entry-scheme" value=${fields.scheme} onChange=${set('scheme')}>${schemes.map((name) => html`<option value=${name}>${name}://</option>`)}</select></div>
       <div class="field grow"><label for="entry-path">Path</label><input id="entry-path" class="code" required autocomplete="off" placeholder="architecture/overview" value=${fields.path} onInput=${set('path')} /></div></div>`}
     <div class="columns">
       <div class="field"><label for="entry-title">Title <span class="soft small">optional</span></label><input id="entry-title" value=${fields.title} onInput=${set('title')} /></div>
@@ -75,7 +74,7 @@ export function EntryEditor({ capsule, entry, schemes = [], scheme = 'docs', onS
     </div>
     <div class="field"><div class="row spread"><label class="label" for="entry-body">Content</label><button class="button small quiet" type="button" aria-pressed=${preview} onClick=${() => setPreview(!preview)}>${preview ? 'Write' : 'Preview'}</button></div>
       ${preview ? html`<div class="card"><${Markdown} text=${fields.body} /></div>` : html`<textarea id="entry-body" class="code tall-editor" required spellcheck="true" value=${fields.body} onInput=${set('body')} />`}</div>
-    <div class="row spread"><span class="small soft">${entry ? `Changes version ${base.version}.` : html`Makes <code>${uri}</code>.`} If somebody else writes first, you see both versions.</span>
+    <div class="row spread"><span class="small soft">${entry ? `Changes version ${base.version}.` : html`Creates <code>${uri}</code>.`} On a conflict, you see both versions.</span>
       <button class="button main" type="submit" disabled=${busy || (Boolean(entry) && !isChanged && fields.title === (entry?.title ?? '') && fields.tags === (entry?.tags ?? []).join(', '))}>${busy ? 'Saving…' : 'Save'}</button></div>
   </form>`;
 }
@@ -90,30 +89,30 @@ function ResolveConflict({ conflict, base, mine, busy, error, onSave, onBack }) 
   useEffect(() => heading.current?.focus(), []);
   const left = (text.match(/^<<<<<<< /gm) ?? []).length;
   return html`<section class="stack" aria-labelledby="conflict">
-    <div class="notice warn"><div class="stack tight"><h2 id="conflict" tabindex="-1" ref=${heading}>Somebody wrote first</h2>
-      <span>You began from version ${base.version}; ${theirs.written_by} wrote version ${theirs.version} since. ${conflict.conflicts === 0 ? 'Both changes fit together, as the merge below shows.' : 'Both changed the same lines: decide about them in the merge below.'} Nothing is lost yet, and nothing is saved.</span></div></div>
+    <div class="notice warn"><div class="stack tight"><h2 id="conflict" tabindex="-1" ref=${heading}>Version conflict</h2>
+      <span>Your change is based on version ${base.version}; ${theirs.written_by} has written version ${theirs.version}. ${conflict.conflicts === 0 ? 'The changes do not overlap; the merge below has both.' : 'Both changed the same lines; resolve them in the merge below.'} Nothing is saved yet.</span></div></div>
     ${error && html`<${Failed} error=${error} />`}
     <div class="columns">
       <section class="card flat" aria-labelledby="their-change"><h3 id="their-change">Their change</h3><${DiffView} before=${`version ${base.version}`} after=${`version ${theirs.version}`} lines=${compareLines(base.body, theirs.body)} /></section>
       <section class="card flat" aria-labelledby="your-change"><h3 id="your-change">Your change</h3><${DiffView} before=${`version ${base.version}`} after="yours" lines=${compareLines(base.body, mine)} /></section>
     </div>
     <div class="row choices" role="group" aria-label="Start from"><span class="small soft">Start from</span>
-      <button class="button small" type="button" aria-pressed=${text === conflict.merged} onClick=${() => setText(conflict.merged)}>The merge</button>
+      <button class="button small" type="button" aria-pressed=${text === conflict.merged} onClick=${() => setText(conflict.merged)}>Merged</button>
       <button class="button small" type="button" aria-pressed=${text === mine && mine !== conflict.merged} onClick=${() => setText(mine)}>Yours</button>
       <button class="button small" type="button" aria-pressed=${text === theirs.body} onClick=${() => setText(theirs.body)}>Theirs</button></div>
     <div class="field"><label for="merged">Result</label><textarea id="merged" class="code tall-editor" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} /></div>
-    ${left > 0 && html`<p class="wrong-line">${left === 1 ? 'One place is' : `${left} places are`} still to decide: look for <code>${'<<<<<<<'}</code>.</p>`}
-    <div class="row end"><button class="button" type="button" onClick=${() => onBack(text)}>Back to the editor</button><button class="button main" type="button" disabled=${busy || left > 0} onClick=${() => onSave(text)}>${busy ? 'Saving…' : `Save over version ${theirs.version}`}</button></div>
+    ${left > 0 && html`<p class="wrong-line">${left === 1 ? '1 conflict' : `${left} conflicts`} left: look for <code>${'<<<<<<<'}</code>.</p>`}
+    <div class="row end"><button class="button" type="button" onClick=${() => onBack(text)}>Back to editor</button><button class="button main" type="button" disabled=${busy || left > 0} onClick=${() => onSave(text)}>${busy ? 'Saving…' : `Save over version ${theirs.version}`}</button></div>
   </section>`;
 }
 
-/** Asks before a page with unsaved text is left. @param {boolean} isChanged */
+/** Asks for confirmation before leaving a page with unsaved text. @param {boolean} isChanged */
 function useLeaveGuard(isChanged) {
   useEffect(() => {
     if (!isChanged) return undefined;
     const guard = (/** @type {BeforeUnloadEvent} */ event) => event.preventDefault();
     addEventListener('beforeunload', guard);
-    const release = guardLeaving(() => confirm({ title: 'Leave without saving?', text: 'What you wrote here is not saved and would be lost.', action: 'Leave', danger: true }));
+    const release = guardLeaving(() => confirm({ title: 'Leave without saving?', text: 'Your changes are not saved and will be lost.', action: 'Leave', danger: true }));
     return () => {
       removeEventListener('beforeunload', guard);
       release();

@@ -1,5 +1,5 @@
 // @ts-check
-// One entry: read it, change it, look at its past.
+// One entry: read, edit, history.
 
 import { entryPath, path as address, remove } from '../api.js';
 import { Banded } from '../bands.js';
@@ -22,10 +22,10 @@ export function EntryPage({ capsule, role, uri, view, query }) {
   const link = (/** @type {string} */ name) => to('capsules', capsule, 'entry', { uri, view: name === 'read' ? '' : name });
   const tabs = [{ id: 'read', title: 'Read', link: link('read') }, ...(mayWrite ? [{ id: 'edit', title: 'Edit', link: link('edit') }] : []), { id: 'history', title: 'History', link: link('history') }];
   const takeAway = async () => {
-    if (!(await confirm({ title: `Delete ${uri}?`, text: 'It can be restored from the deleted entries of the capsule.', action: 'Delete', danger: true }))) return;
+    if (!(await confirm({ title: `Delete ${uri}?`, text: 'You can restore it from the deleted entries of the capsule.', action: 'Delete', danger: true }))) return;
     try {
       await remove(entryPath(capsule, 'entries', uri));
-      say(`deleted ${uri}`);
+      say(`Deleted ${uri}`);
       go(to('capsules', capsule));
     } catch (error) {
       complain(error);
@@ -47,9 +47,9 @@ function Reader({ entry, wanted, link }) {
   const [shape, setShape] = useState('rendered');
   const shapes = [['rendered', 'Rendered'], ['source', 'Source'], ['banded', 'As agents read it']];
   return html`<div class="stack">
-    ${wanted && html`<div class="notice"><span>This is version ${entry.version}. <a href=${link('read')}>Show the present one</a></span></div>`}
-    ${entry.stale && html`<div class="notice warn"><span>Files that it cites have changed or are gone.</span></div>`}
-    <div class="row choices" role="group" aria-label="How to show it">${shapes.map(([id, title]) => html`<button class="button small" type="button" aria-pressed=${shape === id} onClick=${() => setShape(id)}>${title}</button>`)}</div>
+    ${wanted && html`<div class="notice"><span>This is version ${entry.version}. <a href=${link('read')}>Show the current version</a></span></div>`}
+    ${entry.stale && html`<div class="notice warn"><span>Files it cites have changed or are missing.</span></div>`}
+    <div class="row choices" role="group" aria-label="Format">${shapes.map(([id, title]) => html`<button class="button small" type="button" aria-pressed=${shape === id} onClick=${() => setShape(id)}>${title}</button>`)}</div>
     ${shape === 'banded' ? html`<${CopyBlock} text=${entry.text} label="the text" />` : html`<${Banded} entry=${entry}><${Content} entry=${entry} isSource=${shape === 'source'} /><//>`}
   </div>`;
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// One tool: what it is, and a form to call it.
+// One tool: its definition and a form to call it.
 
 import { path as address, post } from '../api.js';
 import { CopyBlock } from '../copy.js';
@@ -31,16 +31,16 @@ export function ToolPage({ capability, name }) {
 function About({ tool }) {
   const why = tool.why ?? {};
   return html`
-    ${tool.description && html`<section class="card flat" aria-labelledby="says"><h2 id="says">What it says</h2><${Markdown} text=${String(tool.description)} /></section>`}
+    ${tool.description && html`<section class="card flat" aria-labelledby="says"><h2 id="says">Description</h2><${Markdown} text=${String(tool.description)} /></section>`}
     <section class="card flat" aria-labelledby="agents"><h2 id="agents">For agents</h2><dl class="facts">
       <dt>Name</dt><dd><code>${why.agentName ?? tool.name}</code></dd>
-      <dt>Listed</dt><dd>${why.listed ? 'yes' : 'no, found by search'}</dd>
+      <dt>Listed</dt><dd>${why.listed ? 'yes' : 'no, only by search'}</dd>
       <dt>Policy</dt><dd>${why.policy ?? '–'}${why.policyBecause ? html` <span class="soft">(${why.policyBecause})</span>` : ''}</dd>
-      ${why.held && html`<dt>Held</dt><dd>${String(why.held)} · <a href=${to('pins', tool.capability)}>look at it</a></dd>`}
+      ${why.held && html`<dt>Held</dt><dd>${String(why.held)} · <a href=${to('pins', tool.capability)}>review</a></dd>`}
     </dl></section>
     <details class="card flat"><summary>Input schema</summary><${CopyBlock} text=${pretty(tool.inputSchema)} label="the input schema" /></details>
     ${tool.outputSchema && html`<details class="card flat"><summary>Output schema</summary><${CopyBlock} text=${pretty(tool.outputSchema)} label="the output schema" /></details>`}
-    ${tool.observedOutputShape && html`<details class="card flat"><summary>What results looked like</summary><${CopyBlock} text=${typeof tool.observedOutputShape === 'string' ? tool.observedOutputShape : pretty(tool.observedOutputShape)} label="the shape" /></details>`}`;
+    ${tool.observedOutputShape && html`<details class="card flat"><summary>Observed output shape</summary><${CopyBlock} text=${typeof tool.observedOutputShape === 'string' ? tool.observedOutputShape : pretty(tool.observedOutputShape)} label="the shape" /></details>`}`;
 }
 
 /** @param {{ capability: string, tool: any }} props */
@@ -63,7 +63,7 @@ function TryIt({ capability, tool }) {
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     const dangerous = tool.annotations?.destructiveHint && !tool.annotations?.readOnlyHint;
-    if (dangerous && !(await confirm({ title: `Call ${tool.name}?`, text: 'The tool says that it is destructive: what it does may not be undone.', action: 'Call it', danger: true }))) return;
+    if (dangerous && !(await confirm({ title: `Call ${tool.name}?`, text: 'The tool is marked as destructive. Its effects may be permanent.', action: 'Call tool', danger: true }))) return;
     await call();
   };
   return html`<section class="card" aria-labelledby="try">
@@ -72,7 +72,7 @@ function TryIt({ capability, tool }) {
         ${raw
           ? html`<div class="field"><label for="raw-arguments">Arguments</label><${JsonInput} common=${{ id: 'raw-arguments' }} rows=${10} value=${values} onChange=${(/** @type {any} */ next) => setValues(next ?? {})} /></div>`
           : html`<${SchemaForm} schema=${tool.inputSchema} value=${values} onChange=${setValues} />`}
-        <div class="row"><button class="button main" type="submit" disabled=${busy}>${busy ? 'Calling…' : 'Call'}</button><span class="small soft">The call passes the policy and is written down, like an agent's.</span></div>
+        <div class="row"><button class="button main" type="submit" disabled=${busy}>${busy ? 'Calling…' : 'Call'}</button><span class="small soft">The policy applies and the call is recorded, as for an agent.</span></div>
       </form>
     </section>
     <div aria-live="polite" class="stack">${answer && html`<${Answer} answer=${answer} approve=${() => call(true)} />`}</div>`;
@@ -81,9 +81,9 @@ function TryIt({ capability, tool }) {
 /** @param {{ answer: any, approve: () => Promise<void> }} props */
 function Answer({ answer, approve }) {
   if (answer.error?.code === 'approval_required') {
-    return html`<div class="notice warn"><div class="stack tight grow"><strong>A person must approve this call</strong><span>${answer.error.message}</span>
-      <div><button class="button main" type="button" onClick=${approve}>Approve and call again</button></div></div></div>`;
+    return html`<div class="notice warn"><div class="stack tight grow"><strong>Requires approval</strong><span>${answer.error.message}</span>
+      <div><button class="button main" type="button" onClick=${approve}>Approve and retry</button></div></div></div>`;
   }
   if (answer.error) return html`<${Failed} error=${answer.error} />`;
-  return html`<section class="card" aria-labelledby="answer"><div class="row spread"><h2 id="answer">Answer</h2><span class="small soft number">${elapsed(Math.round(answer.took))}</span></div><${ResultView} result=${answer.result} /></section>`;
+  return html`<section class="card" aria-labelledby="answer"><div class="row spread"><h2 id="answer">Result</h2><span class="small soft number">${elapsed(Math.round(answer.took))}</span></div><${ResultView} result=${answer.result} /></section>`;
 }

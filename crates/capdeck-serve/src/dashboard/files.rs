@@ -1,4 +1,4 @@
-//! The dashboard's files as they are in the binary, and as they are sent.
+//! The embedded files of the dashboard, plain and compressed.
 
 use std::{collections::BTreeMap, io::Write, sync::LazyLock};
 
@@ -6,23 +6,21 @@ use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use sha2::{Digest, Sha256};
 
-/// A file ready to be sent.
 pub(super) struct Packed {
     pub(super) content_type: &'static str,
     pub(super) plain: Bytes,
     pub(super) gzip: Option<Bytes>,
-    /// The entity tag, with its quotes.
+    /// The entity tag, quoted.
     pub(super) tag: String,
 }
 
-/// Includes files by their path below the dashboard's folder.
 macro_rules! include_files {
     ($($path:literal),* $(,)?) => {
         &[$(($path, include_bytes!(concat!("../../dashboard/", $path)))),*]
     };
 }
 
-/// Every file of the dashboard but the page itself. A test compares this with the folder.
+/// Every file of the dashboard but the page. A test compares it with the folder.
 const FILES: &[(&str, &[u8])] = include_files![
     "act.js",
     "api.js",
@@ -107,11 +105,9 @@ const FILES: &[(&str, &[u8])] = include_files![
 
 const PAGE: &str = include_str!("../../dashboard/index.html");
 
-/// Where the page names the folder of its files.
 const FOLDER: &str = "__assets__";
 
-/// Names this set of files: a different set has different addresses. The files name each other relatively, so one name
-/// for all of them needs nothing written anew.
+/// The name of this build: other files get other addresses. Imports are relative, so the files need no rewriting.
 pub(super) fn build() -> &'static str {
     static BUILD: LazyLock<String> = LazyLock::new(|| {
         let mut all = Vec::new();
@@ -125,7 +121,6 @@ pub(super) fn build() -> &'static str {
     &BUILD
 }
 
-/// The page, with the addresses of its files.
 pub(super) fn page() -> &'static Packed {
     static PACKED: LazyLock<Packed> = LazyLock::new(|| {
         let text = PAGE.replace(FOLDER, &format!("/assets/{}", build()));
@@ -134,8 +129,7 @@ pub(super) fn page() -> &'static Packed {
     &PACKED
 }
 
-/// A file by its path. All are compressed together when the first one is asked for, so a host that nobody looks at spends
-/// nothing on them.
+/// A file by its path. All are compressed at the first request, so an unused dashboard costs nothing.
 pub(super) fn file(path: &str) -> Option<&'static Packed> {
     static PACKED: LazyLock<BTreeMap<&'static str, Packed>> = LazyLock::new(|| {
         let packed = FILES
@@ -148,7 +142,7 @@ pub(super) fn file(path: &str) -> Option<&'static Packed> {
 
 fn pack(content_type: &'static str, plain: Bytes) -> Packed {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    // Writing to memory does not fail; if it did, the file would still be sent as it is.
+    // Writing to memory does not fail; if it did, the uncompressed file would be sent.
     let gzip = encoder.write_all(&plain).and_then(|()| encoder.finish()).map(Bytes::from).ok();
     let tag = format!("\"{}\"", short_hash(&plain));
     Packed { content_type, plain, gzip, tag }

@@ -1,4 +1,4 @@
-//! What travels on a local socket: frames of a length and a JSON value. Whoever listens greets first.
+//! Frames of a local socket: a length and a JSON value. The listener greets first.
 
 use std::io;
 
@@ -7,36 +7,33 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
 
-/// Larger than any message of a server, so that every result fits with what surrounds it.
+/// Larger than any message of a server with its envelope.
 const MAX_FRAME_BYTES: usize = 64 << 20;
 
-/// The first frame of whoever listens.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Greeting {
     pub(crate) protocol: u32,
     pub(crate) version: String,
 }
 
-/// Why a frame could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FrameError {
     #[error("the connection ended")]
     Ended,
     #[error(transparent)]
     Transport(#[from] io::Error),
-    #[error("the message is not understood: {0}")]
+    #[error("invalid message: {0}")]
     Unreadable(#[from] serde_json::Error),
 }
 
 pub(crate) type Reader<R> = FramedRead<R, LengthDelimitedCodec>;
 
-/// Reads frames from one half of a connection.
 pub(crate) fn reader<R: AsyncRead>(half: R) -> Reader<R> {
     let codec = LengthDelimitedCodec::builder().max_frame_length(MAX_FRAME_BYTES).new_codec();
     FramedRead::new(half, codec)
 }
 
-/// The next frame. May be dropped while it waits without losing anything.
+/// The next frame. Cancel safe.
 pub(crate) async fn read<T: DeserializeOwned, R: AsyncRead + Unpin>(
     reader: &mut Reader<R>,
 ) -> Result<T, FrameError> {
@@ -44,7 +41,6 @@ pub(crate) async fn read<T: DeserializeOwned, R: AsyncRead + Unpin>(
     Ok(serde_json::from_slice(&bytes)?)
 }
 
-/// Sends one frame, in one piece.
 pub(crate) async fn write<T: Serialize, W: AsyncWrite + Unpin>(
     writer: &mut W,
     message: &T,

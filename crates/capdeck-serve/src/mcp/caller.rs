@@ -1,4 +1,4 @@
-//! The client behind one request, as a backend may reach it while the request runs.
+//! The client behind one request, as a backend can reach it while the request runs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,15 +9,14 @@ use serde_json::value::RawValue;
 
 use super::{failure, log_level::Logs};
 
-/// How long a person has to answer a question that a server asks through the client.
+/// How long a person has to answer an elicitation.
 const PERSON_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What the client is told while its request runs, besides progress and log messages.
+/// Which notifications the client gets during its request, besides progress and log messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Telling {
-    /// Nothing more: the client sees a deck.
+    /// The client sees a deck.
     Nothing,
-    /// Everything the server says about this request.
     Everything,
 }
 
@@ -27,7 +26,7 @@ struct ExchangeCaller {
     logs: Logs,
 }
 
-/// The context of one request of a client. `legacy_logs` are what a client hears that cannot say so with each request.
+/// The context of one request. `legacy_logs` applies to clients that cannot set the level per request.
 pub(super) fn context(exchange: Exchange, telling: Telling, legacy_logs: Logs) -> CallContext {
     let logs = match exchange.revision.era() {
         Era::Modern => exchange.log_level.as_deref().map_or(Logs::None, Logs::from_level),

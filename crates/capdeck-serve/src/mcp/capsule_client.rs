@@ -1,4 +1,4 @@
-//! Who a client of capsules is, as the host knows it, and which capsule it is about.
+//! A client of capsules, and the capsule of its endpoint.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -14,42 +14,39 @@ use serde_json::Value;
 
 use crate::actor::Actor;
 
-/// Left in the extensions of a request that came with the token of a share.
+/// In the extensions of a request with a share token.
 #[derive(Debug, Clone)]
 pub(crate) struct ViaShare {
-    /// The id of the share.
     pub(crate) share: String,
 }
 
-/// One capsule that somebody may ask for.
+/// A capsule that the client can address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapsulePlace {
     pub id: String,
-    /// What records about it name.
+    /// The key in records.
     pub key: String,
     pub name: String,
 }
 
-/// A client and its way to the desk.
 pub(super) struct CapsuleClient {
     pub(super) desk: Arc<dyn CapsuleDesk>,
     caller: CapsuleCaller,
-    /// What the client was granted, where it is neither the owner nor a share. Asked with every request.
+    /// The client's grants, if it is neither the owner nor a share. Read with every request.
     admission: Option<Admission>,
     pub(super) mount: Mount,
-    /// The id of the endpoint's capsule; absent where the client may have several.
+    /// The id of the endpoint's capsule; absent where the client can have several.
     pub(super) capsule: Option<String>,
-    /// The host's version.
     pub(super) version: String,
 }
 
 impl CapsulePlace {
-    /// The capsule of this id or name, if there is one that the person at this machine can ask for.
+    /// The capsule with this id or name that the local person can access.
     pub async fn find(host: &Host, name: &str) -> Result<Option<Self>, CapsuleFailure> {
         Self::reached(host, name, Reach::All).await
     }
 
-    /// The same for whoever reaches only a part. What is out of reach does not exist.
+    /// The same for a client with limited reach. What is out of reach does not exist.
     pub(crate) async fn reached(
         host: &Host,
         name: &str,
@@ -62,7 +59,7 @@ impl CapsulePlace {
         let listed = listed(desk.as_ref(), &caller).await?;
         let places: Vec<Self> = listed.iter().filter_map(Self::of).collect();
         let found = find_capsule(&places, name, |place| (&place.id, &place.name));
-        // Which of several is meant is not for an address to guess.
+        // An ambiguous name does not resolve.
         Ok(found.ok().flatten().cloned())
     }
 
@@ -74,7 +71,7 @@ impl CapsulePlace {
 }
 
 impl CapsuleClient {
-    /// The client that says hello. Its name is its own word, all the rest is not.
+    /// The client of a handshake. Only its name is self-reported.
     pub(super) fn new(host: &Host, desk: Arc<dyn CapsuleDesk>, hello: &ClientHello) -> Self {
         let text =
             |key: &str| -> Option<String> { serde_json::from_str(hello.info.get(key)?.get()).ok() };
@@ -104,7 +101,6 @@ impl CapsuleClient {
         Self { desk, caller, admission, mount, capsule: None, version }
     }
 
-    /// The client with what it reaches now.
     pub(super) fn caller(&self) -> CapsuleCaller {
         let caller = self.caller.clone();
         match &self.admission {
@@ -113,18 +109,17 @@ impl CapsuleClient {
         }
     }
 
-    /// Which tools for asking and deciding about access the client has.
     pub(super) fn grant_tools(&self) -> GrantTools {
         self.admission.as_ref().map(Admission::grant_tools).unwrap_or_default()
     }
 
-    /// Whether the client is one with grants of its own, beside the endpoints of single capsules. Its capsules may become
-    /// others while it works, and so may its tools.
+    /// True for a client with its own grants outside the endpoints of single capsules. Its capsules and tools can change during
+    /// the session.
     pub(super) fn may_have_several(&self) -> bool {
         self.admission.is_some() && !self.mount.is_bound()
     }
 
-    /// Yields whenever the client's tools are others than they were.
+    /// Yields whenever the client's tools change.
     pub(super) fn tool_changes(&self) -> Option<BoxStream<'static, ()>> {
         let admission = self.admission.clone().filter(|_| self.may_have_several())?;
         let changes = admission.changes()?;
@@ -136,25 +131,23 @@ impl CapsuleClient {
         Some(others.boxed())
     }
 
-    /// Where the client asks for more access.
+    /// Handles access requests of this client.
     pub(super) fn grant_desk(&self) -> Option<Arc<dyn GrantDesk>> {
         self.admission.as_ref()?.grant_desk()
     }
 
-    /// The same at the endpoint of one capsule.
     pub(super) fn bound(mut self, place: &CapsulePlace) -> Self {
         self.mount = Mount::bound(&place.id, &place.name);
         self.capsule = Some(place.id.clone());
         self
     }
 
-    /// The same, working in a project.
     pub(super) fn in_project(mut self, project: Option<PathBuf>) -> Self {
         self.caller = self.caller.in_project(project);
         self
     }
 
-    /// The entries of its capsule by the capsule's own names. Whoever may have several has names that say whose they are.
+    /// The entries under the names of the capsule. Clients with several capsules get qualified names.
     pub(super) fn entries<'a>(&'a self, mounted: Option<&'a str>) -> EntryOffer<'a> {
         let naming = match self.may_have_several() {
             true => EntryNaming::Deck { mounted },
@@ -163,12 +156,10 @@ impl CapsuleClient {
         EntryOffer { desk: self.desk.as_ref(), caller: self.caller(), naming }
     }
 
-    /// What changes within its reach from now on.
     pub(super) async fn changes(&self) -> Result<CapsuleChanges, CapsuleFailure> {
         CapsuleChanges::for_client(self.desk.as_ref(), self.caller(), self.admission.clone()).await
     }
 
-    /// What the client may know of its capsule, or of all that it reaches.
     pub(super) async fn reached(&self) -> Result<Vec<Value>, CapsuleFailure> {
         let mut listed = listed(self.desk.as_ref(), &self.caller()).await?;
         if let Some(id) = &self.capsule {
@@ -178,7 +169,6 @@ impl CapsuleClient {
     }
 }
 
-/// Which capsules the sender of a request reaches.
 pub(crate) fn reach(extensions: &http::Extensions) -> Reach {
     match (extensions.get::<ViaShare>(), extensions.get::<Admission>()) {
         (Some(via), _) => Reach::Share(via.share.clone()),

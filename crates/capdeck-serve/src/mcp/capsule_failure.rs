@@ -1,4 +1,4 @@
-//! What a capsule refuses, in MCP's own language. Tools answer their failures themselves.
+//! Maps capsule errors to MCP errors. Tools return their errors in their results.
 
 use capdeck_host::CapsuleFailure;
 use capdeck_mcp::{Era, RpcError};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::failure::{RESOURCE_NOT_FOUND, code_in};
 
-/// A request that is neither a tool call nor about a resource.
+/// For a request that is neither a tool call nor about a resource.
 pub(super) fn as_rpc_error(failure: &CapsuleFailure) -> RpcError {
     let code = match failure.code.as_str() {
         "forbidden_role" | "forbidden_scope" | "capsule_required" | "in_use" | "read_only" => {
@@ -19,7 +19,7 @@ pub(super) fn as_rpc_error(failure: &CapsuleFailure) -> RpcError {
     with_code(code, failure)
 }
 
-/// A resource that could not be read. An address that is none, one of no scheme and one out of reach do not exist.
+/// For a resource. Malformed addresses, unknown schemes and entries out of reach are all "not found".
 pub(super) fn of_resource(failure: &CapsuleFailure, era: Era) -> RpcError {
     match failure.code.as_str() {
         "not_found" | "invalid_uri" | "unknown_scheme" => {

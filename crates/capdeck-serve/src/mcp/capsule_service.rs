@@ -16,12 +16,11 @@ use super::{
     client_streams::ClientStreams,
 };
 
-/// The endpoint of one capsule.
 pub(crate) struct CapsuleService {
     host: Host,
-    /// The capsule's id, which stays when its name changes.
+    /// The id, which survives a rename.
     id: String,
-    /// The project whose files anchors are checked against, where all clients work in one.
+    /// The project whose files are checked against anchors, if all clients work in one.
     project: Option<PathBuf>,
 }
 
@@ -30,7 +29,6 @@ impl CapsuleService {
         Arc::new(Self { host, id, project: None })
     }
 
-    /// For the one client that works in the host's project.
     pub(crate) fn in_project(host: Host, id: String) -> Arc<Self> {
         let project = host.settings().project.as_ref().map(|project| project.dir.clone());
         Arc::new(Self { host, id, project })

@@ -1,4 +1,4 @@
-//! The client of a session, as servers reach it outside any request.
+//! The client of a session, as servers reach it outside of requests.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::{client_streams::ClientStreams, failure};
 
-/// How long a client has to answer a question that belongs to no request, such as `roots/list`.
+/// How long a client has to answer a request such as `roots/list`.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) struct ClientListener {

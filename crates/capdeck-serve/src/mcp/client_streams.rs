@@ -1,5 +1,5 @@
-//! Where a client hears what belongs to no request: on its session's stream in the legacy era, on the streams it
-//! listens on in the modern one.
+//! Notifications outside of requests: on the session's stream for legacy clients, on `subscriptions/listen` streams for modern
+//! ones.
 
 use std::sync::{
     Arc,
@@ -15,10 +15,9 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-/// How many streams one client may listen on.
+/// Limit per client.
 const MOST_STREAMS: usize = 64;
 
-/// All ways to one client outside its requests.
 pub(super) struct ClientStreams {
     /// `None` for modern clients.
     session: Option<Peer>,
@@ -27,13 +26,12 @@ pub(super) struct ClientStreams {
 }
 
 struct ListenStream {
-    /// Clients that say the same about themselves are one client here, and may use the same request ids.
+    /// Clients with the same identity are one client here and can use the same request ids.
     handle: u64,
     wanted: Wanted,
     peer: Peer,
 }
 
-/// What a client listens for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Wanted {
@@ -55,12 +53,11 @@ impl ClientStreams {
         Arc::new(Self { session, listening: Mutex::default(), opened: AtomicU64::new(0) })
     }
 
-    /// True for clients that hear of changes only where they listen.
     pub(super) fn is_modern(&self) -> bool {
         self.session.is_none()
     }
 
-    /// Tells the client. A modern one hears it on every stream that wants it.
+    /// Notifies the client; a modern one on every stream whose filter matches.
     pub(super) fn tell(&self, method: &str, params: Option<RawObject>) {
         if let Some(session) = &self.session {
             session.notify(method, params);
@@ -75,13 +72,13 @@ impl ClientStreams {
         }
     }
 
-    /// Acknowledges a stream and keeps it. Nothing is told on it before it is acknowledged.
+    /// Acknowledges a stream and registers it. Nothing is sent on it before the acknowledgement.
     pub(super) fn open(&self, exchange: &Exchange, honoured: Wanted) -> Result<u64, RpcError> {
         let mut listening = self.listening.lock();
         if listening.len() >= MOST_STREAMS {
             return Err(RpcError::new(
                 RpcError::REFUSED,
-                format!("this client listens on {MOST_STREAMS} streams already; end one first"),
+                format!("this client has {MOST_STREAMS} open streams already; close one first"),
             ));
         }
         let filter =
@@ -94,18 +91,16 @@ impl ClientStreams {
         Ok(handle)
     }
 
-    /// Forgets a stream that ended.
     pub(super) fn close(&self, handle: u64) {
         self.listening.lock().retain(|stream| stream.handle != handle);
     }
 }
 
 impl Wanted {
-    /// The filter of a `subscriptions/listen` request.
     pub(super) fn of(params: Option<&RawObject>) -> Result<Self, RpcError> {
         let filter = params.and_then(|params| params.get("notifications"));
-        let filter = filter
-            .ok_or_else(|| RpcError::invalid_params("`notifications` says what to listen for"))?;
+        let filter =
+            filter.ok_or_else(|| RpcError::invalid_params("`notifications` is missing"))?;
         serde_json::from_str(filter.get())
             .map_err(|error| RpcError::invalid_params(format!("`notifications`: {error}")))
     }
@@ -126,7 +121,7 @@ impl Wanted {
     }
 }
 
-/// True for a watched resource, and for a part of it, which a server may name instead.
+/// True for a watched resource and for a part of it, which a server can name instead.
 fn is_part(uri: &str, watched: &str) -> bool {
     let Some(rest) = uri.strip_prefix(watched) else { return false };
     rest.is_empty() || watched.ends_with('/') || rest.starts_with(['/', '#', '?', '%'])

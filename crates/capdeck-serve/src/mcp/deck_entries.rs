@@ -1,4 +1,4 @@
-//! Entries of capsules in a session of the deck: what follows the deck's own lists, and what its client is told.
+//! Capsule entries in a session of the deck: appended to the deck's lists, with change notifications.
 
 use std::sync::{
     Arc,
@@ -18,11 +18,10 @@ use super::{
     params,
 };
 
-/// The entries of one client of the deck. Nothing is asked of capsules before the client asks for something of theirs.
+/// Capsules are not read before the client asks for entries.
 pub(super) struct DeckEntries {
     session: Arc<HostSession>,
     listening: Listening,
-    /// Whether the client wants to hear of changes, once there are entries.
     is_wanted: AtomicBool,
     following: Mutex<Option<JoinHandle<()>>>,
     ended: CancellationToken,
@@ -39,7 +38,7 @@ impl DeckEntries {
         Arc::new(Self { session, listening, is_wanted, following, ended })
     }
 
-    /// A page of resources when the cursor is one of entries.
+    /// A page of resources when the cursor belongs to entries.
     pub(super) async fn page(
         &self,
         params: Option<&RawObject>,
@@ -54,7 +53,7 @@ impl DeckEntries {
         continued("resources", empty, &following(page)).map(Some)
     }
 
-    /// The deck's own page of resources, with the first entries after its last one.
+    /// The deck's page of resources; the first entries follow its last page.
     pub(super) async fn after_resources(
         &self,
         own: Box<RawValue>,
@@ -91,7 +90,7 @@ impl DeckEntries {
         continued("prompts", own, &Following { items, next_cursor: None })
     }
 
-    /// Watches an entry. False for what can be no entry here.
+    /// Watches an entry. Returns false if the URI is not an entry.
     pub(super) async fn watch(&self, uri: &str, once: bool) -> Result<bool, CallError> {
         let Some(place) = self.session.entry_to_watch(uri).await else { return Ok(false) };
         self.follow().await;
@@ -104,12 +103,11 @@ impl DeckEntries {
         Ok(true)
     }
 
-    /// Stops watching. False when it was no entry that was watched.
+    /// Returns false if no watched entry has this URI.
     pub(super) fn unwatch(&self, uri: &str) -> bool {
         self.listening.watched.unwatch(uri)
     }
 
-    /// The client is to hear when these lists change.
     pub(super) async fn follow_lists(&self, resources: bool, prompts: bool) {
         if resources {
             self.listening.watched.note_resources();
@@ -120,17 +118,17 @@ impl DeckEntries {
         self.follow().await;
     }
 
-    /// Tells that another capsule's entries have short addresses now.
+    /// Notifies that short addresses now belong to another capsule.
     pub(super) fn mounted_another(&self) {
         self.listening.tell_lists(true, false);
     }
 
-    /// There may be capsules now that were not there when the client began to listen.
+    /// New capsules may exist since the client started to listen.
     pub(super) fn catalog_changed(self: &Arc<Self>) {
         if self.is_wanted.load(Ordering::Relaxed) && self.session.offers_entries() {
             let entries = Arc::clone(self);
             tokio::spawn(async move {
-                // What came before changes were heard, the client is told at once.
+                // Changes before the subscription are reported immediately.
                 if entries.follow().await {
                     entries.listening.tell_everything();
                 }
@@ -138,7 +136,7 @@ impl DeckEntries {
         }
     }
 
-    /// Hears of changes from now on, where entries are offered. True when that begins now.
+    /// Subscribes to changes if there are entries. Returns true if the subscription is new.
     async fn follow(&self) -> bool {
         self.is_wanted.store(true, Ordering::Relaxed);
         let mut following = self.following.lock().await;
@@ -153,7 +151,7 @@ impl DeckEntries {
             }
             Ok(None) => false,
             Err(failure) => {
-                tracing::warn!(%failure, "changes of capsules cannot be heard");
+                tracing::warn!(%failure, "cannot follow changes of capsules");
                 false
             }
         }

@@ -1,4 +1,4 @@
-//! The deck as one MCP server: listed tools, resources, prompts, and the tools that reach the rest.
+//! The deck as one MCP server: listed tools, resources, prompts, and the tools for everything else.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,7 +27,6 @@ use super::{
     seen_lists::{List, SeenLists},
 };
 
-/// Longest wait for a server to hear that a resource is no longer watched.
 const UNWATCH_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(super) struct DeckSession {
@@ -35,7 +34,7 @@ pub(super) struct DeckSession {
     seen: Arc<SeenLists>,
     entries: Arc<DeckEntries>,
     streams: Arc<ClientStreams>,
-    /// The level a legacy client set. The deck is silent until then.
+    /// The level of a legacy client. No log messages until it is set.
     log_level: Mutex<Option<LogLevel>>,
     ended: CancellationToken,
 }
@@ -49,7 +48,7 @@ impl DeckSession {
         Arc::new(Self { session, seen, entries, streams, log_level: Mutex::new(None), ended })
     }
 
-    /// What a client is told about the deck: exactly what is answered below.
+    /// The initialize result. It matches the handlers below.
     fn introduction(&self) -> RawObject {
         let view = self.session.view();
         let mut capabilities = json!({
@@ -79,7 +78,7 @@ impl DeckSession {
         result
     }
 
-    /// The view a list is read from. A legacy client is told when that list changes later.
+    /// The view for a list. A legacy client is notified when this list changes later.
     async fn read(&self, list: List, context: &CallContext) -> Arc<View> {
         let request = self.session.request(context);
         let view = match list {
@@ -116,7 +115,7 @@ impl DeckSession {
         match outcome {
             Ok(Some(result)) => Ok(result),
             Ok(None) => Err(RpcError::invalid_params(format!("there is no tool `{name}`"))),
-            // What the client itself has to act on is no result for its model.
+            // Errors that the client itself must handle are not results for its model.
             Err(error)
                 if error.kind() == ErrorKind::Cancelled || failure::wants_address(&error) =>
             {
@@ -134,7 +133,7 @@ impl DeckSession {
         Ok(empty())
     }
 
-    /// One page of a list, if the method asks for one.
+    /// One page of a list; `None` for other methods.
     async fn list(
         &self,
         method: &str,
@@ -224,7 +223,7 @@ impl Session for DeckSession {
             ("skills/get", _) => {
                 let uri = params::text(&params, "uri")?;
                 let skill = skills::get(request, &uri).await;
-                // Every revision answers an unknown skill like a wrong parameter.
+                // Every protocol revision reports an unknown skill as an invalid parameter.
                 let skill = skill.map_err(|error| failure::as_rpc_error(&error, Era::Modern))?;
                 return raw(&json!({ "skill": skill }));
             }
@@ -280,7 +279,7 @@ impl Listenable for DeckSession {
         let directly = self.session.view().offers_directly();
         let honoured = Wanted {
             prompts_list_changed: wanted.prompts_list_changed && directly,
-            // The deck waits for tasks itself, so there are none to hear of.
+            // The deck waits for tasks itself, so clients see none.
             task_ids: Vec::new(),
             ..wanted
         };
@@ -307,7 +306,7 @@ impl Listenable for DeckSession {
     async fn unwatch(&self, uri: &str) {
         let context = CallContext::detached(UNWATCH_TIMEOUT);
         if let Err(error) = self.unsubscribe(uri, &context).await {
-            tracing::debug!(uri, %error, "the server still watches a resource");
+            tracing::debug!(uri, %error, "cannot end the subscription of a resource");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Tells a client what changes in capsules: one at their endpoint, and one of a deck. What it may not see never gets
-//! here.
+//! Notifies a client of changes in capsules, at their endpoints and in a deck. Changes out of the client's reach are filtered
+//! before.
 
 use std::sync::{
     Arc,
@@ -14,13 +14,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{client_streams::ClientStreams, seen_lists::List};
 
-/// How many entries one client may watch.
+/// Limit per client.
 const MOST_WATCHED: usize = 1_024;
 
-/// Schemes whose entries are no prompts in any capsule.
+/// Schemes whose entries are never prompts.
 const NO_PROMPTS: [&str; 5] = ["docs", "guidance", "notes", "config", "api-data"];
 
-/// What a client wants to hear of. A list that a legacy client never read cannot be outdated.
+/// A list that a legacy client never read cannot be outdated.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     resources: AtomicBool,
@@ -30,15 +30,13 @@ pub(super) struct Watched {
 
 #[derive(Debug)]
 struct WatchedEntry {
-    /// What the client calls it.
     shown: String,
     place: EntryPlace,
 }
 
-/// One client that is told.
 #[derive(Clone)]
 pub(super) struct Listening {
-    /// The id of the only capsule it is told of, where there is one.
+    /// The id of the only capsule to report, if any.
     pub(super) capsule: Option<String>,
     pub(super) watched: Arc<Watched>,
     pub(super) streams: Arc<ClientStreams>,
@@ -53,30 +51,31 @@ impl Watched {
         self.prompts.store(true, Ordering::Relaxed);
     }
 
-    /// Watches an entry once more. A client that listens on several streams may watch it on each.
+    /// Adds a watch. A client can watch an entry on several streams.
     pub(super) fn watch(&self, shown: &str, place: EntryPlace) -> Result<(), RpcError> {
         let mut entries = self.entries.lock();
         if entries.len() >= MOST_WATCHED {
-            let message = format!("no more than {MOST_WATCHED} entries can be watched");
+            let message = format!(
+                "this client already watches {MOST_WATCHED} entries; unsubscribe from one first"
+            );
             return Err(RpcError::new(RpcError::REFUSED, message));
         }
         entries.push(WatchedEntry { shown: shown.to_owned(), place });
         Ok(())
     }
 
-    /// Watches it once less. False when it was not watched.
+    /// Removes one watch. Returns false if there is none.
     pub(super) fn unwatch(&self, shown: &str) -> bool {
         let mut entries = self.entries.lock();
         let place = entries.iter().position(|entry| entry.shown == shown);
         place.map(|place| entries.swap_remove(place)).is_some()
     }
 
-    /// True when the client watches it.
     pub(super) fn is_watched(&self, shown: &str) -> bool {
         self.entries.lock().iter().any(|entry| entry.shown == shown)
     }
 
-    /// What the client calls the watched entries that are meant, each once.
+    /// The URIs of the matching watched entries, each once.
     fn shown(&self, is_meant: impl Fn(&EntryPlace) -> bool) -> Vec<String> {
         let entries = self.entries.lock();
         let meant = entries.iter().filter(|entry| is_meant(&entry.place));
@@ -88,7 +87,7 @@ impl Watched {
 }
 
 impl Listening {
-    /// Passes changes on until the session ends, or until there will be no more.
+    /// Forwards changes until the session or the stream ends.
     pub(super) async fn follow(self, mut changes: CapsuleChanges, ended: CancellationToken) {
         loop {
             let change = tokio::select! {
@@ -108,7 +107,6 @@ impl Listening {
         }
     }
 
-    /// Tells that the lists may be others than those that the client knows.
     pub(super) fn tell_lists(&self, resources: bool, prompts: bool) {
         let is_modern = self.streams.is_modern();
         if resources && (is_modern || self.watched.resources.load(Ordering::Relaxed)) {
@@ -130,7 +128,6 @@ impl Listening {
         self.tell_updated(self.watched.shown(is_changed));
     }
 
-    /// Tells that anything may have changed.
     pub(super) fn tell_everything(&self) {
         self.tell_lists(true, true);
         self.tell_updated(self.watched.shown(|_| true));

@@ -1,17 +1,17 @@
-//! The one table from a failed call to MCP's own language, and back.
+//! The mapping between call errors and MCP errors.
 
 use capdeck_host::{CallError, ErrorCode, ErrorKind, RpcFailure};
 use capdeck_mcp::{Era, RpcError};
 use serde_json::{Map, Value, json, value::RawValue};
 
-/// MCP's code for a resource that does not exist, up to revision 2025-11-25.
+/// MCP's code for an unknown resource, up to revision 2025-11-25.
 pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
 
-/// MCP's code for a request that waits for the person to open an address, in revision 2025-11-25 only. Legacy clients know
-/// it; the server half asks a modern client for the same by `input_required`.
+/// MCP's code for a request that requires the person to open an address, in revision 2025-11-25 only. Legacy clients know it;
+/// modern clients get `input_required`.
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
-/// A failed tool call as a tool result, which is what a model can read and act on.
+/// A failed tool call as a tool result, so that the model can read it.
 pub(super) fn as_tool_result(error: &CallError) -> Result<Box<RawValue>, RpcError> {
     log(error);
     let mut facts = Map::new();
@@ -34,7 +34,7 @@ pub(super) fn as_tool_result(error: &CallError) -> Result<Box<RawValue>, RpcErro
     .map_err(|error| RpcError::internal(error.to_string()))
 }
 
-/// A failed request that is not a tool call. A server's own error passes with its code and data.
+/// A failed request other than a tool call. A server's error passes through with its code and data.
 pub(super) fn as_rpc_error(error: &CallError, era: Era) -> RpcError {
     log(error);
     if let Some(remote) = &error.rpc {
@@ -66,12 +66,11 @@ pub(super) fn as_rpc_error(error: &CallError, era: Era) -> RpcError {
     }
 }
 
-/// True when the person has to open an address before the call can be made.
+/// True when the person must open an address first.
 pub(super) fn wants_address(error: &CallError) -> bool {
     error.rpc.as_ref().is_some_and(|remote| remote.code == URL_ELICITATION_REQUIRED)
 }
 
-/// The code under which this era knows an error.
 pub(super) fn code_in(era: Era, code: i64) -> i64 {
     match (era, code) {
         (Era::Modern, RESOURCE_NOT_FOUND) => RpcError::INVALID_PARAMS,
@@ -79,11 +78,11 @@ pub(super) fn code_in(era: Era, code: i64) -> i64 {
     }
 }
 
-/// What a client answered when a server asked it something and it refused or failed.
+/// The error of a client that declined or failed a server's request.
 pub(super) fn from_client(error: RpcError) -> CallError {
     let mut failure = CallError::new(
         ErrorCode::UnsupportedCapability,
-        format!("the client could not answer: {}", error.message),
+        format!("the client did not answer: {}", error.message),
     );
     failure.rpc =
         Some(Box::new(RpcFailure { code: error.code, message: error.message, data: error.data }));

@@ -1,4 +1,4 @@
-//! Passes on what changes under a client, until its session ends.
+//! Forwards changes to a client until its session ends.
 
 use std::sync::{Arc, Weak};
 
@@ -16,7 +16,7 @@ use super::{
 
 const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 
-/// What a session does about one event; `None` stands for events that were missed.
+/// `None` means missed events.
 trait Reaction: Send + 'static {
     fn react(&self, session: &HostSession, event: Option<&HostEvent>);
 }
@@ -32,7 +32,7 @@ struct ToServerClient {
     streams: Arc<ClientStreams>,
 }
 
-/// Tells a client of the deck when a list it knows is no longer the same, and of resources it watches.
+/// Notifies a client of the deck about changed lists and watched resources.
 pub(super) fn deck(
     session: &Arc<HostSession>,
     seen: Arc<SeenLists>,
@@ -44,7 +44,7 @@ pub(super) fn deck(
     follow(session, ToDeckClient { seen, entries, streams }, ended);
 }
 
-/// Tells a client of one server what that server says on a connection that others use, too.
+/// Notifies a client of one server about events on a shared connection.
 pub(super) fn one_server(
     session: &Arc<HostSession>,
     id: CapabilityId,
@@ -62,7 +62,7 @@ fn follow(session: &Arc<HostSession>, reaction: impl Reaction, ended: Cancellati
         loop {
             let event = tokio::select! {
                 event = events.recv() => event,
-                // To whoever is granted something else, the catalog is another one.
+                // Changed grants mean another catalog.
                 Some(()) = grants.next() => Ok(HostEvent::CatalogChanged),
                 () = ended.cancelled() => return,
             };
@@ -84,7 +84,7 @@ impl Reaction for ToDeckClient {
                 tell_about(&self.streams, session.watched_resource(event));
                 return;
             }
-            // What changed in the deck is told by the catalog.
+            // The catalog reports changes of the deck.
             Some(HostEvent::TaskChanged { .. } | HostEvent::ListsChanged { .. }) => return,
             Some(HostEvent::CatalogChanged) | None => {}
         }
@@ -119,7 +119,7 @@ impl Reaction for ToServerClient {
                     self.streams.tell(method, Some(task));
                 }
             }
-            // What it says on the session's own connection arrives there.
+            // Events of the session's own connection arrive there.
             _ if !session.shares_connection(self.id.as_str()) => {}
             Some(event @ HostEvent::ServerNotified { capability, method, params, .. }) => {
                 if *capability != self.id
@@ -142,7 +142,6 @@ impl Reaction for ToServerClient {
 }
 
 impl ToServerClient {
-    /// Tells the client that any list may be another one.
     fn tell_lists(&self) {
         for list in List::ALL {
             self.streams.tell(list.changed(), None);

@@ -1,5 +1,5 @@
-//! The session of a client that was granted capsules and nothing of the deck: it is one of capsules, until the client is
-//! granted something of the deck as well.
+//! The session of a client with grants for capsules only. It becomes a session of the deck when the client gets a grant for the
+//! deck.
 
 use std::{future::ready, sync::Arc};
 
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{client_streams::ClientStreams, seen_lists::List};
 
-/// Two sessions of one client. Which of them answers is decided with every request.
+/// Two sessions of one client, selected per request.
 pub(super) struct GrantedSession {
     admission: Admission,
     capsules: Arc<dyn Session>,
@@ -46,12 +46,11 @@ impl GrantedSession {
         Arc::new(Self { admission, capsules, deck, ended })
     }
 
-    /// The session that answers now.
     fn current(&self) -> &dyn Session {
         if has_deck(&self.admission) { &*self.deck } else { &*self.capsules }
     }
 
-    /// The session that a tool is called in. An agent goes on with the tools that it was told of in the beginning.
+    /// The session for a tool call. Tools from before the change still work.
     fn with_tool(&self, name: Option<&str>) -> &dyn Session {
         match name.and_then(CapsuleTool::named) {
             Some(_) => &*self.capsules,

@@ -1,4 +1,4 @@
-//! `subscriptions/listen`: one long request that stands for a client's interest in changes.
+//! `subscriptions/listen`: one long request per client stream.
 
 use async_trait::async_trait;
 use capdeck_host::{CallContext, CallError};
@@ -7,28 +7,23 @@ use serde_json::value::RawValue;
 
 use super::client_streams::{ClientStreams, Wanted};
 
-/// What can be listened to.
 #[async_trait]
 pub(super) trait Listenable: Sync {
-    /// The part of a wish that this session can fulfil. Resources are tried one by one.
+    /// The part of the filter that this session supports. Resources are tried one by one.
     async fn offered(&self, wanted: Wanted) -> Wanted;
 
-    /// Begins to watch a resource.
     async fn watch(&self, uri: &str, context: &CallContext) -> Result<(), CallError>;
 
-    /// Stops watching a resource.
     async fn unwatch(&self, uri: &str);
 
-    /// Begins to hear of a task.
     async fn watch_task(&self, _id: &str) -> Result<(), CallError> {
         Ok(())
     }
 
-    /// Hears no more of a task.
     async fn unwatch_task(&self, _id: &str) {}
 }
 
-/// Acknowledges what is honoured of the client's wish, then tells it of changes until it stops listening.
+/// Acknowledges the supported part of the filter, then sends notifications until the client closes the stream.
 pub(super) async fn listen(
     session: &impl Listenable,
     streams: &ClientStreams,
@@ -41,7 +36,7 @@ pub(super) async fn listen(
     for uri in std::mem::take(&mut honoured.resource_subscriptions) {
         match session.watch(&uri, context).await {
             Ok(()) => watched.push(uri),
-            Err(error) => tracing::debug!(uri, %error, "a resource cannot be watched"),
+            Err(error) => tracing::debug!(uri, %error, "cannot watch a resource"),
         }
     }
     honoured.resource_subscriptions.clone_from(&watched);
@@ -49,7 +44,7 @@ pub(super) async fn listen(
     for id in std::mem::take(&mut honoured.task_ids) {
         match session.watch_task(&id).await {
             Ok(()) => tasks.push(id),
-            Err(error) => tracing::debug!(task = id, %error, "a task cannot be watched"),
+            Err(error) => tracing::debug!(task = id, %error, "cannot watch a task"),
         }
     }
     honoured.task_ids.clone_from(&tasks);

@@ -1,4 +1,4 @@
-//! How severe a server's log message must be to be passed on.
+//! Filters log messages of servers by level.
 
 /// The levels of MCP, least severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,12 +13,11 @@ pub(super) enum LogLevel {
     Emergency,
 }
 
-/// Which log messages a client hears while a request of its runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Logs {
     None,
     AtLeast(LogLevel),
-    /// The server itself was told the level.
+    /// The server filters by itself.
     All,
 }
 
@@ -53,12 +52,11 @@ impl LogLevel {
 }
 
 impl Logs {
-    /// What a client hears that named a level. A level nobody knows is heard as the most talkative one.
+    /// The filter for a named level. An unknown level passes everything.
     pub(super) fn from_level(text: &str) -> Self {
         Self::AtLeast(LogLevel::parse(text).unwrap_or(LogLevel::Debug))
     }
 
-    /// The level a server is asked to log at.
     pub(super) fn level(self) -> Option<&'static str> {
         match self {
             Self::AtLeast(level) => Some(level.as_str()),
@@ -66,7 +64,7 @@ impl Logs {
         }
     }
 
-    /// True when a message of this level is passed on. One without a known level is.
+    /// True when a message of this level passes. Unknown levels pass.
     pub(super) fn pass(self, level: Option<&str>) -> bool {
         match self {
             Self::None => false,

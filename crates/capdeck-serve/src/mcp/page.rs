@@ -1,4 +1,4 @@
-//! The deck's lists, page by page once they are large.
+//! Paging of the deck's large lists.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -9,17 +9,16 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-/// A page ends with the item that makes it longer than this.
+/// A page ends with the item that exceeds this size.
 const PAGE_BYTES: usize = 256 * 1024;
 
-/// Items that follow a list, and where they go on.
 #[derive(Debug, Default)]
 pub(super) struct Following {
     pub(super) items: Vec<Value>,
     pub(super) next_cursor: Option<String>,
 }
 
-/// A list on one page after what stands on it already.
+/// Appends items to the last page of a list.
 pub(super) fn continued(
     key: &str,
     page: Box<RawValue>,
@@ -44,14 +43,13 @@ pub(super) fn continued(
     to_raw_value(&members).map_err(internal)
 }
 
-/// True for the last page of a list.
 pub(super) fn is_last(page: &RawValue) -> bool {
     let members: Result<RawObject, _> = serde_json::from_str(page.get());
     members.is_ok_and(|members| !members.contains_key("nextCursor"))
 }
 
-/// One page of a list: `{"<key>": […], "nextCursor"?: …}`. A cursor names the list in the state it was in, so one of
-/// another list or of an outdated one is refused.
+/// One page of a list: `{"<key>": […], "nextCursor"?: …}`. A cursor contains a digest of the list, so cursors of other or
+/// changed lists are rejected.
 pub(super) fn page(
     key: &str,
     items: &RawValue,
@@ -68,8 +66,8 @@ pub(super) fn page(
         None => 0,
         Some(cursor) => {
             position(cursor, key, state).filter(|start| *start < all.len()).ok_or_else(|| {
-                let message = format!("{} is not a cursor of this list", cursor.get());
-                RpcError::invalid_params(format!("{message} as it is now; start without one"))
+                let message = format!("{} is not a cursor of the current list", cursor.get());
+                RpcError::invalid_params(format!("{message}; start without a cursor"))
             })?
         }
     };

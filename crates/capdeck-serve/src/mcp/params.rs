@@ -1,10 +1,9 @@
-//! Taking request parameters apart without touching what is not ours.
+//! Parses request parameters and passes the rest through unchanged.
 
 use capdeck_host::{RawObject, ToolRequest};
 use capdeck_mcp::{HeaderParams, RpcError};
 use serde_json::value::RawValue;
 
-/// A required string member.
 pub(super) fn text(params: &RawObject, key: &str) -> Result<String, RpcError> {
     params
         .get(key)
@@ -12,16 +11,15 @@ pub(super) fn text(params: &RawObject, key: &str) -> Result<String, RpcError> {
         .ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be a string")))
 }
 
-/// The cursor of a page, if the request names one.
 pub(super) fn cursor(params: &RawObject) -> Result<Option<String>, RpcError> {
     let Some(cursor) = params.get("cursor").filter(|cursor| cursor.get() != "null") else {
         return Ok(None);
     };
     serde_json::from_str(cursor.get())
-        .map_err(|_| RpcError::invalid_params("`cursor` must be that of a page of this list"))
+        .map_err(|_| RpcError::invalid_params("`cursor` must be a cursor of this list"))
 }
 
-/// The listed name of a `tools/call` and everything else of it, as the client sent it.
+/// The listed name and the remaining parameters of a `tools/call`.
 pub(super) fn tool_call(mut params: RawObject) -> Result<(String, ToolRequest), RpcError> {
     let name = text(&params, "name")?;
     params.shift_remove("name");
@@ -30,20 +28,18 @@ pub(super) fn tool_call(mut params: RawObject) -> Result<(String, ToolRequest), 
     Ok((name, ToolRequest { arguments, meta, rest: params, ..ToolRequest::default() }))
 }
 
-/// The parameters that a tool with this input schema wants repeated as headers. A schema that breaks the rules has none:
-/// its tool was listed by a server that is not held to them.
+/// The parameters that a tool's input schema repeats as headers. An invalid schema has none: servers need not follow the rules.
 pub(super) fn header_params(schema: Option<&RawValue>) -> HeaderParams {
     schema.and_then(|schema| HeaderParams::of(schema).ok()).unwrap_or_default()
 }
 
-/// `_meta` without the progress token: tokens are per hop, and ours is not the client's.
+/// `_meta` without the progress token: tokens are per hop.
 fn without_progress_token(meta: &RawValue) -> Option<RawObject> {
     let mut meta: RawObject = serde_json::from_str(meta.get()).ok()?;
     meta.shift_remove("progressToken");
     (!meta.is_empty()).then_some(meta)
 }
 
-/// Removes the progress token from a request that is passed on as it is.
 pub(super) fn strip_progress_token(params: &mut RawObject) {
     let Some(meta) = params.shift_remove("_meta") else { return };
     if let Some(meta) = without_progress_token(&meta)

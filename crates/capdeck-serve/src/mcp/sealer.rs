@@ -1,14 +1,14 @@
-//! What seals the texts that modern clients keep for the host.
+//! The sealer for state that modern clients store for the host.
 
 use capdeck_host::{Host, Scope, ViewPolicy};
 use capdeck_mcp::Sealer;
 
-/// A sealer with the host's own key, so that a question outlives a restart. Endpoints do not open each other's texts.
+/// Uses the host's persistent key, so that a question survives a restart. Endpoints cannot open each other's state.
 pub(crate) fn sealer(host: &Host, scope: &Scope) -> Sealer {
     let sealer = match host.seal_key() {
         Ok(key) => Sealer::new(&key),
         Err(error) => {
-            tracing::warn!(%error, "the host has no lasting key; open questions end with it");
+            tracing::warn!(%error, "the host has no persistent key; open questions end with the process");
             Sealer::random()
         }
     };

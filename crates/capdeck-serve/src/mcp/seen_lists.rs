@@ -1,4 +1,4 @@
-//! Which lists a client knows, and whether they are still the same.
+//! Tracks which lists a client has read and whether they have changed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -6,7 +6,6 @@ use capdeck_host::Session as HostSession;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-/// The lists that can change under a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
     Tools,
@@ -14,7 +13,7 @@ pub(super) enum List {
     Prompts,
 }
 
-/// Each list as the client last knew it. A list it never heard of cannot be outdated.
+/// A digest per list. A list that was never read cannot be outdated.
 #[derive(Debug, Default)]
 pub(super) struct SeenLists(Mutex<[Option<u64>; 3]>);
 
@@ -43,7 +42,6 @@ impl List {
 }
 
 impl SeenLists {
-    /// The client is being given this list as it is now.
     pub(super) fn note(&self, list: List, session: &HostSession) {
         let now = list.read(session);
         if let Some(seen) = self.0.lock().get_mut(list as usize) {
@@ -51,7 +49,7 @@ impl SeenLists {
         }
     }
 
-    /// The client listens for changes of this list from now on, whatever it reads meanwhile.
+    /// The client listens for changes of this list, independent of what it reads.
     pub(super) fn begin(&self, list: List, session: &HostSession) {
         let now = list.read(session);
         if let Some(seen) = self.0.lock().get_mut(list as usize) {
@@ -59,7 +57,6 @@ impl SeenLists {
         }
     }
 
-    /// The lists that differ from what the client knew; it knows them from now on.
     pub(super) fn outdated(&self, session: &HostSession) -> Vec<List> {
         let mut outdated = Vec::new();
         for list in List::ALL {
@@ -75,8 +72,7 @@ impl SeenLists {
     }
 }
 
-/// Enough to notice a change without keeping a second copy of every list. Entries of capsules tell their changes
-/// themselves, so here it counts only whether there are any.
+/// Detects a change without a copy of every list. Capsule entries report their own changes, so only their presence counts.
 fn digest(lists: &[&RawValue], with_entries: bool) -> u64 {
     let mut hasher = DefaultHasher::new();
     with_entries.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Opens one session per client: the whole deck, one capability as it is, or capsules alone for those who have nothing else.
+//! Opens one session per client: the whole deck, one capability, or only capsules.
 
 use std::sync::Arc;
 
@@ -22,7 +22,6 @@ use super::{
 };
 use crate::actor::Actor;
 
-/// What one endpoint serves.
 pub(crate) struct McpService {
     host: Host,
     scope: Scope,
@@ -48,7 +47,7 @@ impl Service for McpService {
             None => None,
         };
         match (capsules, bare) {
-            // A share opens capsules and nothing of the deck, so there is no session of the deck to begin with.
+            // A share grants capsules and nothing of the deck.
             (Some(capsules), None) => Ok(capsules),
             (Some(capsules), Some(admission)) => {
                 let deck = self.whole(hello, peer, streams.clone());
@@ -60,13 +59,12 @@ impl Service for McpService {
 }
 
 impl McpService {
-    /// Whether somebody comes to the deck who was granted nothing of it, but capsules.
+    /// True for a client of the deck with grants for capsules only.
     fn is_bare(&self, admission: &Admission) -> bool {
         let Scope::Deck(policy) = &self.scope else { return false };
         policy.view.is_none() && admission.granted().deck.is_empty()
     }
 
-    /// A session of everything that this endpoint serves.
     fn whole(
         &self,
         hello: ClientHello,

@@ -1,4 +1,4 @@
-//! One capability as it is: its own names, URIs, capabilities and instructions.
+//! One capability with its own names, URIs, capabilities and instructions.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,17 +24,14 @@ use super::{
     params,
 };
 
-/// Longest wait for a server to start when a client connects.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Longest wait for a server to hear that a resource is no longer watched.
 const UNWATCH_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(super) struct TransparentSession {
     id: CapabilityId,
     session: Arc<HostSession>,
     streams: Arc<ClientStreams>,
-    /// The level a legacy client set.
     log_level: Mutex<Option<String>>,
     ended: CancellationToken,
 }
@@ -50,12 +47,12 @@ impl TransparentSession {
         Arc::new(Self { id, session, streams, log_level: Mutex::new(None), ended })
     }
 
-    /// Connects to the server and repeats what it said about itself.
+    /// Connects to the server and repeats its initialize result.
     async fn introduction(&self) -> Result<RawObject, RpcError> {
         let waiting = CallContext::detached(START_TIMEOUT);
         let facts =
             transparent::server_facts(&self.session.request(&waiting), self.id.as_str()).await;
-        // Nothing of this can be an error that one of the eras has no word for.
+        // These errors exist in both eras.
         let mut facts = facts.map_err(|error| failure::as_rpc_error(&error, Era::Modern))?;
         self.session.describe_tasks(&mut facts);
         let mut result = RawObject::new();
@@ -67,7 +64,7 @@ impl TransparentSession {
         Ok(result)
     }
 
-    /// What a legacy client hears of its server's log messages. A legacy server was told the level itself.
+    /// Log messages for a legacy client. A legacy server filters by itself.
     fn legacy_logs(&self) -> Logs {
         if !self.session.shares_connection(self.id.as_str()) {
             return Logs::All;
@@ -84,7 +81,7 @@ impl TransparentSession {
         let level = params.as_ref().and_then(|params| params::text(params, "level").ok());
         *self.log_level.lock() = level;
         if self.session.shares_connection(self.id.as_str()) {
-            // Each request says the level; on a connection of many there is nothing to set.
+            // Modern requests carry the level; on a shared connection nothing is set.
             return Ok(empty());
         }
         forward::forward(
@@ -111,7 +108,6 @@ impl TransparentSession {
         }
     }
 
-    /// Everything that is neither a tool call nor a stream.
     async fn pass_on(
         &self,
         method: &str,
@@ -239,7 +235,7 @@ impl Listenable for TransparentSession {
         if let Err(error) =
             subscriptions::unsubscribe(&self.session.request(&context), self.id.as_str(), uri).await
         {
-            tracing::debug!(uri, %error, "the server still watches a resource");
+            tracing::debug!(uri, %error, "cannot end the subscription of a resource");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `/oauth/authorize`: a client sends a person here, the person decides, and is sent back.
+//! `/oauth/authorize`: a client sends a person here to approve or deny its access.
 
 use std::sync::Arc;
 
@@ -25,14 +25,13 @@ use crate::{
 
 const PURPOSE: &str = "consent";
 
-/// The person who decides, and what ties a page to them.
 struct Person {
     operator: OperatorStanding,
-    /// Differs from session to session, so that nobody sends a page that another one was shown.
+    /// The session's value: a form of one session is not valid in another.
     binding: String,
 }
 
-/// `GET /oauth/authorize`: shows who asks for what.
+/// `GET /oauth/authorize`: shows the consent page.
 pub(super) async fn ask(
     State(reception): State<Arc<Reception>>,
     address: Option<axum::Extension<ClientAddress>>,
@@ -51,7 +50,7 @@ pub(super) async fn ask(
     let request = match AuthorizeRequest::read(&form, client.client(), &issuer) {
         Ok(request) => request,
         Err(AuthorizationError::Page { reason }) => {
-            return refusal(StatusCode::BAD_REQUEST, "This sign-in cannot go on", reason);
+            return refusal(StatusCode::BAD_REQUEST, "Sign-in failed", reason);
         }
         Err(AuthorizationError::SendBack { redirect_uri, code, reason }) => {
             let fields = [("error", code), ("error_description", reason.as_str())];
@@ -73,7 +72,7 @@ pub(super) async fn ask(
     show(&reception, client.client(), &request, &person, None).await
 }
 
-/// `POST /oauth/authorize`: takes the decision.
+/// `POST /oauth/authorize`: handles the decision.
 pub(super) async fn decide(State(reception): State<Arc<Reception>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&parts.headers, body).await {
@@ -86,19 +85,21 @@ pub(super) async fn decide(State(reception): State<Arc<Reception>>, request: Req
         reception.seal.open::<AuthorizeRequest>(PURPOSE, &person.binding, sealed)
     });
     let (Some(person), Some(request)) = (person, opened) else {
-        let why = "This page was open for too long, or did not come from here. Begin again in the client.";
-        return refusal(StatusCode::FORBIDDEN, "Begin again", why);
+        let why =
+            "The form has expired or is not from this page. Start the sign-in again in the client.";
+        return refusal(StatusCode::FORBIDDEN, "Start again", why);
     };
     if form.named("decision") != Some("approve") {
-        let fields = [("error", "access_denied"), ("error_description", "the person said no")];
+        let fields =
+            [("error", "access_denied"), ("error_description", "the person denied the request")];
         return send_back(&request, &fields);
     }
-    // What is known about the client may have changed since the page was shown.
+    // The client may have changed since the page was shown.
     let client = match find_client(&reception, registry, &request.client_id).await {
         Ok(client) if client.client().has_redirect(&request.redirect_uri) => client,
         Ok(_) | Err(_) => {
-            let why = "The client has changed since this page was shown. Begin again there.";
-            return refusal(StatusCode::BAD_REQUEST, "Begin again", why);
+            let why = "The client has changed since this page was shown. Start the sign-in again in the client.";
+            return refusal(StatusCode::BAD_REQUEST, "Start again", why);
         }
     };
     let (operator, resource) = (&person.operator, request.resource());
@@ -116,22 +117,22 @@ pub(super) async fn decide(State(reception): State<Arc<Reception>>, request: Req
     match grant(registry, &caller, &client, &request, &person, choice).await {
         Ok(Some(code)) => send_back(&request, &[("code", &code)]),
         Ok(None) => {
-            let why = "Your request is in the queue. Once an approver has agreed, begin again in the client.";
-            refusal(StatusCode::ACCEPTED, "An approver has to agree", why)
+            let why = "Your request is pending. After an approver has approved it, start the sign-in again in the client.";
+            refusal(StatusCode::ACCEPTED, "Approval required", why)
         }
         Err(RegistryError::Invalid { what, reason }) => {
             let problem = format!("`{what}`: {reason}");
             show(&reception, client.client(), &request, &person, Some(&problem)).await
         }
         Err(error) => {
-            tracing::error!(%error, "a client could not be let in");
+            tracing::error!(%error, "cannot grant a client access");
             let why = error.to_string();
-            refusal(StatusCode::SERVICE_UNAVAILABLE, "This sign-in cannot go on", &why)
+            refusal(StatusCode::SERVICE_UNAVAILABLE, "Sign-in failed", &why)
         }
     }
 }
 
-/// A client that is kept here, or one that a document describes.
+/// A registered client, or one described by a client metadata document.
 enum Known {
     Kept(Client),
     Described(ClientDocument),
@@ -146,16 +147,16 @@ impl Known {
     }
 }
 
-/// The client of a request, or the page that says why there is none. Nobody is sent anywhere for a client that is unknown.
+/// The client of a request, or an error page. An unknown client never gets a redirect.
 async fn known_client(
     reception: &Reception,
     registry: &Registry,
     form: &Form,
 ) -> Result<Known, Response> {
-    let refused = |why: &str| refusal(StatusCode::BAD_REQUEST, "This client is not known", why);
+    let refused = |why: &str| refusal(StatusCode::BAD_REQUEST, "Unknown client", why);
     let id = match form.one("client_id") {
         Ok(Some(id)) => id,
-        Ok(None) => return Err(refused("The address that brought you here names no client.")),
+        Ok(None) => return Err(refused("The link has no `client_id`.")),
         Err(repeated) => return Err(refused(&repeated.to_string())),
     };
     find_client(reception, registry, id).await.map_err(|why| refused(&why))
@@ -167,7 +168,7 @@ async fn find_client(
     id: &str,
 ) -> Result<Known, String> {
     if !ClientDocument::is_address(id) {
-        let found = registry.client(id).ok_or("The client has to register first.")?;
+        let found = registry.client(id).ok_or("The client must register first.")?;
         return Ok(Known::Kept(found));
     }
     let clients = reception.host.guarded_clients();
@@ -176,13 +177,13 @@ async fn find_client(
     fetched.map(Known::Described).map_err(|error| error.to_string())
 }
 
-/// Who sits at the page: whoever signed in, or the person at this machine where that is enough.
+/// The signed-in person, or the local person where no sign-in is required.
 fn person(
     reception: &Reception,
     headers: &HeaderMap,
     address: Option<ClientAddress>,
 ) -> Option<Person> {
-    // A token proves that a program has it, not that a person reads a page.
+    // A token proves that a program has it, not that a person reads the page.
     if headers.contains_key(header::AUTHORIZATION) {
         return None;
     }
@@ -208,15 +209,14 @@ async fn show(
         Err(failure) => return capsules_unreachable(&failure.message),
     };
     if offer.is_empty() {
-        let why = "There is nothing here that you could let this client have.";
-        return refusal(StatusCode::NOT_FOUND, "Nothing to choose from", why);
+        let why = "You have no access that you can grant to this client.";
+        return refusal(StatusCode::NOT_FOUND, "Nothing to grant", why);
     }
     let sealed = reception.seal.seal(PURPOSE, &person.binding, request);
     Consent { client, request, operator, offer: &offer, sealed: &sealed, problem }.render()
 }
 
-/// Files a request for everything that was chosen and decides it, as far as this person may. `None`: all of it waits for
-/// somebody else.
+/// Files a request for each chosen target and approves it if this person can. `None`: all of them are pending.
 async fn grant(
     registry: &Registry,
     caller: &Caller,
@@ -233,7 +233,7 @@ async fn grant(
     let decider = Decider::Operator { id: operator.clone(), role: *role, readable: Vec::new() };
     let mut holder = None;
     for (target, scopes) in choice.targets {
-        // What an approver agreed to before is not asked for again.
+        // Earlier approvals of an approver are reused.
         if !registry.decides_freely(&decider, &target)
             && let Some(known) = registry.client_with_grant(&client.id, operator, &target, &scopes)
         {
@@ -255,7 +255,7 @@ async fn grant(
         };
         let mut filed = registry.file_request(caller, new).await?;
         let is_pending = filed.status == RequestStatus::Pending;
-        // Most people wait for somebody else here: the request comes from their own browser.
+        // Usually pending: the request comes from the person's own browser.
         if is_pending && registry.check_approval(caller, &decider, &filed).is_ok() {
             let decision = Decision::Approve(Terms::default());
             filed = registry.decide(caller, &decider, &filed.id, decision).await?;
@@ -273,7 +273,7 @@ async fn grant(
     Ok(Some(code.expose().to_owned()))
 }
 
-/// Sends the person back to the client. The address was checked against what the client registered.
+/// Redirects to the client. The URI was checked against the client's registration.
 fn send_back(request: &AuthorizeRequest, fields: &[(&str, &str)]) -> Response {
     let AuthorizeRequest { redirect_uri, state, issuer, .. } = request;
     let url = invalid_request::address(redirect_uri, state.as_deref(), issuer, fields);
@@ -281,9 +281,9 @@ fn send_back(request: &AuthorizeRequest, fields: &[(&str, &str)]) -> Response {
 }
 
 fn capsules_unreachable(reason: &str) -> Response {
-    tracing::error!(reason, "the capsules cannot be listed");
-    let why = "The capsules cannot be reached; the host's log says why.";
-    refusal(StatusCode::SERVICE_UNAVAILABLE, "This sign-in cannot go on", why)
+    tracing::error!(reason, "cannot list the capsules");
+    let why = "The capsules are not available. See the log of the host.";
+    refusal(StatusCode::SERVICE_UNAVAILABLE, "Sign-in failed", why)
 }
 
 fn caller(person: &Person, parts: &Parts) -> Caller {

@@ -1,4 +1,4 @@
-//! What a client asks a person for, once it has been checked.
+//! A validated authorization request.
 
 use capdeck_auth::inbound::{
     Authorization, AuthorizationError, AuthorizationRequest, Client, Scope, Scopes,
@@ -7,23 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{Form, Resource};
 
-/// A checked request. It travels sealed in the form that the person sends back.
+/// It is sealed in the form that the person submits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AuthorizeRequest {
     pub(super) client_id: String,
-    /// One that the client registered.
     pub(super) redirect_uri: String,
     pub(super) state: Option<String>,
     pub(super) scopes: Scopes,
-    /// The address of what the token will be for.
     pub(super) resource: String,
     pub(super) code_challenge: String,
-    /// Who we are, as the client knows us.
+    /// The issuer as the client sees it.
     pub(super) issuer: String,
 }
 
 impl AuthorizeRequest {
-    /// Checks a request: first where it wants people to be sent, then everything else.
+    /// Validates a request; the redirect URI first, because later errors are sent there.
     pub(super) fn read(
         form: &Form,
         client: &Client,
@@ -35,7 +33,7 @@ impl AuthorizeRequest {
             redirect_uri: match form.one("redirect_uri") {
                 Ok(given) => given.map(str::to_owned),
                 Err(_) => {
-                    let reason = "`redirect_uri` is given more than once";
+                    let reason = "`redirect_uri` is repeated";
                     return Err(AuthorizationError::Page { reason });
                 }
             },
@@ -73,18 +71,18 @@ impl AuthorizeRequest {
         let resource = match text("resource") {
             Some(named) => Resource::named(&named, issuer).ok_or_else(|| {
                 let reason =
-                    format!("`resource` is an endpoint of this host, such as {issuer}/mcp");
+                    format!("`resource` must be an endpoint of this host, such as {issuer}/mcp");
                 send_back("invalid_target", reason)
             })?,
             None => Resource::Deck,
         };
         let scopes: Scopes = match text("scope") {
-            // Clients ask every server for what some of them have, such as `openid`. What is not known here is not given.
+            // Clients request scopes of other servers, too, such as `openid`. Unknown scopes are ignored.
             Some(named) => named.split(' ').filter_map(Scope::parse).collect(),
             None => resource.first_scopes(),
         };
         if scopes.is_empty() {
-            let reason = format!("`scope` is made of: {}", resource.scopes());
+            let reason = format!("unknown `scope`; supported scopes: {}", resource.scopes());
             return Err(send_back("invalid_scope", reason));
         }
         Ok(Self {
@@ -98,7 +96,6 @@ impl AuthorizeRequest {
         })
     }
 
-    /// The same for the registry, checked once more against what is known about the client now.
     pub(super) fn to_authorization(
         &self,
         client: &Client,
@@ -114,7 +111,6 @@ impl AuthorizeRequest {
         request.check(client)
     }
 
-    /// What the token will be for.
     pub(super) fn resource(&self) -> Resource {
         Resource::named(&self.resource, &self.issuer).unwrap_or(Resource::Deck)
     }

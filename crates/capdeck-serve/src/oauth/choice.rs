@@ -1,4 +1,4 @@
-//! What a person chose on the consent page: one target for the deck, and one for each capsule.
+//! The choices on the consent page: one target for the deck, and one for each capsule.
 
 use capdeck_auth::inbound::{GrantTarget, Role, Scope, Scopes};
 
@@ -9,17 +9,15 @@ use super::{
     offer::{Item, Offer},
 };
 
-/// What a client is to have.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Choice {
-    /// What the token may be used for.
     pub(super) scopes: Scopes,
-    /// Each with the scopes that mean something there. Never empty.
+    /// Each with the scopes that apply to it. Never empty.
     pub(super) targets: Vec<(GrantTarget, Scopes)>,
 }
 
 impl Choice {
-    /// Reads the form. What was not offered cannot be chosen. The error is for the person.
+    /// Reads the form; rejects choices that were not offered. The error is shown to the person.
     pub(super) fn read(
         form: &Form,
         request: &AuthorizeRequest,
@@ -28,7 +26,7 @@ impl Choice {
         let chosen = form.all("scope").filter_map(Scope::parse);
         let scopes: Scopes = chosen.filter(|scope| request.scopes.allows(*scope)).collect();
         if scopes.is_empty() {
-            return Err("choose what it may do, or do not allow it".to_owned());
+            return Err("Select at least one permission, or deny the request".to_owned());
         }
         let mut targets = Vec::new();
         let of_deck = only(&scopes, &[Scope::DeckCall, Scope::RegistryManage]);
@@ -47,13 +45,13 @@ impl Choice {
             }
         }
         if targets.is_empty() {
-            return Err("choose something that it may see, or do not allow it".to_owned());
+            return Err("Select the deck or a capsule, or deny the request".to_owned());
         }
         Ok(Self { scopes, targets })
     }
 }
 
-/// The scopes of some families, named by the strongest of each.
+/// Limits scopes to families, each named by its strongest scope.
 fn only(scopes: &Scopes, families: &[Scope]) -> Scopes {
     scopes.meet(&families.iter().copied().collect())
 }
@@ -69,7 +67,7 @@ fn deck(form: &Form, offer: &Offer) -> Result<Option<GrantTarget>, String> {
             let items = offer.capabilities.iter().filter(|item| marked(&item.id));
             let capabilities: Vec<String> = items.map(|item| item.id.clone()).collect();
             if capabilities.is_empty() {
-                return Err("mark the capabilities that it may see, or choose nothing".to_owned());
+                return Err("Select at least one capability, or select none of the deck".to_owned());
             }
             Ok(Some(GrantTarget::Deck {
                 capabilities,
@@ -86,7 +84,7 @@ fn capsule(form: &Form, item: &Item, scopes: &Scopes) -> Result<GrantTarget, Str
     let Item { id, key, name, .. } = item;
     let wanted = form.named(&format!("role.{id}")).unwrap_or("reader");
     let role = roles(scopes).find(|role| role.as_str() == wanted).ok_or_else(|| {
-        format!("what was chosen for `{name}` needs more than what is marked above")
+        format!("the role for `{name}` requires a permission that is not selected")
     })?;
     let words = |field: &str| -> Vec<String> {
         let text = form.named(&format!("{field}.{id}")).unwrap_or_default();

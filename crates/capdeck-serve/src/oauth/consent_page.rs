@@ -1,4 +1,4 @@
-//! The page on which a person sees who asks for what, and chooses what to give.
+//! The consent page: shows the client and its request, and lets the person choose what to grant.
 
 use std::fmt::Write as _;
 
@@ -13,15 +13,12 @@ use super::{
     offer::{Item, Offer},
 };
 
-/// What the page shows.
 pub(super) struct Consent<'a> {
     pub(super) client: &'a Client,
     pub(super) request: &'a AuthorizeRequest,
     pub(super) operator: &'a OperatorStanding,
     pub(super) offer: &'a Offer,
-    /// The hidden part of the form.
     pub(super) sealed: &'a str,
-    /// What was wrong with the form that was just sent.
     pub(super) problem: Option<&'a str>,
 }
 
@@ -44,29 +41,29 @@ impl Consent<'_> {
         body.push_str(
             "<div class=\"actions\">\n\
              <button type=\"submit\" name=\"decision\" value=\"approve\">Allow</button>\n\
-             <button type=\"submit\" name=\"decision\" value=\"deny\" class=\"second\">Do not allow</button>\n\
+             <button type=\"submit\" name=\"decision\" value=\"deny\" class=\"second\">Deny</button>\n\
              </div>\n</form>\n",
         );
         add(
             &mut body,
             format_args!(
-                "<p class=\"quiet\">You are {} ({}). What you allow can be taken back at any time.</p>\n",
+                "<p class=\"quiet\">Signed in as {} ({}). You can revoke this access at any time.</p>\n",
                 escape(&self.operator.name),
                 self.operator.role.as_str()
             ),
         );
         let status = if self.problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-        let title = format!("{} asks for access", self.client.name);
+        let title = format!("{} requests access", self.client.name);
         page(status, &title, &body, redirect.as_ref().map(form_target).as_deref())
     }
 
     fn write_client(&self, body: &mut String, redirect: Option<&Url>) {
-        add(body, format_args!("<h1>{} asks for access</h1>\n", escape(&self.client.name)));
+        add(body, format_args!("<h1>{} requests access</h1>\n", escape(&self.client.name)));
         let place = redirect.map_or_else(|| self.request.redirect_uri.clone(), shown_place);
         add(
             body,
             format_args!(
-                "<section aria-label=\"Who asks\">\n<p class=\"quiet\">You will be sent back to</p>\n\
+                "<section aria-label=\"Client\">\n<p class=\"quiet\">You will be redirected to</p>\n\
                  <p class=\"host\">{}</p>\n<p class=\"quiet\"><code>{}</code></p>\n",
                 escape(&place),
                 escape(&self.request.redirect_uri)
@@ -78,27 +75,27 @@ impl Consent<'_> {
             add(
                 body,
                 format_args!(
-                    "<p>It says who it is at <strong>{}</strong>: <code>{}</code></p>\n",
+                    "<p>Its identity is published at <strong>{}</strong>: <code>{}</code></p>\n",
                     escape(host),
                     escape(&self.client.id)
                 ),
             );
         } else {
             body.push_str(
-                "<p class=\"quiet\">Its name is its own word; nobody has checked it.</p>\n",
+                "<p class=\"quiet\">The client chose its name; it is not verified.</p>\n",
             );
         }
         body.push_str("</section>\n");
         if self.client.is_local_only() {
             body.push_str(
-                "<p class=\"careful\">This client runs on the machine that your browser is on. Any program there can pretend to \
-                 be it. Go on only if you have just started the sign-in yourself.</p>\n",
+                "<p class=\"careful\">This client runs on the machine of your browser. Any program there can imitate it. \
+                 Continue only if you have just started the sign-in yourself.</p>\n",
             );
         }
     }
 
     fn write_scopes(&self, body: &mut String) {
-        body.push_str("<fieldset>\n<legend>It wants to</legend>\n");
+        body.push_str("<fieldset>\n<legend>Permissions</legend>\n");
         for scope in self.request.scopes.iter() {
             add(
                 body,
@@ -117,13 +114,13 @@ impl Consent<'_> {
         if items.is_empty() {
             return;
         }
-        body.push_str("<fieldset>\n<legend>Of the deck it sees</legend>\n");
+        body.push_str("<fieldset>\n<legend>Access to the deck</legend>\n");
         let choices: &[(&str, &str)] = if self.offer.is_single {
             &[("some", "this capability"), ("none", "nothing")]
         } else {
             &[
-                ("all", "everything, also what is added later"),
-                ("some", "only what is marked here"),
+                ("all", "everything, including later additions"),
+                ("some", "only the selected capabilities"),
                 ("none", "nothing"),
             ]
         };
@@ -157,7 +154,7 @@ impl Consent<'_> {
         if self.offer.capsules.is_empty() {
             return;
         }
-        body.push_str("<fieldset>\n<legend>Of the capsules it sees</legend>\n");
+        body.push_str("<fieldset>\n<legend>Access to capsules</legend>\n");
         for item in &self.offer.capsules {
             self.write_capsule(body, item);
         }
@@ -171,7 +168,7 @@ impl Consent<'_> {
             body,
             format_args!(
                 "<label><input type=\"checkbox\" name=\"capsule\" value=\"{id}\"{checked}>{} <span class=\"quiet\">{}</span></label>\n\
-                 <div class=\"inside\">\n<label for=\"role.{id}\">It may</label>\n<select id=\"role.{id}\" name=\"role.{id}\">\n",
+                 <div class=\"inside\">\n<label for=\"role.{id}\">Role</label>\n<select id=\"role.{id}\" name=\"role.{id}\">\n",
                 escape(&item.name),
                 escape(&first_line(&item.description))
             ),
@@ -189,16 +186,16 @@ impl Consent<'_> {
         add(
             body,
             format_args!(
-                "</select>\n<label for=\"prefixes.{id}\">Only below (empty: everything)</label>\n\
+                "</select>\n<label for=\"prefixes.{id}\">Only these prefixes (empty: all)</label>\n\
                  <input type=\"text\" id=\"prefixes.{id}\" name=\"prefixes.{id}\" placeholder=\"docs://team notes://\" autocomplete=\"off\">\n\
-                 <label for=\"denied.{id}\">Never below</label>\n\
+                 <label for=\"denied.{id}\">Excluded prefixes</label>\n\
                  <input type=\"text\" id=\"denied.{id}\" name=\"denied.{id}\" placeholder=\"docs://private\" autocomplete=\"off\">\n</div>\n"
             ),
         );
     }
 }
 
-/// The roles that can be chosen, the weakest first. Never more than the scopes leave.
+/// The roles that the scopes allow, the weakest first.
 pub(super) fn roles(scopes: &Scopes) -> impl Iterator<Item = Role> + use<> {
     let highest = scopes.highest_role();
     let all = [Role::Reader, Role::Appender, Role::Writer, Role::Owner];
@@ -206,19 +203,18 @@ pub(super) fn roles(scopes: &Scopes) -> impl Iterator<Item = Role> + use<> {
 }
 
 fn add(body: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing into a text cannot fail.
     body.write_fmt(text).ok();
 }
 
-/// Where a person is sent, short enough to be read: the host, or the scheme of a program.
+/// The redirect target in short: the host, or the scheme of a native program.
 pub(super) fn shown_place(redirect: &Url) -> String {
     match (redirect.scheme(), redirect.host_str()) {
         ("http" | "https", Some(host)) => host.to_owned(),
-        (scheme, _) => format!("a program that opens {scheme}: addresses"),
+        (scheme, _) => format!("a program for {scheme}: links"),
     }
 }
 
-/// Where the form may lead, as a policy names it.
+/// The target for `form-action` of the content security policy.
 fn form_target(redirect: &Url) -> String {
     match redirect.scheme() {
         "http" | "https" => redirect.origin().ascii_serialization(),
@@ -232,14 +228,14 @@ fn first_line(text: &str) -> String {
 
 fn worded(scope: Scope) -> &'static str {
     match scope {
-        Scope::DeckRead => "look at what the deck offers",
+        Scope::DeckRead => "list the tools of the deck",
         Scope::DeckCall => "call tools of the deck",
         Scope::CapsuleRead => "read capsules",
         Scope::CapsuleAppend => "add entries to capsules",
         Scope::CapsuleWrite => "add and change entries in capsules",
-        Scope::CapsuleAdmin => "delete entries and change capsules themselves",
+        Scope::CapsuleAdmin => "delete entries and manage capsules",
         Scope::RegistryManage => {
-            "ask for access for others, and decide about it where programs may"
+            "request access for others, and decide requests where the policy lets programs"
         }
     }
 }
@@ -249,6 +245,6 @@ fn role_worded(role: Role) -> &'static str {
         Role::Reader => "read",
         Role::Appender => "read and add",
         Role::Writer => "read, add and change",
-        Role::Owner => "do everything, also delete",
+        Role::Owner => "everything, including delete",
     }
 }

@@ -1,20 +1,18 @@
-//! Parameters of an address or a form. Each may be given once, but for those that are lists.
+//! Parameters of a query or a form. Only list parameters can be repeated.
 
 use std::collections::BTreeMap;
 
-/// Parameters by name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Form(BTreeMap<String, Vec<String>>);
 
-/// A parameter that is given more than once, where only once has a meaning.
+/// A repeated parameter that must occur once.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("`{name}` is given more than once")]
+#[error("`{name}` is repeated")]
 pub(crate) struct Repeated {
     pub(crate) name: &'static str,
 }
 
 impl Form {
-    /// Reads `a=1&b=2`.
     pub(crate) fn parse(text: &[u8]) -> Self {
         let mut fields: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (name, value) in url::form_urlencoded::parse(text) {
@@ -23,7 +21,7 @@ impl Form {
         Self(fields)
     }
 
-    /// The value of a parameter; one that is empty counts as not given.
+    /// The value of a parameter; an empty one counts as absent.
     pub(crate) fn one(&self, name: &'static str) -> Result<Option<&str>, Repeated> {
         match self.0.get(name).map(Vec::as_slice) {
             None | Some([]) => Ok(None),
@@ -32,12 +30,11 @@ impl Form {
         }
     }
 
-    /// The last value of a parameter whose name is made up while the page is written.
+    /// The last value of a parameter with a generated name.
     pub(crate) fn named(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.last().map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Every value of a parameter.
     pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.get(name).into_iter().flatten().map(String::as_str)
     }

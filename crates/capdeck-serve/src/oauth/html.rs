@@ -1,4 +1,4 @@
-//! Pages for people: no script, one style sheet of our own, nothing that another page could frame or send along.
+//! HTML pages without scripts. Headers block framing, foreign content and referrers.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,6 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Text in a page.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -17,7 +16,7 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            // Letters that turn the direction of others could make one address look like another.
+            // Bidirectional controls could make one address look like another.
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {}
             letter if letter.is_control() && letter != '\n' => {}
             letter => escaped.push(letter),
@@ -26,16 +25,14 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// A field that nobody sees.
 pub(crate) fn hidden(name: &str, value: &str) -> String {
     let mut field = String::new();
-    // Writing into a text cannot fail.
     write!(field, r#"<input type="hidden" name="{}" value="{}">"#, escape(name), escape(value))
         .ok();
     field
 }
 
-/// A whole page. `body` is markup; `leads_to` is where its form may end up besides here.
+/// Renders a page. `body` is markup; `leads_to` is another origin that its form can redirect to.
 pub(crate) fn page(
     status: StatusCode,
     title: &str,
@@ -56,7 +53,6 @@ pub(crate) fn page(
     response
 }
 
-/// What keeps a page to itself.
 fn guard(headers: &mut HeaderMap, leads_to: Option<&str>) {
     let form_action = match leads_to {
         Some(place) => format!("'self' {place}"),
@@ -72,14 +68,13 @@ fn guard(headers: &mut HeaderMap, leads_to: Option<&str>) {
         (header::CACHE_CONTROL, "no-store"),
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // Not `no-referrer`: a form of a page without one is sent with the origin `null`, which is refused.
+        // Not `no-referrer`: browsers then send forms with the origin `null`, which is rejected.
         (header::REFERRER_POLICY, "same-origin"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
 }
 
-/// The style sheet of all pages.
 pub(crate) async fn style() -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/css; charset=utf-8"),
@@ -89,7 +84,6 @@ pub(crate) async fn style() -> Response {
     (headers, STYLE).into_response()
 }
 
-/// A page that says why something cannot be done here.
 pub(crate) fn refusal(status: StatusCode, title: &str, why: &str) -> Response {
     let body = format!("<h1>{}</h1>\n<p>{}</p>", escape(title), escape(why));
     page(status, title, &body, None)

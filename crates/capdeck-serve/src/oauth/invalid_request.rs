@@ -1,8 +1,8 @@
-//! The answer to a request for a code that cannot be put before a person.
+//! The response to an invalid authorization request.
 //!
-//! OAuth reports the error by a redirect to the client. Anyone can register a client, so an invalid link would lead from
-//! this host to any site, with no page in between (RFC 9700, 4.11.2). Only a client that the same person let in before gets
-//! the redirect; for every other client the person sees what is wrong and where the link leads.
+//! OAuth reports the error by a redirect to the client. Anyone can register a client, so an invalid link would redirect from
+//! this host to any site, without a page in between (RFC 9700, 4.11.2). Only a client that the same person has approved before
+//! gets the redirect; for other clients the person sees the error and a link.
 
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -13,10 +13,9 @@ use super::{
     html::{escape, page, refusal},
 };
 
-const TITLE: &str = "This sign-in cannot go on";
+const TITLE: &str = "Sign-in failed";
 
-/// The client's address with these fields; `None` when it cannot be read. It was checked against what the client
-/// registered.
+/// The redirect URI with these fields; `None` when it is not a URL.
 pub(super) fn address(
     redirect_uri: &str,
     state: Option<&str>,
@@ -35,14 +34,13 @@ pub(super) fn address(
     Some(url)
 }
 
-/// Sends the person to an address of the client.
 pub(super) fn send_to(url: Option<&Url>) -> Response {
     let location = url.and_then(|url| HeaderValue::from_str(url.as_str()).ok());
     let Some(location) = location else {
-        let why = "the address to go back to cannot be read";
+        let why = "the redirect URI is invalid";
         return refusal(StatusCode::BAD_REQUEST, TITLE, why);
     };
-    // 303: a browser that posted the decision must not post it to the client.
+    // 303: the browser must not post the decision to the client.
     let mut response = StatusCode::SEE_OTHER.into_response();
     response.headers_mut().insert(header::LOCATION, location);
     for (name, value) in
@@ -53,19 +51,18 @@ pub(super) fn send_to(url: Option<&Url>) -> Response {
     response
 }
 
-/// A page that says what is wrong, with a link that tells the client.
 pub(super) fn show(client_name: &str, reason: &str, url: Option<&Url>) -> Response {
     let mut body = format!(
-        "<h1>{TITLE}</h1>\n<p>The request of {} is not valid: {}.</p>\n",
+        "<h1>{TITLE}</h1>\n<p>Invalid request of {}: {}.</p>\n",
         escape(client_name),
         escape(reason)
     );
     if let Some(url) = url {
         let (place, link) = (escape(&shown_place(url)), escape(url.as_str()));
         body.push_str(&format!(
-            "<p class=\"quiet\">If you came from there, go back to</p>\n\
+            "<p class=\"quiet\">To return the error to the client, open</p>\n\
              <p class=\"host\"><a href=\"{link}\" rel=\"noreferrer\">{place}</a></p>\n\
-             <p class=\"quiet\">You have not let this client in before. If you did not begin this sign-in, close this page.</p>\n"
+             <p class=\"quiet\">You have not approved this client before. If you did not start this sign-in, close this page.</p>\n"
         ));
     }
     page(StatusCode::BAD_REQUEST, TITLE, &body, None)

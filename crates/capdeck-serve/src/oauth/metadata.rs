@@ -1,4 +1,4 @@
-//! Documents about this host at well-known places: for clients that want to sign in, and for agents that look around.
+//! Well-known documents for OAuth clients and for agents.
 
 use std::sync::Arc;
 
@@ -17,7 +17,6 @@ use crate::{reception::Reception, transport::http::ClientAddress};
 
 const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
 
-/// Routes that need no token.
 pub(super) fn routes() -> Router<Arc<Reception>> {
     let mut router = Router::new();
     for path in ["", "/mcp", "/mcp/{capsule}", "/views/{name}/mcp", "/servers/{id}/mcp"] {
@@ -29,7 +28,7 @@ pub(super) fn routes() -> Router<Arc<Reception>> {
         .route("/.well-known/capsol-agent.json", get(agent_document))
 }
 
-/// RFC 9728. Every name has a document, so that none tells what exists.
+/// RFC 9728. Every name has a document, so that it does not reveal what exists.
 async fn protected_resource(
     State(reception): State<Arc<Reception>>,
     address: Option<axum::Extension<ClientAddress>>,
@@ -54,7 +53,7 @@ async fn protected_resource(
     }))
 }
 
-/// RFC 8414, and the same for clients that look for OpenID Connect.
+/// RFC 8414, also at the path of OpenID Connect discovery.
 async fn authorization_server(
     State(reception): State<Arc<Reception>>,
     address: Option<axum::Extension<ClientAddress>>,
@@ -84,7 +83,6 @@ async fn authorization_server(
 
 const AUTH_METHODS: [&str; 3] = ["none", "client_secret_post", "client_secret_basic"];
 
-/// What an agent that found this host can do next.
 async fn agent_document(
     State(reception): State<Arc<Reception>>,
     address: Option<axum::Extension<ClientAddress>>,
@@ -122,10 +120,10 @@ async fn agent_document(
             "endpoint": format!("{issuer}/v1/agent-enrollments"),
             "method": "POST",
             "approval": registry.policy().mode,
-            "idempotency_key": "client_id, capsule and role together, while nobody has decided; the token is shown once",
+            "idempotency_key": "client_id, capsule and role together, while the request is pending; the token is shown once",
             "flow": [
-                "1. POST {client_id, capsule, role} to the endpoint and keep the enrollment_token",
-                "2. tell the user_code to whoever runs this host",
+                "1. POST {client_id, capsule, role} to the endpoint and store the enrollment_token",
+                "2. show the user_code to the operator of this host",
                 "3. GET poll_url with Authorization: Bearer <enrollment_token>, no more often than every `interval` seconds",
                 "4. once the status is approved, use the same token at mcp_url",
             ],
@@ -141,7 +139,6 @@ async fn agent_document(
     }))
 }
 
-/// The scopes as documents list them.
 fn words(scopes: &Scopes) -> Vec<&'static str> {
     scopes.iter().map(capdeck_auth::inbound::Scope::as_str).collect()
 }
@@ -150,8 +147,7 @@ fn document(value: &Value) -> Response {
     ([(header::CACHE_CONTROL, "no-cache")], Json(value.clone())).into_response()
 }
 
-/// There is nobody to sign in with.
 pub(crate) fn no_registry() -> Response {
-    let advice = "this process has no registry, so nobody can sign in here; its log says why\n";
+    let advice = "this process has no registry, so sign-in is not available; see its log\n";
     (StatusCode::SERVICE_UNAVAILABLE, advice).into_response()
 }

@@ -1,4 +1,4 @@
-//! What an operator can let a client have: the parts of the deck and the capsules that the client's request is about.
+//! What an operator can grant to a client: the parts of the deck and the capsules of the request.
 
 use capdeck_auth::inbound::{OperatorRole, OperatorStanding, Scope, Scopes, capsule_key};
 use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation, Exposure, Host};
@@ -7,28 +7,25 @@ use serde_json::Value;
 use super::Resource;
 use crate::reception::Reception;
 
-/// What can be chosen.
 #[derive(Debug, Default)]
 pub(super) struct Offer {
-    /// Capabilities of the deck; empty when the request is not about the deck.
+    /// Empty when the request is not for the deck.
     pub(super) capabilities: Vec<Item>,
     pub(super) capsules: Vec<Item>,
-    /// Whether the request is about one thing, which then need not be chosen.
+    /// True when the request is for one item, which is then selected.
     pub(super) is_single: bool,
 }
 
-/// A capability or a capsule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) id: String,
-    /// What a grant names: of a capsule its key, of a capability its id.
+    /// The name in a grant: the key of a capsule, the id of a capability.
     pub(super) key: String,
     pub(super) name: String,
     pub(super) description: String,
 }
 
 impl Offer {
-    /// What this operator can choose from for such a request.
     pub(super) async fn for_request(
         reception: &Reception,
         operator: &OperatorStanding,
@@ -79,7 +76,7 @@ impl Offer {
 fn capabilities(host: &Host) -> Vec<Item> {
     let catalog = host.catalog();
     let offered = catalog.capabilities().filter(|one| {
-        // Capsules are chosen one by one, and members come with their set.
+        // Capsules are listed separately, and members belong to their set.
         let is_whole = one.definition.member_of.is_none();
         let is_capsules = one.definition.backend.kind().as_str() == "capsules";
         one.is_usable() && one.exposure != Exposure::None && is_whole && !is_capsules
@@ -110,7 +107,7 @@ async fn capsules(
     };
     let is_seen = |key: &str, visibility: &str| match operator.role {
         OperatorRole::Admin | OperatorRole::Approver => true,
-        // Whoever may not look at a capsule must not learn here that it exists.
+        // Do not reveal capsules that this operator cannot see.
         OperatorRole::Member => visibility != "private" || own.iter().any(|one| one == key),
     };
     let items = listed.iter().filter_map(|capsule| {

@@ -1,4 +1,4 @@
-//! Clients register themselves (RFC 7591).
+//! Dynamic client registration (RFC 7591).
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) async fn register(
     let metadata: ClientMetadata = match read_json(&parts.headers, body).await {
         Ok(metadata) => metadata,
         Err(refusal) if refusal.status() == StatusCode::BAD_REQUEST => {
-            let advice = "the body is no client metadata in JSON";
+            let advice = "the body is not client metadata in JSON";
             return oauth_error(StatusCode::BAD_REQUEST, "invalid_client_metadata", advice);
         }
         Err(refusal) => return refusal,
@@ -72,8 +72,8 @@ fn refused(error: &RegistryError) -> Response {
             &error.to_string(),
         ),
         error => {
-            tracing::error!(%error, "a client could not be registered");
-            let advice = "the registry cannot be written; the host's log says why";
+            tracing::error!(%error, "cannot register a client");
+            let advice = "cannot write the registry; see the log of the host";
             oauth_error(StatusCode::SERVICE_UNAVAILABLE, "temporarily_unavailable", advice)
         }
     }

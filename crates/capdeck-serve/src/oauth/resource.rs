@@ -1,24 +1,21 @@
-//! What a token can be for: the MCP endpoints of this host, each with its own address.
+//! The MCP endpoints of this host as OAuth resources (RFC 8707).
 
 use capdeck_auth::inbound::{Scope, Scopes};
 
-/// One endpoint, or all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Resource {
-    /// Everything of this host.
     Host,
-    /// The deck, with the capsules that were granted.
+    /// The deck, with the granted capsules.
     Deck,
-    /// One capsule, by its id or name.
+    /// By its id or name.
     Capsule(String),
-    /// One view of the deck.
     View(String),
-    /// One capability as it is.
+    /// One capability, unchanged.
     Server(String),
 }
 
 impl Resource {
-    /// The resource that a request to this path is for; `None` where no token of a client is of use.
+    /// The resource of a request path; `None` where client tokens are not accepted.
     pub(crate) fn at(path: &str) -> Option<Self> {
         let mut parts = path.strip_prefix('/')?.split('/');
         let found = match (parts.next()?, parts.next(), parts.next()) {
@@ -41,14 +38,13 @@ impl Resource {
         has_name.then_some(found)
     }
 
-    /// The resource that an address names, if it is one of this host.
+    /// The resource with this address, if it is of this host.
     pub(crate) fn named(address: &str, issuer: &str) -> Option<Self> {
         let path = address.strip_prefix(issuer)?;
         let path = if path.is_empty() { "/" } else { path };
         Self::at(path).filter(|found| found.path() == path)
     }
 
-    /// The path of the endpoint.
     pub(crate) fn path(&self) -> String {
         match self {
             Self::Host => "/".to_owned(),
@@ -59,18 +55,17 @@ impl Resource {
         }
     }
 
-    /// Its address, as tokens and documents name it.
     pub(crate) fn address(&self, issuer: &str) -> String {
         format!("{issuer}{}", self.path())
     }
 
-    /// Where the document about it is.
+    /// The address of its metadata document (RFC 9728).
     pub(crate) fn metadata_address(&self, issuer: &str) -> String {
         let path = self.path();
         format!("{issuer}/.well-known/oauth-protected-resource{}", path.trim_end_matches('/'))
     }
 
-    /// Whether a token for the given audience opens it. A token that names none is for everything of this host.
+    /// True when a token with this audience is valid here. A token without an audience is valid for the whole host.
     pub(crate) fn is_open_to(&self, audience: Option<&str>, issuer: &str) -> bool {
         match audience.map(|audience| Self::named(audience, issuer)) {
             None | Some(Some(Self::Host)) => true,
@@ -79,7 +74,7 @@ impl Resource {
         }
     }
 
-    /// What a client needs to begin with. The rest is asked for when it is needed.
+    /// The scopes for the first request; a client requests the others when needed.
     pub(crate) fn first_scopes(&self) -> Scopes {
         match self {
             Self::Host | Self::Deck => {
@@ -92,7 +87,7 @@ impl Resource {
         }
     }
 
-    /// Every scope that makes sense there.
+    /// The scopes that apply to the resource.
     pub(crate) fn scopes(&self) -> Scopes {
         let deck = [Scope::DeckRead, Scope::DeckCall];
         let capsule = [Scope::CapsuleRead, Scope::CapsuleAppend, Scope::CapsuleWrite];

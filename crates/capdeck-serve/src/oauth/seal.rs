@@ -1,14 +1,14 @@
-//! What a page of ours holds for us until its form comes back: it cannot be read, changed, or used by somebody else.
+//! Sealed form state: encrypted, authenticated and bound to a purpose and a sender.
 
 use std::time::Duration;
 
 use capdeck_mcp::Sealer;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// How long a person may look at a page before its form is worth nothing.
+/// How long a form is valid.
 const LIFETIME: Duration = Duration::from_secs(600);
 
-/// Seals the hidden part of forms. What it sealed dies with the process.
+/// The key is lost when the process ends.
 pub(crate) struct FormSeal(Sealer);
 
 impl FormSeal {
@@ -16,14 +16,13 @@ impl FormSeal {
         Self(Sealer::random().scoped("form"))
     }
 
-    /// A text for a hidden field, which only a form of the same purpose from the same sender opens. Empty when there is no
-    /// randomness, which opens nothing.
+    /// Seals a value for a hidden field. Returns an empty text, which never opens, when there is no randomness.
     pub(crate) fn seal(&self, purpose: &str, sender: &str, value: &impl Serialize) -> String {
         let payload = serde_json::to_vec(value).unwrap_or_default();
         self.0.seal(purpose, &[sender.as_bytes()], LIFETIME, &payload).unwrap_or_default()
     }
 
-    /// What was sealed; `None` for what was sealed for others, is too old, or was not sealed here.
+    /// The sealed value; `None` for another purpose or sender, after expiry, or when it is not ours.
     pub(crate) fn open<T: DeserializeOwned>(
         &self,
         purpose: &str,

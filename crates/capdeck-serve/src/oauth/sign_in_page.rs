@@ -1,4 +1,4 @@
-//! The page on which an operator signs in before deciding about a client.
+//! The sign-in page before the consent page.
 
 use std::sync::Arc;
 
@@ -21,11 +21,12 @@ use crate::{
 
 const PURPOSE: &str = "sign-in";
 
-/// Asks for a key, to go on at `path` afterwards, which is an address of ours.
+/// Shows the sign-in page; `path` is the page of this host to continue with.
 pub(super) fn ask(reception: &Reception, path: &str, problem: Option<&str>) -> Response {
     let sealed = reception.seal.seal(PURPOSE, "", &path);
-    let mut body = "<h1>Sign in to Capdeck</h1>\n<p>A client asks for access. Sign in to decide about it.</p>\n"
-        .to_owned();
+    let mut body =
+        "<h1>Sign in to Capdeck</h1>\n<p>A client requests access. Sign in to decide.</p>\n"
+            .to_owned();
     if let Some(problem) = problem {
         body.push_str(&format!("<p class=\"careful\" role=\"alert\">{}</p>\n", escape(problem)));
     }
@@ -34,11 +35,11 @@ pub(super) fn ask(reception: &Reception, path: &str, problem: Option<&str>) -> R
     body.push_str(
         "<label class=\"field\" for=\"key\">Your key</label>\n\
          <input type=\"password\" id=\"key\" name=\"key\" required autocomplete=\"current-password\" autofocus>\n\
-         <p class=\"quiet\">The admin key of this host, or the key that an admin gave you.</p>\n</section>\n\
+         <p class=\"quiet\">The admin key of this host, or your operator key.</p>\n</section>\n\
          <div class=\"actions\"><button type=\"submit\">Sign in</button></div>\n</form>\n",
     );
     if let Some(provider) = reception.provider() {
-        // A link and not a form: the policy of the page keeps forms here, wherever the provider sends people on to.
+        // A link, not a form: `form-action` of the page would block the redirects of the provider.
         let (address, label) = (escape(&begin_address(path)), escape(provider.label()));
         body.push_str(&format!(
             "<div class=\"actions\"><a class=\"button\" href=\"{address}\">Sign in with {label}</a></div>\n"
@@ -48,7 +49,6 @@ pub(super) fn ask(reception: &Reception, path: &str, problem: Option<&str>) -> R
     page(status, "Sign in", &body, None)
 }
 
-/// Takes the form of the page.
 pub(super) async fn submit(State(reception): State<Arc<Reception>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&parts.headers, body).await {
@@ -58,8 +58,9 @@ pub(super) async fn submit(State(reception): State<Arc<Reception>>, request: Req
     let then =
         form.named("then").and_then(|sealed| reception.seal.open::<String>(PURPOSE, "", sealed));
     let Some(then) = then else {
-        let why = "This page was open for too long, or did not come from here. Begin again in the client.";
-        return refusal(StatusCode::BAD_REQUEST, "Begin again", why);
+        let why =
+            "The form has expired or is not from this page. Start the sign-in again in the client.";
+        return refusal(StatusCode::BAD_REQUEST, "Start again", why);
     };
     let address = parts.extensions.get::<ClientAddress>().copied();
     let key = form.named("key").unwrap_or_default();
@@ -79,12 +80,12 @@ pub(super) async fn submit(State(reception): State<Arc<Reception>>, request: Req
         Err(refused) => {
             let wait = refused.headers().get(header::RETRY_AFTER).cloned();
             let advice = match (refused.status(), &wait) {
-                (StatusCode::UNAUTHORIZED, _) => "This key opens nothing here.".to_owned(),
+                (StatusCode::UNAUTHORIZED, _) => "Invalid key.".to_owned(),
                 (_, Some(wait)) => {
                     let seconds = wait.to_str().unwrap_or("some");
-                    format!("Too many keys were wrong. Try again in {seconds} seconds.")
+                    format!("Too many invalid keys. Try again in {seconds} seconds.")
                 }
-                _ => "Nobody can sign in here now; the host's log says why.".to_owned(),
+                _ => "Sign-in is not available. See the log of the host.".to_owned(),
             };
             let mut response = ask(&reception, &then, Some(&advice));
             *response.status_mut() = refused.status();

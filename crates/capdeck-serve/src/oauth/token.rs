@@ -1,4 +1,4 @@
-//! Clients redeem codes, renew tokens and give them back.
+//! The token and revocation endpoints.
 
 use std::sync::Arc;
 
@@ -23,7 +23,6 @@ use crate::{
     transport::http::{ClientAddress, read_form},
 };
 
-/// Why a client gets no token.
 struct NoToken {
     error: &'static str,
     description: String,
@@ -96,7 +95,6 @@ pub(super) async fn revoke(State(reception): State<Arc<Reception>>, request: Req
     }
 }
 
-/// What a client gives for tokens.
 enum Given {
     Code(CodeRedemption),
     Refresh(TokenRenewal),
@@ -125,7 +123,7 @@ impl Given {
                 }))
             }
             Some(_) => {
-                let advice = "`grant_type` is `authorization_code` or `refresh_token`";
+                let advice = "`grant_type` must be `authorization_code` or `refresh_token`";
                 Err(NoToken::new("unsupported_grant_type", advice))
             }
             None => Err(NoToken::new("invalid_request", "`grant_type` is missing")),
@@ -138,26 +136,27 @@ fn required(form: &Form, name: &'static str) -> Result<String, NoToken> {
     form.one(name)?.map(str::to_owned).ok_or_else(missing)
 }
 
-/// Who the client says it is: in the form, or with HTTP Basic, but not both.
+/// The client's credentials: in the form or with HTTP Basic, not both.
 fn client_proof(form: &Form, headers: &HeaderMap) -> Result<ClientProof, NoToken> {
     let secret = form.one("client_secret")?;
     let Some(sent) = headers.get(header::AUTHORIZATION) else {
         let client_id = required(form, "client_id")?;
         return Ok(ClientProof { client_id, secret: secret.map(Secret::new) });
     };
-    let refused = || NoToken::new("invalid_client", "the Authorization header is no HTTP Basic");
+    let refused =
+        || NoToken::new("invalid_client", "the Authorization header is not valid HTTP Basic");
     if secret.is_some() {
-        let advice = "the client's secret is given twice";
+        let advice = "the client secret is repeated";
         return Err(NoToken::new("invalid_request", advice));
     }
     let (client_id, password) = basic(sent).ok_or_else(refused)?;
     if form.one("client_id")?.is_some_and(|named| named != client_id) {
-        return Err(NoToken::new("invalid_request", "two clients are named"));
+        return Err(NoToken::new("invalid_request", "the two client ids differ"));
     }
     Ok(ClientProof { client_id, secret: Some(Secret::new(password)) })
 }
 
-/// A user and a password, each encoded as in a form (RFC 6749, 2.3.1).
+/// User and password, each form-encoded (RFC 6749, 2.3.1).
 fn basic(sent: &HeaderValue) -> Option<(String, String)> {
     let (scheme, encoded) = sent.to_str().ok()?.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
@@ -187,14 +186,14 @@ fn granted(tokens: &TokenSet) -> Response {
     (headers, Json(answer)).into_response()
 }
 
-/// Refuses a client whose secret, code or refresh token is not known here. It is counted, and a burst of them recorded once.
+/// Rejects an invalid secret, code or refresh token. Failures are counted; a burst is recorded once.
 async fn refuse_grant(reception: &Reception, parts: &Parts, grant: &RefusedGrant) -> Response {
     let address = parts.extensions.get().copied();
     let attempt = reception.fail_credential(address, grant.class);
     reception.record_failed_credential(address, attempt).await;
     let Some(seconds) = attempt.retry_after else { return refused(&grant.error) };
     let description =
-        format!("too many wrong credentials came from this address; try again in {seconds} s");
+        format!("too many invalid credentials from this address; try again in {seconds} s");
     let mut response = oauth_error(StatusCode::TOO_MANY_REQUESTS, "slow_down", &description);
     response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     response
@@ -210,8 +209,8 @@ fn refused(error: &RegistryError) -> Response {
             oauth_error(status, "temporarily_unavailable", &error.to_string())
         }
         error => {
-            tracing::error!(%error, "a client could not be given its tokens");
-            let advice = "the registry cannot be written; the host's log says why";
+            tracing::error!(%error, "cannot issue tokens to a client");
+            let advice = "cannot write the registry; see the log of the host";
             oauth_error(StatusCode::SERVICE_UNAVAILABLE, "temporarily_unavailable", advice)
         }
     }
@@ -230,9 +229,9 @@ impl IntoResponse for NoToken {
     }
 }
 
-/// A refusal in the form that OAuth has for it.
+/// An error response of OAuth (RFC 6749, 5.2).
 pub(super) fn oauth_error(status: StatusCode, error: &str, description: &str) -> Response {
-    // The description may hold only some letters (RFC 6749, 5.2).
+    // The description allows only some characters (RFC 6749, 5.2).
     let description: String = description
         .chars()
         .map(|letter| if letter == '"' || letter == '\\' { '\'' } else { letter })

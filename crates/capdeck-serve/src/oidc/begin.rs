@@ -1,4 +1,4 @@
-//! `GET /api/oidc/begin`: sends a browser to the provider.
+//! `GET /api/oidc/begin`: redirects the browser to the provider.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ pub(super) async fn begin(
 ) -> Response {
     let address = address.map(|address| address.0);
     let Some(provider) = reception.provider() else {
-        let why = "This host knows no provider of sign-ins.";
+        let why = "This host has no OpenID provider.";
         return pages::not_here(StatusCode::NOT_FOUND, why);
     };
     let Some(registry) = reception.registry() else {
-        let why = "This process has no registry, so nobody can sign in here.";
+        let why = "This process has no registry, so sign-in is not available.";
         return pages::not_here(StatusCode::SERVICE_UNAVAILABLE, why);
     };
-    // A sign-in that another site begins is one that the person did not want.
+    // Reject sign-ins started by another site (login CSRF).
     if is_from_elsewhere(&headers) {
         return pages::not_from_here();
     }
@@ -41,7 +41,7 @@ pub(super) async fn begin(
     let page = match provider.sign_in.begin(ProviderVisit { redirect_uri, then }).await {
         Ok(page) => page,
         Err(error) => {
-            tracing::warn!(%error, "a sign-in at the provider cannot be begun");
+            tracing::warn!(%error, "cannot start a sign-in at the provider");
             return pages::failed(&provider.label, &error);
         }
     };
@@ -60,8 +60,7 @@ pub(super) async fn begin(
     response
 }
 
-/// Whether the browser says that a page of another site leads here. Browsers that say nothing are older ones, or are on a
-/// connection where they do not say it.
+/// True when the browser reports another site as the source. Older browsers and insecure connections report nothing.
 fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none")
 }

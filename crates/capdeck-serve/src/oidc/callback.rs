@@ -1,4 +1,4 @@
-//! `GET /api/oidc/callback`: takes a browser back from the provider.
+//! `GET /api/oidc/callback`: handles the response of the provider.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) async fn callback(
 ) -> Response {
     let address = address.map(|address| address.0);
     let (Some(provider), Some(registry)) = (reception.provider(), reception.registry()) else {
-        let why = "This host takes nobody back from a provider of sign-ins.";
+        let why = "This host has no OpenID provider.";
         return pages::not_here(StatusCode::NOT_FOUND, why);
     };
     let is_https = reception.is_https(address);
@@ -44,7 +44,7 @@ pub(super) async fn callback(
             pages::begin_again()
         }
     };
-    // The address of this page holds a code that was good once.
+    // The address of this page contains a used code.
     for (name, value) in
         [(header::CACHE_CONTROL, "no-store"), (header::REFERRER_POLICY, "no-referrer")]
     {
@@ -56,7 +56,7 @@ pub(super) async fn callback(
     response
 }
 
-/// What came back, if this is the browser that was sent away with it.
+/// The response, if this browser started the sign-in.
 fn answer_of(form: &Form, sent_away_with: Option<&str>) -> Option<ProviderAnswer> {
     let read = || -> Result<_, Repeated> {
         let state = form.one("state")?.unwrap_or_default();
@@ -88,7 +88,7 @@ async fn finish(
     let ProviderReturn { identity, then } = match provider.sign_in.finish(answer).await {
         Ok(back) => back,
         Err(error) => {
-            tracing::warn!(%error, "a sign-in at the provider came to nothing");
+            tracing::warn!(%error, "a sign-in at the provider failed");
             registry.record_failed_sign_in(ip, blame(&error)).await;
             return pages::failed(&provider.label, &error);
         }
@@ -108,7 +108,7 @@ async fn finish(
     response
 }
 
-/// Whether somebody tried something, or the provider is away, or a person simply changed their mind.
+/// Distinguishes attacks, provider failures and cancelled sign-ins.
 fn blame(error: &OAuthError) -> Blame {
     match error {
         OAuthError::WrongResponder { .. }

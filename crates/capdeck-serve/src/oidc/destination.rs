@@ -1,20 +1,20 @@
-//! Where a person goes on after signing in: to a page of this host, whatever an address asked for.
+//! Where to continue after the sign-in: always a page of this host.
 
 use url::Url;
 
-/// The longest path. What a client asks for at the consent page travels in one.
+/// Long enough for a request to the consent page.
 const LONGEST: usize = 4096;
 
-/// A path of this host; `None` for everything that a browser could take for another place.
+/// A path of this host; `None` for anything that a browser could read as another host.
 pub(super) fn own_path(wanted: &str) -> Option<String> {
-    // Browsers read a backslash as a slash and drop line ends, so neither may stand anywhere.
+    // Browsers read a backslash as a slash and drop line breaks.
     let is_plain = wanted.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     if !is_plain || wanted.len() > LONGEST || !wanted.starts_with('/') {
         return None;
     }
     let base = Url::parse("http://host.invalid").ok()?;
     let resolved = base.join(wanted).ok()?;
-    // Made plain, as a browser does it, before it is looked at: `/.//other.example` is another place, too.
+    // Normalize first, as a browser does: `/.//other.example` is another host, too.
     let path = resolved.as_str().strip_prefix(base.as_str().trim_end_matches('/'))?;
     (path.starts_with('/') && !path.starts_with("//")).then(|| path.to_owned())
 }

@@ -1,4 +1,4 @@
-//! What a person is told whose sign-in came to nothing.
+//! Error pages of a failed sign-in.
 
 use axum::response::Response;
 use capdeck_auth::{OAuthError, ProviderIdentity, inbound::RegistryError};
@@ -6,7 +6,7 @@ use http::{StatusCode, header};
 
 use crate::oauth::{escape, page};
 
-/// A page that says why, and leads back to where one signs in.
+/// An error page with a link to the sign-in page.
 fn refusal(status: StatusCode, title: &str, paragraphs: &[String]) -> Response {
     let mut body = format!("<h1>{}</h1>\n", escape(title));
     for text in paragraphs {
@@ -16,55 +16,47 @@ fn refusal(status: StatusCode, title: &str, paragraphs: &[String]) -> Response {
     page(status, title, &body, None)
 }
 
-/// There is no provider, or no registry.
 pub(super) fn not_here(status: StatusCode, why: &str) -> Response {
-    refusal(status, "This is no way to sign in here", &[why.to_owned()])
+    refusal(status, "Sign-in is not available", &[why.to_owned()])
 }
 
-/// The browser came from somewhere else than a page of ours.
 pub(super) fn not_from_here() -> Response {
-    let why = "Another site sent you here. If you want to sign in, begin on the sign-in page.";
-    refusal(StatusCode::FORBIDDEN, "Begin on the sign-in page", &[why.to_owned()])
+    let why = "Another site sent you here. To sign in, start on the sign-in page.";
+    refusal(StatusCode::FORBIDDEN, "Start on the sign-in page", &[why.to_owned()])
 }
 
-/// What came back does not belong to a sign-in of this browser.
 pub(super) fn begin_again() -> Response {
-    let why = "This sign-in was not begun in this browser, is over already, or took longer than ten minutes.";
-    refusal(StatusCode::BAD_REQUEST, "Begin again", &[why.to_owned()])
+    let why =
+        "This sign-in was not started in this browser, has ended, or took longer than ten minutes.";
+    refusal(StatusCode::BAD_REQUEST, "Start again", &[why.to_owned()])
 }
 
-/// The provider could not be used, or did not say who somebody is.
 pub(super) fn failed(label: &str, error: &OAuthError) -> Response {
     match error {
         OAuthError::TimedOut { .. } => begin_again(),
         OAuthError::AuthorizationRefused { .. } => {
-            let why = format!("{label} did not sign you in, or you said no there.");
-            refusal(StatusCode::FORBIDDEN, "You are not signed in", &[why])
+            let why = format!("{label} did not sign you in, or you cancelled the sign-in.");
+            refusal(StatusCode::FORBIDDEN, "Sign-in failed", &[why])
         }
         OAuthError::WrongResponder { .. }
         | OAuthError::IdToken { .. }
         | OAuthError::TokenRefused { .. }
         | OAuthError::NoCode => {
-            let why =
-                format!("What came back from {label} cannot be trusted, so nobody was signed in.");
-            let next = "Begin again. If it stays so, ask an admin of this host: its log says why."
-                .to_owned();
-            refusal(StatusCode::BAD_REQUEST, "You are not signed in", &[why, next])
+            let why = format!("The response of {label} is not valid.");
+            let next =
+                "Start again. If the error persists, ask an admin of this host to read its log."
+                    .to_owned();
+            refusal(StatusCode::BAD_REQUEST, "Sign-in failed", &[why, next])
         }
         _ => {
-            let why = format!("{label} cannot be used at the moment.");
+            let why = format!("{label} is not available.");
             let next =
-                "Try again later, or sign in with a key. The host's log says why.".to_owned();
-            refusal(
-                StatusCode::BAD_GATEWAY,
-                "The provider does not answer as it should",
-                &[why, next],
-            )
+                "Try again later, or sign in with a key. See the log of the host.".to_owned();
+            refusal(StatusCode::BAD_GATEWAY, "Provider not available", &[why, next])
         }
     }
 }
 
-/// The registry lets nobody in, or not this person.
 pub(super) fn not_let_in(
     label: &str,
     identity: Option<&ProviderIdentity>,
@@ -72,8 +64,8 @@ pub(super) fn not_let_in(
 ) -> Response {
     match (error, identity) {
         (RegistryError::TooSoon { seconds }, _) => {
-            let why = format!("Too many sign-ins failed. Try again in {seconds} seconds.");
-            let mut response = refusal(StatusCode::TOO_MANY_REQUESTS, "Wait a moment", &[why]);
+            let why = format!("Too many failed sign-ins. Try again in {seconds} seconds.");
+            let mut response = refusal(StatusCode::TOO_MANY_REQUESTS, "Too many attempts", &[why]);
             response.headers_mut().insert(header::RETRY_AFTER, (*seconds).into());
             response
         }
@@ -82,16 +74,16 @@ pub(super) fn not_let_in(
                 (Some(email), _) => format!("{email} (account {})", identity.subject),
                 (None, subject) => format!("account {subject}"),
             };
-            let why =
-                format!("You signed in with {label} as {who}, but nobody here knows this account.");
-            let next =
-                "Ask an admin of this host to add you, and tell them this account.".to_owned();
-            refusal(StatusCode::FORBIDDEN, "Nobody here knows you", &[why, next])
+            let why = format!(
+                "You signed in with {label} as {who}, but this account is not an operator."
+            );
+            let next = "Ask an admin of this host to add this account.".to_owned();
+            refusal(StatusCode::FORBIDDEN, "Unknown account", &[why, next])
         }
         (error, _) => {
-            tracing::error!(%error, "an operator could not sign in");
-            let why = "Nobody can sign in here now; the host's log says why.".to_owned();
-            refusal(StatusCode::SERVICE_UNAVAILABLE, "You are not signed in", &[why])
+            tracing::error!(%error, "an operator cannot sign in");
+            let why = "Sign-in is not available. See the log of the host.".to_owned();
+            refusal(StatusCode::SERVICE_UNAVAILABLE, "Sign-in failed", &[why])
         }
     }
 }

@@ -1,20 +1,20 @@
-//! The cookie that ties a sign-in to the browser in which it was begun: it holds the state that the provider brings back.
+//! The cookie that binds a sign-in to the browser that started it. It holds the `state` parameter.
 
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, header};
 
-/// Taken by browsers over HTTPS only, for this host only.
+/// The `__Host-` prefix makes browsers accept it only over HTTPS and only for this host.
 const PROTECTED: &str = "__Host-capdeck-sign-in";
-/// The same where there is no HTTPS: on this machine itself.
+/// Without HTTPS, on loopback only.
 const PLAIN: &str = "capdeck-sign-in";
 
 fn name(is_https: bool) -> &'static str {
     if is_https { PROTECTED } else { PLAIN }
 }
 
-/// The state that this browser was sent away with. Over HTTPS only the protected cookie counts: others can be put there by
-/// a neighbour of the same domain, together with a sign-in of theirs.
+/// The state of this browser's sign-in. Over HTTPS only the protected cookie counts: another host of the same domain can set
+/// the plain one to force its own sign-in.
 pub(super) fn state_of(headers: &HeaderMap, is_https: bool) -> Option<&str> {
     let texts = headers.get_all(header::COOKIE).into_iter().filter_map(|text| text.to_str().ok());
     let mut pairs =
@@ -22,12 +22,11 @@ pub(super) fn state_of(headers: &HeaderMap, is_https: bool) -> Option<&str> {
     pairs.find(|(found, _)| *found == name(is_https)).map(|(_, state)| state)
 }
 
-/// A header that remembers a sign-in. `Lax`, since the provider sends the browser back.
+/// `Lax`, because the provider redirects back.
 pub(super) fn remember(state: &str, lasts: Duration, is_https: bool) -> Option<HeaderValue> {
     set(state, lasts.as_secs(), is_https)
 }
 
-/// A header that forgets it.
 pub(super) fn forget(is_https: bool) -> Option<HeaderValue> {
     set("", 0, is_https)
 }

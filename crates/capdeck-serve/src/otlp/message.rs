@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::OtlpSettings;
 
-/// The message for these spans.
 pub(super) fn of(spans: &[Span], settings: &OtlpSettings) -> String {
     let resource =
         [text("service.name", &settings.service), text("service.version", &settings.version)];
@@ -33,7 +32,7 @@ fn span(span: &Span) -> Value {
             SpanKind::Server => 2,
             SpanKind::Client => 3,
         },
-        // 64 bits are texts in JSON.
+        // OTLP JSON encodes 64-bit integers as strings.
         "startTimeUnixNano": nanoseconds(span.start),
         "endTimeUnixNano": nanoseconds(span.end),
         "attributes": attributes.collect::<Vec<_>>(),

@@ -1,6 +1,6 @@
-//! What happens, as it happens: `GET /api/activity`, for everyone as far as they may see it.
+//! `GET /api/activity`: live events, filtered by what the watcher can see.
 //!
-//! Every event is written once and shared by all who watch; each of them has a place in one channel and nothing more.
+//! Every event is serialized once and shared by all watchers; a watcher costs one channel receiver.
 
 mod event;
 mod feed;
@@ -23,29 +23,27 @@ use self::feed::Watching;
 use super::{Rest, problem::ApiError};
 use crate::actor::Actor;
 
-/// How long nothing may be sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Keeps proxies from closing a silent stream.
 const ALIVE: &[u8] = b": alive\n\n";
-/// Some events are lost to whoever reads this.
+/// Sent when events were lost.
 const MISSED: &[u8] = b"event: missed\ndata: {}\n\n";
 
-/// One who watches.
 struct Watcher {
     rest: Arc<Rest>,
     actor: Actor,
-    /// The id of the session that they came with, for those who came with a cookie.
+    /// The session id, for watchers with a cookie.
     session: Option<String>,
     watching: Watching,
 }
 
-/// Answers with events until whoever watches goes away, may no longer watch, or the host stops.
+/// Streams events until the watcher disconnects, loses access, or the host stops.
 pub(super) async fn watch(rest: Arc<Rest>, request: Request) -> Response {
     let Some(actor) = request.extensions().get::<Actor>().cloned() else {
-        return ApiError::forbidden("nobody is signed in").answer("");
+        return ApiError::forbidden("sign in first").answer("");
     };
     if let Actor::Share(_) = actor {
-        return ApiError::forbidden("a share has nothing to watch here").answer("");
+        return ApiError::forbidden("a share token cannot watch activity").answer("");
     }
     let session = request.extensions().get::<Arc<OperatorSession>>();
     let session = session.map(|session| session.id.clone());
@@ -63,20 +61,18 @@ pub(super) async fn watch(rest: Arc<Rest>, request: Request) -> Response {
     (headers, Body::from_stream(frames)).into_response()
 }
 
-/// The last event that whoever comes back has seen.
 fn last_event(headers: &HeaderMap) -> Option<u64> {
     headers.get("last-event-id")?.to_str().ok()?.trim().parse().ok()
 }
 
 impl Watcher {
-    /// The next bytes to send; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.watching.greeting.take() {
             return Some(first);
         }
         loop {
             if let Some(event) = self.watching.waiting.pop_front() {
-                // Asked with every event, also those of others: the one that ends their right to watch is among them.
+                // Checked with every event, also hidden ones: one of them may end the watcher's access.
                 if !self.is_still_in() {
                     return None;
                 }
@@ -99,7 +95,7 @@ impl Watcher {
         }
     }
 
-    /// Whether whoever watches would still be let in, as who they were when they came.
+    /// True while the watcher has the same access as at the start.
     fn is_still_in(&self) -> bool {
         let registry = self.rest.reception.registry();
         match &self.actor {

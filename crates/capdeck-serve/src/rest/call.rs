@@ -1,4 +1,4 @@
-//! One request as the operations see it.
+//! One authenticated request as operations see it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,62 +12,54 @@ use http::{HeaderMap, header};
 use super::{Rest, page, problem::ApiError};
 use crate::{actor::Actor, browser_cookie, reception::NoRegistry, transport::http::ClientAddress};
 
-/// A request that was let in, without its query and its body.
+/// Without query and body.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) rest: Arc<Rest>,
-    /// Nobody, for what strangers may ask.
+    /// `None` for public operations.
     pub(super) actor: Option<Actor>,
-    /// What a client was granted; none for those who are no client.
+    /// The grants of a client; `None` for others.
     pub(super) admission: Option<Admission>,
-    /// Where the request came from.
     pub(super) address: Option<ClientAddress>,
-    /// The stable name of whoever asks.
     pub(super) principal: String,
     pub(super) headers: HeaderMap,
-    /// What stands in the places of the path, by their names.
     pub(super) places: BTreeMap<String, String>,
-    /// The path as it was asked for.
     pub(super) path: String,
-    /// The query without the page, in a fixed order.
+    /// The query without paging parameters, sorted.
     pub(super) filters: String,
 }
 
-/// What a write of an entry asks of the entry that is there.
+/// The precondition of an entry write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Precondition {
-    /// The version that must be the current one; 0: there must be no entry.
+    /// The required current version; 0 means that no entry must exist.
     pub(super) if_version: Option<u64>,
 }
 
 impl Call {
-    /// What stands in a place of the path.
     pub(super) fn place(&self, name: &str) -> &str {
         self.places.get(name).map(String::as_str).unwrap_or_default()
     }
 
-    /// The registry, where this process has it.
+    /// The registry, if this process holds it.
     pub(super) fn registry(&self) -> Result<&Registry, ApiError> {
         self.rest.reception.registry.as_ref().map_err(|NoRegistry { reason, served_at }| {
             let error = ApiError::unavailable(format!("this process has no registry: {reason}"));
             match served_at {
-                Some(place) => error.hint(format!("ask the process that has it, at {place}")),
+                Some(place) => error.hint(format!("use the process that holds it, at {place}")),
                 None => error,
             }
         })
     }
 
-    /// The operator who asks; `None` for clients.
     pub(super) fn operator(&self) -> Option<OperatorStanding> {
         self.rest.reception.operator(self.actor.as_ref()?)
     }
 
-    /// Whether the host's owner asks, or an operator who may do everything.
     pub(super) fn is_admin(&self) -> bool {
         self.operator().is_some_and(|operator| operator.role == OperatorRole::Admin)
     }
 
-    /// The id that whoever asks has in the registry.
     pub(super) fn id(&self) -> String {
         match (&self.actor, self.operator()) {
             (_, Some(operator)) => operator.id,
@@ -76,18 +68,16 @@ impl Call {
         }
     }
 
-    /// What people call whoever asks.
     pub(super) fn name(&self) -> Option<String> {
         self.actor.as_ref()?.name(&self.principal)
     }
 
-    /// Who is named in the registry's audit.
     pub(super) fn registry_caller(&self) -> Caller {
         let address = self.address.map(|address| address.ip);
         Caller::new(self.id(), address).in_browser(browser_cookie::hash_of(&self.headers))
     }
 
-    /// Counts a credential that opened nothing. A sender who has to wait is refused with that.
+    /// Counts an invalid credential. Fails when the sender must wait.
     pub(super) async fn count_failure(&self, class: CredentialClass) -> Result<(), ApiError> {
         let reception = &self.rest.reception;
         let attempt = reception.fail_credential(self.address, class);
@@ -95,14 +85,13 @@ impl Call {
         wait_for(attempt.retry_after)
     }
 
-    /// Refuses a sender who has to wait before credentials of a class are looked at.
+    /// Rejects a sender who must wait, before the credential is checked.
     pub(super) fn check_backoff(&self, class: CredentialClass) -> Result<(), ApiError> {
         let attempt = self.rest.reception.backed_off(self.address, class);
         wait_for(attempt.and_then(|attempt| attempt.retry_after))
     }
 
-    /// Writes down who decided something about the deck, where there is a registry to write it to. What is the registry's own it
-    /// records itself.
+    /// Records a decision about the deck in the registry's audit. The registry records its own decisions.
     pub(super) async fn note(&self, action: &'static str, about: &str) {
         if let Some(registry) = self.rest.reception.registry() {
             let subject = Subject { id: Some(about.to_owned()), ..Subject::default() };
@@ -110,7 +99,6 @@ impl Call {
         }
     }
 
-    /// As whom requests for access are decided.
     pub(super) fn decider(&self) -> Result<Decider, ApiError> {
         match (&self.actor, self.operator()) {
             (_, Some(OperatorStanding { id, role, .. })) => {
@@ -119,11 +107,10 @@ impl Call {
             (Some(Actor::Credential(standing)), None) => {
                 Ok(Decider::Supervisor { credential: standing.credential.clone() })
             }
-            (_, None) => Err(ApiError::forbidden("only operators and supervisors decide")),
+            (_, None) => Err(ApiError::forbidden("only operators and supervisors can decide")),
         }
     }
 
-    /// Names the list that is asked for, with its filters.
     pub(super) fn list_name(&self) -> String {
         page::list_name(&self.path, &self.filters)
     }
@@ -135,23 +122,23 @@ impl Call {
         let if_version = match (matching, none) {
             (None, None) => None,
             (Some("*"), None) => {
-                return Err(ApiError::invalid("`If-Match` takes one version here, not `*`")
+                return Err(ApiError::invalid("`If-Match` must be one version, not `*`")
                     .hint("send the `ETag` of the entry that you read"));
             }
             (Some(tag), None) => Some(version_of(tag)?),
             (None, Some("*")) => Some(0),
             (None, Some(_)) => {
-                return Err(ApiError::invalid("`If-None-Match` takes `*` only"));
+                return Err(ApiError::invalid("`If-None-Match` must be `*`"));
             }
             (Some(_), Some(_)) => {
-                let detail = "`If-Match` and `If-None-Match` exclude each other";
+                let detail = "`If-Match` and `If-None-Match` are mutually exclusive";
                 return Err(ApiError::invalid(detail));
             }
         };
         Ok(Precondition { if_version })
     }
 
-    /// True when whoever asks has this very state already.
+    /// True when the client has this state already.
     pub(super) fn has(&self, tag: &str) -> bool {
         let sent = self.headers.get_all(header::IF_NONE_MATCH).iter();
         sent.filter_map(|sent| sent.to_str().ok())
@@ -159,14 +146,14 @@ impl Call {
             .any(|sent| sent.trim().trim_start_matches("W/") == tag)
     }
 
-    /// A header that may be sent once, as text.
+    /// A header that can occur once, as text.
     pub(super) fn text(&self, name: header::HeaderName) -> Result<Option<&str>, ApiError> {
         let mut sent = self.headers.get_all(&name).iter();
         let Some(first) = sent.next() else { return Ok(None) };
         let once = sent.next().is_none().then_some(first);
         let text = once.and_then(|value| value.to_str().ok()).map(str::trim);
         text.map(Some).ok_or_else(|| {
-            ApiError::invalid(format!("the header `{name}` is sent once, as plain text"))
+            ApiError::invalid(format!("the header `{name}` must occur once, as plain text"))
         })
     }
 }
@@ -178,7 +165,6 @@ fn wait_for(retry_after: Option<u64>) -> Result<(), ApiError> {
     }
 }
 
-/// The tag of one version of an entry.
 pub(super) fn version_tag(version: u64) -> String {
     format!("\"{version}\"")
 }
@@ -187,7 +173,7 @@ fn version_of(tag: &str) -> Result<u64, ApiError> {
     let inside = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
     inside.and_then(|version| version.parse().ok()).filter(|version| *version > 0).ok_or_else(
         || {
-            ApiError::invalid("`If-Match` takes the version of an entry in quotes, such as `\"3\"`")
+            ApiError::invalid("`If-Match` must be a quoted entry version, such as `\"3\"`")
                 .hint("send the `ETag` of the entry that you read")
         },
     )

@@ -1,4 +1,4 @@
-//! Capsules and what is in them.
+//! Operations on capsules.
 
 mod connections;
 mod desk;
@@ -19,7 +19,6 @@ pub(super) use self::{
 };
 use super::operation::Operation;
 
-/// Every operation on capsules.
 pub(super) fn operations() -> Vec<Operation> {
     let parts = [
         whole::operations(),

@@ -1,4 +1,4 @@
-//! What to put into an agent's configuration to connect it with this host.
+//! Configuration snippets that connect an agent to this host.
 
 use capdeck_install::{Client, Document, FileFormat, Launch};
 use schemars::JsonSchema;
@@ -15,22 +15,22 @@ use super::{
 };
 use crate::transport::http::AuthMode;
 
-/// What this host is called in the files of agents.
+/// The server name in agents' configurations.
 const NAME: &str = "capdeck";
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get("/v1/connect", "listConnectable", "List the agents that can be connected")
+        get("/v1/connect", "listConnectable", "List supported agents")
             .who(Who::Anyone)
             .done_by(list),
-        get("/v1/connect/{client}", "getConnectSnippet", "What to put into an agent's configuration")
-            .about("What `capdeck connect --url` writes. No token is in it: agents that cannot sign in are given one by hand.")
+        get("/v1/connect/{client}", "getConnectSnippet", "Get the configuration for an agent")
+            .about("The entry that `capdeck connect --url` writes. It has no token: for agents that cannot sign in, add one by hand.")
             .who(Who::Anyone)
             .done_by(show),
     ]
 }
 
-/// An agent that can be connected.
+/// A supported agent.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConnectableAgent")]
 struct Agent {
@@ -40,24 +40,24 @@ struct Agent {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ConnectTo {
-    /// The endpoint of this capsule instead of the deck's.
+    /// The endpoint of this capsule instead of the deck.
     #[schemars(length(min = 1, max = 100))]
     capsule: Option<String>,
 }
 
-/// What to put into an agent's configuration.
+/// The configuration for an agent.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConnectSnippet")]
 struct Snippet {
     client: &'static str,
     name: &'static str,
-    /// The endpoint that the agent is told.
+    /// The endpoint for the agent.
     url: String,
     /// `json`, `yaml` or `toml`.
     format: &'static str,
-    /// The keys that lead to the map of servers, joined by dots.
+    /// The path of keys to the map of servers, joined by dots.
     key: String,
-    /// A whole file with nothing but this entry; in a file that is there, the entry goes under the key.
+    /// A complete file with only this entry; in an existing file, add the entry under the key.
     text: String,
     notes: Vec<&'static str>,
 }
@@ -82,11 +82,11 @@ async fn show(call: Call, query: ConnectTo, _: NoBody) -> Result<Reply<Snippet>,
     };
     let launch = Launch::Url { url: url.clone(), command: "capdeck".to_owned() };
     let text = text(client, &launch)
-        .map_err(|error| ApiError::internal("the entry cannot be written", &error))?;
+        .map_err(|error| ApiError::internal("cannot render the entry", &error))?;
     let mut notes = Vec::new();
     if call.rest.reception.mode == AuthMode::Required {
-        notes.push("the agent opens a browser, where you choose what it can use");
-        notes.push("an agent without a browser enrolls at `/v1/agent-enrollments`, or is given a token from *Access*, *Asked by me*, as the header `Authorization: Bearer <token>`; never give it the admin key or your own key");
+        notes.push("the agent opens a browser, where you choose its access");
+        notes.push("an agent without a browser enrolls at `/v1/agent-enrollments`, or uses a token from *Access*, *My requests*, as the header `Authorization: Bearer <token>`; never give it the admin key or your own key");
     }
     Ok(Reply::new(Snippet {
         client: client.id,

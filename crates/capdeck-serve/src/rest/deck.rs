@@ -1,4 +1,4 @@
-//! The deck: its capabilities and tools, calls, and what waits for a person.
+//! Operations on the deck: capabilities, tools, calls, approvals, pins and runs.
 
 mod approvals;
 mod artifacts;
@@ -14,7 +14,6 @@ mod tools;
 pub(super) use self::{budget::count as count_tokens, pins::waiting_pins};
 use super::operation::Operation;
 
-/// Every operation on the deck.
 pub(super) fn operations() -> Vec<Operation> {
     let parts = [
         capabilities::operations(),

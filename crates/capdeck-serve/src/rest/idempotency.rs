@@ -1,7 +1,6 @@
-//! Requests that may be repeated: the same key and request get the answer of the first.
+//! Idempotency keys: the same key and request get the first response.
 //!
-//! Kept in memory while the host runs. What was done is never done again under its key, even where its answer was too
-//! large to keep.
+//! Stored in memory. A completed request never runs again under its key, even if its response was too large to store.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -14,24 +13,20 @@ use tokio::time::Instant;
 
 use super::problem::ApiError;
 
-/// How long an answer is kept.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
-/// Keys of one principal; the oldest gives way.
+/// Per principal; the oldest key is dropped first.
 const MOST_KEYS: usize = 1_000;
-/// Principals that are remembered; the one that is quiet for longest gives way.
+/// The least recently active principal is dropped first.
 const MOST_PRINCIPALS: usize = 1_000;
-/// Bytes of an answer that is kept.
 const MOST_ANSWER: usize = 256 * 1024;
-/// Bytes of all answers that are kept.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 const LONGEST_KEY: usize = 128;
 
 pub(super) const HEADER: &str = "idempotency-key";
 const REPEATED: HeaderName = HeaderName::from_static("idempotency-replayed");
-/// Names the request that an answer which is repeated was made for.
+/// The id of the original request, in a replayed response.
 const ORIGINAL: HeaderName = HeaderName::from_static("original-request");
 
-/// The answers that were given, by principal and key.
 #[derive(Debug, Default)]
 pub(super) struct Idempotency(Mutex<Kept>);
 
@@ -52,22 +47,20 @@ struct Entry {
 enum State {
     Running,
     Done(Told),
-    /// Done, but the answer was too large.
+    /// Done, but the response was too large.
     NotKept,
 }
 
-/// An answer that was given.
 #[derive(Debug, Clone)]
 pub(super) struct Told {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
-    /// The id of the request that it was given to.
     request_id: String,
 }
 
-/// The right to do a request under a key. It goes with the work, so that the key is held for as long as anything is done
-/// under it. Dropped without an answer, the key is free again.
+/// The right to run a request under a key. It moves with the work, so the key is held while anything runs under it. Dropped
+/// without a response, it frees the key.
 #[derive(Debug)]
 pub(super) struct Claim {
     kept: Arc<Idempotency>,
@@ -76,25 +69,25 @@ pub(super) struct Claim {
     is_settled: bool,
 }
 
-/// What is to be done with a request that has a key.
 pub(super) enum Verdict {
     Do(Claim),
     Repeat(Told),
 }
 
-/// The key of a request, if it has one.
 pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let mut sent = headers.get_all(HEADER).iter();
     let Some(first) = sent.next() else { return Ok(None) };
     let text = first.to_str().ok().filter(|_| sent.next().is_none());
     let good = text.filter(|text| !text.is_empty() && text.len() <= LONGEST_KEY);
     good.map(|text| Some(text.to_owned())).ok_or_else(|| {
-        ApiError::invalid(format!("`Idempotency-Key` is 1 to {LONGEST_KEY} visible characters"))
+        ApiError::invalid(format!(
+            "`Idempotency-Key` must be 1 to {LONGEST_KEY} visible characters"
+        ))
     })
 }
 
 impl Idempotency {
-    /// Looks a key up and takes it when it is new. `request` tells one request from another.
+    /// Looks up a key and claims it if it is new. `request` is a digest of the request.
     pub(super) fn claim(
         self: &Arc<Self>,
         principal: &str,
@@ -108,16 +101,17 @@ impl Idempotency {
             if entry.request != request {
                 let detail = "this `Idempotency-Key` was used for another request";
                 let status = StatusCode::UNPROCESSABLE_ENTITY;
-                return Err(ApiError::new(status, "idempotency_key_reused", detail)
-                    .hint("use a new key for a new request"));
+                return Err(
+                    ApiError::new(status, "idempotency_key_reused", detail).hint("use a new key")
+                );
             }
             return match &entry.state {
                 State::Done(told) => Ok(Verdict::Repeat(told.clone())),
-                State::Running => Err(conflict("the same request is still being worked on")
+                State::Running => Err(conflict("the same request is still running")
                     .header(header::RETRY_AFTER, HeaderValue::from_static("1"))),
-                State::NotKept => Err(conflict(
-                    "the same request was done before; its answer was too large to be kept",
-                )),
+                State::NotKept => {
+                    Err(conflict("the same request is done; its response was too large to store"))
+                }
             };
         }
         let entry = Entry { request, at: Instant::now(), state: State::Running };
@@ -128,14 +122,14 @@ impl Idempotency {
 }
 
 impl Claim {
-    /// Keeps the answer to the request of this id and gives it back.
+    /// Stores the response and returns it.
     pub(super) async fn settle(mut self, response: Response, request_id: &str) -> Response {
         let (head, body) = response.into_parts();
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default();
         let request_id = request_id.to_owned();
         let told = Told { status: head.status, headers: head.headers, body, request_id };
         let answer = told.as_response();
-        // A failure of the host's own says nothing about the request, which may be tried again.
+        // An internal error does not settle the request; it can be retried.
         if told.status.is_server_error() {
             return answer;
         }
@@ -171,7 +165,7 @@ impl Kept {
         self.principals.get_mut(principal)?.get_mut(key)
     }
 
-    /// Drops what is over, and what has to give way for one more key of this principal.
+    /// Drops expired keys, and old ones above the limits.
     fn sweep(&mut self, principal: &str) {
         for keys in self.principals.values_mut() {
             keys.retain(|_, entry| entry.at.elapsed() < KEPT);
@@ -210,7 +204,7 @@ impl Told {
         response
     }
 
-    /// The same answer, to the request of this id. A problem names the request that it answers, as every problem does.
+    /// Replays the response. A problem gets the id of the current request.
     pub(super) fn repeated(mut self, request_id: &str) -> Response {
         let kind = self.headers.get(header::CONTENT_TYPE);
         if kind.is_some_and(|kind| kind == "application/problem+json")
@@ -259,7 +253,7 @@ mod tests {
         assert_eq!(again.headers()[&ORIGINAL], "req_1");
         let other = kept.claim("a", "k".to_owned(), "two".to_owned());
         assert!(other.is_err_and(|error| error.status == StatusCode::UNPROCESSABLE_ENTITY));
-        // Nobody meets the keys of somebody else.
+        // Keys of different principals do not collide.
         drop(claim(&kept, "b", "k", "two"));
         tokio::time::advance(KEPT + Duration::from_secs(1)).await;
         drop(claim(&kept, "a", "k", "two"));
@@ -271,13 +265,13 @@ mod tests {
         let first = claim(&kept, "a", "k", "one");
         let second = kept.claim("a", "k".to_owned(), "one".to_owned());
         assert!(second.is_err_and(|error| error.status == StatusCode::CONFLICT));
-        // It failed by the host's own fault, so it may be tried again.
+        // It failed with an internal error, so it can be retried.
         first.settle(StatusCode::INTERNAL_SERVER_ERROR.into_response(), "req_1").await;
         claim(&kept, "a", "k", "one")
             .settle("x".repeat(MOST_ANSWER + 1).into_response(), "req_1")
             .await;
         let third = kept.claim("a", "k".to_owned(), "one".to_owned());
-        assert!(third.is_err_and(|error| error.status == StatusCode::CONFLICT), "not kept");
+        assert!(third.is_err_and(|error| error.status == StatusCode::CONFLICT), "not stored");
     }
 
     #[tokio::test]

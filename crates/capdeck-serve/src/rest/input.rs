@@ -1,4 +1,4 @@
-//! Queries and bodies, read by the very schemas that the document shows.
+//! Parses queries and bodies with the schemas of the OpenAPI document.
 
 use std::collections::BTreeMap;
 
@@ -12,33 +12,26 @@ use serde_json::{Map, Value};
 use super::problem::ApiError;
 use crate::transport::http::MAX_SIGN_IN_BYTES;
 
-/// Bytes of a body, if the operation does not take more.
 const MOST_BYTES: usize = 1024 * 1024;
-/// Bytes of an archive that is imported.
 const MOST_ARCHIVE_BYTES: usize = 256 * 1024 * 1024;
-/// Problems of an input that are told at once.
 const MOST_PROBLEMS: usize = 5;
 
-/// Checks values by a schema.
 #[derive(Debug)]
 pub(super) struct Check {
     pub(super) schema: Value,
     validator: Option<Validator>,
 }
 
-/// What an operation takes in its body.
 pub(super) trait RequestBody: Sized + Send + 'static {
-    /// Bytes at most.
     const LIMIT: usize = MOST_BYTES;
-    /// False when it may be left out.
     const IS_REQUIRED: bool = true;
-    /// The media types it may have; none: there is no body.
+    /// Accepted media types; empty without a body.
     const MEDIA_TYPES: &'static [&'static str];
 
-    /// The schema, where it is JSON.
+    /// The JSON schema, if any.
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
 
-    /// Reads it. `check` is made from the schema.
+    /// `check` validates the schema.
     fn read(bytes: Bytes, check: Option<&Check>) -> Result<Self, ApiError>;
 }
 
@@ -46,7 +39,7 @@ pub(super) trait RequestBody: Sized + Send + 'static {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct NoQuery {}
 
-/// An operation without a body. One that is sent is refused, because it was meant to do something.
+/// An operation without a body. A sent body is rejected, because it would have no effect.
 #[derive(Debug)]
 pub(super) struct NoBody;
 
@@ -54,11 +47,10 @@ pub(super) struct NoBody;
 #[derive(Debug)]
 pub(super) struct Json<T>(pub(super) T);
 
-/// A JSON body of somebody who is not known yet.
+/// A JSON body of a public operation.
 #[derive(Debug)]
 pub(super) struct SmallJson<T>(pub(super) T);
 
-/// A JSON body that may be left out.
 #[derive(Debug)]
 pub(super) struct MaybeJson<T>(pub(super) T);
 
@@ -74,7 +66,11 @@ impl RequestBody for NoBody {
     }
 
     fn read(bytes: Bytes, _: Option<&Check>) -> Result<Self, ApiError> {
-        if bytes.is_empty() { Ok(Self) } else { Err(ApiError::invalid("no body is taken here")) }
+        if bytes.is_empty() {
+            Ok(Self)
+        } else {
+            Err(ApiError::invalid("this operation takes no body"))
+        }
     }
 }
 
@@ -87,7 +83,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> RequestBody for Json<T> 
 
     fn read(bytes: Bytes, check: Option<&Check>) -> Result<Self, ApiError> {
         let value: Value = serde_json::from_slice(&bytes)
-            .map_err(|error| ApiError::invalid(format!("the body is no JSON: {error}")))?;
+            .map_err(|error| ApiError::invalid(format!("the body is not JSON: {error}")))?;
         check.map_or(Ok(()), |check| check.pass("the body", &value))?;
         read_value("the body", value).map(Self)
     }
@@ -139,19 +135,17 @@ impl RequestBody for ArchiveBody {
 }
 
 impl Check {
-    /// A check that takes nothing beyond the members of the schema.
     pub(super) fn closed(mut schema: Value) -> Self {
         schema["additionalProperties"] = Value::Bool(false);
         Self::of(schema)
     }
 
     pub(super) fn of(schema: Value) -> Self {
-        // A schema that does not compile is caught by the test that walks all operations.
+        // A test compiles the schemas of all operations.
         let validator = jsonschema::options().offline().build(&schema).ok();
         Self { schema, validator }
     }
 
-    /// True when the schema can be used.
     #[cfg(test)]
     pub(super) fn is_sound(&self) -> bool {
         self.validator.is_some()
@@ -162,11 +156,11 @@ impl Check {
         if validator.is_valid(value) {
             return Ok(());
         }
-        // Where nothing at all is taken, the validator does not say what it found.
+        // For an empty schema, the validator does not name the member.
         if let (Some(members), None) = (value.as_object(), self.schema.get("properties"))
             && let Some(first) = members.keys().next()
         {
-            return Err(ApiError::invalid(format!("{what} does not fit: `{first}` is not known")));
+            return Err(ApiError::invalid(format!("{what} is invalid: unknown member `{first}`")));
         }
         let problems: Vec<String> = validator
             .iter_errors(value)
@@ -176,11 +170,10 @@ impl Check {
                 place => format!("`{place}`: {error}"),
             })
             .collect();
-        Err(ApiError::invalid(format!("{what} does not fit: {}", problems.join("; "))))
+        Err(ApiError::invalid(format!("{what} is invalid: {}", problems.join("; "))))
     }
 }
 
-/// The schema of a type that stands alone: nothing in it refers to elsewhere.
 pub(super) fn inline_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -189,7 +182,6 @@ pub(super) fn inline_schema<T: JsonSchema>() -> Value {
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// Refuses a body of another type than the operation takes.
 pub(super) fn check_media_type(
     headers: &HeaderMap,
     taken: &'static [&'static str],
@@ -206,11 +198,11 @@ pub(super) fn check_media_type(
         return Ok(());
     }
     let names = taken.join("` or `");
-    let detail = format!("the body must be `{names}`, as its `Content-Type` says");
+    let detail = format!("the `Content-Type` of the body must be `{names}`");
     Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail))
 }
 
-/// Reads a query by its schema: numbers and yes or no are told from texts, and nothing unknown is taken.
+/// Parses a query by its schema: converts numbers and booleans, rejects unknown parameters.
 pub(super) fn read_query<Q: DeserializeOwned>(
     raw: Option<&str>,
     check: &Check,
@@ -226,8 +218,8 @@ pub(super) fn read_query<Q: DeserializeOwned>(
             let names: Vec<String> =
                 known.into_iter().flatten().map(|(name, _)| format!("`{name}`")).collect();
             let names = match names.is_empty() {
-                true => "none is taken here".to_owned(),
-                false => format!("known are {}", names.join(", ")),
+                true => "this operation has none".to_owned(),
+                false => format!("known: {}", names.join(", ")),
             };
             let detail = format!("there is no parameter `{}`; {names}", name.escape_debug());
             return Err(ApiError::invalid(detail));
@@ -247,7 +239,7 @@ fn parameter(name: &str, schema: &Value, mut values: Vec<String>) -> Result<Valu
     }
     match (values.pop(), values.is_empty()) {
         (Some(value), true) => single(name, schema, value),
-        _ => Err(ApiError::invalid(format!("`{name}` is given once"))),
+        _ => Err(ApiError::invalid(format!("`{name}` must occur once"))),
     }
 }
 
@@ -277,5 +269,5 @@ fn is_type(schema: &Value, name: &str) -> bool {
 
 fn read_value<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, ApiError> {
     serde_json::from_value(value)
-        .map_err(|error| ApiError::invalid(format!("{what} does not fit: {error}")))
+        .map_err(|error| ApiError::invalid(format!("{what} is invalid: {error}")))
 }

@@ -1,23 +1,21 @@
-//! The document of all operations: OpenAPI 3.1, made from the table that the router is made from.
+//! The OpenAPI 3.1 document, built from the same table as the router.
 
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::{operation::Operation, problem::Problem, who::Who};
 
-const ABOUT: &str = "Everything that the dashboard does, for programs. \
-Lists come in pages of `{items, next_cursor}`; a cursor belongs to its list and filters. \
-Problems are `application/problem+json` with a `code` that programs can rely on. \
-What you may not know does not exist here: it is answered like something that was never there. \
-`Idempotency-Key` makes a POST safe to repeat for 24 hours while the host runs: the same request gets the same answer, another request under the same key is refused. \
-Entries have strong tags: a write with `If-Match` happens only on that version, with `If-None-Match: *` only where there is nothing; \
-a write without either replaces what is there, as the tool for agents does, and the version before stays in the history. \
-Members of the deck's objects have the names that `capdeck … --json` gives them; those of capsules and of the registry are in snake case.";
+const ABOUT: &str = "The REST API of the dashboard. \
+Lists are paged as `{items, next_cursor}`; a cursor is valid for its list and filters. \
+Errors are `application/problem+json` with a stable `code`. \
+Objects without access return 404, like objects that do not exist. \
+`Idempotency-Key` makes a POST safe to repeat for 24 hours while the host runs: the same request gets the same response, another request with the same key is rejected. \
+Entries have strong entity tags: a write with `If-Match` requires that version, with `If-None-Match: *` that no entry exists; \
+a write without either replaces the current version, like the tool for agents, and the old version stays in the history. \
+Deck objects have the member names of `capdeck … --json`; objects of capsules and of the registry use snake case.";
 
-/// Statuses that any operation can end with.
 const ANY: [u16; 5] = [400, 401, 403, 429, 503];
 
-/// The whole document.
 pub(super) fn document(operations: &[Operation], version: &str) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
@@ -43,23 +41,23 @@ pub(super) fn document(operations: &[Operation], version: &str) -> Value {
                 "bearer": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "The host's key, or the token of a client. On a host for this machine alone none is needed.",
+                    "description": "The admin key, an operator key or a client token. Not needed in local mode.",
                 },
                 "enrollment": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "The token that a sign-up was answered with.",
+                    "description": "The token of an enrollment.",
                 },
                 "session": {
                     "type": "apiKey",
                     "in": "cookie",
                     "name": "__Host-capdeck",
-                    "description": "A signed-in operator; without HTTPS the cookie is called `capdeck`. Everything but GET needs the header `x-capdeck-csrf`, too.",
+                    "description": "A signed-in operator; without HTTPS the cookie is named `capdeck`. Requests other than GET also need the header `x-capdeck-csrf`.",
                 },
             },
             "responses": {
                 "Problem": {
-                    "description": "Why it was not done",
+                    "description": "The error",
                     "content": { "application/problem+json": { "schema": problem } },
                 },
             },
@@ -71,13 +69,13 @@ pub(super) fn document(operations: &[Operation], version: &str) -> Value {
     document
 }
 
-/// A body of bytes, in the words that generators of clients know.
+/// A body of bytes, as client generators expect it.
 fn binary() -> Value {
     json!({ "schema": { "type": "string", "format": "binary" } })
 }
 
-/// Writes a choice between constant texts as an `enum`: generators make one type of that, and of each constant its own.
-/// What was said about a constant is said about the whole.
+/// Turns a choice of constant strings into an `enum`: generators make one type of it instead of one per constant. Descriptions
+/// of constants move to the enum.
 fn plain_enums(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -98,7 +96,7 @@ fn plain_enums(value: &mut Value) {
     }
 }
 
-/// The texts of a choice that has nothing else, and what is said about each.
+/// The constants of a pure string choice, with their descriptions.
 fn constant_texts(choices: &Value) -> Option<(Vec<Value>, String)> {
     let (mut texts, mut notes) = (Vec::new(), Vec::new());
     for choice in choices.as_array()? {
@@ -119,8 +117,7 @@ fn constant_texts(choices: &Value) -> Option<(Vec<Value>, String)> {
     Some((texts, notes.join("\n\n")))
 }
 
-/// Leaves out defaults that say nothing, such as an empty list: some generators take a member with a default for one that
-/// has to be sent.
+/// Removes empty defaults, such as an empty list: some generators treat a member with a default as required.
 fn without_empty_defaults(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -140,7 +137,7 @@ fn without_empty_defaults(value: &mut Value) {
     }
 }
 
-/// Writes `true`, which is a schema that takes everything, as `{}`: some generators read schemas as objects only.
+/// Replaces the schema `true` by `{}`: some generators accept only objects.
 fn without_boolean_schemas(value: &mut Value) {
     let open = |schema: &mut Value| {
         if *schema == Value::Bool(true) {
@@ -177,7 +174,7 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         "responses": responses(operation, generator),
     });
     if operation.who == Who::Stranger {
-        // What identifies the sender, where something has to, is the sign-up's own token.
+        // Only the enrollment's own token identifies the sender.
         let token = operation.places().next().map_or(json!({}), |_| json!({ "enrollment": [] }));
         told["security"] = json!([token]);
     }
@@ -192,7 +189,6 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     told
 }
 
-/// The first word after the version, or after the deck.
 fn tag(path: &str) -> &str {
     let mut parts = path.split('/').skip(1).filter(|part| *part != "v1");
     parts.next().unwrap_or_default()
@@ -239,20 +235,20 @@ fn parameters(operation: &Operation) -> Vec<Value> {
         }));
     };
     if operation.is_conditional {
-        header("If-Match", "Only on this version of the entry: its `ETag`.", 64);
-        header("If-None-Match", "`*`: only where there is no entry.", 64);
+        header("If-Match", "The required version of the entry: its `ETag`.", 64);
+        header("If-None-Match", "`*`: the entry must not exist.", 64);
     }
     if takes_key(operation) {
         header(
             "Idempotency-Key",
-            "The same key and request get the same answer for 24 hours.",
+            "The same key and request get the same response for 24 hours.",
             128,
         );
     }
     told
 }
 
-/// Whether `Idempotency-Key` is taken: where somebody is known, for whom an answer can be kept.
+/// `Idempotency-Key` requires a known sender, because responses are stored per principal.
 fn takes_key(operation: &Operation) -> bool {
     operation.method == http::Method::POST && operation.who != Who::Stranger
 }
@@ -261,14 +257,14 @@ fn place_told(name: &str) -> &'static str {
     match name {
         "capsule" => "The capsule's id or name",
         "scheme" => "The scheme of the entry's address, such as `docs`",
-        "path" => "The rest of the entry's address; slashes may stand as they are",
+        "path" => "The rest of the entry's address; slashes need no encoding",
         "capability" => "The capability's id",
-        "tool" => "The tool's own name",
+        "tool" => "The tool's original name",
         _ => "The id",
     }
 }
 
-/// In a query something is given or left out; null cannot be written.
+/// A query parameter is set or absent, never null.
 fn without_null(mut schema: Value) -> Value {
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|one| one != "null");
@@ -300,7 +296,7 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
             answer["content"] = json!({ *media_type: schema });
             if operation.is_conditional || operation.success.contains(&304) {
                 answer["headers"] = json!({ "ETag": {
-                    "description": "The state that was answered; send it as `If-Match` or `If-None-Match`.",
+                    "description": "The state of the response; send it as `If-Match` or `If-None-Match`.",
                     "schema": { "type": "string" },
                 } });
             }
@@ -329,9 +325,9 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
 
 fn described_status(status: u16) -> &'static str {
     match status {
-        201 => "Made",
-        204 => "Done; there is nothing to say",
-        304 => "You have it as it is",
+        201 => "Created",
+        204 => "Done, without content",
+        304 => "Not modified",
         _ => "Done",
     }
 }

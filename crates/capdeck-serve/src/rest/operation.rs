@@ -1,4 +1,4 @@
-//! One operation, declared once: the router serves it and the document describes it from the same value.
+//! One operation, declared once for the router and the OpenAPI document.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
@@ -16,18 +16,15 @@ use super::{
     who::Who,
 };
 
-/// Something that can be asked over HTTP.
 pub(super) struct Operation {
     pub(super) method: Method,
-    /// With its places in braces; the last may be `{*path}`, which takes slashes.
+    /// With parameters in braces; the last can be `{*path}`, which includes slashes.
     pub(super) path: &'static str,
-    /// Its name in the document, in programs made from it and in logs.
+    /// The operation id in the document, in generated clients and in logs.
     pub(super) name: &'static str,
     pub(super) summary: &'static str,
-    /// More than the summary says, for the document.
     pub(super) about: &'static str,
     pub(super) who: Who,
-    /// Further statuses that its own work can end with.
     pub(super) problems: &'static [u16],
     pub(super) is_conditional: bool,
     pub(super) success: &'static [u16],
@@ -37,16 +34,13 @@ pub(super) struct Operation {
     run: Box<Run>,
 }
 
-/// What an operation takes in its body.
 pub(super) struct BodyShape {
     pub(super) media_types: &'static [&'static str],
     pub(super) limit: usize,
-    /// False when it may be left out.
     pub(super) is_required: bool,
     pub(super) schema: fn(&mut SchemaGenerator) -> Option<Schema>,
 }
 
-/// What is said about an operation before it is known how it is done.
 pub(super) struct Declared {
     method: Method,
     path: &'static str,
@@ -59,13 +53,11 @@ pub(super) struct Declared {
     success: &'static [u16],
 }
 
-/// An answer that is being worked on.
 pub(super) type Answered = Pin<Box<dyn Future<Output = Result<Response, ApiError>> + Send>>;
 type Run = dyn Fn(Call, Option<&str>, Bytes) -> Result<Answered, ApiError> + Send + Sync;
 
 macro_rules! methods {
     ($($function:ident $method:ident)*) => {$(
-        /// Declares an operation of this method.
         pub(super) fn $function(path: &'static str, name: &'static str, summary: &'static str) -> Declared {
             Declared::new(Method::$method, path, name, summary)
         }
@@ -89,37 +81,33 @@ impl Declared {
         }
     }
 
-    /// What the document says beyond the summary.
     pub(super) fn about(mut self, about: &'static str) -> Self {
         self.about = about;
         self
     }
 
-    /// Who may ask for it; without this, nobody but the host's owner and its admins.
+    /// Who can use it; default: the owner and admins.
     pub(super) fn who(mut self, who: Who) -> Self {
         self.who = who;
         self
     }
 
-    /// Further statuses that its own work can end with.
     pub(super) fn problems(mut self, problems: &'static [u16]) -> Self {
         self.problems = problems;
         self
     }
 
-    /// It takes `If-Match` and `If-None-Match`.
     pub(super) fn conditional(mut self) -> Self {
         self.is_conditional = true;
         self
     }
 
-    /// How it answers when it worked, where that is not what its answer says by itself.
     pub(super) fn success(mut self, statuses: &'static [u16]) -> Self {
         self.success = statuses;
         self
     }
 
-    /// How it is done. Query, body and answer are what the function takes and gives.
+    /// Sets the handler. Its types determine query, body and response.
     pub(super) fn done_by<Q, B, T, F>(
         self,
         work: impl Fn(Call, Q, B) -> F + Send + Sync + 'static,
@@ -170,7 +158,7 @@ impl Declared {
 }
 
 impl Operation {
-    /// Reads what was sent; what comes back does it.
+    /// Parses the request; the returned future runs the handler.
     pub(super) fn begin(
         &self,
         call: Call,
@@ -180,7 +168,6 @@ impl Operation {
         (self.run)(call, query, bytes)
     }
 
-    /// The names of the places in the path.
     pub(super) fn places(&self) -> impl Iterator<Item = &'static str> {
         let inside = |part: &'static str| part.strip_prefix('{')?.strip_suffix('}');
         self.path.split('/').filter_map(inside).map(|name| name.trim_start_matches('*'))
@@ -197,7 +184,6 @@ fn usual_success(status: StatusCode) -> &'static [u16] {
     if status == StatusCode::NO_CONTENT { &[204] } else { &[200] }
 }
 
-/// The check of a body by its own schema, if it has one.
 fn body_check<B: RequestBody>() -> Option<Check> {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;

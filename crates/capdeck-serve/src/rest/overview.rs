@@ -1,4 +1,4 @@
-//! The host at a glance.
+//! The overview of the host.
 
 use capdeck_auth::inbound::{PageRequest, RequestQuery, RequestStatus};
 use capdeck_host::{ApprovalState, View, ViewPolicy, direct_tokens};
@@ -18,42 +18,42 @@ use super::{
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get("/v1/overview", "getOverview", "The host at a glance")
-            .about("`connected` is what is open at this moment. `calls` are tool calls of the last 24 hours as the audit trail of this machine's state folder has them, whichever process made them; an error is a call that did not end with `ok`. `tokens` compares two lists of tools, for one reading of them by one agent: `direct` is every tool of every usable capability listed in full, `offered` is the list as this deck offers it, `saved` is the difference. All three are upper bounds of o200k tokens and no sums over calls or sessions. What you may not see is null.")
+        get("/v1/overview", "getOverview", "Get the overview of the host")
+            .about("`connected` counts open connections. `calls` are tool calls of the last 24 hours from the audit trail in this machine's state folder, made by any process; an error is a call with an outcome other than `ok`. `tokens` compares two tool lists, read once by one agent: `direct` lists every tool of every usable capability in full, `offered` is the list with the current exposures, `saved` is the difference. All three are upper bounds of o200k tokens, not sums over calls or sessions. Members that you cannot see are null.")
             .who(Who::Operator)
             .done_by(overview),
     ]
 }
 
-/// The host at a glance.
+/// The overview of the host.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Overview {
     version: String,
     started_at: Timestamp,
     uptime_seconds: i64,
-    /// Capsules that you reach.
+    /// The number of capsules that you can access.
     capsules: usize,
     pending: Pending,
-    /// For the host's owner and admins, as everything below.
+    /// For the owner and admins, like all members below.
     connected: Option<Connected>,
     capabilities: Option<Capabilities>,
     calls: Option<Calls>,
     tokens: Option<Tokens>,
 }
 
-/// What waits for a decision.
+/// Pending decisions.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PendingCounts")]
 struct Pending {
-    /// Requests for access that you may decide, 200 at most.
+    /// Access requests that you can decide, 200 at most.
     grants: usize,
-    /// Calls that wait for a person. For the host's owner and admins.
+    /// Calls that require approval. For the owner and admins.
     approvals: Option<usize>,
-    /// Definitions of tools that are not what they were pinned as. For the host's owner and admins.
+    /// Changed tool definitions. For the owner and admins.
     pins: Option<usize>,
 }
 
-/// What is open now.
+/// Open connections.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConnectionCounts")]
 struct Connected {
@@ -62,7 +62,7 @@ struct Connected {
     streams: usize,
 }
 
-/// What is in the deck.
+/// The capabilities of the deck.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "CapabilityCounts")]
 struct Capabilities {
@@ -91,7 +91,7 @@ struct CallsOfHour {
     errors: u64,
 }
 
-/// What the deck costs an agent, as upper bounds.
+/// The token cost of the deck, as upper bounds.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "TokenCounts")]
 struct Tokens {
@@ -185,5 +185,5 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, ApiError> {
     let done = tokio::task::spawn_blocking(work).await;
     let done = done.unwrap_or_else(|error| Err(error.to_string()));
-    done.map_err(|error| ApiError::internal("the files of this host cannot be read", &error))
+    done.map_err(|error| ApiError::internal("cannot read the files of this host", &error))
 }

@@ -1,4 +1,4 @@
-//! Lists in pages. A cursor says where to go on, and belongs to one list with its filters.
+//! Paging. A cursor is bound to one list with its filters.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use capdeck_host::sha256_hex;
@@ -8,11 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{call::Call, problem::ApiError};
 
-/// Items of a page when nobody says how many.
 const USUAL: usize = 50;
-/// Items of a page at most.
 pub(super) const MOST: usize = 200;
-/// No cursor that was made here is longer.
+/// Longer than any cursor of this host.
 const LONGEST_CURSOR: usize = 4_096;
 
 /// A page of a list.
@@ -20,22 +18,21 @@ const LONGEST_CURSOR: usize = 4_096;
 #[schemars(rename = "{T}Page")]
 pub(super) struct Page<T> {
     pub(super) items: Vec<T>,
-    /// Give it as `cursor` for what comes next; null at the end.
+    /// Send it as `cursor` for the next page; null at the end.
     pub(super) next_cursor: Option<String>,
 }
 
-/// Which page of a list.
+/// Selects a page.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 pub(super) struct Paging {
-    /// How many items at most.
+    /// The maximum number of items.
     #[schemars(range(min = 1, max = 200))]
     pub(super) limit: Option<usize>,
-    /// Where to go on: `next_cursor` of the page before, with the same filters.
+    /// `next_cursor` of the previous page, with the same filters.
     #[schemars(length(min = 1, max = 4096))]
     pub(super) cursor: Option<String>,
 }
 
-/// Where a list goes on, for the list that it belongs to.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sealed {
     list: String,
@@ -45,24 +42,21 @@ struct Sealed {
 }
 
 impl<T> Page<T> {
-    /// A list that is always given whole.
     pub(super) fn whole(items: Vec<T>) -> Self {
         Self { items, next_cursor: None }
     }
 
-    /// The same page with other items.
     pub(super) fn map<U>(self, change: impl FnMut(T) -> U) -> Page<U> {
         Page { items: self.items.into_iter().map(change).collect(), next_cursor: self.next_cursor }
     }
 }
 
 impl Paging {
-    /// How many items to answer with.
     pub(super) fn limit(&self) -> usize {
         self.limit.unwrap_or(USUAL).clamp(1, MOST)
     }
 
-    /// The asked part of a list that is known whole. `key` names an item among all others.
+    /// A page of a complete list. `key` identifies an item.
     pub(super) fn cut<T>(
         &self,
         call: &Call,
@@ -72,7 +66,7 @@ impl Paging {
         let start = match self.opened(call)? {
             None => 0,
             Some(Sealed { after, place, .. }) => {
-                // What was shown last may be gone; then its place is the best there is.
+                // The last item may be deleted; then continue at its position.
                 let known = items.iter().position(|item| key(item) == after);
                 known.map_or(place, |known| known + 1)
             }
@@ -87,12 +81,10 @@ impl Paging {
         Ok(Page { items: shown, next_cursor })
     }
 
-    /// Where the list goes on in the words of whoever keeps it.
     pub(super) fn inner(&self, call: &Call) -> Result<Option<String>, ApiError> {
         Ok(self.opened(call)?.map(|sealed| sealed.after))
     }
 
-    /// The cursor for a place in the words of whoever keeps the list.
     pub(super) fn outer(call: &Call, inner: Option<String>) -> Option<String> {
         inner.map(|after| seal(&Sealed { list: call.list_name(), after, place: 0 }))
     }
@@ -100,8 +92,12 @@ impl Paging {
     fn opened(&self, call: &Call) -> Result<Option<Sealed>, ApiError> {
         let Some(cursor) = &self.cursor else { return Ok(None) };
         let bad = || {
-            ApiError::new(StatusCode::BAD_REQUEST, "bad_cursor", "the cursor is not of this list")
-                .hint("ask for the first page again, and keep the filters while you go on")
+            ApiError::new(
+                StatusCode::BAD_REQUEST,
+                "bad_cursor",
+                "the cursor is not valid for this list",
+            )
+            .hint("request the first page again and do not change the filters")
         };
         if cursor.len() > LONGEST_CURSOR {
             return Err(bad());
@@ -112,7 +108,6 @@ impl Paging {
     }
 }
 
-/// A short name for a list and its filters.
 pub(super) fn list_name(path: &str, filters: &str) -> String {
     sha256_hex(&format!("{path}?{filters}")).chars().take(16).collect()
 }

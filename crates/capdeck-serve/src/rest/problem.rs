@@ -1,4 +1,4 @@
-//! Why a request was not answered as it wished: `application/problem+json` with a code that programs can rely on.
+//! Errors of the REST API: `application/problem+json` with a stable code.
 
 use std::{borrow::Cow, error::Error, io};
 
@@ -10,10 +10,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Names a request, in every answer.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// A request that failed. What it says is safe to show to whoever asked.
+/// A failed request. Its text is safe for the client.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError {
     pub(super) status: StatusCode,
@@ -22,30 +21,30 @@ pub(crate) struct ApiError {
     hint: Option<String>,
     data: Option<Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// Refused here, and not by the registry or a capsule, which keep their own record of it.
+    /// True when neither the registry nor a capsule has recorded the denial.
     is_refused_here: bool,
 }
 
-/// What a failed request is answered with.
+/// The error of a failed request.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Problem {
     /// `urn:capdeck:problem:` and the code.
     #[serde(rename = "type")]
     kind: String,
-    /// What kind of failure it is, in a few words.
+    /// The kind of error.
     title: String,
-    /// The status of the answer.
+    /// The HTTP status.
     status: u16,
-    /// What failed, on what.
+    /// What failed, and on what.
     detail: String,
-    /// A short name that programs can rely on.
+    /// A stable error code.
     code: String,
-    /// Names this very request, as the header `x-request-id` does.
+    /// The id of this request, as in the header `x-request-id`.
     request_id: String,
     /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    /// Facts for programs: of a conflict the current version and a merge proposal, of a call that waits its approval.
+    /// Data for programs: for a conflict the current version and a merge proposal, for a call that requires approval its approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Value>,
 }
@@ -67,12 +66,12 @@ impl ApiError {
         }
     }
 
-    /// Whoever asks may not, by the interface's own rules. It is recorded before it is answered.
+    /// A denial by the rules of this API. It is recorded before the response.
     pub(super) fn refused(code: &'static str, detail: impl Into<String>) -> Self {
         Self { is_refused_here: true, ..Self::new(StatusCode::FORBIDDEN, code, detail) }
     }
 
-    /// The word to record it under, if that is left to do.
+    /// The code to record, if it is not recorded yet.
     pub(super) fn unrecorded(&self) -> Option<&'static str> {
         match &self.code {
             Cow::Borrowed(code) if self.is_refused_here => Some(code),
@@ -80,35 +79,34 @@ impl ApiError {
         }
     }
 
-    /// Input that cannot be taken.
     pub(super) fn invalid(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_input", detail)
     }
 
-    /// Nobody who was let in may do this, or not this one.
+    /// The sender is authenticated but not allowed.
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
         Self::refused("forbidden", detail)
     }
 
-    /// There is no such thing, or it must not be known.
+    /// Not found, or hidden from the sender.
     pub(super) fn not_found(what: &str, name: &str) -> Self {
         let name: String = name.chars().filter(|letter| !letter.is_control()).take(200).collect();
         Self::new(StatusCode::NOT_FOUND, "not_found", format!("there is no {what} `{name}`"))
     }
 
-    /// Something that this host does not have, or not now.
+    /// Not available on this host, or temporarily.
     pub(super) fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
     }
 
-    /// Something that must not happen; the log says more.
+    /// An internal error; details are only in the log.
     pub(super) fn internal(what: &str, error: &dyn std::fmt::Display) -> Self {
         tracing::error!(%error, "{what}");
-        let detail = format!("{what}; the host's log says why");
+        let detail = format!("{what}; see the log of the host");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
     }
 
-    /// Something that could not be stored or read: a disk without room, or something that must not happen.
+    /// A storage error: a full disk, or an internal error.
     pub(super) fn storage(what: &str, error: &(dyn Error + 'static)) -> Self {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         let (mut cause, mut is_full) = (Some(error), false);
@@ -121,7 +119,7 @@ impl ApiError {
             return Self::internal(what, &error);
         }
         tracing::error!(%error, "{what}");
-        let detail = format!("{what}: there is no room on the disk");
+        let detail = format!("{what}: the disk is full");
         Self::new(StatusCode::INSUFFICIENT_STORAGE, "storage_full", detail)
     }
 
@@ -135,7 +133,7 @@ impl ApiError {
         self
     }
 
-    /// Something that is there already is what the precondition was about.
+    /// Turns `exists` into a failed precondition, if one was sent.
     pub(super) fn into_failed_precondition(mut self, is_asked: bool) -> Self {
         if is_asked && self.code == "exists" {
             self.status = StatusCode::PRECONDITION_FAILED;
@@ -143,7 +141,6 @@ impl ApiError {
         self
     }
 
-    /// What is said about it in the answer to the request of this id.
     pub(super) fn problem(self, request_id: &str) -> Problem {
         Problem {
             kind: format!("urn:capdeck:problem:{}", self.code),
@@ -157,7 +154,6 @@ impl ApiError {
         }
     }
 
-    /// The answer to the request of this id.
     pub(crate) fn answer(mut self, request_id: &str) -> Response {
         let (status, headers) = (self.status, std::mem::take(&mut self.headers));
         let body = serde_json::to_vec(&self.problem(request_id)).unwrap_or_default();
@@ -191,7 +187,7 @@ impl From<CapsuleFailure> for ApiError {
             "quota_exceeded" | "storage_full" => StatusCode::INSUFFICIENT_STORAGE,
             "read_only" | "closed" | "in_use" | "audit_failed" => StatusCode::SERVICE_UNAVAILABLE,
             _ => {
-                let what = "the capsule could not be used";
+                let what = "cannot use the capsule";
                 return Self::internal(what, &format_args!("{code}: {message}"));
             }
         };
@@ -218,7 +214,7 @@ impl From<RegistryError> for ApiError {
             RegistryError::Token { .. }
             | RegistryError::Disk { .. }
             | RegistryError::NoRandomness => {
-                return Self::internal("the registry could not be changed", &error);
+                return Self::internal("cannot change the registry", &error);
             }
         };
         let answer = Self::new(status, error.code(), error.to_string());
@@ -232,8 +228,8 @@ impl From<RegistryError> for ApiError {
     }
 }
 
-/// What an admin does where an address says nothing about who asked.
-const SHARED_ADDRESS: &str = "where a proxy hides addresses, an admin sets `serve.trustedProxies`; where everyone has one address, an admin sets `shared_address` in the approval policy";
+/// The hint where addresses do not identify senders.
+const SHARED_ADDRESS: &str = "if a proxy hides addresses, set `serve.trustedProxies`; if everyone shares one address, set `shared_address` in the approval policy";
 
 impl From<CallError> for ApiError {
     fn from(error: CallError) -> Self {
@@ -250,7 +246,7 @@ impl From<CallError> for ApiError {
             ErrorKind::Cancelled => StatusCode::CONFLICT,
             ErrorKind::BackendFailed => StatusCode::BAD_GATEWAY,
             ErrorKind::Unsupported => StatusCode::UNPROCESSABLE_ENTITY,
-            ErrorKind::Bug => return Self::internal("the call could not be made", &error),
+            ErrorKind::Bug => return Self::internal("cannot make the call", &error),
         };
         let code = Cow::Owned(error.code.as_str().to_ascii_lowercase());
         Self { detail: error.message, hint: error.hint, data: error.data, ..Self::of(status, code) }

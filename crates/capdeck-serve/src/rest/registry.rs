@@ -1,4 +1,4 @@
-//! Who may use what: requests for access, grants, the people who decide, and what was done.
+//! Operations on the registry: access requests, grants, operators, policy and audit.
 
 mod access_requests;
 mod audit;
@@ -14,7 +14,6 @@ mod shapes;
 
 use super::operation::Operation;
 
-/// Every operation on the registry.
 pub(super) fn operations() -> Vec<Operation> {
     let parts = [
         library::operations(),

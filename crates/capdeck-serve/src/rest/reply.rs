@@ -1,4 +1,4 @@
-//! What a request is answered with.
+//! Responses of operations.
 
 use axum::{
     body::Body,
@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use super::problem::ApiError;
 
-/// An answer with its status and headers.
 #[derive(Debug)]
 pub(super) struct Reply<T> {
     status: StatusCode,
@@ -18,32 +17,25 @@ pub(super) struct Reply<T> {
     content: T,
 }
 
-/// The media type of a body and, where it is JSON, its schema.
+/// The media type of a body and, for JSON, its schema.
 pub(super) type Shape = (&'static str, Option<Schema>);
 
-/// What can be the body of an answer.
 pub(super) trait Answer: Send + 'static {
-    /// The status when nothing else is said.
     const STATUS: StatusCode = StatusCode::OK;
 
-    /// The media type and, where it is JSON, the schema; `None`: no body.
+    /// The media type and, for JSON, the schema; `None` without a body.
     fn shape(generator: &mut SchemaGenerator) -> Option<Shape>;
 
-    /// The bytes.
     fn into_body(self) -> Result<Body, ApiError>;
 }
 
-/// Nothing but the status.
 #[derive(Debug)]
 pub(super) struct NoContent;
 
-/// Bytes of one media type.
 #[derive(Debug)]
 pub(super) struct Bytes<const GZIP: bool>(pub(super) Body);
 
-/// A tar archive, compressed.
 pub(super) type Archive = Bytes<true>;
-/// Bytes of any type.
 pub(super) type AnyBytes = Bytes<false>;
 
 impl<T: Serialize + JsonSchema + Send + 'static> Answer for T {
@@ -53,7 +45,8 @@ impl<T: Serialize + JsonSchema + Send + 'static> Answer for T {
 
     fn into_body(self) -> Result<Body, ApiError> {
         let text = serde_json::to_vec(&self);
-        text.map(Body::from).map_err(|error| ApiError::internal("the answer is no JSON", &error))
+        text.map(Body::from)
+            .map_err(|error| ApiError::internal("cannot serialize the response", &error))
     }
 }
 
@@ -79,7 +72,6 @@ impl<const GZIP: bool> Answer for Bytes<GZIP> {
     }
 }
 
-/// JSON that is made already.
 #[derive(Debug)]
 pub(super) struct Document(pub(super) bytes::Bytes);
 
@@ -98,7 +90,6 @@ impl<T: Answer> Reply<T> {
         Self { status: T::STATUS, headers: Vec::new(), content }
     }
 
-    /// The answer to what made something.
     pub(super) fn created(content: T) -> Self {
         Self::new(content).status(StatusCode::CREATED)
     }
@@ -115,12 +106,11 @@ impl<T: Answer> Reply<T> {
         self
     }
 
-    /// With the tag of the state that is answered with.
     pub(super) fn tag(self, tag: &str) -> Self {
         self.header(header::ETAG, tag)
     }
 
-    /// As it goes out. Nothing of it is kept by anyone on the way.
+    /// Responses are never cached.
     pub(super) fn into_response(
         self,
         media_type: Option<&'static str>,

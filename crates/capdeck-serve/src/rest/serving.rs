@@ -1,4 +1,4 @@
-//! The way of a request: who asks, what for, once or again, and the answer or the problem.
+//! Handles a request: access check, parsing, idempotency, response or error.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -30,18 +30,15 @@ use crate::{
     transport::http::{ClientAddress, collect},
 };
 
-/// Text of a refusal that was made outside and is dressed here.
+/// The limit for the text of an error from outside the REST API.
 const MOST_REFUSAL: usize = 4_096;
 
-/// Where operations are, by who gets there.
 pub(crate) struct Routers {
-    /// For those who were let in. What is nowhere below `/v1` is a problem here.
+    /// Authenticated operations. Unknown paths below `/v1` are errors here.
     pub(crate) known: Router,
-    /// For those who were not, too.
     pub(crate) open: Router,
 }
 
-/// Every operation at its path.
 pub(crate) fn routers(rest: &Arc<Rest>) -> Routers {
     let watched = Arc::clone(rest);
     let watch = move |request: Request| activity::watch(Arc::clone(&watched), request);
@@ -116,13 +113,13 @@ async fn answer(
         }
     };
     let places = places
-        .map_err(|_| ApiError::invalid("the path is no text in UTF-8"))?
+        .map_err(|_| ApiError::invalid("the path is not UTF-8"))?
         .iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     let bytes = read_body(&rest, operation, body).await?;
     let key = match head.method {
-        // Strangers cannot be told from each other, and one must not be told another's answer.
+        // Anonymous senders are indistinguishable, and one must not get the response of another.
         Method::POST if actor.is_some() => idempotency::key(&head.headers)?,
         _ => None,
     };
@@ -148,8 +145,8 @@ async fn answer(
         Verdict::Repeat(told) => return Ok(told.repeated(request_id)),
         Verdict::Do(claim) => claim,
     };
-    // Whoever asks under a key may be gone before it is done, and will ask again for how it ended: the work goes on without
-    // them, and keeps the key and the answer.
+    // A sender with a key may disconnect and ask again later: the work continues without the sender and keeps the key and
+    // the response.
     let working = operation.begin(call, query.as_deref(), bytes);
     let (refusal, request_id) = (refusal.clone(), request_id.to_owned());
     let keeping = tokio::spawn(async move {
@@ -163,10 +160,9 @@ async fn answer(
         };
         claim.settle(response, &request_id).await
     });
-    keeping.await.map_err(|error| ApiError::internal("the request could not be worked on", &error))
+    keeping.await.map_err(|error| ApiError::internal("cannot run the request", &error))
 }
 
-/// What is recorded of a request that turns out to be refused.
 #[derive(Clone)]
 struct Refusal {
     rest: Arc<Rest>,
@@ -181,7 +177,7 @@ impl Refusal {
         Self { rest: Arc::clone(rest), actor, place }
     }
 
-    /// Answers with a problem. What nobody else keeps a record of is recorded first.
+    /// Responds with an error. Unrecorded denials are recorded first.
     async fn answer(&self, error: ApiError, request_id: &str) -> Response {
         if let (Some(code), Some(actor)) = (error.unrecorded(), &self.actor) {
             self.rest.reception.note_refusal(actor, self.place.clone(), code).await;
@@ -202,18 +198,18 @@ async fn read_body(rest: &Rest, operation: &Operation, body: Body) -> Result<Byt
             let detail = format!("the body is larger than {limit} bytes");
             return ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail);
         }
-        ApiError::invalid("the body could not be read")
+        ApiError::invalid("cannot read the body")
     })
 }
 
-/// Tells one request from another. What belongs to the connection is no part of it.
+/// A digest of the request, without hop-by-hop data.
 fn request_digest(head: &Parts, body: &Bytes) -> String {
     let body = sha256_hex(&String::from_utf8_lossy(body));
     let target = head.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
     sha256_hex(&format!("{} {target}\n{body}", head.method))
 }
 
-/// The query without the page, so that a cursor holds for the same filters in any order.
+/// The query without paging parameters, sorted, so that a cursor is valid for filters in any order.
 fn filters(query: Option<&str>) -> String {
     let pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     let mut kept: Vec<_> =
@@ -233,7 +229,7 @@ fn no_such_method(operations: &[&Operation], method: &Method) -> ApiError {
         names.push("HEAD");
     }
     let names = names.join(", ");
-    let detail = format!("`{method}` is not possible here; {names} are");
+    let detail = format!("method `{method}` not allowed; use {names}");
     let error = ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail);
     match HeaderValue::from_str(&names) {
         Ok(allow) => error.header(header::ALLOW, allow),
@@ -243,15 +239,14 @@ fn no_such_method(operations: &[&Operation], method: &Method) -> ApiError {
 
 async fn unknown(request: Request) -> Response {
     let error = ApiError::not_found("path", request.uri().path());
-    error.hint("what there is stands in /v1/openapi.json").answer(&new_request_id())
+    error.hint("see /v1/openapi.json").answer(&new_request_id())
 }
 
-/// Whether a request is for the interface.
 pub(crate) fn is_interface(path: &str) -> bool {
     path.starts_with("/v1/")
 }
 
-/// Gives a refusal that was made before an operation was found the form that all problems have.
+/// Converts an error from before the routing into a problem.
 pub(crate) async fn dress_refusal(response: Response) -> Response {
     let status = response.status();
     let is_refused = status.is_client_error() || status.is_server_error();
@@ -281,7 +276,6 @@ pub(crate) async fn dress_refusal(response: Response) -> Response {
     Response::from_parts(head, Body::from(body))
 }
 
-/// The code of a refusal that has none.
 fn code_of(status: StatusCode) -> &'static str {
     match status {
         StatusCode::UNAUTHORIZED => "unauthenticated",

@@ -1,4 +1,4 @@
-//! JSON whose members are somebody else's to decide: tools' definitions, results, cards.
+//! JSON objects whose members are defined elsewhere: tool definitions, results, cards.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-/// An object with members that are documented where it comes from.
+/// An object that is documented at its source.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub(super) struct Open(pub(super) Value);
 
-/// The same, passed on byte for byte.
+/// The same, unchanged.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub(super) struct Raw(pub(super) Box<RawValue>);
@@ -22,7 +22,7 @@ pub(super) struct Raw(pub(super) Box<RawValue>);
 #[serde(deny_unknown_fields)]
 pub(super) struct EmptyBody {}
 
-/// A tool's definition, member for member as its capability gave it.
+/// A tool definition, unchanged.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub(super) struct ToolDefinition(pub(super) RawObject);
@@ -47,7 +47,7 @@ macro_rules! open_object {
 }
 
 open_object! {
-    Open as "JsonObject": "An object with the members that `capdeck … --json` gives it", &[];
-    Raw as "ToolResult": "An object as its capability gave it", &[];
+    Open as "JsonObject": "An object with the members of `capdeck … --json`", &[];
+    Raw as "ToolResult": "An object of the capability, unchanged", &[];
     ToolDefinition as "ToolDefinition": "A tool as its capability defines it: `name`, `description`, `inputSchema` and more", &["name"];
 }

@@ -1,4 +1,4 @@
-//! What holds for every operation of the table.
+//! Checks of every operation.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn every_operation_is_in_the_document_and_nothing_else_is() {
         .iter()
         .map(|one| (one.path.replace("{*", "{"), one.method.as_str().to_ascii_lowercase()))
         .collect();
-    assert_eq!(declared.len(), table.len(), "nothing is declared twice");
+    assert_eq!(declared.len(), table.len(), "no operation is declared twice");
     let document = document();
     let told: BTreeSet<(String, String)> = document["paths"]
         .as_object()
@@ -29,7 +29,7 @@ fn every_operation_is_in_the_document_and_nothing_else_is() {
         .collect();
     assert_eq!(declared, told);
     let names: BTreeSet<&str> = table.iter().map(|one| one.name).collect();
-    assert_eq!(names.len(), table.len(), "every operation has a name of its own");
+    assert_eq!(names.len(), table.len(), "operation names are unique");
 }
 
 #[test]

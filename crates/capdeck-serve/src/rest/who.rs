@@ -1,4 +1,4 @@
-//! Who may ask for what: the same word decides and is shown in the document.
+//! Who can use an operation. The same value decides and is documented.
 
 use capdeck_auth::inbound::{OperatorRole, Scope};
 use http::StatusCode;
@@ -6,51 +6,47 @@ use http::StatusCode;
 use super::{call::Call, problem::ApiError};
 use crate::actor::Actor;
 
-/// Nobody is signed in where somebody has to be.
 pub(super) fn unauthenticated() -> ApiError {
-    ApiError::new(StatusCode::UNAUTHORIZED, "unauthenticated", "nobody is signed in")
+    ApiError::new(StatusCode::UNAUTHORIZED, "unauthenticated", "sign in first")
 }
 
-/// Who may ask for an operation at all. What they see of it is decided by the operation.
+/// Who can use an operation at all. The operation filters what they see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
-    /// Everyone, also who was not let in; what opens something is a part of the request.
+    /// Public; the request itself has a token where needed.
     Stranger,
-    /// Everyone who was let in, within what they reach.
+    /// Everyone who is authenticated, within their access.
     Anyone,
-    /// The host's owner and every operator, within what they reach.
+    /// The owner and every operator, within their access.
     Operator,
-    /// The same, and clients that were granted `registry:manage`.
+    /// The same, and clients with `registry:manage`.
     Manager,
-    /// The host's owner and its admins, and clients that were granted a part of the deck, within that part.
+    /// The owner, admins, and clients with a grant for the deck, within that grant.
     Deck,
-    /// The same, with the right to call.
+    /// The same, with the scope to call.
     DeckCall,
-    /// The host's owner and its admins.
     Admin,
 }
 
 impl Who {
-    /// What the document says about it.
     pub(super) fn told(self) -> &'static str {
         match self {
-            Self::Stranger => "Everyone, without signing in.",
-            Self::Anyone => "Everyone who is signed in, within what they may reach.",
-            Self::Operator => "The host's owner and every operator, within what they may reach.",
+            Self::Stranger => "Everyone, without authentication.",
+            Self::Anyone => "Every authenticated sender, within their access.",
+            Self::Operator => "The owner of the host and every operator, within their access.",
             Self::Manager => {
-                "The host's owner, operators for what they may decide, and clients with `registry:manage`."
+                "The owner of the host, operators for what they can decide, and clients with `registry:manage`."
             }
             Self::Deck => {
-                "The host's owner, operators with the role `admin`, and clients that were granted a part of the deck, within that part."
+                "The owner of the host, operators with the role `admin`, and clients with a grant for a part of the deck, within that part."
             }
             Self::DeckCall => {
-                "The host's owner, operators with the role `admin`, and clients that may call a part of the deck, within that part."
+                "The owner of the host, operators with the role `admin`, and clients that can call a part of the deck, within that part."
             }
-            Self::Admin => "The host's owner and operators with the role `admin`.",
+            Self::Admin => "The owner of the host and operators with the role `admin`.",
         }
     }
 
-    /// Lets somebody pass, or says who may.
     pub(super) fn admit(self, actor: &Actor) -> Result<(), ApiError> {
         let may = match actor {
             Actor::Owner => true,
@@ -70,11 +66,10 @@ impl Who {
         if may {
             return Ok(());
         }
-        let detail = format!("this is not open to you: {}", self.told());
+        let detail = format!("access denied; allowed: {}", self.told());
         Err(ApiError::forbidden(detail))
     }
 
-    /// The same for whoever sent a request.
     pub(super) fn admit_call(self, call: &Call) -> Result<(), ApiError> {
         call.actor.as_ref().map_or_else(|| Err(unauthenticated()), |actor| self.admit(actor))
     }

@@ -1,4 +1,4 @@
-//! One command line at the socket of a running host.
+//! One command line connected to a running host.
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
@@ -18,13 +18,12 @@ use super::{
 };
 use crate::local_socket::{self, FrameError, Greeting, Reader};
 
-/// Longest wait for a command line that connected and says nothing.
 const OPENING: Duration = Duration::from_secs(10);
 
-/// Progress and questions that wait for a slow reader.
+/// Queued progress and questions for a slow reader.
 const WAITING_REPLIES: usize = 64;
 
-/// Answers one command line until it hangs up or the host stops.
+/// Serves one command line until it disconnects or the host stops.
 pub(super) async fn serve(
     stream: UnixStream,
     host: Host,
@@ -45,7 +44,7 @@ pub(super) async fn serve(
         .hold(&mut reader, &mut writer)
         .await;
     if let Err(error @ (FrameError::Transport(_) | FrameError::Unreadable(_))) = ended {
-        tracing::debug!(%error, "a command line was not understood");
+        tracing::debug!(%error, "invalid message of a command line");
     }
     if can_be_asked {
         people.leave(session).await;
@@ -81,7 +80,7 @@ impl Conversation {
             let mut work = pin!(answer(self.session.clone(), request, &context));
             let reply = loop {
                 tokio::select! {
-                    // A question or progress comes before the answer it belongs to.
+                    // Progress and questions precede their response.
                     biased;
                     Some(reply) = waiting.recv() => local_socket::write(writer, &reply).await?,
                     reply = &mut work => break reply,
@@ -93,7 +92,7 @@ impl Conversation {
                             caller.answered(question, Err(error.into()));
                         }
                         other => {
-                            // Whoever hangs up or speaks out of turn does not want the answer any more.
+                            // A disconnect or an unexpected message cancels the call.
                             cancel(&context, &caller, work).await;
                             return other.map(|_| ());
                         }
@@ -112,14 +111,14 @@ impl Conversation {
     }
 }
 
-/// Cancels the work and sees it end, so that the backend is told.
+/// Cancels the work and waits for its end, so that the backend gets the cancellation.
 async fn cancel(context: &CallContext, caller: &WireCaller, work: impl Future) {
     context.cancel.cancel();
     caller.hung_up();
     work.await;
 }
 
-/// `None` for what is no request here.
+/// `None` for a message that is not a request.
 async fn answer(session: Arc<Session>, request: Request, context: &CallContext) -> Option<Reply> {
     let shell = LocalShell::new(session);
     let reply = match request {

@@ -1,4 +1,4 @@
-//! The shell over a session of this process.
+//! The shell of a session in this process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,6 @@ use serde_json::value::RawValue;
 
 use super::{Shell, ShellCall};
 
-/// Answers from a session of the operator's scope.
 pub struct LocalShell(Arc<Session>);
 
 impl LocalShell {

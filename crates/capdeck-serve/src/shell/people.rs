@@ -1,7 +1,7 @@
-//! Sessions of people at terminals, kept for their next command.
+//! Sessions of people at terminals, cached for their next command.
 //!
-//! Somebody who can be asked has connections of their own to servers that ask only in the middle of a call. Starting such a
-//! server for every command would cost more than the command, and two commands at once must not share one.
+//! A client that can be asked has its own connections to servers that elicit during a call. Starting such a server for every
+//! command would be slow, and concurrent commands must not share one.
 
 use std::{
     sync::Arc,
@@ -13,24 +13,20 @@ use parking_lot::Mutex;
 
 use super::person_at_terminal;
 
-/// More people than this at once start their servers anew.
+/// Further concurrent sessions are not cached.
 const KEPT: usize = 4;
 
-/// Whoever typed nothing for this long has left.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// The sessions that nobody uses right now.
 #[derive(Default)]
 pub(super) struct People(Mutex<Vec<(Instant, Arc<Session>)>>);
 
 impl People {
-    /// A session for one command.
     pub(super) fn enter(&self, host: &Host) -> Arc<Session> {
         let waiting = self.0.lock().pop();
         waiting.map_or_else(|| host.operator_as(person_at_terminal()), |(_, session)| session)
     }
 
-    /// The command is done.
     pub(super) async fn leave(&self, session: Arc<Session>) {
         let too_many = {
             let mut waiting = self.0.lock();
@@ -42,7 +38,6 @@ impl People {
         }
     }
 
-    /// Ends what was not used for long.
     pub(super) async fn tidy(&self) {
         let old: Vec<_> =
             self.0.lock().extract_if(.., |(since, _)| since.elapsed() >= IDLE).collect();
@@ -51,7 +46,6 @@ impl People {
         }
     }
 
-    /// Ends all.
     pub(super) async fn close(&self) {
         let all = std::mem::take(&mut *self.0.lock());
         for (_, session) in all {

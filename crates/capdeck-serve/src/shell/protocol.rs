@@ -1,7 +1,7 @@
-//! What travels on the shell's socket.
+//! The protocol of the shell socket.
 //!
-//! The host greets first. The command line introduces itself and sends one request at a time; while a call runs, the
-//! host tells progress and asks questions, and the command line answers or hangs up. Hanging up cancels.
+//! The host greets first. The command line sends `Open`, then one request at a time; during a call the host sends progress
+//! and questions, and the command line answers. A disconnect cancels the call.
 
 use capdeck_host::{CallError, ErrorCode, RawObject, ShellPlace};
 use serde::{Deserialize, Serialize};
@@ -9,14 +9,13 @@ use serde_json::{Value, value::RawValue};
 
 use super::ShellCall;
 
-/// Changes whenever one side would misunderstand the other.
+/// Incremented with every incompatible change.
 pub(super) const PROTOCOL: u32 = 1;
 
-/// What the command line says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Request {
-    /// First of all: whether somebody at a terminal can be asked.
+    /// The first message: whether the person can be asked.
     Open {
         can_be_asked: bool,
     },
@@ -25,19 +24,16 @@ pub(super) enum Request {
     },
     Preview(ShellCall),
     Call(ShellCall),
-    /// The person's answer to a question.
     Answer {
         question: u64,
         result: Box<RawValue>,
     },
-    /// There will be no answer to a question.
     NoAnswer {
         question: u64,
         error: Failure,
     },
 }
 
-/// What a host says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Reply {
@@ -49,7 +45,7 @@ pub(super) enum Reply {
     Question { question: u64, method: String, params: Option<RawObject> },
 }
 
-/// A [`CallError`] as it travels. What is for the log stays with the host.
+/// A [`CallError`] on the wire, without the details for the log.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Failure {
     code: String,

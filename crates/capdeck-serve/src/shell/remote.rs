@@ -1,4 +1,4 @@
-//! The shell of a running host, reached through its socket.
+//! The shell of a running host, over its socket.
 
 use std::path::Path;
 
@@ -17,18 +17,16 @@ use super::{
 };
 use crate::local_socket::{self, NoHost, Reader};
 
-/// Asks a running host.
 pub struct RemoteShell(Mutex<Connection>);
 
 struct Connection {
     reader: Reader<OwnedReadHalf>,
     writer: OwnedWriteHalf,
-    /// True once frames could not be read or written any more.
     is_lost: bool,
 }
 
 impl RemoteShell {
-    /// Connects to the host that listens at `path`, and tells it whether somebody can be asked.
+    /// Connects to the host that listens at `path`.
     pub async fn connect(path: &Path, can_be_asked: bool) -> Result<Self, NoHost> {
         let (reading, writer) = local_socket::connect(path).await?.into_split();
         let mut connection =
@@ -40,7 +38,7 @@ impl RemoteShell {
         Ok(Self(Mutex::new(connection)))
     }
 
-    /// True once the host ended in the middle of a conversation.
+    /// True when the host ended during a request.
     pub async fn is_lost(&self) -> bool {
         self.0.lock().await.is_lost
     }
@@ -87,8 +85,8 @@ impl Connection {
 
     fn lost(&mut self) -> CallError {
         self.is_lost = true;
-        CallError::new(ErrorCode::ServerUnavailable, "the running host ended before it answered")
-            .hint("whether the call was made is not known; look before you repeat it")
+        CallError::new(ErrorCode::ServerUnavailable, "the host stopped before it responded")
+            .hint("the call may have been made; check before you repeat it")
     }
 }
 
@@ -122,6 +120,6 @@ impl Shell for RemoteShell {
 }
 
 fn astray(reply: &Reply) -> CallError {
-    let message = format!("the running host answered something else: {reply:?}");
+    let message = format!("unexpected response of the host: {reply:?}");
     CallError::new(ErrorCode::InternalError, message)
 }

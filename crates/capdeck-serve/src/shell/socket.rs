@@ -1,7 +1,7 @@
-//! The socket at which a running host answers the person's own command line.
+//! The socket at which a running host serves the user's command line.
 //!
-//! A file beside the socket is locked for as long as the host lives. Whoever holds the lock owns the socket, so a socket
-//! that a killed host left behind is known to be dead, and a second host never takes it from the first.
+//! A file beside the socket is locked while the host runs. The lock holder owns the socket, so the socket of a killed host
+//! is known to be stale, and a second host never takes it from the first.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, Permissions},
@@ -22,20 +22,19 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{connection, people::People};
 use crate::local_socket::LocalSocket;
 
-/// How often sessions that nobody uses are looked for.
 const TIDYING: Duration = Duration::from_secs(60);
 
-/// A socket that belongs to this process. Removed when dropped.
+/// A socket of this process. Removed when dropped.
 pub struct ShellSocket {
-    // Removed while the lock is still held, so that it can be nobody else's.
+    // Removed while the lock is held, so it is still ours.
     socket: LocalSocket,
     _lock: File,
 }
 
-/// Why there is no socket.
+/// Why the socket cannot be bound.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    #[error("another host already answers `capdeck sh` for this deck")]
+    #[error("another host already serves `capdeck sh` for this deck")]
     Taken,
     #[error("`{}` belongs to another user", path.display())]
     Foreign { path: PathBuf },
@@ -48,7 +47,7 @@ pub enum SocketError {
 }
 
 impl ShellSocket {
-    /// Takes the socket at `path`, whose folder is made for the person alone.
+    /// Binds the socket at `path` in a private folder.
     pub fn bind(path: &Path) -> Result<Self, SocketError> {
         let trouble = |source| SocketError::Place { path: path.to_owned(), source };
         private_folder(path.parent().unwrap_or(path))?;
@@ -68,7 +67,7 @@ impl ShellSocket {
         Ok(Self { socket, _lock: lock })
     }
 
-    /// Answers until `stop`, then ends every conversation.
+    /// Serves until `stop`, then ends every connection.
     pub async fn run(self, host: Host, stop: CancellationToken) {
         let people = Arc::new(People::default());
         let conversations = TaskTracker::new();
@@ -92,7 +91,6 @@ impl ShellSocket {
     }
 }
 
-/// Makes a folder that only this user can enter.
 fn private_folder(dir: &Path) -> Result<(), SocketError> {
     let trouble = |source| SocketError::Place { path: dir.to_owned(), source };
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(trouble)?;
@@ -122,7 +120,7 @@ mod tests {
         assert!(matches!(ShellSocket::bind(&path), Err(SocketError::Taken)));
         drop(first);
         assert!(!path.exists());
-        // A killed host leaves the file; the lock went with the process.
+        // A killed host leaves the file; its lock ended with the process.
         fs::write(&path, "").unwrap();
         let second = ShellSocket::bind(&path).unwrap();
         assert!(local_socket::connect(&path).await.is_ok());

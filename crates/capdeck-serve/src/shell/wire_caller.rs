@@ -18,7 +18,7 @@ use super::protocol::Reply;
 
 type Answer = Result<Box<RawValue>, CallError>;
 
-/// Sends progress and questions to the command line and waits for its answers.
+/// Sends progress and questions to the command line and waits for answers.
 pub(super) struct WireCaller {
     replies: mpsc::Sender<Reply>,
     can_be_asked: bool,
@@ -32,16 +32,15 @@ impl WireCaller {
         Arc::new(Self { replies, can_be_asked, next, open })
     }
 
-    /// The person answered a question. An answer to nothing is dropped.
+    /// Completes a question. Unknown questions are ignored.
     pub(super) fn answered(&self, question: u64, answer: Answer) {
         let waiting = self.open.lock().remove(&question);
         if let Some(waiting) = waiting {
-            // Whoever asked may have given up.
+            // The receiver may be gone.
             let _gone = waiting.send(answer);
         }
     }
 
-    /// The command line is gone: every open question ends.
     pub(super) fn hung_up(&self) {
         self.open.lock().clear();
     }
@@ -54,7 +53,7 @@ impl Caller for WireCaller {
     }
 
     fn progress(&self, params: RawObject) {
-        // Progress that nobody reads in time is worth less than the memory it would take.
+        // Progress is dropped when the reader is too slow.
         let _full = self.replies.try_send(Reply::Progress(params));
     }
 

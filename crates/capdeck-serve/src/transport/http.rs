@@ -1,4 +1,4 @@
-//! MCP over Streamable HTTP, with health, readiness and metrics beside it.
+//! MCP over Streamable HTTP, with the REST API, health, readiness and metrics.
 
 mod access;
 mod body;
@@ -64,38 +64,37 @@ use crate::{
     rest::{self, Rest, Routers},
 };
 
-/// Longest wait for open requests when the host stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where and for whom to listen.
+/// Settings of the HTTP server.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
     pub host: String,
-    /// 0 picks a free port.
+    /// 0 selects a free port.
     pub port: u16,
-    /// Who needs a token. Without a choice, everyone does where there is a key or other machines can reach the host.
+    /// The authentication mode. Default: required if there is a key or other machines can reach the host.
     pub auth: Option<AuthMode>,
-    /// The key of the host's owner. Required where everyone needs a token.
+    /// The admin key, for mode `required`.
     pub key: Option<AdminKey>,
-    /// Where operators may sign in with an account somewhere else.
+    /// The OpenID provider of operators.
     pub oidc: Option<OidcSettings>,
-    /// Further names this host is reached by, such as the public one.
+    /// Further host names, such as the public one.
     pub allowed_hosts: Vec<String>,
-    /// Where clients reach this host, when that is not where it listens.
+    /// The address for clients, if it differs from the listen address.
     pub public_url: Option<String>,
-    /// Who may use what, where this process has the registry.
+    /// The registry, if this process holds it.
     pub registry: Result<Registry, NoRegistry>,
-    /// Proxies whose word about where a request comes from is taken.
+    /// Proxies whose `Forwarded` headers are trusted.
     pub trusted_proxies: Vec<Network>,
-    /// How much everyone may ask for.
+    /// The rate limits.
     pub rates: RateLimits,
-    /// What the deck's own endpoint offers.
+    /// What the deck's endpoint offers.
     pub policy: ViewPolicy,
     pub limits: HttpLimits,
 }
 
 impl HttpSettings {
-    /// A host at this address with the defaults: without a key and without the registry.
+    /// Settings with the defaults: no key and no registry.
     pub fn new(host: impl Into<String>, port: u16) -> Self {
         Self {
             host: host.into(),
@@ -114,7 +113,7 @@ impl HttpSettings {
     }
 }
 
-/// A bound HTTP host that has not started to answer yet.
+/// A bound HTTP server that does not accept connections yet.
 pub struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,
@@ -139,12 +138,14 @@ pub enum BindError {
     },
     #[error("{host} can be reached from other machines, so a key is required")]
     KeyRequired { host: String },
-    #[error("{host} can be reached from other machines, so `local` is not enough to be let in")]
+    #[error(
+        "{host} can be reached from other machines, so authentication mode `local` is not allowed"
+    )]
     LocalOffLoopback { host: String },
 }
 
 impl HttpServer {
-    /// Takes the port. Off loopback this needs a key.
+    /// Binds the port. Requires a key unless on loopback.
     pub async fn bind(host: Host, settings: HttpSettings) -> Result<Self, BindError> {
         let bind_error =
             |source| BindError::Bind { host: settings.host.clone(), port: settings.port, source };
@@ -155,7 +156,7 @@ impl HttpServer {
         if !address.ip().is_loopback() && settings.key.as_ref().is_some_and(AdminKey::is_guessable)
         {
             tracing::warn!(
-                "the admin key is short enough to be guessed; use 32 bytes or more, for example from `openssl rand -hex 32`"
+                "the admin key is too short; use 32 bytes or more, for example from `openssl rand -hex 32`"
             );
         }
         status::recorder();
@@ -168,7 +169,7 @@ impl HttpServer {
             settings.registry,
             settings.oidc,
         );
-        // Before anybody is answered, so that nothing of an earlier capsule is shown as if it were in force.
+        // Before the first request, so that grants of deleted capsules are never in force.
         if let (Some(registry), Some(desk)) = (reception.registry(), host.capsules()) {
             capsule_follower::reconcile(registry, desk.as_ref()).await;
         }
@@ -188,7 +189,7 @@ impl HttpServer {
         Ok(Self { listener, address, router, endpoints, rest, reception, host, limits, proxies })
     }
 
-    /// The address clients on this machine use.
+    /// The address for clients on this machine.
     pub fn url(&self) -> String {
         let address = match self.address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => format!("127.0.0.1:{}", self.address.port()),
@@ -198,13 +199,13 @@ impl HttpServer {
         format!("http://{address}")
     }
 
-    /// Answers until `stop`, then ends every session and every connection behind them.
+    /// Serves until `stop`, then ends every session and its connections.
     pub async fn run(self, stop: CancellationToken) {
         let Self { listener, router, endpoints, rest, reception, host, limits, proxies, .. } = self;
         let serving = async {
             tokio::select! {
                 () = connections::serve(listener, router, limits, proxies, stop.clone()) => {}
-                // Whoever still holds a socket open after this has had time enough.
+                // Close sockets that remain open after the timeout.
                 () = async {
                     stop.cancelled().await;
                     tokio::time::sleep(STOP_TIMEOUT).await;
@@ -224,12 +225,12 @@ impl HttpServer {
             endpoints.shutdown().await;
             host.close().await;
         };
-        // Both run to their end: a close that is dropped halfway leaves children that nobody waits for.
+        // Both must finish: a cancelled close leaves child processes behind.
         tokio::join!(serving, following, closing);
     }
 }
 
-/// Who needs a token at this address, if that is a safe thing to say.
+/// The authentication mode; rejects unsafe combinations.
 fn auth_mode(settings: &HttpSettings, address: IpAddr) -> Result<AuthMode, BindError> {
     let has_key = settings.key.is_some();
     let is_local = address.is_loopback() && !has_key;
@@ -269,7 +270,7 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, door: Arc<Door>)
                 .with_state((host.clone(), endpoints)),
         );
     let facts = status::ProcessFacts::new(&host.settings().version);
-    // For those who want to be let in.
+    // Routes of the sign-in.
     let strangers = Router::new()
         .merge(oauth::routes())
         .merge(operators::open_routes())
@@ -282,10 +283,10 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, door: Arc<Door>)
         .merge(status)
         .merge(rest)
         .merge(operators::routes().with_state(reception.clone()))
-        // What is not there is not there for those who were let in; nobody else learns that.
+        // The 404 response requires authentication, so that it reveals nothing.
         .fallback(|| async { StatusCode::NOT_FOUND })
         .layer(middleware::from_fn_with_state(door.clone(), door::admit))
-        // Liveness, the dashboard's page and what signing in needs to know say nothing about the deck, so they need no key.
+        // Liveness, the dashboard's page and the sign-in documents reveal nothing about the deck, so they are public.
         .merge(strangers)
         .merge(
             oauth::documents()
@@ -327,7 +328,7 @@ async fn one_capsule(
         }
         Err(failure) => {
             tracing::error!(code = failure.code, "{}", failure.message);
-            let advice = "the capsules cannot be reached; the host's log says why\n";
+            let advice = "the capsules are not available; see the log of the host\n";
             (StatusCode::SERVICE_UNAVAILABLE, advice).into_response()
         }
     }
@@ -344,7 +345,7 @@ async fn one_view(
     }
 }
 
-/// A session belongs to the credential that it was opened with: another one of the same holder may be good for less.
+/// A session is bound to its credential: another credential of the same principal may have fewer scopes.
 fn bind_session(extensions: &mut http::Extensions) {
     if let Some(admission) = extensions.get::<Admission>() {
         let owner = format!("{} with {}", admission.principal(), admission.credential());

@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::mcp::{CapsulePlace, CapsuleService, McpService, sealer};
 
-/// Serves one client on stdin and stdout until stdin ends, then ends every connection of the host.
+/// Serves one client on stdin and stdout until stdin ends, then closes every connection of the host.
 pub async fn serve_stdio(host: Host, scope: Scope) -> io::Result<()> {
     let options =
         StdioOptions { sealer: Arc::new(sealer(&host, &scope)), ..StdioOptions::default() };
@@ -38,8 +38,8 @@ async fn serve(service: Arc<dyn Service>, options: StdioOptions, host: Host) -> 
     outcome
 }
 
-/// Clients connect pipes (most) or sockets (Node), which the runtime can wait for itself. Anything else is read in
-/// a thread of its own, which costs two thread switches per message.
+/// The runtime can poll pipes (most clients) and sockets (Node). Anything else is read in a thread, which costs two thread
+/// switches per message.
 fn reader() -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
     let stdin = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(match kind(&stdin)? {

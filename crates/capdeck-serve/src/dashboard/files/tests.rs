@@ -6,7 +6,6 @@ fn folder() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/dashboard"))
 }
 
-/// The files below a folder, by their paths below the dashboard's.
 fn files_below(below: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(below).unwrap().map(Result::unwrap) {
@@ -34,7 +33,7 @@ fn every_file_of_the_folder_is_in_the_binary() {
     assert_eq!(listed, on_disk, "list them in the same order");
 }
 
-/// Text of strangers is on every page. It stays text because nothing here turns text into markup or code.
+/// Untrusted text is on every page. It stays text because no file turns text into markup or code.
 #[test]
 fn nothing_turns_text_into_markup_or_code() {
     const FORBIDDEN: [&str; 12] = [
@@ -85,7 +84,6 @@ fn scripts_say_what_they_are_and_are_short() {
     }
 }
 
-/// The modules that a module names, by their paths below the folder.
 fn imports(path: &str) -> Vec<String> {
     let text = fs::read_to_string(folder().join(path)).unwrap();
     let mut found = Vec::new();
@@ -108,7 +106,7 @@ fn imports(path: &str) -> Vec<String> {
     found
 }
 
-/// Modules that are found one import after another arrive one round trip after another.
+/// Each level of imports costs a round trip, so the page preloads all modules.
 #[test]
 fn the_page_names_every_module_of_its_first_paint() {
     let mut needed = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! One event, and whom it is for.
+//! One event and its audience.
 
 use bytes::Bytes;
 use capdeck_auth::inbound::{OperatorRole, RegistryEvent, capsule_id_of};
@@ -8,27 +8,23 @@ use serde::Serialize;
 
 use crate::{actor::Actor, rest::Rest};
 
-/// Something that happened, written once for all who watch.
+/// Serialized once for all watchers.
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) sequence: u64,
-    /// As it is sent.
     pub(super) frame: Bytes,
-    /// None: everybody has to know.
+    /// `None`: for all watchers.
     about: Option<About>,
 }
 
-/// Who has to do with it.
 #[derive(Debug, Default)]
 struct About {
     source: Source,
-    /// The key of the capsule.
     capsule: Option<String>,
-    /// Whose doing it was, or for whom.
+    /// The principals that caused it or are affected.
     principals: Vec<String>,
 }
 
-/// Where an event comes from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Source {
@@ -38,7 +34,6 @@ enum Source {
     Registry,
 }
 
-/// What those who watch are told.
 #[derive(Debug, Serialize)]
 struct Told<'a> {
     seq: u64,
@@ -66,7 +61,6 @@ struct Told<'a> {
     actor: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     principal: Option<&'a str>,
-    /// The id of what it was about.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
 }
@@ -101,13 +95,13 @@ impl<'a> Told<'a> {
 }
 
 impl Event {
-    /// Some of what happened is lost to everybody who watches.
+    /// Reports lost events to all watchers.
     pub(super) fn missed(sequence: u64) -> Self {
         let frame = format!("id: {sequence}\nevent: missed\ndata: {{}}\n\n");
         Self { sequence, frame: frame.into(), about: None }
     }
 
-    /// A line of the deck's audit trail.
+    /// From a line of the deck's audit trail.
     pub(super) fn of_deck(sequence: u64, line: &str) -> Option<Self> {
         let line: TrailLine = serde_json::from_str(line).ok()?;
         let told = Told {
@@ -120,7 +114,7 @@ impl Event {
         Some(told.into_event(About::default()))
     }
 
-    /// Something that changed in a capsule, or which capsules there are.
+    /// From a change in a capsule or of the list of capsules.
     pub(super) fn of_capsules(sequence: u64, change: &CapsuleChange) -> Self {
         let (capsule, key, change) = match change {
             CapsuleChange::Entry { capsule, key, change } => (capsule, key, change),
@@ -149,7 +143,7 @@ impl Event {
         told.into_event(about)
     }
 
-    /// A line of the registry's audit.
+    /// From an event of the registry.
     pub(super) fn of_registry(sequence: u64, event: &RegistryEvent) -> Self {
         let outcome = match (event.error_code, event.is_refused) {
             (None, _) => "ok",
@@ -174,8 +168,7 @@ impl Event {
         told.into_event(about)
     }
 
-    /// Whether somebody may know of it: admins of everything, approvers of what is to be decided, others of what they own
-    /// and of what is about themselves.
+    /// Admins see everything, approvers what they can decide, others what they own and what concerns them.
     pub(super) fn is_for(&self, rest: &Rest, actor: &Actor) -> bool {
         let Some(About { source, capsule, principals }) = &self.about else { return true };
         let registry = rest.reception.registry();

@@ -1,4 +1,4 @@
-//! Gathers what happens from everywhere and gives it out, with a short memory for those who come back.
+//! Collects events of all sources and distributes them, with a short history for reconnects.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -15,12 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{MISSED, event::Event};
 
-/// Events that are kept for those who come back.
 const REMEMBERED: usize = 1_000;
-/// Events that somebody who watches may be behind.
+/// How far a watcher can fall behind.
 const BEHIND: usize = 1_024;
 
-/// Everything that happens, for all who watch. Nothing is gathered before somebody does.
+/// Collects nothing before the first watcher.
 pub(in crate::rest) struct Feed {
     host: Host,
     registry: Option<Registry>,
@@ -37,16 +36,13 @@ struct Shared {
 
 #[derive(Debug)]
 struct Memory {
-    /// The number of the next event. They go on growing when the host is started again.
+    /// Increases across restarts, too.
     next: u64,
     events: VecDeque<Arc<Event>>,
 }
 
-/// The place of one who watches.
 pub(super) struct Watching {
-    /// What is sent at once.
     pub(super) greeting: Option<Bytes>,
-    /// What happened since they were here last.
     pub(super) waiting: VecDeque<Arc<Event>>,
     pub(super) news: broadcast::Receiver<Arc<Event>>,
     pub(super) closed: CancellationToken,
@@ -54,7 +50,7 @@ pub(super) struct Watching {
 
 impl Feed {
     pub(in crate::rest) fn new(host: Host, registry: Option<Registry>) -> Self {
-        // Far apart enough for any host that is stopped and started, and still exact in every reader's numbers.
+        // Larger than any count of an earlier run, and still exact as a JavaScript number.
         let started = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
         let memory = Memory { next: started * 1_000, events: VecDeque::new() };
         let news = broadcast::Sender::new(BEHIND);
@@ -67,11 +63,10 @@ impl Feed {
         }
     }
 
-    /// Lets somebody watch, from after the event that they have seen last.
     pub(super) async fn watch(&self, last: Option<u64>) -> Watching {
         self.gathering.get_or_init(|| self.gather()).await;
         let memory = self.shared.memory.lock();
-        // Under the lock nothing can happen between what is remembered and what is heard.
+        // Under the lock, no event falls between the history and the subscription.
         let news = self.shared.news.subscribe();
         let (mut waiting, mut has_missed) = (VecDeque::new(), false);
         if let Some(last) = last {
@@ -80,7 +75,7 @@ impl Feed {
             has_missed = last.saturating_add(1) < oldest;
         }
         drop(memory);
-        // Something is sent at once, so that whoever opens the stream knows that it is open.
+        // Send something immediately, so that the client sees an open stream.
         let greeting = if has_missed { MISSED } else { b": watching\n\n" };
         Watching {
             greeting: Some(Bytes::from_static(greeting)),
@@ -90,7 +85,6 @@ impl Feed {
         }
     }
 
-    /// Ends every stream.
     pub(in crate::rest) fn close(&self) {
         self.closed.cancel();
     }
@@ -106,7 +100,6 @@ impl Feed {
     }
 }
 
-/// Where news come from.
 struct Sources {
     lines: broadcast::Receiver<Arc<str>>,
     registry: Option<broadcast::Receiver<RegistryEvent>>,
@@ -114,7 +107,7 @@ struct Sources {
 }
 
 impl Sources {
-    /// Tells the next thing that happens; false when there will be no more.
+    /// Publishes the next event; false at the end of all sources.
     async fn pass_on(&mut self, shared: &Shared, closed: &CancellationToken) -> bool {
         tokio::select! {
             line = self.lines.recv() => shared.hear(&line, |sequence, line| Event::of_deck(sequence, line)),
@@ -142,11 +135,11 @@ impl Shared {
         if memory.events.len() > REMEMBERED {
             memory.events.pop_front();
         }
-        // Nobody may be watching.
+        // There may be no watchers.
         drop(self.news.send(event));
     }
 
-    /// Tells what was heard from a channel, or that some of it was lost on the way. False when there will be no more.
+    /// Publishes an event of a channel, or that some were lost. False at the end.
     fn hear<T>(
         &self,
         told: &Result<T, RecvError>,
@@ -164,11 +157,7 @@ impl Shared {
 async fn capsule_changes(host: &Host) -> Option<CapsuleChanges> {
     let caller = CapsuleCaller::local(Author::client("capdeck"));
     let changes = host.capsules()?.changes(caller).await;
-    changes
-        .inspect_err(
-            |error| tracing::warn!(%error, "changes of capsules are not told to those who watch"),
-        )
-        .ok()
+    changes.inspect_err(|error| tracing::warn!(%error, "cannot follow changes of capsules")).ok()
 }
 
 async fn next_event<T: Clone>(
@@ -234,7 +223,7 @@ mod tests {
         assert_eq!(frames(&shared), ["id: 1\nevent: missed\ndata: {}\n\n"]);
         closed.cancel();
         drop(sender);
-        // What is left in the channel may still be told; then it is over.
+        // Deliver what is left in the channel, then end.
         while sources.pass_on(&shared, &closed).await {}
     }
 }

@@ -1,4 +1,4 @@
-//! Calls that wait for a person, and what was approved.
+//! Approvals of calls.
 
 use capdeck_host::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
 use http::StatusCode;
@@ -17,19 +17,19 @@ use crate::rest::{
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get("/v1/deck/approvals", "listApprovals", "List calls that wait for a person, and what was approved")
+        get("/v1/deck/approvals", "listApprovals", "List pending and standing approvals")
             .done_by(list),
-        post("/v1/deck/approvals/{id}/approve", "approveCall", "Approve a call that waits")
-            .about("Whoever asked can repeat the same call once within ten minutes; with `always`, the tool may be called by anyone until its definition changes.")
+        post("/v1/deck/approvals/{id}/approve", "approveCall", "Approve a pending call")
+            .about("The client can repeat the same call once within ten minutes; with `always`, every client can call the tool until its definition changes.")
             .done_by(approve),
-        delete("/v1/deck/approvals/{id}", "revokeApproval", "Take an approval back, or drop a waiting call")
+        delete("/v1/deck/approvals/{id}", "revokeApproval", "Withdraw an approval, or deny a pending call")
             .done_by(revoke),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ListApprovals {
-    /// Only approvals that stand like this.
+    /// Only approvals in this state.
     state: Option<ApprovalState>,
     #[serde(flatten)]
     paging: Paging,
@@ -39,7 +39,7 @@ struct ListApprovals {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CallApprovalOptions")]
 struct Approve {
-    /// The tool for good, instead of this call once.
+    /// Approve the tool until its definition changes, instead of this call once.
     #[serde(default)]
     always: bool,
 }
@@ -73,19 +73,19 @@ async fn revoke(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, A
     Ok(Reply::new(NoContent))
 }
 
-/// Works on the approvals without holding up others: the disk, or another process, may be slow.
+/// On a blocking thread: the disk or another process may be slow.
 async fn with_store<T: Send + 'static>(
     call: &Call,
     work: impl FnOnce(&ApprovalStore, Timestamp) -> Result<T, ApprovalError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let store = call.rest.host.approvals();
     let done = tokio::task::spawn_blocking(move || work(&store, Timestamp::now())).await;
-    let done = done.map_err(|error| ApiError::internal("the approvals were not read", &error))?;
+    let done = done.map_err(|error| ApiError::internal("cannot read the approvals", &error))?;
     done.map_err(|error| match error {
         ApprovalError::Unknown { id } => ApiError::not_found("approval", &id),
         ApprovalError::NoDefinition { .. } => {
             ApiError::new(StatusCode::CONFLICT, "conflict", error.to_string())
         }
-        ApprovalError::Storage { .. } => ApiError::storage("the approvals cannot be used", &error),
+        ApprovalError::Storage { .. } => ApiError::storage("cannot use the approvals", &error),
     })
 }

@@ -1,4 +1,4 @@
-//! Large results that are kept aside.
+//! Artifacts: stored large results.
 
 use axum::body::Body;
 use capdeck_host::{artifact_item, artifacts};
@@ -17,31 +17,26 @@ use crate::rest::{
     shapes::Open,
 };
 
-/// How much is in memory at once.
 const CHUNK: u64 = 256 * 1024;
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get(
-            "/v1/deck/artifacts",
-            "listArtifacts",
-            "List large results that are kept, the newest first",
-        )
-        .about("The members of `capdeck artifacts list --json`.")
-        .done_by(list),
+        get("/v1/deck/artifacts", "listArtifacts", "List stored large results, the newest first")
+            .about("The members of `capdeck artifacts list --json`.")
+            .done_by(list),
         get(
             "/v1/deck/artifacts/{capability}/{call}/{file}",
             "getArtifact",
-            "Take one large result whole",
+            "Download one stored result",
         )
-        .about("The places of the path are those of its URI, `capdeck://artifacts/…`.")
+        .about("The path segments are those of its URI, `capdeck://artifacts/…`.")
         .done_by(read),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ListArtifacts {
-    /// Only those of this capability.
+    /// Only artifacts of this capability.
     capability: Option<String>,
     #[serde(flatten)]
     paging: Paging,
@@ -74,7 +69,7 @@ async fn read(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<AnyBytes>, ApiE
             Err(error) => Some((Err(std::io::Error::other(error)), None)),
         }
     });
-    // Never shown as a page of this host, whatever it says that it is.
+    // Never rendered as a page of this host, whatever its type.
     Ok(Reply::new(crate::rest::reply::Bytes(Body::from_stream(chunks)))
         .header(header::CONTENT_LENGTH, &artifact.byte_length.to_string())
         .header(header::CONTENT_DISPOSITION, "attachment")

@@ -1,4 +1,4 @@
-//! What the deck costs an agent.
+//! The token cost of the deck.
 
 use capdeck_host::{BudgetItem, View, budget_items, estimate_tokens};
 use schemars::JsonSchema;
@@ -15,22 +15,22 @@ use crate::rest::{
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get("/v1/deck/budget", "getBudget", "What each capability costs an agent, in tokens")
-            .about("Upper bounds, calibrated against o200k; `capdeck budget` counts exactly. Uses what is known and connects to nothing.")
+        get("/v1/deck/budget", "getBudget", "Get the token cost of each capability")
+            .about("Upper bounds, calibrated against o200k; `capdeck budget` counts exactly. Uses cached tool lists; connects to nothing.")
             .who(Who::Deck)
             .done_by(budget),
     ]
 }
 
-/// What the deck costs.
+/// The token cost of the deck.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Budget {
     items: Vec<BudgetItem>,
-    /// What an agent's standing tool list costs as the deck is offered now.
+    /// The cost of the tool list in the current exposures.
     total: usize,
-    /// What the deck's config allows for it.
+    /// The limit in the configuration.
     limit: Option<u32>,
-    /// How it is counted: `bound`, never less than the tokens there are.
+    /// How tokens are counted: `bound` is an upper bound.
     counting: &'static str,
 }
 
@@ -42,7 +42,6 @@ async fn budget(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Budget>, ApiE
     Ok(Reply::new(Budget { items, total, limit, counting: "bound" }))
 }
 
-/// Tokens of a view's tool list, as an upper bound.
 pub(in crate::rest) fn count(view: &View) -> usize {
     match view.tools().get() {
         "[]" => 0,

@@ -1,4 +1,4 @@
-//! Calls of tools, through the one path of every call.
+//! Tool calls.
 
 use std::time::Duration;
 
@@ -21,27 +21,27 @@ use crate::rest::{
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         post("/v1/deck/capabilities/{capability}/tools/{tool}/call", "callTool", "Call a tool")
-            .about("The answer is the result as the tool gave it, an MCP `CallToolResult`; a tool that failed says so in `isError`. Arguments are checked against the tool's own schema first. A tool that runs only with a person's approval is answered 409 `approval_required`: the person approves it, and the same call is made again.")
+            .about("The response is the tool's result, an MCP `CallToolResult`; a failed tool sets `isError`. Arguments are checked against the tool's input schema first. A tool that requires approval returns 409 `approval_required`: repeat the same call after a person has approved it.")
             .who(Who::DeckCall)
             .problems(&[424, 502, 504])
             .done_by(call_tool),
     ]
 }
 
-/// How to call a tool.
+/// Options of a tool call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ToolCall {
-    /// As the tool's `inputSchema` says.
+    /// Arguments that match the tool's `inputSchema`.
     #[serde(default)]
     arguments: Map<String, Value>,
-    /// Keep only these parts of a structured result, as dotted paths.
+    /// Return only these parts of a structured result, as dotted paths.
     #[serde(default)]
     fields: Vec<String>,
-    /// Longest silence of the tool.
+    /// Idle timeout in milliseconds.
     #[schemars(range(min = 1, max = 3_600_000))]
     timeout_ms: Option<u64>,
-    /// You approve this very call, where the policy asks for a person. For the host's owner and admins.
+    /// Approve this call, where the policy requires approval. For the owner and admins.
     #[serde(default)]
     approved: bool,
 }
@@ -56,7 +56,7 @@ async fn call_tool(
         Who::Admin.admit_call(&call)?;
     }
     let arguments = to_raw_value(&arguments)
-        .map_err(|error| ApiError::internal("the arguments cannot be written", &error))?;
+        .map_err(|error| ApiError::internal("cannot serialize the arguments", &error))?;
     let request = ToolRequest {
         capability: call.place("capability").to_owned(),
         tool: call.place("tool").to_owned(),
@@ -74,7 +74,9 @@ async fn call_tool(
         let is_own = error.code == ErrorCode::ApprovalRequired && error.data.is_none();
         let error = ApiError::from(error);
         if is_own {
-            error.hint("ask the person; they approve it in the dashboard, or in a call of their own with `approved: true`")
+            error.hint(
+                "ask a person to approve it in the dashboard, or to call it with `approved: true`",
+            )
         } else {
             error
         }

@@ -1,4 +1,4 @@
-//! What is in the deck.
+//! The capabilities of the deck.
 
 use capdeck_host::{
     Account, BackendKind, Exposure, Health, ItemStatus, Source, card, check, inspection,
@@ -23,15 +23,15 @@ use crate::rest::{
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         get("/v1/deck/capabilities", "listCapabilities", "List the capabilities of the deck")
-            .about("Broken, hidden and untrusted ones too, each with its reason. Nothing is connected. `tokens` is what listing every tool would cost an agent at most.")
+            .about("Includes quarantined, hidden and untrusted ones with the reason. Connects to nothing. `tokens` is an upper bound for listing every tool.")
             .who(Who::Deck)
             .done_by(list),
-        get("/v1/deck/capabilities/{capability}", "getCapability", "Look at one capability: its card, and why agents do or do not see it")
-            .about("The members of `capdeck inspect --json`; `why` has those of `capdeck why --json`. Clients are told the card alone. Nothing is connected.")
+        get("/v1/deck/capabilities/{capability}", "getCapability", "Get one capability, and why agents do or do not see it")
+            .about("The members of `capdeck inspect --json`; `why` has those of `capdeck why --json`. Clients get no `why`. Connects to nothing.")
             .who(Who::Deck)
             .done_by(show),
-        post("/v1/deck/capabilities/{capability}/check", "checkCapability", "Connect to a capability and ask it anew what it offers")
-            .about("What comes of it is the answer, also when the capability is not available.")
+        post("/v1/deck/capabilities/{capability}/check", "checkCapability", "Connect to a capability and refresh its tools")
+            .about("The response is 200 even when the capability is not available; see `status`.")
             .problems(&[424, 502, 504])
             .done_by(check),
     ]
@@ -39,9 +39,9 @@ pub(super) fn operations() -> Vec<Operation> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ListCapabilities {
-    /// Only capabilities that stand like this.
+    /// Only capabilities with this status.
     status: Option<ItemStatus>,
-    /// Only capabilities whose id, name, description or tags have this text.
+    /// Only capabilities whose id, name, description or tags contain this text.
     q: Option<String>,
     #[serde(flatten)]
     paging: Paging,
@@ -56,34 +56,34 @@ struct Listed {
     name: String,
     description: String,
     tags: Vec<String>,
-    /// Null when its file does not say in a readable way.
+    /// Null when its file cannot be parsed.
     backend: Option<BackendKind>,
     exposure: Option<Exposure>,
     status: ItemStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// The file it comes from. For the host's owner and admins.
+    /// The source file. For the owner and admins.
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<Source>,
-    /// What it stands in front of. For the host's owner and admins.
+    /// The shadowed definitions. For the owner and admins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     shadows: Vec<Source>,
-    /// What listing every tool would cost an agent at most; null while the tools are not known.
+    /// Upper bound of tokens for listing every tool; null while the tools are unknown.
     tokens: Option<usize>,
-    /// How many parts of its description could not be imported.
+    /// The number of parts of its description that were not imported.
     import_problems: usize,
-    /// The faults that are injected on purpose.
+    /// The injected faults.
     #[serde(skip_serializing_if = "Option::is_none")]
     chaos: Option<String>,
-    /// What to do about it.
+    /// The next step to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_step: Option<String>,
-    /// How many tools it has; null while they are not known.
+    /// The number of tools; null while unknown.
     tools: Option<usize>,
-    /// How it does, as far as is known without asking it. For the host's owner and admins.
+    /// The last known health. For the owner and admins.
     #[serde(skip_serializing_if = "Option::is_none")]
     health: Option<Health>,
-    /// When and how it failed last, if nothing succeeded since.
+    /// The last failure, if no call has succeeded since.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_failure: Option<Failure>,
 }
@@ -97,7 +97,6 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// The last failure of a capability that fails.
     pub(super) fn of(health: &Health) -> Option<Self> {
         match health {
             Health::Failing { last_at, reason, .. } => {
@@ -117,7 +116,7 @@ async fn list(
     let session = call.session();
     let (catalog, is_client) = (session.catalog(), call.admission.is_some());
     let mut items = list_items(&call.rest.host, &catalog);
-    // What a client was not granted does not exist for it, broken or not.
+    // Capabilities without a grant do not exist for a client, even broken ones.
     items.retain(|item| !is_client || session.snapshot().capability(&item.id).is_ok());
     items.retain(|item| {
         let texts = [&item.id, &item.name, &item.description];
@@ -160,7 +159,7 @@ async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Open>, ApiError
     let why = Account::of(host, id, None, "")?.to_json();
     let mut shown = match known_capability(host, id) {
         Ok(capability) => inspection(host, &capability),
-        // A file that does not load has no card, and what there is to say about it is why.
+        // A file that does not load has only an explanation.
         Err(_) => Value::Object(serde_json::Map::from_iter([("id".to_owned(), id.into())])),
     };
     shown["why"] = why;

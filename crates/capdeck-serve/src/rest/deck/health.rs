@@ -1,4 +1,4 @@
-//! How the deck's capabilities are doing.
+//! The health of the deck.
 
 use capdeck_host::{Health, ItemStatus, list_items};
 use schemars::JsonSchema;
@@ -15,13 +15,13 @@ use crate::rest::{
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get("/v1/deck/health", "getDeckHealth", "How the capabilities are doing")
-            .about("From what is known: nothing is connected. `degraded` when one does not load or its last call failed.")
+        get("/v1/deck/health", "getDeckHealth", "Get the health of the capabilities")
+            .about("From the last known state; connects to nothing. `degraded` when a capability is quarantined or its last call failed.")
             .done_by(health),
     ]
 }
 
-/// How the deck is doing.
+/// The health of the deck.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DeckHealth {
     /// `ok` or `degraded`.
@@ -29,7 +29,7 @@ struct DeckHealth {
     capabilities: Vec<CapabilityHealth>,
 }
 
-/// How one capability is doing.
+/// The health of one capability.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct CapabilityHealth {
@@ -37,9 +37,9 @@ struct CapabilityHealth {
     status: ItemStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// How it does, as far as is known without asking it.
+    /// The last known health.
     health: Health,
-    /// When and how it failed last, if nothing succeeded since.
+    /// The last failure, if no call has succeeded since.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_failure: Option<Failure>,
 }

@@ -1,4 +1,4 @@
-//! Tool definitions as they were first seen, and what changed since.
+//! Pinned tool definitions and their changes.
 
 use std::sync::Arc;
 
@@ -21,26 +21,22 @@ use crate::rest::{
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get(
-            "/v1/deck/pins",
-            "listPins",
-            "List known tools and whether they are as they were pinned",
-        )
-        .problems(&[404])
-        .done_by(list),
+        get("/v1/deck/pins", "listPins", "List tools with the state of their pins")
+            .problems(&[404])
+            .done_by(list),
         get(
             "/v1/deck/pins/{capability}/diff",
             "getPinDiff",
-            "What changed since a capability's tools were pinned",
+            "Get the changes of a capability's tools since they were pinned",
         )
-        .about("The members of `capdeck pins diff --json`. Hidden characters are spelled out.")
+        .about("The members of `capdeck pins diff --json`. Hidden characters are escaped.")
         .done_by(diff),
         post(
             "/v1/deck/pins/{capability}/approve",
             "approvePins",
-            "Take a capability's definitions as they are now",
+            "Approve the current definitions of a capability",
         )
-        .about("What was held is offered again.")
+        .about("Held tools become available again.")
         .done_by(approve),
     ]
 }
@@ -67,13 +63,13 @@ struct Approve {
     tool: Option<String>,
 }
 
-/// What was approved.
+/// The result of an approval.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PinApprovalResult")]
 struct Approved {
     id: String,
     tool: Option<String>,
-    /// How many tools.
+    /// The number of approved tools.
     approved: usize,
 }
 
@@ -87,7 +83,7 @@ async fn list(call: Call, query: ListPins, _: NoBody) -> Result<Reply<Page<PinIt
     Ok(Reply::new(query.paging.cut(&call, items, key)?))
 }
 
-/// How many definitions are not what they were pinned as, or hide something: what a person should look at.
+/// The number of changed definitions and definitions with hidden text.
 pub(in crate::rest) async fn waiting_pins(host: &Host) -> Result<usize, ApiError> {
     let wants_a_look = |item: &PinItem| {
         let is_settled = matches!(item.status, "pinned" | "unpinned");
@@ -96,7 +92,6 @@ pub(in crate::rest) async fn waiting_pins(host: &Host) -> Result<usize, ApiError
     Ok(items_of(host, watched(host)).await?.iter().filter(|item| wants_a_look(item)).count())
 }
 
-/// The capabilities whose definitions are pinned.
 fn watched(host: &Host) -> Vec<Arc<Capability>> {
     let catalog = host.catalog();
     catalog.capabilities().filter(|one| one.pins != PinMode::Off).cloned().collect()
@@ -139,9 +134,8 @@ async fn approve(
     let (id, tool) = (call.place("capability").to_owned(), body.0.tool);
     let capability = known_capability(&host, &id)?;
     let unknown = || {
-        let detail = format!("the tools of `{id}` are not known yet");
-        ApiError::new(StatusCode::CONFLICT, "not_known", detail)
-            .hint("list its tools first, which asks it for them")
+        let detail = format!("the tools of `{id}` are unknown");
+        ApiError::new(StatusCode::CONFLICT, "not_known", detail).hint("list its tools first")
     };
     let offered = host.offered_to_anyone(&capability).ok_or_else(unknown)?;
     if let Some(name) = &tool {
@@ -155,8 +149,8 @@ async fn approve(
     let only = tool.clone();
     let count = blocking(move || {
         let count = host.approve_pins(&capability, only.as_deref());
-        let count = count.map_err(|error| ApiError::storage("the pins cannot be saved", &error))?;
-        // Whoever lists tools next is shown what was held.
+        let count = count.map_err(|error| ApiError::storage("cannot save the pins", &error))?;
+        // The next tool list includes released tools.
         host.rebuild();
         Ok(count)
     })
@@ -168,13 +162,12 @@ async fn approve(
 }
 
 fn review(host: &Host, capability: &Capability) -> Result<PinReview, ApiError> {
-    host.review_pins(capability)
-        .map_err(|error| ApiError::internal("the pins cannot be read", &error))
+    host.review_pins(capability).map_err(|error| ApiError::internal("cannot read the pins", &error))
 }
 
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(ApiError::internal("the pins were not read", &error)))
+    done.unwrap_or_else(|error| Err(ApiError::internal("cannot read the pins", &error)))
 }

@@ -1,4 +1,4 @@
-//! Recorded runs of code mode.
+//! Recorded code mode runs.
 
 use capdeck_host::{RunState, RunStore, RunStoreError};
 use http::StatusCode;
@@ -17,23 +17,19 @@ use crate::rest::{
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get("/v1/deck/runs", "listRuns", "List recorded runs of code mode, the newest first")
+        get("/v1/deck/runs", "listRuns", "List code mode runs, the newest first")
             .about("The members of `capdeck runs list --json`.")
             .done_by(list),
-        get(
-            "/v1/deck/runs/{id}",
-            "getRun",
-            "Look at one recorded run: its code, its calls, what came of it",
-        )
-        .about("Answers of tools are not shown, and what looks like a secret is taken out.")
-        .problems(&[409])
-        .done_by(show),
+        get("/v1/deck/runs/{id}", "getRun", "Get one run with its code, calls and outcome")
+            .about("Tool results are omitted, and text that looks like a secret is redacted.")
+            .problems(&[409])
+            .done_by(show),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ListRuns {
-    /// Only runs that ended, or stand, like this.
+    /// Only runs in this state.
     state: Option<RunState>,
     #[serde(flatten)]
     paging: Paging,
@@ -65,14 +61,14 @@ async fn with_store<T: Send + 'static>(
 ) -> Result<T, ApiError> {
     let host = call.rest.host.clone();
     let done = tokio::task::spawn_blocking(move || work(&host.settled_runs())).await;
-    let done = done.map_err(|error| ApiError::internal("the runs were not read", &error))?;
+    let done = done.map_err(|error| ApiError::internal("cannot read the runs", &error))?;
     done.map_err(|error| match error {
         RunStoreError::Unknown { id } => ApiError::not_found("run", &id),
         RunStoreError::Ambiguous { .. } | RunStoreError::Busy { .. } => {
             ApiError::new(StatusCode::CONFLICT, "conflict", error.to_string())
         }
         RunStoreError::Unreadable { .. } | RunStoreError::Storage { .. } => {
-            ApiError::storage("the runs cannot be used", &error)
+            ApiError::storage("cannot use the runs", &error)
         }
     })
 }

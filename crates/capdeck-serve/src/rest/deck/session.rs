@@ -1,4 +1,4 @@
-//! The session that a request works through: calls over HTTP take the one path that all calls take.
+//! The session of a REST request; its calls use the same path as MCP calls.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,14 +9,14 @@ use capdeck_host::{
 
 use crate::rest::call::Call;
 
-/// What the client of these sessions is called in audits and in the policy.
+/// The client name in audits and policies.
 const CLIENT: &str = "capdeck-rest";
 
 impl Call {
-    /// A session of whoever asks, with nobody there who could be asked something.
+    /// A session without elicitation.
     pub(super) fn session(&self) -> Arc<Session> {
         let scope = match &self.admission {
-            // A client meets the deck as it does over MCP.
+            // A client gets the same view as over MCP.
             Some(_) => Scope::Deck(ViewPolicy::default()),
             None => Scope::Operator,
         };
@@ -32,13 +32,13 @@ impl Call {
         })
     }
 
-    /// The catalog as far as whoever asks may know it.
+    /// The part of the catalog that the sender can see.
     pub(super) fn catalog(&self) -> Arc<Catalog> {
         self.session().catalog()
     }
 }
 
-/// A call that waits as long as its tool does, or this long.
+/// A context with the timeout of the tool, or this one.
 pub(super) fn context(timeout: Option<Duration>) -> CallContext {
     CallContext { timeout, ..CallContext::detached(Duration::ZERO) }
 }

@@ -1,4 +1,4 @@
-//! Tools: of one capability, one by one, and found by what they do.
+//! Tools: list, get and search.
 
 use capdeck_host::{
     Account, CallError, EntryHit, ErrorCode, SearchAnswer, ToolQuery, calls, check, described_tool,
@@ -23,17 +23,17 @@ use crate::rest::{
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         get("/v1/deck/capabilities/{capability}/tools", "listTools", "List the tools of one capability")
-            .about("Connects only when they are not known yet, or when `refresh` says so.")
+            .about("Connects only while the tools are unknown, or with `refresh`.")
             .who(Who::Deck)
             .problems(&[424, 502, 504])
             .done_by(list),
-        get("/v1/deck/capabilities/{capability}/tools/{tool}", "getTool", "Look at one tool with its schemas")
-            .about("`observedOutputShape` is what its results looked like so far; `why` says what the policy and the pins say about it.")
+        get("/v1/deck/capabilities/{capability}/tools/{tool}", "getTool", "Get one tool with its schemas")
+            .about("`observedOutputShape` is the shape of earlier results; `why` explains the policy and the pin.")
             .who(Who::Deck)
             .problems(&[424, 502, 504])
             .done_by(show),
-        get("/v1/deck/tools/search", "searchTools", "Find tools by what they do")
-            .about("Asks capabilities whose tools are not known yet. The first page has entries of capsules that fit, too.")
+        get("/v1/deck/tools/search", "searchTools", "Search tools by purpose")
+            .about("Connects to capabilities whose tools are unknown. The first page also has matching capsule entries.")
             .who(Who::Deck)
             .problems(&[404])
             .done_by(search),
@@ -42,7 +42,7 @@ pub(super) fn operations() -> Vec<Operation> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ListTools {
-    /// Ask the capability again instead of using what it said last.
+    /// Ask the capability again instead of using the cached list.
     refresh: Option<bool>,
     #[serde(flatten)]
     paging: Paging,
@@ -50,7 +50,7 @@ struct ListTools {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct SearchTools {
-    /// What the tool should do, in plain words.
+    /// The purpose of the tool, in plain words.
     #[schemars(length(min = 1, max = 1000))]
     q: String,
     /// Only in this capability.
@@ -60,24 +60,24 @@ struct SearchTools {
     paging: Paging,
 }
 
-/// Tools that were found, the best first.
+/// Matching tools, the best first.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ToolSearchResults")]
 struct Found {
-    /// Each with its `capability` and `score`; `name` is null where the capability's tools are not known.
+    /// Each with its `capability` and `score`; `name` is null while the capability's tools are unknown.
     items: Vec<Open>,
     next_cursor: Option<String>,
-    /// How many there are on all pages.
+    /// The number of results on all pages.
     total: usize,
-    /// Entries of capsules that fit.
+    /// Matching capsule entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     entries: Vec<Open>,
-    /// Capabilities that could not be searched.
+    /// Capabilities that cannot be searched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unavailable: Vec<Unavailable>,
 }
 
-/// A capability that could not be searched.
+/// A capability that cannot be searched.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "UnavailableCapability")]
 struct Unavailable {

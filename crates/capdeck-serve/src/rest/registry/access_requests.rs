@@ -1,4 +1,4 @@
-//! Asking for access to a capsule.
+//! Access requests of operators for a capsule.
 
 use capdeck_auth::inbound::{GrantTarget, Holder, NewRequest, RequestSource, Scopes};
 use capdeck_host::{Role, Visibility};
@@ -18,8 +18,8 @@ use crate::rest::{
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        post("/v1/capsules/{capsule}/access-requests", "requestAccess", "Ask for access to a capsule for an agent")
-            .about("The capsule must be one that you find in the library, or your own; a private one of somebody else is answered like one that does not exist. Its owner and approvers decide. Where the policy decides, the answer is decided already.")
+        post("/v1/capsules/{capsule}/access-requests", "requestAccess", "Request access to a capsule for an agent")
+            .about("The capsule must be your own or in the library; other private capsules return 404. The owner and approvers decide. If a policy rule decides, the response already has the decision.")
             .who(Who::Operator)
             .success(&[201])
             .problems(&[507])
@@ -34,20 +34,20 @@ struct AccessRequest {
     role: Role,
     #[schemars(length(max = 1000))]
     reason: Option<String>,
-    /// The client that it is for; without one, a connection is made for it later.
+    /// The client; without one, create a connection later.
     #[schemars(length(min = 1, max = 1000))]
     client_id: Option<String>,
-    /// What the agent is called.
+    /// The name of the agent.
     #[schemars(length(min = 1, max = 100))]
     client_name: Option<String>,
-    /// The part of the capsule; everything when empty.
+    /// The part of the capsule; empty means everything.
     #[serde(default)]
     uri_prefixes: Vec<String>,
     #[serde(default)]
     denied_prefixes: Vec<String>,
-    /// What the role needs when nobody says.
+    /// Default: the scopes of the role.
     scopes: Option<Vec<String>>,
-    /// Until when it is wanted.
+    /// The requested expiry.
     expires_at: Option<Timestamp>,
 }
 
@@ -66,7 +66,9 @@ async fn request(
         scopes: names,
         expires_at,
     }) = body;
-    let operator = call.operator().ok_or_else(|| ApiError::forbidden("only operators ask here"))?;
+    let operator = call
+        .operator()
+        .ok_or_else(|| ApiError::forbidden("only operators can request access here"))?;
     let registry = call.registry()?;
     let capsule = call.capsule().await?;
     let is_known = capsule.visibility != Visibility::Private

@@ -1,4 +1,4 @@
-//! What was done: to the registry and to capsules as a whole, and by calls of the deck.
+//! The audit trail of the registry, capsules and deck calls.
 
 use capdeck_host::{
     AuditFilter, AuditOutcome, CapsuleOperation, TrailFilter, TrailLine, TrailOutcome,
@@ -17,20 +17,19 @@ use crate::rest::{
     reply::Reply,
 };
 
-/// The outcome that stands for everything that did not end well.
+/// The filter for every outcome but `ok`.
 const FAILED: &str = "failed";
-/// Lines that a list reaches back.
 const MOST_LINES: usize = 10_000;
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get("/v1/audit", "listAudit", "List what was done, the latest first")
-            .about("`registry`: sign-ins, requests, decisions, settings, and capsules as a whole, from the chained log of the data folder. `deck`: calls, reads and searches of the deck. No line has arguments, results, bodies or tokens. A list reaches back 10,000 lines.")
+        get("/v1/audit", "listAudit", "List audit events, the newest first")
+            .about("`registry`: sign-ins, requests, decisions, settings, and operations on whole capsules, from the hash-chained log of the data folder. `deck`: calls, reads and searches of the deck. Events have no arguments, results, bodies or tokens. Only the last 10,000 lines are listed.")
             .done_by(list),
     ]
 }
 
-/// Where lines come from.
+/// The source of an event.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "AuditSource")]
@@ -42,28 +41,28 @@ enum Source {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ListAudit {
-    /// Where lines come from; `registry` when nobody says.
+    /// Default: `registry`.
     #[serde(default)]
     source: Source,
-    /// Only lines from this time on.
+    /// Only events at or after this time.
     since: Option<Timestamp>,
-    /// Only lines before this time.
+    /// Only events before this time.
     until: Option<Timestamp>,
-    /// Only this action, such as `grant.approve`, or its first part; of the deck, this method.
+    /// Only this action, such as `grant.approve`, or a prefix such as `grant`; for the deck, this method.
     action: Option<String>,
-    /// Only lines of this principal. Of the registry only.
+    /// Only events of this principal. Registry only.
     principal: Option<String>,
-    /// Only lines of this client.
+    /// Only events of this client.
     client: Option<String>,
-    /// Only lines about this capability. Of the deck only.
+    /// Only events of this capability. Deck only.
     capability: Option<String>,
-    /// Only what ended like this: `ok`, `denied` or `error`; of the deck, `ok`, `tool_error` or an error code; of both, `failed` for everything but `ok`.
+    /// Only this outcome: `ok`, `denied` or `error`; for the deck, `ok`, `tool_error` or an error code; for both, `failed` means everything but `ok`.
     outcome: Option<String>,
     #[serde(flatten)]
     paging: Paging,
 }
 
-/// One line.
+/// One audit event.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "AuditEvent")]
@@ -93,7 +92,7 @@ async fn of_registry(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiErr
         lines: Vec<AuditLine>,
     }
     if query.capability.is_some() {
-        return Err(ApiError::invalid("`capability` goes with `source=deck`"));
+        return Err(ApiError::invalid("`capability` requires `source=deck`"));
     }
     let outcome = match query.outcome.as_deref() {
         None | Some(FAILED) => None,
@@ -101,7 +100,7 @@ async fn of_registry(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiErr
         Some("denied") => Some(AuditOutcome::Denied),
         Some("error") => Some(AuditOutcome::Error),
         Some(_) => {
-            return Err(ApiError::invalid("`outcome` is `ok`, `denied`, `error` or `failed`"));
+            return Err(ApiError::invalid("`outcome` must be `ok`, `denied`, `error` or `failed`"));
         }
     };
     let filter = AuditFilter {
@@ -125,7 +124,7 @@ async fn of_registry(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiErr
 
 async fn of_deck(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiError> {
     if query.principal.is_some() {
-        return Err(ApiError::invalid("`principal` goes with `source=registry`"));
+        return Err(ApiError::invalid("`principal` requires `source=registry`"));
     }
     let filter = TrailFilter {
         since: query.since,
@@ -140,7 +139,7 @@ async fn of_deck(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiError> 
     };
     let host = call.rest.host.clone();
     let read = tokio::task::spawn_blocking(move || host.trail(&filter, MOST_LINES)).await;
-    let read = read.map_err(|error| ApiError::internal("the audit was not read", &error))?;
-    let read = read.map_err(|error| ApiError::internal("the audit cannot be read", &error))?;
+    let read = read.map_err(|error| ApiError::internal("cannot read the audit trail", &error))?;
+    let read = read.map_err(|error| ApiError::internal("cannot read the audit trail", &error))?;
     Ok(read.into_iter().map(|line| Line::Deck(Box::new(line))).collect())
 }

@@ -1,4 +1,4 @@
-//! Programs that sign in, and who holds grants.
+//! OAuth clients and principals.
 
 use capdeck_auth::inbound::{Client, GrantQuery, PageRequest, Principal};
 use jiff::Timestamp;
@@ -17,12 +17,12 @@ use crate::rest::{
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get("/v1/oauth-clients", "listClients", "List programs that sign in, the newest first")
+        get("/v1/oauth-clients", "listClients", "List OAuth clients, the newest first")
             .done_by(list_clients),
-        delete("/v1/oauth-clients/{id}", "deleteClient", "Forget a program")
-            .about("Its tokens open nothing any more.")
+        delete("/v1/oauth-clients/{id}", "deleteClient", "Delete an OAuth client")
+            .about("Its tokens are revoked.")
             .done_by(remove_client),
-        get("/v1/principals", "listPrincipals", "List who holds grants, the newest first")
+        get("/v1/principals", "listPrincipals", "List principals, the newest first")
             .done_by(list_principals),
     ]
 }
@@ -33,7 +33,7 @@ struct Pages {
     paging: Paging,
 }
 
-/// A program that signs in.
+/// An OAuth client.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OAuthClient")]
 struct ClientShown {
@@ -47,17 +47,17 @@ struct ClientShown {
     last_used_at: Option<Timestamp>,
 }
 
-/// Who holds grants.
+/// A holder of grants.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Principal")]
 struct PrincipalShown {
     id: String,
     name: String,
     client_id: Option<String>,
-    /// The operator that it works for.
+    /// The operator that it acts for.
     operator: Option<String>,
     created_at: Timestamp,
-    /// What it may use now.
+    /// Its current grants.
     grants: Vec<GrantShown>,
 }
 

@@ -1,5 +1,4 @@
-//! Agents without a browser sign up. Making a sign-up and asking about it needs no other token than the one that the sign-up
-//! itself gave.
+//! Enrollment of agents without a browser. Creating and polling an enrollment needs no token but the enrollment's own.
 
 use capdeck_auth::inbound::{
     Caller, CredentialClass, EnrollmentState, EnrollmentStatus, GrantTarget, NewEnrollment,
@@ -28,50 +27,50 @@ use crate::{
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        post("/v1/agent-enrollments", "createEnrollment", "Sign up as an agent without a browser")
-            .about("Asks for one role in one capsule, or for a part of the deck. The answer to a new sign-up has `enrollment_token`, which opens nothing until a person approves the request; then it is the agent's token at `mcp_url`. While nobody decided, the same client asking for the same role in the same place is one sign-up, answered 200 without the token and the code: whoever has no token of it cannot go on with it, and signs up under another `client_id`. What does not exist is signed up for just the same.")
+        post("/v1/agent-enrollments", "createEnrollment", "Enroll an agent without a browser")
+            .about("Requests one role in one capsule, or a part of the deck. The response to a new enrollment has `enrollment_token`, which is not valid until a person approves the request; then it is the agent's token at `mcp_url`. While the request is pending, a repeated request of the same client for the same role and target returns the same enrollment with 200, without the token and the code; a client that has lost the token must enroll with another `client_id`. Targets that do not exist are accepted like others.")
             .who(Who::Stranger)
             .success(&[200, 201])
             .problems(&[507])
             .done_by(create),
-        get("/v1/agent-enrollments/{id}", "pollEnrollment", "Ask how a sign-up stands")
-            .about("With `Authorization: Bearer <enrollment_token>`, no more often than every `interval` seconds: sooner is answered 429 `too_soon` with `Retry-After`. A wrong token and a wrong id are answered alike.")
+        get("/v1/agent-enrollments/{id}", "pollEnrollment", "Get the status of an enrollment")
+            .about("Requires `Authorization: Bearer <enrollment_token>`. Poll no more often than every `interval` seconds; earlier requests return 429 `too_soon` with `Retry-After`. A wrong token and a wrong id return the same error.")
             .who(Who::Stranger)
             .done_by(poll),
-        delete("/v1/agent-enrollments/{id}", "withdrawEnrollment", "Take a sign-up back")
-            .about("With `Authorization: Bearer <enrollment_token>`. One that was approved ends with what it opened.")
+        delete("/v1/agent-enrollments/{id}", "withdrawEnrollment", "Withdraw an enrollment")
+            .about("Requires `Authorization: Bearer <enrollment_token>`. The access of an approved enrollment ends.")
             .who(Who::Stranger)
             .done_by(withdraw),
     ]
 }
 
-/// What an agent asks for: one role in one capsule, or a part of the deck.
+/// An enrollment: one role in one capsule, or a part of the deck.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewEnrollment")]
 struct Wanted {
     #[schemars(length(min = 1, max = 1000))]
     client_id: String,
-    /// What the agent is called; its id when left out.
+    /// The name of the agent; default: its client id.
     #[schemars(length(min = 1, max = 1000))]
     client_name: Option<String>,
     /// The id or the name of a capsule.
     #[schemars(length(min = 1, max = 1000))]
     capsule: Option<String>,
-    /// In the capsule; `reader` when left out.
+    /// The role in the capsule; default: `reader`.
     role: Option<Role>,
-    /// The part of the capsule; everything when empty.
+    /// The part of the capsule; empty means everything.
     #[serde(default)]
     uri_prefixes: Vec<String>,
     #[serde(default)]
     denied_prefixes: Vec<String>,
     /// A part of the deck instead of a capsule.
     deck: Option<WantedDeck>,
-    /// What the role needs, or the right to call, when left out.
+    /// Default: the scopes of the role, or `deck:call`.
     scopes: Option<Vec<String>>,
     #[schemars(length(max = 1000))]
     reason: Option<String>,
-    /// How to reach whoever runs the agent.
+    /// How to contact the operator of the agent.
     #[schemars(length(max = 1000))]
     contact: Option<String>,
 }
@@ -80,32 +79,32 @@ struct Wanted {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "DeckSelection")]
 struct WantedDeck {
-    /// Patterns of capability ids; all of them when left out.
+    /// Patterns of capability ids; default: all.
     capabilities: Option<Vec<String>>,
-    /// Patterns of `capability/tool`; every tool when empty.
+    /// Patterns of `capability/tool`; empty means every tool.
     #[serde(default)]
     tools: Vec<String>,
 }
 
-/// A sign-up for whoever made it. What it opens is told once it opens something.
+/// An enrollment as its agent sees it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Enrollment")]
 struct EnrollmentShown {
     id: String,
-    /// `pending`, `approved`, `active` once it was used, `denied`, `revoked` or `expired`.
+    /// `pending`, `approved`, `active` after the first use, `denied`, `revoked` or `expired`.
     status: &'static str,
-    /// Ask here how it stands.
+    /// Poll the status here.
     poll_url: String,
-    /// The page of the dashboard where a person decides this very request.
+    /// The page of the dashboard for this request.
     approval_url: String,
-    /// Seconds between two questions.
+    /// Seconds between two polls.
     interval: u64,
-    /// When the sign-up, or what it became, is over.
+    /// When the enrollment or its grant expires.
     expires_at: Option<Timestamp>,
-    /// The person who approves is shown the same. Told once, with the token.
+    /// The code that the approver compares. Only in the first response.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_code: Option<String>,
-    /// Told once, when the sign-up is new.
+    /// Only in the first response.
     #[serde(skip_serializing_if = "Option::is_none")]
     enrollment_token: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,7 +113,7 @@ struct EnrollmentShown {
     capsule_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<Role>,
-    /// Where the token works.
+    /// Where the token is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     mcp_url: Option<String>,
 }
@@ -129,8 +128,8 @@ async fn create(
     let enrolled = registry.enroll(&sender(&call, registry), new).await.map_err(refused)?;
     let shown = EnrollmentShown::of(&call, &enrolled.state)?;
     let Some(token) = enrolled.token else { return Ok(Reply::new(shown)) };
-    // The code goes with the token: whoever shows it has what an approval opens. A repeat may be somebody else's, and a
-    // person would compare the codes of two agents and approve the wrong one.
+    // The code is returned only with the token: a repeat may come from another agent, and a person would compare that agent's
+    // code and approve the wrong one.
     Ok(Reply::created(EnrollmentShown {
         user_code: Some(enrolled.state.enrollment.user_code),
         enrollment_token: Some(token.expose().to_owned()),
@@ -158,7 +157,7 @@ impl Wanted {
         let (target, usual) = match (self.capsule, self.deck) {
             (Some(name), None) => {
                 let role: GrantedRole = translated(&self.role.unwrap_or(Role::Reader))?;
-                // What does not exist is signed up for just the same, so that nobody learns here what does.
+                // A capsule that does not exist can be requested too, so that the response does not reveal which exist.
                 let place = CapsulePlace::reached(&call.rest.host, &name, Reach::All).await;
                 let missing = || missing_capsule_key(&name);
                 let capsule = place.ok().flatten().map_or_else(missing, |place| place.key);
@@ -170,7 +169,7 @@ impl Wanted {
                 let has_prefixes =
                     !self.uri_prefixes.is_empty() || !self.denied_prefixes.is_empty();
                 if self.role.is_some() || has_prefixes {
-                    let detail = "`role`, `uri_prefixes` and `denied_prefixes` are for a capsule; the deck has none";
+                    let detail = "`role`, `uri_prefixes` and `denied_prefixes` apply to a capsule, not to the deck";
                     return Err(ApiError::invalid(detail));
                 }
                 let capabilities = capabilities.unwrap_or_else(|| vec!["*".to_owned()]);
@@ -179,7 +178,7 @@ impl Wanted {
                 (target, Scopes::from_iter([Scope::DeckCall]))
             }
             (None, None) | (Some(_), Some(_)) => {
-                return Err(ApiError::invalid("give either `capsule` or `deck`"));
+                return Err(ApiError::invalid("pass either `capsule` or `deck`"));
             }
         };
         Ok(NewEnrollment {
@@ -228,18 +227,19 @@ impl EnrollmentShown {
     }
 }
 
-/// The registry. A stranger is not told who else has it.
+/// Does not reveal to strangers which process holds the registry.
 fn registry(call: &Call) -> Result<&Registry, ApiError> {
-    let none = || ApiError::unavailable("this process has no registry, so nobody can sign up here");
+    let none =
+        || ApiError::unavailable("this process has no registry, so enrollment is not available");
     call.rest.reception.registry().ok_or_else(none)
 }
 
-/// The sign-up's own token. None is answered like a wrong one.
+/// The enrollment's token. A missing one is handled like a wrong one.
 fn token(call: &Call) -> &str {
     bearer(&call.headers).unwrap_or_default()
 }
 
-/// Refuses a token that is not that of the enrollment. It is counted, and a burst of them recorded once.
+/// Rejects a wrong token. Failures are counted; a burst is recorded once.
 async fn check_token(
     call: &Call,
     registry: &Registry,
@@ -257,7 +257,7 @@ fn caller(call: &Call) -> Caller {
     Caller::unknown(call.address.map(|address| address.ip))
 }
 
-/// Who signs an agent up. Credentials are not needed; whoever sends some cannot approve the sign-up afterwards.
+/// The sender needs no credentials; one with credentials cannot approve the enrollment.
 fn sender(call: &Call, registry: &Registry) -> Caller {
     let reception = &call.rest.reception;
     let by_token = |token: &str| {
@@ -272,9 +272,9 @@ fn sender(call: &Call, registry: &Registry) -> Caller {
 
 fn refused(error: RegistryError) -> ApiError {
     match error {
-        // Without a detail: neither the id nor whether the token was wrong.
+        // No detail: reveals neither the id nor whether the token was wrong.
         RegistryError::NotFound { .. } => {
-            ApiError::new(StatusCode::NOT_FOUND, "not_found", "there is no such enrollment")
+            ApiError::new(StatusCode::NOT_FOUND, "not_found", "enrollment not found")
         }
         RegistryError::Widens { .. } => ApiError::invalid(error.to_string()),
         error => error.into(),

@@ -1,4 +1,4 @@
-//! Requests for access and what became of them.
+//! Access requests and their decisions.
 
 use std::time::Duration;
 
@@ -23,36 +23,35 @@ use crate::rest::{
     who::Who,
 };
 
-/// How long a connection lasts when nobody says.
 const USUAL_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get("/v1/grants", "listGrants", "List requests for access, the newest first")
-            .about("Those that you may decide; with `mine`, those that you made. Sign-ups of agents are among them, with `source=enrollment`; the one that waits with the code that an agent shows is found with `code`.")
+        get("/v1/grants", "listGrants", "List access requests, the newest first")
+            .about("The requests that you can decide; with `mine`, those you made. Enrollments have `source=enrollment`; `code` finds the pending one with this user code.")
             .who(Who::Manager)
             .done_by(list),
-        get("/v1/grants/{id}", "getGrant", "Look at one request for access")
+        get("/v1/grants/{id}", "getGrant", "Get one access request")
             .who(Who::Manager)
             .done_by(show),
-        post("/v1/grants/{id}/approve", "approveGrant", "Approve a request, as it was made or narrower")
-            .about("What is left out is as it was asked for. An approval never goes beyond the request (409 `widens`), nor beyond what you hold yourself (403 `forbidden`). A request of your own, from your browser, your address or a program of yours, is for others to approve (403 `self_approval`); an admin may, and the grant says so in `self_approved`.")
+        post("/v1/grants/{id}/approve", "approveGrant", "Approve a request, unchanged or narrower")
+            .about("Omitted members stay as requested. An approval cannot exceed the request (409 `widens`) or your own access (403 `forbidden`). A request from yourself, your browser, your address or your program must be approved by others (403 `self_approval`); an admin can approve it, and the grant then has `self_approved`.")
             .who(Who::Manager)
             .problems(&[507])
             .done_by(approve),
-        post("/v1/grants/{id}/deny", "denyGrant", "Turn a request down")
+        post("/v1/grants/{id}/deny", "denyGrant", "Deny a request")
             .who(Who::Manager)
             .done_by(deny),
         post("/v1/grants/deny", "denyGrants", "Deny many pending requests at once")
-            .about("Denies every pending request that fits everything that is given and that you may decide. For example `{\"source\": \"enrollment\", \"address\": \"192.0.2.7\"}` denies all sign-ups from one address; of IPv6, all from its /64 network. Each denied request is one line in the audit.")
+            .about("Denies every pending request that matches all given members and that you can decide. For example `{\"source\": \"enrollment\", \"address\": \"192.0.2.7\"}` denies all enrollments from one address; for IPv6, from its /64 network. Each denied request is one audit event.")
             .who(Who::Manager)
             .done_by(deny_many),
-        post("/v1/grants/{id}/revoke", "revokeGrant", "Take back what a request was granted")
-            .about("It opens nothing from the next request on.")
+        post("/v1/grants/{id}/revoke", "revokeGrant", "Revoke the grant of a request")
+            .about("The access ends with the next request.")
             .who(Who::Manager)
             .done_by(revoke),
-        post("/v1/grants/{id}/connection", "openConnection", "Get a token for what a request was granted")
-            .about("For whoever made the request, and for admins. The token is in this answer and nowhere else; it works at `/mcp`.")
+        post("/v1/grants/{id}/connection", "openConnection", "Create a token for the grant of a request")
+            .about("For the requester and admins. The token is only in this response; it is valid at `/mcp`.")
             .who(Who::Operator)
             .success(&[201])
             .problems(&[507])
@@ -60,7 +59,7 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// How requests stand.
+/// The status of a request.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "RequestStatus")]
@@ -72,7 +71,7 @@ enum Status {
     Cancelled,
 }
 
-/// Where requests come from.
+/// The source of a request.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "RequestSource")]
@@ -86,14 +85,14 @@ pub(super) enum Source {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ListGrants {
-    /// Only requests that stand like this.
+    /// Only requests with this status.
     status: Option<Status>,
-    /// Only requests that came from there.
+    /// Only requests from this source.
     source: Option<Source>,
-    /// Only the sign-up that waits with this code. Case, spaces and dashes do not matter.
+    /// Only the pending enrollment with this code. Case, spaces and dashes are ignored.
     #[schemars(length(min = 1, max = 100))]
     code: Option<String>,
-    /// Only requests about this capsule, by its id.
+    /// Only requests for this capsule, by its id.
     capsule: Option<String>,
     /// Only requests for this principal.
     principal: Option<String>,
@@ -103,7 +102,7 @@ struct ListGrants {
     paging: Paging,
 }
 
-/// On what terms to approve.
+/// The terms of an approval.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
 #[schemars(rename = "GrantApproval")]
@@ -112,7 +111,7 @@ struct Approval {
     narrowing: Narrowing,
     scopes: Option<Vec<String>>,
     expires_at: Option<Timestamp>,
-    /// The id of an access profile; the request is narrowed to it first.
+    /// The id of an access profile, which narrows the request first.
     profile: Option<String>,
     #[schemars(length(max = 1000))]
     note: Option<String>,
@@ -126,7 +125,7 @@ struct Denial {
     note: Option<String>,
 }
 
-/// Which pending requests to deny. Give at least one of them besides `note`.
+/// Which pending requests to deny. Requires at least one member besides `note`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DenialSelection {
@@ -134,7 +133,7 @@ struct DenialSelection {
     #[schemars(length(max = 1000))]
     ids: Option<Vec<String>>,
     source: Option<Source>,
-    /// Only sign-ups from this address.
+    /// Only enrollments from this address.
     #[schemars(length(max = 100))]
     address: Option<String>,
     /// Only requests of this client.
@@ -144,7 +143,7 @@ struct DenialSelection {
     note: Option<String>,
 }
 
-/// Requests that were denied.
+/// The denied requests.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DeniedRequests {
     /// Their ids.
@@ -155,11 +154,11 @@ struct DeniedRequests {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewConnectionToken")]
 struct Connect {
-    /// When the token ends; 90 days when nobody says.
+    /// The expiry of the token; default: 90 days.
     expires_at: Option<Timestamp>,
 }
 
-/// A token, told once.
+/// A token, shown once.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConnectionToken")]
 struct Token {
@@ -168,7 +167,7 @@ struct Token {
     principal: String,
     scopes: Vec<String>,
     expires_at: Option<Timestamp>,
-    /// Send it as `Authorization: Bearer <token>`. It is shown here and nowhere else.
+    /// Send it as `Authorization: Bearer <token>`. It is only in this response.
     token: String,
 }
 
@@ -181,7 +180,7 @@ async fn list(
     let is_mine = mine.unwrap_or(false);
     let has_code = code.is_some();
     if has_code {
-        // A code is short enough to be guessed, so a sender who guesses has to wait, also with the right one.
+        // Codes can be guessed, so wrong ones are rate limited, and the limit then applies to the right one, too.
         call.check_backoff(CredentialClass::UserCode)?;
     }
     let wanted = RequestQuery {
@@ -200,7 +199,7 @@ async fn list(
     Ok(Reply::new(shown_page(&call, page, |request| RequestShown::of(&call, request))?))
 }
 
-/// The request that the path names, if whoever asks may know of it.
+/// The request of the path, if the sender can see it.
 fn request(call: &Call) -> Result<GrantRequest, ApiError> {
     let (registry, id) = (call.registry()?, call.place("id"));
     let me = call.id();
@@ -248,7 +247,8 @@ async fn deny_many(
 ) -> Result<Reply<DeniedRequests>, ApiError> {
     let Json(DenialSelection { ids, source, address, client_id, note }) = body;
     let parsed = |text: String| {
-        text.parse().map_err(|_| ApiError::invalid(format!("`address` is no IP address: `{text}`")))
+        text.parse()
+            .map_err(|_| ApiError::invalid(format!("`address` is not an IP address: `{text}`")))
     };
     let denial = BulkDenial {
         ids,
@@ -273,7 +273,7 @@ async fn decide(
     Ok(Reply::new(RequestShown::of(call, &decided)?))
 }
 
-/// Who decides, with whether they can read the capsule like every operator.
+/// The decider, with whether they can read the capsule as an operator.
 async fn decider_for(call: &Call, request: &GrantRequest) -> Result<Decider, ApiError> {
     let decider = call.decider()?;
     let (Decider::Operator { id, role, .. }, Some(capsule)) =
@@ -305,7 +305,7 @@ async fn connect(
 ) -> Result<Reply<Token>, ApiError> {
     let request = request(&call)?;
     if request.requested_by != call.id() && !call.is_admin() {
-        return Err(ApiError::forbidden("only whoever made the request gets its token"));
+        return Err(ApiError::forbidden("only the requester and admins can create its token"));
     }
     let grant = call.registry()?.grant(granted(&request)?);
     let usual = || Timestamp::now().checked_add(USUAL_LIFE).unwrap_or(Timestamp::MAX);
@@ -326,10 +326,9 @@ async fn connect(
     }))
 }
 
-/// The grant that a request became.
 fn granted(request: &GrantRequest) -> Result<&str, ApiError> {
     request.grant.as_deref().ok_or_else(|| {
-        let detail = format!("the request `{}` was not granted", request.id);
+        let detail = format!("the request `{}` has no grant", request.id);
         ApiError::new(StatusCode::CONFLICT, "wrong_state", detail)
     })
 }

@@ -1,4 +1,4 @@
-//! Capsules that operators may find.
+//! The library: capsules of other owners.
 
 use std::collections::HashMap;
 
@@ -21,8 +21,8 @@ use crate::rest::{
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get("/v1/library", "listLibrary", "List the capsules that operators may find")
-            .about("Those that are `team` or `discoverable`. Access for an agent is asked for at `/v1/capsules/{capsule}/access-requests`.")
+        get("/v1/library", "listLibrary", "List the capsules of the library")
+            .about("Capsules with visibility `team` or `discoverable`. Request access for an agent at `/v1/capsules/{capsule}/access-requests`.")
             .who(Who::Operator)
             .done_by(list),
     ]
@@ -30,7 +30,7 @@ pub(super) fn operations() -> Vec<Operation> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ListLibrary {
-    /// Only capsules whose name or description has this text.
+    /// Only capsules whose name or description contains this text.
     q: Option<String>,
     #[serde(flatten)]
     paging: Paging,
@@ -44,12 +44,12 @@ struct Shelved {
     name: String,
     description: String,
     visibility: Visibility,
-    /// The operator it belongs to; null: the machine's own.
+    /// The operator who owns it; null for the owner of the host.
     owner: Option<String>,
     created_at: Timestamp,
-    /// What you may do in it yourself.
+    /// Your role in it.
     role: Role,
-    /// A request of yours that waits for a decision.
+    /// The id of your pending request.
     pending: Option<String>,
 }
 
@@ -75,7 +75,6 @@ async fn list(call: Call, query: ListLibrary, _: NoBody) -> Result<Reply<Page<Sh
     })))
 }
 
-/// Requests of whoever asks that wait, by the keys of their capsules.
 fn waiting(call: &Call) -> HashMap<String, String> {
     let Some(registry) = call.rest.reception.registry() else { return HashMap::new() };
     let wanted = RequestQuery {

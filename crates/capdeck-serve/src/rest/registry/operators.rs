@@ -1,4 +1,4 @@
-//! The people with the dashboard.
+//! Operators of the dashboard.
 
 use capdeck_auth::inbound::{
     self, NewOperator, OperatorAccount, OperatorSubject, OperatorUpdate, OperatorWithKey,
@@ -20,11 +20,11 @@ use crate::rest::{
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get("/v1/operators", "listOperators", "List the people with the dashboard").done_by(list),
-        post("/v1/operators", "createOperator", "Let a person use the dashboard")
+        get("/v1/operators", "listOperators", "List operators").done_by(list),
+        post("/v1/operators", "createOperator", "Create an operator")
             .about(
-                "The `key` is in this answer and nowhere else; the person signs in with it. Somebody with a `subject` \
-                 signs in at the provider instead and gets a key only if one is asked for.",
+                "The `key` is only in this response; the operator signs in with it. An operator with a `subject` \
+                 signs in at the provider instead and gets a key only on request.",
             )
             .success(&[201])
             .problems(&[507])
@@ -32,85 +32,85 @@ pub(super) fn operations() -> Vec<Operation> {
         patch(
             "/v1/operators/{id}",
             "updateOperator",
-            "Rename a person, or change what they may do or how they sign in",
+            "Change the name, role or account of an operator",
         )
-        .about("With another `subject`, or `null` for none, every session of theirs ends.")
+        .about("A changed `subject`, or `null` for none, ends all their sessions.")
         .problems(&[409])
         .done_by(update),
-        post("/v1/operators/{id}/key", "rotateOperatorKey", "Give a person a new key")
-            .about("The one before opens nothing any more.")
+        post("/v1/operators/{id}/key", "rotateOperatorKey", "Rotate the key of an operator")
+            .about("The old key is revoked.")
             .done_by(rotate),
-        delete("/v1/operators/{id}", "deleteOperator", "Take the dashboard away from a person")
+        delete("/v1/operators/{id}", "deleteOperator", "Delete an operator")
             .problems(&[409])
             .done_by(remove),
     ]
 }
 
-/// What a person may do.
+/// The role of an operator.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "OperatorRole")]
 enum Role {
-    /// Has capsules of their own, reads those of the team, decides about their own.
+    /// Owns capsules, reads those of the team, decides requests for their own.
     Member,
-    /// Decides about every capsule and the deck.
+    /// Decides requests for every capsule and the deck.
     Approver,
     /// Everything.
     Admin,
 }
 
-/// How an account is known.
+/// How an account is identified.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "OperatorAccount")]
 enum Account {
-    /// By what the provider calls it.
+    /// By the subject of the provider.
     Subject(#[schemars(length(min = 1, max = 255))] String),
-    /// By an address that the provider verified, until the first sign-in with it puts the account in its place.
+    /// By a verified address; the first sign-in replaces it with the subject.
     Email(#[schemars(length(min = 3, max = 100))] String),
 }
 
-/// An account at a provider of sign-ins.
+/// An account at an OpenID provider.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OperatorSubject")]
 struct Subject {
-    /// How the provider calls itself.
+    /// The issuer of the provider.
     issuer: String,
     account: Account,
 }
 
-/// An account that somebody is to sign in with.
+/// The account of an operator.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewOperatorSubject")]
 struct Binding {
-    /// How the provider calls itself; the one of this host when left out.
+    /// The issuer of the provider; default: the one of this host.
     #[schemars(length(min = 1, max = 2048))]
     issuer: Option<String>,
     account: Account,
 }
 
-/// A person with the dashboard.
+/// An operator.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Operator {
     id: String,
     name: String,
     role: Role,
-    /// The account they sign in with, if they have one.
+    /// The account for sign-ins, if any.
     subject: Option<Subject>,
     created_at: Timestamp,
     last_used_at: Option<Timestamp>,
-    /// The first letters of their key.
+    /// The first letters of the key.
     key_hint: Option<String>,
 }
 
-/// A person with their key, told once.
+/// An operator with their key, shown once.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OperatorWithKey")]
 struct WithKey {
     #[serde(flatten)]
     operator: Operator,
-    /// It is shown here and nowhere else.
+    /// Only in this response.
     key: Option<String>,
 }
 
@@ -127,9 +127,9 @@ struct AddOperator {
     #[schemars(length(min = 1, max = 100))]
     name: String,
     role: Role,
-    /// The account they sign in with, instead of a key.
+    /// The account for sign-ins, instead of a key.
     subject: Option<Binding>,
-    /// Whether to make a key. When left out, only for people without an account.
+    /// Whether to create a key. Default: only for operators without an account.
     key: Option<bool>,
 }
 
@@ -140,26 +140,24 @@ struct ChangeOperator {
     #[schemars(length(min = 1, max = 100))]
     name: Option<String>,
     role: Option<Role>,
-    /// The account they sign in with; `null` for none.
+    /// The account for sign-ins; `null` for none.
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "Option<Binding>")]
     subject: Option<Option<Binding>>,
 }
 
-/// Tells what is `null` from what is left out.
+/// Distinguishes `null` from an absent member.
 fn present<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Option<Binding>>, D::Error> {
     Option::deserialize(input).map(Some)
 }
 
 impl Binding {
-    /// The account, at the provider of this host unless another one is named.
+    /// The account, by default at the provider of this host.
     fn resolve(self, call: &Call) -> Result<OperatorSubject, ApiError> {
         let known = || call.rest.reception.provider().map(|provider| provider.issuer().to_owned());
         let issuer = self.issuer.or_else(known).ok_or_else(|| {
-            ApiError::invalid(
-                "`subject.issuer` is missing, and this host has no provider of sign-ins",
-            )
-            .hint("name the issuer, or set `serve.oidc` and start the host again")
+            ApiError::invalid("`subject.issuer` is missing, and this host has no OpenID provider")
+                .hint("set `subject.issuer`, or configure `serve.oidc` and restart the host")
         })?;
         let account = match self.account {
             Account::Subject(name) => OperatorAccount::Subject(name),

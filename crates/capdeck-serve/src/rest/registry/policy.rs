@@ -1,4 +1,4 @@
-//! How requests for access are decided.
+//! The approval policy.
 
 use capdeck_auth::inbound;
 use capdeck_host::{CapsuleFailure, Role, find_capsule};
@@ -18,23 +18,23 @@ const PATH: &str = "/v1/approval-policy";
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get(PATH, "getApprovalPolicy", "Look at how requests for access are decided").done_by(show),
-        put(PATH, "putApprovalPolicy", "Say how requests for access are decided")
-            .about("In the mode `policy` the first rule that fits decides; where none does, a person. No rule approves the role `owner` or `registry:manage`.")
+        get(PATH, "getApprovalPolicy", "Get the approval policy").done_by(show),
+        put(PATH, "putApprovalPolicy", "Replace the approval policy")
+            .about("In mode `policy` the first matching rule decides, otherwise a person. Rules cannot approve the role `owner` or `registry:manage`.")
             .done_by(replace),
     ]
 }
 
-/// How requests are decided.
+/// How access requests are decided.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ApprovalPolicy")]
 struct Policy {
     mode: ApprovalMode,
-    /// In their order; they count in the mode `policy`.
+    /// Evaluated in order, in mode `policy`.
     #[serde(default)]
     rules: Vec<Rule>,
-    /// Whether different people and programs reach this host from one address: one machine, one office, or a proxy that hides
+    /// True when different people and programs share one address: one machine, one office, or a proxy that hides
     /// addresses. Then a request from the decider's own address can be approved.
     #[serde(default)]
     shared_address: bool,
@@ -46,9 +46,9 @@ struct Policy {
 pub(super) enum ApprovalMode {
     /// Operators.
     Human,
-    /// Operators, and clients with `registry:manage` for capsules where they hold as much themselves.
+    /// Operators, and clients with `registry:manage` for capsules where they have at least the same access.
     Supervisor,
-    /// Rules first.
+    /// Rules first, then operators.
     Policy,
 }
 
@@ -60,26 +60,26 @@ struct Rule {
     #[serde(rename = "match")]
     matches: Match,
     action: Action,
-    /// The highest role that it grants.
+    /// The maximum role of its grants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ceiling_role: Option<Role>,
-    /// How long what it grants lasts, in seconds.
+    /// The lifetime of its grants, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ttl: Option<u64>,
 }
 
-/// Which requests a rule is about. What is left out does not matter.
+/// Which requests a rule matches. Omitted members match everything.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyMatch")]
 struct Match {
-    /// A pattern for the client's id.
+    /// A pattern for the client id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_id: Option<String>,
     /// The id of a capsule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     capsule: Option<String>,
-    /// The highest role that is asked for.
+    /// The highest requested role.
     #[serde(default, rename = "role<=", skip_serializing_if = "Option::is_none")]
     max_role: Option<Role>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,7 +89,7 @@ struct Match {
     ip_cidr: Option<String>,
 }
 
-/// What a rule does.
+/// The action of a rule.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "PolicyAction")]
@@ -105,18 +105,15 @@ async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Policy>, ApiErr
 
 async fn replace(call: Call, _: NoQuery, body: Json<Policy>) -> Result<Reply<Policy>, ApiError> {
     let mut policy = body.0;
-    // A rule is about the capsule that has this id now, and not about a later one.
+    // A rule is bound to the capsule that has this id now, not to a later one.
     if policy.rules.iter().any(|rule| rule.matches.capsule.is_some()) {
         let all = call.every_capsule().await?;
         for capsule in policy.rules.iter_mut().filter_map(|rule| rule.matches.capsule.as_mut()) {
             let found = find_capsule(&all, capsule, |one| (&one.id, &one.name));
             let ambiguous = |error| ApiError::invalid(CapsuleFailure::from(error).message);
             let found = found.map_err(ambiguous)?;
-            let missing = || {
-                ApiError::invalid(format!(
-                    "a rule names the capsule `{capsule}`, and there is none"
-                ))
-            };
+            let missing =
+                || ApiError::invalid(format!("a rule names the unknown capsule `{capsule}`"));
             *capsule = found.ok_or_else(missing)?.key();
         }
     }
@@ -124,7 +121,7 @@ async fn replace(call: Call, _: NoQuery, body: Json<Policy>) -> Result<Reply<Pol
     Ok(Reply::new(shown(&set)?))
 }
 
-/// The policy with the ids of capsules, as people know them.
+/// The policy with capsule ids instead of keys.
 fn shown(policy: &inbound::Policy) -> Result<Policy, ApiError> {
     let mut shown: Policy = translated(policy)?;
     for capsule in shown.rules.iter_mut().filter_map(|rule| rule.matches.capsule.as_mut()) {

@@ -1,4 +1,4 @@
-//! Terms of access that approvals are made with.
+//! Access profiles: named terms for approvals.
 
 use capdeck_auth::inbound::{AccessProfile, ProfileTerms};
 use capdeck_host::Role;
@@ -22,16 +22,16 @@ pub(super) fn operations() -> Vec<Operation> {
         get("/v1/access-profiles", "listProfiles", "List access profiles")
             .who(Who::Operator)
             .done_by(list),
-        post("/v1/access-profiles", "createProfile", "Make an access profile")
-            .about("A request that is approved with a profile is narrowed to it. Later changes of the profile change no grant.")
+        post("/v1/access-profiles", "createProfile", "Create an access profile")
+            .about("Approving a request with a profile narrows it to the profile. Later changes of the profile do not change grants.")
             .success(&[201])
             .problems(&[507])
             .done_by(create),
         patch("/v1/access-profiles/{id}", "updateProfile", "Change an access profile")
-            .about("What is left out stays.")
+            .about("Omitted members stay unchanged.")
             .problems(&[409])
             .done_by(update),
-        delete("/v1/access-profiles/{id}", "deleteProfile", "Remove an access profile")
+        delete("/v1/access-profiles/{id}", "deleteProfile", "Delete an access profile")
             .done_by(remove),
     ]
 }
@@ -52,14 +52,14 @@ struct Profile {
     terms: TermsShown,
 }
 
-/// What a profile says. What is left out narrows nothing.
+/// The terms of a profile. Omitted members do not narrow a request.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "AccessProfileTerms")]
 struct TermsShown {
     #[schemars(length(min = 1, max = 100))]
     name: String,
-    /// The highest role in a capsule.
+    /// The maximum role in a capsule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     role: Option<Role>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +77,7 @@ struct TermsShown {
     denied_tools: Vec<String>,
     #[serde(default)]
     modes: Vec<String>,
-    /// How long what is granted lasts, in seconds.
+    /// The lifetime of the grant, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ttl: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! How this host is set up, and what of it can be changed while it runs.
+//! The settings of the host.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,34 +19,34 @@ const PATH: &str = "/v1/settings";
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        get(PATH, "getSettings", "Look at how this host is set up").done_by(show),
-        patch(PATH, "updateSettings", "Change what can be changed while the host runs")
-            .about("That is who decides about access. Everything else is in the config and takes effect with the next start.")
+        get(PATH, "getSettings", "Get the settings of this host").done_by(show),
+        patch(PATH, "updateSettings", "Change the settings of this host")
+            .about("Only the approval mode can be changed at runtime. All other settings are in the configuration and are read at startup.")
             .done_by(update),
     ]
 }
 
-/// How this host is set up.
+/// The settings of this host.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Settings {
     version: String,
     /// `local`: requests from this machine need no token. `required`: every request needs one.
     auth: &'static str,
-    /// Where clients reach this host.
+    /// The address for clients.
     public_url: String,
     registry: RegistryState,
-    /// Who decides about access; null where this process has no registry.
+    /// Who decides access requests; null if this process has no registry.
     approval_mode: Option<ApprovalMode>,
 }
 
-/// Whether this process has the registry.
+/// Whether this process holds the registry.
 #[derive(Debug, Serialize, JsonSchema)]
 struct RegistryState {
     available: bool,
     /// Why not.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// Where the process that has it serves.
+    /// The address of the process that holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     served_at: Option<String>,
 }

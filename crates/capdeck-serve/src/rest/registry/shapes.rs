@@ -1,4 +1,4 @@
-//! How requests and grants look in answers.
+//! Access requests and grants in responses.
 
 use capdeck_auth::inbound::{
     Enrollment, Grant, GrantRequest, GrantTarget, Page as RegistryPage, PageRequest, RequestSource,
@@ -15,7 +15,7 @@ use crate::rest::{
     problem::ApiError,
 };
 
-/// What access is about.
+/// The target of a grant.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 #[schemars(rename = "GrantTarget")]
@@ -24,25 +24,25 @@ pub(super) enum Target {
     Capsule {
         capsule: String,
         role: Role,
-        /// Empty: everything.
+        /// Empty means everything.
         uri_prefixes: Vec<String>,
-        /// Wins over what is allowed.
+        /// Takes precedence over `uri_prefixes`.
         denied_prefixes: Vec<String>,
     },
-    /// A part of the deck. All names are patterns with `*` and `?`.
+    /// A part of the deck. Names are patterns with `*` and `?`.
     Deck {
         capabilities: Vec<String>,
-        /// `capability/tool`; empty: every tool of the capabilities.
+        /// `capability/tool`; empty means every tool of the capabilities.
         tools: Vec<String>,
-        /// Wins over what is allowed.
+        /// Takes precedence over `tools`.
         denied_tools: Vec<String>,
-        /// Ways to offer tools; empty: every way.
+        /// Exposures; empty means all.
         modes: Vec<String>,
     },
 }
 
 impl Target {
-    /// As people know it: records name a capsule by its key, people by its id.
+    /// Replaces the capsule key of records by its id.
     fn shown(mut self) -> Self {
         if let Self::Capsule { capsule, .. } = &mut self {
             *capsule = capsule_id_of(capsule).to_owned();
@@ -51,7 +51,7 @@ impl Target {
     }
 }
 
-/// What somebody may use, as it was approved.
+/// The approved access of a principal.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Grant")]
 pub(super) struct GrantShown {
@@ -63,12 +63,12 @@ pub(super) struct GrantShown {
     created_at: Timestamp,
     expires_at: Option<Timestamp>,
     revoked_at: Option<Timestamp>,
-    /// Of an approval of one's own request: what ties the two, `requester`, `program`, `enrollment`, `browser` or `address`.
+    /// Set for the approval of one's own request: `requester`, `program`, `enrollment`, `browser` or `address`.
     #[serde(default)]
     self_approved: Option<String>,
 }
 
-/// Somebody asks for access.
+/// An access request.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "GrantRequest")]
 pub(super) struct RequestShown {
@@ -77,14 +77,14 @@ pub(super) struct RequestShown {
     source: String,
     client_id: Option<String>,
     client_name: String,
-    /// Who asked: the id of an operator, a principal or a client.
+    /// The id of the requesting operator, principal or client.
     requested_by: String,
-    /// For whom.
+    /// The principal that gets the grant.
     principal: String,
     target: Target,
     scopes: Vec<String>,
     reason: Option<String>,
-    /// Until when it is wanted; null: for good.
+    /// The requested expiry; null for no expiry.
     wanted_until: Option<Timestamp>,
     /// `pending`, `approved`, `denied`, `expired` or `cancelled`.
     status: String,
@@ -94,40 +94,39 @@ pub(super) struct RequestShown {
     decision_note: Option<String>,
     profile_id: Option<String>,
     created_at: Timestamp,
-    /// When it is over if nobody decides.
+    /// When the pending request expires.
     expires_at: Timestamp,
-    /// What it became, where it was approved.
+    /// The grant of an approved request.
     #[serde(default, skip_deserializing)]
     grant: Option<GrantShown>,
-    /// The sign-up that it came from, where it came from one.
+    /// The enrollment behind the request, if any.
     #[serde(default, skip_deserializing)]
     enrollment: Option<EnrollmentOf>,
-    /// Whether you may decide it.
+    /// Whether you can decide it.
     #[serde(default)]
     may_decide: bool,
-    /// Why you cannot approve it although you may decide it: it is your own.
+    /// Why you cannot approve it although you can decide it: it is your own.
     #[serde(default, skip_deserializing)]
     cannot_approve: Option<String>,
-    /// The address that it came from, for those who may decide it.
+    /// The address of the sender, for those who can decide.
     #[serde(default, skip_deserializing)]
     from_address: Option<String>,
 }
 
-/// What a sign-up says about whoever made it.
+/// The enrollment behind a request.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RequestEnrollment")]
 struct EnrollmentOf {
     id: String,
-    /// The agent was given the same: whoever approves compares them.
+    /// The agent shows the same code: compare them before you approve.
     user_code: String,
-    /// How to reach whoever runs the agent, in their words.
+    /// The contact of the agent's operator, as given by the agent.
     contact: Option<String>,
-    /// The address that it came from.
+    /// The address of the sender.
     address: Option<String>,
 }
 
 impl RequestShown {
-    /// A request as whoever asks is shown it.
     pub(super) fn of(call: &Call, request: &GrantRequest) -> Result<Self, ApiError> {
         let registry = call.registry()?;
         let grant = request.grant.as_deref().and_then(|id| registry.grant(id));
@@ -161,25 +160,22 @@ impl GrantShown {
     }
 }
 
-/// The same in the words of the interface, or of the registry: both write it alike.
+/// Converts between the types of the REST API and of the registry through their shared JSON form.
 pub(super) fn translated<T: DeserializeOwned>(value: &impl Serialize) -> Result<T, ApiError> {
     let written = serde_json::to_value(value);
     written
         .and_then(serde_json::from_value)
-        .map_err(|error| ApiError::internal("the registry has another form than expected", &error))
+        .map_err(|error| ApiError::internal("cannot convert a record of the registry", &error))
 }
 
-/// Scopes by their names.
 pub(super) fn scopes(names: &[String]) -> Result<Scopes, ApiError> {
     Scopes::parse(&names.join(" ")).map_err(|error| ApiError::invalid(error.to_string()))
 }
 
-/// A page that the registry cuts.
 pub(super) fn page_request(call: &Call, paging: &Paging) -> Result<PageRequest, ApiError> {
     Ok(PageRequest { cursor: paging.inner(call)?, limit: Some(paging.limit()) })
 }
 
-/// The same page with its items as they are shown.
 pub(super) fn shown_page<T, U>(
     call: &Call,
     page: RegistryPage<T>,
@@ -189,7 +185,7 @@ pub(super) fn shown_page<T, U>(
     Ok(Page { items, next_cursor: Paging::outer(call, page.next_cursor) })
 }
 
-/// What an approval leaves of a target: every part that is given, in the place of what was asked for.
+/// The narrowed target of an approval: each given member replaces the requested one.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(super) struct Narrowing {
     role: Option<Role>,
@@ -202,7 +198,7 @@ pub(super) struct Narrowing {
 }
 
 impl Narrowing {
-    /// The target as it is to be granted; `None` when nothing is said. What does not belong to it is refused.
+    /// The granted target; `None` without changes. Rejects members of the other kind of target.
     pub(super) fn of(self, asked: &GrantTarget) -> Result<Option<GrantTarget>, ApiError> {
         let Self { role, uri_prefixes, denied_prefixes, capabilities, tools, denied_tools, modes } =
             self;
@@ -230,11 +226,11 @@ impl Narrowing {
                 put(asked_modes, modes);
             }
             Target::Capsule { .. } => {
-                let detail = "the request is about a capsule: `role`, `uri_prefixes` and `denied_prefixes` narrow it";
+                let detail = "the request is for a capsule; only `role`, `uri_prefixes` and `denied_prefixes` can narrow it";
                 return Err(ApiError::invalid(detail));
             }
             Target::Deck { .. } => {
-                let detail = "the request is about the deck: `capabilities`, `tools`, `denied_tools` and `modes` narrow it";
+                let detail = "the request is for the deck; only `capabilities`, `tools`, `denied_tools` and `modes` can narrow it";
                 return Err(ApiError::invalid(detail));
             }
         }

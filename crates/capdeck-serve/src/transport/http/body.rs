@@ -1,4 +1,4 @@
-//! Bodies of requests: bounded in size and in how long they may take.
+//! Reads request bodies with limits of size and time.
 
 use std::time::Duration;
 
@@ -14,17 +14,14 @@ use tokio::time::{Instant, timeout_at};
 
 use super::problem::problem;
 
-/// The largest body of what is about signing in.
 pub(crate) const MAX_SIGN_IN_BYTES: usize = 64 * 1024;
 
-/// How long the body of a sign-in may take to start to arrive.
 pub(super) const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How fast a body has to arrive in the long run. A large one on a slow line takes its time, and one that drips is given up.
+/// Average rate required of a body; slower bodies are rejected.
 const MIN_BYTES_PER_SECOND: u64 = 16 * 1024;
 
-/// Reads a whole body, or says why not. It may take `within`, and for what has arrived as long as that takes at the slowest
-/// rate.
+/// Reads a whole body. The time limit is `within` plus the time for the received bytes at the minimum rate.
 pub(crate) async fn read_body(
     body: Body,
     most: usize,
@@ -63,8 +60,7 @@ where
             None => break,
         };
         let Ok(data) = frame.into_data() else { continue };
-        // Most bodies are one part, which is passed on as it is. Many small parts are copied, so that none of them keeps the
-        // buffer that it was read into.
+        // Most bodies are one part, which is not copied. Many small parts are copied, so that they do not retain their read buffers.
         if first.is_empty() && more.is_empty() {
             first = data;
             continue;
@@ -78,26 +74,21 @@ where
     Some(Ok(if more.is_empty() { first } else { more.freeze() }))
 }
 
-/// Reads a small form, `application/x-www-form-urlencoded`.
 pub(crate) async fn read_form(headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
     expect_type(headers, "application/x-www-form-urlencoded")?;
     read_body(body, MAX_SIGN_IN_BYTES, SIGN_IN_TIMEOUT).await
 }
 
-/// Reads small JSON.
 pub(crate) async fn read_json<T: DeserializeOwned>(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<T, Response> {
     expect_type(headers, "application/json")?;
     let bytes = read_body(body, MAX_SIGN_IN_BYTES, SIGN_IN_TIMEOUT).await?;
-    // The parser's own words quote the body, which may hold a key.
+    // The parser's message quotes the body, which may contain a key.
     serde_json::from_slice(&bytes).map_err(|error| {
-        let detail = format!(
-            "the body is not the JSON that is expected here (line {}, column {})",
-            error.line(),
-            error.column()
-        );
+        let detail =
+            format!("invalid JSON body (line {}, column {})", error.line(), error.column());
         problem(StatusCode::BAD_REQUEST, "invalid_input", &detail)
     })
 }

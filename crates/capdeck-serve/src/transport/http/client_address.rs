@@ -1,5 +1,4 @@
-//! Where a request comes from: the other end of its socket, or what a proxy that is trusted says in `X-Forwarded-*` or
-//! `Forwarded`.
+//! The address of the client: the socket's peer, or from a trusted proxy's `X-Forwarded-*` or `Forwarded` headers.
 
 mod forwarded;
 
@@ -11,7 +10,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::problem::problem;
 
-/// Headers that a proxy adds, beside those that start with [`FORWARDED_PREFIX`].
+/// Headers that proxies add, besides those with [`FORWARDED_PREFIX`].
 const PROXY_HEADERS: [&str; 9] = [
     "forwarded",
     "via",
@@ -25,27 +24,24 @@ const PROXY_HEADERS: [&str; 9] = [
 ];
 const FORWARDED_PREFIX: &str = "x-forwarded-";
 
-/// Whether a proxy passed a request on, trusted or not. Such a request does not come from this machine, whatever the socket
-/// says.
+/// True when any proxy forwarded the request. Such a request is not local, whatever its socket.
 pub(super) fn is_passed_on(headers: &HeaderMap) -> bool {
     let is_of_proxy =
         |name: &str| name.starts_with(FORWARDED_PREFIX) || PROXY_HEADERS.contains(&name);
     headers.keys().any(|name| is_of_proxy(name.as_str()))
 }
 
-/// The other end of the socket, left with every request by the connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SocketPeer(pub(super) IpAddr);
 
-/// Where a request comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClientAddress {
     pub(crate) ip: IpAddr,
-    /// Whether the client spoke HTTPS, to a proxy that is trusted.
+    /// True when the client used HTTPS to a trusted proxy.
     pub(crate) is_https: bool,
 }
 
-/// Why nobody can say where a request comes from, although a proxy that is trusted passed it on.
+/// Why the client's address is unknown although a trusted proxy forwarded the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unclear {
     Malformed,
@@ -55,16 +51,15 @@ enum Unclear {
 impl Unclear {
     fn told(self) -> &'static str {
         match self {
-            Self::Malformed => "the header `Forwarded` is not written as RFC 7239 has it",
+            Self::Malformed => "the header `Forwarded` is not valid (RFC 7239)",
             Self::TwoClients => {
-                "`Forwarded` and `X-Forwarded-For` name two different clients; the proxy has to remove the one that it does not write"
+                "`Forwarded` and `X-Forwarded-For` name two different clients; configure the proxy to remove the header that it does not set"
             }
         }
     }
 }
 
 impl ClientAddress {
-    /// What limits count by.
     pub(crate) fn counted(&self) -> IpAddr {
         counted_address(self.ip)
     }
@@ -74,8 +69,8 @@ impl ClientAddress {
         if !is_trusted(&peer) {
             return Ok(Self { ip: peer, is_https: false });
         }
-        // The last one that no proxy of ours wrote is the client; what stands before it is anybody's word. A hop without an
-        // address is where knowledge ends.
+        // The last hop not written by a trusted proxy is the client; earlier ones may be forged. A hop without an address ends the
+        // search.
         let client = |hops: &[Option<IpAddr>]| {
             let mut ip = peer;
             for hop in hops.iter().rev().map_while(|hop| *hop) {
@@ -93,7 +88,7 @@ impl ClientAddress {
         let ip = match (listed.is_empty(), named.is_empty()) {
             (_, true) => client(&listed),
             (true, false) => client(&named),
-            // A proxy that writes one of them passes the other on as the client sent it, and nothing says which one that is.
+            // A proxy that sets one of them forwards the other from the client, and nothing shows which.
             (false, false) if client(&listed) != client(&named) => return Err(Unclear::TwoClients),
             (false, false) => client(&listed),
         };
@@ -106,7 +101,7 @@ impl ClientAddress {
     }
 }
 
-/// One address, or the network that one customer has of the newer kind.
+/// The IPv4 address, or the IPv6 network of one customer.
 pub(super) fn counted_address(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(address) => address.into(),
@@ -123,7 +118,7 @@ fn words<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str
     texts.flat_map(|text| text.split(',')).map(str::trim)
 }
 
-/// Leaves a [`ClientAddress`] with a request, unless nobody can say where it comes from.
+/// Adds a [`ClientAddress`] to a request; fails when it is ambiguous.
 pub(super) fn locate(request: &mut Request, trusted: &[Network]) -> Result<(), Response> {
     let Some(SocketPeer(peer)) = request.extensions().get().copied() else { return Ok(()) };
     let address = ClientAddress::of(peer, request.headers(), trusted)
@@ -209,7 +204,7 @@ mod tests {
         assert_eq!(seen("198.51.100.1", &passed), ("198.51.100.1".to_owned(), false));
         let forged = [("forwarded", "for=127.0.0.1, for=192.0.2.7;proto=http, for=10.9.9.9")];
         assert_eq!(seen("10.1.2.3", &forged), ("192.0.2.7".to_owned(), false));
-        // What a proxy hides is not guessed at from what stands before it.
+        // A hidden address is not guessed from earlier hops.
         let hidden = [("forwarded", "for=127.0.0.1, for=unknown")];
         assert_eq!(seen("10.1.2.3", &hidden).0, "10.1.2.3");
         let both = [
@@ -230,10 +225,10 @@ mod tests {
         }
         let forged = [("forwarded", "for=192.0.2.7"), ("x-forwarded-for", "127.0.0.1")];
         assert_eq!(located("10.1.2.3", &forged), Err(Unclear::TwoClients));
-        // An open quote would swallow what the proxy writes behind it.
+        // An open quote would hide the proxy's element behind it.
         let open = [("forwarded", "for=\"127.0.0.1, for=192.0.2.7")];
         assert_eq!(located("10.1.2.3", &open), Err(Unclear::Malformed));
-        // Whoever is not trusted is not listened to at all.
+        // Headers of untrusted peers are ignored.
         assert_eq!(seen("198.51.100.1", &forged), ("198.51.100.1".to_owned(), false));
         assert_eq!(seen("198.51.100.1", &open).0, "198.51.100.1");
         let scheme = [("forwarded", "for=192.0.2.7;proto=https"), ("x-forwarded-proto", "http")];

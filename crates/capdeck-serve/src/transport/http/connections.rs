@@ -1,4 +1,4 @@
-//! Connections of clients: bounded in number, and in how long they may take to say what they want.
+//! Client connections, with limits of number and time.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -22,32 +22,31 @@ use super::{
     unfinished::UnfinishedRequests,
 };
 
-/// What clients may take up.
+/// Limits of client connections.
 #[derive(Debug, Clone, Copy)]
 pub struct HttpLimits {
-    /// How many connections are served at once; one more is answered 503.
+    /// Maximum concurrent connections; further ones get status 503.
     pub max_connections: usize,
-    /// How long a client may take to send the head of a request, from when it connected or began to send.
+    /// Time for a request head, from the connection or its first byte.
     pub head_timeout: Duration,
-    /// How long a connection may be idle between two requests.
+    /// Maximum idle time between two requests.
     pub idle_timeout: Duration,
-    /// How long a client may take to send the body of a request. A large body has more time as long as it goes on arriving.
+    /// Time for a request body. A large body has more time while it keeps arriving.
     pub body_timeout: Duration,
-    /// How many requests of one address may be sent in part. One more ends the oldest of them.
+    /// Maximum unfinished requests per address. One more ends the oldest.
     pub max_unfinished: usize,
-    /// How long a session lives without being used.
+    /// How long an unused session lives.
     pub session_idle: Duration,
-    /// How long a modern client may take to answer a question before the call that asked it is cancelled.
+    /// How long a modern client has to answer a question before the call is cancelled.
     pub question_lifetime: Duration,
 }
 
-/// How long the kernel keeps a connection whose peer takes nothing of what it is sent.
+/// How long the kernel waits for acknowledgements of sent data.
 #[cfg(target_os = "linux")]
 const STALLED: Duration = Duration::from_secs(60);
 
-/// How many connections beyond the limit are answered at once.
 const MAX_REFUSALS: usize = 64;
-/// How long a client may take to read an answer after which its connection is closed.
+/// How long a client has to read a response before its connection is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const TOO_MANY_CONNECTIONS: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 1\r\n\
@@ -55,7 +54,6 @@ Connection: close\r\nContent-Length: 38\r\n\r\ntoo many connections; try again l
 const UNFINISHED_HEAD: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain\r\n\
 Connection: close\r\nContent-Length: 38\r\n\r\nthe head of the request took too long\n";
 
-/// The wait after the system had no descriptor left for a connection.
 const NO_DESCRIPTOR: Duration = Duration::from_millis(200);
 
 impl Default for HttpLimits {
@@ -76,7 +74,7 @@ impl Default for HttpLimits {
     }
 }
 
-/// Serves connections until `stop`, then lets the open requests end.
+/// Serves connections until `stop`, then lets open requests finish.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -121,8 +119,7 @@ pub(super) async fn serve(
     tasks.wait().await;
 }
 
-/// Serves the requests of one client until either side ends the connection. Once a byte of a request was read, the client
-/// gets an answer.
+/// Serves one client until either side closes the connection. A client that has sent a byte of a request gets a response.
 async fn serve_client<S>(stream: S, peer: SocketPeer, progress: RequestProgress, router: Router)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -144,7 +141,7 @@ where
             answer.map(|body| AnswerBody::new(body, progress))
         })
     });
-    // Timeouts are the socket's: the HTTP library would close a connection without an answer.
+    // The socket handles timeouts: the HTTP library would close a connection without a response.
     let mut serving = http1::Builder::new()
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(socket), service);
@@ -158,14 +155,13 @@ where
     let Err(error) = served else { return };
     tracing::debug!(%error, "a connection ended early");
     let http1::Parts { io, service, .. } = serving.into_parts();
-    // The request counts as unfinished until its service is gone.
+    // The request counts as unfinished until its service is dropped.
     drop(service);
     if let Some(stream) = io.into_inner().into_given_up() {
         close_with(stream, UNFINISHED_HEAD).await;
     }
 }
 
-/// Counts an open connection for as long as it lives.
 struct ConnectionGauge;
 
 impl ConnectionGauge {
@@ -184,19 +180,19 @@ impl Drop for ConnectionGauge {
 fn prepare(stream: &TcpStream) {
     // Without this, small messages wait for the peer's delayed acknowledgement.
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a socket stays slow");
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(
         stream,
         u32::try_from(STALLED.as_millis()).unwrap_or(u32::MAX),
     ) {
-        tracing::debug!(%error, "a socket waits as long as the system does");
+        tracing::debug!(%error, "cannot set the socket timeout");
     }
 }
 
-/// Writes an answer and closes the connection. What the client still sends is read, else the system would reset the
-/// connection and the answer could be lost.
+/// Writes a response and closes the connection. Reads what the client still sends, because unread bytes cause a reset that can
+/// drop the response.
 async fn close_with(mut stream: impl AsyncRead + AsyncWrite + Unpin, answer: &[u8]) {
     let closing = async {
         stream.write_all(answer).await?;
@@ -205,7 +201,6 @@ async fn close_with(mut stream: impl AsyncRead + AsyncWrite + Unpin, answer: &[u
         while stream.read(&mut unread).await? > 0 {}
         io::Result::Ok(())
     };
-    // A client that does not read the answer in time does not get it.
     tokio::time::timeout(CLOSE_TIMEOUT, closing).await.ok();
 }
 
@@ -214,7 +209,7 @@ async fn after_failed_accept(error: &io::Error) {
     if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
         return;
     }
-    tracing::warn!(%error, "a connection cannot be accepted");
+    tracing::warn!(%error, "cannot accept a connection");
     tokio::time::sleep(NO_DESCRIPTOR).await;
 }
 
@@ -241,7 +236,7 @@ mod tests {
         }
     }
 
-    /// A client of a small server, over a pipe of this many bytes in each direction.
+    /// A client of a small server, over a pipe of this size in each direction.
     fn client_of(size: usize) -> DuplexStream {
         let router = Router::new().fallback(async |uri: http::Uri| match uri.path() {
             "/" => "here".into_response(),
@@ -259,7 +254,6 @@ mod tests {
         client.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// Reads up to the end of an answer whose last bytes these are.
     async fn read_until(client: &mut DuplexStream, end: &str) -> String {
         let mut text = String::new();
         while !text.ends_with(end) {
@@ -277,7 +271,7 @@ mod tests {
         text
     }
 
-    /// Lets time pass, seen by the server.
+    /// Advances the clock step by step, so that the server sees it.
     async fn pass(seconds: u64) {
         for _ in 0..seconds * 2 {
             advance(Duration::from_millis(500)).await;
@@ -323,7 +317,7 @@ mod tests {
         assert_eq!(start.elapsed().as_secs(), 30);
     }
 
-    /// A part of a second request that came with the first one is not looked at before the first one is answered.
+    /// A pipelined second head is not read before the first response.
     #[tokio::test(start_paused = true)]
     async fn half_a_head_that_came_with_another_request_is_answered_too() {
         let mut client = client_of(4096);
@@ -381,7 +375,7 @@ mod tests {
             assert!(answer.contains("connection: close"), "{answer}");
             assert_eq!(read_to_close(&mut client).await, "");
         }
-        // A body that does not come in time is not waited for.
+        // A late body is not awaited.
         let mut client = client_of(4096);
         send(&mut client, "POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n").await;
         read_until(&mut client, "\r\n\r\n").await;

@@ -1,4 +1,4 @@
-//! The MCP endpoints of a host: the deck, its views, and one per capability and per capsule, made when first asked for.
+//! The MCP endpoints: the deck, its views, and one per capability and per capsule, created on first use.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -18,7 +18,6 @@ pub(super) struct Endpoints {
     limits: HttpLimits,
 }
 
-/// What an endpoint beside the deck's own is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Place {
     Server(CapabilityId),
@@ -33,12 +32,10 @@ impl Endpoints {
         Self { host, policy, deck, made: Mutex::default(), limits }
     }
 
-    /// How long a client may take to send the body of a request.
     pub(super) fn body_timeout(&self) -> Duration {
         self.limits.body_timeout
     }
 
-    /// What is open at all endpoints together.
     pub(super) fn load(&self) -> Load {
         let made: Vec<_> = self.made.lock().values().cloned().collect();
         made.iter().fold(self.deck.load(), |sum, endpoint| sum + endpoint.load())
@@ -48,14 +45,14 @@ impl Endpoints {
         self.deck.clone()
     }
 
-    /// The endpoint of one capability. Unknown ids have none, so they cannot fill the table.
+    /// The endpoint of a capability. Unknown ids create none, so they cannot fill the table.
     pub(super) fn server(
         &self,
         id: &str,
         principal: &Principal,
         admission: Option<&Admission>,
     ) -> Option<Arc<HttpEndpoint>> {
-        // What is denied to whoever asks has no endpoint either; a client's own name is known only later.
+        // Capabilities denied to this principal have no endpoint; the client's name is known only later.
         let catalog = self.host.known_to(&principal.0, admission);
         let capability = catalog.get(id).filter(|one| one.may_be_served_alone())?;
         let id = capability.definition.id.clone();
@@ -63,7 +60,6 @@ impl Endpoints {
         Some(self.at(Place::Server(id), || endpoint(&self.host, scope, self.limits)))
     }
 
-    /// The endpoint of one view. Unknown names have none.
     pub(super) fn view(
         &self,
         name: &str,
@@ -78,7 +74,7 @@ impl Endpoints {
         Some(self.at(Place::View(name), || endpoint(&self.host, scope, self.limits)))
     }
 
-    /// The endpoint of one capsule, by its id or name. What is out of the caller's reach has none.
+    /// The endpoint of a capsule, by its id or name. Capsules out of reach have none.
     pub(super) async fn capsule(
         &self,
         name: &str,
@@ -89,7 +85,7 @@ impl Endpoints {
             return Ok(None);
         };
         Ok(Some(self.at(Place::Capsule(id.clone()), || {
-            // Nothing is asked back there, so there is nothing to seal.
+            // This endpoint asks no questions, so nothing is sealed.
             let service = CapsuleService::new(self.host.clone(), id);
             Arc::new(HttpEndpoint::new(service, options(self.limits)))
         })))
@@ -99,7 +95,6 @@ impl Endpoints {
         self.made.lock().entry(place).or_insert_with(make).clone()
     }
 
-    /// Ends every session.
     pub(super) async fn shutdown(&self) {
         let made: Vec<_> = self.made.lock().drain().map(|(_, endpoint)| endpoint).collect();
         let all = made.iter().chain([&self.deck]);

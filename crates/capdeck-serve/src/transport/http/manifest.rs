@@ -1,7 +1,6 @@
-//! What another host may attach to: `GET /attach/manifest`.
+//! `GET /attach/manifest`: what another host can attach to.
 //!
-//! Answers with a tag. Whoever sends the tag again is answered when something changed, or with "not modified" after the
-//! seconds in `wait`.
+//! The response has an entity tag. A request with this tag waits for a change, or gets 304 after `wait` seconds.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +16,7 @@ use capdeck_mcp::server::Principal;
 use futures_util::{StreamExt as _, stream::pending};
 use http::{HeaderMap, StatusCode, header};
 
-/// Nobody's proxy keeps a silent request longer.
+/// Below the idle timeout of common proxies.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 pub(super) async fn manifest(
@@ -43,7 +42,7 @@ pub(super) async fn manifest(
             ];
             return (headers, body).into_response();
         }
-        // Any event may mean another manifest, also one that was missed; the tag tells.
+        // Any event, also a missed one, can change the manifest; compare the tags.
         tokio::select! {
             _ = events.recv() => {}
             Some(()) = grants.next() => {}
@@ -63,7 +62,6 @@ fn wait_of(query: Option<&str>) -> Duration {
     Duration::from_secs(seconds.unwrap_or(0))
 }
 
-/// The manifest as this principal may see it, and its tag.
 fn tagged(host: &Host, principal: &str, admission: Option<&Admission>) -> (String, String) {
     let catalog = host.known_to(principal, admission);
     let offered = catalog.capabilities().filter(|one| {

@@ -1,10 +1,10 @@
-//! A refusal that programs can read: `application/problem+json`.
+//! Error responses: `application/problem+json`.
 
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 use serde_json::json;
 
-/// A problem with a code that programs can rely on. The text is safe to show to whoever asked.
+/// A problem with a stable code. The text is safe for the client.
 pub(crate) fn problem(status: StatusCode, code: &str, detail: &str) -> Response {
     let body = json!({
         "type": format!("urn:capdeck:problem:{code}"),

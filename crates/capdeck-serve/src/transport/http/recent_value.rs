@@ -1,10 +1,10 @@
-//! A value that is expensive to find out, kept for a while.
+//! A cached value that is expensive to compute.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::{sync::Mutex, time::Instant};
 
-/// Found out by one task at a time, whoever asks and however often. Clones are the same value.
+/// Computed by at most one task at a time. Clones share the value.
 pub(super) struct RecentValue<T> {
     max_age: Duration,
     latest: Arc<Mutex<Option<(Instant, T)>>>,
@@ -21,7 +21,7 @@ impl<T: Clone + Send + 'static> RecentValue<T> {
         Self { max_age, latest: Arc::default() }
     }
 
-    /// The value, no older than the maximum age; `None` when finding it out failed.
+    /// The value, no older than the maximum age; `None` when the computation failed.
     pub(super) async fn get(
         &self,
         find_out: impl Future<Output = T> + Send + 'static,
@@ -32,7 +32,7 @@ impl<T: Clone + Send + 'static> RecentValue<T> {
         {
             return Some(value.clone());
         }
-        // A task of its own goes on when the caller is gone, and holds the lock until it is done.
+        // A separate task continues when the caller is gone, and holds the lock until it is done.
         let finding = tokio::spawn(async move {
             let value = find_out.await;
             *latest = Some((Instant::now(), value.clone()));
@@ -52,7 +52,7 @@ mod tests {
 
     const MAX_AGE: Duration = Duration::from_secs(5);
 
-    /// Counts how often it is found out, which takes until a permit is there.
+    /// Counts the computations; each waits for a permit.
     #[derive(Clone)]
     struct Source {
         recent: RecentValue<usize>,
@@ -103,7 +103,7 @@ mod tests {
         let source = Source::new();
         for _ in 0..20 {
             let asking = source.ask();
-            // Until it waits for a permit, or for the one that does.
+            // Yield until it waits for a permit or for the lock.
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
             asking.abort();

@@ -1,7 +1,7 @@
-//! How far the client of a connection is with its request: between requests, sending a head, or being answered.
+//! The phase of a connection: idle, receiving a head, or responding.
 //!
-//! A connection is closed by a timeout only in the first two phases. A head has to be whole soon after its first byte, and a
-//! request counts as unfinished from the first time that the host waits for the rest of it.
+//! A timeout closes a connection only in the first two phases. A head must be complete soon after its first byte. A request
+//! counts as unfinished from the first time the host waits for the rest of it.
 
 use std::{
     io,
@@ -26,12 +26,11 @@ use super::{
     unread_body::UnreadBody,
 };
 
-/// The state of one connection, shared by its socket and its requests.
 #[derive(Clone)]
 pub(super) struct RequestProgress(Arc<ProgressInner>);
 
 struct ProgressInner {
-    /// Where unfinished requests are counted; none for connections of trusted proxies, which bound their clients themselves.
+    /// The counter of unfinished requests; `None` for trusted proxies, which limit their clients themselves.
     counted: Option<(IpAddr, UnfinishedRequests)>,
     limits: HttpLimits,
     stop: CancellationToken,
@@ -39,21 +38,27 @@ struct ProgressInner {
 }
 
 struct ConnectionState {
-    /// How many requests were answered or are.
     requests: u64,
     phase: ConnectionPhase,
 }
 
 enum ConnectionPhase {
-    /// Between two requests.
-    Idle { since: Instant },
-    /// A head is being sent. Counted from the first time that the host waits for the rest of it.
-    Head { since: Instant, counted: Option<UnfinishedRequest> },
-    /// A request is being answered, or the rest of its body is being read.
-    Busy { is_answered: bool, has_unread_body: bool, is_last: bool },
+    Idle {
+        since: Instant,
+    },
+    /// Counted from the first time the host waits for the rest of the head.
+    Head {
+        since: Instant,
+        counted: Option<UnfinishedRequest>,
+    },
+    /// The response is sent, or the rest of the body is read.
+    Busy {
+        is_answered: bool,
+        has_unread_body: bool,
+        is_last: bool,
+    },
 }
 
-/// Why the host does not wait any longer.
 enum GiveUpReason {
     TooSlow,
     TooMany,
@@ -63,18 +68,17 @@ impl From<GiveUpReason> for io::Error {
     fn from(reason: GiveUpReason) -> Self {
         match reason {
             GiveUpReason::TooSlow => {
-                Self::new(io::ErrorKind::TimedOut, "no whole head of a request came in time")
+                Self::new(io::ErrorKind::TimedOut, "the request head timed out")
             }
             GiveUpReason::TooMany => Self::new(
                 io::ErrorKind::ConnectionAborted,
-                "too many unfinished requests came from the address",
+                "too many unfinished requests from this address",
             ),
         }
     }
 }
 
 impl RequestProgress {
-    /// A new connection, whose first head is awaited.
     pub(super) fn new(
         counted: Option<(IpAddr, UnfinishedRequests)>,
         limits: HttpLimits,
@@ -85,7 +89,7 @@ impl RequestProgress {
         Self(Arc::new(ProgressInner { counted, limits, stop, state }))
     }
 
-    /// The head is whole. Returns the number of the request.
+    /// The head is complete. Returns the number of the request.
     pub(super) fn begin_answer(&self) -> u64 {
         let mut state = self.0.state.lock();
         state.phase =
@@ -103,7 +107,7 @@ impl RequestProgress {
         }
     }
 
-    /// The rest of the body of a request is read beside its answer.
+    /// The rest of the body is read during the response.
     pub(super) fn begin_unread_body(&self, request: u64) {
         let mut state = self.0.state.lock();
         if let (true, ConnectionPhase::Busy { has_unread_body, .. }) =
@@ -127,7 +131,6 @@ impl RequestProgress {
         }
     }
 
-    /// No other request can follow this one.
     pub(super) fn end_with_request(&self, request: u64) {
         let mut state = self.0.state.lock();
         if let (true, ConnectionPhase::Busy { is_last, .. }) =
@@ -137,7 +140,7 @@ impl RequestProgress {
         }
     }
 
-    /// Whether the answer has to say that the connection ends with it.
+    /// True when the response must have `connection: close`.
     pub(super) fn ends_with_answer(&self) -> bool {
         matches!(self.0.state.lock().phase, ConnectionPhase::Busy { is_last: true, .. })
     }
@@ -157,14 +160,14 @@ impl RequestProgress {
         }
     }
 
-    /// An answer is still on its way to the client, so the connection is not idle yet.
+    /// The response is not flushed yet, so the connection is not idle.
     fn note_unsent_answer(&self) {
         if let ConnectionPhase::Idle { since } = &mut self.0.state.lock().phase {
             *since = Instant::now();
         }
     }
 
-    /// The host waits for bytes of the client: until when.
+    /// The deadline for the next bytes of the client.
     fn wait_for_head(&self, context: &Context<'_>) -> Result<Instant, GiveUpReason> {
         let mut state = self.0.state.lock();
         match &mut state.phase {
@@ -179,8 +182,8 @@ impl RequestProgress {
                 }
                 Ok(*since + self.0.limits.head_timeout)
             }
-            // Always later than now. The HTTP library need not read again after the answer, so the idle time that begins then
-            // is looked at when this is over.
+            // Always in the future. The HTTP library need not read again after the response, so the idle timeout that starts then is
+            // checked at this deadline.
             ConnectionPhase::Busy { .. } => Ok(Instant::now() + self.0.limits.idle_timeout),
         }
     }
@@ -190,15 +193,12 @@ impl RequestProgress {
     }
 }
 
-/// A socket that stops waiting for a client who sends no whole head in time.
+/// A socket that gives up on a client without a complete head in time.
 pub(super) struct ClientSocket<S> {
     stream: S,
     progress: RequestProgress,
-    /// Made when the host first waits for the client.
     timer: Option<Pin<Box<Sleep>>>,
-    /// Whether everything that was written has left.
     is_flushed: bool,
-    /// Whether the host stopped waiting for the client.
     has_given_up: bool,
 }
 
@@ -207,8 +207,7 @@ impl<S> ClientSocket<S> {
         Self { stream, progress, timer: None, is_flushed: true, has_given_up: false }
     }
 
-    /// The stream, if the host stopped waiting for the client and an answer can be written. A part of another one may still
-    /// be on its way.
+    /// The stream, if the host gave up and can still write a response. A part of another response may be unsent.
     pub(super) fn into_given_up(self) -> Option<S> {
         (self.has_given_up && self.is_flushed).then_some(self.stream)
     }
@@ -223,8 +222,8 @@ impl<S> ClientSocket<S> {
         }
     }
 
-    /// Ready at the deadline. The timer is moved only when it goes off too early or would go off too late, because most
-    /// requests come long before.
+    /// Ready at the deadline. The timer is reset only if it fires too early or would fire too late, because most requests arrive
+    /// long before.
     fn poll_deadline(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<()> {
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
         if timer.deadline() > deadline {
@@ -268,7 +267,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClientSocket<S> {
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
-    /// Called when nothing is left to be written.
+    /// The HTTP library calls this when everything is written.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_flush(context))?;
         self.is_flushed = true;
@@ -293,20 +292,18 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClientSocket<S> {
     }
 }
 
-/// Why the rest of a body does not come.
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The body of a request. How long it may take is up to whatever reads it; what its reader leaves is read as an
-/// [`UnreadBody`].
+/// The body of a request. Its reader sets the time limit; an [`UnreadBody`] reads the rest.
 pub(super) struct RequestBody {
-    /// There until this is dropped.
+    /// `Some` until dropped.
     incoming: Option<IncomingBody>,
     begun: Instant,
-    /// The client sends the body only once it is asked for.
+    /// The client waits for `100 Continue`.
     is_on_demand: bool,
 }
 
-/// The body as it arrives. Counted from the first time that the host waits for the rest of it.
+/// Counted as unfinished from the first wait for more bytes.
 pub(super) struct IncomingBody {
     body: Incoming,
     counted: Option<UnfinishedRequest>,
@@ -340,7 +337,6 @@ impl IncomingBody {
         &self.progress
     }
 
-    /// The number of the request that it belongs to.
     pub(super) fn request(&self) -> u64 {
         self.request
     }
@@ -399,7 +395,7 @@ impl Body for RequestBody {
     }
 }
 
-/// The body of an answer. When it is over, the connection waits for the next request.
+/// The body of a response. After its end, the connection waits for the next request.
 pub(super) struct AnswerBody {
     body: axum::body::Body,
     progress: RequestProgress,

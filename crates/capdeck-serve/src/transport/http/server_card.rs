@@ -1,4 +1,4 @@
-//! What an endpoint is and where it is reached, without connecting: `GET <mcp-url>/server-card`.
+//! `GET <mcp-url>/server-card`: describes an endpoint without a connection.
 //!
 //! Experimental: follows a proposal (SEP-2127) that may still change. A card lists no tools.
 
@@ -21,7 +21,6 @@ use crate::reception::Reception;
 const MEDIA_TYPE: &str = "application/mcp-server-card+json";
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
 
-/// The cards of all endpoints that have one.
 pub(super) fn routes() -> Router<Arc<Reception>> {
     Router::new()
         .route("/mcp/server-card", get(deck))
@@ -29,7 +28,6 @@ pub(super) fn routes() -> Router<Arc<Reception>> {
         .route("/views/{name}/mcp/server-card", get(one_view))
 }
 
-/// The card of the whole deck.
 async fn deck(
     State(reception): State<Arc<Reception>>,
     address: Option<Extension<ClientAddress>>,
@@ -40,7 +38,6 @@ async fn deck(
     respond(&card(&reception, "deck", "Capdeck", description, &format!("{issuer}/mcp")))
 }
 
-/// The card of one capability that is served as it is.
 async fn one_server(
     State(reception): State<Arc<Reception>>,
     Path(id): Path<String>,
@@ -59,7 +56,6 @@ async fn one_server(
     respond(&card(&reception, &id, &definition.name, &definition.description, &url))
 }
 
-/// The card of one view.
 async fn one_view(
     State(reception): State<Arc<Reception>>,
     Path(name): Path<String>,

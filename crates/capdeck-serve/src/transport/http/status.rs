@@ -1,4 +1,4 @@
-//! Alive, ready, and in numbers.
+//! Health, readiness and metrics.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -17,13 +17,11 @@ use serde_json::{Value, json};
 
 use super::{endpoints::Endpoints, recent_value::RecentValue};
 
-/// Longest wait for the capsules before the host counts as not ready.
+/// Without a response of the capsule store in time, the host is not ready.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long it is taken for true that data can be written. Finding out writes a file, and every program on this machine may
-/// ask.
+/// How long a storage check is cached. The check writes a file, and every program on this machine can request it.
 const STORAGE_MAX_AGE: Duration = Duration::from_secs(5);
 
-/// What is known of the process without asking anything.
 #[derive(Debug, Clone)]
 pub(super) struct ProcessFacts {
     version: Arc<str>,
@@ -36,17 +34,15 @@ impl ProcessFacts {
     }
 }
 
-/// The process answers. Its version is no secret: deployments check it, and the program is public.
+/// Liveness. The version is public: deployments check it.
 pub(super) async fn health(State(facts): State<ProcessFacts>) -> Json<Value> {
     let ProcessFacts { version, started } = facts;
     Json(json!({ "status": "ok", "version": &*version, "uptime": started.elapsed().as_secs() }))
 }
 
-/// Whether the host can be used.
 #[derive(Clone)]
 pub(super) struct Readiness {
     host: Host,
-    /// What is known of the data folder.
     storage: RecentValue<Value>,
 }
 
@@ -55,19 +51,19 @@ impl Readiness {
         Self { host, storage: RecentValue::new(STORAGE_MAX_AGE) }
     }
 
-    /// Whether data can be written, and which capsules are not whole.
+    /// Whether data can be written, and which capsules are damaged.
     async fn storage_status(&self) -> Value {
         let host = self.host.clone();
         let status = self.storage.get(async move { ask_storage(&host).await });
         match tokio::time::timeout(STATUS_TIMEOUT, status).await {
             Ok(Some(status)) => status,
-            Ok(None) | Err(_) => unwritable("the process that has the capsules does not answer"),
+            Ok(None) | Err(_) => unwritable("the process that holds the capsules does not respond"),
         }
     }
 }
 
-/// The deck is read, and data can be written; counts say what is in the deck. A capsule that cannot be used, or not whole, is
-/// named and costs nothing else: the host still serves all others.
+/// Ready when the deck is loaded and data can be written. A damaged capsule is reported but does not affect readiness: the host
+/// still serves the others.
 pub(super) async fn ready(State(readiness): State<Readiness>) -> Response {
     let (storage, host) = (readiness.storage_status().await, &readiness.host);
     if storage["writable"] == false {
@@ -101,7 +97,7 @@ async fn ask_storage(host: &Host) -> Value {
     let request = CapsuleCaller::local(author).request(None, CapsuleOperation::StorageStatus);
     desk.ask(request).await.unwrap_or_else(|failure| {
         tracing::error!(code = failure.code, "{}", failure.message);
-        unwritable("the capsules cannot be reached; the host's log says why")
+        unwritable("the capsules are not available; see the log of the host")
     })
 }
 
@@ -109,7 +105,6 @@ fn unwritable(reason: &str) -> Value {
     json!({ "writable": false, "reason": reason })
 }
 
-/// Prometheus text: calls by capability and outcome, how long they took, and what is open now.
 pub(super) async fn metrics(State((host, endpoints)): State<(Host, Arc<Endpoints>)>) -> Response {
     let catalog = host.catalog();
     let load = endpoints.load();
@@ -123,14 +118,14 @@ pub(super) async fn metrics(State((host, endpoints)): State<(Host, Arc<Endpoints
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 
-/// The process-wide recorder. Metrics of calls made before the first call of this are not counted.
+/// The process-wide recorder. Calls before its first use are not counted.
 pub(super) fn recorder() -> Option<&'static PrometheusHandle> {
     static RECORDER: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
     RECORDER
         .get_or_init(|| {
             PrometheusBuilder::new()
                 .install_recorder()
-                .inspect_err(|error| tracing::warn!(%error, "metrics are not recorded"))
+                .inspect_err(|error| tracing::warn!(%error, "cannot record metrics"))
                 .ok()
         })
         .as_ref()

@@ -1,5 +1,5 @@
-//! Requests that were begun and are not sent whole yet, bounded per address. When an address has too many, its oldest one is
-//! given up, so that a colleague at an attacker's address still gets through.
+//! Limits requests that are not completely received, per address. Above the limit the oldest is dropped, so that other clients
+//! at an attacker's address still get through.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -14,14 +14,14 @@ use std::{
 use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
 
-/// Unfinished requests of all addresses. Clones are the same table.
+/// Clones share the table.
 #[derive(Clone)]
 pub(super) struct UnfinishedRequests {
     max_per_address: usize,
     table: Arc<Mutex<HashMap<IpAddr, VecDeque<Arc<Slot>>>>>,
 }
 
-/// One unfinished request, until this is dropped.
+/// One unfinished request, counted until dropped.
 pub(super) struct UnfinishedRequest {
     address: IpAddr,
     slot: Arc<Slot>,
@@ -39,7 +39,7 @@ impl UnfinishedRequests {
         Self { max_per_address: max_per_address.max(1), table: Arc::default() }
     }
 
-    /// Counts an unfinished request. The oldest one of the address makes room.
+    /// Counts a request. Above the limit, the oldest of the address is dropped.
     pub(super) fn begin(&self, address: IpAddr) -> UnfinishedRequest {
         let slot = Arc::<Slot>::default();
         let given_up = {
@@ -59,7 +59,7 @@ impl UnfinishedRequests {
 }
 
 impl UnfinishedRequest {
-    /// Ready when the request made room for another one.
+    /// Ready when this request was dropped for a newer one.
     pub(super) fn poll_given_up(&self, context: &Context<'_>) -> Poll<()> {
         self.slot.waker.register(context.waker());
         if self.slot.is_given_up.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }

@@ -1,9 +1,8 @@
-//! What a handler leaves of the body of a request.
+//! The rest of a request body that a handler did not read.
 //!
-//! Most refusals are answered from the head alone, and many clients send the body in a packet of its own. If the connection
-//! were closed because of it, the client would not learn that before it sends its next request, and that request would be
-//! lost. So the rest is read and thrown away, within the time that a body has and up to a length. Where that is not
-//! possible, the answer says that the connection ends with it.
+//! Most error responses need only the head, and many clients send the body in a separate packet. If the connection were closed
+//! because of it, the client would notice only when its next request is lost. So the rest is read and discarded, with limits of
+//! time and length. Otherwise the response has `connection: close`.
 
 use std::future::poll_fn;
 
@@ -17,17 +16,15 @@ use super::request_progress::IncomingBody;
 /// Longer rests are not read.
 const MAX_UNREAD_BYTES: u64 = 256 * 1024;
 
-/// The rest of a body that no handler reads.
 pub(super) struct UnreadBody {
     pub(super) incoming: IncomingBody,
-    /// When the client began to send it.
     pub(super) begun: Instant,
-    /// The client sends it only once it is asked for.
+    /// The client waits for `100 Continue`.
     pub(super) is_on_demand: bool,
 }
 
 impl UnreadBody {
-    /// Reads the rest beside the answer, or has the connection end with the answer.
+    /// Reads the rest during the response, or ends the connection with the response.
     pub(super) fn finish(self) {
         let (progress, request) = (self.incoming.progress().clone(), self.incoming.request());
         let deadline = self.begun + progress.limits().body_timeout;
@@ -35,8 +32,7 @@ impl UnreadBody {
         if self.is_on_demand || is_long || deadline <= Instant::now() {
             progress.end_with_request(request);
         }
-        // What is on its way is read even if the connection ends: the system answers unread bytes with a reset, which can
-        // overtake the answer.
+        // Read what is in transit even if the connection ends: unread bytes cause a reset, which can overtake the response.
         if let (false, Ok(runtime)) = (self.is_on_demand, Handle::try_current()) {
             progress.begin_unread_body(request);
             runtime.spawn(async move {

@@ -38,7 +38,7 @@ fn with_required(path: &str, told: &Value) -> String {
 
 /// Whether the operation is for those who were not let in, too.
 fn is_open(told: &Value) -> bool {
-    told["description"].as_str().unwrap().contains("Who may: Everyone, without signing in.")
+    told["description"].as_str().unwrap().contains("Who may: Everyone, without authentication.")
 }
 
 fn takes_json(told: &Value) -> bool {

@@ -80,10 +80,10 @@ fn security_02_the_page_shows_who_asks_and_cannot_be_framed() {
     assert_eq!(page.status, 200, "{page:?}");
     assert!(page.body.contains("<p class=\"host\">app.example</p>"), "{}", page.body);
     assert!(!page.body.contains("<script"), "{}", page.body);
-    assert!(page.body.contains("&lt;script&gt;alert(1)&lt;/script&gt; asks for access"));
+    assert!(page.body.contains("&lt;script&gt;alert(1)&lt;/script&gt; requests access"));
     assert!(page.body.contains("deck:call") && page.body.contains("value=\"fake\""));
     assert!(
-        !page.body.contains("pretend"),
+        !page.body.contains("imitate"),
         "only clients on the person's machine are warned about"
     );
     let policy = page.header("content-security-policy").unwrap();
@@ -96,7 +96,7 @@ fn security_02_the_page_shows_who_asks_and_cannot_be_framed() {
     assert_eq!(page.header("cache-control"), Some("no-store"));
     let local = browser.register(REDIRECT);
     let page = browser.consent_page(&local, &[]);
-    assert!(page.body.contains("pretend"), "{}", page.body);
+    assert!(page.body.contains("imitate"), "{}", page.body);
 }
 
 #[test]

@@ -1,31 +1,28 @@
-//! The header `Forwarded` (RFC 7239): what each proxy says about where it got a request from.
+//! The header `Forwarded` (RFC 7239).
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use http::HeaderMap;
 
-/// What one proxy says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Hop {
-    /// Where it got the request from; none when it does not say, or hides it.
+    /// The client of this hop; `None` when absent or hidden.
     pub(super) address: Option<IpAddr>,
-    /// Whether it says anything about that at all.
     pub(super) names_client: bool,
-    /// Whether it was asked over HTTPS, if it says so.
     pub(super) is_https: Option<bool>,
 }
 
-/// A header that is not written as it has to be. Nothing in it can be believed, for a part of it may be the client's.
+/// A malformed header is rejected as a whole, because a part of it may come from the client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// What all proxies say, the nearest last; none when the header is not there.
+/// All hops, the nearest last; empty without the header.
 pub(super) fn hops(headers: &HeaderMap) -> Result<Vec<Hop>, Malformed> {
     let mut hops = Vec::new();
     for line in headers.get_all(http::header::FORWARDED) {
         let line = line.to_str().map_err(|_| Malformed)?;
         for element in split(line, ',')? {
-            // An empty element stands for nothing, as in every list of HTTP.
+            // Empty list elements are allowed in HTTP.
             if !element.trim().is_empty() {
                 hops.push(hop(element)?);
             }
@@ -56,7 +53,6 @@ fn hop(element: &str) -> Result<Hop, Malformed> {
     Ok(hop)
 }
 
-/// Splits outside of quotes.
 fn split(text: &str, mark: char) -> Result<Vec<&str>, Malformed> {
     let (mut parts, mut rest) = (Vec::new(), text);
     let (mut is_quoted, mut is_escaped) = (false, false);
@@ -81,7 +77,7 @@ fn split(text: &str, mark: char) -> Result<Vec<&str>, Malformed> {
 
 fn unquoted(value: &str) -> Result<String, Malformed> {
     let Some(inside) = value.strip_prefix('"') else {
-        // Outside of quotes there is neither a quote nor a blank.
+        // Outside of quotes there is neither a quote nor a space.
         let is_plain = !value.is_empty() && !value.contains(['"', ' ', '\t']);
         return if is_plain { Ok(value.to_owned()) } else { Err(Malformed) };
     };
@@ -90,7 +86,7 @@ fn unquoted(value: &str) -> Result<String, Malformed> {
     for letter in inside.chars() {
         match letter {
             '\\' if !is_escaped => is_escaped = true,
-            // The value ended before: what follows it belongs to nothing.
+            // Text after a quoted value is invalid.
             '"' if !is_escaped => return Err(Malformed),
             letter => {
                 text.push(letter);
@@ -101,7 +97,7 @@ fn unquoted(value: &str) -> Result<String, Malformed> {
     if is_escaped { Err(Malformed) } else { Ok(text) }
 }
 
-/// An address with or without its port. `unknown` and names that a proxy made up are none.
+/// An address with or without its port. `unknown` and obfuscated names are `None`.
 pub(super) fn address(text: &str) -> Option<IpAddr> {
     if let Ok(with_port) = text.parse::<SocketAddr>() {
         return Some(with_port.ip());
@@ -165,7 +161,7 @@ mod tests {
         ] {
             assert_eq!(read(&[line]), Err(Malformed), "{line}");
         }
-        // A quote that the client left open does not swallow what the proxy adds behind it.
+        // An open quote of the client must not hide the proxy's element behind it.
         assert_eq!(read(&["for=\"127.0.0.1, for=192.0.2.7"]), Err(Malformed));
         assert_eq!(read(&["for=\"127.0.0.1", "for=192.0.2.7"]), Err(Malformed));
     }
