@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     completion::ids,
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus},
     plain_text::{counted, lines, one_line, written},
     printer::{Palette, Style},
 };
@@ -26,7 +26,7 @@ pub(crate) struct InspectArgs {
     id: String,
 }
 
-pub(crate) fn run(args: &InspectArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &InspectArgs, context: &Context<'_>) -> CommandResult {
     let host = context.open_host()?;
     let printer = context.printer;
     let children = capabilities_of_file(&host.catalog(), &args.id);

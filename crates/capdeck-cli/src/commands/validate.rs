@@ -7,12 +7,12 @@ use capdeck_host::Host;
 use serde_json::json;
 
 use crate::{
+    commands::budget::TokenCounter,
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus},
     frames::Frames,
     plain_text::counted,
     runtime::single_thread,
-    tokens::Tokens,
 };
 
 /// What a CMP manifest should cost at most, without white space.
@@ -29,7 +29,7 @@ pub(crate) struct ValidateArgs {
     paths: Vec<PathBuf>,
 }
 
-pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> CommandResult {
     let ValidateArgs { paths } = args;
     let (mut deck, host) = match paths.as_slice() {
         [] => {
@@ -79,7 +79,7 @@ pub(super) fn manifest_sizes(deck: &Deck) -> Vec<Diagnostic> {
     if tools.is_empty() {
         return Vec::new();
     }
-    let tokens = Tokens::new();
+    let tokens = TokenCounter::new();
     let counted = tools.iter().map(|(definition, tool)| (definition, tokens.count(&tool.manifest)));
     let large = counted.filter(|(_, count)| *count > MANIFEST_TOKENS);
     large

@@ -4,12 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    BackendBlock, CommonArgs,
-    place::{auth, variable},
-    program::program,
-};
-use crate::{errors::Failure, plain_text::command_line};
+use super::{CommonArgs, auth, program, variable};
+use crate::{errors::Failure, new_file::BackendBlock, plain_text::command_line};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:

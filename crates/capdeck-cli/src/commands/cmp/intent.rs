@@ -14,9 +14,9 @@ use serde_json::{
 
 use super::installed;
 use crate::{
-    commands::call::{Watcher, result_text},
+    commands::call::{Watcher, render_result},
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
     plain_text::{lines, one_line, written},
     printer::Printer,
     runtime::with_caller,
@@ -52,7 +52,7 @@ struct Meant {
     intent: CmpIntent,
 }
 
-pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> CommandResult {
     let IntentArgs { words, run, params, yes } = args;
     let printer = context.printer;
     if words.trim().is_empty() {
@@ -90,7 +90,7 @@ pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> Result<ExitStatus
         };
         Ok(calls::call(session.request(call), &request).await?)
     })?;
-    let shown = result_text::render(&result);
+    let shown = render_result(&result);
     if shown.is_error {
         let message = format!("`{name}` of `{id}` reported a failure");
         let said = lines(shown.text.trim_end());

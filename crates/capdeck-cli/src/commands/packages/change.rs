@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     context::Context,
-    errors::Failure,
+    errors::{CommandResult, Failure},
     frames::Frames,
     plain_text::{lines, one_line, written},
     printer::{Printer, Style},
@@ -187,7 +187,7 @@ pub(super) fn conclude(
     items: Vec<Value>,
     args: &PackageArgs,
     context: &Context<'_>,
-) -> Result<crate::errors::ExitStatus, Failure> {
+) -> CommandResult {
     let printer = context.printer;
     let refusals: Vec<(&String, &String)> = outcomes
         .iter()
