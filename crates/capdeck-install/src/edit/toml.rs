@@ -12,9 +12,8 @@ use self::statements::{Kind, Statement, statements};
 use super::{
     Step, SyntaxError,
     commas::{self, Rules},
-    layout::{line_end, line_start, newline, next_line, part, place_of},
     operation::Operation,
-    splice::{self, Change},
+    splice::{self, Change, line_end, line_start, newline, next_line, part, place_of},
 };
 
 const RULES: Rules = Rules { line_comment: "#", may_break: false, unit: "  " };

@@ -6,7 +6,7 @@ use toml_edit::{Document, Item, Table, Value as TomlValue};
 use super::statements::{Kind, Statement};
 use crate::edit::{
     commas::comma_between,
-    layout::part,
+    splice::part,
     tree::{Content, Entry, Node, Style},
 };
 

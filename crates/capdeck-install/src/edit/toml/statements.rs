@@ -8,7 +8,7 @@ use toml_edit::Key;
 
 use crate::edit::{
     Step,
-    layout::{line_end, part, skip_blanks},
+    splice::{line_end, part, skip_blanks},
 };
 
 /// One header or pair.
