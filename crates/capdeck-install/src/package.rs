@@ -43,7 +43,7 @@ pub enum PackageError {
     Child { child: String, id: String },
     #[error("`{id}` cannot be taken: {reason}")]
     BadContents { id: String, reason: String },
-    #[error("`{id}` is not installed from anywhere")]
+    #[error("`{id}` is not a package")]
     NotInstalled { id: String },
     #[error("`{}` cannot be read: {reason}", path.display())]
     BadLock { path: PathBuf, reason: String },
@@ -74,7 +74,7 @@ impl PackageError {
             ),
             Self::Child { id, .. } => Some(format!("name `{id}`")),
             Self::NotInstalled { .. } => {
-                Some("see what is installed with: capdeck update --dry-run".to_owned())
+                Some("delete its file by hand; packages are listed by: capdeck update --dry-run".to_owned())
             }
             Self::BadLock { path, .. } => Some(format!(
                 "repair `{}`, or delete it and get the packages again",
@@ -134,7 +134,7 @@ pub enum Obstacle {
     Foreign,
     #[error("it was edited after it was installed")]
     Edited,
-    #[error("another program installed it, and whether it was edited since cannot be told")]
+    #[error("another program installed it, and whether it was edited since is unknown")]
     Unknown,
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn screen(content: &mut Content, security: &Security, project: &Path)
         problems.push(Problem::error(
             "security",
             "options.security",
-            "a part of it cannot be read, so nobody knows what it would forbid",
+            "a part of it cannot be read, so what it would forbid is unknown",
         ));
     }
     let screen = match Screen::new(security, project) {
