@@ -119,7 +119,7 @@ pub(crate) fn catch_panics<T>(work: impl FnOnce() -> Result<T, Failure>) -> Resu
     panic::set_hook(Box::new(remember));
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         let said = LAST_PANIC.take().unwrap_or_else(|| "no message".to_owned());
-        Err(Failure::bug(format!("capdeck stopped by a mistake of its own: {said}")))
+        Err(Failure::bug(format!("internal error: {said}")))
     })
 }
 

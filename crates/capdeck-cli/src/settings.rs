@@ -58,7 +58,7 @@ impl Settings {
         let GlobalArgs { project, config, json: _, quiet: _, verbose: _, color: _ } = args;
         let base = env.base.as_ref();
         let here = env.current_dir.as_deref().ok_or_else(|| {
-            Failure::setup("NO_CURRENT_FOLDER", "the current folder does not exist any more")
+            Failure::setup("NO_CURRENT_FOLDER", "the current folder no longer exists")
                 .hint("change to another folder")
         })?;
         let place =

@@ -325,13 +325,13 @@ fn unknown_flag(name: &str, unknown: NoParameter, parameters: &Parameters<'_>) -
 /// What the person wants done with the call, whatever the tool is.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct OwnFlags {
-    /// All arguments as one JSON object: the text itself, `@FILE`, or `-` for stdin; other flags are laid over it.
+    /// All arguments as one JSON object: the text itself, `@FILE`, or `-` for stdin. Other flags override it.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     pub(crate) args: Option<String>,
     /// Keep only this part of a structured result; may be repeated.
     #[arg(long, value_name = "PATH")]
     pub(crate) field: Vec<String>,
-    /// Longest silence of the tool, in milliseconds.
+    /// Idle timeout of the tool, in milliseconds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout_ms: Option<u64>,
     /// For a person at the keyboard: approve the call without being asked. Agents leave the approval to their person.

@@ -46,7 +46,7 @@ pub(crate) fn parse_pairs(words: &[String]) -> Result<Vec<Pair>, Failure> {
         .collect()
 }
 
-/// The arguments object: the JSON text as it is, with the pairs laid over it.
+/// The arguments object: the JSON text as it is, overridden by the pairs.
 pub(crate) fn build(
     given: Option<&str>,
     pairs: &[Pair],

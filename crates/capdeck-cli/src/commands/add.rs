@@ -20,7 +20,7 @@ use crate::{
 
 /// Write a new capability file
 ///
-/// The file is checked before it is kept, and an existing one is not replaced unasked.
+/// The file is checked before it is written, and an existing one is replaced only with --force.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddArgs {
     #[command(subcommand)]
@@ -50,7 +50,7 @@ struct CommonArgs {
     /// The new capability's id: 1 to 64 letters, digits, `_` or `-`.
     #[arg(value_name = "ID", value_parser = parse_id)]
     id: CapabilityId,
-    /// The name people see; made from the id if left out.
+    /// The name people see; made from the id by default.
     #[arg(long, value_name = "TEXT", help_heading = "Description")]
     name: Option<String>,
     /// What it does, for agents choosing between many. Worth writing well.
@@ -104,11 +104,11 @@ pub(crate) fn run(args: &AddArgs, context: &Context<'_>) -> CommandResult {
     printer.note(&format!("wrote {}", target.path.display()));
     let next = if target.needs_trust {
         format!(
-            "review the project's files and allow them to act with: capdeck trust\nthen see whether it answers with: capdeck check {}",
+            "review the project's files and allow them to act with: capdeck trust\nthen test it: capdeck check {}",
             common.id
         )
     } else {
-        format!("see whether it answers with: capdeck check {}", common.id)
+        format!("Test it: capdeck check {}", common.id)
     };
     printer.note(&next);
     Ok(ExitStatus::Done)

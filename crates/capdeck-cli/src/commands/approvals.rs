@@ -28,7 +28,7 @@ pub(crate) fn list(args: &ApprovalsArgs, context: &Context<'_>) -> CommandResult
         return Ok(ExitStatus::Done);
     }
     if items.is_empty() {
-        printer.note("nothing waits for approval, and nothing stands approved");
+        printer.note("No pending or standing approvals");
         return Ok(ExitStatus::Done);
     }
     let mut table = Table::new(["ID", "STATE", "CALL", "ASKED BY", "UNTIL", "ARGUMENTS"]);

@@ -22,7 +22,7 @@ use crate::{
 
 /// Large results: list, read and remove them
 ///
-/// A result too large or too binary to send inline is kept as a file and named by a URI. Old ones are removed by
+/// A result too large or too binary to send inline is stored as a file and named by a URI. Old ones are removed by
 /// age and by total size.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ArtifactsArgs {
@@ -61,7 +61,7 @@ fn size(bytes: u64) -> String {
     format!("{}.{} {unit}", tenths / 10, tenths % 10)
 }
 
-/// Show large results that are kept, the newest first
+/// Show stored large results, the newest first
 #[derive(Debug, clap::Args)]
 struct ArtifactListArgs {
     /// Only those of this capability.
@@ -80,7 +80,7 @@ fn list(args: &ArtifactListArgs, context: &Context<'_>) -> CommandResult {
         let items: Vec<Value> = found.iter().map(artifact_item).collect();
         printer.json(&json!({ "items": items }));
     } else if found.is_empty() {
-        printer.note("no large results are kept");
+        printer.note("no stored large results");
     } else {
         let mut table = Table::new(["CREATED", "SIZE", "URI", "TYPE"]);
         for one in &found {
@@ -271,7 +271,7 @@ fn delete(args: &ArtifactDeleteArgs, context: &Context<'_>) -> CommandResult {
     Ok(ExitStatus::Done)
 }
 
-/// Remove large results that are too old or do not fit any more
+/// Remove large results that are too old or over the size limit
 ///
 /// This happens by itself at each start and every hour. The limits are `artifacts` in your config: `maxAgeDays` (7) and
 /// `maxMegabytes` (1024). What was made in the last ten minutes and what is being written or read stays.

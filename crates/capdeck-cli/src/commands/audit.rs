@@ -42,7 +42,7 @@ pub(crate) fn run(args: &AuditArgs, context: &Context<'_>) -> CommandResult {
 /// Show the last calls
 #[derive(Debug, clap::Args)]
 struct AuditTailArgs {
-    /// The capsule; all of them if left out, and what happened to capsules as a whole and to shares.
+    /// The capsule; all of them by default, and what happened to capsules as a whole and to shares.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
     /// How many lines.
@@ -63,7 +63,7 @@ fn tail(args: &AuditTailArgs, context: &Context<'_>) -> CommandResult {
   capdeck audit query team --outcome denied --since 7d
   capdeck audit query team --action write --prefix docs://api")]
 struct AuditQueryArgs {
-    /// The capsule; all of them if left out, and what happened to capsules as a whole and to shares.
+    /// The capsule; all of them by default, and what happened to capsules as a whole and to shares.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
     /// Only calls of this client.
@@ -142,7 +142,7 @@ fn query(args: &AuditQueryArgs, context: &Context<'_>) -> CommandResult {
 /// later for the line that has it as `h`.
 #[derive(Debug, clap::Args)]
 struct AuditVerifyArgs {
-    /// The capsule; all of them if left out, and what happened to capsules as a whole and to shares.
+    /// The capsule; all of them by default, and what happened to capsules as a whole and to shares.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
 }
@@ -170,7 +170,7 @@ fn show_report(report: &Value, printer: &Printer) {
     let palette = printer.palette();
     let problems = items(report, "problems");
     let state = if problems.is_empty() {
-        palette.paint(Style::Good, "sound")
+        palette.paint(Style::Good, "OK")
     } else {
         palette.paint(Style::Bad, "changed")
     };
@@ -201,10 +201,10 @@ fn show_report(report: &Value, printer: &Printer) {
   capdeck audit prune --before 2026-01-01
   capdeck audit prune team --before 2026-01-01")]
 struct AuditPruneArgs {
-    /// The capsule; all of them if left out, and what happened to capsules as a whole and to shares.
+    /// The capsule; all of them by default, and what happened to capsules as a whole and to shares.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
-    /// The first day that is kept, as YYYY-MM-DD in UTC.
+    /// The first day to keep, as YYYY-MM-DD in UTC.
     #[arg(long, value_name = "DAY")]
     before: Date,
 }

@@ -238,7 +238,7 @@ async fn with_code(
 /// Reads files only; nothing is asked.
 #[derive(Debug, clap::Args)]
 struct StatusArgs {
-    /// The capability's id; every capability that can be signed in to if left out.
+    /// The capability's id; every capability that can be signed in to by default.
     #[arg(value_name = "ID", add = ids())]
     id: Option<String>,
 }
@@ -271,7 +271,7 @@ fn status(args: &StatusArgs, context: &Context<'_>) -> CommandResult {
         let items: Vec<Value> = found.iter().map(|(id, status)| to_json(id, status)).collect();
         printer.json(&json!({ "items": items }));
     } else if found.is_empty() {
-        printer.note("nothing in the deck is signed in to with a browser");
+        printer.note("No OAuth sign-ins");
     } else {
         for (id, status) in &found {
             printer.data(&one_line(&to_line(id, status)));
@@ -314,7 +314,7 @@ fn refresh(args: &RefreshArgs, context: &Context<'_>) -> CommandResult {
 
 /// Forget a sign-in
 ///
-/// Removes the tokens kept on this machine, and tells the service to take them back where it offers that. It may go on listing the
+/// Removes the tokens stored on this machine, and revokes them at the service where it offers that. It may go on listing the
 /// permission itself.
 #[derive(Debug, clap::Args)]
 struct LogoutArgs {
@@ -333,7 +333,8 @@ fn logout(args: &LogoutArgs, context: &Context<'_>) -> CommandResult {
     })?;
     let SignedOut { was_signed_in, revocation } = outcome;
     if let Revocation::Failed { error } = &revocation {
-        let message = format!("{id}: forgotten here, but the service could not be told: {error}");
+        let message =
+            format!("{id}: signed out here, but the service could not revoke the tokens: {error}");
         context.printer.warn(&message);
     }
     let revoked = revocation == Revocation::Done;

@@ -45,7 +45,7 @@ pub(crate) struct CallArgs {
     /// Keep only this part of a structured result; may be repeated.
     #[arg(long, value_name = "PATH")]
     field: Vec<String>,
-    /// Longest silence of the tool, in milliseconds.
+    /// Idle timeout of the tool, in milliseconds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     timeout_ms: Option<u64>,
     /// For a person at the keyboard: approve the call without being asked. Agents leave the approval to their person.
@@ -106,7 +106,7 @@ pub(super) fn show_result(
         printer.json(&result);
     } else if shown.is_error {
         let said = plain_text::lines(shown.text.trim_end());
-        let message = format!("`{name}` of `{id}` reported a failure");
+        let message = format!("`{id}.{name}` reported a failure");
         return Err(Failure::request("TOOL_ERROR", message).said(said));
     } else if printer.stdout_is_terminal() {
         printer.data(&plain_text::lines(&shown.text));

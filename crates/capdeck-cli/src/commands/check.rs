@@ -17,7 +17,7 @@ use crate::{
 /// How many capabilities are asked at once.
 const AT_ONCE: usize = 8;
 
-/// Connect to capabilities and see whether they answer
+/// Connect to capabilities and check that they answer
 ///
 /// Fails when one of them does not.
 #[derive(Debug, clap::Args)]

@@ -51,7 +51,7 @@ pub(crate) struct ConnectArgs {
 /// Which entry is meant, and what it says.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EntryArgs {
-    /// For you in every project, or for everybody in this one; the usual one for each agent if left out.
+    /// For you in every project, or for everyone in this one; the usual one of each agent by default.
     #[arg(long, value_enum, value_name = "SCOPE")]
     pub(super) scope: Option<ScopeChoice>,
     /// Reach a running `capdeck up` at this address instead of starting a process.
@@ -271,7 +271,7 @@ impl From<ConnectError> for Failure {
             ConnectError::Taken { .. } => Self::request("NAME_TAKEN", message)
                 .hint("choose another name with --name, or replace it with --force"),
             ConnectError::NotOurs { .. } => Self::request("NOT_OURS", message)
-                .hint("take it out with --force, or leave it to whoever put it there"),
+                .hint("take it out with --force, or leave it to the program that put it there"),
             ConnectError::ReadOnly { .. } => Self::request("FILE_ERROR", message)
                 .hint("make it writable, or change it where it is made"),
             ConnectError::Changed { .. } => {
@@ -286,14 +286,14 @@ impl From<ConnectError> for Failure {
 
 /// Take Capdeck out of agents' configuration again
 ///
-/// A file that nobody else changed gets its former bytes back, and one that was made for the entry goes. In any other file only the
+/// A file that has not changed since gets its former bytes back, and one that was made for the entry goes. In any other file only the
 /// entry goes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DisconnectArgs {
     /// The agents.
     #[arg(value_name = "CLIENT", value_parser = client_ids(), required = true)]
     clients: Vec<String>,
-    /// Only in this scope; in every one if left out.
+    /// Only in this scope; in every one by default.
     #[arg(long, value_enum, value_name = "SCOPE")]
     scope: Option<ScopeChoice>,
     /// What the entry is called.

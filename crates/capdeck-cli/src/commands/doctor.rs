@@ -74,7 +74,7 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context<'_>) -> CommandResult {
         }
         printer.data(&text);
         printer.note(&match (errors, warnings) {
-            (0, 0) => "all is well".to_owned(),
+            (0, 0) => "No problems found".to_owned(),
             (errors, warnings) => format!("errors: {errors}, warnings: {warnings}"),
         });
     }

@@ -22,7 +22,7 @@ use crate::{
     settings::Settings,
 };
 
-/// Take over the MCP servers that an agent already has
+/// Import the MCP servers of an agent
 ///
 /// Each becomes a capability file. What looks like a secret goes into the vault, and the file only names it. The agent's own
 /// configuration stays as it is, unless --replace puts Capdeck in the place of what was taken; `capdeck disconnect` brings it back.
@@ -43,10 +43,10 @@ pub(crate) struct ImportArgs {
     /// Write to the project's deck instead of your own.
     #[arg(long)]
     project_deck: bool,
-    /// Connect Capdeck to the agent in the place of the servers that were taken.
+    /// Connect Capdeck to the agent in place of the imported servers.
     #[arg(long)]
     replace: bool,
-    /// Show what would be taken, and change nothing.
+    /// Show what would be imported, and change nothing.
     #[arg(long)]
     dry_run: bool,
     /// Replace capability files and vault entries that are already there.
@@ -161,9 +161,9 @@ fn tell(
         return;
     }
     if items.is_empty() {
-        printer.note(&format!("{} has no servers to take over", client.name));
+        printer.note(&format!("{} has no servers to import", client.name));
     }
-    let would = if dry_run { "would be " } else { "" };
+    let verb = if dry_run { "Would import" } else { "Imported" };
     for item in items {
         let name = one_line(&item.name);
         printer.note(&match &item.outcome {
@@ -174,14 +174,16 @@ fn tell(
                 };
                 let left_out = match ignored.as_slice() {
                     [] => String::new(),
-                    keys => format!("; left out: {}", keys.join(", ")),
+                    keys => format!("; not imported: {}", keys.join(", ")),
                 };
-                format!("{name}: {would}taken to {}{vault}{left_out}", path.display())
+                format!("{verb} {name} → {}{vault}{left_out}", path.display())
             }
             ImportOutcome::Exists { path } => {
-                format!("{name}: kept as it is in {}", path.display())
+                format!("{name} is already in {}", path.display())
             }
-            ImportOutcome::Refused { reason } => format!("{name}: not taken: {}", one_line(reason)),
+            ImportOutcome::Refused { reason } => {
+                format!("{name}: not imported: {}", one_line(reason))
+            }
         });
     }
     if !plans.is_empty() {
@@ -193,7 +195,7 @@ fn tell(
         printer.note("review the project's files and allow them to act with: capdeck trust");
     }
     if kept && !dry_run && !is_replaced {
-        printer.note("see whether they answer with: capdeck check");
+        printer.note("Test them: capdeck check");
     }
 }
 

@@ -32,7 +32,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct InstallArgs {
-    /// An agent to install for; several may be given. The capability file's own list if left out.
+    /// An agent to install for; several may be given. The capability file's own list by default.
     #[arg(long, short, value_name = "ID")]
     provider: Vec<String>,
     /// Show what would change, and change nothing.

@@ -20,7 +20,7 @@ use crate::{
 /// Get capabilities from a folder or a git repository
 ///
 /// Shows what each can do on this machine, copies it into the deck with the files beside it, and records where it came from.
-/// Nothing is written when one of them is broken or stands in the way of something else.
+/// Nothing is written when one of them is broken or would replace something else.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   capdeck get ./shared-deck
@@ -95,7 +95,7 @@ fn name_the_rest(outcomes: &mut [Outcome], command: &str) {
     }
 }
 
-/// Update capabilities that were got from somewhere
+/// Update installed packages
 ///
 /// One that can do more than before (a new command, host, right, changing tool or set-up step) is left as it is until you
 /// approve it. One that you edited is left as it is. The others are updated all the same.
@@ -125,7 +125,7 @@ pub(crate) fn update(args: &UpdateArgs, context: &Context<'_>) -> CommandResult 
             .collect::<Result<_, _>>()?
     };
     if chosen.is_empty() && !printer.wants_json() {
-        printer.note("nothing was installed from anywhere; begin with: capdeck get SOURCE");
+        printer.note("No installed packages; install one with: capdeck get SOURCE");
     }
     let git = git(&settings);
     // Packages of one source are brought to the same commit.
@@ -156,7 +156,7 @@ pub(crate) fn update(args: &UpdateArgs, context: &Context<'_>) -> CommandResult 
     conclude(&outcomes, items, package, context)
 }
 
-/// Remove capabilities that were got from somewhere
+/// Remove installed packages
 ///
 /// Deletes what was installed and is unchanged. What you edited stays unless --force is given; what you wrote yourself is
 /// never touched.

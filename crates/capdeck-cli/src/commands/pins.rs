@@ -21,7 +21,7 @@ use crate::{
 
 /// Show and approve the definitions of tools
 ///
-/// The first sight of a tool's name, texts, schemas and annotations is pinned. A server that changes them later is told on, and
+/// The first sight of a tool's name, texts, schemas and annotations is pinned. A server that changes them later is reported, and
 /// with `pins: block` the changed tool is held until you approve it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PinsArgs {
@@ -105,9 +105,7 @@ fn list(args: &PinListArgs, context: &Context<'_>) -> CommandResult {
     for (capability, review) in &reviews {
         if review.book.as_ref().is_some_and(|book| book.is_repointed) {
             let id = &capability.definition.id;
-            printer.warn(&format!(
-                "`{id}` leads somewhere else than before; its tools were pinned anew"
-            ));
+            printer.warn(&format!("`{id}`: endpoint changed; tools pinned again"));
         }
     }
     if reviews.iter().any(|(_, review)| !review.is_clean()) {
@@ -202,7 +200,7 @@ impl PinDiff<'_> {
         };
         if self.is_repointed() {
             let name = palette.paint(Style::Strong, self.id);
-            text.push_str(&format!("{name} leads somewhere else than before; pinned anew\n"));
+            text.push_str(&format!("{name}: endpoint changed; tools pinned again\n"));
         }
         for change in self.changes() {
             let (what, parts): (String, &[DefinitionChange]) = match change {

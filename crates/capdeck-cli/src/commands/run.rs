@@ -40,7 +40,7 @@ pub(crate) struct RunArgs {
     /// The code itself.
     #[arg(short = 'e', long = "eval", value_name = "CODE", allow_hyphen_values = true)]
     code: Option<String>,
-    /// Longest time of the whole run, in milliseconds.
+    /// Timeout of the whole run, in milliseconds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     timeout_ms: Option<u64>,
     /// Check types first: `warn` reports what is wrong, `full` does not run such code.

@@ -19,10 +19,10 @@ use crate::{
     table::{Cell, Table},
 };
 
-/// Recorded runs of code: list and show them, go on with paused ones, repeat them
+/// Recorded runs of code: list, show, resume and replay them
 ///
 /// Every run of code is recorded: its code, its calls with their answers, and what came of it. A run that waits for your
-/// approval goes on where it stopped. Records are kept for some days; `runs` in your config says how long, or turns them off.
+/// approval resumes where it stopped. Records are kept for some days; `runs` in your config says how long, or turns them off.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunsArgs {
     #[command(subcommand)]
@@ -81,7 +81,7 @@ fn list(args: &RunListArgs, context: &Context<'_>) -> CommandResult {
     }
     table.print(printer);
     if runs.iter().any(|run| run.state == RunState::Paused) {
-        printer.note("go on with a paused one: capdeck runs resume ID");
+        printer.note("resume a paused run: capdeck runs resume ID");
     }
     Ok(ExitStatus::Done)
 }
@@ -173,7 +173,7 @@ fn print_run(run: &RunRecord, shown: &Value, printer: &Printer) {
     }
 }
 
-/// Go on with a run that waits for you
+/// Resume a paused run
 ///
 /// The code runs again from its start with the answers it had, and goes on from where it stopped; nothing that was called is
 /// called again. Approve its calls first with `capdeck approve`, or answer here.

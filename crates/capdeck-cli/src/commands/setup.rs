@@ -60,7 +60,7 @@ pub(crate) fn run(args: &SetupArgs, context: &Context<'_>) -> CommandResult {
         let cancel = CancellationToken::new();
         let outcome = tokio::select! {
             report = host.run_setup(id, &cancel, |event| teller.tell(&event)) => report.map_err(Failure::from),
-            () = stop_signal() => Err(Failure::request("CANCELLED", "stopped before it was done")),
+            () = stop_signal() => Err(Failure::request("CANCELLED", "interrupted")),
         };
         cancel.cancel();
         host.close().await;

@@ -35,7 +35,7 @@ use crate::{
   capdeck sh github create-issue --args @issue.json --dry-run
 
 Everything after the tool belongs to the tool. Flags of `sh` are understood there, too, unless the tool has a flag of the \
-     same name; then they stand before the group, and after `--` every flag is the tool's."
+     same name; then they go before the group, and after `--` every flag is the tool's."
 )]
 pub(crate) struct ShArgs {
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> CommandResult {
     let printer = context.printer;
     if let Some(flag) = words.first().filter(|word| word.starts_with('-')) {
         return Err(Failure::usage(format!("there is no flag `{flag}` here"))
-            .hint("flags of a tool stand after its name: capdeck sh GROUP TOOL --flag value"));
+            .hint("flags of a tool go after its name: capdeck sh GROUP TOOL --flag value"));
     }
     if own.help && words.is_empty() {
         printer.data(&own_help());
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> CommandResult {
             outcome = line.run(deck, &opening) => outcome,
             () = stop_signal() => {
                 // The connection goes with the process, and the host cancels what nobody waits for.
-                Err(Failure::request("CANCELLED", "stopped before it was done"))
+                Err(Failure::request("CANCELLED", "interrupted"))
             }
         };
         opening.close().await;
@@ -174,9 +174,8 @@ impl ShellLine<'_> {
         }
         if *asks && !yes && printer.can_ask() {
             let shown = one_line(call.arguments.get());
-            let question = format!(
-                "`{name}` of `{capability}` runs only with your approval, with {shown}. Call it?"
-            );
+            let question =
+                format!("`{capability}.{name}` requires approval. Call it with {shown}?");
             if !self.watcher.confirm(question).await {
                 return Err(Failure::request("CANCELLED", "not called"));
             }

@@ -22,7 +22,7 @@ use crate::{
 /// later change to the files needs new trust.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrustArgs {
-    /// A folder of the project; the current project if left out.
+    /// A folder of the project; the current project by default.
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Do not ask.
@@ -129,7 +129,7 @@ fn render(definitions: &[Arc<Definition>], palette: Palette) -> String {
 /// Its files do nothing from then on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UntrustArgs {
-    /// A folder of the project; the current project if left out.
+    /// A folder of the project; the current project by default.
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
 }

@@ -46,7 +46,7 @@ pub(crate) struct UpArgs {
     /// Offer every capability this way, whatever its file says.
     #[arg(long, value_enum, value_name = "MODE")]
     exposure: Option<ExposureMode>,
-    /// Who needs a token: `local` lets this machine in without one, `required` nobody. Default: `required` with a key or off loopback.
+    /// Who needs a token: `local` lets this machine in without one, `required` does not. Default: `required` with a key or off loopback.
     #[arg(long, value_enum, value_name = "MODE")]
     auth: Option<AuthChoice>,
     /// Open the address in a browser.
@@ -191,7 +191,7 @@ fn own_key(places: &Settings, context: &Context<'_>) -> Result<AdminKey, Failure
         (true, true) => {
             let key = loaded.key.reveal();
             context.printer.note(&format!(
-                "The admin key of this host, to sign in to the dashboard. It is shown this once and kept in {place}\n\n{key}\n"
+                "The admin key of this host, to sign in to the dashboard. It is shown this once and stored in {place}\n\n{key}\n"
             ));
         }
         _ => context.printer.note(&format!("The admin key of this host is in {place}")),

@@ -17,7 +17,7 @@ use crate::{
     table::{Cell, Table},
 };
 
-/// Keep secrets, encrypted, and say which capability may read them
+/// Store secrets, encrypted, and choose which capabilities may read them
 ///
 /// A definition names an entry with `$vault:NAME`. It gets the value only after `capdeck vault grant`.
 #[derive(Debug, clap::Args)]
@@ -113,7 +113,7 @@ const RECOGNISED: usize = 6;
 /// More than any value may have; the vault says so.
 const MOST_READ: u64 = 70_000;
 
-/// Keep a value, in place of an earlier one
+/// Save a value, replacing an earlier one
 ///
 /// The value is read from stdin, without the line break at its end, or typed where it is not shown. It is never an argument: those are
 /// visible to other programs.
@@ -125,7 +125,7 @@ struct VaultSetArgs {
     /// Let this capability read it, too. Can be repeated.
     #[arg(long = "grant", value_name = "CAPABILITY", add = ids())]
     grants: Vec<String>,
-    /// The name that the granted capabilities know it by; its own if left out.
+    /// The name that the granted capabilities know it by; its own by default.
     #[arg(long = "as", value_name = "REFERENCE", requires = "grants")]
     reference: Option<String>,
 }
@@ -164,10 +164,10 @@ fn set(args: &VaultSetArgs, context: &Context<'_>) -> CommandResult {
         printer.json(&shown);
         return Ok(ExitStatus::Done);
     }
-    let done = if was_there { "replaced" } else { "kept" };
-    printer.note(&format!("{name}: {done}"));
+    let done = if was_there { "Replaced" } else { "Saved" };
+    printer.note(&format!("{done} {name}"));
     match readers(grants_of(name, &granted)) {
-        nobody if nobody.is_empty() => printer.note(&format!(
+        readers if readers.is_empty() => printer.note(&format!(
             "no capability may read it yet; grant it with: capdeck vault grant CAPABILITY {name}"
         )),
         readers => printer.note(&format!("read by: {readers}")),
@@ -182,7 +182,7 @@ fn read_value(name: &str) -> Result<Secret, Failure> {
     };
     if io::stdin().is_terminal() {
         let typed = hidden_input(&format!("value of {name} (not shown): ")).map_err(failed)?;
-        return typed.ok_or_else(|| Failure::request("CANCELLED", "nothing was kept"));
+        return typed.ok_or_else(|| Failure::request("CANCELLED", "nothing was saved"));
     }
     let mut text = String::new();
     io::stdin().lock().take(MOST_READ).read_to_string(&mut text).map_err(failed)?;
@@ -228,7 +228,7 @@ fn get(args: &VaultGetArgs, context: &Context<'_>) -> CommandResult {
         line.push_str(&format!(", set {at}"));
     }
     match readers(grants_of(name, &vault.grants()?)) {
-        nobody if nobody.is_empty() => line.push_str(", read by nobody"),
+        readers if readers.is_empty() => line.push_str(", no readers"),
         readers => line.push_str(&format!(", read by: {readers}")),
     }
     printer.data(&line);
@@ -268,7 +268,7 @@ fn list(args: &VaultListArgs, context: &Context<'_>) -> CommandResult {
         return Ok(ExitStatus::Done);
     }
     if entries.is_empty() && missing.is_empty() {
-        printer.note("the vault is empty; keep something with: capdeck vault set NAME");
+        printer.note("the vault is empty; save a value with: capdeck vault set NAME");
         return Ok(ExitStatus::Done);
     }
     let mut table = Table::new(["NAME", "BYTES", "SET", "READ BY"]);
@@ -328,7 +328,7 @@ fn delete(args: &VaultDeleteArgs, context: &Context<'_>) -> CommandResult {
 /// Let a capability read an entry
 ///
 /// The grant is for the capability as its present file defines it. The same id in another file, such as one of a project, has to be
-/// granted anew.
+/// granted again.
 #[derive(Debug, clap::Args)]
 struct VaultGrantArgs {
     /// The capability's id.
@@ -337,7 +337,7 @@ struct VaultGrantArgs {
     /// What the entry is called.
     #[arg(value_name = "NAME")]
     name: String,
-    /// The name that the capability knows it by; its own if left out.
+    /// The name that the capability knows it by; its own by default.
     #[arg(long = "as", value_name = "REFERENCE")]
     reference: Option<String>,
 }
@@ -369,7 +369,7 @@ fn grant(args: &VaultGrantArgs, context: &Context<'_>) -> CommandResult {
 /// A connection that is open keeps the value it was opened with.
 #[derive(Debug, clap::Args)]
 struct VaultRevokeArgs {
-    /// The capability's id. It need not exist any more.
+    /// The capability's id. It need not exist now.
     #[arg(value_name = "CAPABILITY", add = ids())]
     id: String,
     /// What the entry is called.
@@ -392,17 +392,17 @@ fn revoke(args: &VaultRevokeArgs, context: &Context<'_>) -> CommandResult {
         let items: Vec<Value> = taken.iter().map(grant_to_json).collect();
         context.printer.json(&json!({ "revoked": items }));
     } else {
-        context.printer.note(&format!("{id} may not read {name} any more"));
+        context.printer.note(&format!("{id} can no longer read {name}"));
     }
     Ok(ExitStatus::Done)
 }
 
 /// Make a new key and seal everything with it
 ///
-/// Values, grants and sign-ins are all sealed anew, or nothing changes. Copies that were made before open only with the old key.
+/// Values, grants and sign-ins are all sealed again, or nothing changes. Copies that were made before open only with the old key.
 #[derive(Debug, clap::Args)]
 struct VaultRekeyArgs {
-    /// Where the new key is kept; where the old one was without it
+    /// Where to keep the new key; the place of the old one by default
     #[arg(long, value_name = "PLACE")]
     to: Option<KeyPlaceChoice>,
 }
@@ -423,7 +423,7 @@ fn rekey(args: &VaultRekeyArgs, context: &Context<'_>) -> CommandResult {
         KeyPlaceChoice::Keyring => KeyHome::Keyring,
     });
     let Rekeyed { files, key, place, home } = context.settings()?.vault.rekey(home)?;
-    let (word, told) = match home {
+    let (word, shown_place) = match home {
         KeyHome::File => ("file", place.clone()),
         KeyHome::Keyring => ("keyring", format!("the keyring of the system, as {place} says")),
     };
@@ -431,7 +431,9 @@ fn rekey(args: &VaultRekeyArgs, context: &Context<'_>) -> CommandResult {
         let outcome = json!({ "files": files, "key": key, "path": place, "home": word });
         context.printer.json(&outcome);
     } else {
-        context.printer.note(&format!("sealed anew: {files}; the new key {key} is in {told}"));
+        context
+            .printer
+            .note(&format!("sealed again: {files}; the new key {key} is in {shown_place}"));
     }
     Ok(ExitStatus::Done)
 }

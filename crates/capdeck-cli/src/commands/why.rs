@@ -148,7 +148,7 @@ fn to_text(account: &Account, palette: Palette) -> String {
     }
     if !account.left_out.is_empty() {
         let count = counted(account.left_out.len(), "part", "parts");
-        line("left out", &format!("{count} could not be imported"));
+        line("problems", &format!("{count} could not be imported"));
     }
     for problem in account.left_out.iter().take(MOST_PROBLEMS) {
         let told = format!("{}: {}", problem.place, problem.reason);

@@ -14,7 +14,7 @@ pub(super) struct OpenapiArgs {
     /// The description: a file or a URL.
     #[arg(long, value_name = "FILE|URL")]
     spec: String,
-    /// Where requests go; the description's own server if left out.
+    /// Where requests go; the description's own server by default.
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// Send the token in this environment variable.
@@ -83,7 +83,7 @@ pub(super) struct GoogleDiscoveryArgs {
     /// The Discovery document: a file or a URL.
     #[arg(long, value_name = "FILE|URL")]
     discovery: String,
-    /// Where requests go; the document's own address if left out.
+    /// Where requests go; the document's own address by default.
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// Send the token in this environment variable.

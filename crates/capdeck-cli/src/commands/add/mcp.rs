@@ -29,7 +29,7 @@ pub(super) struct McpArgs {
     /// The address of a running server.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// How to talk to it; found out from the other flags if left out.
+    /// How to talk to it; found out from the other flags by default.
     #[arg(long, value_enum)]
     transport: Option<Transport>,
     /// Send the token in this environment variable.

@@ -75,7 +75,7 @@ impl Watcher {
             return Ok(Consent::NotAsked);
         }
         let (id, name) = (&capability.definition.id, one_line(tool.name()));
-        let question = format!("`{name}` of `{id}` runs only with your approval. Call it?");
+        let question = format!("`{id}.{name}` requires approval. Call it?");
         match self.confirm(question).await {
             true => Ok(Consent::Given),
             false => Err(Failure::request("CANCELLED", "not called")),

@@ -92,7 +92,7 @@ pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> CommandResult {
     })?;
     let shown = render_result(&result);
     if shown.is_error {
-        let message = format!("`{name}` of `{id}` reported a failure");
+        let message = format!("`{id}.{name}` reported a failure");
         let said = lines(shown.text.trim_end());
         let mut failure = Failure::request("TOOL_ERROR", message).said(said);
         failure.details = Some(json!({ "result": result }));
@@ -219,7 +219,7 @@ fn show(meant: &Meant, printer: &Printer) {
     for (name, param) in &intent.params {
         let mut line = format!("  param   {} {}", one_line(name), param.kind.as_str());
         match &param.default {
-            Some(default) => line.push_str(&format!(", {default} if left out")),
+            Some(default) => line.push_str(&format!(", {default} by default")),
             None if param.required => line.push_str(", required"),
             None => line.push_str(", optional"),
         }

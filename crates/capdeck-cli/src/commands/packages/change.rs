@@ -135,7 +135,7 @@ pub(super) fn show(change: &PackageChange, printer: &Printer) {
         printer.note(&format!("  {}", palette.paint(style, &line)));
     }
     if change.risk_changes.is_empty() && change.action == PackageAction::Install {
-        printer.note("  it runs nothing and contacts nobody");
+        printer.note("  it runs nothing and contacts no host");
     }
     if !change.diff.is_empty() {
         printer.note(lines(&change.diff).trim_end());

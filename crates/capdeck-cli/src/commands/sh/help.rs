@@ -58,7 +58,7 @@ fn render(tool: &ShellTool, schema: &Value, palette: Palette) -> String {
     if !hidden.is_empty() {
         let list = list(&hidden);
         text.push_str(&format!(
-            "The tool has its own {list}; those of `sh` stand before the group: capdeck sh {list} …\n"
+            "The tool has its own {list}; those of `sh` go before the group: capdeck sh {list} …\n"
         ));
     }
     text
