@@ -1,11 +1,8 @@
 //! A tool's arguments from the words of a command line, by the types the tool's schema declares.
 
 mod flags;
-mod own_flags;
 mod pairs;
 mod parameter;
-mod text_source;
-mod types;
 mod value;
 
 use serde_json::{Value, value::RawValue};
@@ -13,11 +10,10 @@ use serde_json::{Value, value::RawValue};
 use crate::errors::Failure;
 
 pub(crate) use self::{
-    flags::read_flags,
-    own_flags::{OWN_FLAGS, OwnFlags},
+    flags::{OWN_FLAGS, OwnFlags, read_flags},
     pairs::{build, parse_pairs},
     parameter::{Parameter, Parameters, plain},
-    text_source::TextSource,
+    value::TextSource,
 };
 
 /// A tool's input schema as a value. A tool without one takes anything.

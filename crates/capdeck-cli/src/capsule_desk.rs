@@ -42,7 +42,7 @@ pub(crate) fn with_desk<T>(
     single_thread()?.block_on(async {
         let outcome = tokio::select! {
             outcome = work(&desk) => outcome,
-            () = stop_signal() => Err(Failure::request("CANCELLED", "stopped before it was done")),
+            () = stop_signal() => Err(Failure::request("CANCELLED", "interrupted")),
         };
         desk.shared.close().await;
         outcome

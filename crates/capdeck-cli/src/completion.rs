@@ -9,7 +9,6 @@ use std::{
     sync::Arc,
 };
 
-pub(crate) use self::capsule_words::{capsules, entries, entry_prefixes};
 use capdeck_catalog::{Capability, Catalog, Tool};
 use clap::CommandFactory as _;
 use clap_complete::{
@@ -21,12 +20,14 @@ use serde_json::Value;
 use crate::{
     args::{Args, GlobalArgs},
     env_vars::{self, COMPLETE, EnvVars},
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
     plain_text::one_line,
     printer::{ColorChoice, Printer},
     settings::Settings,
     target,
 };
+
+pub(crate) use self::capsule_words::{capsules, entries, entry_prefixes};
 
 /// The script that registers this binary with a shell.
 pub(crate) fn script(shell: &str, env: &EnvVars) -> Result<Vec<u8>, Failure> {
@@ -46,7 +47,7 @@ pub(crate) fn answer(
     words: Vec<OsString>,
     env: &EnvVars,
     printer: &Printer,
-) -> Result<ExitStatus, Failure> {
+) -> CommandResult {
     let name = Path::new(shell).file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let shells = Shells::builtins();
     let completer = shells.completer(&name).ok_or_else(|| unknown_shell(&name))?;

@@ -21,6 +21,9 @@ pub(crate) enum ExitStatus {
     Bug,
 }
 
+/// What a command comes to.
+pub(crate) type CommandResult = Result<ExitStatus, Failure>;
+
 /// A failed command: what failed, on what, and what to do next.
 #[derive(Debug)]
 pub(crate) struct Failure {

@@ -6,7 +6,6 @@
 mod args;
 mod arguments;
 mod browser;
-mod caplet_document;
 mod capsule_desk;
 mod commands;
 mod completion;
@@ -14,20 +13,15 @@ mod context;
 mod env_vars;
 mod errors;
 mod frames;
-mod listing;
-mod logging;
 mod new_file;
-mod panic_guard;
 mod plain_text;
 mod plan;
 mod printer;
 mod run;
 mod runtime;
 mod settings;
-mod starter;
 mod table;
 mod target;
-mod tokens;
 
 use std::process::ExitCode;
 

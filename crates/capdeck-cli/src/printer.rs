@@ -1,9 +1,6 @@
 //! The one place that prints. Stdout is data; stderr is for people.
 
-mod asker;
 mod hidden_input;
-mod paint;
-mod progress;
 
 use std::{
     io::{self, IsTerminal as _, Write},
@@ -11,16 +8,15 @@ use std::{
         Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-pub(crate) use asker::Asker;
-pub(crate) use hidden_input::hidden_input;
-pub(crate) use paint::{Palette, Style};
-pub(crate) use progress::Progress;
-
 use crate::{errors::Failure, plain_text::one_line};
+
+pub(crate) use hidden_input::hidden_input;
 
 /// When colours are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -247,5 +243,98 @@ impl Printer {
     fn write_stderr(&self, text: &str) {
         // Nothing is left to tell a failure to.
         let _unheard = io::stderr().lock().write_all(text.as_bytes());
+    }
+}
+
+/// Speaks on stderr and reads stdin. Exists only where both are a terminal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asker(());
+
+impl Asker {
+    /// Shows a line.
+    pub(crate) fn say(self, text: &str) {
+        // A terminal that is gone cannot be told so.
+        drop(writeln!(io::stderr().lock(), "{text}"));
+    }
+
+    /// The person's answer to a prompt, without its line break. `None` when the input ended.
+    pub(crate) fn line(self, prompt: &str) -> Option<String> {
+        let mut stderr = io::stderr().lock();
+        write!(stderr, "{prompt}").and_then(|()| stderr.flush()).ok()?;
+        drop(stderr);
+        let mut answer = String::new();
+        match io::stdin().read_line(&mut answer) {
+            Ok(0) | Err(_) => None,
+            Ok(_) => Some(answer.trim_end_matches(['\r', '\n']).to_owned()),
+        }
+    }
+}
+
+/// What a piece of text means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    Good,
+    Bad,
+    Careful,
+    Strong,
+    Dim,
+}
+
+/// Whether meanings become colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Palette {
+    Plain,
+    Colored,
+}
+
+impl Palette {
+    /// The text in the colour of its meaning. The text alone must make sense, too.
+    pub(crate) fn paint(self, style: Style, text: &str) -> String {
+        if self == Self::Plain || text.is_empty() {
+            return text.to_owned();
+        }
+        let code = match style {
+            Style::Good => "32",
+            Style::Bad => "31;1",
+            Style::Careful => "33",
+            Style::Strong => "1",
+            Style::Dim => "2",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+/// A spinner that vanishes when dropped.
+#[derive(Debug)]
+pub(crate) struct Progress(Option<ProgressBar>);
+
+impl Progress {
+    pub(crate) fn hidden() -> Self {
+        Self(None)
+    }
+
+    pub(crate) fn shown(text: &str) -> Self {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+            bar.set_style(style);
+        }
+        bar.set_message(text.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self(Some(bar))
+    }
+
+    /// Says what goes on now.
+    pub(crate) fn say(&self, text: &str) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(text.to_owned());
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
     }
 }

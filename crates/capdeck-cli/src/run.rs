@@ -1,16 +1,21 @@
 //! One run: from the words of the command line to an exit status.
 
-use std::ffi::OsString;
+use std::{
+    cell::RefCell,
+    ffi::OsString,
+    io,
+    panic::{self, AssertUnwindSafe, PanicHookInfo},
+};
 
 use clap::{Parser as _, error::ErrorKind as ClapKind};
+use tracing_subscriber::EnvFilter;
 
 use crate::{
     args::Args,
     completion,
     context::Context,
     env_vars::EnvVars,
-    errors::{ExitStatus, Failure},
-    logging, panic_guard,
+    errors::{CommandResult, ExitStatus, Failure},
     printer::{ColorChoice, Format, Palette, Printer, PrinterSettings},
 };
 
@@ -36,18 +41,18 @@ pub(crate) fn run(words: Vec<OsString>, env: EnvVars) -> ExitStatus {
         color: args.global.color,
         plain,
     });
-    let outcome = panic_guard::guarded(|| {
+    let outcome = catch_panics(|| {
         let global = &args.global;
         let colored = printer.note_palette() == Palette::Colored;
         let default = args.command.default_log();
-        logging::start(env.log.as_deref(), global.verbose, global.quiet, default, colored)?;
+        start_log(env.log.as_deref(), global.verbose, global.quiet, default, colored)?;
         let context = Context { global: args.global, env, printer: &printer };
         args.command.run(&context)
     });
     conclude(&printer, outcome)
 }
 
-fn conclude(printer: &Printer, outcome: Result<ExitStatus, Failure>) -> ExitStatus {
+fn conclude(printer: &Printer, outcome: CommandResult) -> ExitStatus {
     match outcome.and_then(|status| printer.finish().map(|()| status)) {
         Ok(status) => status,
         Err(failure) => {
@@ -102,4 +107,85 @@ fn wrong_words(text: &str) -> Failure {
         (None, None) => "see: capdeck --help".to_owned(),
     };
     Failure::usage(message).hint(hint)
+}
+
+thread_local! {
+    /// What the last panic of this thread said, and where.
+    static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs the command; a panic in it is a failure like any other, of the kind that is ours to fix.
+pub(crate) fn catch_panics<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    panic::set_hook(Box::new(remember));
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        let said = LAST_PANIC.take().unwrap_or_else(|| "no message".to_owned());
+        Err(Failure::bug(format!("internal error: {said}")))
+    })
+}
+
+fn remember(info: &PanicHookInfo<'_>) {
+    let message = info.payload_as_str().unwrap_or("no message");
+    let said = match info.location() {
+        Some(place) => format!("{message} (at {}:{})", place.file(), place.line()),
+        None => message.to_owned(),
+    };
+    // A panic in a task of its own fails that task only; the log is where it can be found.
+    tracing::error!(panic = %said, "a task ended by a bug");
+    LAST_PANIC.set(Some(said));
+}
+
+/// How much is logged when nobody says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DefaultLog {
+    Nothing,
+    Warnings,
+}
+
+/// Starts the log. Does nothing at all when there is nothing to log.
+pub(crate) fn start_log(
+    variable: Option<&str>,
+    verbosity: u8,
+    quiet: bool,
+    default: DefaultLog,
+    color: bool,
+) -> Result<(), Failure> {
+    let directives = match (variable, verbosity, default) {
+        (Some(directives), _, _) => directives,
+        (None, 1, _) => "info",
+        (None, 2.., _) => "debug",
+        (None, 0, DefaultLog::Warnings) if !quiet => "warn",
+        (None, 0, _) => return Ok(()),
+    };
+    let filter = EnvFilter::builder().parse(directives).map_err(|error| {
+        Failure::setup("BAD_LOG_FILTER", format!("CAPDECK_LOG is not a log filter: {error}"))
+            .hint("use a level such as `info`, or `capdeck_host=debug`")
+    })?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(color)
+        .with_target(false)
+        .init();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::errors::ExitStatus;
+
+    #[test]
+    fn a_panic_is_a_bug_with_its_message() {
+        let failure =
+            catch_panics(|| -> Result<(), Failure> { panic!("seven is not even") }).unwrap_err();
+        assert_eq!((failure.status, &*failure.code), (ExitStatus::Bug, "INTERNAL_ERROR"));
+        assert!(failure.message.contains("seven is not even (at crates/"), "{failure}");
+    }
+
+    #[test]
+    fn a_failure_passes_through() {
+        let failure =
+            catch_panics(|| -> Result<(), Failure> { Err(Failure::usage("no")) }).unwrap_err();
+        assert_eq!(failure.status, ExitStatus::WrongUsage);
+    }
 }

@@ -43,7 +43,7 @@ pub(crate) fn with_session<T>(
             outcome = work(&session, &call) => outcome,
             () = stop_signal() => {
                 call.cancel.cancel();
-                Err(Failure::request("CANCELLED", "stopped before it was done"))
+                Err(Failure::request("CANCELLED", "interrupted"))
             }
         };
         session.close().await;

@@ -7,7 +7,7 @@ use std::{
 
 use capdeck_auth::{Environment, KeySettings, Secret, Vault};
 use capdeck_catalog::sha256_hex;
-use capdeck_definition::{Exposure, Owner, Project, Root, find_project};
+use capdeck_definition::{Exposure, Format, Layer, Owner, Project, Root, SourceFile, find_project};
 use capdeck_host::{
     ApprovalStore, AuditMode, GuardianCommand, Host, HostSettings, RunStore, WorkerCommand,
 };
@@ -17,7 +17,6 @@ use crate::{
     args::GlobalArgs,
     env_vars::{BaseFolders, EnvVars},
     errors::Failure,
-    starter::starter_deck,
 };
 
 /// The hidden subcommand that ends orphaned children.
@@ -59,7 +58,7 @@ impl Settings {
         let GlobalArgs { project, config, json: _, quiet: _, verbose: _, color: _ } = args;
         let base = env.base.as_ref();
         let here = env.current_dir.as_deref().ok_or_else(|| {
-            Failure::setup("NO_CURRENT_FOLDER", "the current folder does not exist any more")
+            Failure::setup("NO_CURRENT_FOLDER", "the current folder no longer exists")
                 .hint("change to another folder")
         })?;
         let place =
@@ -306,4 +305,37 @@ fn no_such_folder(dir: &Path, what: &str) -> Failure {
 fn not_a_folder(dir: &Path, what: &str) -> Failure {
     Failure::setup("NOT_A_FOLDER", format!("{what}: this is not a folder: `{}`", dir.display()))
         .hint("move the file away, or name a folder")
+}
+
+/// The files of the starter deck, by capability id.
+const FILES: [(&str, &str); 2] =
+    [("authoring", include_str!("../starter/authoring.md")), ("machine", MACHINE)];
+
+/// Facts about the machine; also what `init` writes as an example.
+pub(crate) const MACHINE: &str = include_str!("../starter/machine.md");
+
+/// The starter deck as source files.
+pub(crate) fn starter_deck() -> Vec<SourceFile> {
+    FILES
+        .map(|(id, text)| SourceFile {
+            path: format!("starter/{id}.md").into(),
+            layer: Layer::Starter,
+            format: Format::Caplet { id: id.to_owned() },
+            text: Ok(text.to_owned()),
+        })
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use capdeck_definition::Deck;
+
+    use super::*;
+
+    #[test]
+    fn the_starter_deck_is_sound() {
+        let deck = Deck::from_sources(starter_deck());
+        assert_eq!(deck.diagnostics, []);
+        assert_eq!(deck.definitions.len(), FILES.len());
+    }
 }

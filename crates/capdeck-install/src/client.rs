@@ -4,16 +4,15 @@
 
 mod entry;
 mod table;
-mod tool_lists;
-mod written_values;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use self::entry::Shape;
-pub use self::entry::{Launch, ServerFields};
 use crate::edit::{Document, FileFormat, Step, keys};
+
+pub use self::entry::{Launch, ServerFields};
 
 /// An agent, as far as its configuration goes.
 #[derive(Debug)]
@@ -182,6 +181,117 @@ impl Folders {
             Base::Config => Some(&self.config),
             Base::ApplicationData => Some(&self.application_data),
             Base::Project => self.project.as_deref(),
+        }
+    }
+}
+
+/// Keys for the only tools that are used.
+const ONLY: [&str; 4] = ["enabled_tools", "includeTools", "available_tools", "tools"];
+
+/// Keys for tools that are not used.
+const NOT: [&str; 3] = ["disabled_tools", "excludeTools", "disabledTools"];
+
+/// What the lists of one server say.
+#[derive(Debug, Default)]
+struct ToolLists {
+    only: Option<Vec<String>>,
+    not: Vec<String>,
+}
+
+impl ToolLists {
+    /// Takes a key that is such a list. False for every other key.
+    fn take(&mut self, key: &str, value: &Value) -> bool {
+        let Some(names) = names(value) else { return false };
+        if NOT.contains(&key) {
+            self.not.extend(names);
+        } else if ONLY.contains(&key) {
+            // Goose writes an empty list for all of them, Copilot a star. An empty list of others is not understood here.
+            if names.iter().any(|name| name == "*")
+                || (key == "available_tools" && names.is_empty())
+            {
+                return true;
+            }
+            if names.is_empty() {
+                return false;
+            }
+            self.only = Some(names);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// The choice as a capability file has it. None where every tool is used.
+    fn choice(self) -> Option<Value> {
+        let Self { only, not } = self;
+        let mut choice = Map::new();
+        choice.extend(only.map(|only| ("exactly".to_owned(), json!(only))));
+        if !not.is_empty() {
+            choice.insert("except".to_owned(), json!(not));
+        }
+        (!choice.is_empty()).then_some(Value::Object(choice))
+    }
+}
+
+/// The names in a list of texts. Gemini CLI writes some with what they are called with, as in `shell(git)`.
+fn names(value: &Value) -> Option<Vec<String>> {
+    let name = |item: &Value| item.as_str()?.split('(').next().map(str::to_owned);
+    value.as_array()?.iter().map(name).collect()
+}
+
+/// Numbers and truth values as texts: programs are given nothing else, and people leave the quotes out.
+fn numbers_to_texts(value: &mut Value) {
+    let text = |one: &mut Value| {
+        if one.is_number() || one.is_boolean() {
+            *one = Value::String(one.to_string());
+        }
+    };
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(text),
+        Value::Object(entries) => entries.values_mut().for_each(text),
+        _ => {}
+    }
+}
+
+/// `$NAME` as `${NAME}`, everywhere below a value.
+fn embrace_variables(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = embraced(text),
+        Value::Array(items) => items.iter_mut().for_each(embrace_variables),
+        Value::Object(entries) => entries.values_mut().for_each(embrace_variables),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn embraced(text: &str) -> String {
+    let mut parts = text.split('$');
+    let mut written = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (name, rest) = part.split_at(part.find(|c| !is_part(c)).unwrap_or(part.len()));
+        if name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            written.push_str(&format!("${{{name}}}{rest}"));
+        } else {
+            written.push_str(&format!("${part}"));
+        }
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::embraced;
+
+    #[test]
+    fn bare_names_get_braces_and_nothing_else_changes() {
+        for (text, written) in [
+            ("$KEY", "${KEY}"),
+            ("Bearer $A_1-$B", "Bearer ${A_1}-${B}"),
+            ("${KEY}", "${KEY}"),
+            ("US$5 $", "US$5 $"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(embraced(text), written);
         }
     }
 }

@@ -3,22 +3,28 @@
 //! A [`Plan`] is made first and changes nothing; it can be shown, and applied. What was written is kept in a [`Records`]
 //! folder, so that taking it back restores the former bytes.
 
-mod diff;
-mod error;
 mod plan;
 mod record;
 mod target;
-mod without;
 
-pub use self::error::ConnectError;
-pub use self::plan::{EntryChange, Plan};
-pub use self::record::{Records, RecordsHold};
-pub use self::target::Target;
+use std::{io, path::PathBuf};
 
 use serde_json::{Map, Value};
 
-use self::record::Record;
-use crate::edit::{Document, Step};
+use self::{
+    record::{Record, hash},
+    target::Found,
+};
+use crate::{
+    atomic_file::WriteError,
+    edit::{Document, EditError, Step, SyntaxError},
+};
+
+pub use self::{
+    plan::{EntryChange, Plan},
+    record::{Records, RecordsHold},
+    target::Target,
+};
 
 /// What may be done to an entry that is not ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,11 +85,8 @@ pub fn plan_takeover(
         return Err(ConnectError::Taken { name, file });
     }
     // What stood there before we did, so that taking it back leads there however often the entry is renewed.
-    let base = if is_ours {
-        without::without_ours(target, &found, record.as_ref())?
-    } else {
-        found.text.clone()
-    };
+    let base =
+        if is_ours { without_ours(target, &found, record.as_ref())? } else { found.text.clone() };
     let mut document = target.parse(base.as_deref().unwrap_or_default())?;
     // What was replaced before stays replaced when the entry is renewed.
     let earlier = record.iter().filter(|_| is_ours).flat_map(|record| record.former.keys());
@@ -125,7 +128,7 @@ pub fn plan_disconnect(
         let (name, file) = (target.name.clone(), target.file.clone());
         return Err(ConnectError::NotOurs { name, file });
     }
-    let after = without::without_ours(target, &found, record.as_ref())?;
+    let after = without_ours(target, &found, record.as_ref())?;
     Ok(Plan::write(target, found, EntryChange::Remove, after, None).after_removal(record))
 }
 
@@ -159,4 +162,136 @@ fn missing(document: &Document, path: &[Step]) -> usize {
         })
         .count();
     path.len() - 1 - there.min(path.len() - 1)
+}
+
+/// Why an entry was not written or taken out.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("`{client}` has no configuration file of {scope} scope")]
+    NoSuchScope { client: &'static str, scope: &'static str },
+    #[error("there is no project here for `{client}` to be connected in")]
+    NoProject { client: &'static str },
+    #[error("`{}` cannot be read: {source}", file.display())]
+    Read {
+        file: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("`{}` is a folder, not a file", file.display())]
+    IsFolder { file: PathBuf },
+    #[error("`{}` is not UTF-8 text", file.display())]
+    NotText { file: PathBuf },
+    #[error("`{}` cannot be read, so it is left as it is: {source}", file.display())]
+    Unreadable {
+        file: PathBuf,
+        #[source]
+        source: SyntaxError,
+    },
+    #[error("`{}` cannot be edited: {source}", file.display())]
+    Uneditable {
+        file: PathBuf,
+        #[source]
+        source: EditError,
+    },
+    #[error("`{}` leads out of the project", file.display())]
+    LeadsOutside { file: PathBuf },
+    #[error("`{}` has an entry `{name}` that is not Capdeck's", file.display())]
+    Taken { name: String, file: PathBuf },
+    #[error("the entry `{name}` in `{}` is not Capdeck's", file.display())]
+    NotOurs { name: String, file: PathBuf },
+    #[error("`{}` may not be written to", file.display())]
+    ReadOnly { file: PathBuf },
+    #[error("`{}` was changed in the meantime", file.display())]
+    Changed { file: PathBuf },
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("`{}` cannot be removed: {source}", file.display())]
+    Delete {
+        file: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// The text without our entry; none when the file was ours and nothing is left in it.
+fn without_ours(
+    target: &Target,
+    found: &Found,
+    record: Option<&Record>,
+) -> Result<Option<String>, ConnectError> {
+    let text = found.text.as_deref().unwrap_or_default();
+    if let Some(record) = record
+        && hash(text) == record.after
+        && let Some(before) = record.splice().undo(text)
+        && hash(&before) == record.before
+    {
+        return Ok((!record.made_file).then_some(before));
+    }
+    // Something else changed: what the file should say is known, and what we wrote may still stand there as it was.
+    let removed = remove_structurally(target, &found.document, record)?;
+    let exact = record.and_then(|record| record.splice().undo_anywhere(text)).filter(|text| {
+        target.parse(text).is_ok_and(|document| {
+            let container = target.client.container(&document);
+            bare(document.value(), &container) == bare(removed.value(), &container)
+        })
+    });
+    let text = exact.unwrap_or_else(|| removed.text());
+    // A comment that somebody wrote into a file of ours makes it theirs.
+    let is_leftover =
+        record.is_some_and(|record| record.made_file) && matches!(text.trim(), "" | "{}");
+    Ok((!is_leftover).then_some(text))
+}
+
+/// A value without the maps that lead to the servers, where nothing is in them: whether they are written is no matter
+/// of what the file says.
+fn bare(value: &Value, container: &[Step]) -> Value {
+    let mut value = value.clone();
+    if let (Some((Step::Key(key), rest)), Value::Object(entries)) =
+        (container.split_first(), &mut value)
+        && let Some(inner) = entries.get(key)
+    {
+        match bare(inner, rest) {
+            Value::Null => entries.shift_remove(key),
+            inner => entries.insert(key.clone(), inner),
+        };
+    }
+    if value.as_object().is_some_and(Map::is_empty) { Value::Null } else { value }
+}
+
+fn remove_structurally(
+    target: &Target,
+    document: &Document,
+    record: Option<&Record>,
+) -> Result<Document, ConnectError> {
+    let mut document = document.clone();
+    let mut path = target.path_in(&document);
+    let failed = |source| target.cannot_edit(source);
+    if let Some(record) = record.filter(|record| !record.former.is_empty()) {
+        if !record.former.contains_key(&target.name) {
+            document.remove(&path).map_err(failed)?;
+        }
+        for (name, value) in &record.former {
+            let path = target.beside(name, &document);
+            // One that the person has written anew since is theirs.
+            if *name == target.name || document.get(&path).is_none() {
+                document.set(&path, value.clone()).map_err(failed)?;
+            }
+        }
+        return Ok(document);
+    }
+    let made = record.map_or(0, |record| record.made_maps);
+    // The outermost map that was made for us and holds nothing else goes with what is in it.
+    for _ in 0..made {
+        let Some((_, parents)) = path.split_last() else { break };
+        let holds_only_ours = document
+            .get(parents)
+            .and_then(Value::as_object)
+            .is_some_and(|entries| entries.len() == 1);
+        if parents.is_empty() || !holds_only_ours {
+            break;
+        }
+        path.pop();
+    }
+    document.remove(&path).map_err(failed)?;
+    Ok(document)
 }

@@ -5,7 +5,6 @@
 
 mod commas;
 mod json;
-mod layout;
 mod operation;
 mod splice;
 mod toml;
@@ -17,6 +16,7 @@ use std::fmt;
 use serde_json::Value;
 
 use self::operation::Operation;
+
 pub use self::splice::Splice;
 
 /// The formats that can be edited. JSON may have comments and trailing commas.

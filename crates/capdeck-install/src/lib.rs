@@ -7,7 +7,6 @@ mod atomic_file;
 mod client;
 mod connect;
 mod edit;
-mod folder_lock;
 mod frontmatter;
 mod git;
 mod import;

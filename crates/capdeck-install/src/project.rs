@@ -9,32 +9,24 @@ mod content;
 mod desired;
 mod document;
 mod entries;
-mod fetch;
 mod gather;
 mod hooks;
 mod journal;
 mod lock;
 mod manifest;
 mod pins;
-mod place;
 mod plan;
-mod problem;
 mod rules;
 mod screen;
 mod subagents;
-mod surface;
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-use capdeck_definition::capa::CapabilityFile;
-
-use crate::{folder_lock::FolderLock, git::Git, provider::Provider};
-use blocks::Block;
+use capdeck_definition::{Severity, capa::CapabilityFile};
 use compose::compose;
-use content::Servers;
 use desired::Desired;
 use gather::{Gathered, Ways, gather};
 use journal::Journal;
@@ -42,13 +34,14 @@ use lock::{lock_path, parse_lock, render_lock};
 use manifest::{Manifest, ProjectState};
 use pins::Pins;
 use plan::{Planned, change, plan};
+use serde::Serialize;
+
+use crate::{atomic_file::FolderLock, git::Git, provider::Provider};
 
 pub use entries::Endpoints;
-pub use fetch::{Fetch, FetchError};
 pub use gather::PinUse;
 pub use journal::ApplyError;
 pub use plan::{Action, Change, Edited};
-pub use problem::Problem;
 
 /// Installs into one project. While it lives, no other process installs there.
 #[derive(Debug)]
@@ -152,7 +145,7 @@ impl Installer {
         plan.problems = problems;
         self.lock_change(&mut plan, old_lock, &pins, *pin_use, now);
         plan.manifest.providers = providers.iter().map(|one| one.id.to_owned()).collect();
-        plan.surface = surface::surface(file, &content);
+        plan.surface = content::surface(file, &content);
         plan
     }
 
@@ -264,4 +257,67 @@ fn missing_commands(file: &CapabilityFile, search_path: &[PathBuf]) -> Vec<Probl
             }
         })
         .collect()
+}
+
+/// One problem. An error keeps the whole run from writing anything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    pub severity: Severity,
+    /// A stable name for the kind of problem.
+    pub code: &'static str,
+    /// What it is about, such as ``skill `web` `` or a path.
+    pub about: String,
+    pub message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    pub(crate) fn error(
+        code: &'static str,
+        about: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            severity: Severity::Error,
+            code,
+            about: about.into(),
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    pub(crate) fn warning(
+        code: &'static str,
+        about: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(code, about, message) }
+    }
+
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Whether nothing may be written because of it.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+/// Fetches what stands at an address. Implemented by the command line, called while content is gathered.
+pub trait Fetch {
+    /// The body of a successful answer.
+    fn fetch(&self, url: &str) -> Result<Vec<u8>, FetchError>;
+}
+
+/// An address did not answer with what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct FetchError {
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
 }

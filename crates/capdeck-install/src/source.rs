@@ -1,7 +1,382 @@
 //! Content that is installed, read from folders: what is found by which name, and which files belong to it.
 
-mod find;
-mod folder;
+use std::{
+    fs, io,
+    path::{Component, Path, PathBuf},
+};
 
-pub(crate) use find::{find_file, find_skill, inside};
-pub(crate) use folder::{FolderFile, read_folder};
+use crate::{frontmatter::Frontmatter, provider::Provider};
+
+/// Candidates that are named after a search without one answer.
+const MOST_NAMED: usize = 8;
+/// Folders a search goes down.
+const DEEPEST: usize = 12;
+
+/// Nothing, or too much, goes by a name.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FindError {
+    #[error("`{path}` leads outside its source")]
+    Escapes { path: String },
+    #[error("there is no `{path}` in its source")]
+    Missing { path: String },
+    #[error("there is no skill `{name}`; there are: {}", listed(known))]
+    NoSkill { name: String, known: Vec<String> },
+    #[error("there are several skills `{name}`: {}", listed(found))]
+    ManySkills { name: String, found: Vec<String> },
+    #[error("there is no file `{name}`; there are: {}", listed(known))]
+    NoFile { name: String, known: Vec<String> },
+    #[error("there are several files `{name}`: {}; name one with `::path`", listed(found))]
+    ManyFiles { name: String, found: Vec<String> },
+}
+
+/// What stands at a path below `root`, links followed. It must still be below.
+pub(crate) fn inside(root: &Path, path: &str) -> Result<PathBuf, FindError> {
+    let escapes = || FindError::Escapes { path: path.to_owned() };
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if path.contains(['\\', '\0']) || !Path::new(path).components().all(is_plain) {
+        return Err(escapes());
+    }
+    let missing = |_| FindError::Missing { path: path.to_owned() };
+    let root = fs::canonicalize(root).map_err(missing)?;
+    let real = fs::canonicalize(root.join(path)).map_err(missing)?;
+    if real.starts_with(&root) { Ok(real) } else { Err(escapes()) }
+}
+
+/// The folder of the skill that has this name, as its folder or in its own words.
+pub(crate) fn find_skill(root: &Path, name: &str) -> Result<PathBuf, FindError> {
+    let mut skills = Vec::new();
+    walk(root, 0, &mut |folder, file| {
+        if file == "SKILL.md" {
+            skills.push(folder.to_owned());
+        }
+    });
+    let folder_name = |path: &PathBuf| {
+        let name = path.strip_prefix(root).ok().and_then(Path::file_name);
+        name.and_then(|name| name.to_str()).map(str::to_owned)
+    };
+    let mut found: Vec<&PathBuf> =
+        skills.iter().filter(|path| folder_name(path).as_deref() == Some(name)).collect();
+    if found.is_empty() {
+        found = skills.iter().filter(|path| own_name(path).as_deref() == Some(name)).collect();
+    }
+    match found[..] {
+        [skill] => Ok(skill.clone()),
+        [] => {
+            let known =
+                skills.iter().filter_map(|path| folder_name(path).or_else(|| own_name(path)));
+            Err(FindError::NoSkill { name: name.to_owned(), known: known.collect() })
+        }
+        _ => {
+            // One copy per agent is one skill; only different ones leave a choice.
+            let text = |path: &&PathBuf| fs::read(path.join("SKILL.md")).ok();
+            let mut texts = found.iter().map(text);
+            let first = texts.next();
+            if texts.all(|other| Some(other) == first)
+                && let Some(skill) = found.iter().min_by_key(|path| path.components().count())
+            {
+                return Ok((*skill).clone());
+            }
+            let found = found.into_iter().map(|path| relative(root, path)).collect();
+            Err(FindError::ManySkills { name: name.to_owned(), found })
+        }
+    }
+}
+
+/// The one file that has this name.
+pub(crate) fn find_file(root: &Path, name: &str) -> Result<PathBuf, FindError> {
+    let (mut found, mut others) = (Vec::new(), Vec::new());
+    let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
+    walk(root, 0, &mut |folder, file| {
+        if file == name {
+            found.push(folder.join(file));
+        } else if Path::new(file).file_stem().map(|other| other.to_string_lossy().to_lowercase())
+            == stem
+        {
+            others.push(relative(root, &folder.join(file)));
+        }
+    });
+    match &found[..] {
+        [file] => Ok(file.clone()),
+        [] => Err(FindError::NoFile { name: name.to_owned(), known: others }),
+        _ => {
+            let found = found.iter().map(|path| relative(root, path)).collect();
+            Err(FindError::ManyFiles { name: name.to_owned(), found })
+        }
+    }
+}
+
+/// Visits every file, by name, without following links.
+fn walk(folder: &Path, depth: usize, visit: &mut impl FnMut(&Path, &str)) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut entries: Vec<_> = entries.flatten().collect();
+    entries.sort_unstable_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let name = entry.file_name();
+        let (Some(name), Ok(kind)) = (name.to_str(), entry.file_type()) else { continue };
+        if kind.is_file() {
+            visit(folder, name);
+        } else if kind.is_dir() && depth < DEEPEST && is_searched(name) {
+            walk(&entry.path(), depth + 1, visit);
+        }
+    }
+}
+
+/// Hidden folders are left out, except those where agents keep their skills.
+fn is_searched(folder: &str) -> bool {
+    let is_home_of_skills =
+        || Provider::all().iter().any(|provider| provider.skills.split('/').next() == Some(folder));
+    folder != "node_modules" && (!folder.starts_with('.') || is_home_of_skills())
+}
+
+fn own_name(skill: &Path) -> Option<String> {
+    let text = fs::read_to_string(skill.join("SKILL.md")).ok()?;
+    Frontmatter::parse(&text).text("name").map(str::to_owned)
+}
+
+fn relative(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => "none".to_owned(),
+        names => {
+            let more = names.len().saturating_sub(MOST_NAMED);
+            let mut text = names.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+            if more > 0 {
+                text.push_str(&format!(" and {more} more"));
+            }
+            text
+        }
+    }
+}
+
+/// The largest file that is taken.
+const LARGEST_FILE: u64 = 50 << 20;
+/// The most that one folder may hold.
+const LARGEST_FOLDER: u64 = 200 << 20;
+/// The most files that one folder may hold.
+const MOST_FILES: usize = 5_000;
+/// Folders that never belong to what is installed.
+const LEFT_OUT: [&str; 2] = [".git", "node_modules"];
+
+/// One file, by its path below the folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FolderFile {
+    /// Relative, with `/` between its parts.
+    pub(crate) path: String,
+    pub(crate) content: Vec<u8>,
+    pub(crate) is_program: bool,
+}
+
+/// A folder could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FolderError {
+    #[error("cannot read `{}`: {source}", path.display())]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the link `{path}` leads outside its folder")]
+    Escapes { path: String },
+    #[error("the link `{path}` leads nowhere or in a circle")]
+    BrokenLink { path: String },
+    #[error("`{path}` is neither a file nor a folder")]
+    Special { path: String },
+    #[error("the name of `{}` is not UTF-8", path.display())]
+    BadName { path: PathBuf },
+    #[error("`{path}` is larger than {} MB", LARGEST_FILE >> 20)]
+    FileTooLarge { path: String },
+    #[error("the folder holds more than {} MB or {MOST_FILES} files", LARGEST_FOLDER >> 20)]
+    TooLarge,
+}
+
+/// Reads every file below `folder`, by path. Links become what they lead to, which must be inside.
+pub(crate) fn read_folder(folder: &Path) -> Result<Vec<FolderFile>, FolderError> {
+    let unreadable = |source| FolderError::Unreadable { path: folder.to_owned(), source };
+    let root = fs::canonicalize(folder).map_err(unreadable)?;
+    let mut reading = Reading { root: root.clone(), files: Vec::new(), bytes: 0 };
+    reading.folder(&root, "", &mut vec![root.clone()])?;
+    reading.files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    Ok(reading.files)
+}
+
+struct Reading {
+    root: PathBuf,
+    files: Vec<FolderFile>,
+    bytes: u64,
+}
+
+impl Reading {
+    /// `above` holds the real folders on the way, so that a link cannot lead back into one of them.
+    fn folder(
+        &mut self,
+        folder: &Path,
+        prefix: &str,
+        above: &mut Vec<PathBuf>,
+    ) -> Result<(), FolderError> {
+        let unreadable = |source| FolderError::Unreadable { path: folder.to_owned(), source };
+        let entries: Result<Vec<_>, _> = fs::read_dir(folder).and_then(Iterator::collect);
+        let mut entries = entries.map_err(unreadable)?;
+        // The same problem is found first on every machine.
+        entries.sort_unstable_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let path = entry.path();
+            let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
+                return Err(FolderError::BadName { path });
+            };
+            if LEFT_OUT.contains(&name.as_str()) {
+                continue;
+            }
+            let shown = format!("{prefix}{name}");
+            let Ok(real) = fs::canonicalize(&path) else {
+                return Err(FolderError::BrokenLink { path: shown });
+            };
+            if !real.starts_with(&self.root) {
+                return Err(FolderError::Escapes { path: shown });
+            }
+            let unreadable = |source| FolderError::Unreadable { path: path.clone(), source };
+            let known = fs::metadata(&real).map_err(unreadable)?;
+            if known.is_dir() {
+                if above.contains(&real) {
+                    return Err(FolderError::BrokenLink { path: shown });
+                }
+                above.push(real.clone());
+                self.folder(&real, &format!("{shown}/"), above)?;
+                above.pop();
+            } else if known.is_file() {
+                self.file(&real, shown, &known)?;
+            } else {
+                return Err(FolderError::Special { path: shown });
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, real: &Path, path: String, known: &fs::Metadata) -> Result<(), FolderError> {
+        if known.len() > LARGEST_FILE {
+            return Err(FolderError::FileTooLarge { path });
+        }
+        self.bytes = self.bytes.saturating_add(known.len());
+        if self.bytes > LARGEST_FOLDER || self.files.len() >= MOST_FILES {
+            return Err(FolderError::TooLarge);
+        }
+        let unreadable = |source| FolderError::Unreadable { path: real.to_owned(), source };
+        let content = fs::read(real).map_err(unreadable)?;
+        self.files.push(FolderFile { path, content, is_program: is_program(known) });
+        Ok(())
+    }
+}
+
+#[cfg(unix)]
+fn is_program(known: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    known.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_program(_known: &fs::Metadata) -> bool {
+    false
+}
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn put(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn a_skill_is_found_by_its_folder_or_by_its_own_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        put(root, "skills/web/SKILL.md", "---\nname: Web Pages\n---\n");
+        put(root, ".claude/skills/notes/SKILL.md", "---\nname: notes\n---\nsame");
+        put(root, "copies/notes/SKILL.md", "---\nname: notes\n---\nsame");
+        put(root, "node_modules/hidden/SKILL.md", "");
+        put(root, ".private/hidden/SKILL.md", "");
+        assert_eq!(find_skill(root, "web").unwrap(), root.join("skills/web"));
+        assert_eq!(find_skill(root, "Web Pages").unwrap(), root.join("skills/web"));
+        assert_eq!(find_skill(root, "notes").unwrap(), root.join("copies/notes"));
+        let error = find_skill(root, "hidden").unwrap_err().to_string();
+        assert_eq!(error, "there is no skill `hidden`; there are: notes, notes, web");
+        put(root, "copies/web/SKILL.md", "another");
+        assert!(matches!(find_skill(root, "web"), Err(FindError::ManySkills { .. })));
+    }
+
+    #[test]
+    fn a_file_must_be_the_only_one_of_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        put(root, "rules/style.md", "");
+        put(root, "a/dup.md", "");
+        put(root, "b/dup.md", "");
+        assert_eq!(find_file(root, "style.md").unwrap(), root.join("rules/style.md"));
+        let error = find_file(root, "Style.mdc").unwrap_err().to_string();
+        assert_eq!(error, "there is no file `Style.mdc`; there are: rules/style.md");
+        assert!(matches!(find_file(root, "dup.md"), Err(FindError::ManyFiles { .. })));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn paths_stay_inside() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        put(&root, "a/b.md", "");
+        put(dir.path(), "outside.md", "");
+        std::os::unix::fs::symlink("../outside.md", root.join("link.md")).unwrap();
+        assert!(inside(&root, "a/b.md").is_ok());
+        for bad in ["../outside.md", "/etc/passwd", "a/../../outside.md", "link.md", "a\\b.md"] {
+            assert!(matches!(inside(&root, bad), Err(FindError::Escapes { .. })), "{bad}");
+        }
+        assert!(matches!(inside(&root, "none"), Err(FindError::Missing { .. })));
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        read_folder(folder).unwrap().into_iter().map(|file| file.path).collect()
+    }
+
+    #[test]
+    fn links_inside_become_files_and_links_outside_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("skill");
+        fs::create_dir_all(folder.join("deep")).unwrap();
+        fs::create_dir_all(folder.join("node_modules/x")).unwrap();
+        fs::write(folder.join("node_modules/x/y"), "").unwrap();
+        fs::write(folder.join("deep/a.md"), "a").unwrap();
+        symlink("deep/a.md", folder.join("b.md")).unwrap();
+        symlink("deep", folder.join("other")).unwrap();
+        assert_eq!(names(&folder), ["b.md", "deep/a.md", "other/a.md"]);
+
+        fs::write(dir.path().join("secret"), "s").unwrap();
+        symlink("../../secret", folder.join("deep/out")).unwrap();
+        let error = read_folder(&folder).unwrap_err().to_string();
+        assert_eq!(error, "the link `deep/out` leads outside its folder");
+    }
+
+    #[test]
+    fn circles_sockets_and_dead_ends_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("a");
+        fs::create_dir(&folder).unwrap();
+        symlink(".", folder.join("round")).unwrap();
+        assert!(matches!(read_folder(&folder), Err(FolderError::BrokenLink { .. })));
+        fs::remove_file(folder.join("round")).unwrap();
+        symlink("nowhere", folder.join("dead")).unwrap();
+        assert!(matches!(read_folder(&folder), Err(FolderError::BrokenLink { .. })));
+        fs::remove_file(folder.join("dead")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(folder.join("socket")).unwrap();
+        assert!(matches!(read_folder(&folder), Err(FolderError::Special { .. })));
+        let big = fs::File::create(dir.path().join("a/socket2")).unwrap();
+        fs::remove_file(folder.join("socket")).unwrap();
+        big.set_len(LARGEST_FILE + 1).unwrap();
+        assert!(matches!(read_folder(&folder), Err(FolderError::FileTooLarge { .. })));
+    }
+}

@@ -10,8 +10,9 @@ use serde_json::{
 };
 
 use super::{
-    not_an_object, schema_value,
-    types::{self, Types, property},
+    not_an_object,
+    parameter::{SchemaTypes, items, property},
+    schema_value,
 };
 use crate::errors::Failure;
 
@@ -45,7 +46,7 @@ pub(crate) fn parse_pairs(words: &[String]) -> Result<Vec<Pair>, Failure> {
         .collect()
 }
 
-/// The arguments object: the JSON text as it is, with the pairs laid over it.
+/// The arguments object: the JSON text as it is, overridden by the pairs.
 pub(crate) fn build(
     given: Option<&str>,
     pairs: &[Pair],
@@ -63,7 +64,7 @@ pub(crate) fn build(
     let mut seen: Vec<&str> = Vec::new();
     for pair in pairs {
         let value = convert(pair, &schema)?;
-        let wanted = Types::of(property(&schema, &pair.key), &schema);
+        let wanted = SchemaTypes::of(property(&schema, &pair.key), &schema);
         let is_repeated = pairs.iter().filter(|other| other.key == pair.key).count() > 1;
         let is_item = !pair.is_json
             && wanted.array
@@ -96,9 +97,9 @@ fn convert(pair: &Pair, schema: &Value) -> Result<Box<RawValue>, Failure> {
             .map_err(|error| Failure::usage(format!("`{key}` is not JSON: {error}")));
     }
     let declared = property(schema, key);
-    let mut wanted = Types::of(declared, schema);
+    let mut wanted = SchemaTypes::of(declared, schema);
     if wanted.array && !value.trim_start().starts_with('[') && !wanted.string {
-        wanted = Types::of(declared.and_then(|declared| types::items(declared, schema)), schema);
+        wanted = SchemaTypes::of(declared.and_then(|declared| items(declared, schema)), schema);
     }
     let text = || to_raw_value(value).map_err(|error| Failure::usage(format!("`{key}`: {error}")));
     match serde_json::from_str::<&RawValue>(value) {

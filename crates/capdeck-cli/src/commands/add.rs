@@ -1,31 +1,26 @@
 //! `capdeck add KIND ID …`: writes a capability file.
 
+mod apis;
 mod cli;
-mod google_discovery;
-mod graphql;
-mod http;
 mod mcp;
-mod openapi;
-mod place;
-mod program;
 
 use std::path::{Path, PathBuf};
 
 use capdeck_definition::{CapabilityId, Deck, Diagnostic, Format, Layer, Severity, SourceFile};
 use clap::Subcommand;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
-    caplet_document::{BackendBlock, Document, Words},
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
     frames::Frames,
-    new_file::{Existing, Readers, already_there, write_new},
+    new_file::{CapletDocument, CapletWords, Existing, Readers, already_there, write_new},
+    plain_text::{command_line, one_line},
 };
 
 /// Write a new capability file
 ///
-/// The file is checked before it is kept, and an existing one is not replaced unasked.
+/// The file is checked before it is written, and an existing one is replaced only with --force.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddArgs {
     #[command(subcommand)]
@@ -38,13 +33,13 @@ enum Kind {
     /// An MCP server, started by a command or reached at a URL.
     Mcp(mcp::McpArgs),
     /// An API described by OpenAPI.
-    Openapi(openapi::OpenapiArgs),
+    Openapi(apis::OpenapiArgs),
     /// A GraphQL endpoint.
-    Graphql(graphql::GraphqlArgs),
+    Graphql(apis::GraphqlArgs),
     /// A Google API described by a Discovery document.
-    GoogleDiscovery(google_discovery::GoogleDiscoveryArgs),
+    GoogleDiscovery(apis::GoogleDiscoveryArgs),
     /// HTTP requests, one tool each.
-    Http(http::HttpArgs),
+    Http(apis::HttpArgs),
     /// Programs, one tool each.
     Cli(cli::CliArgs),
 }
@@ -55,7 +50,7 @@ struct CommonArgs {
     /// The new capability's id: 1 to 64 letters, digits, `_` or `-`.
     #[arg(value_name = "ID", value_parser = parse_id)]
     id: CapabilityId,
-    /// The name people see; made from the id if left out.
+    /// The name people see; made from the id by default.
     #[arg(long, value_name = "TEXT", help_heading = "Description")]
     name: Option<String>,
     /// What it does, for agents choosing between many. Worth writing well.
@@ -78,7 +73,7 @@ struct CommonArgs {
     force: bool,
 }
 
-pub(crate) fn run(args: &AddArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &AddArgs, context: &Context<'_>) -> CommandResult {
     let common = args.kind.common();
     let target = Target::resolve(common, context)?;
     let block = match &args.kind {
@@ -89,7 +84,7 @@ pub(crate) fn run(args: &AddArgs, context: &Context<'_>) -> Result<ExitStatus, F
         Kind::Http(args) => args.block()?,
         Kind::Cli(args) => args.block(&target.here)?,
     };
-    let text = Document::new(&common.words(), block).render()?;
+    let text = CapletDocument::new(&common.words(), block).render()?;
     let warnings = check(&text, &common.id, &target.path, context)?;
     let printer = context.printer;
     if common.print {
@@ -109,19 +104,19 @@ pub(crate) fn run(args: &AddArgs, context: &Context<'_>) -> Result<ExitStatus, F
     printer.note(&format!("wrote {}", target.path.display()));
     let next = if target.needs_trust {
         format!(
-            "review the project's files and allow them to act with: capdeck trust\nthen see whether it answers with: capdeck check {}",
+            "review the project's files and allow them to act with: capdeck trust\nthen test it: capdeck check {}",
             common.id
         )
     } else {
-        format!("see whether it answers with: capdeck check {}", common.id)
+        format!("Test it: capdeck check {}", common.id)
     };
     printer.note(&next);
     Ok(ExitStatus::Done)
 }
 
 impl CommonArgs {
-    fn words(&self) -> Words<'_> {
-        Words {
+    fn words(&self) -> CapletWords<'_> {
+        CapletWords {
             id: self.id.as_str(),
             name: self.name.as_deref(),
             description: self.description.as_deref(),
@@ -230,4 +225,97 @@ fn check(
 
 fn parse_id(text: &str) -> Result<CapabilityId, String> {
     CapabilityId::new(text).map_err(|error| error.to_string())
+}
+
+/// A URL as it is, or a file as the new capability file will find it.
+enum DocumentPlace {
+    Url(String),
+    File(String),
+}
+
+impl DocumentPlace {
+    /// Reads `text` as a URL or as a path from `here`; a file near the new one is named relative to it.
+    fn parse(text: &str, here: &Path, folder: &Path) -> Result<Self, Failure> {
+        if text.contains("://") {
+            return Ok(Self::Url(text.to_owned()));
+        }
+        let path = here.join(text);
+        let real = path.canonicalize().map_err(|error| {
+            Failure::usage(format!("cannot read `{text}`: {error}"))
+                .hint("name a file that is there, or a URL")
+        })?;
+        let base = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let named = match real.strip_prefix(&base) {
+            Ok(below) => format!("./{}", below.display()),
+            Err(_) => real.display().to_string(),
+        };
+        Ok(Self::File(named))
+    }
+}
+
+/// The `auth` block of an API: a token from the environment, or none.
+fn auth(token_env: Option<&str>) -> Value {
+    match token_env {
+        Some(name) => json!({ "type": "bearer", "token": format!("$env:{name}") }),
+        None => json!({ "type": "none" }),
+    }
+}
+
+/// Checks the name of an environment variable.
+fn variable(text: &str) -> Result<String, String> {
+    let legal = |(index, letter): (usize, char)| {
+        letter == '_' || letter.is_ascii_alphabetic() || (index > 0 && letter.is_ascii_digit())
+    };
+    if !text.is_empty() && text.chars().enumerate().all(legal) {
+        Ok(text.to_owned())
+    } else {
+        Err("name the variable, such as GITHUB_TOKEN; its value is read when the host connects"
+            .to_owned())
+    }
+}
+
+/// Refuses a whole command line, which no file could start, and says how it is typed. A path may hold blanks, where a file is.
+fn program<'a>(typed: &'a str, here: &Path) -> Result<&'a str, Failure> {
+    let mut words = typed.split_whitespace();
+    let Some(first) = words.next() else {
+        return Err(Failure::usage("--command: there is no program")
+            .hint("name one, such as: --command npx"));
+    };
+    let arguments: Vec<String> = words.map(|word| format!(" --arg {}", quoted(word))).collect();
+    if arguments.is_empty() || here.join(typed).is_file() {
+        return Ok(typed);
+    }
+    let message = format!("--command: `{}` is a program with arguments", one_line(typed));
+    let hint = format!("give them apart: --command {}{}", quoted(first), arguments.concat());
+    Err(Failure::usage(message).hint(hint))
+}
+
+/// A word as a shell takes it. `$input.name` is for the file and not for the shell.
+fn quoted(word: &str) -> String {
+    if word.contains('$') && !word.contains('\'') {
+        return format!("'{word}'");
+    }
+    command_line([word])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_is_refused_with_how_it_is_typed() {
+        let here = tempfile::tempdir().unwrap();
+        std::fs::write(here.path().join("my tool"), "").unwrap();
+        for sound in ["npx", "/usr/bin/rg", "./a", "my tool"] {
+            assert_eq!(program(sound, here.path()).unwrap(), sound);
+        }
+        for (typed, hint) in [
+            ("npx -y @example/notes", "--command npx --arg -y --arg @example/notes"),
+            ("rg -- $input.pattern", "--command rg --arg -- --arg '$input.pattern'"),
+            (" ", "name one, such as: --command npx"),
+        ] {
+            let refused = program(typed, here.path()).unwrap_err();
+            assert!(refused.hint.as_deref().unwrap().ends_with(hint), "{:?}", refused.hint);
+        }
+    }
 }

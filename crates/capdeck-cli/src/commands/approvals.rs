@@ -1,12 +1,13 @@
 //! `capdeck approvals`: calls that wait for a person, and what was approved.
 
-use capdeck_host::{Approval, ApprovalState};
+use capdeck_host::{Approval, ApprovalState, Hold};
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::{
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus},
+    plain_text::one_line,
     printer::Style,
     table::{Cell, Table},
 };
@@ -18,7 +19,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct ApprovalsArgs {}
 
-pub(crate) fn run(args: &ApprovalsArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn list(args: &ApprovalsArgs, context: &Context<'_>) -> CommandResult {
     let ApprovalsArgs {} = args;
     let printer = context.printer;
     let items = context.settings()?.approvals().list(Timestamp::now())?;
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &ApprovalsArgs, context: &Context<'_>) -> Result<ExitSta
         return Ok(ExitStatus::Done);
     }
     if items.is_empty() {
-        printer.note("nothing waits for approval, and nothing stands approved");
+        printer.note("No pending or standing approvals");
         return Ok(ExitStatus::Done);
     }
     let mut table = Table::new(["ID", "STATE", "CALL", "ASKED BY", "UNTIL", "ARGUMENTS"]);
@@ -73,4 +74,45 @@ fn style(state: ApprovalState) -> Style {
         ApprovalState::Waiting => Style::Careful,
         ApprovalState::Approved | ApprovalState::Standing => Style::Good,
     }
+}
+
+/// Approve a call that waits for you
+///
+/// The client can then repeat the same call, with the same arguments, once within ten minutes. A running host notices by
+/// itself.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ApproveArgs {
+    /// The id that the refused call named; see `capdeck approvals`.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Approve the tool for good: any call of it, by any client, until its definition changes.
+    #[arg(long)]
+    always: bool,
+    /// Take the approval back, or drop the waiting call.
+    #[arg(long, conflicts_with = "always")]
+    revoke: bool,
+}
+
+pub(crate) fn approve(args: &ApproveArgs, context: &Context<'_>) -> CommandResult {
+    let ApproveArgs { id, always, revoke } = args;
+    let printer = context.printer;
+    let store = context.settings()?.approvals();
+    let now = Timestamp::now();
+    let (approval, done) = match (revoke, always) {
+        (true, _) => (store.revoke(id, now)?, "revoked"),
+        (false, true) => (store.approve(id, Hold::Always, now)?, "approved for good"),
+        (false, false) => (store.approve(id, Hold::Once, now)?, "approved once"),
+    };
+    if printer.wants_json() {
+        printer.json(&json!({ "done": done, "approval": approval }));
+        return Ok(ExitStatus::Done);
+    }
+    printer.note(&format!("{done}: {}", one_line(&target(&approval))));
+    if !approval.arguments.is_empty() {
+        printer.note(&format!("arguments: {}", one_line(&approval.arguments)));
+    }
+    if !revoke && !always {
+        printer.note("the same call can now be repeated, once within ten minutes");
+    }
+    Ok(ExitStatus::Done)
 }

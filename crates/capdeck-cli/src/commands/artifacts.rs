@@ -1,20 +1,28 @@
 //! `capdeck artifacts`: large results that were kept as files.
 
-mod delete;
-mod list;
-mod prune;
-mod read;
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
-use clap::Subcommand;
+use capdeck_host::{
+    ArtifactReader, Session, StoredArtifact, artifact_created, artifact_item, artifacts,
+};
+use serde_json::{Value, json};
 
+use super::command_table;
 use crate::{
+    completion::ids,
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
+    plain_text::counted,
+    runtime::with_operator,
+    table::{Cell, Table},
 };
 
 /// Large results: list, read and remove them
 ///
-/// A result too large or too binary to send inline is kept as a file and named by a URI. Old ones are removed by
+/// A result too large or too binary to send inline is stored as a file and named by a URI. Old ones are removed by
 /// age and by total size.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ArtifactsArgs {
@@ -22,21 +30,17 @@ pub(crate) struct ArtifactsArgs {
     command: ArtifactsCommand,
 }
 
-#[derive(Debug, Subcommand)]
-enum ArtifactsCommand {
-    List(list::ListArgs),
-    Read(read::ReadArgs),
-    Delete(delete::DeleteArgs),
-    Prune(prune::PruneArgs),
+command_table! {
+    enum ArtifactsCommand {
+        List(ArtifactListArgs) => list,
+        Read(ArtifactReadArgs) => read,
+        Delete(ArtifactDeleteArgs) => delete,
+        Prune(ArtifactPruneArgs) => prune,
+    }
 }
 
-pub(crate) fn run(args: &ArtifactsArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    match &args.command {
-        ArtifactsCommand::List(args) => list::run(args, context),
-        ArtifactsCommand::Read(args) => read::run(args, context),
-        ArtifactsCommand::Delete(args) => delete::run(args, context),
-        ArtifactsCommand::Prune(args) => prune::run(args, context),
-    }
+pub(crate) fn run(args: &ArtifactsArgs, context: &Context<'_>) -> CommandResult {
+    args.command.run(context)
 }
 
 /// `1.2 MiB`.
@@ -55,6 +59,249 @@ fn size(bytes: u64) -> String {
         (tenths, unit) = (tenths / 1024, larger);
     }
     format!("{}.{} {unit}", tenths / 10, tenths % 10)
+}
+
+/// Show stored large results, the newest first
+#[derive(Debug, clap::Args)]
+struct ArtifactListArgs {
+    /// Only those of this capability.
+    #[arg(value_name = "ID", add = ids())]
+    id: Option<String>,
+}
+
+fn list(args: &ArtifactListArgs, context: &Context<'_>) -> CommandResult {
+    let ArtifactListArgs { id } = args;
+    let wanted = |one: &StoredArtifact| id.as_ref().is_none_or(|id| one.capability.as_str() == id);
+    let session = context.open_host()?.operator();
+    let found: Vec<StoredArtifact> =
+        artifacts::list(&session.snapshot()).into_iter().filter(wanted).collect();
+    let printer = context.printer;
+    if printer.wants_json() {
+        let items: Vec<Value> = found.iter().map(artifact_item).collect();
+        printer.json(&json!({ "items": items }));
+    } else if found.is_empty() {
+        printer.note("no stored large results");
+    } else {
+        let mut table = Table::new(["CREATED", "SIZE", "URI", "TYPE"]);
+        for one in &found {
+            table.row([
+                Cell::plain(artifact_created(one)),
+                Cell::plain(size(one.artifact.byte_length)),
+                Cell::plain(&one.artifact.uri),
+                Cell::plain(one.artifact.mime_type.as_deref().unwrap_or("-")),
+            ]);
+        }
+        table.print(printer);
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// How much is in memory at once.
+const CHUNK: u64 = 1 << 20;
+
+/// Write a large result, or a part of it, to stdout or to a file
+///
+/// A URI may also name a place in a JSON document, as results that were cut for an agent do: `?at=/items&from=20`.
+///
+/// With --json the answer is what a client gets that reads the resource: at most 1 MiB, text as text and the rest in base64.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  capdeck artifacts read capdeck://artifacts/reports/0190b5/all.csv -o all.csv
+  capdeck artifacts read capdeck://artifacts/reports/0190b5/all.csv --offset 1048576 --length 4096")]
+struct ArtifactReadArgs {
+    /// The URI that the result named.
+    #[arg(value_name = "URI")]
+    uri: String,
+    /// Start at this byte.
+    #[arg(long, value_name = "BYTES")]
+    offset: Option<u64>,
+    /// Read this many bytes at most.
+    #[arg(long, value_name = "BYTES")]
+    length: Option<u64>,
+    /// Write to this file, replacing it.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+fn read(args: &ArtifactReadArgs, context: &Context<'_>) -> CommandResult {
+    let ArtifactReadArgs { uri, offset, length, output } = args;
+    if uri.contains('?') && (offset.is_some() || length.is_some()) {
+        return Err(Failure::usage(
+            "the URI names a part already; leave out --offset and --length",
+        ));
+    }
+    let uri = match (offset, length) {
+        (None, None) => uri.clone(),
+        (offset, None) => format!("{uri}?offset={}", offset.unwrap_or(0)),
+        (offset, Some(length)) => format!("{uri}?offset={}&length={length}", offset.unwrap_or(0)),
+    };
+    if output.is_some() && names_place(&uri) {
+        return Err(Failure::usage("a place in a document goes to stdout; leave out --output"));
+    }
+    let length = part_length(&uri);
+    with_operator(context, async |session, _| match output {
+        Some(file) => to_file(session, &uri, length, file, context).await,
+        None if context.printer.wants_json() => {
+            let read = artifacts::read(&session.snapshot(), &uri).await?;
+            let read: Value = serde_json::from_str(read.get()).unwrap_or_default();
+            context.printer.json(&read["contents"][0]);
+            Ok(())
+        }
+        None if names_place(&uri) => {
+            let read = artifacts::read(&session.snapshot(), &uri).await?;
+            let read: Value = serde_json::from_str(read.get()).unwrap_or_default();
+            let content = &read["contents"][0];
+            context.printer.data(content["text"].as_str().unwrap_or_default());
+            if let Some(next) = content["_meta"]["capdeck/artifact"]["next"].as_str() {
+                context.printer.note(&format!("there is more: {next}"));
+            }
+            Ok(())
+        }
+        None => to_stdout(session, &uri, length, context).await,
+    })?;
+    Ok(ExitStatus::Done)
+}
+
+/// True for a URI that names items or characters rather than bytes.
+fn names_place(uri: &str) -> bool {
+    let (_, query) = uri.split_once('?').unwrap_or_default();
+    query
+        .split('&')
+        .any(|member| ["at=", "from=", "count="].iter().any(|key| member.starts_with(key)))
+}
+
+/// The length that a URI asks for. One that is no number is refused when the artifact is opened.
+fn part_length(uri: &str) -> u64 {
+    let (_, query) = uri.split_once('?').unwrap_or_default();
+    let asked = query.split('&').find_map(|member| member.strip_prefix("length="));
+    asked.and_then(|length| length.parse().ok()).unwrap_or(u64::MAX)
+}
+
+async fn to_stdout(
+    session: &Session,
+    uri: &str,
+    length: u64,
+    context: &Context<'_>,
+) -> Result<(), Failure> {
+    let mut reader = artifacts::open(&session.snapshot(), uri).await?;
+    let printer = context.printer;
+    let mut chunks = Chunks { reader: &mut reader, left: length };
+    let mut is_first = true;
+    while let Some(chunk) = chunks.next()? {
+        if is_first && printer.stdout_is_terminal() && chunk.contains(&0) {
+            return Err(Failure::request("BINARY_OUTPUT", "this is no text")
+                .hint("write it to a file with -o FILE"));
+        }
+        is_first = false;
+        printer.bytes(&chunk);
+    }
+    Ok(())
+}
+
+async fn to_file(
+    session: &Session,
+    uri: &str,
+    length: u64,
+    path: &Path,
+    context: &Context<'_>,
+) -> Result<(), Failure> {
+    let mut reader = artifacts::open(&session.snapshot(), uri).await?;
+    let facts = reader.artifact().clone();
+    let failed = |error: std::io::Error| Failure::file("write", path, &error);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = tempfile::Builder::new()
+        .prefix(".capdeck-")
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .map_err(failed)?;
+    let mut chunks = Chunks { reader: &mut reader, left: length };
+    let mut written = 0;
+    while let Some(chunk) = chunks.next()? {
+        file.write_all(&chunk).map_err(failed)?;
+        written += chunk.len();
+    }
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    let printer = context.printer;
+    if printer.wants_json() {
+        let mut answer = json!(facts);
+        answer["file"] = json!(path);
+        answer["writtenBytes"] = json!(written);
+        printer.json(&answer);
+    } else {
+        printer.note(&format!("{written} bytes written to {}", path.display()));
+    }
+    Ok(())
+}
+
+struct Chunks<'a> {
+    reader: &'a mut ArtifactReader,
+    left: u64,
+}
+
+impl Chunks<'_> {
+    fn next(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+        let chunk = self
+            .reader
+            .next(self.left.min(CHUNK))
+            .map_err(|error| Failure::request("ARTIFACT_UNREADABLE", error.to_string()))?;
+        self.left -= chunk.len() as u64;
+        Ok((!chunk.is_empty()).then_some(chunk))
+    }
+}
+
+/// Remove large results by name
+#[derive(Debug, clap::Args)]
+struct ArtifactDeleteArgs {
+    /// The URIs; see: capdeck artifacts list
+    #[arg(value_name = "URI", required = true)]
+    uris: Vec<String>,
+}
+
+fn delete(args: &ArtifactDeleteArgs, context: &Context<'_>) -> CommandResult {
+    let session = context.open_host()?.operator();
+    for uri in &args.uris {
+        artifacts::delete(&session.snapshot(), uri)?;
+    }
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&json!({ "deleted": args.uris }));
+    } else {
+        printer.note(&format!("{} removed", counted(args.uris.len(), "artifact", "artifacts")));
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Remove large results that are too old or over the size limit
+///
+/// This happens by itself at each start and every hour. The limits are `artifacts` in your config: `maxAgeDays` (7) and
+/// `maxMegabytes` (1024). What was made in the last ten minutes and what is being written or read stays.
+#[derive(Debug, clap::Args)]
+struct ArtifactPruneArgs {
+    /// Remove everything that is not being written or read.
+    #[arg(long)]
+    all: bool,
+}
+
+fn prune(args: &ArtifactPruneArgs, context: &Context<'_>) -> CommandResult {
+    let swept = context.open_host()?.prune_artifacts(args.all);
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&json!({
+            "removed": swept.removed,
+            "removedBytes": swept.removed_bytes,
+            "kept": swept.kept,
+            "keptBytes": swept.kept_bytes,
+        }));
+    } else {
+        printer.note(&format!(
+            "{} removed ({}); {} kept ({})",
+            counted(swept.removed, "artifact", "artifacts"),
+            size(swept.removed_bytes),
+            swept.kept,
+            size(swept.kept_bytes),
+        ));
+    }
+    Ok(ExitStatus::Done)
 }
 
 #[cfg(test)]

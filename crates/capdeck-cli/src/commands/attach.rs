@@ -12,9 +12,9 @@ use serde_json::json;
 
 use super::serve::{ExposureMode, serve_on_stdio};
 use crate::{
+    commands::list::style,
     context::Context,
-    errors::{ExitStatus, Failure},
-    listing::style,
+    errors::{CommandResult, ExitStatus, Failure},
     runtime::single_thread,
     table::{Cell, Table},
 };
@@ -46,7 +46,7 @@ pub(crate) struct AttachArgs {
     dry_run: bool,
 }
 
-pub(crate) fn run(args: &AttachArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &AttachArgs, context: &Context<'_>) -> CommandResult {
     let AttachArgs { url, key_file, only, exposure, dry_run } = args;
     let scope = match only {
         Some(id) => Scope::Transparent(

@@ -1,16 +1,19 @@
 //! `capdeck audit`: who did what in the capsules, and whether the record is the one that was written.
 
-mod lines;
-mod prune;
-mod query;
-mod tail;
-mod verify;
+use capdeck_host::{AuditFilter, AuditOutcome, CapsuleOperation};
+use jiff::{Timestamp, civil::Date};
+use serde_json::{Value, json};
 
-use clap::Subcommand;
-
+use super::command_table;
 use crate::{
+    capsule_desk::ask,
+    commands::capsule::{each, items, number, past, problem_place, show_failure, text, time},
+    completion::{capsules, entry_prefixes},
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
+    plain_text::{counted, one_line},
+    printer::{Printer, Style},
+    table::{Cell, Table},
 };
 
 /// Who did what in the capsules: show, search and check the record
@@ -23,19 +26,289 @@ pub(crate) struct AuditArgs {
     command: AuditCommand,
 }
 
-#[derive(Debug, Subcommand)]
-enum AuditCommand {
-    Tail(tail::TailArgs),
-    Query(query::QueryArgs),
-    Verify(verify::VerifyArgs),
-    Prune(prune::PruneArgs),
+command_table! {
+    enum AuditCommand {
+        Tail(AuditTailArgs) => tail,
+        Query(AuditQueryArgs) => query,
+        Verify(AuditVerifyArgs) => verify,
+        Prune(AuditPruneArgs) => prune,
+    }
 }
 
-pub(crate) fn run(args: &AuditArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    match &args.command {
-        AuditCommand::Tail(args) => tail::run(args, context),
-        AuditCommand::Query(args) => query::run(args, context),
-        AuditCommand::Verify(args) => verify::run(args, context),
-        AuditCommand::Prune(args) => prune::run(args, context),
+pub(crate) fn run(args: &AuditArgs, context: &Context<'_>) -> CommandResult {
+    args.command.run(context)
+}
+
+/// Show the last calls
+#[derive(Debug, clap::Args)]
+struct AuditTailArgs {
+    /// The capsule; all of them by default, and what happened to capsules as a whole and to shares.
+    #[arg(value_name = "NAME", add = capsules())]
+    name: Option<String>,
+    /// How many lines.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+}
+
+fn tail(args: &AuditTailArgs, context: &Context<'_>) -> CommandResult {
+    let AuditTailArgs { name, limit } = args;
+    let filter = AuditFilter { limit: *limit as usize, ..AuditFilter::default() };
+    show_lines(&lines(name.as_deref(), filter, context)?, context);
+    Ok(ExitStatus::Done)
+}
+
+/// Find calls by who made them, what they did and how they ended
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  capdeck audit query team --outcome denied --since 7d
+  capdeck audit query team --action write --prefix docs://api")]
+struct AuditQueryArgs {
+    /// The capsule; all of them by default, and what happened to capsules as a whole and to shares.
+    #[arg(value_name = "NAME", add = capsules())]
+    name: Option<String>,
+    /// Only calls of this client.
+    #[arg(long, value_name = "CLIENT")]
+    agent: Option<String>,
+    /// Only calls with the credential of this principal.
+    #[arg(long, value_name = "PRINCIPAL")]
+    principal: Option<String>,
+    /// Only this action, or all that begin with it: `write` takes `write.create`, too.
+    #[arg(long, value_name = "ACTION")]
+    action: Option<String>,
+    /// Only calls on entries at or below this address.
+    #[arg(long, value_name = "PREFIX", add = entry_prefixes())]
+    prefix: Option<String>,
+    /// Only calls that ended so.
+    #[arg(long, value_name = "OUTCOME")]
+    outcome: Option<OutcomeChoice>,
+    /// Only calls after a time, a day or a span such as 7d.
+    #[arg(long, value_name = "WHEN", value_parser = past)]
+    since: Option<Timestamp>,
+    /// Only calls before a time, a day or a span such as 7d.
+    #[arg(long, value_name = "WHEN", value_parser = past)]
+    until: Option<Timestamp>,
+    /// Only lines after this number.
+    #[arg(long, value_name = "SEQ")]
+    after: Option<u64>,
+    /// How many lines at most, the last ones.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum OutcomeChoice {
+    Ok,
+    /// Refused: the caller may not do it, or not there.
+    Denied,
+    Error,
+}
+
+fn query(args: &AuditQueryArgs, context: &Context<'_>) -> CommandResult {
+    let AuditQueryArgs {
+        name,
+        agent,
+        principal,
+        action,
+        prefix,
+        outcome,
+        since,
+        until,
+        after,
+        limit,
+    } = args;
+    let filter = AuditFilter {
+        since: *since,
+        until: *until,
+        agent: agent.clone(),
+        principal: principal.clone(),
+        action: action.clone(),
+        prefix: prefix.clone(),
+        outcome: outcome.map(|ended| match ended {
+            OutcomeChoice::Ok => AuditOutcome::Ok,
+            OutcomeChoice::Denied => AuditOutcome::Denied,
+            OutcomeChoice::Error => AuditOutcome::Error,
+        }),
+        after_seq: *after,
+        limit: *limit as usize,
+    };
+    show_lines(&lines(name.as_deref(), filter, context)?, context);
+    Ok(ExitStatus::Done)
+}
+
+/// Check that the record is the one that was written
+///
+/// Exits with 1 when a line was changed, removed or added, or when the log was cut, emptied or removed. Where it ends is kept in
+/// `audit-head.json` beside it. Against those who can change both, note the head that is printed here on another machine, and look
+/// later for the line that has it as `h`.
+#[derive(Debug, clap::Args)]
+struct AuditVerifyArgs {
+    /// The capsule; all of them by default, and what happened to capsules as a whole and to shares.
+    #[arg(value_name = "NAME", add = capsules())]
+    name: Option<String>,
+}
+
+fn verify(args: &AuditVerifyArgs, context: &Context<'_>) -> CommandResult {
+    let (of_capsule, of_registry) =
+        (CapsuleOperation::AuditVerify, CapsuleOperation::RegistryAuditVerify);
+    let reports = trails(args.name.as_deref(), &of_capsule, of_registry, context)?;
+    let is_sound = reports
+        .iter()
+        .all(|report| items(report, "problems").is_empty() && text(report, "failure").is_empty());
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&json!({ "items": reports, "clean": is_sound }));
+    } else {
+        reports.iter().for_each(|report| show_report(report, printer));
     }
+    Ok(if is_sound { ExitStatus::Done } else { ExitStatus::RequestFailed })
+}
+
+fn show_report(report: &Value, printer: &Printer) {
+    if show_failure(report, printer) {
+        return;
+    }
+    let palette = printer.palette();
+    let problems = items(report, "problems");
+    let state = if problems.is_empty() {
+        palette.paint(Style::Good, "OK")
+    } else {
+        palette.paint(Style::Bad, "changed")
+    };
+    let name = match text(report, "capsule") {
+        "" => "all capsules",
+        name => name,
+    };
+    let head = match text(report, "head") {
+        "" => String::new(),
+        head => format!(", head {head}"),
+    };
+    let count = usize::try_from(number(report, "lines")).unwrap_or(usize::MAX);
+    let mut lines = vec![format!("{name}: {state}, {}{head}", counted(count, "line", "lines"))];
+    for problem in problems {
+        let place = problem_place(problem);
+        let what = format!("{place}: {}", text(problem, "what"));
+        lines.push(format!("  {} {}", palette.paint(Style::Bad, "problem:"), one_line(&what)));
+    }
+    printer.data(&lines.join("\n"));
+}
+
+/// Remove the record of old days
+///
+/// Whole days are removed, never the newest one. What is removed like this is not missed by `capdeck audit verify`; files that are
+/// deleted by hand are.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  capdeck audit prune --before 2026-01-01
+  capdeck audit prune team --before 2026-01-01")]
+struct AuditPruneArgs {
+    /// The capsule; all of them by default, and what happened to capsules as a whole and to shares.
+    #[arg(value_name = "NAME", add = capsules())]
+    name: Option<String>,
+    /// The first day to keep, as YYYY-MM-DD in UTC.
+    #[arg(long, value_name = "DAY")]
+    before: Date,
+}
+
+fn prune(args: &AuditPruneArgs, context: &Context<'_>) -> CommandResult {
+    let AuditPruneArgs { name, before } = args;
+    let of_capsule = CapsuleOperation::AuditPrune { before: *before };
+    let of_registry = CapsuleOperation::RegistryAuditPrune { before: *before };
+    let answers = trails(name.as_deref(), &of_capsule, of_registry, context)?;
+    let has_failed = answers.iter().any(|answer| !text(answer, "failure").is_empty());
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&json!({ "items": answers }));
+    } else {
+        for answer in answers.iter().filter(|answer| !show_failure(answer, printer)) {
+            let name = match text(answer, "capsule") {
+                "" => "all capsules",
+                name => name,
+            };
+            let count = |field| usize::try_from(number(answer, field)).unwrap_or(usize::MAX);
+            let (lines, files) = (count("lines"), count("files"));
+            let what = counted(lines, "line", "lines");
+            printer.note(&format!("{name}: removed {what} in {}", counted(files, "file", "files")));
+        }
+    }
+    Ok(if has_failed { ExitStatus::RequestFailed } else { ExitStatus::Done })
+}
+
+/// The last lines that fit, oldest first, each with its capsule.
+fn lines(
+    name: Option<&str>,
+    filter: AuditFilter,
+    context: &Context<'_>,
+) -> Result<Vec<Value>, Failure> {
+    let limit = filter.limit;
+    let of_registry = CapsuleOperation::RegistryAuditQuery(filter.clone());
+    let answers = trails(name, &CapsuleOperation::AuditQuery(filter), of_registry, context)?;
+    let mut lines = Vec::new();
+    for answer in &answers {
+        let failure = text(answer, "failure");
+        if !failure.is_empty() {
+            let what = format!("{}: {failure}", text(answer, "capsule"));
+            context.printer.note(&one_line(&what));
+        }
+        for line in items(answer, "lines") {
+            let mut line = line.clone();
+            // Lines about capsules as a whole name theirs themselves.
+            if let Some(capsule) = answer.get("capsule") {
+                line["capsule"] = capsule.clone();
+            }
+            lines.push(line);
+        }
+    }
+    // Times are written with as many digits as they need, so texts do not sort.
+    lines.sort_by_key(|line| text(line, "ts").parse::<jiff::Timestamp>().ok());
+    let first = lines.len().saturating_sub(limit);
+    Ok(lines.split_off(first))
+}
+
+/// Asks the trail of one capsule, or every trail there is: those of all capsules, then the one of capsules as a whole.
+fn trails(
+    name: Option<&str>,
+    of_capsule: &CapsuleOperation,
+    of_registry: CapsuleOperation,
+    context: &Context<'_>,
+) -> Result<Vec<Value>, Failure> {
+    let mut answers = each(name, of_capsule, context)?;
+    if name.is_none() {
+        answers.push(ask(context, None, of_registry)?);
+    }
+    Ok(answers)
+}
+
+/// Prints them: as text, or as `{items}`.
+fn show_lines(lines: &[Value], context: &Context<'_>) {
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&json!({ "items": lines }));
+        return;
+    }
+    if lines.is_empty() {
+        printer.note("no lines");
+        return;
+    }
+    let mut table = Table::new(["AT", "CAPSULE", "SEQ", "AGENT", "ACTION", "OUTCOME", "ENTRY"]);
+    for line in lines {
+        let (outcome, style) = match text(line, "outcome") {
+            "ok" => ("ok".to_owned(), Style::Good),
+            "denied" => (format!("denied: {}", text(line, "error_code")), Style::Bad),
+            other => (format!("{other}: {}", text(line, "error_code")), Style::Careful),
+        };
+        let entry = match number(line, "version") {
+            0 => text(line, "uri").to_owned(),
+            version => format!("{} version {version}", text(line, "uri")),
+        };
+        table.row([
+            Cell::plain(time(text(line, "ts"))),
+            Cell::plain(text(line, "capsule")),
+            Cell::plain(number(line, "seq").to_string()),
+            Cell::plain(text(line, "agent")),
+            Cell::plain(text(line, "action")),
+            Cell::styled(style, outcome),
+            Cell::plain(entry),
+        ]);
+    }
+    table.print(printer);
 }

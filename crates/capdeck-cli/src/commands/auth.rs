@@ -1,18 +1,23 @@
 //! `capdeck auth`: sign-ins to the services behind capabilities.
 
-mod login;
-mod logout;
-mod refresh;
-mod status;
+use std::{io::BufRead as _, time::Duration};
 
-use capdeck_host::{SignInState, SignInStatus};
-use clap::Subcommand;
+use capdeck_host::{
+    Begun, CallContext, CallError, DeviceLogin, Login, LoginWay, Revocation, Session, SignInState,
+    SignInStatus, SignedOut, check, sign_in,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
+use super::command_table;
 use crate::{
+    browser::{has_browser, open_browser},
+    completion::ids,
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
+    plain_text::one_line,
+    runtime::with_operator,
 };
 
 /// Sign in to the services behind capabilities
@@ -22,21 +27,17 @@ pub(crate) struct AuthArgs {
     command: AuthCommand,
 }
 
-#[derive(Debug, Subcommand)]
-enum AuthCommand {
-    Login(login::LoginArgs),
-    Status(status::StatusArgs),
-    Refresh(refresh::RefreshArgs),
-    Logout(logout::LogoutArgs),
+command_table! {
+    enum AuthCommand {
+        Login(LoginArgs) => login,
+        Status(StatusArgs) => status,
+        Refresh(RefreshArgs) => refresh,
+        Logout(LogoutArgs) => logout,
+    }
 }
 
-pub(crate) fn run(args: &AuthArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    match &args.command {
-        AuthCommand::Login(args) => login::run(args, context),
-        AuthCommand::Status(args) => status::run(args, context),
-        AuthCommand::Refresh(args) => refresh::run(args, context),
-        AuthCommand::Logout(args) => logout::run(args, context),
-    }
+pub(crate) fn run(args: &AuthArgs, context: &Context<'_>) -> CommandResult {
+    args.command.run(context)
 }
 
 /// `{id, state, problem?, issuer?, subject?, scopes, expiresAt?, renewable, wantedScopes?}`.
@@ -104,4 +105,250 @@ fn to_line(id: &str, status: &SignInStatus) -> String {
         line.push_str(&format!("; asks for: {}", status.wanted_scopes.join(" ")));
     }
     line
+}
+
+/// Sign in to the service behind a capability
+///
+/// Opens a page in the browser and waits until the person has finished there. Without a screen, and with --device, the page can be
+/// opened on any other device where the service offers that. With --json the first line on stdout is {"authorizationUrl": …} or
+/// {"verificationUrl": …, "userCode": …} and the last one the outcome.
+#[derive(Debug, clap::Args)]
+struct LoginArgs {
+    /// The capability's id.
+    #[arg(value_name = "ID", add = ids())]
+    id: String,
+    /// Only print the address of the page. The address that it leads back to can be pasted.
+    #[arg(long)]
+    no_open: bool,
+    /// Sign in on another device, with a code.
+    #[arg(long, conflicts_with = "no_open")]
+    device: bool,
+    /// Ask for this right, too. Can be repeated.
+    #[arg(long = "scope", value_name = "SCOPE")]
+    scopes: Vec<String>,
+    /// How many seconds to wait for the person.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    timeout: u64,
+}
+
+fn login(args: &LoginArgs, context: &Context<'_>) -> CommandResult {
+    let status = with_operator(context, async |session, call| {
+        sign_in_to(args, session, call, context).await.map_err(Failure::from)
+    })?;
+    if context.printer.wants_json() {
+        context.printer.json_line(&to_json(&args.id, &status));
+    } else {
+        context.printer.note(&one_line(&to_line(&args.id, &status)));
+    }
+    Ok(ExitStatus::Done)
+}
+
+async fn sign_in_to(
+    args: &LoginArgs,
+    session: &Session,
+    call: &CallContext,
+    context: &Context<'_>,
+) -> Result<SignInStatus, CallError> {
+    let LoginArgs { id, no_open, device, scopes, timeout } = args;
+    let sign_in = sign_in(&session.snapshot(), id)?;
+    if !sign_in.knows_what_is_asked() {
+        // The server's refusal says where to sign in and for what. That it refuses is expected.
+        let progress = context.printer.progress(&format!("asking {id} what it wants"));
+        drop(check::check(&session.request(call), id).await);
+        drop(progress);
+    }
+    let has_browser = has_browser(&context.env.snapshot);
+    let way = match (device, no_open, has_browser) {
+        (true, _, _) => LoginWay::Device,
+        (false, false, false) => LoginWay::DeviceIfOffered,
+        (false, _, _) => LoginWay::Browser,
+    };
+    let patience = Duration::from_secs(*timeout);
+    match sign_in.begin(scopes, way).await? {
+        Begun::Done(status) => Ok(status),
+        Begun::Device(login) => with_code(*login, patience, context).await,
+        Begun::Browser(login) => {
+            let opens = !no_open && has_browser;
+            with_browser(*login, patience, opens, context).await
+        }
+    }
+}
+
+async fn with_browser(
+    login: Login,
+    patience: Duration,
+    opens: bool,
+    context: &Context<'_>,
+) -> Result<SignInStatus, CallError> {
+    let printer = context.printer;
+    let url = login.authorization_url.as_str();
+    if printer.wants_json() {
+        printer.json_line(&json!({ "authorizationUrl": url }));
+    } else {
+        printer.data(url);
+        printer.note("open this page to sign in; waiting for it to be finished");
+    }
+    let (sender, pasted) = mpsc::channel(1);
+    if opens {
+        open_browser(url, printer);
+    } else {
+        printer.note("if it cannot come back to this machine, paste the address it leads to");
+        // A thread of its own: nothing waits for it at the end.
+        std::thread::spawn(move || {
+            for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+                if !line.trim().is_empty() && sender.blocking_send(line).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    let complain = |reason: &'static str| printer.warn(reason);
+    Ok(login.finish(patience, pasted, complain).await?)
+}
+
+async fn with_code(
+    login: DeviceLogin,
+    patience: Duration,
+    context: &Context<'_>,
+) -> Result<SignInStatus, CallError> {
+    let printer = context.printer;
+    let DeviceLogin { verification_url, complete_url, user_code, lasts, .. } = &login;
+    if printer.wants_json() {
+        let mut shown = json!({
+            "verificationUrl": verification_url.as_str(),
+            "userCode": user_code,
+            "expiresIn": lasts.as_secs(),
+        });
+        if let Some(url) = complete_url {
+            shown["verificationUrlComplete"] = json!(url.as_str());
+        }
+        printer.json_line(&shown);
+    } else {
+        printer.data(verification_url.as_str());
+        printer.note(&format!("open this page on any device and enter the code {user_code}"));
+        if let Some(url) = complete_url {
+            printer.note(&format!("or, with the code in it: {url}"));
+        }
+    }
+    Ok(login.finish(patience).await?)
+}
+
+/// Show sign-ins
+///
+/// Reads files only; nothing is asked.
+#[derive(Debug, clap::Args)]
+struct StatusArgs {
+    /// The capability's id; every capability that can be signed in to by default.
+    #[arg(value_name = "ID", add = ids())]
+    id: Option<String>,
+}
+
+fn status(args: &StatusArgs, context: &Context<'_>) -> CommandResult {
+    let session = context.open_host()?.operator();
+    let printer = context.printer;
+    if let Some(id) = &args.id {
+        let status = sign_in(&session.snapshot(), id)?.status().map_err(CallError::from)?;
+        if printer.wants_json() {
+            printer.json(&to_json(id, &status));
+        } else {
+            printer.data(&one_line(&to_line(id, &status)));
+        }
+        return Ok(ExitStatus::Done);
+    }
+    let catalog = session.catalog();
+    let usable = catalog.capabilities().filter(|capability| capability.is_usable());
+    let mut found: Vec<(String, SignInStatus)> = Vec::new();
+    for capability in usable {
+        let id = capability.definition.id.to_string();
+        // What cannot be signed in to is left out; a file that cannot be read is told.
+        let Ok(sign_in) = sign_in(&session.snapshot(), &id) else { continue };
+        match sign_in.status() {
+            Ok(status) => found.push((id, status)),
+            Err(error) => printer.warn(&format!("{id}: {error}")),
+        }
+    }
+    if printer.wants_json() {
+        let items: Vec<Value> = found.iter().map(|(id, status)| to_json(id, status)).collect();
+        printer.json(&json!({ "items": items }));
+    } else if found.is_empty() {
+        printer.note("No OAuth sign-ins");
+    } else {
+        for (id, status) in &found {
+            printer.data(&one_line(&to_line(id, status)));
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Renew a sign-in now
+///
+/// Not needed in general: a sign-in that can be renewed is renewed when it is used.
+#[derive(Debug, clap::Args)]
+struct RefreshArgs {
+    /// The capability's id.
+    #[arg(value_name = "ID", add = ids())]
+    id: String,
+}
+
+fn refresh(args: &RefreshArgs, context: &Context<'_>) -> CommandResult {
+    let RefreshArgs { id } = args;
+    let status = with_operator(context, async |session, _call| {
+        let renewed = sign_in(&session.snapshot(), id)?.renew().await;
+        renewed.map_err(|error| {
+            let needs_sign_in = error.needs_sign_in();
+            let failure = Failure::from(CallError::from(error));
+            if needs_sign_in {
+                failure.hint(format!("run: capdeck auth login {id}"))
+            } else {
+                failure
+            }
+        })
+    })?;
+    if context.printer.wants_json() {
+        context.printer.json(&to_json(id, &status));
+    } else {
+        context.printer.note(&one_line(&to_line(id, &status)));
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Forget a sign-in
+///
+/// Removes the tokens stored on this machine, and revokes them at the service where it offers that. It may go on listing the
+/// permission itself.
+#[derive(Debug, clap::Args)]
+struct LogoutArgs {
+    /// The capability's id.
+    #[arg(value_name = "ID", add = ids())]
+    id: String,
+}
+
+fn logout(args: &LogoutArgs, context: &Context<'_>) -> CommandResult {
+    let LogoutArgs { id } = args;
+    let outcome = with_operator(context, async |session, _call| {
+        sign_in(&session.snapshot(), id)?
+            .sign_out()
+            .await
+            .map_err(|error| CallError::from(error).into())
+    })?;
+    let SignedOut { was_signed_in, revocation } = outcome;
+    if let Revocation::Failed { error } = &revocation {
+        let message =
+            format!("{id}: signed out here, but the service could not revoke the tokens: {error}");
+        context.printer.warn(&message);
+    }
+    let revoked = revocation == Revocation::Done;
+    if context.printer.wants_json() {
+        let shown = json!({
+            "id": id, "state": "signedOut", "wasSignedIn": was_signed_in, "revoked": revoked,
+        });
+        context.printer.json(&shown);
+        return Ok(ExitStatus::Done);
+    }
+    context.printer.note(&match (was_signed_in, revoked) {
+        (true, true) => format!("{id}: signed out, here and at the service"),
+        (true, false) => format!("{id}: signed out"),
+        (false, _) => format!("{id}: was not signed in"),
+    });
+    Ok(ExitStatus::Done)
 }

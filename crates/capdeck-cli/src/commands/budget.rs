@@ -7,12 +7,11 @@ use serde_json::json;
 
 use crate::{
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus},
     plain_text::{counted, one_line},
     printer::Printer,
     runtime::with_operator,
     table::{Cell, Table},
-    tokens::Tokens,
 };
 
 /// How many capabilities are asked at once.
@@ -28,7 +27,7 @@ pub(crate) struct BudgetArgs {
     cached: bool,
 }
 
-pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> CommandResult {
     let printer = context.printer;
     let (catalog, view) = if args.cached {
         let host = context.open_host()?;
@@ -39,7 +38,7 @@ pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> Result<ExitStatus
             Ok((session.catalog(), session.view()))
         })?
     };
-    let tokens = Tokens::new();
+    let tokens = TokenCounter::new();
     let count = |view: &View| match view.tools().get() {
         "[]" => 0,
         listed => tokens.count(listed),
@@ -47,7 +46,8 @@ pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> Result<ExitStatus
     let items = budget_items(&catalog, &count);
     let total = count(&view);
     if printer.wants_json() {
-        printer.json(&json!({ "items": items, "total": total, "encoding": Tokens::ENCODING }));
+        printer
+            .json(&json!({ "items": items, "total": total, "encoding": TokenCounter::ENCODING }));
     } else {
         print(&items, total, &catalog, printer);
     }
@@ -104,4 +104,21 @@ fn print(items: &[BudgetItem], total: usize, catalog: &Catalog, printer: &Printe
         printer.data(&format!("the deck's `surfaceTokens` allows {limit}"));
     }
     printer.note("search, on demand and code mode cost about the same however much they reach");
+}
+
+/// A counter of tokens.
+pub(crate) struct TokenCounter(tiktoken::CoreBpe);
+
+impl TokenCounter {
+    /// The name of the encoding, as output shows it.
+    pub(crate) const ENCODING: &'static str = "o200k";
+
+    pub(crate) fn new() -> Self {
+        // By its own function and not by its name: the way by name has the words of every encoding put into the binary.
+        Self(tiktoken::encoding::o200k_base())
+    }
+
+    pub(crate) fn count(&self, text: &str) -> usize {
+        self.0.count(text)
+    }
 }

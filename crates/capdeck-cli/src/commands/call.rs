@@ -1,24 +1,25 @@
-//! `capdeck call ID TOOL …`: one tool call, from the shell.
+//! `capdeck call ID TOOL …`: one tool call, from the shell, and the text of its result.
 
 mod question;
-pub(super) mod result_text;
 mod watcher;
 
 use std::{sync::Arc, time::Duration};
 
 use capdeck_host::{CallContext, CallError, CallForm, Consent, ErrorCode, ToolRequest, calls};
-use serde_json::value::RawValue;
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
 
 use crate::{
     arguments::{TextSource, build, parse_pairs},
     completion::{ids_and_tools, tool_or_arguments},
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
     plain_text,
     printer::Printer,
     runtime::with_caller,
     target::ToolTarget,
 };
+
 pub(super) use watcher::Watcher;
 
 /// Call a tool
@@ -44,7 +45,7 @@ pub(crate) struct CallArgs {
     /// Keep only this part of a structured result; may be repeated.
     #[arg(long, value_name = "PATH")]
     field: Vec<String>,
-    /// Longest silence of the tool, in milliseconds.
+    /// Idle timeout of the tool, in milliseconds.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     timeout_ms: Option<u64>,
     /// For a person at the keyboard: approve the call without being asked. Agents leave the approval to their person.
@@ -52,7 +53,7 @@ pub(crate) struct CallArgs {
     yes: bool,
 }
 
-pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> CommandResult {
     let CallArgs { id, words, args, field, timeout_ms, yes } = args;
     let printer = context.printer;
     let host = context.open_host()?;
@@ -99,13 +100,13 @@ pub(super) fn show_result(
     name: &str,
     id: &str,
     printer: &Printer,
-) -> Result<ExitStatus, Failure> {
-    let shown = result_text::render(result);
+) -> CommandResult {
+    let shown = render_result(result);
     if printer.wants_json() {
         printer.json(&result);
     } else if shown.is_error {
         let said = plain_text::lines(shown.text.trim_end());
-        let message = format!("`{name}` of `{id}` reported a failure");
+        let message = format!("`{id}.{name}` reported a failure");
         return Err(Failure::request("TOOL_ERROR", message).said(said));
     } else if printer.stdout_is_terminal() {
         printer.data(&plain_text::lines(&shown.text));
@@ -113,4 +114,105 @@ pub(super) fn show_result(
         printer.data(&shown.text);
     }
     Ok(if shown.is_error { ExitStatus::RequestFailed } else { ExitStatus::Done })
+}
+
+/// What a result says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ResultText {
+    pub(super) text: String,
+    pub(super) is_error: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CallResult<'a> {
+    #[serde(default)]
+    content: Vec<Value>,
+    #[serde(default, borrow)]
+    structured_content: Option<&'a RawValue>,
+    #[serde(default)]
+    pub(super) is_error: bool,
+}
+
+/// Texts and links of a result; its structured content when there is no text.
+pub(super) fn render_result(result: &RawValue) -> ResultText {
+    let Ok(parsed) = serde_json::from_str::<CallResult<'_>>(result.get()) else {
+        // A server's result of another shape is still shown, as it is.
+        return ResultText { text: result.get().to_owned(), is_error: false };
+    };
+    let mut text = String::new();
+    let mut has_text = false;
+    for part in &parsed.content {
+        has_text |= part.get("text").is_some() || part.pointer("/resource/text").is_some();
+        let shown = content_text(part);
+        text.push_str(&shown);
+        if !shown.is_empty() && !shown.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    if let (false, Some(structured)) = (has_text, parsed.structured_content) {
+        let value: Value = serde_json::from_str(structured.get()).unwrap_or_default();
+        text.push_str(&serde_json::to_string_pretty(&value).unwrap_or_default());
+        text.push('\n');
+    }
+    ResultText { text, is_error: parsed.is_error }
+}
+
+fn content_text(part: &Value) -> String {
+    let text = |pointer: &str| part.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    match text("/type") {
+        "text" => text("/text").to_owned(),
+        "resource_link" => {
+            let size = part.get("size").map(|size| format!(", {size} bytes")).unwrap_or_default();
+            format!("{}: {}{size}", text("/name"), text("/uri"))
+        }
+        "resource" if part.pointer("/resource/text").is_some() => text("/resource/text").to_owned(),
+        "resource" => {
+            binary(text("/resource/mimeType"), text("/resource/uri"), text("/resource/blob"))
+        }
+        kind => binary(text("/mimeType"), kind, text("/data")),
+    }
+}
+
+/// A stand-in for content that is no text.
+fn binary(mime_type: &str, name: &str, base64: &str) -> String {
+    let bytes = base64.trim_end_matches('=').len() * 3 / 4;
+    format!("[{name} {mime_type}, {bytes} bytes; use --json to get it]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(result: Value, text: &str, is_error: bool) {
+        let raw = serde_json::value::to_raw_value(&result).unwrap();
+        assert_eq!(render_result(&raw), ResultText { text: text.to_owned(), is_error });
+    }
+
+    #[test]
+    fn texts_links_and_media() {
+        check(
+            serde_json::json!({"content": [
+                {"type": "text", "text": "one"},
+                {"type": "text", "text": "two\n"},
+                {"type": "resource_link", "name": "log", "uri": "capdeck://artifacts/1", "size": 7},
+                {"type": "image", "mimeType": "image/png", "data": "AAAA"},
+                {"type": "resource", "resource": {"uri": "a:b", "text": "inside"}},
+            ], "structuredContent": {"a": 1}}),
+            "one\ntwo\nlog: capdeck://artifacts/1, 7 bytes\n[image image/png, 3 bytes; use --json to get it]\ninside\n",
+            false,
+        );
+    }
+
+    #[test]
+    fn structured_content_stands_in_for_missing_text() {
+        check(
+            serde_json::json!({"content": [], "structuredContent": {"b": 1, "a": [2]}, "isError": true}),
+            "{\n  \"b\": 1,\n  \"a\": [\n    2\n  ]\n}\n",
+            true,
+        );
+        check(serde_json::json!({}), "", false);
+        check(serde_json::json!(["odd"]), "[\"odd\"]", false);
+    }
 }

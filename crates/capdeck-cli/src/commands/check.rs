@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     completion::ids,
     context::Context,
-    errors::{ExitStatus, Failure, to_person},
+    errors::{CommandResult, ExitStatus, to_person},
     plain_text::counted,
     printer::Style,
     runtime::with_operator,
@@ -17,7 +17,7 @@ use crate::{
 /// How many capabilities are asked at once.
 const AT_ONCE: usize = 8;
 
-/// Connect to capabilities and see whether they answer
+/// Connect to capabilities and check that they answer
 ///
 /// Fails when one of them does not.
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,7 @@ pub(crate) struct CheckArgs {
     ids: Vec<String>,
 }
 
-pub(crate) fn run(args: &CheckArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &CheckArgs, context: &Context<'_>) -> CommandResult {
     let CheckArgs { ids } = args;
     let printer = context.printer;
     let reports = with_operator(context, async |session, call| {

@@ -1,20 +1,32 @@
 //! `capdeck cmp …`: CMP tools as such: what is installed, what words mean, and the way back.
 
-mod export;
 mod intent;
-mod list;
-mod snippet;
-mod validate;
 
-use std::sync::Arc;
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use capdeck_catalog::{Capability, Catalog};
-use capdeck_definition::{Backend, CmpTool};
-use clap::Subcommand;
+use capdeck_definition::{
+    Backend, CmpExport, CmpTool, ExportError, Layer, check_cmp_paths, export_cmp,
+};
+use capdeck_host::known_capability;
+use capdeck_install::replace_file;
+use serde_json::{Value, json};
 
+use super::command_table;
 use crate::{
+    commands::{
+        budget::TokenCounter,
+        validate::{manifest_sizes, report},
+    },
+    completion::ids,
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
+    plain_text::one_line,
+    table::{Cell, Table},
 };
 
 /// Work with CMP tools
@@ -27,24 +39,19 @@ pub(crate) struct CmpArgs {
     command: CmpCommand,
 }
 
-/// What can be done with CMP tools.
-#[derive(Debug, Subcommand)]
-enum CmpCommand {
-    List(list::ListArgs),
-    Validate(validate::ValidateArgs),
-    Intent(intent::IntentArgs),
-    Snippet(snippet::SnippetArgs),
-    Export(export::ExportArgs),
+command_table! {
+    /// What can be done with CMP tools.
+    enum CmpCommand {
+        List(CmpListArgs) => list,
+        Validate(CmpValidateArgs) => validate,
+        Intent(intent::IntentArgs) => intent::run,
+        Snippet(SnippetArgs) => snippet,
+        Export(CmpExportArgs) => export,
+    }
 }
 
-pub(crate) fn run(args: &CmpArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    match &args.command {
-        CmpCommand::List(args) => list::run(args, context),
-        CmpCommand::Validate(args) => validate::run(args, context),
-        CmpCommand::Intent(args) => intent::run(args, context),
-        CmpCommand::Snippet(args) => snippet::run(args, context),
-        CmpCommand::Export(args) => export::run(args, context),
-    }
+pub(crate) fn run(args: &CmpArgs, context: &Context<'_>) -> CommandResult {
+    args.command.run(context)
 }
 
 /// The CMP tools in force, by id.
@@ -53,4 +60,227 @@ fn installed(catalog: &Catalog) -> impl Iterator<Item = (&Arc<Capability>, &CmpT
         Backend::Cmp(tool) if capability.is_usable() => Some((capability, tool)),
         _ => None,
     })
+}
+
+/// Show the installed CMP tools
+///
+/// Reads files only; nothing is run.
+#[derive(Debug, clap::Args)]
+struct CmpListArgs {
+    /// Only the tools of this domain.
+    #[arg(value_name = "DOMAIN")]
+    domain: Option<String>,
+}
+
+fn list(args: &CmpListArgs, context: &Context<'_>) -> CommandResult {
+    let CmpListArgs { domain } = args;
+    let printer = context.printer;
+    let host = context.open_host()?;
+    let catalog = host.catalog();
+    let tokens = TokenCounter::new();
+    let wanted =
+        |name: &str| domain.as_ref().is_none_or(|domain| domain.eq_ignore_ascii_case(name));
+    let mut table = Table::new(["ID", "DOMAIN", "VERSION", "INTENTS", "SUMMARY"]);
+    let mut items: Vec<Value> = Vec::new();
+    for (capability, tool) in installed(&catalog).filter(|(_, tool)| wanted(&tool.domain)) {
+        let definition = &capability.definition;
+        let intents: Vec<Value> = tool
+            .intents
+            .iter()
+            .map(|(name, intent)| json!({ "name": name, "patterns": intent.patterns }))
+            .collect();
+        items.push(json!({
+            "id": definition.id,
+            "domain": tool.domain,
+            "name": definition.name,
+            "summary": definition.description,
+            "version": tool.version,
+            "tags": definition.tags,
+            "requires": tool.requires,
+            "intents": intents,
+            "tokens": tokens.count(&tool.manifest),
+            "source": definition.source,
+        }));
+        table.row([
+            Cell::plain(definition.id.as_str()),
+            Cell::plain(&tool.domain),
+            Cell::plain(&tool.version),
+            Cell::plain(tool.intents.len().to_string()),
+            Cell::plain(&definition.description),
+        ]);
+    }
+    if printer.wants_json() {
+        printer.json(&json!({ "items": items }));
+    } else if items.is_empty() {
+        printer.note(&match domain {
+            Some(domain) => {
+                format!("no CMP tool of the domain `{}` is installed", one_line(domain))
+            }
+            None => "no CMP tool is installed; put one into ~/.cmp/tools".to_owned(),
+        });
+    } else {
+        table.print(printer);
+    }
+    for entry in catalog.quarantined().iter().filter(|entry| entry.source.layer == Layer::Cmp) {
+        printer.warn(&format!("`{}` does not load: {}", entry.id, one_line(&entry.reason)));
+        let folder = entry.source.path.parent().and_then(|folder| folder.parent());
+        if let Some(folder) = folder {
+            printer.note(&format!(
+                "see what to correct with: capdeck cmp validate {}",
+                folder.display()
+            ));
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Check the files of CMP tools
+///
+/// Takes tool folders, folders of them, or one of a tool's files. Fails when there is an error; warnings only inform.
+#[derive(Debug, clap::Args)]
+struct CmpValidateArgs {
+    /// Tool folders, folders of tools, or a tool's `manifest.json` or `capability.json`.
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+}
+
+fn validate(args: &CmpValidateArgs, context: &Context<'_>) -> CommandResult {
+    let CmpValidateArgs { paths } = args;
+    let mut deck = check_cmp_paths(paths);
+    let sizes = manifest_sizes(&deck);
+    deck.diagnostics.extend(sizes);
+    Ok(report(&deck, context))
+}
+
+/// The instruction. Its size does not depend on what is installed.
+const SNIPPET: &str = "## Local tools (CMP)
+
+Command-line tools are installed here. When one might help:
+1. `capdeck cmp intent \"WHAT YOU WANT\"` finds the tool and its parameters
+2. add `--run --param NAME=VALUE --json` to run it
+3. `capdeck cmp list` shows every tool
+
+A tool that requires approval waits for the person: say what it would do, and that they run the `capdeck approve` line of the hint.
+";
+
+/// Print the instruction for an agent's rules file
+///
+/// It costs the same few tokens whatever is installed; the number is printed on stderr.
+#[derive(Debug, clap::Args)]
+struct SnippetArgs {}
+
+fn snippet(_: &SnippetArgs, context: &Context<'_>) -> CommandResult {
+    let tokens = TokenCounter::new().count(SNIPPET);
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(
+            &json!({ "text": SNIPPET, "tokens": tokens, "encoding": TokenCounter::ENCODING }),
+        );
+    } else {
+        printer.data(SNIPPET);
+        printer.note(&format!("{tokens} tokens ({})", TokenCounter::ENCODING));
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Write a capability of commands as a CMP tool
+///
+/// Makes `cmp/manifest.json` and `cmp/capability.json` in the folder. Files that are already there and say something else
+/// are not touched unless --force is given.
+#[derive(Debug, clap::Args)]
+struct CmpExportArgs {
+    /// The capability's id.
+    #[arg(value_name = "CAPABILITY", add = ids())]
+    id: String,
+    /// The tool's folder, such as ~/.cmp/tools/NAME.
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Replace the two files.
+    #[arg(long)]
+    force: bool,
+}
+
+fn export(args: &CmpExportArgs, context: &Context<'_>) -> CommandResult {
+    let CmpExportArgs { id, folder, force } = args;
+    let host = context.open_host()?;
+    let capability = known_capability(&host, id)?;
+    let exported = export_cmp(&capability.definition).map_err(refused)?;
+    let here = context.env.current_dir.clone().unwrap_or_default();
+    let folder = here.join(folder);
+    write(&folder, &exported, *force)?;
+    let printer = context.printer;
+    let notes: Vec<String> = exported.notes.iter().map(|note| one_line(note)).collect();
+    if printer.wants_json() {
+        printer.json(&json!({ "id": id, "path": folder.join("cmp"), "notes": notes }));
+        return Ok(ExitStatus::Done);
+    }
+    for note in &notes {
+        printer.warn(note);
+    }
+    printer.note(&format!("wrote {}", folder.join("cmp").display()));
+    Ok(ExitStatus::Done)
+}
+
+fn refused(error: ExportError) -> Failure {
+    let message = error.to_string();
+    match error {
+        ExportError::NoCommands { .. } => Failure::request("NOT_EXPORTABLE", message)
+            .hint("only capabilities of commands can be written as CMP tools"),
+        ExportError::Inexpressible { problems, .. } => {
+            let mut failure = Failure::request("NOT_EXPORTABLE", message)
+                .hint("move what is named into a script, and let the action run that");
+            failure.details = Some(json!({ "problems": problems }));
+            failure
+        }
+    }
+}
+
+/// Writes both files or neither. A new tool's folder appears whole.
+fn write(folder: &Path, exported: &CmpExport, force: bool) -> Result<(), Failure> {
+    let files = [("manifest.json", &exported.manifest), ("capability.json", &exported.capability)];
+    let texts: Vec<(&str, String)> = files
+        .into_iter()
+        .map(|(name, value)| Ok((name, pretty(value)?)))
+        .collect::<Result<_, Failure>>()?;
+    let place = folder.join("cmp");
+    if fs::symlink_metadata(&place).is_err() {
+        let failed = |error: io::Error| Failure::file("write", &place, &error);
+        fs::create_dir_all(folder)
+            .map_err(|error| Failure::file("make the folder", folder, &error))?;
+        let staged =
+            tempfile::Builder::new().prefix(".capdeck-").tempdir_in(folder).map_err(failed)?;
+        let inner = staged.path().join("cmp");
+        fs::create_dir(&inner).map_err(failed)?;
+        for (name, text) in &texts {
+            replace_file(&inner.join(name), text.as_bytes())
+                .map_err(|error| Failure::request("FILE_ERROR", error.to_string()))?;
+        }
+        return fs::rename(&inner, &place).map_err(failed);
+    }
+    for (name, text) in &texts {
+        let path = place.join(name);
+        match fs::read(&path) {
+            Ok(known) if known != text.as_bytes() && !force => {
+                return Err(Failure::request(
+                    "FILE_EXISTS",
+                    format!("`{}` is already there and says something else", path.display()),
+                )
+                .hint("choose another folder, or replace it with --force"));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Failure::file("read", &path, &error)),
+        }
+    }
+    for (name, text) in &texts {
+        replace_file(&place.join(name), text.as_bytes())
+            .map_err(|error| Failure::request("FILE_ERROR", error.to_string()))?;
+    }
+    Ok(())
+}
+
+fn pretty(value: &Value) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value)
+        .map(|text| text + "\n")
+        .map_err(|error| Failure::bug(format!("the file cannot be written as JSON: {error}")))
 }

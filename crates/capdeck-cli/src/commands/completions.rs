@@ -3,7 +3,7 @@
 use crate::{
     completion,
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus},
 };
 
 /// Print a shell's completion script
@@ -30,7 +30,7 @@ enum Shell {
     Zsh,
 }
 
-pub(crate) fn run(args: &CompletionsArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &CompletionsArgs, context: &Context<'_>) -> CommandResult {
     let shell = match args.shell {
         Shell::Bash => "bash",
         Shell::Elvish => "elvish",

@@ -1,22 +1,23 @@
 //! `capdeck connect CLIENT…`: an entry for Capdeck in the configuration of an agent.
 
-mod failure;
-mod folders;
 mod launch;
 mod list;
-mod report;
 
-use capdeck_install::{Client, Foreign, Plan, Records, Scope, plan_connect};
-
-pub(super) use self::{
-    folders::{folders, target},
-    launch::LaunchSettings,
-    report::{report, to_json as plan_to_json},
+use capdeck_install::{
+    Client, ConnectError, EntryChange, Folders, Foreign, Plan, Records, Scope, Target,
+    plan_connect, plan_disconnect,
 };
+use serde_json::{Value, json};
+
 use crate::{
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
+    plain_text::one_line,
+    printer::{Palette, Style},
+    settings::Settings,
 };
+
+pub(super) use self::launch::LaunchSettings;
 
 /// What the entry is called when no name was given.
 pub(super) const NAME: &str = "capdeck";
@@ -50,7 +51,7 @@ pub(crate) struct ConnectArgs {
 /// Which entry is meant, and what it says.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EntryArgs {
-    /// For you in every project, or for everybody in this one; the usual one for each agent if left out.
+    /// For you in every project, or for everyone in this one; the usual one of each agent by default.
     #[arg(long, value_enum, value_name = "SCOPE")]
     pub(super) scope: Option<ScopeChoice>,
     /// Reach a running `capdeck up` at this address instead of starting a process.
@@ -70,7 +71,7 @@ pub(crate) enum ScopeChoice {
     Project,
 }
 
-pub(crate) fn run(args: &ConnectArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn connect(args: &ConnectArgs, context: &Context<'_>) -> CommandResult {
     let ConnectArgs { clients, list, entry, dry_run, force } = args;
     let settings = context.settings()?;
     let records = Records::new(&settings.state_dir);
@@ -131,4 +132,217 @@ impl From<ScopeChoice> for Scope {
             ScopeChoice::Project => Self::Project,
         }
     }
+}
+
+/// Tells it: as text, or as `{items: [{client, scope, file, name, change, dryRun, diff?}]}`.
+pub(super) fn report(plans: &[Plan], dry_run: bool, context: &Context<'_>) {
+    let printer = context.printer;
+    if printer.wants_json() {
+        let items: Vec<Value> = plans.iter().map(|plan| plan_to_json(plan, dry_run)).collect();
+        printer.json(&json!({ "items": items }));
+        return;
+    }
+    for plan in plans {
+        if dry_run {
+            printer.data(&painted(&plan.diff(), printer.palette()));
+        }
+        printer.note(&plan_line(plan, dry_run));
+    }
+    let wrote =
+        plans.iter().any(|plan| matches!(plan.change, EntryChange::Add | EntryChange::Replace));
+    if wrote && !dry_run {
+        printer
+            .note("restart the agent, or reload its MCP servers, to see your capabilities there");
+    }
+}
+
+pub(super) fn plan_to_json(plan: &Plan, dry_run: bool) -> Value {
+    let target = &plan.target;
+    let mut item = json!({
+        "client": target.client.id,
+        "scope": target.scope.as_str(),
+        "file": target.file,
+        "name": target.name,
+        "change": change_name(plan.change),
+        "dryRun": dry_run,
+    });
+    if dry_run {
+        item["diff"] = json!(plan.diff());
+    }
+    item
+}
+
+fn change_name(change: EntryChange) -> &'static str {
+    match change {
+        EntryChange::None => "none",
+        EntryChange::Add => "add",
+        EntryChange::Replace => "replace",
+        EntryChange::Remove => "remove",
+    }
+}
+
+fn plan_line(plan: &Plan, dry_run: bool) -> String {
+    let target = &plan.target;
+    let (client, name) = (target.client.name, &target.name);
+    let file = one_line(&target.file.display().to_string());
+    let place = format!("{file} ({} scope)", target.scope.as_str());
+    let would = if dry_run { "would be " } else { "" };
+    match plan.change {
+        EntryChange::None => format!("{client}: nothing to change in {place}"),
+        EntryChange::Add => format!("{client}: `{name}` {would}added to {place}"),
+        EntryChange::Replace => format!("{client}: `{name}` {would}replaced in {place}"),
+        EntryChange::Remove if plan.after().is_none() => {
+            format!("{client}: {place} {would}removed: nothing else was in it")
+        }
+        EntryChange::Remove => format!("{client}: `{name}` {would}taken out of {place}"),
+    }
+}
+
+fn painted(diff: &str, palette: Palette) -> String {
+    let line = |line: &str| match line.chars().next() {
+        Some('+') => palette.paint(Style::Good, line).to_string(),
+        Some('-') => palette.paint(Style::Bad, line).to_string(),
+        _ => line.to_owned(),
+    };
+    diff.lines().map(|text| line(text) + "\n").collect()
+}
+
+/// The folders of the person and of the project in force.
+pub(super) fn folders(settings: &Settings, context: &Context<'_>) -> Result<Folders, Failure> {
+    let env = &context.env;
+    let (Some(home), Some(base)) = (env.home.clone(), env.base.as_ref()) else {
+        return Err(Failure::setup("NO_HOME_FOLDER", "there is no home folder").hint("set HOME"));
+    };
+    let application_data = if cfg!(target_os = "macos") {
+        home.join("Library/Application Support")
+    } else {
+        base.config.clone()
+    };
+    let project = settings.project.as_ref().map(|project| project.dir.clone());
+    Ok(Folders { home, config: base.config.clone(), application_data, project })
+}
+
+/// The entry that is meant. Without a project the person's own file is, where an agent has one.
+pub(super) fn target(
+    client: &'static Client,
+    scope: Option<Scope>,
+    name: &str,
+    settings: &Settings,
+    context: &Context<'_>,
+) -> Result<Target, Failure> {
+    let folders = folders(settings, context)?;
+    let usual = match client.default_scope {
+        Scope::Project if folders.project.is_none() && client.scopes().contains(&Scope::User) => {
+            Scope::User
+        }
+        usual => usual,
+    };
+    Ok(Target::new(client, scope.unwrap_or(usual), name, &folders)?)
+}
+
+impl From<ConnectError> for Failure {
+    fn from(error: ConnectError) -> Self {
+        let message = error.to_string();
+        match error {
+            ConnectError::NoSuchScope { .. } => Self::usage(message).hint(
+                "leave --scope out, or see which files there are with: capdeck connect --list",
+            ),
+            ConnectError::NoProject { .. } => Self::setup("NO_PROJECT", message).hint(
+                "change to the project's folder, name it with --project DIR, or use --scope user",
+            ),
+            ConnectError::Read { .. } | ConnectError::IsFolder { .. } => {
+                Self::request("FILE_ERROR", message)
+            }
+            ConnectError::NotText { .. } => Self::request("FILE_UNREADABLE", message)
+                .hint("save it as UTF-8 and run this again"),
+            ConnectError::Unreadable { file, source } => {
+                let mut failure = Self::request("FILE_UNREADABLE", message)
+                    .hint("repair that place and run this again");
+                failure.details =
+                    Some(json!({ "file": file, "line": source.line, "column": source.column }));
+                failure
+            }
+            ConnectError::Uneditable { .. } => Self::request("FILE_UNEDITABLE", message).hint(
+                "write that part of the file in a more usual form, or change the entry by hand",
+            ),
+            ConnectError::LeadsOutside { .. } => Self::request("LEADS_OUTSIDE", message).hint(
+                "replace the link with a file or folder of the project's own, or use --scope user",
+            ),
+            ConnectError::Taken { .. } => Self::request("NAME_TAKEN", message)
+                .hint("choose another name with --name, or replace it with --force"),
+            ConnectError::NotOurs { .. } => Self::request("NOT_OURS", message)
+                .hint("take it out with --force, or leave it to the program that put it there"),
+            ConnectError::ReadOnly { .. } => Self::request("FILE_ERROR", message)
+                .hint("make it writable, or change it where it is made"),
+            ConnectError::Changed { .. } => {
+                Self::request("FILE_CHANGED", message).hint("run this again")
+            }
+            ConnectError::Write(_) | ConnectError::Delete { .. } => {
+                Self::request("FILE_ERROR", message)
+            }
+        }
+    }
+}
+
+/// Take Capdeck out of agents' configuration again
+///
+/// A file that has not changed since gets its former bytes back, and one that was made for the entry goes. In any other file only the
+/// entry goes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DisconnectArgs {
+    /// The agents.
+    #[arg(value_name = "CLIENT", value_parser = client_ids(), required = true)]
+    clients: Vec<String>,
+    /// Only in this scope; in every one by default.
+    #[arg(long, value_enum, value_name = "SCOPE")]
+    scope: Option<ScopeChoice>,
+    /// What the entry is called.
+    #[arg(long, value_name = "NAME", default_value = NAME)]
+    name: String,
+    /// Show what would change as a diff, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Take the entry out even if it is not Capdeck's.
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn disconnect(args: &DisconnectArgs, context: &Context<'_>) -> CommandResult {
+    let DisconnectArgs { clients, scope, name, dry_run, force } = args;
+    let settings = context.settings()?;
+    let records = Records::new(&settings.state_dir);
+    let folders = folders(&settings, context)?;
+    let scope = scope.map(Scope::from);
+    let foreign = if *force { Foreign::Replace } else { Foreign::Keep };
+    let _alone = if *dry_run { None } else { Some(records.hold()?) };
+    let mut plans: Vec<Plan> = Vec::new();
+    for id in clients {
+        let client = client(id)?;
+        match scope {
+            Some(scope) => {
+                let target = Target::new(client, scope, name, &folders)?;
+                plans.push(plan_disconnect(&target, foreign, &records)?);
+            }
+            None => {
+                let all = client.scopes().into_iter();
+                for target in
+                    all.filter_map(|scope| Target::new(client, scope, name, &folders).ok())
+                {
+                    plans.push(plan_disconnect(&target, foreign, &records)?);
+                }
+            }
+        }
+    }
+    if !*dry_run {
+        for plan in &plans {
+            plan.apply(&records)?;
+        }
+    }
+    // Where one scope had the entry, that another had none is no news.
+    let found = plans.iter().any(|plan| plan.change != EntryChange::None);
+    if found && scope.is_none() {
+        plans.retain(|plan| plan.change != EntryChange::None);
+    }
+    report(&plans, *dry_run, context);
+    Ok(ExitStatus::Done)
 }

@@ -1,17 +1,26 @@
 //! `capdeck doctor`: the whole set-up at a glance, with what to do about it.
 
-mod capsules;
 mod examine;
-mod serving;
 
+use std::net::TcpListener;
+
+use capdeck_definition::ServeConfig;
+use capdeck_host::CapsuleOperation;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
+    capsule_desk::ask,
+    commands::{
+        capsule::{items, text},
+        up::{UpArgs, configured_headers, settings::UpSettings},
+    },
     context::Context,
-    errors::{ExitStatus, Failure},
+    env_vars::EnvVars,
+    errors::{CommandResult, ExitStatus},
     plain_text::one_line,
     printer::{Palette, Style},
+    settings::Settings,
 };
 
 /// Examine the whole set-up and say what to fix
@@ -39,16 +48,16 @@ enum FindingStatus {
     Error,
 }
 
-pub(crate) fn run(args: &DoctorArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &DoctorArgs, context: &Context<'_>) -> CommandResult {
     let DoctorArgs {} = args;
     let settings = context.settings()?;
     let host = settings.open_host()?;
     let mut findings = examine::folders(&settings);
-    findings.extend(capsules::examine(context));
+    findings.extend(examine_capsules(context));
     findings.extend(examine::deck(&settings, &host));
     findings.extend(examine::capabilities(&settings, &host));
     findings.extend(examine::decisions(&settings, &host));
-    findings.extend(serving::examine(&settings, &context.env, &host.deck().config.serve));
+    findings.extend(examine_serving(&settings, &context.env, &host.deck().config.serve));
     let count = |status| findings.iter().filter(|finding| finding.status == status).count();
     let (errors, warnings) = (count(FindingStatus::Error), count(FindingStatus::Warning));
     let printer = context.printer;
@@ -65,7 +74,7 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context<'_>) -> Result<ExitStatus
         }
         printer.data(&text);
         printer.note(&match (errors, warnings) {
-            (0, 0) => "all is well".to_owned(),
+            (0, 0) => "No problems found".to_owned(),
             (errors, warnings) => format!("errors: {errors}, warnings: {warnings}"),
         });
     }
@@ -110,5 +119,77 @@ impl Finding {
             text.push_str(&format!("{:23}fix: {}\n", "", one_line(fix)));
         }
         text
+    }
+}
+
+const CHECK: &str = "capsules";
+
+/// Opens every capsule, here or in the process that has them.
+fn examine_capsules(context: &Context<'_>) -> Vec<Finding> {
+    let status = match ask(context, None, CapsuleOperation::StorageStatus) {
+        Ok(status) => status,
+        Err(failure) => {
+            let fix = failure.hint.unwrap_or_default();
+            return vec![Finding::error(CHECK, failure.message, fix)];
+        }
+    };
+    let mut findings = Vec::new();
+    if status["writable"] == false {
+        let fix = "make room on the disk, or make the data folder writable";
+        findings.push(Finding::error(CHECK, text(&status, "reason"), fix));
+    }
+    for capsule in items(&status, "capsules") {
+        let id = text(capsule, "id");
+        let message = format!("{id}: {}", text(capsule, "problem"));
+        let fix = format!("see all of it with: capdeck capsule verify {id}");
+        let is_open = capsule.get("is_open").and_then(Value::as_bool).unwrap_or_default();
+        findings.push(match is_open {
+            true => Finding::warning(CHECK, message, fix),
+            false => Finding::error(CHECK, message, fix),
+        });
+    }
+    findings
+}
+
+/// Resolves what `up` would start with, so that whatever stops it there is found here.
+fn examine_serving(settings: &Settings, env: &EnvVars, serve: &ServeConfig) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    match UpSettings::resolve(&UpArgs::default(), env, serve, settings) {
+        Ok(up) => {
+            if let Some(oidc) = &serve.oidc {
+                let message = format!("operators may sign in at {}", oidc.issuer);
+                findings.push(Finding::ok("sign-in", message));
+            }
+            findings.push(examine_port(&up.host, up.port));
+        }
+        Err(failure) => {
+            let message = format!("`capdeck up` does not start: {}", failure.message);
+            let fix = failure.hint.unwrap_or_else(|| "see: capdeck up --help".to_owned());
+            findings.push(Finding::error("up", message, fix));
+        }
+    }
+    if let Some(otlp) = &serve.otlp
+        && let Err(one) = configured_headers(otlp, settings)
+    {
+        let message = format!("`serve.otlp.headers` cannot be used: {one}");
+        findings.push(Finding::warning("traces", message, one.hint()));
+    }
+    findings
+}
+
+/// Whether the host could listen.
+fn examine_port(host: &str, port: u16) -> Finding {
+    match TcpListener::bind((host, port)) {
+        Ok(_) => Finding::ok("port", format!("{host}:{port} is free")),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Finding::warning(
+            "port",
+            format!("{host}:{port} is in use, perhaps by a running capdeck"),
+            "another port: capdeck up --port 0",
+        ),
+        Err(error) => Finding::warning(
+            "port",
+            format!("cannot listen on {host}:{port}: {error}"),
+            "another address: capdeck up --host 127.0.0.1",
+        ),
     }
 }

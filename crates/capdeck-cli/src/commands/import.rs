@@ -1,24 +1,28 @@
 //! `capdeck import CLIENT`: the servers an agent already has, as capabilities.
 
-mod keep;
+use std::path::{Path, PathBuf};
 
+use capdeck_auth::{Grant, Secret};
+use capdeck_definition::{Definition, Format, Layer, Severity, SourceFile};
+use capdeck_host::vault_holder;
 use capdeck_install::{
-    Client, EntryChange, Foreign, Plan, Records, Scope, Target, is_capdeck, plan_takeover,
+    Client, EntryChange, Foreign, Plan, Records, Scope, Taken, Target, is_capdeck, plan_takeover,
     take_server,
 };
 use serde_json::{Value, json};
 
-use self::keep::{Deck, Outcome};
 use super::connect::{
     EntryArgs, LaunchSettings, client, client_ids, folders, plan_to_json, report,
 };
 use crate::{
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
+    new_file::{BackendBlock, CapletDocument, CapletWords, Existing, Readers, write_new},
     plain_text::one_line,
+    settings::Settings,
 };
 
-/// Take over the MCP servers that an agent already has
+/// Import the MCP servers of an agent
 ///
 /// Each becomes a capability file. What looks like a secret goes into the vault, and the file only names it. The agent's own
 /// configuration stays as it is, unless --replace puts Capdeck in the place of what was taken; `capdeck disconnect` brings it back.
@@ -39,10 +43,10 @@ pub(crate) struct ImportArgs {
     /// Write to the project's deck instead of your own.
     #[arg(long)]
     project_deck: bool,
-    /// Connect Capdeck to the agent in the place of the servers that were taken.
+    /// Connect Capdeck to the agent in place of the imported servers.
     #[arg(long)]
     replace: bool,
-    /// Show what would be taken, and change nothing.
+    /// Show what would be imported, and change nothing.
     #[arg(long)]
     dry_run: bool,
     /// Replace capability files and vault entries that are already there.
@@ -51,17 +55,17 @@ pub(crate) struct ImportArgs {
 }
 
 /// One server and what became of it.
-struct Item {
+struct ImportItem {
     name: String,
     scope: Scope,
-    outcome: Outcome,
+    outcome: ImportOutcome,
 }
 
-pub(crate) fn run(args: &ImportArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &ImportArgs, context: &Context<'_>) -> CommandResult {
     let ImportArgs { client: id, ids, entry, project_deck, replace, dry_run, force } = args;
     let client = client(id)?;
     let settings = context.settings()?;
-    let deck = Deck::new(&settings, *project_deck, *force, *dry_run);
+    let deck = TargetDeck::new(&settings, *project_deck, *force, *dry_run);
     let targets = targets(client, entry, context)?;
     let mut items = Vec::new();
     for target in &targets {
@@ -75,9 +79,9 @@ pub(crate) fn run(args: &ImportArgs, context: &Context<'_>) -> Result<ExitStatus
             }
             let outcome = match take_server(&server) {
                 Ok(taken) => deck.keep(&taken),
-                Err(reason) => Outcome::Refused { reason },
+                Err(reason) => ImportOutcome::Refused { reason },
             };
-            items.push(Item { name: server.name, scope: target.scope, outcome });
+            items.push(ImportItem { name: server.name, scope: target.scope, outcome });
         }
     }
     if let Some(missing) = ids.iter().find(|id| !items.iter().any(|item| item.name == **id)) {
@@ -90,7 +94,7 @@ pub(crate) fn run(args: &ImportArgs, context: &Context<'_>) -> Result<ExitStatus
     let plans =
         if *replace { take_over(&targets, &items, entry, *dry_run, context)? } else { Vec::new() };
     tell(client, &items, &plans, args, context);
-    let failed = items.iter().any(|item| matches!(item.outcome, Outcome::Refused { .. }));
+    let failed = items.iter().any(|item| matches!(item.outcome, ImportOutcome::Refused { .. }));
     Ok(if failed { ExitStatus::RequestFailed } else { ExitStatus::Done })
 }
 
@@ -111,7 +115,7 @@ fn targets(
 /// Puts Capdeck where the servers were. What could not be taken stays with the agent.
 fn take_over(
     targets: &[Target],
-    items: &[Item],
+    items: &[ImportItem],
     entry: &EntryArgs,
     dry_run: bool,
     context: &Context<'_>,
@@ -141,7 +145,13 @@ fn take_over(
 }
 
 /// Tells it: as text, or as `{items: [{name, scope, status, id?, path?, secrets?, ignored?, reason?}], files: [...]}`.
-fn tell(client: &Client, items: &[Item], plans: &[Plan], args: &ImportArgs, context: &Context<'_>) {
+fn tell(
+    client: &Client,
+    items: &[ImportItem],
+    plans: &[Plan],
+    args: &ImportArgs,
+    context: &Context<'_>,
+) {
     let printer = context.printer;
     let (dry_run, project_deck) = (args.dry_run, args.project_deck);
     if printer.wants_json() {
@@ -151,58 +161,180 @@ fn tell(client: &Client, items: &[Item], plans: &[Plan], args: &ImportArgs, cont
         return;
     }
     if items.is_empty() {
-        printer.note(&format!("{} has no servers to take over", client.name));
+        printer.note(&format!("{} has no servers to import", client.name));
     }
-    let would = if dry_run { "would be " } else { "" };
+    let verb = if dry_run { "Would import" } else { "Imported" };
     for item in items {
         let name = one_line(&item.name);
         printer.note(&match &item.outcome {
-            Outcome::Kept { path, secrets, ignored, .. } => {
+            ImportOutcome::Kept { path, secrets, ignored, .. } => {
                 let vault = match secrets.as_slice() {
                     [] => String::new(),
                     names => format!(", with {} in the vault", names.join(", ")),
                 };
                 let left_out = match ignored.as_slice() {
                     [] => String::new(),
-                    keys => format!("; left out: {}", keys.join(", ")),
+                    keys => format!("; not imported: {}", keys.join(", ")),
                 };
-                format!("{name}: {would}taken to {}{vault}{left_out}", path.display())
+                format!("{verb} {name} → {}{vault}{left_out}", path.display())
             }
-            Outcome::Exists { path } => format!("{name}: kept as it is in {}", path.display()),
-            Outcome::Refused { reason } => format!("{name}: not taken: {}", one_line(reason)),
+            ImportOutcome::Exists { path } => {
+                format!("{name} is already in {}", path.display())
+            }
+            ImportOutcome::Refused { reason } => {
+                format!("{name}: not imported: {}", one_line(reason))
+            }
         });
     }
     if !plans.is_empty() {
         report(plans, dry_run, context);
     }
-    let kept = items.iter().any(|item| matches!(item.outcome, Outcome::Kept { .. }));
+    let kept = items.iter().any(|item| matches!(item.outcome, ImportOutcome::Kept { .. }));
     let is_replaced = plans.iter().any(|plan| plan.change != EntryChange::None);
     if kept && !dry_run && project_deck {
         printer.note("review the project's files and allow them to act with: capdeck trust");
     }
     if kept && !dry_run && !is_replaced {
-        printer.note("see whether they answer with: capdeck check");
+        printer.note("Test them: capdeck check");
     }
 }
 
-fn to_json(item: &Item) -> Value {
+fn to_json(item: &ImportItem) -> Value {
     let mut shown = json!({ "name": item.name, "scope": item.scope.as_str() });
     match &item.outcome {
-        Outcome::Kept { id, path, secrets, ignored } => {
+        ImportOutcome::Kept { id, path, secrets, ignored } => {
             shown["status"] = json!("taken");
             shown["id"] = json!(id);
             shown["path"] = json!(path);
             shown["secrets"] = json!(secrets);
             shown["ignored"] = json!(ignored);
         }
-        Outcome::Exists { path } => {
+        ImportOutcome::Exists { path } => {
             shown["status"] = json!("exists");
             shown["path"] = json!(path);
         }
-        Outcome::Refused { reason } => {
+        ImportOutcome::Refused { reason } => {
             shown["status"] = json!("refused");
             shown["reason"] = json!(reason);
         }
     }
     shown
+}
+
+/// The deck that servers are written into.
+struct TargetDeck<'a> {
+    settings: &'a Settings,
+    folder: PathBuf,
+    layer: Layer,
+    readers: Readers,
+    force: bool,
+    dry_run: bool,
+}
+
+/// What became of one server.
+enum ImportOutcome {
+    Kept {
+        id: String,
+        path: PathBuf,
+        secrets: Vec<String>,
+        ignored: Vec<String>,
+    },
+    /// A capability of that id is there already.
+    Exists {
+        path: PathBuf,
+    },
+    Refused {
+        reason: String,
+    },
+}
+
+impl ImportOutcome {
+    /// Whether the deck has it now, so that the agent need not.
+    fn is_kept(&self) -> bool {
+        matches!(self, Self::Kept { .. })
+    }
+}
+
+impl<'a> TargetDeck<'a> {
+    fn new(settings: &'a Settings, is_project: bool, force: bool, dry_run: bool) -> Self {
+        let (folder, layer, readers) = if is_project {
+            (settings.project_deck_dir(), Layer::ProjectFile, Readers::Everyone)
+        } else {
+            (settings.config_dir.clone(), Layer::UserFile, Readers::Owner)
+        };
+        Self { settings, folder, layer, readers, force, dry_run }
+    }
+
+    /// Checks and writes one server. The secrets come first: without them the file is of no use, and with --replace they
+    /// would be nowhere else.
+    fn keep(&self, taken: &Taken) -> ImportOutcome {
+        let path = self.folder.join(format!("{}.md", taken.id));
+        let twin = self.folder.join(&taken.id).join("CAPLET.md");
+        if let Some(path) = [&path, &twin].into_iter().find(|path| path.exists())
+            && !self.force
+        {
+            return ImportOutcome::Exists { path: path.clone() };
+        }
+        match self.write(taken, &path) {
+            Ok(secrets) => {
+                let ignored = taken.ignored.clone();
+                ImportOutcome::Kept { id: taken.id.clone(), path, secrets, ignored }
+            }
+            Err(failure) => ImportOutcome::Refused { reason: failure.message },
+        }
+    }
+
+    fn write(&self, taken: &Taken, path: &Path) -> Result<Vec<String>, Failure> {
+        let words =
+            CapletWords { id: &taken.id, name: Some(&taken.name), description: None, tags: &[] };
+        let block = BackendBlock {
+            key: "mcpServer",
+            fields: taken.fields.clone(),
+            summary: taken.summary.clone(),
+        };
+        let text = CapletDocument::new(&words, block).render()?;
+        let definition = self.check(&text, &taken.id, path)?;
+        let names: Vec<String> = taken.secrets.iter().map(|secret| secret.name.clone()).collect();
+        let vault = &self.settings.vault;
+        for secret in &taken.secrets {
+            let is_other =
+                vault.value(&secret.name).is_ok_and(|kept| kept.expose() != secret.value);
+            if is_other && !self.force {
+                return Err(Failure::request(
+                    "VAULT_ENTRY_TAKEN",
+                    format!("the vault has another value for `{}`", secret.name),
+                ));
+            }
+        }
+        if self.dry_run {
+            return Ok(names);
+        }
+        for secret in &taken.secrets {
+            vault.set(&secret.name, &Secret::new(secret.value.clone()))?;
+        }
+        let existing = if self.force { Existing::Replace } else { Existing::Keep };
+        write_new(path, &text, existing, self.readers)?;
+        for name in &names {
+            let holder = vault_holder(&definition);
+            vault.grant(Grant { holder, reference: name.clone(), entry: name.clone() })?;
+        }
+        Ok(names)
+    }
+
+    /// Reads the new file as the host would.
+    fn check(&self, text: &str, id: &str, path: &Path) -> Result<Definition, Failure> {
+        let source = SourceFile {
+            path: path.to_owned(),
+            layer: self.layer,
+            format: Format::Caplet { id: id.to_owned() },
+            text: Ok(text.to_owned()),
+        };
+        let deck = capdeck_definition::Deck::from_sources(vec![source]);
+        let errors = deck.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+        let errors: Vec<&str> = errors.map(|found| found.message.as_str()).collect();
+        match deck.definitions.first() {
+            Some(definition) if errors.is_empty() => Ok(Definition::clone(definition)),
+            _ => Err(Failure::request("INVALID_SERVER", errors.join("; "))),
+        }
+    }
 }

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::{
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
     new_file::{Existing, Readers, write_new},
-    starter,
+    settings,
 };
 
 const CONFIG: &str = include_str!("../../starter/config.yaml");
@@ -33,13 +33,13 @@ struct Outcome {
     written: bool,
 }
 
-pub(crate) fn run(args: &InitArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &InitArgs, context: &Context<'_>) -> CommandResult {
     let InitArgs { project_deck, force } = args;
     let (folder, example, readers) = if *project_deck {
         let folder = context.settings()?.project_deck_dir();
         (folder, ("repository.md", PROJECT_EXAMPLE), Readers::Everyone)
     } else {
-        (context.settings()?.config_dir, ("machine.md", starter::MACHINE), Readers::Owner)
+        (context.settings()?.config_dir, ("machine.md", settings::MACHINE), Readers::Owner)
     };
     let existing = if *force { Existing::Replace } else { Existing::Keep };
     let mut outcomes = Vec::new();

@@ -1,4 +1,4 @@
-//! `capdeck inspect ID`: the card of one capability.
+//! `capdeck inspect ID`: the details of one capability.
 
 use capdeck_catalog::Capability;
 use capdeck_definition::reveal;
@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::{
     completion::ids,
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus},
     plain_text::{counted, lines, one_line, written},
     printer::{Palette, Style},
 };
 
-/// Show the card of one capability
+/// Show details of a capability
 ///
 /// Nothing is connected. The id of a file that declares several capabilities shows them all.
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,7 @@ pub(crate) struct InspectArgs {
     id: String,
 }
 
-pub(crate) fn run(args: &InspectArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &InspectArgs, context: &Context<'_>) -> CommandResult {
     let host = context.open_host()?;
     let printer = context.printer;
     let children = capabilities_of_file(&host.catalog(), &args.id);
@@ -97,14 +97,14 @@ fn to_text(capability: &Capability, health: Health, palette: Palette) -> String 
             if !known.problems.is_empty() {
                 let count = counted(known.problems.len(), "part", "parts");
                 let id = &definition.id;
-                fact("left out", &format!("{count} could not be imported: capdeck why {id}"));
+                fact("problems", &format!("{count} could not be imported: capdeck why {id}"));
             }
             if !known.scopes.is_empty() {
                 fact("scopes", &one_line(&known.scopes.join(" ")));
             }
             if !known.problems.is_empty() {
                 let (count, id) = (known.problems.len(), &definition.id);
-                fact("left out", &format!("{count} of its description; see: capdeck why {id}"));
+                fact("problems", &format!("{count} of its description; see: capdeck why {id}"));
             }
             fact("tokens", &format!("{} at most, when listed directly", item.tokens.unwrap_or(0)));
             let hidden = tools_with_hidden_text(capability);

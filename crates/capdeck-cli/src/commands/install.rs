@@ -1,27 +1,28 @@
 //! `capdeck install`: what a project's capability file declares, in the files of the agents that work there.
 
-mod agents;
-mod project;
 mod report;
-mod servers;
-mod texts;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use capdeck_auth::Reach;
 use capdeck_catalog::Trust;
-use capdeck_host::{Host, TrustStore};
-use capdeck_install::{Edited, Endpoints, Git, InstallRequest, Installer, PinUse, Provider};
+use capdeck_definition::{CapabilityFile, Layer};
+use capdeck_host::{CheckReport, ErrorKind, Host, TrustStore, check, fetch_text};
+use capdeck_install::{
+    Edited, Endpoints, Fetch, FetchError, Git, InstallRequest, Installer, PinUse, Provider,
+};
+use futures_util::{StreamExt as _, stream};
 
+use self::report::{
+    Outcome, Report, apply_failed, capability_file, finish_interrupted, open_installer,
+};
 use crate::{
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure, to_person},
     printer::Printer,
+    runtime::{single_thread, with_operator},
     settings::Settings,
 };
-
-pub(crate) use project::{capability_file, open_installer};
-pub(crate) use report::{Outcome, Report, apply_failed, finish_interrupted};
 
 /// Install what a project's capability file declares
 ///
@@ -31,7 +32,7 @@ pub(crate) use report::{Outcome, Report, apply_failed, finish_interrupted};
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct InstallArgs {
-    /// An agent to install for; several may be given. The capability file's own list if left out.
+    /// An agent to install for; several may be given. The capability file's own list by default.
     #[arg(long, short, value_name = "ID")]
     provider: Vec<String>,
     /// Show what would change, and change nothing.
@@ -60,14 +61,14 @@ pub(crate) struct InstallArgs {
     env: Option<Option<PathBuf>>,
 }
 
-pub(crate) fn run(args: &InstallArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn install(args: &InstallArgs, context: &Context<'_>) -> CommandResult {
     let InstallArgs { provider, dry_run, frozen, update, yes, force, check, url, env: _ } = args;
     let printer = context.printer;
     let settings = context.settings()?;
     let file = capability_file(&settings, printer)?;
     let mut installer = open_installer(&settings, file.project_dir())?;
     finish_interrupted(&mut installer, *dry_run, printer)?;
-    let providers = agents::choose(provider, &file, &installer, printer)?;
+    let providers = choose_agents(provider, &file, &installer, printer)?;
     let host = settings.open_host()?;
     let is_trusted = host.trust() == Trust::Trusted;
 
@@ -88,7 +89,7 @@ pub(crate) fn run(args: &InstallArgs, context: &Context<'_>) -> Result<ExitStatu
     let reach = if is_trusted { Reach::Inside } else { Reach::Public };
     let planned = {
         let _progress = printer.progress("fetching and comparing");
-        installer.plan(&request, &Git::new(&settings.cache_dir), &texts::Texts { reach })
+        installer.plan(&request, &Git::new(&settings.cache_dir), &TextFetcher { reach })
     };
     let report = Report::new(&installer, &planned, &providers);
     report.refuse_unsound(printer)?;
@@ -112,7 +113,7 @@ pub(crate) fn run(args: &InstallArgs, context: &Context<'_>) -> Result<ExitStatu
         trust(&host, &settings)?;
     }
     report.print(Outcome::Done { skipped }, printer);
-    if *check { servers::check(context) } else { Ok(ExitStatus::Done) }
+    if *check { check_servers(context) } else { Ok(ExitStatus::Done) }
 }
 
 /// Where the written entries lead.
@@ -170,4 +171,147 @@ pub(crate) fn ids(providers: &[&Provider]) -> String {
 
 pub(crate) fn interrupted(installer: &Installer) -> Result<bool, Failure> {
     installer.is_interrupted().map_err(|error| apply_failed(&error))
+}
+
+/// The providers of this run, in the order they were named.
+fn choose_agents(
+    named: &[String],
+    file: &CapabilityFile,
+    installer: &Installer,
+    printer: &Printer,
+) -> Result<Vec<&'static Provider>, Failure> {
+    let listed = file.providers.clone().unwrap_or_default();
+    let lists = [named, &listed, installer.earlier_providers()];
+    if let Some(list) = lists.into_iter().find(|list| !list.is_empty()) {
+        return find_agents(list.iter().map(String::as_str));
+    }
+    let likely = likely_agents(file.project_dir());
+    let Some(asker) = printer.asker() else {
+        let hint = match &likely[..] {
+            [] => "name one with --provider, or list some under `providers` in the file".to_owned(),
+            [first, ..] => format!("run, for example: capdeck install --provider {}", first.id),
+        };
+        return Err(Failure::request("NO_PROVIDER", "no agent to install for was named").hint(hint));
+    };
+    asker.say(&format!("Agents that can be installed for: {}", ids(&Provider::all())));
+    let prompt = match &likely[..] {
+        [] => "Which ones? ".to_owned(),
+        likely => format!("Which ones? [{}] ", ids(likely)),
+    };
+    let answer = asker.line(&prompt).unwrap_or_default();
+    let words: Vec<&str> =
+        answer.split([',', ' ']).map(str::trim).filter(|word| !word.is_empty()).collect();
+    match words.is_empty() {
+        true if likely.is_empty() => Err(Failure::request("CANCELLED", "nothing was installed")),
+        true => Ok(likely),
+        false => find_agents(words.into_iter()),
+    }
+}
+
+fn find_agents<'a>(
+    names: impl Iterator<Item = &'a str>,
+) -> Result<Vec<&'static Provider>, Failure> {
+    let mut found: Vec<&'static Provider> = Vec::new();
+    for name in names {
+        let provider = Provider::find(name).ok_or_else(|| {
+            Failure::request("UNKNOWN_PROVIDER", format!("there is no agent `{name}`"))
+                .hint(format!("one of: {}", ids(&Provider::all())))
+        })?;
+        if !found.contains(&provider) {
+            found.push(provider);
+        }
+    }
+    Ok(found)
+}
+
+/// Agents that left traces in the project.
+fn likely_agents(project: &Path) -> Vec<&'static Provider> {
+    let has_traces = |provider: &&Provider| {
+        let home = provider.skills.split('/').next().unwrap_or_default();
+        // Folders that many share tell nothing.
+        let is_own = home.starts_with('.') && home != ".agents";
+        (is_own && project.join(home).is_dir())
+            || provider.mcp.as_ref().is_some_and(|mcp| project.join(mcp.path).is_file())
+    };
+    Provider::all().into_iter().filter(has_traces).collect()
+}
+
+/// How many servers are asked at once.
+const AT_ONCE: usize = 8;
+
+/// Asks each server. What does not answer is a warning: the files are as they should be, and only its calls fail.
+fn check_servers(context: &Context<'_>) -> CommandResult {
+    let printer = context.printer;
+    let reports = with_operator(context, async |session, call| {
+        let catalog = session.catalog();
+        let own = catalog.capabilities().filter(|one| {
+            one.definition.source.layer == Layer::ProjectCapabilityFile && one.is_usable()
+        });
+        let ids: Vec<String> = own.map(|one| one.definition.id.to_string()).collect();
+        let _progress = printer.progress(&format!("asking {} servers", ids.len()));
+        let checks = ids.iter().map(async |id| check::check(&session.request(call), id).await);
+        Ok(stream::iter(checks).buffered(AT_ONCE).collect::<Vec<CheckReport>>().await)
+    })?;
+    let mut status = ExitStatus::Done;
+    for report in &reports {
+        let Err(error) = &report.outcome else { continue };
+        let check = || format!("capdeck check {}", report.id);
+        let hint = error.hint.as_deref().map_or_else(check, to_person);
+        printer.warn(&format!("`{}` does not answer: {} ({hint})", report.id, error.message));
+        // Signing in comes after installing.
+        if error.kind() != ErrorKind::NeedsLogin {
+            status = ExitStatus::RequestFailed;
+        }
+    }
+    Ok(status)
+}
+
+const LARGEST: u64 = 10 << 20;
+
+/// Fetches within a reach.
+#[derive(Debug)]
+struct TextFetcher {
+    reach: Reach,
+}
+
+impl Fetch for TextFetcher {
+    fn fetch(&self, url: &str) -> Result<Vec<u8>, FetchError> {
+        let failed = |message: String, hint| FetchError { message, hint };
+        let runtime = single_thread().map_err(|failure| failed(failure.message, failure.hint))?;
+        let fetching = fetch_text(url, self.reach, LARGEST, env!("CARGO_PKG_VERSION"));
+        runtime.block_on(fetching).map_err(|error| failed(error.message, error.hint))
+    }
+}
+
+/// Take back what `capdeck install` wrote into a project
+///
+/// Files are restored to what they were, byte for byte. What you changed since is kept and named.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CleanArgs {
+    /// Show what would change, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Take back what was changed by hand, too.
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn clean(args: &CleanArgs, context: &Context<'_>) -> CommandResult {
+    let CleanArgs { dry_run, force } = args;
+    let printer = context.printer;
+    let settings = context.settings()?;
+    let project = settings.project.as_ref().map_or(&settings.start_dir, |project| &project.dir);
+    let mut installer = open_installer(&settings, project)?;
+    finish_interrupted(&mut installer, *dry_run, printer)?;
+    let edited = if *force { Edited::Overwrite } else { Edited::Keep };
+    let plan = installer.plan_clean(edited);
+    let report = Report::new(&installer, &plan, &[]);
+    report.refuse_unsound(printer)?;
+    if *dry_run {
+        report.print(Outcome::Planned, printer);
+        return Ok(ExitStatus::Done);
+    }
+    let skipped = installer.apply(plan).map_err(|error| apply_failed(&error))?;
+    report.print(Outcome::Done { skipped }, printer);
+    Ok(ExitStatus::Done)
 }

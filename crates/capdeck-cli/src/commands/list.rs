@@ -5,9 +5,9 @@ use serde_json::json;
 
 use crate::{
     context::Context,
-    errors::{ExitStatus, Failure},
-    listing::style,
+    errors::{CommandResult, ExitStatus},
     plain_text::{counted, written},
+    printer::Style,
     table::{Cell, Table},
 };
 
@@ -22,7 +22,7 @@ pub(crate) struct ListArgs {
     all: bool,
 }
 
-pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> CommandResult {
     let ListArgs { all } = args;
     let host = context.open_host()?;
     let items = list_items(&host, &host.catalog());
@@ -94,5 +94,19 @@ fn note_left_out(items: &[ListItem], context: &Context<'_>) {
         context.printer.warn(&format!(
             "{untrusted} {what} for this project to be trusted; review it with: capdeck trust"
         ));
+    }
+}
+
+/// The colour of a status.
+pub(crate) fn style(item: &ListItem) -> Style {
+    match item.status {
+        ItemStatus::Ready => match item.health {
+            Health::Ok { .. } => Style::Good,
+            Health::Failing { .. } => Style::Bad,
+            _ => Style::Careful,
+        },
+        ItemStatus::Stale | ItemStatus::Hidden | ItemStatus::Untrusted => Style::Careful,
+        ItemStatus::Quarantined => Style::Bad,
+        ItemStatus::Disabled => Style::Dim,
     }
 }

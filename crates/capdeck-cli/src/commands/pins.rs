@@ -1,23 +1,27 @@
 //! `capdeck pins`: tool definitions as they were first seen, and what changed since.
 
-mod approve;
-mod diff;
-mod list;
-
 use std::sync::Arc;
 
-use capdeck_catalog::Capability;
-use capdeck_definition::PinMode;
-use capdeck_host::{Host, PinReview, known_capability};
+use capdeck_catalog::{
+    Capability, DefinitionChange, MemberChange, MemberChangeKind, PinChange, shell_word,
+};
+use capdeck_definition::{PinMode, reveal};
+use capdeck_host::{Host, PinItem, PinReview, known_capability, pin_changes, pin_items};
+use serde_json::{Value, json};
 
+use super::command_table;
 use crate::{
+    completion::{ids, tools_of_id},
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
+    plain_text::one_line,
+    printer::{Palette, Style},
+    table::{Cell, Table},
 };
 
 /// Show and approve the definitions of tools
 ///
-/// The first sight of a tool's name, texts, schemas and annotations is pinned. A server that changes them later is told on, and
+/// The first sight of a tool's name, texts, schemas and annotations is pinned. A server that changes them later is reported, and
 /// with `pins: block` the changed tool is held until you approve it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PinsArgs {
@@ -25,19 +29,16 @@ pub(crate) struct PinsArgs {
     command: PinsCommand,
 }
 
-#[derive(Debug, clap::Subcommand)]
-enum PinsCommand {
-    List(list::ListArgs),
-    Diff(diff::DiffArgs),
-    Approve(approve::ApproveArgs),
+command_table! {
+    enum PinsCommand {
+        List(PinListArgs) => list,
+        Diff(PinDiffArgs) => diff,
+        Approve(PinApproveArgs) => approve,
+    }
 }
 
-pub(crate) fn run(args: &PinsArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    match &args.command {
-        PinsCommand::List(args) => list::run(args, context),
-        PinsCommand::Diff(args) => diff::run(args, context),
-        PinsCommand::Approve(args) => approve::run(args, context),
-    }
+pub(crate) fn run(args: &PinsArgs, context: &Context<'_>) -> CommandResult {
+    args.command.run(context)
 }
 
 /// The capabilities a command is about, each with its review: one, or all that are watched.
@@ -60,4 +61,261 @@ pub(crate) fn review(host: &Host, capability: &Capability) -> Result<PinReview, 
         Failure::request("PINS_UNREADABLE", format!("the pins of `{id}` cannot be read: {error}"))
             .hint(format!("take what is there now as approved with: capdeck pins approve {id}"))
     })
+}
+
+/// List known tools and whether they are as they were pinned
+///
+/// Nothing is connected: what is listed is what the servers said last.
+#[derive(Debug, clap::Args)]
+struct PinListArgs {
+    /// Only this capability.
+    #[arg(value_name = "ID", add = ids())]
+    id: Option<String>,
+}
+
+fn list(args: &PinListArgs, context: &Context<'_>) -> CommandResult {
+    let printer = context.printer;
+    let host = context.open_host()?;
+    let reviews = reviews(&host, args.id.as_deref())?;
+    let items: Vec<PinItem> = reviews
+        .iter()
+        .flat_map(|(capability, review)| {
+            pin_items(capability, host.offered_to_anyone(capability).as_ref(), review)
+        })
+        .collect();
+    if printer.wants_json() {
+        printer.json(&json!({ "items": items }));
+        return Ok(ExitStatus::Done);
+    }
+    let mut table = Table::new(["CAPABILITY", "TOOL", "STATUS", "PINS", "DIGEST", "NOTE"]);
+    for item in &items {
+        let style = if item.status == "pinned" { Style::Good } else { Style::Careful };
+        let digest: String =
+            item.digest.iter().flat_map(|digest| digest.chars().take(12)).collect();
+        table.row([
+            Cell::plain(&item.capability),
+            Cell::plain(&item.tool),
+            Cell::styled(style, item.status),
+            Cell::plain(mode_name(item.mode)),
+            Cell::dim(digest),
+            Cell::plain(note_of(item)),
+        ]);
+    }
+    table.print(printer);
+    for (capability, review) in &reviews {
+        if review.book.as_ref().is_some_and(|book| book.is_repointed) {
+            let id = &capability.definition.id;
+            printer.warn(&format!("`{id}`: endpoint changed; tools pinned again"));
+        }
+    }
+    if reviews.iter().any(|(_, review)| !review.is_clean()) {
+        printer.note("see what changed with: capdeck pins diff");
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// The mode as it is written in files.
+fn mode_name(mode: PinMode) -> &'static str {
+    match mode {
+        PinMode::Off => "off",
+        PinMode::Warn => "warn",
+        PinMode::Block => "block",
+    }
+}
+
+fn note_of(item: &PinItem) -> String {
+    let mut notes = Vec::new();
+    if let Some(reason) = item.held {
+        notes.push(format!("held: {}", reason.as_str()));
+    }
+    if let Some(first) = item.hidden_text.first() {
+        let kinds: Vec<&str> = first.kinds.iter().map(|kind| kind.as_str()).collect();
+        notes.push(format!("hidden text in {}: {}", first.at, kinds.join(", ")));
+    }
+    notes.join("; ")
+}
+
+/// Show what changed since tools were pinned
+///
+/// Exits with 1 when something changed. Hidden characters are spelled out.
+#[derive(Debug, clap::Args)]
+struct PinDiffArgs {
+    /// Only this capability.
+    #[arg(value_name = "ID", add = ids())]
+    id: Option<String>,
+    /// Only this tool of it.
+    #[arg(value_name = "TOOL", add = tools_of_id())]
+    tool: Option<String>,
+}
+
+fn diff(args: &PinDiffArgs, context: &Context<'_>) -> CommandResult {
+    let PinDiffArgs { id, tool } = args;
+    let printer = context.printer;
+    let host = context.open_host()?;
+    let mut items = Vec::new();
+    let mut text = String::new();
+    for (capability, review) in reviews(&host, id.as_deref())? {
+        let id = capability.definition.id.as_str();
+        let part = PinDiff { id, review: &review, only: tool.as_deref() };
+        items.extend(pin_changes(id, &review, tool.as_deref()));
+        text.push_str(&part.to_text(printer.palette()));
+    }
+    let changed = !items.is_empty();
+    if printer.wants_json() {
+        printer.json(&json!({ "items": items }));
+    } else if changed {
+        printer.data(&text);
+        printer.note("take it as it is now with: capdeck pins approve ID [TOOL]");
+    } else {
+        printer.note("everything is as it was pinned");
+    }
+    Ok(if changed { ExitStatus::RequestFailed } else { ExitStatus::Done })
+}
+
+/// One capability's share of the answer.
+struct PinDiff<'a> {
+    id: &'a str,
+    review: &'a PinReview,
+    only: Option<&'a str>,
+}
+
+impl PinDiff<'_> {
+    fn changes(&self) -> impl Iterator<Item = &PinChange> {
+        self.review.changes.iter().filter(|change| self.wants(change.tool()))
+    }
+
+    fn wants(&self, tool: &str) -> bool {
+        self.only.is_none_or(|only| only == tool)
+    }
+
+    fn is_repointed(&self) -> bool {
+        self.only.is_none() && self.review.book.as_ref().is_some_and(|book| book.is_repointed)
+    }
+
+    fn to_text(&self, palette: Palette) -> String {
+        let mut text = String::new();
+        let heading = |text: &mut String, tool: &str, what: &str| {
+            let name = palette.paint(Style::Strong, &one_line(&format!("{}.{tool}", self.id)));
+            text.push_str(&format!("{name} {what}\n"));
+        };
+        if self.is_repointed() {
+            let name = palette.paint(Style::Strong, self.id);
+            text.push_str(&format!("{name}: endpoint changed; tools pinned again\n"));
+        }
+        for change in self.changes() {
+            let (what, parts): (String, &[DefinitionChange]) = match change {
+                PinChange::Added { .. } => ("is new".to_owned(), &[]),
+                PinChange::Removed { .. } => ("is gone".to_owned(), &[]),
+                PinChange::Renamed { from, changes, .. } => {
+                    (format!("was `{}`", one_line(&reveal(from))), changes)
+                }
+                PinChange::Changed { changes, .. } => ("changed".to_owned(), changes),
+            };
+            heading(&mut text, &reveal(change.tool()), &what);
+            parts.iter().for_each(|part| write_part(&mut text, part, palette));
+        }
+        for (tool, found) in self.review.hidden.iter().filter(|(tool, _)| self.wants(tool)) {
+            heading(&mut text, &reveal(tool), "has hidden text");
+            for place in found {
+                text.push_str(&format!("  {}: {}\n", place.at, one_line(&place.revealed)));
+            }
+        }
+        text
+    }
+}
+
+fn write_part(text: &mut String, change: &DefinitionChange, palette: Palette) {
+    let mut lines = |path: &str, before: Option<String>, after: Option<String>| {
+        text.push_str(&format!("  {path}\n"));
+        for (mark, style, value) in [("-", Style::Bad, before), ("+", Style::Good, after)] {
+            if let Some(value) = value {
+                let line = format!("    {mark} {}", one_line(&reveal(&value)));
+                text.push_str(&format!("{}\n", palette.paint(style, &line)));
+            }
+        }
+    };
+    match change {
+        DefinitionChange::Title { before, after }
+        | DefinitionChange::Description { before, after } => {
+            lines(change.part(), before.clone(), after.clone());
+        }
+        DefinitionChange::InputSchema { members }
+        | DefinitionChange::OutputSchema { members }
+        | DefinitionChange::Annotations { members } => {
+            for member in members {
+                lines(
+                    &path_of(change.part(), member),
+                    value_text(&member.before),
+                    value_text(&member.after),
+                );
+            }
+        }
+    }
+}
+
+fn path_of(part: &str, member: &MemberChange) -> String {
+    let path = one_line(&reveal(&member.path));
+    let whole = if path.is_empty() { part.to_owned() } else { format!("{part}.{path}") };
+    match member.kind {
+        MemberChangeKind::Added => format!("{whole} (new)"),
+        MemberChangeKind::Removed => format!("{whole} (gone)"),
+        MemberChangeKind::Changed => whole,
+    }
+}
+
+fn value_text(value: &Option<Value>) -> Option<String> {
+    value.as_ref().map(|value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    })
+}
+
+/// Approve a capability's definitions as they are now
+///
+/// What was held is offered again; a running host notices by itself. Look first: capdeck pins diff ID
+#[derive(Debug, clap::Args)]
+struct PinApproveArgs {
+    /// The capability's id.
+    #[arg(value_name = "ID", add = ids())]
+    id: String,
+    /// Only this tool.
+    #[arg(value_name = "TOOL", add = tools_of_id())]
+    tool: Option<String>,
+}
+
+fn approve(args: &PinApproveArgs, context: &Context<'_>) -> CommandResult {
+    let PinApproveArgs { id, tool } = args;
+    let printer = context.printer;
+    let host = context.open_host()?;
+    let capability = known_capability(&host, id)?;
+    let unknown = || {
+        Failure::request("NOT_KNOWN", format!("the tools of `{id}` are not known yet"))
+            .hint(format!("ask for them with: capdeck tools {id}"))
+    };
+    let offered = host.offered_to_anyone(&capability).ok_or_else(unknown)?;
+    let changes = host.review_pins(&capability).map(|review| review.changes).unwrap_or_default();
+    if let Some(name) = tool {
+        let is_gone =
+            |change: &PinChange| matches!(change, PinChange::Removed { tool } if tool == name);
+        let exists = offered.tools.iter().any(|tool| tool.name() == name);
+        if !exists && !changes.iter().any(is_gone) {
+            let failure =
+                Failure::request("TOOL_NOT_FOUND", format!("`{id}` has no tool `{name}`"));
+            return Err(match host.catalog().nearest_tool(id, name) {
+                Some(near) => failure.hint(format!("did you mean `{}`?", shell_word(near))),
+                None => failure.hint(format!("see them with: capdeck pins list {id}")),
+            });
+        }
+    }
+    let count = host
+        .approve_pins(&capability, tool.as_deref())
+        .map_err(|error| Failure::request("FILE_ERROR", format!("cannot save the pins: {error}")))?
+        .ok_or_else(unknown)?;
+    if printer.wants_json() {
+        printer.json(&json!({ "id": id, "tool": tool, "approved": count }));
+    } else {
+        let what = tool.as_deref().map_or_else(|| id.clone(), |tool| format!("{id}.{tool}"));
+        printer.note(&format!("approved as it is now: {what}"));
+    }
+    Ok(ExitStatus::Done)
 }

@@ -4,7 +4,7 @@ use capdeck_definition::{capability_file_schema, caplet_schema, cmp_schema, conf
 
 use crate::{
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus},
 };
 
 /// Print the JSON Schema of a file format
@@ -28,7 +28,7 @@ enum FileFormat {
     Cmp,
 }
 
-pub(crate) fn run(args: &SchemaArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &SchemaArgs, context: &Context<'_>) -> CommandResult {
     context.printer.json(&match args.format {
         FileFormat::Caplet => caplet_schema(),
         FileFormat::Config => config_schema(),

@@ -9,7 +9,7 @@ use capdeck_serve::CapsulePlace;
 use crate::{
     completion::ids,
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
     runtime::{single_thread, stop_signal},
 };
 
@@ -61,7 +61,7 @@ pub(crate) enum ExposureMode {
     None,
 }
 
-pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> CommandResult {
     let ServeArgs { only, capsule, view, exposure } = args;
     let host = context.settings()?.open_lasting_host()?;
     if let Some(name) = capsule {
@@ -91,7 +91,7 @@ pub(super) fn serve_on_stdio(
     host: &Host,
     scope: Scope,
     ready: impl AsyncFnOnce() -> Result<(), Failure>,
-) -> Result<ExitStatus, Failure> {
+) -> CommandResult {
     until_stopped(host, async || {
         ready().await?;
         if let Err(error) = host.watch() {
@@ -102,7 +102,7 @@ pub(super) fn serve_on_stdio(
 }
 
 /// Serves one capsule to one client on stdin and stdout.
-fn serve_capsule(host: &Host, name: &str) -> Result<ExitStatus, Failure> {
+fn serve_capsule(host: &Host, name: &str) -> CommandResult {
     until_stopped(host, async || {
         let found = CapsulePlace::find(host, name).await.map_err(|failure| {
             let refused = Failure::request("CAPSULE", failure.message);
@@ -124,7 +124,7 @@ fn serve_capsule(host: &Host, name: &str) -> Result<ExitStatus, Failure> {
 fn until_stopped(
     host: &Host,
     serve: impl AsyncFnOnce() -> Result<io::Result<()>, Failure>,
-) -> Result<ExitStatus, Failure> {
+) -> CommandResult {
     // One client: a second thread would only add the price of waking it to every message.
     let runtime = single_thread()?;
     let outcome = runtime.block_on(async {

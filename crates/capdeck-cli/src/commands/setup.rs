@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     completion::ids,
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
     plain_text::lines,
     plan::setup_plan,
     printer::{Printer, Progress, Style},
@@ -28,7 +28,7 @@ pub(crate) struct SetupArgs {
     yes: bool,
 }
 
-pub(crate) fn run(args: &SetupArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &SetupArgs, context: &Context<'_>) -> CommandResult {
     let SetupArgs { id, yes } = args;
     let printer = context.printer;
     let host = context.open_host()?;
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &SetupArgs, context: &Context<'_>) -> Result<ExitStatus,
         let cancel = CancellationToken::new();
         let outcome = tokio::select! {
             report = host.run_setup(id, &cancel, |event| teller.tell(&event)) => report.map_err(Failure::from),
-            () = stop_signal() => Err(Failure::request("CANCELLED", "stopped before it was done")),
+            () = stop_signal() => Err(Failure::request("CANCELLED", "interrupted")),
         };
         cancel.cancel();
         host.close().await;
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &SetupArgs, context: &Context<'_>) -> Result<ExitStatus,
     conclude(id, &report, printer)
 }
 
-fn conclude(id: &str, report: &SetupReport, printer: &Printer) -> Result<ExitStatus, Failure> {
+fn conclude(id: &str, report: &SetupReport, printer: &Printer) -> CommandResult {
     if report.succeeded() {
         printer.note(&format!("{id} is set up"));
         return Ok(ExitStatus::Done);

@@ -1,26 +1,24 @@
 //! `capdeck sh`: every tool as a command.
 
-mod deck;
 mod help;
-mod listing;
 
-use std::{cell::RefCell, sync::Arc};
+use std::{cell::RefCell, sync::Arc, time::Duration};
 
-use capdeck_host::{CallContext, CallError, ErrorCode, ShellPlace, ShellTool};
-use capdeck_serve::ShellCall;
+use capdeck_host::{CallContext, CallError, ErrorCode, Host, Session, ShellPlace, ShellTool};
+use capdeck_serve::{LocalShell, NoHost, RemoteShell, Shell, ShellCall};
 use clap::CommandFactory as _;
 use serde_json::{json, value::RawValue};
 
-use self::deck::{Deck, Opening};
 use super::call::{Watcher, show_result};
 use crate::{
     args::Args,
     arguments::{OwnFlags, read_flags, schema_value},
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
     plain_text::one_line,
     printer::Printer,
     runtime::{single_thread, stop_signal},
+    settings::Settings,
 };
 
 /// Use every tool as a command
@@ -37,7 +35,7 @@ use crate::{
   capdeck sh github create-issue --args @issue.json --dry-run
 
 Everything after the tool belongs to the tool. Flags of `sh` are understood there, too, unless the tool has a flag of the \
-     same name; then they stand before the group, and after `--` every flag is the tool's."
+     same name; then they go before the group, and after `--` every flag is the tool's."
 )]
 pub(crate) struct ShArgs {
     #[command(flatten)]
@@ -47,12 +45,12 @@ pub(crate) struct ShArgs {
     words: Vec<String>,
 }
 
-pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> CommandResult {
     let ShArgs { own, words } = args;
     let printer = context.printer;
     if let Some(flag) = words.first().filter(|word| word.starts_with('-')) {
         return Err(Failure::usage(format!("there is no flag `{flag}` here"))
-            .hint("flags of a tool stand after its name: capdeck sh GROUP TOOL --flag value"));
+            .hint("flags of a tool go after its name: capdeck sh GROUP TOOL --flag value"));
     }
     if own.help && words.is_empty() {
         printer.data(&own_help());
@@ -61,7 +59,7 @@ pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
     // Whoever wants JSON does not want to be asked.
     let asker = printer.asker().filter(|_| !words.iter().any(|word| word == "--json"));
     let watcher = Arc::new(Watcher::unnamed(asker));
-    let opening = Opening {
+    let opening = ShellOpener {
         settings: context.settings()?,
         printer,
         watcher: watcher.clone(),
@@ -69,12 +67,12 @@ pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
     };
     single_thread()?.block_on(async {
         let deck = opening.open().await?;
-        let mut line = Line { own: own.clone(), words, printer, watcher: &watcher };
+        let mut line = ShellLine { own: own.clone(), words, printer, watcher: &watcher };
         let outcome = tokio::select! {
             outcome = line.run(deck, &opening) => outcome,
             () = stop_signal() => {
                 // The connection goes with the process, and the host cancels what nobody waits for.
-                Err(Failure::request("CANCELLED", "stopped before it was done"))
+                Err(Failure::request("CANCELLED", "interrupted"))
             }
         };
         opening.close().await;
@@ -83,15 +81,15 @@ pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
 }
 
 /// One command line on its way.
-struct Line<'a> {
+struct ShellLine<'a> {
     own: OwnFlags,
     words: &'a [String],
     printer: &'a Printer,
     watcher: &'a Arc<Watcher>,
 }
 
-impl Line<'_> {
-    async fn run(&mut self, mut deck: Deck, opening: &Opening<'_>) -> Result<ExitStatus, Failure> {
+impl ShellLine<'_> {
+    async fn run(&mut self, mut deck: ShellDeck, opening: &ShellOpener<'_>) -> CommandResult {
         let context = opening.context();
         let names: Vec<String> =
             self.words.iter().take_while(|word| !word.starts_with('-')).take(2).cloned().collect();
@@ -106,13 +104,13 @@ impl Line<'_> {
         match found.map_err(misspelt)? {
             ShellPlace::Everything(groups, commands) => {
                 self.take_no_flags(0, "GROUP TOOL")?;
-                listing::everything(&groups, &commands, self.printer);
+                help::everything(&groups, &commands, self.printer);
                 Ok(ExitStatus::Done)
             }
             ShellPlace::Group(group, commands) => {
                 let wanted = format!("{} TOOL", group.command);
                 self.take_no_flags(1, &wanted)?;
-                listing::commands(&group, &commands, self.printer);
+                help::commands(&group, &commands, self.printer);
                 Ok(ExitStatus::Done)
             }
             ShellPlace::Tool(tool) => self.use_tool(&tool, &deck, &context).await,
@@ -139,9 +137,9 @@ impl Line<'_> {
     async fn use_tool(
         &mut self,
         tool: &ShellTool,
-        deck: &Deck,
+        deck: &ShellDeck,
         context: &CallContext,
-    ) -> Result<ExitStatus, Failure> {
+    ) -> CommandResult {
         let printer = self.printer;
         let ShellTool { capability, command, words, definition, asks } = tool;
         let schema = schema_value(definition.get("inputSchema").map(AsRef::as_ref));
@@ -152,7 +150,7 @@ impl Line<'_> {
         });
         self.follow_own_flags();
         let Some(arguments) = read? else {
-            help::print(tool, &schema, printer);
+            help::print_help(tool, &schema, printer);
             return Ok(ExitStatus::Done);
         };
         let name: String = definition
@@ -176,9 +174,8 @@ impl Line<'_> {
         }
         if *asks && !yes && printer.can_ask() {
             let shown = one_line(call.arguments.get());
-            let question = format!(
-                "`{name}` of `{capability}` runs only with your approval, with {shown}. Call it?"
-            );
+            let question =
+                format!("`{capability}.{name}` requires approval. Call it with {shown}?");
             if !self.watcher.confirm(question).await {
                 return Err(Failure::request("CANCELLED", "not called"));
             }
@@ -248,4 +245,74 @@ fn own_help() -> String {
     command.build();
     let help = command.find_subcommand_mut("sh").map(clap::Command::render_long_help);
     help.map(|help| help.to_string()).unwrap_or_default()
+}
+
+/// The deck, wherever it is.
+enum ShellDeck {
+    Remote(RemoteShell),
+    Here(LocalShell),
+}
+
+/// How to get at the deck, and what must be closed afterwards.
+struct ShellOpener<'a> {
+    settings: Settings,
+    printer: &'a Printer,
+    watcher: Arc<Watcher>,
+    /// What was opened here.
+    opened: RefCell<Option<(Host, Arc<Session>)>>,
+}
+
+impl ShellOpener<'_> {
+    /// Through a running host where there is one.
+    async fn open(&self) -> Result<ShellDeck, Failure> {
+        let can_be_asked = self.watcher.can_be_asked();
+        let trouble = match RemoteShell::connect(&self.settings.shell_socket(), can_be_asked).await
+        {
+            Ok(remote) => return Ok(ShellDeck::Remote(remote)),
+            Err(NoHost::Absent) => return self.open_here(),
+            Err(trouble) => trouble,
+        };
+        self.printer.note(&format!("{trouble}; the deck is opened here instead"));
+        self.open_here()
+    }
+
+    /// In this process.
+    fn open_here(&self) -> Result<ShellDeck, Failure> {
+        let host = self.settings.open_host()?;
+        let session = host.operator_as(self.watcher.profile());
+        self.opened.replace(Some((host, session.clone())));
+        Ok(ShellDeck::Here(LocalShell::new(session)))
+    }
+
+    /// What surrounds every request of this command line.
+    fn context(&self) -> CallContext {
+        let caller = self.watcher.clone();
+        CallContext { timeout: None, caller, ..CallContext::detached(Duration::ZERO) }
+    }
+
+    /// Ends every connection and process that was opened here.
+    async fn close(&self) {
+        let opened = self.opened.take();
+        if let Some((host, session)) = opened {
+            session.close().await;
+            host.close().await;
+        }
+    }
+}
+
+impl ShellDeck {
+    fn shell(&self) -> &dyn Shell {
+        match self {
+            Self::Remote(remote) => remote,
+            Self::Here(here) => here,
+        }
+    }
+
+    /// True when a running host ended in the middle of the conversation.
+    async fn is_lost(&self) -> bool {
+        match self {
+            Self::Remote(remote) => remote.is_lost().await,
+            Self::Here(_) => false,
+        }
+    }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
     plain_text::counted,
     printer::Style,
     runtime::single_thread,
@@ -34,7 +34,7 @@ struct Outcome {
     failures: Vec<String>,
 }
 
-pub(crate) fn run(args: &TestArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &TestArgs, context: &Context<'_>) -> CommandResult {
     let printer = context.printer;
     let tests = args.files.iter().map(|file| read(file)).collect::<Result<Vec<_>, Failure>>()?;
     let rehearsal = Rehearsal::new(context.settings()?.sandbox_worker()?);

@@ -2,17 +2,22 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Discovery, RawObject, Tool, shell_word, signature};
-use capdeck_host::{CallContext, Session, check, tool_item};
-use serde_json::json;
+use capdeck_catalog::{Discovery, RawObject, SearchHit, Tool, shell_word, signature};
+use capdeck_host::{
+    CallContext, CallError, ClientProfile, EntryHit, ErrorCode, NoCaller, SearchAnswer, Session,
+    ToolQuery, calls, check, described_tool, found_tool, search, tool_item,
+};
+use serde_json::{Value, json, value::RawValue};
 
 use crate::{
-    completion::ids,
+    completion::{ids, ids_and_tools, tools_of_id},
     context::Context,
-    errors::{ExitStatus, Failure},
-    plain_text::one_line,
-    runtime::with_operator,
+    errors::{CommandResult, ExitStatus, Failure},
+    plain_text::{lines, one_line},
+    printer::{Palette, Style},
+    runtime::{with_caller, with_operator},
     table::{Cell, Table},
+    target::ToolTarget,
 };
 
 /// Show the tools of one capability
@@ -28,7 +33,7 @@ pub(crate) struct ToolsArgs {
     refresh: bool,
 }
 
-pub(crate) fn run(args: &ToolsArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn list(args: &ToolsArgs, context: &Context<'_>) -> CommandResult {
     let ToolsArgs { id, refresh } = args;
     let printer = context.printer;
     let discovery = with_operator(context, async |session, call| {
@@ -69,4 +74,191 @@ pub(crate) async fn discover(
 pub(crate) fn first_sentence(tool: &Tool) -> String {
     let description = tool.description().or_else(|| tool.title()).unwrap_or_default();
     one_line(description.trim().lines().next().unwrap_or_default())
+}
+
+/// Show one tool with its schemas
+///
+/// Of a tool that does not say what it answers, what its results looked like so far is shown: types and names of fields.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DescribeArgs {
+    /// The capability's id, or `ID.TOOL`.
+    #[arg(value_name = "ID", add = ids_and_tools())]
+    id: String,
+    /// The tool's name.
+    #[arg(value_name = "TOOL", add = tools_of_id())]
+    tool: Option<String>,
+}
+
+pub(crate) fn describe(args: &DescribeArgs, context: &Context<'_>) -> CommandResult {
+    let words: Vec<String> = args.tool.iter().cloned().collect();
+    let host = context.open_host()?;
+    let file = host.deck().capability_file.clone();
+    let (target, rest) = ToolTarget::take_from(file.as_deref(), &args.id, &words)?;
+    if let Some(word) = rest.first() {
+        return Err(Failure::usage(format!("there is one word too many: `{word}`")));
+    }
+    let printer = context.printer;
+    let nobody = ClientProfile::default();
+    let (tool, shape) = with_caller(host, nobody, Arc::new(NoCaller), async |session, call| {
+        let _progress = printer.progress(&format!("asking {} for its tools", target.id));
+        let capability = session.snapshot().capability(&target.id)?;
+        let found = calls::find_tool(&session.request(call), &capability, &target.tool).await?;
+        let tool = found.ok_or_else(|| {
+            let ToolTarget { id, tool } = &target;
+            CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{tool}`"))
+        })?;
+        let shape = session.host().observed_shape(&capability.definition, &tool);
+        Ok((tool, shape))
+    })?;
+    if printer.wants_json() {
+        printer.json(&described_tool(&target.id, &tool, shape.as_ref()));
+    } else {
+        let mut text = to_text(&target.id, &tool, printer.palette());
+        if let Some(seen) = shape.as_ref().and_then(|shape| shape["typeScript"].as_str()) {
+            let title = printer.palette().paint(Style::Dim, "output, as its results looked so far");
+            text.push_str(&format!("\n{title}\n{}\n", lines(seen)));
+        }
+        printer.data(&text);
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn to_text(id: &str, tool: &Tool, palette: Palette) -> String {
+    let mut text = format!(
+        "{} {}\n",
+        palette.paint(Style::Dim, id),
+        palette.paint(Style::Strong, &one_line(&signature(&shell_word(tool.name()), tool)))
+    );
+    if let Some(title) = tool.title() {
+        text.push_str(&format!("{}\n", one_line(&title)));
+    }
+    if let Some(description) = tool.description() {
+        text.push_str(&format!("\n{}\n", lines(description.trim())));
+    }
+    for (title, schema) in [("input", tool.input_schema()), ("output", tool.output_schema())] {
+        if let Some(schema) = schema {
+            text.push_str(&format!(
+                "\n{}\n{}\n",
+                palette.paint(Style::Dim, title),
+                indented(schema)
+            ));
+        }
+    }
+    if let Some(annotations) = tool.raw().get("annotations") {
+        text.push_str(&format!("\n{}\n", palette.paint(Style::Dim, "annotations")));
+        text.push_str(&format!("{}\n", indented(annotations)));
+    }
+    text
+}
+
+fn indented(json: &RawValue) -> String {
+    let value: Value = serde_json::from_str(json.get()).unwrap_or_default();
+    lines(&serde_json::to_string_pretty(&value).unwrap_or_default())
+}
+
+/// Find tools by what they do, in plain words
+///
+/// Searches the whole deck, asking capabilities whose tools are not known yet, and the entries of capsules.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SearchArgs {
+    /// What the tool should do. Several words need no quotes.
+    #[arg(value_name = "QUERY", required = true)]
+    query: Vec<String>,
+    /// Search only this capability.
+    #[arg(long = "in", value_name = "ID", add = ids())]
+    within: Option<String>,
+    /// How many results to show.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+    /// Continue after the page that gave this cursor.
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+pub(crate) fn search(args: &SearchArgs, context: &Context<'_>) -> CommandResult {
+    let SearchArgs { query, within, limit, cursor } = args;
+    let printer = context.printer;
+    let query = query.join(" ");
+    let limit = limit.map(|limit| limit as usize);
+    let answer = with_operator(context, async |session, call| {
+        let _progress = printer.progress("searching");
+        Ok(search::find(
+            &session.request(call),
+            ToolQuery {
+                words: &query,
+                within: within.as_deref(),
+                limit,
+                cursor: cursor.as_deref(),
+            },
+        )
+        .await?)
+    })?;
+    if printer.wants_json() {
+        printer.json(&answer_to_json(&answer));
+        return Ok(ExitStatus::Done);
+    }
+    if answer.hits.is_empty() && answer.entries.is_empty() {
+        printer.note("no tool matches; try other words for what it should do");
+    } else if !answer.hits.is_empty() {
+        tool_table(&answer.hits).print(printer);
+    }
+    if !answer.entries.is_empty() {
+        entry_table(&answer.entries).print(printer);
+    }
+    for (id, error) in &answer.unavailable {
+        printer.warn(&format!("`{id}` was not searched: {}", one_line(&error.to_string())));
+    }
+    if let Some(cursor) = &answer.next_cursor {
+        let shown = answer.hits.len();
+        printer.note(&format!("{shown} of {} shown; more with: --cursor {cursor}", answer.total));
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn tool_table(hits: &[SearchHit]) -> Table {
+    let mut table = Table::new(["CAPABILITY", "TOOL", "DESCRIPTION"]);
+    for hit in hits {
+        let (tool, description) = match &hit.tool {
+            Some(tool) => (signature(&shell_word(tool.name()), tool), first_sentence(tool)),
+            None => ("(not known yet)".to_owned(), String::new()),
+        };
+        table.row([
+            Cell::plain(hit.capability.as_str()),
+            Cell::plain(tool),
+            Cell::plain(description),
+        ]);
+    }
+    table
+}
+
+fn entry_table(hits: &[EntryHit]) -> Table {
+    let mut table = Table::new(["CAPSULE", "ENTRY", "TITLE"]);
+    for hit in hits {
+        let title = one_line(&hit.title);
+        let title = if hit.is_stale { format!("{title} (stale)") } else { title };
+        table.row([
+            Cell::plain(hit.capsule.as_str()),
+            Cell::plain(hit.uri.as_str()),
+            Cell::plain(title),
+        ]);
+    }
+    table
+}
+
+fn answer_to_json(answer: &SearchAnswer) -> Value {
+    let items: Vec<RawObject> = answer.hits.iter().map(found_tool).collect();
+    let mut page = json!({ "items": items, "total": answer.total });
+    if let Some(cursor) = &answer.next_cursor {
+        page["nextCursor"] = json!(cursor);
+    }
+    if !answer.entries.is_empty() {
+        page["entries"] = answer.entries.iter().map(EntryHit::facts).collect();
+    }
+    if !answer.unavailable.is_empty() {
+        let rows = answer.unavailable.iter();
+        page["unavailable"] = rows
+            .map(|(id, error)| json!({ "capability": id, "reason": error.to_string() }))
+            .collect();
+    }
+    page
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     args::GlobalArgs,
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
     plan::plan,
     printer::{Palette, Style},
     settings::Settings,
@@ -22,7 +22,7 @@ use crate::{
 /// later change to the files needs new trust.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrustArgs {
-    /// A folder of the project; the current project if left out.
+    /// A folder of the project; the current project by default.
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Do not ask.
@@ -30,7 +30,7 @@ pub(crate) struct TrustArgs {
     yes: bool,
 }
 
-pub(crate) fn run(args: &TrustArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn trust(args: &TrustArgs, context: &Context<'_>) -> CommandResult {
     let TrustArgs { dir, yes } = args;
     let printer = context.printer;
     let settings = project_settings(dir.as_ref(), context)?;
@@ -122,4 +122,31 @@ fn render(definitions: &[Arc<Definition>], palette: Palette) -> String {
         }
     }
     text
+}
+
+/// Take a project's trust back
+///
+/// Its files do nothing from then on.
+#[derive(Debug, clap::Args)]
+pub(crate) struct UntrustArgs {
+    /// A folder of the project; the current project by default.
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub(crate) fn untrust(args: &UntrustArgs, context: &Context<'_>) -> CommandResult {
+    let settings = project_settings(args.dir.as_ref(), context)?;
+    let dir = settings.project.as_ref().map_or(&settings.start_dir, |project| &project.dir);
+    let was_trusted = TrustStore::new(&settings.state_dir)
+        .untrust(dir)
+        .map_err(|error| Failure::file("change the trust in", &settings.state_dir, &error))?;
+    let printer = context.printer;
+    if printer.wants_json() {
+        printer.json(&json!({ "project": dir, "trusted": false, "wasTrusted": was_trusted }));
+    } else if was_trusted {
+        printer.note(&format!("no longer trusted: {}", dir.display()));
+    } else {
+        printer.note(&format!("was not trusted: {}", dir.display()));
+    }
+    Ok(ExitStatus::Done)
 }

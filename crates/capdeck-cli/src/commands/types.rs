@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{
     completion::{ids_and_tools, tools_of_id},
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
     plain_text,
     runtime::with_operator,
     target,
@@ -25,7 +25,7 @@ pub(crate) struct TypesArgs {
     tool: Option<String>,
 }
 
-pub(crate) fn run(args: &TypesArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &TypesArgs, context: &Context<'_>) -> CommandResult {
     let printer = context.printer;
     let items = with_operator(context, async |session, call| match &args.id {
         Some(id) => {

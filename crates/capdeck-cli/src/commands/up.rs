@@ -1,36 +1,36 @@
 //! `capdeck up`: the deck over HTTP.
 
-mod admin_key;
 mod banner;
-mod provider;
-mod public_url;
-mod registry;
-pub(crate) mod traces;
+pub(crate) mod settings;
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
-use capdeck_auth::inbound::{AdminKey, Network, Registry};
-use capdeck_definition::{BucketConfig, Exposure, ServeConfig};
-use capdeck_host::{Host, ViewPolicy};
+use capdeck_auth::{
+    Unresolved,
+    inbound::{
+        AdminKey, AuditSink, Lifetimes, OpenRegistryError, RedirectPolicy, Registry,
+        RegistryOptions,
+    },
+};
+use capdeck_definition::{OtlpConfig, ServeConfig};
+use capdeck_host::Host;
 use capdeck_serve::{
-    AuthMode, BindError, HttpLimits, HttpServer, HttpSettings, NoRegistry, OidcSettings, Rate,
-    RateLimits, ShellSocket,
+    BindError, HttpServer, NoRegistry, OtlpExporter, OtlpSettings, RegistryTrail, ShellSocket,
 };
 use serde_json::json;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use self::settings::{KEY_HINT, UpSettings, resolve_own};
 use super::serve::ExposureMode;
 use crate::{
     browser::open_browser,
     context::Context,
-    env_vars::EnvVars,
-    errors::{ExitStatus, Failure},
+    env_vars::TraceVars,
+    errors::{CommandResult, ExitStatus, Failure},
     runtime::{single_thread, stop_signal},
     settings::Settings,
 };
-
-const DEFAULT_HOST: &str = "127.0.0.1";
-const DEFAULT_PORT: u16 = 7717;
 
 /// Serve the deck over HTTP
 ///
@@ -46,7 +46,7 @@ pub(crate) struct UpArgs {
     /// Offer every capability this way, whatever its file says.
     #[arg(long, value_enum, value_name = "MODE")]
     exposure: Option<ExposureMode>,
-    /// Who needs a token: `local` lets this machine in without one, `required` nobody. Default: `required` with a key or off loopback.
+    /// Who needs a token: `local` lets this machine in without one, `required` does not. Default: `required` with a key or off loopback.
     #[arg(long, value_enum, value_name = "MODE")]
     auth: Option<AuthChoice>,
     /// Open the address in a browser.
@@ -61,72 +61,7 @@ enum AuthChoice {
     Required,
 }
 
-/// Where and for whom to listen, resolved.
-#[derive(Debug)]
-pub(crate) struct UpSettings {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) auth: Option<AuthMode>,
-    pub(crate) key: Option<AdminKey>,
-    pub(crate) oidc: Option<OidcSettings>,
-    pub(crate) public_url: Option<String>,
-    pub(crate) exposure: Option<Exposure>,
-    pub(crate) limits: HttpLimits,
-    pub(crate) rates: RateLimits,
-    pub(crate) trusted_proxies: Vec<Network>,
-    /// How long the token of a client lives, where somebody says.
-    pub(crate) token_lifetime: Option<Duration>,
-}
-
-impl UpSettings {
-    /// Puts flags over environment over the user's config over defaults.
-    pub(crate) fn resolve(
-        args: &UpArgs,
-        env: &EnvVars,
-        file: &ServeConfig,
-        places: &Settings,
-    ) -> Result<Self, Failure> {
-        let UpArgs { host, port, exposure, auth, open: _ } = args;
-        let from_env = env.port.as_deref().map(parse_port).transpose()?;
-        let host = host.as_ref().or(env.host.as_ref()).or(file.host.as_ref());
-        Ok(Self {
-            host: host.cloned().unwrap_or_else(|| DEFAULT_HOST.to_owned()),
-            port: port.or(from_env).or(file.port).unwrap_or(DEFAULT_PORT),
-            auth: auth.map(AuthMode::from).or(file.auth.map(as_mode)),
-            key: admin_key::given(env)?,
-            oidc: provider::provider(file, places)?,
-            public_url: env.public_url.as_deref().map(public_url::checked).transpose()?,
-            exposure: exposure.map(Exposure::from),
-            limits: limits(file),
-            rates: rates(file),
-            trusted_proxies: file
-                .trusted_proxies
-                .iter()
-                .map(|text| proxy(text))
-                .collect::<Result<_, _>>()?,
-            token_lifetime: token_lifetime(env, file)?,
-        })
-    }
-
-    fn to_http(&self, registry: Result<Registry, NoRegistry>) -> HttpSettings {
-        HttpSettings {
-            host: self.host.clone(),
-            port: self.port,
-            auth: self.auth,
-            key: self.key.clone(),
-            oidc: self.oidc.clone(),
-            public_url: self.public_url.clone(),
-            registry,
-            trusted_proxies: self.trusted_proxies.clone(),
-            rates: self.rates,
-            allowed_hosts: self.public_url.iter().filter_map(|url| host_of(url)).collect(),
-            policy: ViewPolicy::offering(self.exposure),
-            limits: self.limits,
-        }
-    }
-}
-
-pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> CommandResult {
     let places = context.settings()?;
     let host = places.open_lasting_host()?;
     let config = host.deck().config.serve.clone();
@@ -134,20 +69,20 @@ pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
     // Calls wait for servers, not for this process: one thread answers thousands a second, and waking others for each
     // message would cost more than the messages. What takes long runs on the blocking pool.
     single_thread()?.block_on(async {
-        let registry = registry::open(&places, &host, &config, settings.token_lifetime);
+        let registry = open_registry(&places, &host, &config, settings.token_lifetime);
         let bind = async |settings: &UpSettings| {
             HttpServer::bind(host.clone(), settings.to_http(registry.clone())).await
         };
         let server = match bind(&settings).await {
             // Everyone needs a token, and there is none yet: the host makes its own key.
             Err(BindError::KeyRequired { .. }) => {
-                settings.key = Some(admin_key::own(&places, context)?);
+                settings.key = Some(own_key(&places, context)?);
                 bind(&settings).await
             }
             bound => bound,
         };
         let server = server.map_err(cannot_listen)?;
-        let exporter = traces::start(&host, &context.env.traces, config.otlp.as_ref(), &places);
+        let exporter = start_traces(&host, &context.env.traces, config.otlp.as_ref(), &places);
         if let Err(error) = host.watch() {
             tracing::warn!(%error);
         }
@@ -203,66 +138,6 @@ fn shell_socket(places: &Settings) -> Option<ShellSocket> {
     }
 }
 
-impl From<AuthChoice> for AuthMode {
-    fn from(choice: AuthChoice) -> Self {
-        match choice {
-            AuthChoice::Local => Self::Local,
-            AuthChoice::Required => Self::Required,
-        }
-    }
-}
-
-fn as_mode(configured: capdeck_definition::AuthMode) -> AuthMode {
-    match configured {
-        capdeck_definition::AuthMode::Local => AuthMode::Local,
-        capdeck_definition::AuthMode::Required => AuthMode::Required,
-    }
-}
-
-fn limits(file: &ServeConfig) -> HttpLimits {
-    let default = HttpLimits::default();
-    let millis = |set: Option<u64>, default| set.map_or(default, Duration::from_millis);
-    HttpLimits {
-        session_idle: millis(file.session_idle_ms, default.session_idle),
-        question_lifetime: millis(file.question_lifetime_ms, default.question_lifetime),
-        ..default
-    }
-}
-
-fn rates(file: &ServeConfig) -> RateLimits {
-    let default = RateLimits::default();
-    let rate = |set: Option<BucketConfig>, default: Rate| match set {
-        Some(BucketConfig { per_minute, burst }) => Rate { per_minute, burst },
-        None => default,
-    };
-    RateLimits {
-        auth: rate(file.limits.auth, default.auth),
-        api: rate(file.limits.api, default.api),
-        mcp: rate(file.limits.mcp, default.mcp),
-        concurrent: file.limits.concurrent.unwrap_or(default.concurrent),
-        sessions: file.limits.sessions.unwrap_or(default.sessions),
-        streams: file.limits.streams.unwrap_or(default.streams),
-    }
-}
-
-fn proxy(text: &str) -> Result<Network, Failure> {
-    Network::parse(text).ok_or_else(|| {
-        let what = format!("`serve.trustedProxies` has something that is no network: `{text}`");
-        Failure::setup("BAD_PROXY", what).hint("use an address, or a network such as 10.0.0.0/8")
-    })
-}
-
-fn token_lifetime(env: &EnvVars, file: &ServeConfig) -> Result<Option<Duration>, Failure> {
-    let named = env.token_seconds.as_deref().map(|text| {
-        text.parse::<u64>().ok().filter(|seconds| *seconds >= 60).ok_or_else(|| {
-            let what = format!("CAPSOL_TOKEN_TTL_SECONDS is no number of seconds: `{text}`");
-            Failure::setup("BAD_TOKEN_LIFETIME", what).hint("use 60 or more")
-        })
-    });
-    let seconds = named.transpose()?.or(file.token_lifetime_seconds);
-    Ok(seconds.map(Duration::from_secs))
-}
-
 fn announce(url: &str, host: &Host, settings: &UpSettings, context: &Context<'_>) {
     if context.printer.wants_json() {
         let catalog = host.catalog();
@@ -300,27 +175,117 @@ fn cannot_listen(error: BindError) -> Failure {
             "KEY_REQUIRED",
             format!("{host} can be reached from other machines, so clients need a key"),
         )
-        .hint(admin_key::HINT),
+        .hint(KEY_HINT),
     }
 }
 
-fn parse_port(text: &str) -> Result<u16, Failure> {
-    text.parse().map_err(|_| {
-        Failure::setup("BAD_PORT", format!("CAPDECK_PORT is not a port number: `{text}`"))
-            .hint("use a number from 0 to 65535")
+/// The key of a host that needs one and was given none: made once, kept in the state folder, shown once.
+fn own_key(places: &Settings, context: &Context<'_>) -> Result<AdminKey, Failure> {
+    let file = places.state_dir.join("admin.key");
+    let loaded = AdminKey::load_or_create(&file).map_err(|error| {
+        Failure::setup("NO_ADMIN_KEY", format!("there is no admin key: {error}")).hint(KEY_HINT)
+    })?;
+    let place = file.display();
+    let may_show = context.env.print_admin_key || context.printer.stderr_is_terminal();
+    match (loaded.is_new, may_show) {
+        (true, true) => {
+            let key = loaded.key.reveal();
+            context.printer.note(&format!(
+                "The admin key of this host, to sign in to the dashboard. It is shown this once and stored in {place}\n\n{key}\n"
+            ));
+        }
+        _ => context.printer.note(&format!("The admin key of this host is in {place}")),
+    }
+    Ok(loaded.key)
+}
+
+/// Opens the registry. Nothing is made on disk by it. Without it the deck is served all the same.
+fn open_registry(
+    places: &Settings,
+    host: &Host,
+    config: &ServeConfig,
+    token_lifetime: Option<Duration>,
+) -> Result<Registry, NoRegistry> {
+    let lifetimes = Lifetimes::default();
+    let options = RegistryOptions {
+        lifetimes: Lifetimes {
+            access_token: token_lifetime.unwrap_or(lifetimes.access_token),
+            ..lifetimes
+        },
+        redirects: RedirectPolicy {
+            hosts: config.redirects.hosts.clone(),
+            native_schemes: config.redirects.schemes.clone(),
+        },
+        audit: host.capsules().map(|desk| -> Arc<dyn AuditSink> {
+            RegistryTrail::new(Arc::clone(desk), Handle::current())
+        }),
+        ..RegistryOptions::default()
+    };
+    Registry::open(places.data_dir.join("registry"), options).map_err(|error| {
+        tracing::warn!(%error, "clients cannot sign in to this host");
+        let reason = error.to_string();
+        let served_at = match error {
+            OpenRegistryError::InUse { at, .. } => at,
+            _ => None,
+        };
+        NoRegistry { reason, served_at }
     })
 }
 
-/// The host name in a URL, without port and path.
-fn host_of(url: &str) -> Option<String> {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let name = match authority.split_once(']') {
-        // An address in brackets keeps them, as in the `Host` header.
-        Some((address, _)) => format!("{address}]"),
-        None => authority.split(':').next()?.to_owned(),
+/// Begins to send spans, if anything says where to. What cannot be sent never stops the host.
+fn start_traces(
+    host: &Host,
+    variables: &TraceVars,
+    config: Option<&OtlpConfig>,
+    places: &Settings,
+) -> Option<Arc<OtlpExporter>> {
+    let configured = config.cloned().unwrap_or_default();
+    let (endpoint, headers) = match (&variables.endpoint, &configured.endpoint) {
+        // What the file sends along is for the collector that the file names, and for no other.
+        (Some(endpoint), _) => (endpoint.clone(), Vec::new()),
+        (None, Some(endpoint)) => match configured_headers(&configured, places) {
+            Ok(headers) => (endpoint.clone(), headers),
+            Err(missing) => {
+                tracing::warn!(hint = missing.hint(), "calls are not traced: {missing}");
+                return None;
+            }
+        },
+        (None, None) => return None,
     };
-    (!name.is_empty()).then_some(name)
+    let service = variables.service.clone().or(configured.service);
+    let settings = OtlpSettings {
+        endpoint,
+        headers: variables.headers.as_deref().map_or(headers, header_pairs),
+        service: service.unwrap_or_else(|| "capdeck".to_owned()),
+        version: host.settings().version.clone(),
+    };
+    match OtlpExporter::start(settings) {
+        Ok(exporter) => {
+            host.trace_to(exporter.clone());
+            Some(exporter)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "calls are not traced");
+            None
+        }
+    }
+}
+
+/// The headers of the config with their references replaced.
+pub(super) fn configured_headers(
+    config: &OtlpConfig,
+    places: &Settings,
+) -> Result<Vec<(String, String)>, Unresolved> {
+    let resolved = config.headers.iter().map(|(name, value)| {
+        resolve_own(value, places).map(|value| (name.clone(), value.expose().to_owned()))
+    });
+    resolved.collect()
+}
+
+/// `name=value` between commas.
+fn header_pairs(text: &str) -> Vec<(String, String)> {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).collect()
 }
 
 #[cfg(test)]
@@ -328,15 +293,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_host_is_found_in_a_public_url() {
-        for (url, host) in [
-            ("https://deck.example.com/x", Some("deck.example.com")),
-            ("https://deck.example.com:8443", Some("deck.example.com")),
-            ("http://[::1]:7717/", Some("[::1]")),
-            ("deck.example.com", Some("deck.example.com")),
-            ("https://", None),
-        ] {
-            assert_eq!(host_of(url).as_deref(), host, "{url}");
-        }
+    fn headers_are_pairs_between_commas() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            header_pairs("x-key=a=b, other = c,,none"),
+            [pair("x-key", "a=b"), pair("other", "c")]
+        );
+        assert!(header_pairs("").is_empty());
     }
 }

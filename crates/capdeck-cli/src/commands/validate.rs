@@ -7,12 +7,12 @@ use capdeck_host::Host;
 use serde_json::json;
 
 use crate::{
+    commands::budget::TokenCounter,
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus},
     frames::Frames,
     plain_text::counted,
     runtime::single_thread,
-    tokens::Tokens,
 };
 
 /// What a CMP manifest should cost at most, without white space.
@@ -29,7 +29,7 @@ pub(crate) struct ValidateArgs {
     paths: Vec<PathBuf>,
 }
 
-pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> CommandResult {
     let ValidateArgs { paths } = args;
     let (mut deck, host) = match paths.as_slice() {
         [] => {
@@ -79,7 +79,7 @@ pub(super) fn manifest_sizes(deck: &Deck) -> Vec<Diagnostic> {
     if tools.is_empty() {
         return Vec::new();
     }
-    let tokens = Tokens::new();
+    let tokens = TokenCounter::new();
     let counted = tools.iter().map(|(definition, tool)| (definition, tokens.count(&tool.manifest)));
     let large = counted.filter(|(_, count)| *count > MANIFEST_TOKENS);
     large
@@ -114,7 +114,8 @@ async fn left_out(host: &Host, deck: &Deck) -> Vec<Diagnostic> {
         };
         match &import.outcome {
             Ok(discovery) => found.extend(discovery.problems.iter().map(|problem| {
-                let message = format!("`{id}` leaves out {}: {}", problem.place, problem.reason);
+                let message =
+                    format!("`{id}` does not import {}: {}", problem.place, problem.reason);
                 warning("not-imported", message, None)
             })),
             Err(error) => {
@@ -130,15 +131,15 @@ fn summary(deck: &Deck) -> String {
     let count = |severity: Severity| {
         deck.diagnostics.iter().filter(|found: &&Diagnostic| found.severity == severity).count()
     };
-    let sound = counted(deck.definitions.len(), "capability is", "capabilities are");
+    let valid = counted(deck.definitions.len(), "capability OK", "capabilities OK");
     match (count(Severity::Error), count(Severity::Warning)) {
-        (0, 0) => format!("{sound} sound"),
+        (0, 0) => format!("{valid}"),
         (0, warnings) => {
-            format!("{sound} sound, with {}", counted(warnings, "warning", "warnings"))
+            format!("{valid}, with {}", counted(warnings, "warning", "warnings"))
         }
-        (errors, 0) => format!("{}; {sound} sound", counted(errors, "error", "errors")),
+        (errors, 0) => format!("{}; {valid}", counted(errors, "error", "errors")),
         (errors, warnings) => format!(
-            "{} and {}; {sound} sound",
+            "{} and {}; {valid}",
             counted(errors, "error", "errors"),
             counted(warnings, "warning", "warnings")
         ),

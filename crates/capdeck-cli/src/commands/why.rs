@@ -8,10 +8,10 @@ use capdeck_host::{Account, Health, ItemStatus};
 
 use super::attach;
 use crate::{
+    commands::list::style,
     completion::{ids_and_tools, tools_of_id},
     context::Context,
-    errors::{ExitStatus, Failure},
-    listing::style,
+    errors::{CommandResult, ExitStatus, Failure},
     plain_text::{counted, one_line, written},
     printer::{Palette, Style},
     runtime::single_thread,
@@ -44,7 +44,7 @@ pub(crate) struct WhyArgs {
 /// How many parts that could not be imported are told one by one.
 const MOST_PROBLEMS: usize = 50;
 
-pub(crate) fn run(args: &WhyArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: &WhyArgs, context: &Context<'_>) -> CommandResult {
     let (id, tool) = match (target::split(&args.id), &args.tool) {
         ((id, None), tool) => (id, tool.clone()),
         ((id, Some(tool)), None) => (id, Some(tool)),
@@ -148,7 +148,7 @@ fn to_text(account: &Account, palette: Palette) -> String {
     }
     if !account.left_out.is_empty() {
         let count = counted(account.left_out.len(), "part", "parts");
-        line("left out", &format!("{count} could not be imported"));
+        line("problems", &format!("{count} could not be imported"));
     }
     for problem in account.left_out.iter().take(MOST_PROBLEMS) {
         let told = format!("{}: {}", problem.place, problem.reason);

@@ -26,7 +26,7 @@ fn made(dirs: &TestDirs) -> String {
 fn they_are_listed_read_and_removed() {
     let dirs = with_lines();
     let empty = run(&dirs, &["artifacts", "list"]).success();
-    assert_eq!((empty.stdout.as_str(), empty.stderr.trim()), ("", "no large results are kept"));
+    assert_eq!((empty.stdout.as_str(), empty.stderr.trim()), ("", "no stored large results"));
     let uri = made(&dirs);
     let listed = json(&dirs, &["artifacts", "list"]);
     let item = &listed["items"][0];

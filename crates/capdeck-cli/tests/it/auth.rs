@@ -156,7 +156,7 @@ fn a_service_that_cannot_be_told_is_warned_about() {
     provider.fails("/revoke", 500, Value::Null);
     let out = run(&dirs, &["auth", "logout", "items"]).success();
     assert!(
-        out.stderr.contains("forgotten here, but the service could not be told"),
+        out.stderr.contains("signed out here, but the service could not revoke the tokens"),
         "{}",
         out.stderr
     );

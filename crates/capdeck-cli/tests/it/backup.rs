@@ -39,7 +39,7 @@ fn filled(dirs: &TestDirs) -> StdioClient {
 fn check(restored: &TestDirs) {
     let verified = capdeck(restored).args(["capsule", "verify"]).run();
     assert_eq!(verified.code, Some(0), "{verified:?}");
-    assert!(verified.stdout.contains("team: sound, 5 entries, 20 versions"), "{verified:?}");
+    assert!(verified.stdout.contains("team: OK, 5 entries, 20 versions"), "{verified:?}");
     let audited = capdeck(restored).args(["audit", "verify", "team"]).run();
     assert_eq!(audited.code, Some(0), "{audited:?}");
     let read = ["capsule", "read", "team", "docs://entry4", "--raw"];

@@ -105,7 +105,7 @@ fn a_tool_error_is_exit_1() {
     let dirs = with_fake();
     let finished = run(&dirs, &["call", "fake", "tool_error"]);
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
-    assert!(finished.stderr.starts_with("error: `tool_error` of `fake` reported a failure\n"));
+    assert!(finished.stderr.starts_with("error: `fake.tool_error` reported a failure\n"));
     let whole = run(&dirs, &["call", "fake", "tool_error", "--json"]);
     assert_eq!((whole.code, whole.json()["isError"].clone()), (Some(1), json!(true)));
 }

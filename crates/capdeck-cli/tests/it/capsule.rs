@@ -50,7 +50,7 @@ fn a_first_capsule_is_made_filled_and_read() {
     exit 0
     --- stdout
     --- stderr
-    made the capsule our-team
+    Created capsule our-team
     write to it with: capdeck capsule write our-team docs://readme FILE
     ");
     dirs.write("project/readme.md", "# Read me\n\nOur plan is in src/plan.rs\n");

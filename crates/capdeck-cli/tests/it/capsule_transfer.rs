@@ -193,7 +193,7 @@ fn sources_that_cannot_be_taken_are_told() {
 fn a_damaged_entry_is_found() {
     let dirs = filled();
     let sound = run(&dirs, &["capsule", "verify"]).success().stdout;
-    assert!(sound.starts_with("team: sound, 3 entries, 4 versions, 1 blob, "), "{sound}");
+    assert!(sound.starts_with("team: OK, 3 entries, 4 versions, 1 blob, "), "{sound}");
     let history = root(&dirs).join("history/docs/plan/@1.md");
     fs::remove_file(history).unwrap();
     let blob = fs::read_dir(root(&dirs).join("blobs")).unwrap().next().unwrap().unwrap().path();
@@ -246,7 +246,7 @@ fn the_record_tells_who_did_what_and_shows_changes() {
     assert_eq!(tail.lines().count(), 3, "{tail}");
     assert!(tail.starts_with("AT ") && tail.contains("  team "), "{tail}");
     let sound = run(&dirs, &["audit", "verify"]).success().stdout;
-    assert!(sound.starts_with("team: sound, ") && sound.contains(" head "), "{sound}");
+    assert!(sound.starts_with("team: OK, ") && sound.contains(" head "), "{sound}");
 
     let log = fs::read_dir(root(&dirs).join("logs")).unwrap().next().unwrap().unwrap().path();
     let text = fs::read_to_string(&log).unwrap();

@@ -31,7 +31,7 @@ fn a_conflict_has_its_own_exit_code_and_both_changes() {
     exit 4
     --- stdout
     --- stderr
-    error: `docs://a` is in version 2, not 1: somebody wrote it
+    error: `docs://a` is in version 2, not 1: it was written meanwhile
     both changes fit together:
     ONE
     two
@@ -51,7 +51,7 @@ fn a_conflict_has_its_own_exit_code_and_both_changes() {
     assert!(there.code == Some(4) && there.stderr.contains("is there already"), "{there:?}");
     let gone = write(&dirs, "docs://none", "x", &["--if-version", "3"]);
     assert!(
-        gone.code == Some(4) && gone.stderr.contains("there is no `docs://none` any more"),
+        gone.code == Some(4) && gone.stderr.contains("`docs://none` no longer exists"),
         "{gone:?}"
     );
     let exists = write(&dirs, "docs://a", "x", &["--new", "--json"]);

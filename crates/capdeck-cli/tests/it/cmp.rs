@@ -121,7 +121,7 @@ fn words_find_an_intent_and_run_it() {
     --- stdout
     box.analyze_emails (says exactly `analyze emails`)
       runs    inbox analyze --count {count} --json
-      param   count integer, 20 if left out: How many
+      param   count integer, 20 by default: How many
     --- stderr
     run it by adding --run
     "#);
@@ -237,7 +237,7 @@ fn failures_say_what_the_program_said() {
     exit 1
     --- stdout
     --- stderr
-    error: `fail_loudly` of `box` reported a failure
+    error: `box.fail_loudly` reported a failure
     exit code 4
 
     no mail today
@@ -289,7 +289,7 @@ fn listing_and_validating() {
       |                                             ^^
       = fix: quote it if it is meant as text, or put the script into `bin/`
     --- stderr
-    1 error; 0 capabilities are sound
+    1 error; 0 capabilities OK
     "#);
     let long = MANIFEST.replace("\"mail\"", &["\"a long tag\""; 20].join(", "));
     dirs.write("home/.cmp/tools/box/cmp/manifest.json", long);
@@ -398,7 +398,7 @@ fn the_question_before_a_run_can_be_answered_and_left() {
     let dirs = with_box();
     let words = ["cmp", "intent", "delete emails", "--run", "--param", r#"ids=["a1"]"#];
     let mut yes = Terminal::start(&dirs, &words);
-    yes.wait_for("runs only with your approval. Call it? [y/N]");
+    yes.wait_for("requires approval. Call it? [y/N]");
     yes.answer("y");
     let (code, answer) = yes.end();
     assert_eq!((code, answer.as_str()), (Some(0), "{\"deleted\": 1}\n"));
@@ -406,7 +406,7 @@ fn the_question_before_a_run_can_be_answered_and_left() {
     let mut left = Terminal::start(&dirs, &words);
     left.wait_for("Call it? [y/N]");
     left.interrupt();
-    left.wait_for("stopped before it was done");
+    left.wait_for("interrupted");
     let (code, answer) = left.end();
     assert_eq!((code, answer.as_str()), (Some(1), ""));
 }

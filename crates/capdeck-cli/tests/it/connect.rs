@@ -221,9 +221,9 @@ fn servers_of_an_agent_are_taken_over_without_their_secrets() {
     exit 1
     --- stdout
     --- stderr
-    git hub: would be taken to [ROOT]/config/git-hub.md, with GIT_HUB_GH_TOKEN in the vault; left out: autoApprove
-    docs: would be taken to [ROOT]/config/docs.md
-    asks: not taken: it uses `input`, which only the client knows
+    Would import git hub → [ROOT]/config/git-hub.md, with GIT_HUB_GH_TOKEN in the vault; not imported: autoApprove
+    Would import docs → [ROOT]/config/docs.md
+    asks: not imported: it uses `input`, which only the client knows
     ");
     assert_eq!(fs::read_dir(dirs.config()).unwrap().count(), 0);
 

@@ -23,7 +23,7 @@ fn a_fresh_machine_is_well() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let finished =
         capdeck(&dirs).arg("doctor").env("CAPDECK_PORT", free.to_string()).run().success();
-    assert_eq!(finished.stderr, "all is well\n");
+    assert_eq!(finished.stderr, "No problems found\n");
     assert!(
         finished.stdout.contains("usable capabilities: 2 (the starter deck)"),
         "{}",

@@ -18,7 +18,7 @@ fn a_user_deck_begins_with_something_that_works() {
     wrote [ROOT]/config/machine.md
     see what is in the deck with: capdeck list
     ");
-    assert_eq!(run(&dirs, &["validate"]).stderr, "1 capability is sound\n");
+    assert_eq!(run(&dirs, &["validate"]).stderr, "1 capability OK\n");
     let source = &json(&dirs, &["list"])["items"][0]["source"];
     assert_eq!(source["kind"], "user-file");
     run(&dirs, &["call", "machine", "now", "zone=UTC"]).success();

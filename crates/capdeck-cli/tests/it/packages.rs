@@ -138,7 +138,7 @@ fn edits_are_never_lost() {
     assert!(fs::read_to_string(dirs.config().join("echo.md")).unwrap().contains("Tells"));
     dirs.write("config/own.md", &edited);
     let refused = run(&dirs, &["remove", "own"]);
-    assert!(refused.stderr.contains("`own` is not installed from anywhere"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("`own` is not a package"), "{}", refused.stderr);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn what_cannot_be_got_is_told_and_nothing_is_written() {
         (&["get", &format!("{address}#nothing")], 1, "has no tag, branch or commit `nothing`"),
         (&["get", "./nowhere"], 1, "there is no folder"),
         (&["get", "word"], 2, "a repository is `owner/repo`"),
-        (&["update", "echo"], 1, "`echo` is not installed from anywhere"),
+        (&["update", "echo"], 1, "`echo` is not a package"),
     ] {
         let refused = run(&dirs, words);
         assert_eq!(refused.code, Some(code), "{words:?}: {}", refused.stderr);

@@ -43,7 +43,7 @@ fn validate_names_what_a_local_description_lacks_and_does_not_fail() {
         let finished = run(&dirs, words);
         assert_eq!(finished.code, Some(0), "{}", finished.stderr);
         for said in
-            ["warning[not-imported]: `things` leaves out things.hole", "things.verb", "things.json"]
+            ["warning[not-imported]: `things` does not import things.hole", "things.verb", "things.json"]
         {
             assert!(finished.stdout.contains(said), "{said}: {}", finished.stdout);
         }

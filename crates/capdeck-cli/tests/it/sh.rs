@@ -66,7 +66,7 @@ fn exit_codes_say_what_happened() {
             (
                 &["fake-server", "tool-error"],
                 1,
-                "error: `tool_error` of `fakeServer` reported a failure",
+                "error: `fakeServer.tool_error` reported a failure",
             ),
             (&["ecko"], 2, "error: there is no group `ecko`\nhint: did you mean `echo`?"),
             (
@@ -221,7 +221,7 @@ fn help_shows_types_choices_and_defaults() {
       --json <string>
 
     Flags of `sh` itself: --args, --dry-run, --field, --help, --raw, --timeout-ms
-    The tool has its own --json; those of `sh` stand before the group: capdeck sh --json …
+    The tool has its own --json; those of `sh` go before the group: capdeck sh --json …
     --- stderr
     ");
     let whole = run(&dirs, &["sh", "issues", "create-issue", "--help", "--title"]);
@@ -375,7 +375,7 @@ fn approvals_and_questions_reach_the_terminal() {
     dirs.write_config(&json!({"mcpServers": {"fake": FakePlan::default().deck_entry()}}));
     both(&dirs, |how| {
         let mut person = Terminal::start(&dirs, &["sh", "files", "remove", "--path", "x"]);
-        person.wait_for("runs only with your approval, with {\"path\":\"x\"}. Call it? [y/N]");
+        person.wait_for("requires approval. Call it with {\"path\":\"x\"}? [y/N]");
         person.answer("y");
         assert_eq!(person.end(), (Some(0), "removed x\n".to_owned()), "{how}");
 

@@ -24,7 +24,7 @@ fn problems_are_shown_like_a_compilers() {
       |   ^^^^^^
       = fix: did you mean `command`?
     --- stderr
-    1 error; 0 capabilities are sound
+    1 error; 0 capabilities OK
     ");
 }
 
@@ -55,7 +55,7 @@ fn a_sound_deck_is_exit_0() {
     let file = dirs.write("config/echo.md", echo_file("Echo"));
     let finished = run(&dirs, &["validate"]);
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), ""));
-    assert_eq!(finished.stderr, "1 capability is sound\n");
+    assert_eq!(finished.stderr, "1 capability OK\n");
     assert_eq!(
         run(&dirs, &["validate", file.to_str().unwrap(), "--json"]).success().json(),
         json!({"items": []})

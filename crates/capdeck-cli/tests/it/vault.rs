@@ -50,7 +50,7 @@ fn a_capability_reads_what_it_was_granted_and_nobody_sees_it() {
     exit 0
     --- stdout
     --- stderr
-    MY_KEY: kept
+    Saved MY_KEY
     no capability may read it yet; grant it with: capdeck vault grant CAPABILITY MY_KEY
     ");
     let refused = call(&dirs);
@@ -253,7 +253,7 @@ fn what_is_typed_at_a_terminal_is_not_shown() {
     let mut writer = controller.try_clone().unwrap();
     let typed = format!("{value}é\u{7f}\n");
     let typing = std::thread::spawn(move || writer.write_all(typed.as_bytes()).unwrap());
-    while !said.contains("kept") {
+    while !said.contains("Saved") {
         let count = controller.read(&mut buffer).unwrap();
         said.push_str(&String::from_utf8_lossy(&buffer[..count]));
     }

@@ -2,10 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    tool_lists::ToolLists,
-    written_values::{embrace_variables, numbers_to_texts},
-};
+use super::{ToolLists, embrace_variables, numbers_to_texts};
 
 /// How Capdeck is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,11 +7,10 @@ use std::{
 
 use super::{
     ConnectError, Records, Target,
-    diff::unified,
     record::Record,
     target::{Found, read_text},
 };
-use crate::atomic_file::replace_file_if;
+use crate::{atomic_file::replace_file_if, secrets::mask};
 
 /// What becomes of the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,5 +131,85 @@ impl Plan {
             }
         }
         Ok(())
+    }
+}
+
+/// How many unchanged lines are shown around a change.
+const CONTEXT: usize = 3;
+
+/// The diff of two states of a file, as one hunk. Empty when they are the same.
+pub(super) fn unified(file: &Path, before: Option<&str>, after: Option<&str>) -> String {
+    if before == after {
+        return String::new();
+    }
+    let old: Vec<&str> = lines(before);
+    let new: Vec<&str> = lines(after);
+    let same = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
+    let (old_rest, new_rest) = (old.iter().skip(same), new.iter().skip(same));
+    let end = old_rest.rev().zip(new_rest.rev()).take_while(|(one, other)| one == other).count();
+    let first = same.saturating_sub(CONTEXT);
+    let shown = |all: &[&str]| (all.len() - end + CONTEXT.min(end)) - first;
+    let name = |text: Option<&str>| match text {
+        Some(_) => file.display().to_string(),
+        None => "/dev/null".to_owned(),
+    };
+    let mut diff = format!("--- {}\n+++ {}\n", name(before), name(after));
+    let start = |all: &[&str]| if all.is_empty() { 0 } else { first + 1 };
+    diff.push_str(&format!(
+        "@@ -{},{} +{},{} @@\n",
+        start(&old),
+        shown(&old),
+        start(&new),
+        shown(&new)
+    ));
+    let mut push = |mark: char, line: &str| {
+        diff.push(mark);
+        diff.push_str(line.trim_end_matches(['\n', '\r']));
+        diff.push('\n');
+        if !line.ends_with('\n') {
+            diff.push_str("\\ No newline at end of file\n");
+        }
+    };
+    // What is compared is the text; what is shown has lost its secrets.
+    let (old_shown, new_shown) = (before.map(mask), after.map(mask));
+    let (old_shown, new_shown) = (lines(old_shown.as_deref()), lines(new_shown.as_deref()));
+    old_shown.iter().take(same).skip(first).for_each(|line| push(' ', line));
+    old_shown.iter().take(old.len() - end).skip(same).for_each(|line| push('-', line));
+    new_shown.iter().take(new.len() - end).skip(same).for_each(|line| push('+', line));
+    new_shown.iter().skip(new.len() - end).take(CONTEXT).for_each(|line| push(' ', line));
+    diff
+}
+
+fn lines(text: Option<&str>) -> Vec<&str> {
+    text.unwrap_or_default().split_inclusive('\n').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_shown_with_what_is_around_it() {
+        let before = "1\n2\n3\n4\n5\n6\n";
+        let after = "1\n2\n3\n4\nnew\n5\n6\n";
+        let diff = unified(Path::new("a.json"), Some(before), Some(after));
+        assert_eq!(diff, "--- a.json\n+++ a.json\n@@ -2,5 +2,6 @@\n 2\n 3\n 4\n+new\n 5\n 6\n");
+        assert_eq!(unified(Path::new("a"), Some("x"), Some("x")), "");
+        let made = unified(Path::new("a"), None, Some("x"));
+        assert_eq!(
+            made,
+            "--- /dev/null\n+++ a\n@@ -0,0 +1,1 @@\n+x\n\\ No newline at end of file\n"
+        );
+        let gone = unified(Path::new("a"), Some("x\n"), None);
+        assert_eq!(gone, "--- a\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n");
+    }
+
+    #[test]
+    fn secrets_around_it_are_not_shown() {
+        let before = "{\n  \"API_TOKEN\": \"abcdef123456\",\n  \"mode\": \"fast\"\n}\n";
+        let after = before.replace("fast", "slow");
+        let diff = unified(Path::new("a"), Some(before), Some(&after));
+        assert!(!diff.contains("abcdef123456"), "{diff}");
+        assert!(diff.contains("\"API_TOKEN\": [hidden]"), "{diff}");
     }
 }

@@ -11,9 +11,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::{ConnectError, Target};
 use crate::{
-    atomic_file::{WriteError, replace_private_file},
+    atomic_file::{FolderLock, WriteError, replace_private_file},
     edit::Splice,
-    folder_lock::FolderLock,
 };
 
 /// One entry that was written. An entry of somebody else that it replaced may hold secrets, so only the person may read it.

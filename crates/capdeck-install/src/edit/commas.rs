@@ -2,8 +2,7 @@
 //! the flow style of YAML.
 
 use super::{
-    layout::{indentation, line_start, newline, next_line, part, skip_blanks, starts_line},
-    splice::Change,
+    splice::{Change, indentation, line_start, newline, next_line, part, skip_blanks, starts_line},
     tree::Node,
 };
 

@@ -1,23 +1,22 @@
 //! JSON with comments and trailing commas.
 
-mod parse;
-mod render;
-
 use serde_json::Value;
 
-use self::render::Indent;
 use super::{
     Step, SyntaxError,
     commas::{self, Rules, Shape},
-    layout::{indentation, newline, place_of, starts_line},
     operation::Operation,
-    splice::{self, Change},
+    splice::{self, Change, indentation, newline, place_of, starts_line},
     tree::{Content, Node},
+};
+use crate::edit::{
+    splice::part,
+    tree::{Entry, Style},
 };
 
 /// What a text says; null when it says nothing.
 pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
-    let root = parse::parse(text).map_err(|error| {
+    let root = parse(text).map_err(|error| {
         let (line, column) = place_of(text, error.at);
         SyntaxError { line, column, message: error.message }
     })?;
@@ -26,7 +25,7 @@ pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
 
 /// The changes that make an edit; none where it cannot be made.
 pub(super) fn edit(text: &str, operation: &Operation) -> Option<Vec<Change>> {
-    let root = parse::parse(text).ok()?;
+    let root = parse(text).ok()?;
     let rules = Rules { line_comment: "//", may_break: true, unit: unit(text, root.as_ref()) };
     match operation {
         Operation::Root { value } => Some(vec![whole(text, root.as_ref(), value, rules)]),
@@ -46,7 +45,7 @@ pub(super) fn edit(text: &str, operation: &Operation) -> Option<Vec<Change>> {
                 let colon =
                     if matches!(shape, Shape::Inline { spaced: false }) { ":" } else { ": " };
                 let value = write(value, shape, rules, newline(text));
-                format!("{}{colon}{value}", render::string(key))
+                format!("{}{colon}{value}", string(key))
             })
         }
         Operation::Append { list, item } => {
@@ -60,17 +59,15 @@ pub(super) fn edit(text: &str, operation: &Operation) -> Option<Vec<Change>> {
 
 fn write(value: &Value, shape: &Shape, rules: Rules, newline: &str) -> String {
     match shape {
-        Shape::Lines(indent) => {
-            render::lines(value, Indent { newline, current: indent, unit: rules.unit })
-        }
-        Shape::Inline { spaced } => render::inline(value, *spaced),
+        Shape::Lines(indent) => lines(value, Indent { newline, current: indent, unit: rules.unit }),
+        Shape::Inline { spaced } => inline(value, *spaced),
     }
 }
 
 /// A value for a document that has none, after its comments.
 fn whole(text: &str, root: Option<&Node>, value: &Value, rules: Rules) -> Change {
     let newline = newline(text);
-    let rendered = render::lines(value, Indent { newline, current: "", unit: rules.unit });
+    let rendered = lines(value, Indent { newline, current: "", unit: rules.unit });
     if let Some(root) = root {
         return Change { range: root.span.clone(), text: rendered };
     }
@@ -92,7 +89,7 @@ fn remove(text: &str, root: &Node, path: &[Step]) -> Option<Vec<Change>> {
         return Some(changes);
     }
     let once = splice::apply(text, changes)?;
-    let rest = remove(&once, &parse::parse(&once).ok()??, path)?;
+    let rest = remove(&once, &parse(&once).ok()??, path)?;
     let text_after = splice::apply(&once, rest)?;
     Some(vec![Change { range: 0..text.len(), text: text_after }])
 }
@@ -124,4 +121,237 @@ fn nested_unit(text: &str, content: &Content) -> &'static str {
         Some(blanks) if blanks.len() == 4 => "    ",
         _ => "  ",
     }
+}
+
+/// Nesting beyond this is refused, as recursion must end.
+const MAX_DEPTH: usize = 128;
+
+/// What is wrong, and where.
+#[derive(Debug)]
+struct ParseError {
+    at: usize,
+    message: String,
+}
+
+/// The one value of the text, or none when there is nothing but blanks and comments.
+fn parse(text: &str) -> Result<Option<Node>, ParseError> {
+    let mut parser = Parser { text, at: 0 };
+    parser.skip()?;
+    if parser.peek().is_none() {
+        return Ok(None);
+    }
+    let root = parser.value(0)?;
+    parser.skip()?;
+    match parser.peek() {
+        None => Ok(Some(root)),
+        Some(found) => Err(parser.expected("the end of the file", found)),
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn rest(&self) -> &str {
+        part(self.text, self.at..self.text.len())
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    /// Over blanks and comments.
+    fn skip(&mut self) -> Result<(), ParseError> {
+        loop {
+            let rest = self.rest();
+            let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
+            let blanks = rest.len() - trimmed.len();
+            let comment = if trimmed.starts_with("//") {
+                trimmed.find('\n').unwrap_or(trimmed.len())
+            } else if let Some(inner) = trimmed.strip_prefix("/*") {
+                let Some(length) = inner.find("*/") else {
+                    self.at += blanks;
+                    return Err(self.wrong("this comment has no end"));
+                };
+                length + 4
+            } else {
+                0
+            };
+            self.at += blanks + comment;
+            if comment == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Node, ParseError> {
+        if depth > MAX_DEPTH {
+            return Err(self.wrong(format!("nested more than {MAX_DEPTH} levels deep")));
+        }
+        let start = self.at;
+        let content = match self.peek() {
+            Some('{') => Content::Map(self.children('}', depth)?),
+            Some('[') => Content::List(self.children(']', depth)?),
+            Some('"') => Content::Scalar(Value::String(self.string()?)),
+            Some(_) => Content::Scalar(self.word()?),
+            None => return Err(self.wrong("the file ends where a value is expected")),
+        };
+        Ok(Node { span: start..self.at, content, style: Style::Enclosed })
+    }
+
+    fn children(&mut self, close: char, depth: usize) -> Result<Vec<Entry>, ParseError> {
+        let open = self.at;
+        self.at += 1;
+        let mut entries: Vec<Entry> = Vec::new();
+        loop {
+            self.skip()?;
+            match self.peek() {
+                None => {
+                    self.at = open;
+                    return Err(self.wrong(format!("this bracket is never closed with `{close}`")));
+                }
+                Some(found) if found == close => {
+                    self.at += 1;
+                    return Ok(entries);
+                }
+                Some(found) if entries.last().is_some_and(|last| last.comma.is_none()) => {
+                    return Err(self.expected(&format!("`,` or `{close}`"), found));
+                }
+                Some(_) => {}
+            }
+            let start = self.at;
+            let key = if close == '}' { self.key()? } else { String::new() };
+            let head = self.at;
+            let value = self.value(depth + 1)?;
+            self.skip()?;
+            let comma = (self.peek() == Some(',')).then_some(self.at);
+            self.at += usize::from(comma.is_some());
+            entries.push(Entry { key, start, head, value, comma });
+        }
+    }
+
+    fn key(&mut self) -> Result<String, ParseError> {
+        match self.peek() {
+            Some('"') => {}
+            Some(found) => return Err(self.expected("a key in double quotes", found)),
+            None => return Err(self.wrong("the file ends where a key is expected")),
+        }
+        let key = self.string()?;
+        self.skip()?;
+        match self.peek() {
+            Some(':') => self.at += 1,
+            Some(found) => return Err(self.expected("`:`", found)),
+            None => return Err(self.wrong("the file ends where `:` is expected")),
+        }
+        self.skip()?;
+        Ok(key)
+    }
+
+    fn string(&mut self) -> Result<String, ParseError> {
+        let mut is_escaped = false;
+        let end = self.rest().char_indices().skip(1).find(|(_, character)| {
+            let ends = *character == '"' && !is_escaped;
+            is_escaped = *character == '\\' && !is_escaped;
+            ends || *character == '\n'
+        });
+        let Some((length, '"')) = end else {
+            return Err(self.wrong("this text has no closing quote on its line"));
+        };
+        let written = part(self.text, self.at..self.at + length + 1);
+        let Ok(string) = serde_json::from_str(written) else {
+            return Err(
+                self.wrong("this text holds a character or an escape that JSON does not have")
+            );
+        };
+        self.at += written.len();
+        Ok(string)
+    }
+
+    /// A number, `true`, `false` or `null`.
+    fn word(&mut self) -> Result<Value, ParseError> {
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '+' | '-' | '.' | '_' | '$');
+        let rest = self.rest();
+        let word = part(rest, 0..rest.find(|c| !is_part(c)).unwrap_or(rest.len()));
+        match serde_json::from_str(word) {
+            Ok(value) => {
+                self.at += word.len();
+                Ok(value)
+            }
+            Err(_) => Err(self.expected("a value", rest.chars().next().unwrap_or(' '))),
+        }
+    }
+
+    fn expected(&self, what: &str, found: char) -> ParseError {
+        let found =
+            if found.is_control() { "a control character".into() } else { format!("`{found}`") };
+        self.wrong(format!("expected {what}, found {found}"))
+    }
+
+    fn wrong(&self, message: impl Into<String>) -> ParseError {
+        ParseError { at: self.at, message: message.into() }
+    }
+}
+
+/// Where lines begin.
+#[derive(Debug, Clone, Copy)]
+struct Indent<'a> {
+    newline: &'a str,
+    /// What the line that holds the value begins with.
+    current: &'a str,
+    unit: &'a str,
+}
+
+/// Lists of plain values stay on one line up to this many characters.
+const SHORT: usize = 72;
+
+/// Maps over lines, short lists on one.
+fn lines(value: &Value, indent: Indent<'_>) -> String {
+    let deeper = format!("{}{}", indent.current, indent.unit);
+    let inner = Indent { current: &deeper, ..indent };
+    let (open, close, children): (char, char, Vec<String>) = match value {
+        Value::Array(items) if !items.is_empty() => {
+            let short = inline(value, true);
+            if short.len() <= SHORT && items.iter().all(|item| !item.is_object()) {
+                return short;
+            }
+            ('[', ']', items.iter().map(|item| lines(item, inner)).collect())
+        }
+        Value::Object(entries) if !entries.is_empty() => {
+            let entry = |(key, value): (&String, &Value)| {
+                format!("{}: {}", string(key), lines(value, inner))
+            };
+            ('{', '}', entries.iter().map(entry).collect())
+        }
+        _ => return value.to_string(),
+    };
+    let separator = format!(",{}{deeper}", indent.newline);
+    let children = children.join(&separator);
+    format!("{open}{0}{deeper}{children}{0}{1}{close}", indent.newline, indent.current)
+}
+
+/// Everything on one line.
+fn inline(value: &Value, spaced: bool) -> String {
+    let gap = if spaced { " " } else { "" };
+    let separator = format!(",{gap}");
+    match value {
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| inline(item, spaced)).collect();
+            format!("[{}]", items.join(&separator))
+        }
+        Value::Object(entries) if !entries.is_empty() => {
+            let entry = |(key, value): (&String, &Value)| {
+                format!("{}:{gap}{}", string(key), inline(value, spaced))
+            };
+            let entries: Vec<String> = entries.iter().map(entry).collect();
+            format!("{{{gap}{}{gap}}}", entries.join(&separator))
+        }
+        _ => value.to_string(),
+    }
+}
+
+/// A text in double quotes.
+fn string(text: &str) -> String {
+    Value::from(text).to_string()
 }

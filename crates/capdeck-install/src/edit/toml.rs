@@ -1,20 +1,19 @@
-//! TOML: statements on lines of their own, and inline values inside some of them.
+//! TOML: statements on lines of their own, and inline values inside some of them. `toml_edit` reads the text and says where
+//! each part is; an edit replaces bytes, because `toml_edit` itself would write LF for CRLF and dotted keys in another order.
 
-mod inline;
 mod render;
-mod statements;
 
 use std::ops::Range;
 
-use serde_json::Value;
+use serde_json::{Map, Number, Value};
+use toml_edit::{Item, Table, Value as TomlValue};
 
-use self::statements::{Kind, Statement, statements};
 use super::{
     Step, SyntaxError,
-    commas::{self, Rules},
-    layout::{line_end, line_start, newline, next_line, part, place_of},
+    commas::{self, Rules, comma_between},
     operation::Operation,
-    splice::{self, Change},
+    splice::{self, Change, line_end, line_start, newline, next_line, part, place_of, skip_blanks},
+    tree::{Content, Entry, Node, Style},
 };
 
 const RULES: Rules = Rules { line_comment: "#", may_break: false, unit: "  " };
@@ -26,8 +25,8 @@ pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
         let message = error.message().lines().collect::<Vec<_>>().join(", ");
         SyntaxError { line, column, message }
     })?;
-    let value = inline::table_value(document.as_table());
-    Ok(if value.as_object().is_some_and(serde_json::Map::is_empty) { Value::Null } else { value })
+    let value = table_value(document.as_table());
+    Ok(if value.as_object().is_some_and(Map::is_empty) { Value::Null } else { value })
 }
 
 /// The changes that make an edit; none where it cannot be made.
@@ -55,7 +54,7 @@ fn insert(
     value: &Value,
 ) -> Option<Vec<Change>> {
     if let Some(pair) = known.iter().find(|statement| statement.holds(map)) {
-        let node = inline::value_node(text, pair)?;
+        let node = pair.node(text)?;
         let container = node.find(map.get(pair.path.len()..)?)?;
         return commas::append(text, container, RULES, |_| {
             format!("{} = {}", render::key(key), render::inline(value))
@@ -71,7 +70,7 @@ fn insert(
         }]);
     }
     let own = |statement: &&Statement| {
-        matches!(statement.kind, Kind::Pair { .. }) && statement.section == map
+        matches!(statement.kind, StatementKind::Pair(_)) && statement.section == map
     };
     if let Some(last) = known.iter().rev().find(own) {
         let at = line_end(text, last.span.end);
@@ -93,7 +92,7 @@ fn insert(
 
 fn append(text: &str, known: &[Statement], list: &[Step], item: &Value) -> Option<Vec<Change>> {
     if let Some(pair) = known.iter().find(|statement| statement.holds(list)) {
-        let node = inline::value_node(text, pair)?;
+        let node = pair.node(text)?;
         let container = node.find(list.get(pair.path.len()..)?)?;
         return commas::append(text, container, RULES, |_| render::inline(item));
     }
@@ -104,7 +103,7 @@ fn append(text: &str, known: &[Statement], list: &[Step], item: &Value) -> Optio
 
 fn replace(text: &str, known: &[Statement], path: &[Step], value: &Value) -> Option<Vec<Change>> {
     if let Some(pair) = known.iter().find(|statement| statement.holds(path)) {
-        let node = inline::value_node(text, pair)?;
+        let node = pair.node(text)?;
         let span = node.find(path.get(pair.path.len()..)?)?.span.clone();
         return Some(vec![Change { range: span, text: render::inline(value) }]);
     }
@@ -131,7 +130,7 @@ fn replace(text: &str, known: &[Statement], path: &[Step], value: &Value) -> Opt
 fn remove(text: &str, known: &[Statement], path: &[Step]) -> Option<Vec<Change>> {
     let inside = known.iter().find(|statement| statement.holds(path) && statement.path != path);
     if let Some(pair) = inside {
-        let node = inline::value_node(text, pair)?;
+        let node = pair.node(text)?;
         let (last, parents) = path.get(pair.path.len()..)?.split_last()?;
         let container = node.find(parents)?;
         return commas::remove(text, container, container.position(last)?);
@@ -179,4 +178,165 @@ fn block_at_end(text: &str, block: &str) -> Change {
         _ => newline.repeat(2),
     };
     Change::insert(text.len(), format!("{gap}{block}{newline}"))
+}
+
+/// One header or pair of the text.
+#[derive(Debug)]
+struct Statement {
+    kind: StatementKind,
+    /// What it defines, from the root, with the positions in arrays of tables.
+    path: Vec<Step>,
+    /// The section it belongs to; its own path for a header.
+    section: Vec<Step>,
+    /// Without indentation and comment.
+    span: Range<usize>,
+}
+
+#[derive(Debug)]
+enum StatementKind {
+    Header,
+    Pair(TomlValue),
+}
+
+impl Statement {
+    fn is_header(&self) -> bool {
+        matches!(self.kind, StatementKind::Header)
+    }
+
+    /// Whether `path` leads into, or to, the value of this pair.
+    fn holds(&self, path: &[Step]) -> bool {
+        !self.is_header() && path.starts_with(&self.path)
+    }
+
+    /// The value of a pair with the places of its parts. Dotted keys in an inline table are not taken apart.
+    fn node(&self, text: &str) -> Option<Node> {
+        match &self.kind {
+            StatementKind::Pair(value) => node(text, value),
+            StatementKind::Header => None,
+        }
+    }
+}
+
+/// All statements in order, with the places that the parser gives them.
+fn statements(text: &str) -> Option<Vec<Statement>> {
+    let document = toml_edit::Document::parse(text).ok()?;
+    let mut found = Vec::new();
+    collect(text, document.as_table(), &[], &[], &mut found)?;
+    found.sort_by_key(|statement| statement.span.start);
+    Some(found)
+}
+
+fn collect(
+    text: &str,
+    table: &Table,
+    path: &[Step],
+    section: &[Step],
+    found: &mut Vec<Statement>,
+) -> Option<()> {
+    for (name, item) in table {
+        let path = [path, &[Step::from(name)]].concat();
+        match item {
+            Item::None => {}
+            Item::Value(value) => {
+                let (key, _) = table.get_key_value(name)?;
+                // A dotted key begins before its last part.
+                let start = skip_blanks(text, line_start(text, key.span()?.start));
+                let span = start..value.span()?.end;
+                let kind = StatementKind::Pair(value.clone());
+                found.push(Statement { kind, path, section: section.to_vec(), span });
+            }
+            Item::Table(inner) if inner.is_dotted() => collect(text, inner, &path, section, found)?,
+            Item::Table(inner) => {
+                if !inner.is_implicit() {
+                    found.push(header_of(inner, &path)?);
+                }
+                collect(text, inner, &path, &path, found)?;
+            }
+            Item::ArrayOfTables(tables) => {
+                for (index, inner) in tables.iter().enumerate() {
+                    let path = [path.as_slice(), &[Step::from(index)]].concat();
+                    found.push(header_of(inner, &path)?);
+                    collect(text, inner, &path, &path, found)?;
+                }
+            }
+        }
+    }
+    Some(())
+}
+
+fn header_of(table: &Table, path: &[Step]) -> Option<Statement> {
+    let (path, section) = (path.to_vec(), path.to_vec());
+    Some(Statement { kind: StatementKind::Header, path, section, span: table.span()? })
+}
+
+/// A whole table.
+fn table_value(table: &Table) -> Value {
+    let entry = |(key, item): (&str, &Item)| (key.to_owned(), item_value(item));
+    Value::Object(Map::from_iter(table.iter().map(entry)))
+}
+
+fn item_value(item: &Item) -> Value {
+    match item {
+        Item::None => Value::Null,
+        Item::Value(value) => plain(value),
+        Item::Table(table) => table_value(table),
+        Item::ArrayOfTables(tables) => tables.iter().map(table_value).collect(),
+    }
+}
+
+fn plain(value: &TomlValue) -> Value {
+    match value {
+        TomlValue::String(text) => Value::from(text.value().as_str()),
+        TomlValue::Integer(number) => Value::from(*number.value()),
+        TomlValue::Float(number) => match Number::from_f64(*number.value()) {
+            Some(finite) => Value::Number(finite),
+            None => Value::from(number.value().to_string()),
+        },
+        TomlValue::Boolean(value) => Value::from(*value.value()),
+        TomlValue::Datetime(moment) => Value::from(moment.value().to_string()),
+        TomlValue::Array(items) => items.iter().map(plain).collect(),
+        TomlValue::InlineTable(entries) => Value::Object(Map::from_iter(
+            entries.iter().map(|(key, value)| (key.to_owned(), plain(value))),
+        )),
+    }
+}
+
+fn node(text: &str, value: &TomlValue) -> Option<Node> {
+    let span = value.span()?;
+    let mut children: Vec<Entry> = Vec::new();
+    match value {
+        TomlValue::Array(items) => {
+            for item in items {
+                let value = node(text, item)?;
+                let start = value.span.start;
+                children.push(Entry { key: String::new(), start, head: start, value, comma: None });
+            }
+        }
+        TomlValue::InlineTable(entries) => {
+            for (name, item) in entries {
+                let (key, _) = entries.get_key_value(name)?;
+                let start = key.span()?.start;
+                let value = node(text, item)?;
+                let head = value.span.start;
+                children.push(Entry { key: name.to_owned(), start, head, value, comma: None });
+            }
+        }
+        _ => {
+            return Some(Node {
+                span,
+                content: Content::Scalar(plain(value)),
+                style: Style::Enclosed,
+            });
+        }
+    }
+    let starts: Vec<usize> = children.iter().skip(1).map(|child| child.start).collect();
+    let ends = starts.into_iter().chain([span.end - 1]);
+    for (child, end) in children.iter_mut().zip(ends) {
+        child.comma = comma_between(text, child.value.span.end, end);
+    }
+    let content = match value {
+        TomlValue::Array(_) => Content::List(children),
+        _ => Content::Map(children),
+    };
+    Some(Node { span, content, style: Style::Enclosed })
 }

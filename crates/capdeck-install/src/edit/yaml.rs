@@ -1,16 +1,14 @@
 //! YAML: block style by lines and indentation, flow style by commas.
 
 mod parse;
-mod render;
 
 use serde_json::Value;
 
 use super::{
     Step, SyntaxError,
     commas::{self, Rules},
-    layout::{indentation, line_end, line_start, newline, next_line, part, starts_line},
     operation::Operation,
-    splice::Change,
+    splice::{Change, indentation, line_end, line_start, newline, next_line, part, starts_line},
     tree::{Content, Entry, Node, Style},
 };
 
@@ -31,17 +29,17 @@ pub(super) fn edit(text: &str, operation: &Operation) -> Option<Vec<Change>> {
             let container = root.as_ref()?.find(map)?;
             if container.style == Style::Enclosed {
                 return commas::append(text, container, RULES, |_| {
-                    format!("{}: {}", render::scalar_text(key), render::inline(value))
+                    format!("{}: {}", scalar_text(key), flow_text(value))
                 });
             }
-            add(text, container, |indent| render::entry(key, value, indent, newline(text)))
+            add(text, container, |indent| entry_lines(key, value, indent, newline(text)))
         }
         Operation::Append { list, item } => {
             let container = root.as_ref()?.find(list)?;
             if container.style == Style::Enclosed {
-                return commas::append(text, container, RULES, |_| render::inline(item));
+                return commas::append(text, container, RULES, |_| flow_text(item));
             }
-            add(text, container, |indent| render::item(item, indent, newline(text)))
+            add(text, container, |indent| item_lines(item, indent, newline(text)))
         }
         Operation::Remove { path } => remove(text, root.as_ref()?, path),
     }
@@ -56,7 +54,7 @@ fn whole(text: &str, root: Option<&Node>, value: &Value) -> Option<Vec<Change>> 
     }
     let entries = value.as_object()?.iter();
     let lines: Vec<String> =
-        entries.map(|(key, value)| render::entry(key, value, "", newline)).collect();
+        entries.map(|(key, value)| entry_lines(key, value, "", newline)).collect();
     let gap = if text.is_empty() || text.ends_with('\n') { "" } else { newline };
     Some(vec![Change::insert(text.len(), format!("{gap}{}{newline}", lines.join(newline)))])
 }
@@ -83,13 +81,13 @@ fn replace(text: &str, root: &Node, path: &[Step], value: &Value) -> Option<Vec<
     let (last, parents) = path.split_last()?;
     let container = root.find(parents)?;
     if container.style == Style::Enclosed {
-        return Some(vec![Change { range: node.span.clone(), text: render::inline(value) }]);
+        return Some(vec![Change { range: node.span.clone(), text: flow_text(value) }]);
     }
     let entry = container.entries().get(container.position(last)?)?;
     let indent = " ".repeat(entry.start - line_start(text, entry.start));
     let rendered = match &container.content {
-        Content::Map(_) => render::entry(&entry.key, value, &indent, newline(text)),
-        Content::List(_) | Content::Scalar(_) => render::item(value, &indent, newline(text)),
+        Content::Map(_) => entry_lines(&entry.key, value, &indent, newline(text)),
+        Content::List(_) | Content::Scalar(_) => item_lines(value, &indent, newline(text)),
     };
     // What was not written leaves the rest of its line, a comment perhaps, where it is.
     if node.span.is_empty()
@@ -152,4 +150,73 @@ fn value_end(text: &str, node: &Node) -> usize {
             if is_kept { node.span.end } else { node.span.start + written.trim_end().len() }
         }
     }
+}
+
+/// A key with its value, block style. The first line is written without indentation, the others with it.
+fn entry_lines(key: &str, value: &Value, indent: &str, newline: &str) -> String {
+    let key = scalar_text(key);
+    let deeper = format!("{indent}  ");
+    match value {
+        Value::Object(entries) if !entries.is_empty() => {
+            let lines = entries.iter().map(|(name, value)| {
+                format!("{newline}{deeper}{}", entry_lines(name, value, &deeper, newline))
+            });
+            format!("{key}:{}", lines.collect::<String>())
+        }
+        Value::Array(items) if !items.is_empty() => {
+            let lines = items
+                .iter()
+                .map(|one| format!("{newline}{deeper}{}", item_lines(one, &deeper, newline)));
+            format!("{key}:{}", lines.collect::<String>())
+        }
+        _ => format!("{key}: {}", flow_text(value)),
+    }
+}
+
+/// An item of a list, with its dash.
+fn item_lines(value: &Value, indent: &str, newline: &str) -> String {
+    let deeper = format!("{indent}  ");
+    match value {
+        Value::Object(entries) if !entries.is_empty() => {
+            let lines: Vec<String> = entries
+                .iter()
+                .map(|(name, value)| entry_lines(name, value, &deeper, newline))
+                .collect();
+            format!("- {}", lines.join(&format!("{newline}{deeper}")))
+        }
+        Value::Array(items) if !items.is_empty() => {
+            let lines: Vec<String> =
+                items.iter().map(|one| item_lines(one, &deeper, newline)).collect();
+            format!("- {}", lines.join(&format!("{newline}{deeper}")))
+        }
+        _ => format!("- {}", flow_text(value)),
+    }
+}
+
+/// A value on one line. Flow style in double quotes is JSON.
+fn flow_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => scalar_text(text),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(flow_text).collect::<Vec<_>>().join(", "))
+        }
+        Value::Object(entries) if entries.is_empty() => "{}".to_owned(),
+        Value::Object(entries) => {
+            let entry = |(key, value): (&String, &Value)| {
+                format!("{}: {}", scalar_text(key), flow_text(value))
+            };
+            format!("{{ {} }}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+/// A text, plain where no reader could take it for anything else.
+fn scalar_text(text: &str) -> String {
+    // Words that some version of YAML reads as something else.
+    const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
+    let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'))
+        && !WORDS.contains(&text.to_ascii_lowercase().as_str());
+    if is_plain { text.to_owned() } else { Value::from(text).to_string() }
 }

@@ -10,9 +10,8 @@ use std::{
 use super::{
     LockedPackage, LockedSource, Obstacle, Package, PackageAction, PackageChange, PackageError,
     PackageKind, PackageLock, Removal, Risk,
-    contents::{MAIN, PackageFile, hash, read_files},
-    diff::diff,
-    foreign_lock,
+    contents::{MAIN, PackageFile, diff, hash, read_files},
+    lock::load_caplets_lock,
 };
 
 /// A package as it is in a deck now.
@@ -37,7 +36,7 @@ impl PackageDeck {
     /// What is installed, also by a program whose lock is understood.
     pub fn lock(&self) -> Result<PackageLock, PackageError> {
         let mut lock = PackageLock::load(&self.dir)?;
-        for package in foreign_lock::load(&self.dir)? {
+        for package in load_caplets_lock(&self.dir)? {
             if lock.get(&package.id).is_none() && self.place(&package.id, package.kind).exists() {
                 lock.put(package);
             }

@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use super::{
     Endpoints,
     content::{Content, PluginCopy},
-    desired::{Desired, DocumentPart, OwnFile, format_of},
+    desired::{Desired, DocumentPart, OwnFile, format_of, place_in},
     entries::add_entries,
     hooks::add_hooks,
     manifest::ProjectState,
-    place::place_in,
     rules::add_rules,
     subagents::add_subagents,
 };

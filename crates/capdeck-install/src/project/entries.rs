@@ -5,8 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{
-    Servers,
-    content::{SubagentContent, is_for},
+    content::{Servers, SubagentContent, is_for},
     desired::{Desired, DocumentPart, format_of},
 };
 use crate::provider::{EntryTarget, McpFile, Provider};

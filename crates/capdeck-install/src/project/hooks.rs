@@ -1,10 +1,8 @@
 //! Hooks in agents' configuration: each under the agent's own name for the event, tagged with a name of ours.
 
-mod events;
-
 use std::path::Path;
 
-use capdeck_definition::capa::HookEvent;
+use capdeck_definition::capa::{AgentEvent, HookEvent};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -15,7 +13,6 @@ use super::{
     manifest::ProjectState,
 };
 use crate::provider::{HookAgent, HookFile, Provider};
-use events::native_event;
 
 /// Adds the hooks of all providers.
 pub(crate) fn add_hooks(
@@ -175,4 +172,91 @@ fn shell_word(path: &str) -> String {
     } else {
         format!("'{}'", path.replace('\'', "'\\''"))
     }
+}
+
+/// The agent's name for an event, and the matcher that narrows it down to what is meant.
+fn native_event(
+    agent: HookAgent,
+    event: AgentEvent,
+) -> Option<(&'static str, Option<&'static str>)> {
+    match agent {
+        HookAgent::ClaudeCode => claude_code(event),
+        HookAgent::Codex => codex(event),
+        HookAgent::Cursor => Some((cursor(event), None)),
+        HookAgent::GeminiCli => gemini_cli(event),
+    }
+}
+
+fn claude_code(event: AgentEvent) -> Option<(&'static str, Option<&'static str>)> {
+    use AgentEvent as Event;
+    Some(match event {
+        Event::SessionStart => ("SessionStart", None),
+        Event::SessionEnd => ("SessionEnd", None),
+        Event::UserPromptSubmit => ("UserPromptSubmit", None),
+        Event::BeforeTool => ("PreToolUse", None),
+        Event::AfterTool => ("PostToolUse", None),
+        Event::AfterToolFailure => ("PostToolUseFailure", None),
+        Event::BeforeShell => ("PreToolUse", Some("Bash")),
+        Event::AfterShell => ("PostToolUse", Some("Bash")),
+        Event::BeforeFileRead => return None,
+        Event::AfterFileEdit => ("PostToolUse", Some("Edit|MultiEdit|Write")),
+        Event::BeforeMcpCall => ("PreToolUse", Some("mcp__")),
+        Event::AfterMcpCall => ("PostToolUse", Some("mcp__")),
+        Event::SubagentStart => ("SubagentStart", None),
+        Event::SubagentStop => ("SubagentStop", None),
+        Event::PreCompact => ("PreCompact", None),
+        Event::Stop => ("Stop", None),
+    })
+}
+
+fn codex(event: AgentEvent) -> Option<(&'static str, Option<&'static str>)> {
+    match event {
+        AgentEvent::SessionEnd | AgentEvent::AfterToolFailure => None,
+        AgentEvent::AfterFileEdit => Some(("PostToolUse", Some("apply_patch"))),
+        other => claude_code(other),
+    }
+}
+
+fn cursor(event: AgentEvent) -> &'static str {
+    use AgentEvent as Event;
+    match event {
+        Event::UserPromptSubmit => "beforeSubmitPrompt",
+        Event::BeforeTool => "preToolUse",
+        Event::AfterTool => "postToolUse",
+        Event::AfterToolFailure => "postToolUseFailure",
+        Event::BeforeShell => "beforeShellExecution",
+        Event::AfterShell => "afterShellExecution",
+        Event::BeforeFileRead => "beforeReadFile",
+        Event::BeforeMcpCall => "beforeMCPExecution",
+        Event::AfterMcpCall => "afterMCPExecution",
+        // The names are the same.
+        Event::SessionStart
+        | Event::SessionEnd
+        | Event::AfterFileEdit
+        | Event::SubagentStart
+        | Event::SubagentStop
+        | Event::PreCompact
+        | Event::Stop => event.as_str(),
+    }
+}
+
+fn gemini_cli(event: AgentEvent) -> Option<(&'static str, Option<&'static str>)> {
+    use AgentEvent as Event;
+    Some(match event {
+        Event::SessionStart => ("SessionStart", None),
+        Event::SessionEnd => ("SessionEnd", None),
+        Event::UserPromptSubmit => ("BeforeAgent", None),
+        Event::BeforeTool => ("BeforeTool", None),
+        Event::AfterTool => ("AfterTool", None),
+        Event::BeforeShell => ("BeforeTool", Some("run_shell_command")),
+        Event::AfterShell => ("AfterTool", Some("run_shell_command")),
+        Event::BeforeFileRead => ("BeforeTool", Some("read_file")),
+        Event::AfterFileEdit => ("AfterTool", Some("write_file|replace|edit_file")),
+        Event::BeforeMcpCall => ("BeforeTool", Some("mcp_.*")),
+        Event::AfterMcpCall => ("AfterTool", Some("mcp_.*")),
+        Event::PreCompact => ("PreCompress", None),
+        Event::AfterToolFailure | Event::SubagentStart | Event::SubagentStop | Event::Stop => {
+            return None;
+        }
+    })
 }

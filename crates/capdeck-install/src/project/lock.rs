@@ -64,7 +64,7 @@ pub(crate) fn parse_lock(text: &str, path: &Path) -> (Pins, Vec<Problem>) {
         let problem = Problem::error("bad-lock", about.clone(), message);
         (
             Pins::default(),
-            vec![problem.with_hint("correct it, or remove it to pin everything anew")],
+            vec![problem.with_hint("correct it, or remove it to pin everything again")],
         )
     };
     let is_json = text.trim_start().starts_with('{');

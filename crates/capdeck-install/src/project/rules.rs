@@ -6,7 +6,8 @@ use capdeck_definition::capa::{RuleConflicts, Visibility, is_safe_path};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Block, Problem,
+    Problem,
+    blocks::Block,
     content::{RuleContent, is_for},
     desired::{Desired, OwnFile},
 };

@@ -1,8 +1,6 @@
 //! What installed texts may not hold: phrases that the project forbids, characters it does not know, characters that
 //! nobody sees.
 
-mod phrases;
-
 use std::path::Path;
 
 use capdeck_definition::{
@@ -10,15 +8,16 @@ use capdeck_definition::{
     capa::{BlockedPhrases, Security},
     hidden_characters, reveal,
 };
+use icu_normalizer::ComposingNormalizerBorrowed;
 use regex::Regex;
 
 use super::{
-    Block, Problem,
+    Problem,
+    blocks::Block,
     content::{Content, HookAction},
     hooks, rules,
 };
 use crate::source::inside;
-use phrases::Phrases;
 
 /// Letters of a place that are shown around what was found.
 const SHOWN: usize = 80;
@@ -30,7 +29,7 @@ pub(crate) fn screen(content: &mut Content, security: &Security, project: &Path)
         problems.push(Problem::error(
             "security",
             "options.security",
-            "a part of it cannot be read, so nobody knows what it would forbid",
+            "a part of it cannot be read, so what it would forbid is unknown",
         ));
     }
     let screen = match Screen::new(security, project) {
@@ -175,6 +174,44 @@ fn hidden(text: &str, about: &str) -> Option<Problem> {
         Problem::warning("hidden-text", about, message)
     };
     Some(problem.with_hint(hint))
+}
+
+/// Phrases in their plainest form.
+#[derive(Debug, Default)]
+struct Phrases(Vec<(String, String)>);
+
+impl Phrases {
+    /// Blank lines are no phrases.
+    fn new<'a>(phrases: impl Iterator<Item = &'a str>) -> Self {
+        let plain = phrases.map(|phrase| (phrase.trim().to_owned(), plain(phrase)));
+        Self(plain.filter(|(_, plain)| !plain.is_empty()).collect())
+    }
+
+    /// The first phrase that a text holds.
+    fn find(&self, text: &str) -> Option<&str> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let text = plain(text);
+        self.0.iter().find(|(_, phrase)| text.contains(phrase)).map(|(shown, _)| shown.as_str())
+    }
+}
+
+/// Compatible characters as one, lower case, nothing invisible, one blank between words.
+fn plain(text: &str) -> String {
+    let normal = ComposingNormalizerBorrowed::new_nfkc().normalize(text);
+    let visible: String =
+        normal.chars().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect();
+    visible.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
+        | '\u{180B}'..='\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
+        | '\u{E0000}'..='\u{E0FFF}')
+        || (c.is_control() && !c.is_whitespace())
 }
 
 #[cfg(test)]

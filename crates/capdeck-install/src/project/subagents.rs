@@ -5,8 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Servers,
-    content::{SubagentContent, is_for},
+    content::{Servers, SubagentContent, is_for},
     desired::{Desired, OwnFile},
     entries::{Endpoints, subagent_key},
 };

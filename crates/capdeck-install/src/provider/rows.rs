@@ -1,8 +1,8 @@
 //! The rows of the provider table.
 
 use super::{
-    HookAgent, HookFile, Provider, RuleFiles, RuleHeader, SubagentFiles, SubagentForm,
-    mcp_file::{McpFile, Shape},
+    HookAgent, HookFile, McpFile, Provider, RuleFiles, RuleHeader, Shape, SubagentFiles,
+    SubagentForm,
 };
 
 const SHARED_SKILLS: &str = ".agents/skills";

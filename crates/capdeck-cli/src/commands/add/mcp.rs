@@ -4,12 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    BackendBlock, CommonArgs,
-    place::{auth, variable},
-    program::program,
-};
-use crate::{errors::Failure, plain_text::command_line};
+use super::{CommonArgs, auth, program, variable};
+use crate::{errors::Failure, new_file::BackendBlock, plain_text::command_line};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -33,7 +29,7 @@ pub(super) struct McpArgs {
     /// The address of a running server.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// How to talk to it; found out from the other flags if left out.
+    /// How to talk to it; found out from the other flags by default.
     #[arg(long, value_enum)]
     transport: Option<Transport>,
     /// Send the token in this environment variable.

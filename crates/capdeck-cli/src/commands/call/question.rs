@@ -39,9 +39,7 @@ pub(crate) fn ask(id: &str, params: &RawObject, person: &mut dyn Person) -> Valu
             _ => json!({ "action": "decline" }),
         };
     }
-    person.say(
-        "an empty answer takes the default, leaves out what is optional, and declines the rest",
-    );
+    person.say("an empty answer takes the default, skips what is optional, and declines the rest");
     let mut content = Map::new();
     for (key, schema) in &fields {
         let is_required = required.iter().any(|name| name.as_str() == Some(key));

@@ -1,5 +1,7 @@
 //! Shows a tool's progress to the person who waits for it.
 
+use std::sync::{Mutex, OnceLock, PoisonError};
+
 use async_trait::async_trait;
 use capdeck_catalog::{Capability, Tool};
 use capdeck_host::{
@@ -7,7 +9,6 @@ use capdeck_host::{
 };
 use capdeck_serve::person_at_terminal;
 use serde_json::value::RawValue;
-use std::sync::{Mutex, OnceLock, PoisonError};
 use tokio::sync::oneshot;
 
 use super::question::{self, Person};
@@ -74,7 +75,7 @@ impl Watcher {
             return Ok(Consent::NotAsked);
         }
         let (id, name) = (&capability.definition.id, one_line(tool.name()));
-        let question = format!("`{name}` of `{id}` runs only with your approval. Call it?");
+        let question = format!("`{id}.{name}` requires approval. Call it?");
         match self.confirm(question).await {
             true => Ok(Consent::Given),
             false => Err(Failure::request("CANCELLED", "not called")),

@@ -21,10 +21,10 @@ pub(crate) struct DiffArgs {
     /// The entry.
     #[arg(value_name = "URI", add = entries())]
     uri: String,
-    /// The older version; the one before the current one if left out.
+    /// The older version; the one before the current one by default.
     #[arg(value_name = "FROM")]
     from: Option<u64>,
-    /// The newer version; the current one if left out.
+    /// The newer version; the current one by default.
     #[arg(value_name = "TO")]
     to: Option<u64>,
 }

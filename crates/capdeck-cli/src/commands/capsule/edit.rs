@@ -16,7 +16,7 @@ use crate::{
 
 /// Edit an entry in your editor
 ///
-/// Opens `$VISUAL` or `$EDITOR` on the content; an entry that is not there begins empty. When somebody writes it meanwhile, your text
+/// Opens `$VISUAL` or `$EDITOR` on the content; an entry that is not there begins empty. When it is written meanwhile, your text
 /// is kept, and both changes are offered merged.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EditArgs {
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &EditArgs, context: &Context<'_>) -> Result<ExitStatus, 
         let merged = conflict.get("proposal").map(|proposal| text(proposal, "text").to_owned());
         let open = conflict.get("proposal").map_or(0, |proposal| number(proposal, "conflicts"));
         printer.warn(&format!(
-            "somebody wrote {uri} meanwhile: it is in version {current}, you began with {version}"
+            "{uri} was written meanwhile: it is in version {current}, you began with {version}"
         ));
         printer.note(&format!("your text is in {}", kept.display()));
         let merged = match merged {

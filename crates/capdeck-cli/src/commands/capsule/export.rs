@@ -78,8 +78,6 @@ pub(super) fn absolute(path: &Path, context: &Context<'_>) -> Result<PathBuf, Fa
     match &context.env.current_dir {
         Some(here) => Ok(here.join(path)),
         None if path.is_absolute() => Ok(path.to_owned()),
-        None => {
-            Err(Failure::setup("NO_CURRENT_FOLDER", "the current folder does not exist any more"))
-        }
+        None => Err(Failure::setup("NO_CURRENT_FOLDER", "the current folder no longer exists")),
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &NewArgs, context: &Context<'_>) -> Result<ExitStatus, F
         return Ok(ExitStatus::Done);
     }
     let id = text(&made, "id");
-    printer.note(&format!("made the capsule {id}"));
+    printer.note(&format!("Created capsule {id}"));
     printer.note(&format!("write to it with: capdeck capsule write {id} docs://readme FILE"));
     Ok(ExitStatus::Done)
 }

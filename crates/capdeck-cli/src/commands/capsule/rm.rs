@@ -52,7 +52,7 @@ pub(crate) fn run(args: &RmArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
     if let Some(question) = question.filter(|_| !yes) {
         let printer = context.printer;
         if !printer.can_ask() {
-            return Err(Failure::usage("this has to be confirmed").hint("add --yes"));
+            return Err(Failure::usage("confirmation required").hint("pass --yes"));
         }
         if !printer.confirm(&question) {
             return Err(Failure::request("CANCELLED", "nothing was deleted"));

@@ -18,7 +18,7 @@ use crate::{
 /// Reads all entries, versions, blobs, signals and the audit. Exits with 1 when something is damaged or missing.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
-    /// The capsule; all of them if left out.
+    /// The capsule; all of them by default.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
 }
@@ -96,7 +96,7 @@ fn show(report: &Value, printer: &Printer) {
     let palette = printer.palette();
     let audit = report.get("audit").cloned().unwrap_or_default();
     let state = if is_clean(report) {
-        palette.paint(Style::Good, "sound")
+        palette.paint(Style::Good, "OK")
     } else {
         palette.paint(Style::Bad, "damaged")
     };

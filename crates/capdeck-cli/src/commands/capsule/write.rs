@@ -25,7 +25,7 @@ const MOST_READ: u64 = 64 << 20;
 
 /// Write an entry, new or in a new version
 ///
-/// The content comes from a file or from stdin. With --if-version, a write that would overwrite somebody else's change is
+/// The content comes from a file or from stdin. With --if-version, a write that would overwrite another change is
 /// refused with exit code 4, and both changes are shown merged.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -62,13 +62,13 @@ pub(crate) struct WriteArgs {
     /// A tag, in place of those it has. Can be repeated.
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// How readers should take it; told from the content if left out.
+    /// How readers should take it; told from the content by default.
     #[arg(long, value_name = "CLASS")]
     risk_class: Option<Class>,
     /// A file it is about, besides those found in the content. Can be repeated.
     #[arg(long = "anchor", value_name = "PATH")]
     anchors: Vec<String>,
-    /// The commit it was written on; the one checked out in this project if left out.
+    /// The commit it was written on; the one checked out in this project by default.
     #[arg(long, value_name = "HASH")]
     commit: Option<String>,
     /// A file whose bytes are attached to the entry.
@@ -180,9 +180,9 @@ fn with_merge(mut failure: Failure, capsule: &str) -> Failure {
     let (uri, current) = (text(conflict, "uri"), number(conflict, "current_version"));
     let expected = number(conflict, "expected_version");
     let message = match (expected, current) {
-        (_, 0) => format!("there is no `{uri}` any more, and version {expected} was expected"),
+        (_, 0) => format!("`{uri}` no longer exists, and version {expected} was expected"),
         (0, _) => format!("`{uri}` is there already, in version {current}"),
-        _ => format!("`{uri}` is in version {current}, not {expected}: somebody wrote it"),
+        _ => format!("`{uri}` is in version {current}, not {expected}: it was written meanwhile"),
     };
     let hint = format!(
         "merge, then write with: capdeck capsule write {capsule} {uri} --if-version {current} FILE"

@@ -14,9 +14,9 @@ use serde_json::{
 
 use super::installed;
 use crate::{
-    commands::call::{Watcher, result_text},
+    commands::call::{Watcher, render_result},
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus, Failure},
     plain_text::{lines, one_line, written},
     printer::Printer,
     runtime::with_caller,
@@ -52,7 +52,7 @@ struct Meant {
     intent: CmpIntent,
 }
 
-pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> CommandResult {
     let IntentArgs { words, run, params, yes } = args;
     let printer = context.printer;
     if words.trim().is_empty() {
@@ -90,9 +90,9 @@ pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> Result<ExitStatus
         };
         Ok(calls::call(session.request(call), &request).await?)
     })?;
-    let shown = result_text::render(&result);
+    let shown = render_result(&result);
     if shown.is_error {
-        let message = format!("`{name}` of `{id}` reported a failure");
+        let message = format!("`{id}.{name}` reported a failure");
         let said = lines(shown.text.trim_end());
         let mut failure = Failure::request("TOOL_ERROR", message).said(said);
         failure.details = Some(json!({ "result": result }));
@@ -219,7 +219,7 @@ fn show(meant: &Meant, printer: &Printer) {
     for (name, param) in &intent.params {
         let mut line = format!("  param   {} {}", one_line(name), param.kind.as_str());
         match &param.default {
-            Some(default) => line.push_str(&format!(", {default} if left out")),
+            Some(default) => line.push_str(&format!(", {default} by default")),
             None if param.required => line.push_str(", required"),
             None => line.push_str(", optional"),
         }

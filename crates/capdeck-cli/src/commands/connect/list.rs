@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::folders;
 use crate::{
     context::Context,
-    errors::{ExitStatus, Failure},
+    errors::{CommandResult, ExitStatus},
     printer::Style,
     settings::Settings,
     table::{Cell, Table},
@@ -26,7 +26,7 @@ pub(super) fn run(
     settings: &Settings,
     records: &Records,
     context: &Context<'_>,
-) -> Result<ExitStatus, Failure> {
+) -> CommandResult {
     let folders = folders(settings, context)?;
     let mut rows = Vec::new();
     for client in Client::all() {

@@ -157,7 +157,7 @@ pub(super) fn decisions(settings: &Settings, host: &Host) -> Vec<Finding> {
                     review.hidden.len(),
                     review.held.len(),
                     if review.book.is_some_and(|book| book.is_repointed) {
-                        ", leads somewhere else than before"
+                        ", endpoint changed"
                     } else {
                         ""
                     }

@@ -1,18 +1,19 @@
 //! `sh GROUP TOOL --help`: a tool's flags with their types, choices and defaults.
 
-use capdeck_host::ShellTool;
+use capdeck_host::{ShellCommand, ShellGroup, ShellTool};
 use serde_json::{Value, json};
 
 use crate::{
     arguments::{OWN_FLAGS, Parameter, Parameters},
     plain_text::{lines, one_line},
     printer::{Palette, Printer, Style},
+    table::{Cell, Table},
 };
 
 /// Columns of the flags, before what they mean.
 const WIDEST_FLAG: usize = 34;
 
-pub(super) fn print(tool: &ShellTool, schema: &Value, printer: &Printer) {
+pub(super) fn print_help(tool: &ShellTool, schema: &Value, printer: &Printer) {
     if printer.wants_json() {
         printer.json(&json!({ "command": tool.command, "capability": tool.capability, "asks": tool.asks, "definition": tool.definition }));
     } else {
@@ -57,7 +58,7 @@ fn render(tool: &ShellTool, schema: &Value, palette: Palette) -> String {
     if !hidden.is_empty() {
         let list = list(&hidden);
         text.push_str(&format!(
-            "The tool has its own {list}; those of `sh` stand before the group: capdeck sh {list} …\n"
+            "The tool has its own {list}; those of `sh` go before the group: capdeck sh {list} …\n"
         ));
     }
     text
@@ -128,4 +129,55 @@ fn entry(flag: &str, about: &[String], palette: Palette) -> String {
 
 fn told(tool: &ShellTool, key: &str) -> Option<String> {
     tool.definition.get(key).and_then(|text| serde_json::from_str(text.get()).ok())
+}
+
+/// Every group there is, and the commands that are in none.
+pub(super) fn everything(groups: &[ShellGroup], commands: &[ShellCommand], printer: &Printer) {
+    if printer.wants_json() {
+        printer.json(&json!({ "items": groups, "commands": commands }));
+        return;
+    }
+    if groups.is_empty() && commands.is_empty() {
+        printer.note("there is nothing to call; see: capdeck list --all");
+        return;
+    }
+    let mut table = Table::new(["GROUP", "TOOLS", "DESCRIPTION"]);
+    for group in groups {
+        let tools = group.tools.map_or_else(|| "?".to_owned(), |count| count.to_string());
+        let about = if group.description.is_empty() { &group.name } else { &group.description };
+        table.row([
+            Cell::plain(&group.command),
+            Cell::plain(tools),
+            Cell::plain(first_line(about)),
+        ]);
+    }
+    for one in commands {
+        let (word, about) = (one_line(&one.command), first_line(&one.description));
+        table.row([Cell::plain(word), Cell::plain(""), Cell::plain(about)]);
+    }
+    table.print(printer);
+    printer.note("\nsee the tools of one with: capdeck sh GROUP");
+}
+
+/// The tools of one group.
+pub(super) fn commands(group: &ShellGroup, commands: &[ShellCommand], printer: &Printer) {
+    if printer.wants_json() {
+        printer.json(&json!({ "group": group, "items": commands }));
+        return;
+    }
+    if commands.is_empty() {
+        printer.note(&format!("`{}` offers no tools", group.command));
+        return;
+    }
+    let mut table = Table::new(["TOOL", "DESCRIPTION"]);
+    for one in commands {
+        let about = first_line(&one.description);
+        table.row([Cell::plain(one_line(&one.command)), Cell::plain(about)]);
+    }
+    table.print(printer);
+    printer.note(&format!("\nsee what one takes with: capdeck sh {} TOOL --help", group.command));
+}
+
+fn first_line(text: &str) -> String {
+    one_line(text.trim().lines().next().unwrap_or_default())
 }

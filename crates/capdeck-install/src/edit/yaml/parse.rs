@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 use crate::edit::{
     SyntaxError,
     commas::comma_between,
-    layout::{part, place_of},
+    splice::{part, place_of},
     tree::{Content, Entry, Node, Style},
 };
 

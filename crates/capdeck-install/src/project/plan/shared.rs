@@ -7,8 +7,8 @@ use std::{
 
 use super::{Edited, Planning, change, shown};
 use crate::project::{
-    Block, Problem,
-    blocks::{blocks_in, put_blocks, take_blocks},
+    Problem,
+    blocks::{Block, blocks_in, put_blocks, take_blocks},
     desired::{DocumentPart, SharedFile, format_of},
     document::{self, DocumentEdit},
     manifest::{PartRecord, SharedRecord, sha256},

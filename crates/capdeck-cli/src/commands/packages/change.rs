@@ -1,0 +1,252 @@
+//! What `get`, `update` and `remove` share: the deck they work on, and how a change is shown and agreed to.
+
+use std::path::PathBuf;
+
+use capdeck_install::{Git, Obstacle, PackageAction, PackageChange, PackageDeck, PackageError};
+use serde_json::{Value, json};
+
+use crate::{
+    context::Context,
+    errors::{CommandResult, Failure},
+    frames::Frames,
+    plain_text::{lines, one_line, written},
+    printer::{Printer, Style},
+    settings::Settings,
+};
+
+/// What every command about packages takes.
+#[derive(Debug, clap::Args)]
+pub(super) struct PackageArgs {
+    /// Work on the project's deck instead of your own.
+    #[arg(long)]
+    pub(super) project_deck: bool,
+    /// Show what would happen, and write nothing.
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Approve without being asked.
+    #[arg(long, short)]
+    pub(super) yes: bool,
+    /// Also replace or remove what was edited since, or what was not installed from here.
+    #[arg(long)]
+    pub(super) force: bool,
+}
+
+/// A change and what came of it.
+pub(super) struct Outcome {
+    pub(super) change: PackageChange,
+    pub(super) verdict: Verdict,
+}
+
+/// What is done about a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing has to be done.
+    Current,
+    Write,
+    /// Why not.
+    Refused {
+        reason: String,
+        hint: String,
+    },
+}
+
+impl PackageArgs {
+    /// The folder of the deck that is meant.
+    pub(super) fn deck_dir(&self, settings: &Settings) -> PathBuf {
+        if self.project_deck { settings.project_deck_dir() } else { settings.config_dir.clone() }
+    }
+
+    /// Decides about a change, asking where somebody can be asked.
+    pub(super) fn judge(
+        &self,
+        change: &PackageChange,
+        command: &str,
+        printer: &Printer,
+    ) -> Verdict {
+        let id = &change.package.id;
+        let refused = |reason: String, hint: String| Verdict::Refused { reason, hint };
+        if change.obstacle == Some(Obstacle::Edited) && !change.has_news && !self.force {
+            // There is nothing to lose the edit for.
+            return Verdict::Current;
+        }
+        if let Some(obstacle) = change.obstacle
+            && !(self.force && obstacle.yields_to_force())
+        {
+            let hint = if obstacle.yields_to_force() {
+                format!("keep a copy of `{}`, then add --force", change.path.display())
+            } else {
+                "tell its author".to_owned()
+            };
+            return refused(format!("`{id}` is left alone: {obstacle}"), hint);
+        }
+        if change.action == PackageAction::Nothing {
+            return Verdict::Current;
+        }
+        if change.widens() && !self.yes {
+            let question = format!("`{id}` can do more than what you approved. Update it?");
+            let may_ask = printer.can_ask() && !self.dry_run;
+            if !may_ask || !printer.confirm(&question) {
+                return refused(
+                    format!("`{id}` can do more than what you approved, so it is left as it is"),
+                    format!("the person reads what is new, then runs in a terminal: {command}"),
+                );
+            }
+        }
+        Verdict::Write
+    }
+}
+
+/// The system's git, with snapshots kept in the cache.
+pub(super) fn git(settings: &Settings) -> Git {
+    Git::new(&settings.cache_dir)
+}
+
+/// Shows a change: what is wrong with it, what it can do, and what its texts say differently.
+pub(super) fn show(change: &PackageChange, printer: &Printer) {
+    if printer.wants_json() {
+        return;
+    }
+    let package = &change.package;
+    let palette = printer.note_palette();
+    let verb = match change.action {
+        PackageAction::Install => "install",
+        PackageAction::Update => "update",
+        PackageAction::Nothing => "keep",
+    };
+    let source = one_line(&change.source.describe());
+    printer.note(&format!("{verb} {} from {source}", palette.paint(Style::Strong, &package.id)));
+    let mut frames = Frames::default();
+    for found in &package.diagnostics {
+        printer.note(frames.render(found, palette).trim_end());
+    }
+    for risk in &change.risk_changes {
+        let (mark, style) = if risk.is_new { ("+", Style::Careful) } else { ("-", Style::Good) };
+        let part = match risk.part {
+            "commands" => "runs",
+            "programs" => "brings",
+            "hosts" => "contacts",
+            "scopes" => "asks for",
+            "secrets" => "reads",
+            "mutating" => "changes through",
+            "setup" => "sets up with",
+            _ => "reaches",
+        };
+        let line = format!("{mark} {part} {}", one_line(&risk.what));
+        printer.note(&format!("  {}", palette.paint(style, &line)));
+    }
+    if change.risk_changes.is_empty() && change.action == PackageAction::Install {
+        printer.note("  it runs nothing and contacts no host");
+    }
+    if !change.diff.is_empty() {
+        printer.note(lines(&change.diff).trim_end());
+    }
+}
+
+/// Carries out what was decided.
+pub(super) fn carry_out(
+    deck: &PackageDeck,
+    outcome: &Outcome,
+    args: &PackageArgs,
+) -> Result<bool, Failure> {
+    if outcome.verdict != Verdict::Write || args.dry_run {
+        return Ok(false);
+    }
+    deck.apply(&outcome.change).map_err(failed)?;
+    Ok(true)
+}
+
+/// The answer for programs: everything about each package.
+pub(super) fn item(outcome: &Outcome, is_written: bool) -> Value {
+    let change = &outcome.change;
+    let package = &change.package;
+    let mut item = json!({
+        "id": package.id,
+        "action": change.action,
+        "path": change.path,
+        "source": change.source,
+        "hash": package.hash,
+        "risk": package.risk,
+        "riskChanges": change.risk_changes,
+        "widens": change.widens(),
+        "diff": change.diff,
+        "problems": package.diagnostics,
+        "written": is_written,
+    });
+    if let Some(obstacle) = change.obstacle {
+        item["obstacle"] = json!(written(obstacle));
+    }
+    if let Verdict::Refused { reason, hint } = &outcome.verdict {
+        item["refused"] = json!({ "reason": reason, "hint": hint });
+    }
+    item
+}
+
+/// Says what was refused, or that something was done.
+pub(super) fn conclude(
+    outcomes: &[Outcome],
+    items: Vec<Value>,
+    args: &PackageArgs,
+    context: &Context<'_>,
+) -> CommandResult {
+    let printer = context.printer;
+    let refusals: Vec<(&String, &String)> = outcomes
+        .iter()
+        .filter_map(|outcome| match &outcome.verdict {
+            Verdict::Refused { reason, hint } => Some((reason, hint)),
+            Verdict::Current | Verdict::Write => None,
+        })
+        .collect();
+    if !printer.wants_json() {
+        for (outcome, item) in outcomes.iter().zip(&items) {
+            if item["written"] == true {
+                printer.note(&format!("wrote {}", outcome.change.path.display()));
+            } else if outcome.verdict == Verdict::Current {
+                let id = &outcome.change.package.id;
+                printer.note(&match outcome.change.obstacle {
+                    Some(_) => format!("{id} is edited; its source has nothing new"),
+                    None => format!("{id} is as its source has it"),
+                });
+            }
+        }
+    }
+    if let Some((reason, hint)) = refusals.first() {
+        let all: Vec<&str> = refusals.iter().map(|(reason, _)| reason.as_str()).collect();
+        let message = if refusals.len() == 1 { (*reason).clone() } else { all.join("; ") };
+        let mut failure = Failure::request("PACKAGE_REFUSED", message).hint((*hint).clone());
+        failure.details = Some(json!({ "items": items }));
+        return Err(failure);
+    }
+    if printer.wants_json() {
+        printer.json(&json!({ "items": items }));
+    } else if args.dry_run {
+        printer.note("nothing was written");
+    } else if args.project_deck && items.iter().any(|item| item["written"] == true) {
+        printer.note("review the project's files and allow them to act with: capdeck trust");
+    }
+    Ok(crate::errors::ExitStatus::Done)
+}
+
+/// A failure of packages in the words of the command line.
+pub(super) fn failed(error: PackageError) -> Failure {
+    let hint = error.hint();
+    let mut message = error.to_string();
+    if let PackageError::File { source, .. } = &error {
+        message = format!("{message}: {source}");
+    }
+    let mut failure = match error {
+        PackageError::BadSource { .. } => Failure::usage(message),
+        PackageError::NoFolder { .. }
+        | PackageError::Empty { .. }
+        | PackageError::NoSuchPackage { .. }
+        | PackageError::Child { .. } => Failure::request("PACKAGE_NOT_FOUND", message),
+        PackageError::NotInstalled { .. } => Failure::request("PACKAGE_NOT_INSTALLED", message),
+        PackageError::BadContents { .. } => Failure::request("PACKAGE_REFUSED", message),
+        PackageError::BadLock { .. } => Failure::request("LOCK_UNREADABLE", message),
+        PackageError::Git(_) => Failure::request("SOURCE_UNAVAILABLE", message),
+        PackageError::File { .. } | PackageError::Write(_) => {
+            Failure::request("FILE_ERROR", message)
+        }
+    };
+    failure.hint = hint;
+    failure
+}
