@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Weak};
 
+use capdeck_access::DeckAccess;
 use capdeck_backend::{ClientProfile, Listener};
 use capdeck_catalog::{Catalog, Part, RawObject};
 use capdeck_definition::CapabilityId;
 use futures_util::stream::BoxStream;
 
 use crate::{
-    Admission, Granted, Host, Principal, TaskForm, View, ViewPolicy,
-    admission::{Allowed, KeptAllowance},
+    Access, Host, Principal, SharedAccess, TaskForm, View, ViewPolicy,
     artifacts::KnownArtifacts,
     audience::Audience,
     capsules::Mount,
@@ -38,8 +38,8 @@ pub struct SessionSettings {
     pub tasks: TaskForm,
     /// By what the client is known when it comes back.
     pub continuity: Continuity,
-    /// What the client was granted. `None`: everything is its own, as it is for the person at this machine.
-    pub admission: Option<Admission>,
+    /// What the client was granted. `None`: everything, as for the person at this machine.
+    pub access: Option<SharedAccess>,
 }
 
 /// By what a client is known when it comes back.
@@ -74,9 +74,8 @@ pub struct Session {
     pub(crate) connections: Connections,
     pub(crate) tasks: TaskForm,
     pub(crate) continuity: Continuity,
-    /// Asked with every request.
-    pub(crate) admission: Option<Admission>,
-    allowed: KeptAllowance,
+    /// `None` for those who need no grants.
+    pub(crate) access: Option<SharedAccess>,
     /// What the client set up. Nothing is remembered of clients whose requests stand alone.
     pub(crate) set_up: SetUp,
     /// The artifacts that the client was sent.
@@ -96,7 +95,7 @@ impl Host {
             listener,
             tasks,
             continuity,
-            admission,
+            access,
         } = settings;
         client.capabilities = forwarded_capabilities(&scope, tasks, &client.capabilities);
         let id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
@@ -127,8 +126,7 @@ impl Host {
             connections: Connections::new(audience, own),
             tasks,
             continuity,
-            admission,
-            allowed: KeptAllowance::default(),
+            access,
             set_up: SetUp::default(),
             known_artifacts: KnownArtifacts::default(),
             mount: match continuity {
@@ -157,22 +155,21 @@ impl Session {
     /// The catalog in force, as servers offer it to this client. What is denied to it or held does not exist here.
     pub fn catalog(&self) -> Arc<Catalog> {
         let audience = self.connections.audience().key();
-        self.host.screened_for(audience, &self.names(), self.part(), self.allowed())
+        self.host.screened_for(audience, &self.names(), self.part(), self.deck_access())
     }
 
-    /// What this client was granted, where it needs grants. Asked anew each time.
-    pub(crate) fn granted(&self) -> Option<Arc<Granted>> {
-        self.admission.as_ref().map(Admission::granted)
+    /// What this client may use now, where it needs grants.
+    pub(crate) fn access(&self) -> Option<Arc<Access>> {
+        self.access.as_ref().map(|source| source.access())
     }
 
-    /// The same as far as it is about the deck.
-    pub(crate) fn allowed(&self) -> Option<Allowed> {
-        self.admission.as_ref().map(|admission| self.allowed.of(admission))
+    fn deck_access(&self) -> Option<Arc<DeckAccess>> {
+        self.access().map(|access| Arc::clone(&access.deck))
     }
 
     /// Yields whenever this client may have been granted something else, where that can be told.
     pub fn grant_changes(&self) -> Option<BoxStream<'static, ()>> {
-        self.admission.as_ref()?.changes()
+        self.access.as_ref()?.changes()
     }
 
     /// Which part of the deck this client is given.

@@ -143,7 +143,7 @@ impl Session {
         if &**method != RESOURCE_UPDATED || session.as_ref().is_some_and(|own| *own != self.id) {
             return None;
         }
-        if self.admission.is_some() {
+        if self.access.is_some() {
             // What was taken back is not told of any more.
             self.snapshot().whole_capability(capability.as_str()).ok()?;
         }

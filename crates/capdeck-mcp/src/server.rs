@@ -39,6 +39,17 @@ use crate::{HeaderParams, RawObject, RequestId, Revision, RpcError, raw::raw};
 pub trait Service: Send + Sync + 'static {
     /// Answers a handshake. `peer` reaches the client outside of any request, once the session is open.
     async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError>;
+
+    /// The OAuth scopes that a request needs and the token of its sender lacks. Over HTTP it is asked about every request
+    /// of a message before any of them is answered.
+    fn missing_scopes(
+        &self,
+        _extensions: &http::Extensions,
+        _method: &str,
+        _params: Option<&RawValue>,
+    ) -> Option<MissingScopes> {
+        None
+    }
 }
 
 /// One client's session. In the modern era: everything that is the same for requests whose sender says the same
@@ -87,15 +98,20 @@ pub struct ClientHello {
     pub extensions: http::Extensions,
 }
 
-/// Who is asking, as earlier layers established it and left it in a request's extensions. Sessions and everything
-/// handed out to a client belong to one. Requests without one share the empty principal.
+/// Who a session belongs to, as earlier layers established it and left it in a request's extensions. Everything that a
+/// client is given belongs to one. Requests without one share the empty owner.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Principal(pub Arc<str>);
+pub struct SessionOwner(pub Arc<str>);
 
 /// How many sessions whoever asks may have open at one endpoint, in each era, as earlier layers left it in a request's
 /// extensions. Beyond that their own session idle longest makes room for the next, and nobody else's does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimit(pub usize);
+
+/// OAuth scopes, separated by spaces. Left in the extensions of a response that refuses a request for the lack of them,
+/// for the layer that knows where the client gets a token with more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingScopes(pub String);
 
 /// What surrounds one request.
 #[derive(Debug, Clone)]

@@ -1,8 +1,8 @@
-//! Who a request comes from, once it was let in. Left in the request's extensions by `transport::http::access`.
+//! Who a request comes from, once it was let in. Left in the request's extensions by `transport::http::authenticate`.
 
 use std::sync::Arc;
 
-use capdeck_auth::inbound::{OperatorStanding, Standing};
+use capdeck_auth::inbound::{AuthenticatedClient, AuthenticatedOperator};
 
 use crate::mcp::ViaShare;
 
@@ -12,9 +12,9 @@ pub(crate) enum Actor {
     /// Whoever has the host's key, or sits at this machine where that is enough.
     Owner,
     /// A person who signed in, or came with a key of their own.
-    Operator(OperatorStanding),
+    Operator(AuthenticatedOperator),
     /// A client with a token: what it was granted, and nothing else.
-    Credential(Arc<Standing>),
+    Credential(Arc<AuthenticatedClient>),
     /// Whoever has the token of a share: one capsule, and nothing else.
     Share(ViaShare),
 }
@@ -30,7 +30,7 @@ impl Actor {
             Self::Owner if principal == KEY_PRINCIPAL => Some("admin".to_owned()),
             Self::Owner => Some("local".to_owned()),
             Self::Operator(operator) => Some(format!("operator {}", operator.name)),
-            Self::Credential(standing) => Some(format!("client {}", standing.client_name)),
+            Self::Credential(client) => Some(format!("client {}", client.client_name)),
             Self::Share(_) => None,
         }
     }

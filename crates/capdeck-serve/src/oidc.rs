@@ -15,7 +15,7 @@ use std::{fmt, sync::Arc};
 use axum::{Router, routing::get};
 use capdeck_auth::{GuardedClients, ProviderSettings, ProviderSignIn, inbound::Newcomers};
 
-use crate::reception::Reception;
+use crate::http_state::HttpState;
 
 /// Where the browser begins.
 const BEGIN: &str = "/api/oidc/begin";
@@ -70,6 +70,6 @@ pub(crate) fn begin_address(then: &str) -> String {
 }
 
 /// Routes for those who are not let in yet.
-pub(crate) fn routes() -> Router<Arc<Reception>> {
+pub(crate) fn routes() -> Router<Arc<HttpState>> {
     Router::new().route(BEGIN, get(begin::begin)).route(CALLBACK, get(callback::callback))
 }

@@ -4,9 +4,9 @@ use capdeck_auth::inbound::{ADMIN_OPERATOR, LOCAL_OPERATOR, OperatorRole};
 use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation};
 use serde_json::Value;
 
-use crate::{capsule_follower::present_keys, reception::Reception};
+use crate::{capsule_follower::present_keys, http_state::HttpState};
 
-impl Reception {
+impl HttpState {
     /// Whether somebody may share a capsule now: the owner of this machine (`None`, or signed in to the dashboard), an
     /// admin, or the operator whose capsule it is.
     pub(crate) fn may_share(&self, maker: Option<&str>, capsule_key: &str) -> bool {

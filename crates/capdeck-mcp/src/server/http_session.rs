@@ -12,7 +12,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    Principal,
+    SessionOwner,
     conversation::Conversation,
     event_stream::{EventStream, Readers},
 };
@@ -29,7 +29,7 @@ const REPLAY_WINDOW: Duration = Duration::from_secs(60);
 pub(super) struct HttpSession {
     pub(super) id: String,
     /// Who opened it, and alone may use it.
-    pub(super) principal: Principal,
+    pub(super) principal: SessionOwner,
     pub(super) revision: Revision,
     pub(super) conversation: Arc<Conversation>,
     /// What is not tied to a request waits here for the client to listen.
@@ -42,7 +42,7 @@ pub(super) struct HttpSession {
 impl HttpSession {
     pub(super) fn new(
         id: String,
-        principal: Principal,
+        principal: SessionOwner,
         revision: Revision,
         conversation: Arc<Conversation>,
         unasked: Arc<EventStream>,

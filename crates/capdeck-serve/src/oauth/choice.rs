@@ -1,6 +1,6 @@
 //! What a person chose on the consent page: one target for the deck, and one for each capsule.
 
-use capdeck_auth::inbound::{GrantTarget, Role, Scope, Scopes};
+use capdeck_auth::inbound::{DeckGrant, GrantTarget, RegistryError, Role, Scope, Scopes};
 
 use super::{
     Form,
@@ -71,12 +71,7 @@ fn deck(form: &Form, offer: &Offer) -> Result<Option<GrantTarget>, String> {
             if capabilities.is_empty() {
                 return Err("mark the capabilities that it may see, or choose nothing".to_owned());
             }
-            Ok(Some(GrantTarget::Deck {
-                capabilities,
-                tools: Vec::new(),
-                denied_tools: Vec::new(),
-                modes: Vec::new(),
-            }))
+            Ok(Some(GrantTarget::Deck(DeckGrant { capabilities, ..DeckGrant::default() })))
         }
         _ => Ok(None),
     }
@@ -101,7 +96,7 @@ fn capsule(form: &Form, item: &Item, scopes: &Scopes) -> Result<GrantTarget, Str
         uri_prefixes: words("prefixes"),
         denied_prefixes: words("denied"),
     };
-    target.check().map_err(|error| format!("`{name}`: {error}"))?;
+    target.check().map_err(|error| format!("`{name}`: {}", RegistryError::from(error)))?;
     Ok(target)
 }
 
@@ -145,9 +140,7 @@ mod tests {
             (of_deck.to_string(), of_capsule.to_string()),
             ("deck:call".into(), "capsule:write".into())
         );
-        assert!(
-            matches!(deck, GrantTarget::Deck { capabilities, .. } if *capabilities == ["mail"])
-        );
+        assert!(matches!(deck, GrantTarget::Deck(deck) if deck.capabilities == ["mail"]));
         assert!(matches!(
             capsule,
             GrantTarget::Capsule { capsule, role: Role::Appender, uri_prefixes, denied_prefixes }

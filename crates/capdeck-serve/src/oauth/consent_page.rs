@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use axum::response::Response;
-use capdeck_auth::inbound::{Client, ClientKind, OperatorStanding, Role, Scope, Scopes};
+use capdeck_auth::inbound::{AuthenticatedOperator, Client, ClientKind, Role, Scope, Scopes};
 use http::StatusCode;
 use url::Url;
 
@@ -17,7 +17,7 @@ use super::{
 pub(super) struct Consent<'a> {
     pub(super) client: &'a Client,
     pub(super) request: &'a AuthorizeRequest,
-    pub(super) operator: &'a OperatorStanding,
+    pub(super) operator: &'a AuthenticatedOperator,
     pub(super) offer: &'a Offer,
     /// The hidden part of the form.
     pub(super) sealed: &'a str,

@@ -1,11 +1,11 @@
 //! What an operator can let a client have: the parts of the deck and the capsules that the client's request is about.
 
-use capdeck_auth::inbound::{OperatorRole, OperatorStanding, Scope, Scopes, capsule_key};
+use capdeck_auth::inbound::{AuthenticatedOperator, OperatorRole, Scope, Scopes, capsule_key};
 use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation, Exposure, Host};
 use serde_json::Value;
 
 use super::Resource;
-use crate::reception::Reception;
+use crate::http_state::HttpState;
 
 /// What can be chosen.
 #[derive(Debug, Default)]
@@ -30,8 +30,8 @@ pub(super) struct Item {
 impl Offer {
     /// What this operator can choose from for such a request.
     pub(super) async fn for_request(
-        reception: &Reception,
-        operator: &OperatorStanding,
+        http_state: &HttpState,
+        operator: &AuthenticatedOperator,
         resource: &Resource,
         scopes: &Scopes,
     ) -> Result<Self, CapsuleFailure> {
@@ -41,7 +41,7 @@ impl Offer {
             Resource::Capsule(_) => Vec::new(),
             Resource::Host | Resource::Deck | Resource::View(_) | Resource::Server(_) => {
                 if wants_deck {
-                    capabilities(&reception.host)
+                    capabilities(&http_state.host)
                 } else {
                     Vec::new()
                 }
@@ -54,7 +54,7 @@ impl Offer {
             Resource::View(_) | Resource::Server(_) => Vec::new(),
             Resource::Host | Resource::Deck | Resource::Capsule(_) => {
                 if wants_capsules {
-                    capsules(reception, operator).await?
+                    capsules(http_state, operator).await?
                 } else {
                     Vec::new()
                 }
@@ -94,17 +94,17 @@ fn capabilities(host: &Host) -> Vec<Item> {
 }
 
 async fn capsules(
-    reception: &Reception,
-    operator: &OperatorStanding,
+    http_state: &HttpState,
+    operator: &AuthenticatedOperator,
 ) -> Result<Vec<Item>, CapsuleFailure> {
-    let Some(desk) = reception.host.capsules().filter(|desk| desk.may_have_capsules()) else {
+    let Some(desk) = http_state.host.capsules().filter(|desk| desk.may_have_capsules()) else {
         return Ok(Vec::new());
     };
     let list = CapsuleOperation::ListCapsules { with_counts: false };
     let caller = CapsuleCaller::local(Author::client("capdeck"));
     let mut answer = desk.ask(caller.request(None, list)).await?;
     let Value::Array(listed) = answer["capsules"].take() else { return Ok(Vec::new()) };
-    let own = match (operator.role, reception.registry()) {
+    let own = match (operator.role, http_state.registry()) {
         (OperatorRole::Member, Some(registry)) => registry.capsules_of(&operator.id),
         _ => Vec::new(),
     };

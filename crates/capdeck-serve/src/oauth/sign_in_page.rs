@@ -13,17 +13,17 @@ use super::{
     html::{escape, hidden, page, refusal},
 };
 use crate::{
+    http_state::HttpState,
     oidc::begin_address,
     operators::{begin_session, remember},
-    reception::Reception,
     transport::http::{ClientAddress, read_form},
 };
 
 const PURPOSE: &str = "sign-in";
 
 /// Asks for a key, to go on at `path` afterwards, which is an address of ours.
-pub(super) fn ask(reception: &Reception, path: &str, problem: Option<&str>) -> Response {
-    let sealed = reception.seal.seal(PURPOSE, "", &path);
+pub(super) fn ask(http_state: &HttpState, path: &str, problem: Option<&str>) -> Response {
+    let sealed = http_state.seal.seal(PURPOSE, "", &path);
     let mut body = "<h1>Sign in to Capdeck</h1>\n<p>A client asks for access. Sign in to decide about it.</p>\n"
         .to_owned();
     if let Some(problem) = problem {
@@ -37,7 +37,7 @@ pub(super) fn ask(reception: &Reception, path: &str, problem: Option<&str>) -> R
          <p class=\"quiet\">The admin key of this host, or the key that an admin gave you.</p>\n</section>\n\
          <div class=\"actions\"><button type=\"submit\">Sign in</button></div>\n</form>\n",
     );
-    if let Some(provider) = reception.provider() {
+    if let Some(provider) = http_state.provider() {
         // A link and not a form: the policy of the page keeps forms here, wherever the provider sends people on to.
         let (address, label) = (escape(&begin_address(path)), escape(provider.label()));
         body.push_str(&format!(
@@ -49,21 +49,21 @@ pub(super) fn ask(reception: &Reception, path: &str, problem: Option<&str>) -> R
 }
 
 /// Takes the form of the page.
-pub(super) async fn submit(State(reception): State<Arc<Reception>>, request: Request) -> Response {
+pub(super) async fn submit(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&parts.headers, body).await {
         Ok(text) => Form::parse(&text),
         Err(refusal) => return refusal,
     };
     let then =
-        form.named("then").and_then(|sealed| reception.seal.open::<String>(PURPOSE, "", sealed));
+        form.named("then").and_then(|sealed| http_state.seal.open::<String>(PURPOSE, "", sealed));
     let Some(then) = then else {
         let why = "This page was open for too long, or did not come from here. Begin again in the client.";
         return refusal(StatusCode::BAD_REQUEST, "Begin again", why);
     };
     let address = parts.extensions.get::<ClientAddress>().copied();
     let key = form.named("key").unwrap_or_default();
-    match begin_session(&reception, address, key.trim()).await {
+    match begin_session(&http_state, address, key.trim()).await {
         Ok(begun) => {
             let mut response = StatusCode::SEE_OTHER.into_response();
             let Ok(then) = HeaderValue::from_str(&then) else {
@@ -73,7 +73,7 @@ pub(super) async fn submit(State(reception): State<Arc<Reception>>, request: Req
             let no_store = HeaderValue::from_static("no-store");
             response.headers_mut().insert(header::CACHE_CONTROL, no_store);
             let begun = (begun.token.expose(), &begun.session);
-            remember(&reception, &parts.headers, response.headers_mut(), address, begun);
+            remember(&http_state, &parts.headers, response.headers_mut(), address, begun);
             response
         }
         Err(refused) => {
@@ -86,7 +86,7 @@ pub(super) async fn submit(State(reception): State<Arc<Reception>>, request: Req
                 }
                 _ => "Nobody can sign in here now; the host's log says why.".to_owned(),
             };
-            let mut response = ask(&reception, &then, Some(&advice));
+            let mut response = ask(&http_state, &then, Some(&advice));
             *response.status_mut() = refused.status();
             if let Some(wait) = wait {
                 response.headers_mut().insert(header::RETRY_AFTER, wait);

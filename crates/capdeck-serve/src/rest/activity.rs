@@ -101,7 +101,7 @@ impl Watcher {
 
     /// Whether whoever watches would still be let in, as who they were when they came.
     fn is_still_in(&self) -> bool {
-        let registry = self.rest.reception.registry();
+        let registry = self.rest.http_state.registry();
         match &self.actor {
             Actor::Owner => true,
             Actor::Operator(known) => registry.is_some_and(|registry| {
@@ -111,8 +111,8 @@ impl Watcher {
                 };
                 now.is_some_and(|now| now.role == known.role)
             }),
-            Actor::Credential(standing) => {
-                registry.is_some_and(|registry| registry.access(&standing.credential).is_some())
+            Actor::Credential(client) => {
+                registry.is_some_and(|registry| registry.access(&client.credential).is_some())
             }
             Actor::Share(_) => false,
         }

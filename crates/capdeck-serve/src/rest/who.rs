@@ -58,11 +58,11 @@ impl Who {
                 Self::Stranger | Self::Anyone | Self::Operator | Self::Manager => true,
                 Self::Deck | Self::DeckCall | Self::Admin => operator.role == OperatorRole::Admin,
             },
-            Actor::Credential(standing) => match self {
+            Actor::Credential(client) => match self {
                 Self::Stranger | Self::Anyone => true,
-                Self::Manager => standing.scopes.allows(Scope::RegistryManage),
-                Self::Deck => standing.scopes.allows(Scope::DeckRead),
-                Self::DeckCall => standing.scopes.allows(Scope::DeckCall),
+                Self::Manager => client.scopes.allows(Scope::RegistryManage),
+                Self::Deck => client.scopes.allows(Scope::DeckRead),
+                Self::DeckCall => client.scopes.allows(Scope::DeckCall),
                 Self::Operator | Self::Admin => false,
             },
             Actor::Share(_) => self == Self::Stranger,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use capdeck_auth::inbound::capsule_key;
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Access, Author, CapsuleCaller, CapsuleDesk, CapsuleOperation, ErrorCode, GrantWish, Granted,
+    AccessRequest, Author, CapsuleAccess, CapsuleCaller, CapsuleDesk, CapsuleOperation, ErrorCode,
     GrantedCapsule, Host, LocalDesk, NarrowedGrant, Role, Session, StoreOptions, WantedGrant,
 };
 use serde_json::{Value, json};
 
-use super::book::{Book, granted, guest};
+use super::book::{Book, Granted, granted, guest};
 use crate::deck::{Deck, agent_with, call, call_listed, listed, saying};
 
 async fn opened(names: &[&str]) -> (Host, Deck) {
@@ -28,7 +28,7 @@ async fn opened(names: &[&str]) -> (Host, Deck) {
 }
 
 fn on(capsule: &str, role: Role) -> GrantedCapsule {
-    let access = Access { role, ..Access::owner() };
+    let access = CapsuleAccess { role, ..CapsuleAccess::owner() };
     GrantedCapsule { capsule: capsule.to_owned(), access }
 }
 
@@ -154,7 +154,10 @@ async fn item_21_access_is_asked_for_where_somebody_decides() {
     let refused = tool(&session, "capsol_capsules", ask("secret")).await;
     assert_eq!(refused["error"]["code"], "not_found");
     let (capsule, reason) = ("two".to_owned(), Some("to help".to_owned()));
-    assert_eq!(book.wishes(), [GrantWish::RequestAccess { capsule, role: Role::Writer, reason }]);
+    assert_eq!(
+        book.wishes(),
+        [AccessRequest::RequestAccess { capsule, role: Role::Writer, reason }]
+    );
     assert!(!listed(&session).await.contains(&"capsules__capsol_manage".to_owned()));
     let manage = json!({ "action": "list_grant_requests" });
     let hidden = call(&session, "capsules", "capsol_manage", manage).await.unwrap_err();
@@ -199,13 +202,17 @@ async fn item_20_managing_is_for_those_who_may() {
     assert_eq!(
         book.wishes(),
         [
-            GrantWish::RequestGrantFor { client_id: Some("cli_2".to_owned()), terms, reason: None },
-            GrantWish::ApproveGrant {
+            AccessRequest::RequestGrantFor {
+                client_id: Some("cli_2".to_owned()),
+                terms,
+                reason: None
+            },
+            AccessRequest::ApproveGrant {
                 request: "grq_1".to_owned(),
                 terms: narrowed,
                 note: Some("fine".to_owned()),
             },
-            GrantWish::RevokeConnection { connection: "crd_2".to_owned() },
+            AccessRequest::RevokeConnection { connection: "crd_2".to_owned() },
         ]
     );
     let lacking = tool(&session, "capsol_manage", json!({ "action": "deny_grant" })).await;

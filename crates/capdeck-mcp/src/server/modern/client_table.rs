@@ -21,7 +21,7 @@ use super::sender::Sender;
 use crate::{
     RawObject, RpcError,
     canonical::canonical_object,
-    server::{ClientHello, Peer, Principal, Service, Session, SessionLimit},
+    server::{ClientHello, Peer, Service, Session, SessionLimit, SessionOwner},
 };
 
 /// How many requests of one client are worked on at once.
@@ -38,7 +38,7 @@ pub(super) struct ClientTable {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
-    principal: Principal,
+    principal: SessionOwner,
     introduction: [u8; 32],
 }
 
@@ -67,7 +67,7 @@ impl ClientTable {
     /// back to be ended; beyond the limit of its principal, one of the same principal.
     pub(super) fn enter(
         &self,
-        principal: &Principal,
+        principal: &SessionOwner,
         sender: &Sender,
         cap: usize,
         limit: Option<SessionLimit>,

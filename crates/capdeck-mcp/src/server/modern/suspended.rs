@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::running::Running;
-use crate::server::Principal;
+use crate::server::SessionOwner;
 
 /// What nobody can guess about a suspended call.
 pub(super) type Handle = [u8; 16];
@@ -27,7 +27,7 @@ pub(super) struct SuspendedTable {
 
 struct Suspended {
     running: Running,
-    principal: Principal,
+    principal: SessionOwner,
     /// Ends the wait; gone with the entry.
     _expiry: AbortOnDropHandle<()>,
 }
@@ -42,7 +42,7 @@ impl SuspendedTable {
         self: &Arc<Self>,
         handle: Handle,
         mut running: Running,
-        principal: Principal,
+        principal: SessionOwner,
         limits: SuspensionLimits,
     ) -> Result<(), Full> {
         let table = Arc::downgrade(self);

@@ -15,7 +15,7 @@ const CLIENT: &str = "capdeck-rest";
 impl Call {
     /// A session of whoever asks, with nobody there who could be asked something.
     pub(super) fn session(&self) -> Arc<Session> {
-        let scope = match &self.admission {
+        let scope = match &self.access {
             // A client meets the deck as it does over MCP.
             Some(_) => Scope::Deck(ViewPolicy::default()),
             None => Scope::Operator,
@@ -28,7 +28,7 @@ impl Call {
             listener: Arc::new(NoListener),
             tasks: TaskForm::Awaited,
             continuity: Continuity::Requests,
-            admission: self.admission.clone(),
+            access: self.access.clone(),
         })
     }
 

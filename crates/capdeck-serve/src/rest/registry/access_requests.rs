@@ -30,7 +30,7 @@ pub(super) fn operations() -> Vec<Operation> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewAccessRequest")]
-struct AccessRequest {
+struct AccessRequestBody {
     role: Role,
     #[schemars(length(max = 1000))]
     reason: Option<String>,
@@ -54,9 +54,9 @@ struct AccessRequest {
 async fn request(
     call: Call,
     _: NoQuery,
-    body: Json<AccessRequest>,
+    body: Json<AccessRequestBody>,
 ) -> Result<Reply<RequestShown>, ApiError> {
-    let Json(AccessRequest {
+    let Json(AccessRequestBody {
         role,
         reason,
         client_id,

@@ -2,8 +2,8 @@
 //! itself gave.
 
 use capdeck_auth::inbound::{
-    Caller, CredentialClass, EnrollmentState, EnrollmentStatus, GrantTarget, NewEnrollment,
-    Registry, RegistryError, Role as GrantedRole, Scope, Scopes, capsule_id_of,
+    Caller, CredentialClass, DeckGrant, EnrollmentState, EnrollmentStatus, GrantTarget,
+    NewEnrollment, Registry, RegistryError, Role as GrantedRole, Scope, Scopes, capsule_id_of,
     missing_capsule_key,
 };
 use capdeck_host::{Reach, Role};
@@ -174,8 +174,8 @@ impl Wanted {
                     return Err(ApiError::invalid(detail));
                 }
                 let capabilities = capabilities.unwrap_or_else(|| vec!["*".to_owned()]);
-                let (denied_tools, modes) = (Vec::new(), Vec::new());
-                let target = GrantTarget::Deck { capabilities, tools, denied_tools, modes };
+                let target =
+                    GrantTarget::Deck(DeckGrant { capabilities, tools, ..DeckGrant::default() });
                 (target, Scopes::from_iter([Scope::DeckCall]))
             }
             (None, None) | (Some(_), Some(_)) => {
@@ -196,7 +196,7 @@ impl Wanted {
 
 impl EnrollmentShown {
     fn of(call: &Call, state: &EnrollmentState) -> Result<Self, ApiError> {
-        let issuer = call.rest.reception.issuer(&call.headers, call.address);
+        let issuer = call.rest.http_state.issuer(&call.headers, call.address);
         let id = state.enrollment.id.clone();
         let mut shown = Self {
             status: state.status.as_str(),
@@ -221,7 +221,7 @@ impl EnrollmentShown {
                     shown.role = Some(translated(role)?);
                     format!("{issuer}/mcp/{capsule}")
                 }
-                GrantTarget::Deck { .. } => format!("{issuer}/mcp"),
+                GrantTarget::Deck(_) => format!("{issuer}/mcp"),
             });
         }
         Ok(shown)
@@ -231,7 +231,7 @@ impl EnrollmentShown {
 /// The registry. A stranger is not told who else has it.
 fn registry(call: &Call) -> Result<&Registry, ApiError> {
     let none = || ApiError::unavailable("this process has no registry, so nobody can sign up here");
-    call.rest.reception.registry().ok_or_else(none)
+    call.rest.http_state.registry().ok_or_else(none)
 }
 
 /// The sign-up's own token. None is answered like a wrong one.
@@ -259,12 +259,12 @@ fn caller(call: &Call) -> Caller {
 
 /// Who signs an agent up. Credentials are not needed; whoever sends some cannot approve the sign-up afterwards.
 fn sender(call: &Call, registry: &Registry) -> Caller {
-    let reception = &call.rest.reception;
+    let http_state = &call.rest.http_state;
     let by_token = |token: &str| {
         let authenticated = || registry.authenticate(token).map(|found| found.principal.clone());
-        reception.recognize_key(token).or_else(authenticated)
+        http_state.recognize_key(token).or_else(authenticated)
     };
-    let session = || reception.session_of(&call.headers, call.address);
+    let session = || http_state.session_of(&call.headers, call.address);
     let known = bearer(&call.headers).and_then(by_token);
     let known = known.or_else(|| session().map(|session| session.operator.id));
     Caller { id: known.unwrap_or_default(), ..call.registry_caller() }

@@ -154,7 +154,7 @@ fn present<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Option<Binding>
 impl Binding {
     /// The account, at the provider of this host unless another one is named.
     fn resolve(self, call: &Call) -> Result<OperatorSubject, ApiError> {
-        let known = || call.rest.reception.provider().map(|provider| provider.issuer().to_owned());
+        let known = || call.rest.http_state.provider().map(|provider| provider.issuer().to_owned());
         let issuer = self.issuer.or_else(known).ok_or_else(|| {
             ApiError::invalid(
                 "`subject.issuer` is missing, and this host has no provider of sign-ins",
@@ -231,7 +231,7 @@ async fn update(
     let update = OperatorUpdate { name, role, subject };
     let (registry, caller) = (call.registry()?, call.registry_caller());
     let changed = registry.update_operator(&caller, call.place("id"), update).await?;
-    call.rest.reception.end_orphaned_shares().await;
+    call.rest.http_state.end_orphaned_shares().await;
     Ok(Reply::new(shown(&changed)?))
 }
 
@@ -247,6 +247,6 @@ async fn rotate(
 
 async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
     call.registry()?.remove_operator(&call.registry_caller(), call.place("id")).await?;
-    call.rest.reception.end_orphaned_shares().await;
+    call.rest.http_state.end_orphaned_shares().await;
     Ok(Reply::new(NoContent))
 }

@@ -1,9 +1,12 @@
-//! What somebody may do in a capsule, and what an operator may do here.
+//! What a client may do in a capsule, and what an operator may do on a host.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A role in a capsule. Each may do what those before it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Reads, lists, searches; sends signals; keeps memory.
@@ -12,7 +15,7 @@ pub enum Role {
     Appender,
     /// Replaces, patches and restores entries.
     Writer,
-    /// Deletes, declares schemes, reads the audit.
+    /// Deletes, purges, declares schemes, reads the audit.
     Owner,
 }
 

@@ -4,11 +4,11 @@ use axum::response::{IntoResponse, Response};
 use http::{StatusCode, request::Parts};
 
 use super::{areas, unauthorized};
-use crate::{actor::Actor, reception::Reception, refusals::Place};
+use crate::{actor::Actor, http_state::HttpState, refusals::Place};
 
 /// Somebody who is known, and not let through.
 #[derive(Debug)]
-pub(in super::super) struct TurnedAway {
+pub(in super::super) struct Forbidden {
     pub(in super::super) actor: Actor,
     reason: Reason,
 }
@@ -24,7 +24,7 @@ pub(super) enum Reason {
     Closed,
 }
 
-impl TurnedAway {
+impl Forbidden {
     pub(super) fn new(actor: Actor, reason: Reason) -> Self {
         Self { actor, reason }
     }
@@ -40,19 +40,19 @@ impl TurnedAway {
 }
 
 /// Answers somebody who is not let through.
-pub(in super::super) async fn turn_away(
-    reception: &Reception,
-    turned_away: TurnedAway,
+pub(in super::super) async fn refuse_forbidden(
+    http_state: &HttpState,
+    forbidden: Forbidden,
     parts: &Parts,
 ) -> Response {
     let place = Place::of(&parts.method, &parts.extensions);
-    reception.note_refusal(&turned_away.actor, place, turned_away.code()).await;
-    match turned_away.reason {
+    http_state.note_refusal(&forbidden.actor, place, forbidden.code()).await;
+    match forbidden.reason {
         Reason::NoCsrf => {
             let advice = "a change that comes with a session cookie needs the header x-capdeck-csrf; GET /api/me tells its value\n";
             (StatusCode::FORBIDDEN, advice).into_response()
         }
-        Reason::OtherAudience => unauthorized(reception, parts),
-        Reason::Closed => areas::refuse(&turned_away.actor),
+        Reason::OtherAudience => unauthorized(http_state, parts),
+        Reason::Closed => areas::refuse(&forbidden.actor),
     }
 }

@@ -4,25 +4,25 @@
 mod areas;
 mod challenge;
 mod cookie;
+mod forbidden;
 mod names;
-mod turned_away;
 
 use std::sync::Arc;
 
 use capdeck_auth::inbound::{CredentialClass, FailedAttempt, OperatorSession, capsule_key};
-use capdeck_host::{Author, CapsuleCaller, CapsuleOperation};
-use capdeck_mcp::server::Principal;
+use capdeck_host::{Author, CapsuleCaller, CapsuleOperation, SharedAccess};
+use capdeck_mcp::server::SessionOwner;
 use http::{Extensions, HeaderMap, HeaderValue, Method, header, request::Parts};
 
 pub(super) use self::{
     areas::is_stream,
     challenge::refuse_credential,
+    forbidden::{Forbidden, refuse_forbidden},
     names::Names,
-    turned_away::{TurnedAway, turn_away},
 };
 use self::{
     areas::{Area, is_open_to},
-    turned_away::Reason,
+    forbidden::Reason,
 };
 pub(crate) use self::{
     challenge::{insufficient_scope, unauthorized},
@@ -31,9 +31,10 @@ pub(crate) use self::{
 use super::{ClientAddress, client_address::is_passed_on};
 use crate::{
     actor::{Actor, KEY_PRINCIPAL},
+    credential_access::CredentialAccess,
+    http_state::HttpState,
     mcp::ViaShare,
     oauth::Resource,
-    reception::Reception,
 };
 
 /// Who needs a token.
@@ -52,7 +53,7 @@ pub(crate) const CSRF_HEADER: &str = "x-capdeck-csrf";
 #[derive(Debug)]
 pub(super) struct Admitted {
     pub(super) actor: Actor,
-    principal: Principal,
+    principal: SessionOwner,
     /// The session, for those who came with a cookie.
     pub(super) session: Option<Arc<OperatorSession>>,
 }
@@ -65,12 +66,12 @@ pub(super) enum NotAdmitted {
     /// The credential opens nothing, or was not looked at because the sender has to wait.
     WrongCredential(FailedAttempt),
     /// Somebody who is known, but not for this.
-    TurnedAway(TurnedAway),
+    Forbidden(Forbidden),
 }
 
-impl From<TurnedAway> for NotAdmitted {
-    fn from(turned_away: TurnedAway) -> Self {
-        Self::TurnedAway(turned_away)
+impl From<Forbidden> for NotAdmitted {
+    fn from(forbidden: Forbidden) -> Self {
+        Self::Forbidden(forbidden)
     }
 }
 
@@ -82,20 +83,25 @@ impl From<FailedAttempt> for NotAdmitted {
 
 impl Admitted {
     fn owner(principal: &str) -> Self {
-        Self { actor: Actor::Owner, principal: Principal(principal.into()), session: None }
+        Self { actor: Actor::Owner, principal: SessionOwner(principal.into()), session: None }
     }
 
     /// Leaves with a request who sends it.
-    pub(super) fn sign(self, reception: &Reception, extensions: &mut Extensions) {
+    pub(super) fn sign(self, http_state: &HttpState, extensions: &mut Extensions) {
         let Self { actor, principal, session } = self;
         match &actor {
             Actor::Share(via) => {
                 extensions.insert(via.clone());
             }
-            Actor::Credential(standing) => {
-                if let Some(admissions) = &reception.admissions {
-                    let address = extensions.get::<ClientAddress>().map(|address| address.ip);
-                    extensions.insert(admissions.of(standing, address));
+            Actor::Credential(client) => {
+                if let Some(registry) = http_state.registry() {
+                    let source: SharedAccess = Arc::new(CredentialAccess {
+                        registry: registry.clone(),
+                        client: Arc::clone(client),
+                        address: extensions.get::<ClientAddress>().map(|address| address.ip),
+                        capsules: http_state.host.capsules().cloned(),
+                    });
+                    extensions.insert(source);
                 }
             }
             Actor::Owner | Actor::Operator(_) => {}
@@ -109,14 +115,14 @@ impl Admitted {
 }
 
 /// Knows everyone who may come in.
-impl Reception {
+impl HttpState {
     /// Who sends a request, if there is something for them where it goes.
     pub(super) async fn admit(&self, parts: &Parts) -> Result<Admitted, NotAdmitted> {
         let admitted = self.identify(parts).await?;
         if is_open_to(Area::at(parts.uri.path()), &admitted.actor) {
             return Ok(admitted);
         }
-        Err(TurnedAway::new(admitted.actor, Reason::Closed).into())
+        Err(Forbidden::new(admitted.actor, Reason::Closed).into())
     }
 
     /// A token that opens nothing is refused even where none is needed: whoever sends one does not mean to be the owner.
@@ -164,11 +170,11 @@ impl Reception {
         let sent = parts.headers.get(CSRF_HEADER).and_then(|csrf| csrf.to_str().ok());
         let actor = Actor::Operator(session.operator.clone());
         if !is_safe && !sent.is_some_and(|sent| session.has_csrf(sent)) {
-            return Err(TurnedAway::new(actor, Reason::NoCsrf).into());
+            return Err(Forbidden::new(actor, Reason::NoCsrf).into());
         }
         Ok(Some(Admitted {
             actor,
-            principal: Principal(session.operator.id.as_str().into()),
+            principal: SessionOwner(session.operator.id.as_str().into()),
             session: Some(Arc::new(session)),
         }))
     }
@@ -190,11 +196,11 @@ impl Reception {
         parts: &Parts,
     ) -> Result<Option<Admitted>, NotAdmitted> {
         if let Some(registry) = self.registry() {
-            if let Some(standing) = registry.authenticate(token) {
+            if let Some(client) = registry.authenticate(token) {
                 let issuer = self.issuer(&parts.headers, parts.extensions.get().copied());
                 // Beside the endpoints there is nothing that a token could be for, so any one of this host will do.
                 let place = Resource::at(parts.uri.path()).unwrap_or(Resource::Host);
-                let audience = standing.audience.as_deref();
+                let audience = client.audience.as_deref();
                 let is_here = match place {
                     Resource::Host => {
                         audience.is_none_or(|one| Resource::named(one, &issuer).is_some())
@@ -202,19 +208,19 @@ impl Reception {
                     place => place.is_open_to(audience, &issuer),
                 };
                 if !is_here {
-                    let actor = Actor::Credential(standing);
-                    return Err(TurnedAway::new(actor, Reason::OtherAudience).into());
+                    let actor = Actor::Credential(client);
+                    return Err(Forbidden::new(actor, Reason::OtherAudience).into());
                 }
                 // Sessions belong to the credential: two of one principal may differ in what they open.
-                let principal = Principal(standing.credential.as_str().into());
+                let principal = SessionOwner(client.credential.as_str().into());
                 return Ok(Some(Admitted {
-                    actor: Actor::Credential(standing),
+                    actor: Actor::Credential(client),
                     principal,
                     session: None,
                 }));
             }
             if let Some(operator) = registry.operator_by_key(token) {
-                let principal = Principal(operator.id.as_str().into());
+                let principal = SessionOwner(operator.id.as_str().into());
                 let actor = Actor::Operator(operator);
                 return Ok(Some(Admitted { actor, principal, session: None }));
             }
@@ -241,7 +247,7 @@ impl Reception {
         if !self.may_share(text("created_by_principal").as_deref(), &capsule) {
             return None;
         }
-        let principal = Principal(text("principal")?.into());
+        let principal = SessionOwner(text("principal")?.into());
         let actor = Actor::Share(ViaShare { share: text("id")? });
         Some(Admitted { actor, principal, session: None })
     }
