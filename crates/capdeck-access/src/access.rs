@@ -5,7 +5,7 @@ use std::{cmp::Ordering, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    DeckAccess, DeckGrant, EntryScope, GrantTarget, Principal, Role, Scope, Scopes,
+    DeckAccess, DeckGrant, EntryScope, GrantTarget, OAuthScope, Principal, Role, Scopes,
     grant::entry_scope,
 };
 
@@ -64,14 +64,14 @@ impl Access {
         let mut grant_tools = GrantTools::Request;
         for (target, granted) in grants {
             let effective = scopes.meet(granted);
-            if effective.allows(Scope::RegistryManage) {
+            if effective.allows(OAuthScope::RegistryManage) {
                 grant_tools = GrantTools::Manage;
             }
             match target {
-                GrantTarget::Deck(grant) if effective.allows(Scope::DeckCall) => {
+                GrantTarget::Deck(grant) if effective.allows(OAuthScope::DeckCall) => {
                     callable.push(grant.clone());
                 }
-                GrantTarget::Deck(grant) if effective.allows(Scope::DeckRead) => {
+                GrantTarget::Deck(grant) if effective.allows(OAuthScope::DeckRead) => {
                     readable.push(grant.clone());
                 }
                 GrantTarget::Deck(_) => {}
@@ -116,7 +116,7 @@ impl Access {
     }
 
     /// Those of these scopes that the credential lacks.
-    pub fn missing(&self, needed: impl IntoIterator<Item = Scope>) -> Scopes {
+    pub fn missing(&self, needed: impl IntoIterator<Item = OAuthScope>) -> Scopes {
         needed.into_iter().filter(|scope| !self.scopes.allows(*scope)).collect()
     }
 }
@@ -189,7 +189,7 @@ mod tests {
         assert!(reading.has_whole_capsule("team@1", Role::Reader));
         assert_eq!(access("deck:call", &grants).role_in("team@1"), None);
         assert_eq!(
-            reading.missing([Scope::CapsuleRead, Scope::CapsuleWrite]).to_string(),
+            reading.missing([OAuthScope::CapsuleRead, OAuthScope::CapsuleWrite]).to_string(),
             "capsule:write"
         );
     }

@@ -22,5 +22,5 @@ pub use grant::{DeckGrant, GrantTarget, InvalidTarget};
 pub use name_pattern::NamePattern;
 pub use principal::Principal;
 pub use role::{OperatorRole, Role};
-pub use scope::{Scope, Scopes, UnknownScope};
+pub use scope::{OAuthScope, Scopes, UnknownScope};
 pub use uri_prefix::{EntryScope, UriPrefix};

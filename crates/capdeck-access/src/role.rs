@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A role in a capsule. Each may do what those before it may.
+/// Each role may do what those before it may.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -38,15 +38,17 @@ impl Role {
     }
 }
 
-/// What an operator may do. Each may do what those before it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// What a person may do.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum OperatorRole {
-    /// Has capsules, and decides who else uses them.
+    /// Has capsules of their own, reads those of the team, decides about their own.
     Member,
-    /// Decides every request.
+    /// Decides about every capsule and the deck.
     Approver,
-    /// Changes operators, policy and settings, and sees everything.
+    /// Everything.
     Admin,
 }
 

@@ -53,7 +53,7 @@ mod token;
 mod volatile;
 
 pub use capdeck_access::{
-    Access, DeckGrant, GrantTarget, OperatorRole, Principal, Role, Scope, Scopes, UnknownScope,
+    Access, DeckGrant, GrantTarget, OAuthScope, OperatorRole, Principal, Role, Scopes, UnknownScope,
 };
 
 pub use self::{

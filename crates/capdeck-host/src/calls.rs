@@ -96,10 +96,6 @@ async fn admit<'a>(
         let resolved = resolve(request, call).await?;
         let ResolvedCall { request: current, call: read, capability, tool } = &resolved;
         let refused = |error| Refusal::of(&current.deck, call, error);
-        // Capsules are granted by roles of their own.
-        if capability.definition.backend != Backend::Capsules {
-            current.deck.require_use(&read.capability).map_err(refused)?;
-        }
         let flow = flow_into(&resolved);
         let gated = GatedCall {
             deck: &current.deck,

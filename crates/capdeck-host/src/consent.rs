@@ -100,7 +100,7 @@ impl Session {
         self.store(&call, ApprovalStore::stands).await.map(|stands| !stands)
     }
 
-    /// Lets a call pass that the policy allows or a person approves. `earlier` is what a person approved for this
+    /// Lets a call pass that the client's scopes and grants give it, and that the policy allows or a person approves. `earlier` is what a person approved for this
     /// very request before the catalog was replaced; it holds as long as the question would be the same.
     pub(crate) async fn pass(
         &self,
@@ -109,6 +109,10 @@ impl Session {
         context: &CallContext,
     ) -> Result<ApprovalSource, CallError> {
         let GatedCall { deck, capability, tool, request, flow } = *call;
+        // Capsules are granted by roles of their own.
+        if capability.definition.backend != Backend::Capsules {
+            deck.require_use(&request.capability)?;
+        }
         // A set's tool only leads to its member, where the call itself is decided.
         if let Backend::Caplets(_) = capability.definition.backend {
             return Ok(ApprovalSource::Policy);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_access::{Access, Scope as OauthScope, Scopes};
+use capdeck_access::{Access, OAuthScope, Scopes};
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{Capability, Catalog, HiddenReason, Status, shell_word};
 use capdeck_definition::Backend;
@@ -54,7 +54,7 @@ impl Host {
         arguments: Option<&RawValue>,
     ) -> Scopes {
         let has = |scope| access.scopes.allows(scope);
-        if has(OauthScope::DeckCall) && has(OauthScope::CapsuleWrite) {
+        if has(OAuthScope::DeckCall) && has(OAuthScope::CapsuleWrite) {
             return Scopes::default();
         }
         access.missing([self.needed_scope(scope, access, name, arguments)])
@@ -66,11 +66,11 @@ impl Host {
         access: &Access,
         name: &str,
         arguments: Option<&RawValue>,
-    ) -> OauthScope {
+    ) -> OAuthScope {
         let policy = match scope {
             Scope::Deck(policy) => policy,
             Scope::Transparent(id) => return self.tool_scope(id.as_str(), name, arguments),
-            Scope::Operator => return OauthScope::DeckCall,
+            Scope::Operator => return OAuthScope::DeckCall,
         };
         // A client without grants of the deck has the tools of capsules under their own names.
         if let Some(tool) = CapsuleTool::named(name) {
@@ -84,57 +84,57 @@ impl Host {
             }
             Some(Route::Deck(
                 DeckOperation::Search | DeckOperation::DescribeTool | DeckOperation::SetUpTools,
-            )) => OauthScope::DeckRead,
+            )) => OAuthScope::DeckRead,
             Some(Route::Deck(DeckOperation::CallTool)) => {
                 let Some((inner, data)) = meta_tools::called_tool(arguments) else {
-                    return OauthScope::DeckCall;
+                    return OAuthScope::DeckCall;
                 };
                 self.named_scope(&inner, data.as_deref())
             }
-            Some(Route::Deck(_) | Route::Wrapper { .. }) => OauthScope::DeckCall,
+            Some(Route::Deck(_) | Route::Wrapper { .. }) => OAuthScope::DeckCall,
             None => self.named_scope(name, arguments),
         }
     }
 
     /// The same for a name that no list of the client has. Capsules may be hidden from it only because its token has no
     /// scope for them.
-    fn named_scope(&self, name: &str, arguments: Option<&RawValue>) -> OauthScope {
+    fn named_scope(&self, name: &str, arguments: Option<&RawValue>) -> OAuthScope {
         let parts = name.rsplit_once("__").or_else(|| name.split_once('.'));
         match parts {
             Some((id, tool)) => self.tool_scope(id, tool, arguments),
             None => CapsuleTool::named(name)
-                .map_or(OauthScope::DeckCall, |tool| capsule_scope(tool, arguments)),
+                .map_or(OAuthScope::DeckCall, |tool| capsule_scope(tool, arguments)),
         }
     }
 
-    fn tool_scope(&self, id: &str, tool: &str, arguments: Option<&RawValue>) -> OauthScope {
+    fn tool_scope(&self, id: &str, tool: &str, arguments: Option<&RawValue>) -> OAuthScope {
         let catalog = self.catalog();
         let is_capsules = |one: &&Arc<Capability>| one.definition.backend == Backend::Capsules;
         match catalog.get(id).filter(is_capsules).and_then(|_| CapsuleTool::named(tool)) {
             Some(tool) => capsule_scope(tool, arguments),
-            None => OauthScope::DeckCall,
+            None => OAuthScope::DeckCall,
         }
     }
 }
 
 /// The scope that a call of a tool of capsules needs.
-pub fn capsule_scope(tool: CapsuleTool, arguments: Option<&RawValue>) -> OauthScope {
+pub fn capsule_scope(tool: CapsuleTool, arguments: Option<&RawValue>) -> OAuthScope {
     #[derive(Deserialize)]
     struct WriteArguments {
         mode: Option<String>,
     }
     match tool {
         CapsuleTool::Read | CapsuleTool::Signal | CapsuleTool::Capsules | CapsuleTool::Memory => {
-            OauthScope::CapsuleRead
+            OAuthScope::CapsuleRead
         }
         CapsuleTool::Write => {
             let read = arguments.and_then(|sent| serde_json::from_str(sent.get()).ok());
             match read.and_then(|WriteArguments { mode }| mode).as_deref() {
-                Some("replace" | "patch") => OauthScope::CapsuleWrite,
-                _ => OauthScope::CapsuleAppend,
+                Some("replace" | "patch") => OAuthScope::CapsuleWrite,
+                _ => OAuthScope::CapsuleAppend,
             }
         }
-        CapsuleTool::Manage => OauthScope::RegistryManage,
+        CapsuleTool::Manage => OAuthScope::RegistryManage,
     }
 }
 

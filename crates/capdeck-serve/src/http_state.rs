@@ -33,7 +33,7 @@ impl NoRegistry {
     }
 }
 
-/// Shared by everything that answers HTTP.
+/// What every HTTP handler shares.
 pub(crate) struct HttpState {
     pub(crate) host: Host,
     pub(crate) mode: AuthMode,
@@ -151,7 +151,7 @@ impl HttpState {
         }
     }
 
-    /// The operator that somebody is; `None` for those who are none.
+    /// The operator who sends a request; `None` for others.
     pub(crate) fn operator(&self, actor: &Actor) -> Option<AuthenticatedOperator> {
         match actor {
             Actor::Owner if self.mode == AuthMode::Local => Some(AuthenticatedOperator::local()),

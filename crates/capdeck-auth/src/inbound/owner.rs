@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ADMIN_OPERATOR, Caller, GrantRequest, GrantTarget, Holder, LOCAL_OPERATOR, NewRequest,
-    Registry, RegistryError, RequestSource, RequestStatus, Role, Scope, Scopes,
+    OAuthScope, Registry, RegistryError, RequestSource, RequestStatus, Role, Scopes,
     collection::Record,
     decide::Wanted,
     event::{AuditEvent, Subject},
@@ -80,7 +80,7 @@ impl Registry {
                     reason: "the capsule is somebody's already",
                 });
             }
-            let manage = Scopes::from_iter([Scope::RegistryManage]);
+            let manage = Scopes::from_iter([OAuthScope::RegistryManage]);
             let new = NewRequest {
                 source: RequestSource::Manage,
                 holder: Holder::Principal { id: principal.clone() },

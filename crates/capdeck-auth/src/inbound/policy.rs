@@ -6,7 +6,7 @@ use capdeck_access::NamePattern;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Caller, GrantRequest, GrantTarget, Registry, RegistryError, RequestSource, Role, Scope,
+    Caller, GrantRequest, GrantTarget, OAuthScope, Registry, RegistryError, RequestSource, Role,
     decide::Wanted,
     event::{AuditEvent, Subject},
     registry::Draft,
@@ -211,7 +211,7 @@ impl PolicyRule {
     /// What the rule gives; nothing when it is not for a rule to give, and a person has to look at it.
     fn terms(&self, request: &GrantRequest, now: jiff::Timestamp) -> Option<Wanted> {
         let mut wanted = Wanted::of(request);
-        if wanted.scopes.allows(Scope::RegistryManage) {
+        if wanted.scopes.allows(OAuthScope::RegistryManage) {
             return None;
         }
         if let GrantTarget::Capsule { role, .. } = &mut wanted.target {

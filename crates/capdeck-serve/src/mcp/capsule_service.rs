@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use capdeck_auth::inbound::Scope;
+use capdeck_auth::inbound::OAuthScope;
 use capdeck_host::{CapsuleTool, Host, SharedAccess, capsule_scope};
 use capdeck_mcp::{
     RpcError,
@@ -65,7 +65,7 @@ impl Service for CapsuleService {
         let (name, arguments) = params::called_tool(method, params)?;
         let needed = capsule_scope(CapsuleTool::named(&name)?, arguments.as_deref());
         let missing = access.missing([needed]);
-        let is_complete = missing.is_empty() || access.scopes.allows(Scope::CapsuleWrite);
+        let is_complete = missing.is_empty() || access.scopes.allows(OAuthScope::CapsuleWrite);
         (!is_complete).then(|| MissingScopes(missing.to_string()))
     }
 }

@@ -1,7 +1,7 @@
 //! What a client asks a person for, once it has been checked.
 
 use capdeck_auth::inbound::{
-    Authorization, AuthorizationError, AuthorizationRequest, Client, Scope, Scopes,
+    Authorization, AuthorizationError, AuthorizationRequest, Client, OAuthScope, Scopes,
 };
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,7 @@ impl AuthorizeRequest {
         };
         let scopes: Scopes = match text("scope") {
             // Clients ask every server for what some of them have, such as `openid`. What is not known here is not given.
-            Some(named) => named.split(' ').filter_map(Scope::parse).collect(),
+            Some(named) => named.split(' ').filter_map(OAuthScope::parse).collect(),
             None => resource.first_scopes(),
         };
         if scopes.is_empty() {

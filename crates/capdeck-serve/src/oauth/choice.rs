@@ -1,6 +1,6 @@
 //! What a person chose on the consent page: one target for the deck, and one for each capsule.
 
-use capdeck_auth::inbound::{DeckGrant, GrantTarget, RegistryError, Role, Scope, Scopes};
+use capdeck_auth::inbound::{DeckGrant, GrantTarget, OAuthScope, RegistryError, Role, Scopes};
 
 use super::{
     Form,
@@ -25,20 +25,20 @@ impl Choice {
         request: &AuthorizeRequest,
         offer: &Offer,
     ) -> Result<Self, String> {
-        let chosen = form.all("scope").filter_map(Scope::parse);
+        let chosen = form.all("scope").filter_map(OAuthScope::parse);
         let scopes: Scopes = chosen.filter(|scope| request.scopes.allows(*scope)).collect();
         if scopes.is_empty() {
             return Err("choose what it may do, or do not allow it".to_owned());
         }
         let mut targets = Vec::new();
-        let of_deck = only(&scopes, &[Scope::DeckCall, Scope::RegistryManage]);
-        if scopes.allows(Scope::DeckRead)
+        let of_deck = only(&scopes, &[OAuthScope::DeckCall, OAuthScope::RegistryManage]);
+        if scopes.allows(OAuthScope::DeckRead)
             && let Some(deck) = deck(form, offer)?
         {
             targets.push((deck, of_deck));
         }
-        let of_capsules = only(&scopes, &[Scope::CapsuleAdmin, Scope::RegistryManage]);
-        if scopes.allows(Scope::CapsuleRead) {
+        let of_capsules = only(&scopes, &[OAuthScope::CapsuleAdmin, OAuthScope::RegistryManage]);
+        if scopes.allows(OAuthScope::CapsuleRead) {
             for item in &offer.capsules {
                 if form.all("capsule").any(|id| id == item.id) {
                     let capsule = capsule(form, item, &scopes)?;
@@ -54,7 +54,7 @@ impl Choice {
 }
 
 /// The scopes of some families, named by the strongest of each.
-fn only(scopes: &Scopes, families: &[Scope]) -> Scopes {
+fn only(scopes: &Scopes, families: &[OAuthScope]) -> Scopes {
     scopes.meet(&families.iter().copied().collect())
 }
 

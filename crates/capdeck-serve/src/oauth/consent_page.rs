@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use axum::response::Response;
-use capdeck_auth::inbound::{AuthenticatedOperator, Client, ClientKind, Role, Scope, Scopes};
+use capdeck_auth::inbound::{AuthenticatedOperator, Client, ClientKind, OAuthScope, Role, Scopes};
 use http::StatusCode;
 use url::Url;
 
@@ -230,15 +230,15 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(160).collect()
 }
 
-fn worded(scope: Scope) -> &'static str {
+fn worded(scope: OAuthScope) -> &'static str {
     match scope {
-        Scope::DeckRead => "look at what the deck offers",
-        Scope::DeckCall => "call tools of the deck",
-        Scope::CapsuleRead => "read capsules",
-        Scope::CapsuleAppend => "add entries to capsules",
-        Scope::CapsuleWrite => "add and change entries in capsules",
-        Scope::CapsuleAdmin => "delete entries and change capsules themselves",
-        Scope::RegistryManage => {
+        OAuthScope::DeckRead => "look at what the deck offers",
+        OAuthScope::DeckCall => "call tools of the deck",
+        OAuthScope::CapsuleRead => "read capsules",
+        OAuthScope::CapsuleAppend => "add entries to capsules",
+        OAuthScope::CapsuleWrite => "add and change entries in capsules",
+        OAuthScope::CapsuleAdmin => "delete entries and change capsules themselves",
+        OAuthScope::RegistryManage => {
             "ask for access for others, and decide about it where programs may"
         }
     }

@@ -143,7 +143,7 @@ async fn agent_document(
 
 /// The scopes as documents list them.
 fn words(scopes: &Scopes) -> Vec<&'static str> {
-    scopes.iter().map(capdeck_auth::inbound::Scope::as_str).collect()
+    scopes.iter().map(capdeck_auth::inbound::OAuthScope::as_str).collect()
 }
 
 fn document(value: &Value) -> Response {

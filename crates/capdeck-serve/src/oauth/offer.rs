@@ -1,6 +1,6 @@
 //! What an operator can let a client have: the parts of the deck and the capsules that the client's request is about.
 
-use capdeck_auth::inbound::{AuthenticatedOperator, OperatorRole, Scope, Scopes, capsule_key};
+use capdeck_auth::inbound::{AuthenticatedOperator, OAuthScope, OperatorRole, Scopes, capsule_key};
 use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation, Exposure, Host};
 use serde_json::Value;
 
@@ -35,8 +35,8 @@ impl Offer {
         resource: &Resource,
         scopes: &Scopes,
     ) -> Result<Self, CapsuleFailure> {
-        let wants_deck = scopes.allows(Scope::DeckRead);
-        let wants_capsules = scopes.allows(Scope::CapsuleRead);
+        let wants_deck = scopes.allows(OAuthScope::DeckRead);
+        let wants_capsules = scopes.allows(OAuthScope::CapsuleRead);
         let mut capabilities = match resource {
             Resource::Capsule(_) => Vec::new(),
             Resource::Host | Resource::Deck | Resource::View(_) | Resource::Server(_) => {

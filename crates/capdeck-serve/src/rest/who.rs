@@ -1,6 +1,6 @@
 //! Who may ask for what: the same word decides and is shown in the document.
 
-use capdeck_auth::inbound::{OperatorRole, Scope};
+use capdeck_auth::inbound::{OAuthScope, OperatorRole};
 use http::StatusCode;
 
 use super::{call::Call, problem::ApiError};
@@ -60,9 +60,9 @@ impl Who {
             },
             Actor::Credential(client) => match self {
                 Self::Stranger | Self::Anyone => true,
-                Self::Manager => client.scopes.allows(Scope::RegistryManage),
-                Self::Deck => client.scopes.allows(Scope::DeckRead),
-                Self::DeckCall => client.scopes.allows(Scope::DeckCall),
+                Self::Manager => client.scopes.allows(OAuthScope::RegistryManage),
+                Self::Deck => client.scopes.allows(OAuthScope::DeckRead),
+                Self::DeckCall => client.scopes.allows(OAuthScope::DeckCall),
                 Self::Operator | Self::Admin => false,
             },
             Actor::Share(_) => self == Self::Stranger,

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use capdeck_access::{Access, DeckAccess, DeckGrant, GrantTools, Principal, Scopes};
 use capdeck_auth::inbound::capsule_key;
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    AccessRequest, Author, CapsuleAccess, CapsuleCaller, CapsuleDesk, CapsuleOperation, ErrorCode,
-    GrantedCapsule, Host, LocalDesk, NarrowedGrant, Role, Session, StoreOptions, WantedGrant,
+    AccessRequest, Author, CapabilityId, CapsuleAccess, CapsuleCaller, CapsuleDesk,
+    CapsuleOperation, ErrorCode, GrantedCapsule, Host, LocalDesk, NarrowedGrant, Role, Scope,
+    Session, StoreOptions, ViewPolicy, WantedGrant,
 };
 use serde_json::{Value, json};
 
@@ -242,5 +244,44 @@ async fn item_22_naming_a_capsule_out_of_reach_is_recorded() {
     assert_eq!(refused[0]["outcome"], "denied");
     assert!(!refused[0].to_string().contains("two"));
     assert!(refused[0].to_string().contains("prn_1"), "{audit}");
+    host.close().await;
+}
+
+#[tokio::test]
+async fn security_07_a_call_needs_the_scope_of_what_it_does() {
+    let (host, _deck) = opened(&["One"]).await;
+    let sayer = DeckGrant { capabilities: vec!["sayer".to_owned()], ..DeckGrant::default() };
+    let access = Access {
+        deck: Arc::new(DeckAccess::new(&[sayer], false, GrantTools::None)),
+        ..Access::none(Principal::named("prn_1"))
+    };
+    let deck = Scope::Deck(ViewPolicy::offering(Some(Exposure::Search)));
+    let needed = |scope: &Scope, name: &str, arguments: &Value| {
+        let arguments = serde_json::value::to_raw_value(arguments).unwrap();
+        host.missing_scopes(scope, &access, name, Some(&arguments)).to_string()
+    };
+    let write = |mode: &str| json!({ "uri": "docs://a", "mode": mode });
+    let through = |name: &str, data: Value| json!({ "name": name, "data": data });
+    for (name, arguments, scope) in [
+        ("search", json!({ "query": "x" }), "deck:read"),
+        ("describe", json!({ "name": "sayer__say" }), "deck:read"),
+        ("sayer__say", json!({}), "deck:call"),
+        ("mail__send", json!({}), "deck:call"),
+        ("code_mode", json!({}), "deck:call"),
+        ("call_tool", through("sayer__say", json!({})), "deck:call"),
+        ("capsol_read", json!({}), "capsule:read"),
+        ("capsol_manage", json!({}), "registry:manage"),
+        ("capsules__capsol_write", write("create"), "capsule:append"),
+        ("capsol_write", write("patch"), "capsule:write"),
+        ("call_tool", through("capsules__capsol_write", write("replace")), "capsule:write"),
+    ] {
+        assert_eq!(needed(&deck, name, &arguments), scope, "{name} {arguments}");
+    }
+    let alone = Scope::Transparent(CapabilityId::new("capsules").unwrap());
+    assert_eq!(needed(&alone, "capsol_read", &json!({})), "capsule:read");
+    assert_eq!(needed(&alone, "unknown", &json!({})), "deck:call");
+    let all = Scopes::parse("deck:call capsule:write").unwrap();
+    let access = Access { scopes: all, ..access.clone() };
+    assert!(host.missing_scopes(&deck, &access, "capsol_manage", None).is_empty());
     host.close().await;
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::shapes::{RequestShown, scopes, translated};
+use super::shapes::{RequestShown, scopes};
 use crate::rest::{
     call::Call,
     input::{Json, NoQuery},
@@ -75,7 +75,6 @@ async fn request(
     if !is_known {
         return Err(ApiError::not_found("capsule", call.place("capsule")));
     }
-    let role = translated(&role)?;
     let client_name = client_name.unwrap_or_else(|| format!("an agent of {}", operator.name));
     let new = NewRequest {
         source: RequestSource::Library,

@@ -3,8 +3,7 @@
 
 use capdeck_auth::inbound::{
     Caller, CredentialClass, DeckGrant, EnrollmentState, EnrollmentStatus, GrantTarget,
-    NewEnrollment, Registry, RegistryError, Role as GrantedRole, Scope, Scopes, capsule_id_of,
-    missing_capsule_key,
+    NewEnrollment, OAuthScope, Registry, RegistryError, Scopes, capsule_id_of, missing_capsule_key,
 };
 use capdeck_host::{Reach, Role};
 use http::StatusCode;
@@ -157,7 +156,7 @@ impl Wanted {
         let asked_capsule = self.capsule.clone();
         let (target, usual) = match (self.capsule, self.deck) {
             (Some(name), None) => {
-                let role: GrantedRole = translated(&self.role.unwrap_or(Role::Reader))?;
+                let role = self.role.unwrap_or(Role::Reader);
                 // What does not exist is signed up for just the same, so that nobody learns here what does.
                 let place = CapsulePlace::reached(&call.rest.host, &name, Reach::All).await;
                 let missing = || missing_capsule_key(&name);
@@ -176,7 +175,7 @@ impl Wanted {
                 let capabilities = capabilities.unwrap_or_else(|| vec!["*".to_owned()]);
                 let target =
                     GrantTarget::Deck(DeckGrant { capabilities, tools, ..DeckGrant::default() });
-                (target, Scopes::from_iter([Scope::DeckCall]))
+                (target, Scopes::from_iter([OAuthScope::DeckCall]))
             }
             (None, None) | (Some(_), Some(_)) => {
                 return Err(ApiError::invalid("give either `capsule` or `deck`"));
@@ -218,7 +217,7 @@ impl EnrollmentShown {
                 GrantTarget::Capsule { capsule, role, .. } => {
                     let capsule = capsule_id_of(capsule);
                     shown.capsule_id = Some(capsule.to_owned());
-                    shown.role = Some(translated(role)?);
+                    shown.role = Some(*role);
                     format!("{issuer}/mcp/{capsule}")
                 }
                 GrantTarget::Deck(_) => format!("{issuer}/mcp"),

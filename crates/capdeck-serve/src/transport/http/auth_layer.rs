@@ -1,4 +1,4 @@
-//! The way in: what every request passes before it reaches what it is for, in this order.
+//! What every request passes before its handler, in this order.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use http::request::Parts;
 
 use super::{
     authenticate::{
-        Names, NotAdmitted, insufficient_scope, refuse_credential, refuse_forbidden, unauthorized,
+        AuthFailure, Names, insufficient_scope, refuse_credential, refuse_forbidden, unauthorized,
     },
     client_address::locate,
     credential_stream::{StreamCredential, end_with},
@@ -22,16 +22,16 @@ use super::{
 };
 use crate::{actor::Actor, http_state::HttpState, oauth::Resource, refusals::Place, rest};
 
-/// The rules that requests are held to.
+/// The rules that every request is checked by.
 pub(super) struct AuthLayer {
     pub(super) names: Names,
-    /// Proxies whose word about where a request comes from is taken.
+    /// Proxies whose headers about the sender's address are trusted.
     pub(super) proxies: Arc<[Network]>,
     pub(super) limiter: Limiter,
     pub(super) http_state: Arc<HttpState>,
 }
 
-/// In front of everything: where a request comes from, and whether it may be addressed to us like that.
+/// In front of everything: where a request comes from, and whether its host and origin are allowed.
 pub(super) async fn receive(
     State(layer): State<Arc<AuthLayer>>,
     mut request: Request,
@@ -46,7 +46,7 @@ pub(super) async fn receive(
     if is_interface { rest::into_problem(response).await } else { response }
 }
 
-/// In front of what is for those who want to be let in: how much somebody from this address may ask for.
+/// In front of sign-in and sign-up: the rate limit of the sender's address.
 pub(super) async fn admit_stranger(
     State(layer): State<Arc<AuthLayer>>,
     request: Request,
@@ -64,7 +64,7 @@ pub(super) async fn admit_stranger(
     }
 }
 
-/// In front of everything else: who sends a request, how much they may ask for, and whether their token is good for it.
+/// In front of everything else: who sends a request, their rate limit, and whether their token has a scope for the place.
 pub(super) async fn admit(
     State(layer): State<Arc<AuthLayer>>,
     request: Request,
@@ -74,13 +74,13 @@ pub(super) async fn admit(
     let (mut parts, body) = request.into_parts();
     let admitted = match http_state.admit(&parts).await {
         Ok(admitted) => Ok(admitted),
-        Err(NotAdmitted::Anonymous) => return unauthorized(http_state, &parts),
-        Err(NotAdmitted::WrongCredential(attempt)) => {
+        Err(AuthFailure::Anonymous) => return unauthorized(http_state, &parts),
+        Err(AuthFailure::WrongCredential(attempt)) => {
             return refuse_credential(http_state, attempt, &parts).await;
         }
-        Err(NotAdmitted::Forbidden(forbidden)) => Err(forbidden),
+        Err(AuthFailure::Forbidden(forbidden)) => Err(forbidden),
     };
-    // Whoever is known is counted, also when they are not let through.
+    // A sender who is known is counted, also when the request is refused.
     let actor = admitted.as_ref().map_or_else(|forbidden| &forbidden.actor, |one| &one.actor);
     let counted = match limiter.count_known(http_state, actor, &parts) {
         Ok(counted) => counted,

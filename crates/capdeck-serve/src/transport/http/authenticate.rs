@@ -49,39 +49,39 @@ pub enum AuthMode {
 /// What every change has to bring along when it comes with a cookie.
 pub(crate) const CSRF_HEADER: &str = "x-capdeck-csrf";
 
-/// As whom a request is let in.
+/// Who sends a request, as its handlers see it.
 #[derive(Debug)]
-pub(super) struct Admitted {
+pub(super) struct RequestIdentity {
     pub(super) actor: Actor,
     principal: SessionOwner,
     /// The session, for those who came with a cookie.
     pub(super) session: Option<Arc<OperatorSession>>,
 }
 
-/// Why a request is not let in.
+/// Why a request is refused.
 #[derive(Debug)]
-pub(super) enum NotAdmitted {
+pub(super) enum AuthFailure {
     /// The request carries no credential.
     Anonymous,
-    /// The credential opens nothing, or was not looked at because the sender has to wait.
+    /// The credential is not valid, or was not checked because the sender has to wait.
     WrongCredential(FailedAttempt),
-    /// Somebody who is known, but not for this.
+    /// The sender is known, and may not do this.
     Forbidden(Forbidden),
 }
 
-impl From<Forbidden> for NotAdmitted {
+impl From<Forbidden> for AuthFailure {
     fn from(forbidden: Forbidden) -> Self {
         Self::Forbidden(forbidden)
     }
 }
 
-impl From<FailedAttempt> for NotAdmitted {
+impl From<FailedAttempt> for AuthFailure {
     fn from(attempt: FailedAttempt) -> Self {
         Self::WrongCredential(attempt)
     }
 }
 
-impl Admitted {
+impl RequestIdentity {
     fn owner(principal: &str) -> Self {
         Self { actor: Actor::Owner, principal: SessionOwner(principal.into()), session: None }
     }
@@ -117,7 +117,7 @@ impl Admitted {
 /// Knows everyone who may come in.
 impl HttpState {
     /// Who sends a request, if there is something for them where it goes.
-    pub(super) async fn admit(&self, parts: &Parts) -> Result<Admitted, NotAdmitted> {
+    pub(super) async fn admit(&self, parts: &Parts) -> Result<RequestIdentity, AuthFailure> {
         let admitted = self.identify(parts).await?;
         if is_open_to(Area::at(parts.uri.path()), &admitted.actor) {
             return Ok(admitted);
@@ -126,7 +126,7 @@ impl HttpState {
     }
 
     /// A token that opens nothing is refused even where none is needed: whoever sends one does not mean to be the owner.
-    async fn identify(&self, parts: &Parts) -> Result<Admitted, NotAdmitted> {
+    async fn identify(&self, parts: &Parts) -> Result<RequestIdentity, AuthFailure> {
         match authorization(&parts.headers) {
             Sent::Nothing => match self.admit_session(parts)? {
                 Some(admitted) => Ok(admitted),
@@ -135,14 +135,14 @@ impl HttpState {
             Sent::Bearer(token) => match self.admit_token(token, parts).await? {
                 Some(admitted) => Ok(admitted),
                 None if self.registry().is_some_and(|registry| registry.is_idle_token(token)) => {
-                    Err(NotAdmitted::Anonymous)
+                    Err(AuthFailure::Anonymous)
                 }
                 None => {
                     self.check_admin_key(token, parts.extensions.get().copied())?;
-                    Ok(Admitted::owner(KEY_PRINCIPAL))
+                    Ok(RequestIdentity::owner(KEY_PRINCIPAL))
                 }
             },
-            Sent::Other => Err(NotAdmitted::Anonymous),
+            Sent::Other => Err(AuthFailure::Anonymous),
         }
     }
 
@@ -151,19 +151,19 @@ impl HttpState {
         self.mode == AuthMode::Local && !is_passed_on(headers)
     }
 
-    fn admit_without_token(&self, parts: &Parts) -> Result<Admitted, NotAdmitted> {
+    fn admit_without_token(&self, parts: &Parts) -> Result<RequestIdentity, AuthFailure> {
         if self.is_at_this_machine(&parts.headers) {
-            return Ok(Admitted::owner("local"));
+            return Ok(RequestIdentity::owner("local"));
         }
         let address = parts.extensions.get().copied();
         if session_cookie(&parts.headers, self.is_https(address)).next().is_some() {
             return Err(self.fail_credential(address, CredentialClass::SessionCookie).into());
         }
-        Err(NotAdmitted::Anonymous)
+        Err(AuthFailure::Anonymous)
     }
 
     /// The operator of a cookie. One that is over is no cookie.
-    fn admit_session(&self, parts: &Parts) -> Result<Option<Admitted>, NotAdmitted> {
+    fn admit_session(&self, parts: &Parts) -> Result<Option<RequestIdentity>, AuthFailure> {
         let address = parts.extensions.get().copied();
         let Some(session) = self.session_of(&parts.headers, address) else { return Ok(None) };
         let is_safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
@@ -172,7 +172,7 @@ impl HttpState {
         if !is_safe && !sent.is_some_and(|sent| session.has_csrf(sent)) {
             return Err(Forbidden::new(actor, Reason::NoCsrf).into());
         }
-        Ok(Some(Admitted {
+        Ok(Some(RequestIdentity {
             actor,
             principal: SessionOwner(session.operator.id.as_str().into()),
             session: Some(Arc::new(session)),
@@ -194,7 +194,7 @@ impl HttpState {
         &self,
         token: &str,
         parts: &Parts,
-    ) -> Result<Option<Admitted>, NotAdmitted> {
+    ) -> Result<Option<RequestIdentity>, AuthFailure> {
         if let Some(registry) = self.registry() {
             if let Some(client) = registry.authenticate(token) {
                 let issuer = self.issuer(&parts.headers, parts.extensions.get().copied());
@@ -213,7 +213,7 @@ impl HttpState {
                 }
                 // Sessions belong to the credential: two of one principal may differ in what they open.
                 let principal = SessionOwner(client.credential.as_str().into());
-                return Ok(Some(Admitted {
+                return Ok(Some(RequestIdentity {
                     actor: Actor::Credential(client),
                     principal,
                     session: None,
@@ -222,7 +222,7 @@ impl HttpState {
             if let Some(operator) = registry.operator_by_key(token) {
                 let principal = SessionOwner(operator.id.as_str().into());
                 let actor = Actor::Operator(operator);
-                return Ok(Some(Admitted { actor, principal, session: None }));
+                return Ok(Some(RequestIdentity { actor, principal, session: None }));
             }
         }
         Ok(self.open_share(token).await)
@@ -234,7 +234,7 @@ impl HttpState {
     }
 
     /// The share that a token opens now; it may have been taken back since the last request.
-    async fn open_share(&self, token: &str) -> Option<Admitted> {
+    async fn open_share(&self, token: &str) -> Option<RequestIdentity> {
         if CredentialClass::of(token) != CredentialClass::ShareToken {
             return None;
         }
@@ -249,7 +249,7 @@ impl HttpState {
         }
         let principal = SessionOwner(text("principal")?.into());
         let actor = Actor::Share(ViaShare { share: text("id")? });
-        Some(Admitted { actor, principal, session: None })
+        Some(RequestIdentity { actor, principal, session: None })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Requests of somebody who is known and still not let through: counted like all others, answered, and recorded once.
+//! Requests of a known sender that are refused: counted like all others, answered, and recorded once.
 
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, request::Parts};
@@ -6,21 +6,21 @@ use http::{StatusCode, request::Parts};
 use super::{areas, unauthorized};
 use crate::{actor::Actor, http_state::HttpState, refusals::Place};
 
-/// Somebody who is known, and not let through.
+/// A known sender whose request is refused.
 #[derive(Debug)]
 pub(in super::super) struct Forbidden {
     pub(in super::super) actor: Actor,
     reason: Reason,
 }
 
-/// Why somebody is not let through.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
     /// A change that comes with a cookie and without what proves that a page of ours sent it.
     NoCsrf,
-    /// A token for another place.
+    /// A token for another resource.
     OtherAudience,
-    /// There is nothing for them there.
+    /// The sender has nothing there.
     Closed,
 }
 
@@ -39,7 +39,7 @@ impl Forbidden {
     }
 }
 
-/// Answers somebody who is not let through.
+/// Answers a refused request.
 pub(in super::super) async fn refuse_forbidden(
     http_state: &HttpState,
     forbidden: Forbidden,
