@@ -1,5 +1,5 @@
 //! Who may use what of this host: clients that sign in, agents that sign up, requests for access, grants, and the operators
-//! who decide. It knows neither HTTP nor what a capsule or a capability is; names, prefixes and patterns are texts here.
+//! who decide. It knows neither HTTP nor what a capsule or a capability is.
 //!
 //! Read [`Registry`] first. Every access begins as a [`GrantRequest`] ([`Registry::file_request`]), becomes a [`Grant`] by a
 //! decision ([`Registry::decide`]) and is used with a token ([`Registry::authenticate`], then [`Registry::access`] with
@@ -28,7 +28,6 @@ mod grant;
 mod holdings;
 mod last_used;
 mod listing;
-mod name_pattern;
 mod newcomers;
 mod operator;
 mod options;
@@ -44,21 +43,20 @@ mod registry;
 mod renewal;
 mod request;
 mod revocation;
-mod role;
-mod scope;
 mod self_approval;
 mod session;
 mod sign_in;
 mod state;
 mod storage;
-mod target;
 mod text;
 mod token;
-mod uri_prefix;
 mod volatile;
 
+pub use capdeck_access::{
+    Access, DeckGrant, GrantTarget, OAuthScope, OperatorRole, Principal, Role, Scopes, UnknownScope,
+};
+
 pub use self::{
-    access::{CapsuleAccess, DeckAccess, GrantedAccess},
     admin_key::{AdminKey, AdminKeyError, LoadedAdminKey},
     authorization::{Authorization, AuthorizationError, AuthorizationRequest, NewCode},
     bulk_denial::BulkDenial,
@@ -68,7 +66,7 @@ pub use self::{
     client_document::{ClientDocument, ClientDocumentError, fetch_client_document},
     clock::Clock,
     connection::{NewConnection, OpenedConnection},
-    credential::{Credential, CredentialKind, Standing},
+    credential::{AuthenticatedClient, Credential, CredentialKind},
     decide::{Decider, Decision, Terms},
     enrollment::{Enrolled, Enrollment, EnrollmentState, EnrollmentStatus, NewEnrollment},
     error::{OpenRegistryError, RegistryError, TokenRefusal},
@@ -80,23 +78,20 @@ pub use self::{
     listing::{CredentialQuery, GrantQuery, RequestQuery},
     newcomers::Newcomers,
     operator::{
-        ADMIN_OPERATOR, LOCAL_OPERATOR, NewOperator, Operator, OperatorAccount, OperatorStanding,
-        OperatorSubject, OperatorUpdate, OperatorWithKey,
+        ADMIN_OPERATOR, AuthenticatedOperator, LOCAL_OPERATOR, NewOperator, Operator,
+        OperatorAccount, OperatorSubject, OperatorUpdate, OperatorWithKey,
     },
     options::{Lifetimes, Limits, RegistryOptions},
     page::{Page, PageRequest},
     policy::{ApprovalMode, Network, Policy, PolicyRule, RuleAction, RuleMatch},
-    principal::{Holder, Principal},
+    principal::{Holder, PrincipalRecord},
     profile::{AccessProfile, ProfileTerms},
     recognition::RefusedGrant,
     redirect::RedirectPolicy,
     registry::Registry,
     renewal::TokenRenewal,
     request::{GrantRequest, NewRequest, RequestSource, RequestStatus},
-    role::{OperatorRole, Role},
-    scope::{Scope, Scopes, UnknownScope},
     self_approval::{RequestOrigin, SelfLink},
     session::{NewSession, OperatorSession},
     sign_in::Blame,
-    target::GrantTarget,
 };

@@ -3,10 +3,9 @@
 use std::io;
 
 use crate::{
-    Conflict, EntryUri, Role,
+    Conflict, EntryUri, Role, UriError,
     entry::{BadBlobId, BadCommit},
     scheme::SchemeError,
-    uri::UriError,
 };
 
 /// A request to a store failed. Nothing was changed, unless the message says so.

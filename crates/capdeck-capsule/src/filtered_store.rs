@@ -86,7 +86,11 @@ impl FilteredStore {
     }
 
     fn require(&self, needed: Role, action: &'static str) -> Result<(), StoreError> {
-        self.access.role.require(needed, action)
+        let role = self.access.role;
+        if role < needed {
+            return Err(StoreError::ForbiddenRole { role, needed, action });
+        }
+        Ok(())
     }
 
     async fn may_write(&self, write: &Write) -> Result<(), StoreError> {

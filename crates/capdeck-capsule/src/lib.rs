@@ -20,10 +20,8 @@ mod merge;
 mod options;
 mod page;
 mod patch;
-mod prefix;
 mod registry;
 mod registry_audit;
-mod role;
 mod scheme;
 mod search;
 mod session;
@@ -33,9 +31,13 @@ mod signal_id;
 mod store;
 mod transfer;
 mod trust;
-mod uri;
 mod verify;
 mod write;
+
+pub use capdeck_access::{
+    CapsuleAccess as Access, EntryScope as Scope, EntryUri, Role, UriError, UriPrefix as Prefix,
+    UriProblem,
+};
 
 pub use audit::{
     AuditLine, AuditMetadata, AuditOutcome, AuditProblem, AuditQuery, AuditReport, PrunedLines,
@@ -53,10 +55,8 @@ pub use filtered_store::FilteredStore;
 pub use merge::{Conflict, MergeProposal, merge, unified_diff};
 pub use options::{AuditMode, Clock, Indexing, Limits, Mode, StoreOptions};
 pub use page::{ListRequest, MOST_LISTED, Order, Page};
-pub use prefix::{Prefix, Scope};
 pub use registry::{CapsuleInfo, CapsuleUpdate, NameScope, RegistryError, Visibility};
 pub use registry_audit::{AccessEvent, REGISTRY_LOG};
-pub use role::{Access, Role};
 pub use scheme::{Format, Origin, Scheme, SchemeError};
 pub use search::{MOST_FOUND, SearchHit, SearchPage, SearchRequest};
 pub use session::{CapsuleSession, Overview, Prompt, PromptArgument, ReadEntry, Skill};
@@ -72,6 +72,5 @@ pub use trust::{
     AnchorReport, AnchorState, Bands, CheckedAnchor, GitProject, Project, age_in_words, neutralise,
     one_line,
 };
-pub use uri::{EntryUri, UriError, UriProblem};
 pub use verify::{VerifyProblem, VerifyReport};
 pub use write::{BlobSource, Content, PatchStep, Write, Written};

@@ -1,13 +1,10 @@
 //! The drawers of a capsule: built-in schemes, those of the registry, and those of one capsule.
 
+use capdeck_access::{check_scheme, is_device_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    EntryUri, StoreError,
-    entry::RiskClass,
-    uri::{self, UriError},
-};
+use crate::{EntryUri, StoreError, UriError, entry::RiskClass};
 
 /// Custom schemes one capsule may have.
 const MOST_SCHEMES: usize = 64;
@@ -192,7 +189,7 @@ impl Scheme {
             "clients take such an address for something outside of the capsule"
         } else if HOST_SCHEMES.contains(&name) {
             "the host's own addresses begin with it"
-        } else if uri::is_device(name) {
+        } else if is_device_name(name) {
             "it is the name of a device on some systems"
         } else {
             return Ok(());
@@ -203,8 +200,7 @@ impl Scheme {
     /// Checks a declaration against those that there are.
     pub(crate) fn check(&self, known: &[Self]) -> Result<(), SchemeError> {
         let name = self.name.clone();
-        uri::check_scheme(&name)
-            .map_err(|problem| UriError { text: format!("{name}://"), problem })?;
+        check_scheme(&name).map_err(|problem| UriError { text: format!("{name}://"), problem })?;
         match known.iter().find(|scheme| scheme.name == name) {
             Some(scheme) if scheme.origin == Origin::Builtin => Err(SchemeError::Builtin { name }),
             Some(_) => Err(SchemeError::Declared { name }),

@@ -5,7 +5,6 @@
 //!
 //! This crate never does I/O, is never async and knows no wire protocol.
 
-mod allowance;
 mod arguments;
 mod build;
 mod canonical;
@@ -14,7 +13,6 @@ mod catalog;
 mod choice;
 mod command_names;
 mod compact;
-mod deck_grant;
 mod discovery;
 mod hidden_text;
 mod input_shape;
@@ -34,7 +32,6 @@ mod shell_word;
 mod signature;
 mod tokens;
 
-pub use allowance::Allowance;
 pub use arguments::{
     ArgumentCheck, ArgumentError, ArgumentProblem, BadArguments, UnexpectedArgument,
     is_sound_pattern,
@@ -46,7 +43,6 @@ pub use catalog::Catalog;
 pub use choice::{choose, with_defaults};
 pub use command_names::{CommandNames, CommandWords, Unfound, command_word, tool_by_word};
 pub use compact::compact;
-pub use deck_grant::DeckGrant;
 pub use discovery::{Discovery, ImportProblem, RawObject, ServerFacts, Tool};
 pub use hidden_text::{HiddenText, hidden_text};
 pub use modes::Modes;
@@ -58,7 +54,7 @@ pub use pin::{Held, HeldReason, Pin, PinBook, definition_digest, held_for_hidden
 pub use pin_diff::{DefinitionChange, MemberChange, MemberChangeKind, PinChange};
 pub use problems::import_problems;
 pub use ruling::{Because, CONFIRM, Clearance, Ruling, Subject};
-pub use screen::screen;
+pub use screen::{grants_tool, screen};
 pub use search::{BadCursor, SearchHit, SearchPage, SearchRequest};
 pub use selection::{Pick, PickedTool, Selection};
 pub use shell_word::{shell_word, tool_words};

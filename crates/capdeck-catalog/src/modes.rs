@@ -14,8 +14,8 @@ const ON_DEMAND: u8 = 16;
 
 impl Modes {
     /// The ways that exposures of these names have. An unknown name has none, and still narrows the choice.
-    pub fn named(names: &[String]) -> Self {
-        let ways = |name: &String| match name.as_str() {
+    pub fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+        let ways = |name: &str| match name {
             "direct" => DIRECT,
             "progressive" => PROGRESSIVE,
             "code_mode" => CODE_MODE,
@@ -26,13 +26,7 @@ impl Modes {
             "on_demand" => ON_DEMAND,
             _ => 0,
         };
-        Self(names.iter().map(ways).fold(0, |all, ways| all | ways))
-    }
-
-    /// The ways of both.
-    #[must_use]
-    pub fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+        Self(names.into_iter().map(ways).fold(0, |all, ways| all | ways))
     }
 
     /// True when tools may be listed under their own names.
@@ -90,9 +84,7 @@ mod tests {
 
     #[test]
     fn an_exposure_keeps_the_ways_that_may_be_had() {
-        let modes = |names: &[&str]| {
-            Modes::named(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
-        };
+        let modes = |names: &[&str]| Modes::named(names.iter().copied());
         use Exposure as E;
         for (names, asked, given) in [
             (&["direct"][..], E::DirectAndCodeMode, E::Direct),

@@ -9,27 +9,28 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use capdeck_access::DeckAccess;
 use capdeck_definition::{Backend, Effect};
 
 use crate::{
-    Allowance, Capability, Catalog, Clearance, Discovery, Part, Parts, Selection, SkillTools,
-    Subject, Tool,
+    Capability, Catalog, Clearance, Discovery, Modes, Part, Parts, Selection, SkillTools, Subject,
+    Tool,
 };
 
-/// The catalog as clients of this clearance may know this part of it: the same one when nothing is kept from them. Of
-/// clients without an allowance, nothing is kept because it was not granted.
+/// The catalog as clients of this clearance may know this part of it: the same one when nothing is hidden from them.
+/// Clients without an access need no grants.
 pub fn screen(
     catalog: &Arc<Catalog>,
     clearance: &Clearance,
     part: &Part,
-    allowance: Option<&Allowance>,
+    access: Option<&DeckAccess>,
 ) -> Arc<Catalog> {
     let policy = &catalog.config().policy;
-    let narrows = catalog.parts.narrows(part) || allowance.is_some();
+    let narrows = catalog.parts.narrows(part) || access.is_some();
     if clearance.is_denied_nothing(policy) && !catalog.holds_tools && !narrows {
         return Arc::clone(catalog);
     }
-    let screen = Screen::new(catalog, clearance, part, allowance);
+    let screen = Screen::new(catalog, clearance, part, access);
     let gone: BTreeSet<&str> = catalog
         .capabilities()
         .filter(|capability| screen.denies(capability) || screen.leaves_out(capability))
@@ -50,7 +51,7 @@ pub fn screen(
     let is_known_id = |id: &str| {
         !clearance.denies_all_of(policy, &[id])
             && screen.chooses_some_of(&[id])
-            && allowance.is_none_or(|allowance| allowance.has_some_of(&[id]))
+            && access.is_none_or(|access| access.has_some_of(&[id]))
     };
     let is_known = |one: &&Arc<Capability>| !screen.denies(one) && !screen.leaves_out(one);
     let untrusted: Vec<_> = catalog.untrusted().iter().filter(is_known).cloned().collect();
@@ -63,7 +64,7 @@ pub fn screen(
         return Arc::clone(catalog);
     }
     let mut skills = catalog.parts.skills_in(part);
-    if allowance.is_some() {
+    if access.is_some() {
         let is_shown = |id: &&str| capabilities.contains_key(*id);
         let has_some = |skill: &SkillTools| {
             let mut known =
@@ -78,7 +79,7 @@ pub fn screen(
         untrusted: untrusted.into(),
         quarantined: quarantined.into(),
         // Files are the person's own business.
-        diagnostics: match allowance {
+        diagnostics: match access {
             Some(_) => Arc::default(),
             None => Arc::clone(&catalog.diagnostics),
         },
@@ -90,6 +91,21 @@ pub fn screen(
     })
 }
 
+/// True when an access gives this tool of a capability. A set has nothing but its members, which are granted by
+/// themselves, and capsules are granted one by one, not with the deck.
+pub fn grants_tool(access: &DeckAccess, capability: &Capability, ids: &[&str], tool: &str) -> bool {
+    let is_set = matches!(capability.definition.backend, Backend::Caplets(_));
+    match is_set || has_capsules(access, capability) {
+        true => !access.denies(ids, tool),
+        false => access.has(ids, tool),
+    }
+}
+
+/// True when the capability is that of the host's own capsules, and the access has some.
+fn has_capsules(access: &DeckAccess, capability: &Capability) -> bool {
+    access.has_capsules && capability.definition.backend == Backend::Capsules
+}
+
 struct Screen<'a> {
     catalog: &'a Catalog,
     clearance: &'a Clearance,
@@ -98,7 +114,7 @@ struct Screen<'a> {
     /// Tools that are left out although the rest is had.
     shelved: Option<&'a Selection>,
     /// What was granted; `None` where nothing need be.
-    allowance: Option<&'a Allowance>,
+    access: Option<&'a DeckAccess>,
 }
 
 impl<'a> Screen<'a> {
@@ -106,7 +122,7 @@ impl<'a> Screen<'a> {
         catalog: &'a Catalog,
         clearance: &'a Clearance,
         part: &Part,
-        allowance: Option<&'a Allowance>,
+        access: Option<&'a DeckAccess>,
     ) -> Self {
         let parts = &catalog.parts;
         let chosen = match part {
@@ -117,7 +133,7 @@ impl<'a> Screen<'a> {
             }
         };
         let shelved = (*part == Part::Offered).then_some(&parts.shelved);
-        Self { catalog, clearance, chosen, shelved, allowance }
+        Self { catalog, clearance, chosen, shelved, access }
     }
 
     fn chooses_some_of(&self, ids: &[&str]) -> bool {
@@ -140,17 +156,17 @@ impl<'a> Screen<'a> {
             !(is_set && self.catalog.capabilities().any(is_member))
         };
         chosen.is_some_and(|chosen| is_out(&|_, ids| chosen.has_some_of(ids)))
-            || self.allowance.is_some_and(|allowance| {
-                is_out(&|one, ids| allowance.has_capsules(one) || allowance.has_some_of(ids))
+            || self.access.is_some_and(|access| {
+                is_out(&|one, ids| has_capsules(access, one) || access.has_some_of(ids))
             })
     }
 
     /// True when only some tools are had of a capability, and nothing else.
     fn has_tools_only(&self, capability: &Capability, ids: &[&str]) -> bool {
         self.chosen.as_ref().is_some_and(|chosen| !chosen.has_all_of(ids))
-            || self.allowance.is_some_and(|allowance| {
-                !allowance.has_capsules(capability) && !allowance.has_all_of(ids)
-            })
+            || self
+                .access
+                .is_some_and(|access| !has_capsules(access, capability) && !access.has_all_of(ids))
     }
 
     fn denies(&self, capability: &Capability) -> bool {
@@ -164,17 +180,16 @@ impl<'a> Screen<'a> {
         let is_set = matches!(capability.definition.backend, Backend::Caplets(_));
         // A set has nothing but its members, which are shown or gone by themselves.
         let tools_only = !is_set && self.has_tools_only(capability, &ids);
-        let modes = self.allowance.and_then(|allowance| allowance.modes_of(&ids));
+        let modes = self.access.and_then(|access| access.modes_of(&ids)).map(Modes::named);
         let may_deny = self.clearance.may_deny_some_of(policy, &ids);
         let shelved = self.shelved.filter(|_| Parts::may_shelve(capability));
         let may_shelve = shelved.is_some_and(|shelved| shelved.has_some_of(&ids));
-        let is_plain =
-            !may_deny && !may_shelve && !tools_only && !is_set && self.allowance.is_none();
+        let is_plain = !may_deny && !may_shelve && !tools_only && !is_set && self.access.is_none();
         if is_plain && capability.held.is_empty() {
             return Arc::clone(capability);
         }
         let is_granted = |name: &str| {
-            self.allowance.is_none_or(|allowance| allowance.gives(capability, &ids, name))
+            self.access.is_none_or(|access| grants_tool(access, capability, &ids, name))
         };
         let is_shown = |tool: &&Arc<Tool>| {
             let name = tool.name();

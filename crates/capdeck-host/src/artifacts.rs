@@ -200,7 +200,7 @@ fn may_read(deck: &DeckSnapshot<'_>, text: &str) -> Result<(ArtifactUri, Artifac
     let may_use = match deck.capability(uri.capability().as_str()) {
         _ if *deck.scope() == Scope::Operator => true,
         // Artifacts of other clients are private, also those of a shared capability.
-        Ok(capability) if !capability.tools_only && deck.session().admission.is_none() => true,
+        Ok(capability) if !capability.tools_only && deck.session().access.is_none() => true,
         Ok(_) => deck.session().known_artifacts.has(&uri.to_string()),
         Err(_) => false,
     };

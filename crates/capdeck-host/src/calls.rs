@@ -24,7 +24,7 @@ pub(crate) use self::{resolve::ask_again, tool_request::nearest_of};
 use crate::{
     RequestContext, Scope,
     audit::TOOL_CALL,
-    consent::{GatedCall, Passage},
+    consent::{ApprovalSource, GatedCall},
     flow::Flow,
     long_result, operations, projection,
     questions::Questions,
@@ -38,7 +38,7 @@ const MAX_ROUNDS: usize = 8;
 
 struct AdmittedCall<'a> {
     resolved: ResolvedCall<'a>,
-    passage: Passage,
+    approval: ApprovalSource,
     flow: Option<Flow>,
 }
 
@@ -52,7 +52,7 @@ pub async fn call(
     let mut line = session.begin_audit(TOOL_CALL, &call.capability, &call.tool);
     let outcome = match admit(request, call).await {
         Ok(mut admitted) => {
-            line.approved = Some(admitted.passage.as_str());
+            line.approved = Some(admitted.approval.as_str());
             line.data_from = admitted.flow.take().map(|flow| flow.from).unwrap_or_default();
             run(&admitted.resolved, span.as_ref()).await
         }
@@ -95,10 +95,6 @@ async fn admit<'a>(
         let resolved = resolve(request, call).await?;
         let ResolvedCall { request: current, call: read, capability, tool } = &resolved;
         let refused = |error| Refusal::of(&current.deck, call, error);
-        // Capsules have grants of their own.
-        if capability.definition.backend != Backend::Capsules {
-            current.deck.require_use(&read.capability).map_err(refused)?;
-        }
         let flow = flow_into(&resolved);
         let gated = GatedCall {
             deck: &current.deck,
@@ -108,12 +104,12 @@ async fn admit<'a>(
             flow: flow.as_ref().filter(|flow| flow.asks),
         };
         let session = current.session();
-        let passage = session.pass(&gated, &mut earlier, current.call).await.map_err(refused)?;
-        if passage != Passage::Policy {
+        let approval = session.pass(&gated, &mut earlier, current.call).await.map_err(refused)?;
+        if approval != ApprovalSource::Policy {
             confirm_definition(current, capability).await;
         }
         if current.deck.is_current() {
-            return Ok(AdmittedCall { resolved, passage, flow });
+            return Ok(AdmittedCall { resolved, approval, flow });
         }
         request = current.renewed();
     }
@@ -162,7 +158,7 @@ async fn run(
         true => chosen,
         false => long_result::fit(session, config, capability, chosen).await?,
     };
-    if capability.tools_only || session.admission.is_some() {
+    if capability.tools_only || session.access.is_some() {
         session.known_artifacts.note(&sent);
     }
     Ok(sent)

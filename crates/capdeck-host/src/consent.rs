@@ -31,7 +31,7 @@ pub enum Consent {
 
 /// How a call got past the gate, for the audit trail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Passage {
+pub(crate) enum ApprovalSource {
     /// No rule stands in its way.
     Policy,
     /// A person approved this call.
@@ -40,7 +40,7 @@ pub(crate) enum Passage {
     Always,
 }
 
-impl Passage {
+impl ApprovalSource {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Policy => "policy",
@@ -50,7 +50,7 @@ impl Passage {
     }
 }
 
-impl From<Hold> for Passage {
+impl From<Hold> for ApprovalSource {
     fn from(hold: Hold) -> Self {
         match hold {
             Hold::Once => Self::Once,
@@ -72,7 +72,7 @@ pub(crate) struct GatedCall<'a> {
 /// What a person approved, and how.
 pub(crate) struct EarlierApproval {
     call: AskedCall,
-    passage: Passage,
+    approval: ApprovalSource,
 }
 
 impl Session {
@@ -100,31 +100,35 @@ impl Session {
         self.store(&call, ApprovalStore::stands).await.map(|stands| !stands)
     }
 
-    /// Lets a call pass that the policy allows or a person approves. `earlier` is what a person approved for this
+    /// Lets a call pass that the client's scopes and grants give it, and that the policy allows or a person approves. `earlier` is what a person approved for this
     /// very request before the catalog was replaced; it holds as long as the question would be the same.
     pub(crate) async fn pass(
         &self,
         call: &GatedCall<'_>,
         earlier: &mut Option<EarlierApproval>,
         context: &CallContext,
-    ) -> Result<Passage, CallError> {
+    ) -> Result<ApprovalSource, CallError> {
         let GatedCall { deck, capability, tool, request, flow } = *call;
+        // Capsules are granted by roles of their own.
+        if capability.definition.backend != Backend::Capsules {
+            deck.require_use(&request.capability)?;
+        }
         // A set's tool only leads to its member, where the call itself is decided.
         if let Backend::Caplets(_) = capability.definition.backend {
-            return Ok(Passage::Policy);
+            return Ok(ApprovalSource::Policy);
         }
         match deck.effect_on(capability, &request.tool, tool) {
             Effect::Deny => Err(deck.unknown_tool(capability, &request.tool)),
-            Effect::Allow if flow.is_none() => Ok(Passage::Policy),
+            Effect::Allow if flow.is_none() => Ok(ApprovalSource::Policy),
             Effect::Allow | Effect::Ask => {
                 let mut asked = self.asked_call(capability, tool, request);
                 asked.carries = flow.map(Flow::sources);
                 if let Some(earlier) = earlier.as_ref().filter(|earlier| earlier.call == asked) {
-                    return Ok(earlier.passage);
+                    return Ok(earlier.approval);
                 }
-                let passage = self.ask(&asked, request, context).await?;
-                *earlier = Some(EarlierApproval { call: asked, passage });
-                Ok(passage)
+                let approval = self.ask(&asked, request, context).await?;
+                *earlier = Some(EarlierApproval { call: asked, approval });
+                Ok(approval)
             }
         }
     }
@@ -134,23 +138,23 @@ impl Session {
         call: &AskedCall,
         request: &ToolRequest,
         context: &CallContext,
-    ) -> Result<Passage, CallError> {
+    ) -> Result<ApprovalSource, CallError> {
         if let Some(hold) = self.store(call, ApprovalStore::admit).await? {
             return Ok(hold.into());
         }
         let is_operator = self.scope == Scope::Operator;
         match request.consent {
-            Consent::Given if is_operator => return Ok(Passage::Once),
+            Consent::Given if is_operator => return Ok(ApprovalSource::Once),
             Consent::AskedLater if is_operator => return Err(needs_approval(call)),
             Consent::Given | Consent::AskedLater | Consent::NotAsked => {}
         }
         // A command line asks the person before it calls. One that could not may be an agent's: its call waits, too.
         if !is_operator && self.can_be_asked() {
             match question::put(call, context).await? {
-                Answer::Once => return Ok(Passage::Once),
+                Answer::Once => return Ok(ApprovalSource::Once),
                 Answer::Always => {
                     self.store(call, ApprovalStore::remember).await?;
-                    return Ok(Passage::Always);
+                    return Ok(ApprovalSource::Always);
                 }
                 Answer::No => return Err(declined(call)),
                 // A client that cannot answer after all leaves the command line.

@@ -8,11 +8,13 @@
 use std::sync::Arc;
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{Capability, Catalog, Clearance, Subject, Tool, shell_word, tool_words};
+use capdeck_catalog::{
+    Capability, Catalog, Clearance, Subject, Tool, grants_tool, shell_word, tool_words,
+};
 use capdeck_definition::{Effect, Exposure, Layer, PinMode};
 use serde_json::json;
 
-use crate::{Granted, Route, Scope, Session, View, ViewPolicy, admission::Allowed, gate};
+use crate::{Access, Route, Scope, Session, View, ViewPolicy, gate};
 
 /// One catalog as one client may use it.
 #[derive(Clone)]
@@ -24,8 +26,8 @@ pub struct DeckSnapshot<'a> {
     whole: Arc<Catalog>,
     /// What this client may know of it.
     seen: Arc<Catalog>,
-    granted: Option<Arc<Granted>>,
-    allowed: Option<Allowed>,
+    /// `None` for a client that needs no grants.
+    access: Option<Arc<Access>>,
 }
 
 /// What a catalog says about a tool's name.
@@ -42,12 +44,13 @@ impl Session {
     /// The catalog in force, as this client may use it.
     pub fn snapshot(&self) -> DeckSnapshot<'_> {
         let host = &self.host;
-        let (granted, allowed) = (self.granted(), self.allowed());
+        let access = self.access();
+        let deck_access = access.as_ref().map(|access| Arc::clone(&access.deck));
         let audience = self.connections.audience().key();
         let base = host.catalog();
         let whole = host.variant_of(&base, audience);
-        let seen = host.screened_of(&whole, audience, &self.names(), self.part(), allowed.clone());
-        DeckSnapshot { session: self, base, whole, seen, granted, allowed }
+        let seen = host.screened_of(&whole, audience, &self.names(), self.part(), deck_access);
+        DeckSnapshot { session: self, base, whole, seen, access }
     }
 }
 
@@ -60,9 +63,7 @@ impl<'a> DeckSnapshot<'a> {
     /// True while nothing replaced the catalog, and the client has the same grants.
     pub(crate) fn is_current(&self) -> bool {
         let session = self.session;
-        Arc::ptr_eq(&self.base, &session.host.catalog())
-            && self.granted == session.granted()
-            && self.allowed == session.allowed()
+        Arc::ptr_eq(&self.base, &session.host.catalog()) && self.access == session.access()
     }
 
     /// What this client may know.
@@ -79,8 +80,8 @@ impl<'a> DeckSnapshot<'a> {
             Scope::Transparent(_) | Scope::Operator => &usual,
         };
         let audience = session.connections.audience().key();
-        let (seen, allowed) = (self.seen.clone(), self.allowed.clone());
-        session.host.view_of(seen, policy, audience, &session.names(), allowed)
+        let deck_access = self.access.as_ref().map(|access| Arc::clone(&access.deck));
+        session.host.view_of(self.seen.clone(), policy, audience, &session.names(), deck_access)
     }
 
     /// The capability of this id, if this client may use it.
@@ -125,8 +126,8 @@ impl<'a> DeckSnapshot<'a> {
 
     /// Refuses to make a capability work for a client that may only look at the deck.
     pub(crate) fn require_use(&self, id: &str) -> Result<(), CallError> {
-        match &self.granted {
-            Some(granted) if !granted.may_call => Err(gate::only_looked_at(id)),
+        match &self.access {
+            Some(access) if !access.may_call => Err(gate::only_looked_at(id)),
             _ => Ok(()),
         }
     }
@@ -158,8 +159,8 @@ impl<'a> DeckSnapshot<'a> {
         tool: Option<&Tool>,
     ) -> Effect {
         let ids = self.seen.with_sets(capability);
-        if let Some(allowed) = &self.allowed
-            && !allowed.allowance.gives(capability, &ids, name)
+        if let Some(access) = &self.access
+            && !grants_tool(&access.deck, capability, &ids, name)
         {
             return Effect::Deny;
         }
@@ -229,7 +230,7 @@ impl<'a> DeckSnapshot<'a> {
     pub(crate) fn is_screened(&self, capability: &Capability) -> bool {
         let ids = self.seen.with_sets(capability);
         capability.pins == PinMode::Block
-            || self.session.admission.is_some()
+            || self.access.is_some()
             || self.clearance().may_deny_some_of(&self.seen.config().policy, &ids)
     }
 

@@ -11,7 +11,7 @@ use crate::{CapsuleFailure, Role};
 #[async_trait]
 pub trait GrantDesk: fmt::Debug + Send + Sync {
     /// Does what is wished for, as far as the client may, and records it either way. The answer is an object.
-    async fn ask(&self, wish: GrantWish) -> Result<Value, CapsuleFailure>;
+    async fn ask(&self, wish: AccessRequest) -> Result<Value, CapsuleFailure>;
 
     /// Records a wish that could not be understood.
     async fn note_unfit(&self);
@@ -19,7 +19,7 @@ pub trait GrantDesk: fmt::Debug + Send + Sync {
 
 /// What a client may wish for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GrantWish {
+pub enum AccessRequest {
     /// Access to a capsule, for itself.
     RequestAccess { capsule: String, role: Role, reason: Option<String> },
     /// Access to a capsule, for itself or for another client.

@@ -18,7 +18,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::derived::DerivedCatalogs;
 use crate::{
-    Admission, ApprovalStore, CapsuleDesk, Continuity, HostEvent, HostSettings, Principal, Scope,
+    Access, ApprovalStore, CapsuleDesk, Continuity, HostEvent, HostSettings, Principal, Scope,
     Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
     artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, capsules::capability,
     code_mode::CodeMode, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
@@ -125,21 +125,20 @@ impl Host {
     }
 
     /// The catalog that a client or principal of this name can see, if it declares no capabilities.
-    pub fn known_to(&self, client: &str, admission: Option<&Admission>) -> Arc<Catalog> {
-        let allowed = admission.map(Admission::allowed);
-        self.screened_for(&AudienceKey::default(), &[client], Part::Everything, allowed)
+    pub fn known_to(&self, client: &str, access: Option<&Access>) -> Arc<Catalog> {
+        let access = access.map(|access| Arc::clone(&access.deck));
+        self.screened_for(&AudienceKey::default(), &[client], Part::Everything, access)
     }
 
     /// True when there is a view of this name. Where grants are needed, a view without grants does
     /// not exist.
-    pub fn has_view(&self, name: &str, admission: Option<&Admission>) -> bool {
-        let Some(admission) = admission else {
+    pub fn has_view(&self, name: &str, access: Option<&Access>) -> bool {
+        let Some(access) = access else {
             return self.catalog().parts().views.contains_key(name);
         };
-        let names = [admission.principal()];
-        let part = Part::View(name.into());
-        let seen =
-            self.screened_for(&AudienceKey::default(), &names, part, Some(admission.allowed()));
+        let (names, part) = ([access.principal.as_str()], Part::View(name.into()));
+        let deck = Arc::clone(&access.deck);
+        let seen = self.screened_for(&AudienceKey::default(), &names, part, Some(deck));
         seen.capabilities().next().is_some()
     }
 
@@ -283,7 +282,7 @@ impl Host {
             listener: Arc::new(NoListener),
             tasks: TaskForm::Awaited,
             continuity: Continuity::Connection,
-            admission: None,
+            access: None,
         })
     }
 

@@ -23,7 +23,7 @@ pub mod subscriptions;
 pub mod tasks;
 pub mod transparent;
 
-mod admission;
+mod access_source;
 mod approvals;
 mod attach;
 mod audience;
@@ -55,7 +55,6 @@ mod on_demand;
 mod operations;
 mod pins;
 mod pool;
-mod principal;
 mod projection;
 mod questions;
 mod raw;
@@ -76,6 +75,9 @@ mod view;
 mod watch;
 
 // Re-exports for the crates that serve the host.
+pub use capdeck_access::{
+    Access, CapsuleAccess, CapsuleGrant as GrantedCapsule, EntryScope, GrantTools, Principal, Role,
+};
 pub use capdeck_backend::{
     Artifact, ArtifactReader, Begun, CallContext, CallError, Caller, ClientProfile, DeviceLogin,
     ErrorCode, ErrorKind, GuardianCommand, JsonSender, Listener, LocalImport, Login, LoginWay,
@@ -85,11 +87,11 @@ pub use capdeck_backend::{
     vault_holder,
 };
 pub use capdeck_capsule::{
-    Access, AccessEvent, AuditMode, AuditOutcome, Author, Change, ChangeKind, Existing, Format,
-    ImportMode, Indexing, Mode, NameScope, Origin, PatchStep, RiskClass, Role, Scheme, SchemeError,
-    Scope as EntryScope, ShareExpiry, StoreOptions, Visibility, probe_folder,
+    AccessEvent, AuditMode, AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode,
+    Indexing, Mode, NameScope, Origin, PatchStep, RiskClass, Scheme, SchemeError, ShareExpiry,
+    StoreOptions, Visibility, probe_folder,
 };
-pub use capdeck_catalog::{Capability, Catalog, DeckGrant, RawObject, estimate_tokens, sha256_hex};
+pub use capdeck_catalog::{Capability, Catalog, RawObject, estimate_tokens, sha256_hex};
 pub use capdeck_definition::{
     BackendKind, CapabilityId, Exposure, PinMode, RemoteCapability, Source,
 };
@@ -98,7 +100,7 @@ pub use capdeck_sandbox::{
     TypeCheck, WorkerCommand, run_worker,
 };
 
-pub use admission::{Admission, AdmissionSource, GrantTools, Granted, GrantedCapsule};
+pub use access_source::{AccessSource, SharedAccess};
 pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
 pub use attach::Attachment;
 pub use audit::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
@@ -117,7 +119,8 @@ pub use consent::Consent;
 pub use deck_snapshot::DeckSnapshot;
 pub use event::HostEvent;
 pub use flow::FlowGuard;
-pub use grant_desk::{GrantDesk, GrantWish, NarrowedGrant, WantedGrant};
+pub use gate::capsule_scope;
+pub use grant_desk::{AccessRequest, GrantDesk, NarrowedGrant, WantedGrant};
 pub use health::{Health, LastFailure};
 pub use host::Host;
 pub use journal::{
@@ -126,7 +129,6 @@ pub use journal::{
     TestFile, TestReport,
 };
 pub use pins::PinReview;
-pub use principal::Principal;
 pub use report::{
     Account, BudgetItem, ItemStatus, ListItem, PinItem, artifact_created, artifact_item,
     budget_items, capabilities_of_file, described_tool, found_tool, inspection, known_capability,

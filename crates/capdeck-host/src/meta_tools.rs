@@ -57,6 +57,12 @@ struct CallArguments {
     fields: Vec<String>,
 }
 
+/// The tool that a call of `call_tool` names, and the arguments for it; `None` where they cannot be read.
+pub(crate) fn called_tool(arguments: Option<&RawValue>) -> Option<(String, Option<Box<RawValue>>)> {
+    let CallArguments { name, data, .. } = parse("call_tool", arguments).ok()?;
+    Some((name, data.map(unquoted)))
+}
+
 pub(crate) async fn run(
     request: &RequestContext<'_>,
     operation: DeckOperation,

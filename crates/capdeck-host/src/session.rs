@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Weak};
 
+use capdeck_access::DeckAccess;
 use capdeck_backend::{ClientProfile, Listener};
 use capdeck_catalog::{Catalog, Part, RawObject};
 use capdeck_definition::CapabilityId;
 use futures_util::stream::BoxStream;
 
 use crate::{
-    Admission, Granted, Host, Principal, TaskForm, View, ViewPolicy,
-    admission::{Allowed, KeptAllowance},
+    Access, Host, Principal, SharedAccess, TaskForm, View, ViewPolicy,
     artifacts::KnownArtifacts,
     audience::Audience,
     capsules::Mount,
@@ -38,7 +38,7 @@ pub struct SessionSettings {
     /// What identifies the client when it comes back.
     pub continuity: Continuity,
     /// The client's grants. `None` for the person at this machine, who needs none.
-    pub admission: Option<Admission>,
+    pub access: Option<SharedAccess>,
 }
 
 /// What identifies a client when it comes back.
@@ -72,8 +72,8 @@ pub struct Session {
     pub(crate) connections: Connections,
     pub(crate) tasks: TaskForm,
     pub(crate) continuity: Continuity,
-    pub(crate) admission: Option<Admission>,
-    allowed: KeptAllowance,
+    /// `None` for those who need no grants.
+    pub(crate) access: Option<SharedAccess>,
     /// Empty for clients with self-contained requests.
     pub(crate) set_up: SetUp,
     pub(crate) known_artifacts: KnownArtifacts,
@@ -91,7 +91,7 @@ impl Host {
             listener,
             tasks,
             continuity,
-            admission,
+            access,
         } = settings;
         client.capabilities = forwarded_capabilities(&scope, tasks, &client.capabilities);
         let id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
@@ -123,8 +123,7 @@ impl Host {
             connections: Connections::new(audience, own),
             tasks,
             continuity,
-            admission,
-            allowed: KeptAllowance::default(),
+            access,
             set_up: SetUp::default(),
             known_artifacts: KnownArtifacts::default(),
             mount: match continuity {
@@ -153,21 +152,21 @@ impl Session {
     /// The catalog in force for this client, without denied and blocked tools.
     pub fn catalog(&self) -> Arc<Catalog> {
         let audience = self.connections.audience().key();
-        self.host.screened_for(audience, &self.names(), self.part(), self.allowed())
+        self.host.screened_for(audience, &self.names(), self.part(), self.deck_access())
     }
 
     /// Read again for each request.
-    pub(crate) fn granted(&self) -> Option<Arc<Granted>> {
-        self.admission.as_ref().map(Admission::granted)
+    pub(crate) fn access(&self) -> Option<Arc<Access>> {
+        self.access.as_ref().map(|source| source.access())
     }
 
-    pub(crate) fn allowed(&self) -> Option<Allowed> {
-        self.admission.as_ref().map(|admission| self.allowed.of(admission))
+    fn deck_access(&self) -> Option<Arc<DeckAccess>> {
+        self.access().map(|access| Arc::clone(&access.deck))
     }
 
     /// Yields whenever this client's grants may have changed, where that is known.
     pub fn grant_changes(&self) -> Option<BoxStream<'static, ()>> {
-        self.admission.as_ref()?.changes()
+        self.access.as_ref()?.changes()
     }
 
     pub(crate) fn part(&self) -> Part {

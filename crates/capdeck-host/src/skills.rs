@@ -101,7 +101,7 @@ fn own_skills(deck: &DeckSnapshot<'_>) -> Vec<OwnSkill> {
             skill.is_built_in() || named.iter().any(|id| skill.name() == Some(id.as_str()))
         });
     }
-    if deck.session().admission.is_some() {
+    if deck.session().access.is_some() {
         // Skills have no grants of their own; a client sees those whose tools were granted.
         let known = |name: &str| deck.catalog().skills().iter().any(|skill| skill.id == name);
         all.retain(|skill| skill.is_built_in() || skill.name().is_some_and(known));

@@ -140,7 +140,7 @@ impl Session {
         if &**method != RESOURCE_UPDATED || session.as_ref().is_some_and(|own| *own != self.id) {
             return None;
         }
-        if self.admission.is_some() {
+        if self.access.is_some() {
             // No notifications after a grant was revoked.
             self.snapshot().whole_capability(capability.as_str()).ok()?;
         }

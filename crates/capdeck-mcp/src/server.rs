@@ -39,6 +39,17 @@ use crate::{HeaderParams, RawObject, RequestId, Revision, RpcError, raw::raw};
 pub trait Service: Send + Sync + 'static {
     /// Answers a handshake. `peer` reaches the client outside of any request, once the session is open.
     async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError>;
+
+    /// The OAuth scopes that a request needs and the token of its sender lacks. Over HTTP it is asked about every request
+    /// of a message before any of them is answered.
+    fn missing_scopes(
+        &self,
+        _extensions: &http::Extensions,
+        _method: &str,
+        _params: Option<&RawValue>,
+    ) -> Option<MissingScopes> {
+        None
+    }
 }
 
 /// One client's session. In the modern era, requests with the same sender description share it.
@@ -85,12 +96,17 @@ pub struct ClientHello {
 /// The sender of a request, as earlier layers put it into its extensions. Sessions and sealed texts belong to one.
 /// Requests without one share the empty principal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Principal(pub Arc<str>);
+pub struct SessionOwner(pub Arc<str>);
 
 /// The maximum number of sessions of a principal at one endpoint, in each era, from the request's extensions. Beyond
 /// it the principal's own session idle longest is ended, never one of another principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimit(pub usize);
+
+/// OAuth scopes, separated by spaces. Left in the extensions of a response that refuses a request for the lack of them,
+/// for the layer that knows where the client gets a token with more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingScopes(pub String);
 
 #[derive(Debug, Clone)]
 pub struct Exchange {

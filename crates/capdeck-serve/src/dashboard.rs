@@ -16,7 +16,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use self::files::{Packed, build, file, page};
-use crate::{reception::Reception, transport::http::ClientAddress};
+use crate::{http_state::HttpState, transport::http::ClientAddress};
 
 /// Only files of this host are loaded.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -25,13 +25,13 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; st
 /// The address contains the build, so the content never changes.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
-pub(crate) fn routes() -> Router<Arc<Reception>> {
+pub(crate) fn routes() -> Router<Arc<HttpState>> {
     Router::new().route("/", get(home)).route("/assets/{build}/{*path}", get(asset))
 }
 
 /// The page for browsers, plain text for other clients.
 async fn home(
-    State(reception): State<Arc<Reception>>,
+    State(http_state): State<Arc<HttpState>>,
     address: Option<Extension<ClientAddress>>,
     headers: HeaderMap,
 ) -> Response {
@@ -39,7 +39,7 @@ async fn home(
     let mut response = if accepts_pages {
         send(page(), &headers, "no-cache")
     } else {
-        plain_home(&reception.issuer(&headers, address.as_deref().copied())).into_response()
+        plain_home(&http_state.issuer(&headers, address.as_deref().copied())).into_response()
     };
     response
         .headers_mut()

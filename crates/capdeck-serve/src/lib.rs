@@ -6,18 +6,18 @@
 //! This crate never reads definition files and knows nothing of how a backend works.
 
 mod actor;
-mod admission;
 mod browser_cookie;
 mod capsule_follower;
+mod credential_access;
 mod dashboard;
 mod desk;
+mod http_state;
 mod local_socket;
 mod mcp;
 mod oauth;
 mod oidc;
 mod operators;
 mod otlp;
-mod reception;
 mod refusals;
 mod registry_desk;
 mod registry_trail;
@@ -27,11 +27,11 @@ mod shell;
 mod transport;
 
 pub use desk::{SharedDesk, SharedDeskSettings, Standing};
+pub use http_state::NoRegistry;
 pub use local_socket::NoHost;
 pub use mcp::CapsulePlace;
 pub use oidc::OidcSettings;
 pub use otlp::{OtlpExporter, OtlpSettings};
-pub use reception::NoRegistry;
 pub use registry_trail::RegistryTrail;
 pub use shell::{
     LocalShell, RemoteShell, Shell, ShellCall, ShellSocket, SocketError, person_at_terminal,

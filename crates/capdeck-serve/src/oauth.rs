@@ -30,13 +30,13 @@ pub(crate) use self::{
     resource::Resource,
     seal::FormSeal,
 };
-use crate::reception::Reception;
+use crate::http_state::HttpState;
 
-pub(crate) fn documents() -> Router<Arc<Reception>> {
+pub(crate) fn documents() -> Router<Arc<HttpState>> {
     metadata::routes().route("/oauth/style.css", get(html::style))
 }
 
-pub(crate) fn routes() -> Router<Arc<Reception>> {
+pub(crate) fn routes() -> Router<Arc<HttpState>> {
     Router::new()
         .route("/oauth/register", post(register::register))
         .route("/oauth/authorize", get(authorize::ask).post(authorize::decide))

@@ -14,7 +14,7 @@ use std::{fmt, sync::Arc};
 use axum::{Router, routing::get};
 use capdeck_auth::{GuardedClients, ProviderSettings, ProviderSignIn, inbound::Newcomers};
 
-use crate::reception::Reception;
+use crate::http_state::HttpState;
 
 const BEGIN: &str = "/api/oidc/begin";
 const CALLBACK: &str = "/api/oidc/callback";
@@ -64,6 +64,6 @@ pub(crate) fn begin_address(then: &str) -> String {
 }
 
 /// Routes without a session.
-pub(crate) fn routes() -> Router<Arc<Reception>> {
+pub(crate) fn routes() -> Router<Arc<HttpState>> {
     Router::new().route(BEGIN, get(begin::begin)).route(CALLBACK, get(callback::callback))
 }

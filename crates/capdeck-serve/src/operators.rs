@@ -8,7 +8,9 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use capdeck_auth::inbound::{Caller, NewSession, OperatorSession, OperatorStanding, RegistryError};
+use capdeck_auth::inbound::{
+    AuthenticatedOperator, Caller, NewSession, OperatorSession, RegistryError,
+};
 use http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,7 +18,7 @@ use serde_json::{Value, json};
 use crate::{
     actor::Actor,
     browser_cookie,
-    reception::Reception,
+    http_state::HttpState,
     refusals::Place,
     transport::http::{
         AuthMode, ClientAddress, clear_session_cookie, problem, read_json, set_session_cookie,
@@ -24,16 +26,16 @@ use crate::{
 };
 
 /// Routes without a session.
-pub(crate) fn open_routes() -> Router<Arc<Reception>> {
+pub(crate) fn open_routes() -> Router<Arc<HttpState>> {
     Router::new().route("/api/login", post(login))
 }
 
-pub(crate) fn documents() -> Router<Arc<Reception>> {
+pub(crate) fn documents() -> Router<Arc<HttpState>> {
     Router::new().route("/api/sign-in", get(ways_to_sign_in))
 }
 
 /// Routes with a session.
-pub(crate) fn routes() -> Router<Arc<Reception>> {
+pub(crate) fn routes() -> Router<Arc<HttpState>> {
     Router::new().route("/api/me", get(me)).route("/api/logout", post(logout))
 }
 
@@ -44,44 +46,44 @@ struct Login {
 }
 
 /// A key always works; a provider account only where one is configured.
-async fn ways_to_sign_in(State(reception): State<Arc<Reception>>) -> Response {
-    let provider = reception.provider().map(|provider| json!({ "label": provider.label() }));
+async fn ways_to_sign_in(State(http_state): State<Arc<HttpState>>) -> Response {
+    let provider = http_state.provider().map(|provider| json!({ "label": provider.label() }));
     ([(header::CACHE_CONTROL, "no-store")], Json(json!({ "provider": provider }))).into_response()
 }
 
-async fn login(State(reception): State<Arc<Reception>>, request: Request) -> Response {
+async fn login(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let address = parts.extensions.get::<ClientAddress>().copied();
     let Login { key } = match read_json(&parts.headers, body).await {
         Ok(login) => login,
         Err(refusal) => return refusal,
     };
-    let NewSession { token, session } = match begin_session(&reception, address, &key).await {
+    let NewSession { token, session } = match begin_session(&http_state, address, &key).await {
         Ok(begun) => begun,
         Err(refusal) => return refusal,
     };
-    let about = about(&reception, &session.operator, Some(&session));
+    let about = about(&http_state, &session.operator, Some(&session));
     let mut response = ([(header::CACHE_CONTROL, "no-store")], Json(about)).into_response();
     let begun = (token.expose(), &session);
-    remember(&reception, &parts.headers, response.headers_mut(), address, begun);
+    remember(&http_state, &parts.headers, response.headers_mut(), address, begun);
     response
 }
 
 pub(crate) async fn begin_session(
-    reception: &Reception,
+    http_state: &HttpState,
     address: Option<ClientAddress>,
     key: &str,
 ) -> Result<NewSession, Response> {
-    let Some(registry) = reception.registry() else {
+    let Some(registry) = http_state.registry() else {
         let detail = "this process has no registry, so sign-in is not available";
         return Err(problem(StatusCode::SERVICE_UNAVAILABLE, "no_registry", detail));
     };
     let ip = address.map(|address| address.counted());
-    registry.sign_in(ip, key, reception.admin_key()).await.map_err(|error| refused(&error))
+    registry.sign_in(ip, key, http_state.admin_key()).await.map_err(|error| refused(&error))
 }
 
 pub(crate) fn remember(
-    reception: &Reception,
+    http_state: &HttpState,
     sent: &HeaderMap,
     headers: &mut HeaderMap,
     address: Option<ClientAddress>,
@@ -89,7 +91,7 @@ pub(crate) fn remember(
 ) {
     let left = session.expires_at.duration_since(jiff::Timestamp::now());
     let left = Duration::try_from(left).unwrap_or_default();
-    let is_https = reception.is_https(address);
+    let is_https = http_state.is_https(address);
     let cookies = [set_session_cookie(token, left, is_https), browser_cookie::mark(sent, is_https)];
     for cookie in cookies.into_iter().flatten() {
         headers.append(header::SET_COOKIE, cookie);
@@ -116,32 +118,32 @@ fn refused(error: &RegistryError) -> Response {
 }
 
 async fn me(
-    State(reception): State<Arc<Reception>>,
+    State(http_state): State<Arc<HttpState>>,
     Extension(actor): Extension<Actor>,
     session: Option<Extension<Arc<OperatorSession>>>,
     request: Request,
 ) -> Response {
-    let Some(operator) = reception.operator(&actor) else {
+    let Some(operator) = http_state.operator(&actor) else {
         let place = Place::of(request.method(), request.extensions());
-        reception.note_refusal(&actor, place, "forbidden").await;
+        http_state.note_refusal(&actor, place, "forbidden").await;
         let detail = "only operators can use this; sign in instead of sending a client token";
         return problem(StatusCode::FORBIDDEN, "forbidden", detail);
     };
     let session = session.map(|session| session.0);
-    let about = about(&reception, &operator, session.as_deref());
+    let about = about(&http_state, &operator, session.as_deref());
     ([(header::CACHE_CONTROL, "no-store")], Json(about)).into_response()
 }
 
 fn about(
-    reception: &Reception,
-    operator: &OperatorStanding,
+    http_state: &HttpState,
+    operator: &AuthenticatedOperator,
     session: Option<&OperatorSession>,
 ) -> Value {
-    let mode = match reception.mode {
+    let mode = match http_state.mode {
         AuthMode::Local => "local",
         AuthMode::Required => "required",
     };
-    let registry = match &reception.registry {
+    let registry = match &http_state.registry {
         Ok(_) => json!({ "available": true }),
         Err(missing) => json!({
             "available": false,
@@ -156,16 +158,16 @@ fn about(
         "expires_at": session.map(|session| session.expires_at.to_string()),
         "mode": mode,
         "registry": registry,
-        "version": reception.host.settings().version,
+        "version": http_state.host.settings().version,
     })
 }
 
 async fn logout(
-    State(reception): State<Arc<Reception>>,
+    State(http_state): State<Arc<HttpState>>,
     address: Option<Extension<ClientAddress>>,
     session: Option<Extension<Arc<OperatorSession>>>,
 ) -> Response {
-    if let (Some(Extension(session)), Some(registry)) = (session, reception.registry()) {
+    if let (Some(Extension(session)), Some(registry)) = (session, http_state.registry()) {
         let ip = address.map(|address| address.0.ip);
         let caller = Caller::new(session.operator.id.clone(), ip);
         if let Err(error) = registry.sign_out(&caller, &session.id).await {

@@ -8,7 +8,7 @@ use capdeck_auth::inbound::{FailedAttempt, RegistryEvent, Subject};
 use http::{Extensions, Method};
 use jiff::Timestamp;
 
-use crate::{actor::Actor, reception::Reception, transport::http::ClientAddress};
+use crate::{actor::Actor, http_state::HttpState, transport::http::ClientAddress};
 
 /// What the audit calls it.
 const ACTION: &str = "access.refuse";
@@ -33,14 +33,12 @@ impl Place {
     }
 }
 
-impl Reception {
+impl HttpState {
     /// Records that somebody was refused, under a word for the reason.
     pub(crate) async fn note_refusal(&self, actor: &Actor, place: Place, code: &'static str) {
         let Some(registry) = self.registry() else { return };
         let (principal, client_id) = match actor {
-            Actor::Credential(standing) => {
-                (Some(standing.principal.clone()), standing.client_id.clone())
-            }
+            Actor::Credential(client) => (Some(client.principal.clone()), client.client_id.clone()),
             Actor::Owner | Actor::Operator(_) | Actor::Share(_) => (None, None),
         };
         let Place { method, declared, address } = place;
@@ -94,7 +92,7 @@ impl Reception {
     fn id_of(&self, actor: &Actor) -> String {
         match (actor, self.operator(actor)) {
             (_, Some(operator)) => operator.id,
-            (Actor::Credential(standing), None) => standing.principal.clone(),
+            (Actor::Credential(client), None) => client.principal.clone(),
             (Actor::Share(via), None) => via.share.clone(),
             (Actor::Owner | Actor::Operator(_), None) => String::new(),
         }

@@ -14,9 +14,9 @@ use std::{fmt, net::IpAddr, sync::Arc};
 
 use async_trait::async_trait;
 use capdeck_auth::inbound::{
-    Caller, Decider, GrantedAccess, Registry, RegistryError, Role, Standing, Subject,
+    Access, AuthenticatedClient, Caller, Decider, Registry, RegistryError, Subject,
 };
-use capdeck_host::{CapsuleDesk, CapsuleFailure, GrantDesk, GrantWish, Role as CapsuleRole};
+use capdeck_host::{AccessRequest, CapsuleDesk, CapsuleFailure, GrantDesk};
 use serde_json::Value;
 
 use self::{known_capsules::KnownCapsules, refused::Refused};
@@ -27,7 +27,7 @@ type Outcome = Result<Value, Refused>;
 /// The desk of one connection. What it may do is read from its grants with every wish.
 pub(crate) struct RegistryDesk {
     registry: Registry,
-    standing: Arc<Standing>,
+    client: Arc<AuthenticatedClient>,
     /// Where the connection comes from.
     address: Option<IpAddr>,
     capsules: KnownCapsules,
@@ -36,30 +36,30 @@ pub(crate) struct RegistryDesk {
 impl RegistryDesk {
     pub(crate) fn new(
         registry: Registry,
-        standing: Arc<Standing>,
+        client: Arc<AuthenticatedClient>,
         address: Option<IpAddr>,
         capsules: Arc<dyn CapsuleDesk>,
     ) -> Self {
-        let capsules = KnownCapsules::new(capsules, &standing);
-        Self { registry, standing, address, capsules }
+        let capsules = KnownCapsules::new(capsules, &client);
+        Self { registry, client, address, capsules }
     }
 
     fn caller(&self) -> Caller {
-        Caller::new(&self.standing.principal, self.address)
+        Caller::new(&self.client.principal, self.address)
     }
 
     fn decider(&self) -> Decider {
-        Decider::Supervisor { credential: self.standing.credential.clone() }
+        Decider::Supervisor { credential: self.client.credential.clone() }
     }
 
     /// What the connection opens now.
-    fn access(&self) -> Result<Arc<GrantedAccess>, Refused> {
+    fn access(&self) -> Result<Arc<Access>, Refused> {
         let ended = RegistryError::Forbidden { reason: "this access has ended" };
-        self.registry.access(&self.standing.credential).ok_or(Refused::Here(ended))
+        self.registry.access(&self.client.credential).ok_or(Refused::Here(ended))
     }
 
     /// The same for those who may manage.
-    fn manager(&self) -> Result<Arc<GrantedAccess>, Refused> {
+    fn manager(&self) -> Result<Arc<Access>, Refused> {
         let access = self.access()?;
         if access.may_manage() {
             return Ok(access);
@@ -68,34 +68,36 @@ impl RegistryDesk {
         Err(Refused::Here(RegistryError::Forbidden { reason }))
     }
 
-    async fn carry_out(&self, wish: GrantWish) -> Outcome {
+    async fn carry_out(&self, wish: AccessRequest) -> Outcome {
         match wish {
-            GrantWish::RequestAccess { capsule, role, reason } => {
+            AccessRequest::RequestAccess { capsule, role, reason } => {
                 self.request_access(&capsule, role, reason).await
             }
-            GrantWish::RequestGrantFor { client_id, terms, reason } => {
+            AccessRequest::RequestGrantFor { client_id, terms, reason } => {
                 self.request_grant_for(client_id, terms, reason).await
             }
-            GrantWish::CreateCapsule { name, description } => {
+            AccessRequest::CreateCapsule { name, description } => {
                 self.create_capsule(name, description).await
             }
-            GrantWish::UpdateCapsule { capsule, name, description } => {
+            AccessRequest::UpdateCapsule { capsule, name, description } => {
                 self.update_capsule(&capsule, name, description).await
             }
-            GrantWish::ListGrantRequests => self.list_requests().await,
-            GrantWish::ApproveGrant { request, terms, note } => {
+            AccessRequest::ListGrantRequests => self.list_requests().await,
+            AccessRequest::ApproveGrant { request, terms, note } => {
                 self.approve(&request, terms, note).await
             }
-            GrantWish::DenyGrant { request, note } => self.deny(&request, note).await,
-            GrantWish::ListConnections => self.list_connections().await,
-            GrantWish::RevokeConnection { connection } => self.revoke_connection(&connection).await,
+            AccessRequest::DenyGrant { request, note } => self.deny(&request, note).await,
+            AccessRequest::ListConnections => self.list_connections().await,
+            AccessRequest::RevokeConnection { connection } => {
+                self.revoke_connection(&connection).await
+            }
         }
     }
 
     async fn note(&self, action: &'static str, error: Option<&RegistryError>) {
         let subject = Subject {
-            principal: Some(self.standing.principal.clone()),
-            client_id: self.standing.client_id.clone(),
+            principal: Some(self.client.principal.clone()),
+            client_id: self.client.client_id.clone(),
             ..Subject::default()
         };
         self.registry.note(&self.caller(), action, subject, error).await;
@@ -104,7 +106,7 @@ impl RegistryDesk {
 
 #[async_trait]
 impl GrantDesk for RegistryDesk {
-    async fn ask(&self, wish: GrantWish) -> Result<Value, CapsuleFailure> {
+    async fn ask(&self, wish: AccessRequest) -> Result<Value, CapsuleFailure> {
         let action = action(&wish);
         match self.carry_out(wish).await {
             Ok(answer) => Ok(answer),
@@ -125,31 +127,23 @@ impl GrantDesk for RegistryDesk {
 
 impl fmt::Debug for RegistryDesk {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let credential = &self.standing.credential;
+        let credential = &self.client.credential;
         formatter.debug_struct("RegistryDesk").field("credential", credential).finish()
     }
 }
 
 /// What the audit calls a wish.
-fn action(wish: &GrantWish) -> &'static str {
+fn action(wish: &AccessRequest) -> &'static str {
     match wish {
-        GrantWish::RequestAccess { .. } | GrantWish::RequestGrantFor { .. } => "grant.request",
-        GrantWish::CreateCapsule { .. } => "capsule.create",
-        GrantWish::UpdateCapsule { .. } => "capsule.update",
-        GrantWish::ListGrantRequests => "grant.list",
-        GrantWish::ApproveGrant { .. } => "grant.approve",
-        GrantWish::DenyGrant { .. } => "grant.deny",
-        GrantWish::ListConnections => "connection.list",
-        GrantWish::RevokeConnection { .. } => "grant.revoke",
-    }
-}
-
-/// A role in the registry's words.
-fn role(role: CapsuleRole) -> Role {
-    match role {
-        CapsuleRole::Reader => Role::Reader,
-        CapsuleRole::Appender => Role::Appender,
-        CapsuleRole::Writer => Role::Writer,
-        CapsuleRole::Owner => Role::Owner,
+        AccessRequest::RequestAccess { .. } | AccessRequest::RequestGrantFor { .. } => {
+            "grant.request"
+        }
+        AccessRequest::CreateCapsule { .. } => "capsule.create",
+        AccessRequest::UpdateCapsule { .. } => "capsule.update",
+        AccessRequest::ListGrantRequests => "grant.list",
+        AccessRequest::ApproveGrant { .. } => "grant.approve",
+        AccessRequest::DenyGrant { .. } => "grant.deny",
+        AccessRequest::ListConnections => "connection.list",
+        AccessRequest::RevokeConnection { .. } => "grant.revoke",
     }
 }

@@ -31,7 +31,7 @@ use capdeck_host::Host;
 use capdeck_mcp::server::Load;
 use jiff::Timestamp;
 
-pub(crate) use self::serving::{Routers, dress_refusal, is_interface, routers};
+pub(crate) use self::serving::{Routers, into_problem, is_interface, routers};
 use self::{
     activity::Feed,
     idempotency::Idempotency,
@@ -40,11 +40,11 @@ use self::{
     reply::{Document, Reply},
     who::Who,
 };
-use crate::reception::Reception;
+use crate::http_state::HttpState;
 
 pub(crate) struct Rest {
     host: Host,
-    reception: Arc<Reception>,
+    http_state: Arc<HttpState>,
     operations: Vec<Operation>,
     document: Bytes,
     idempotency: Arc<Idempotency>,
@@ -58,17 +58,17 @@ pub(crate) type Connected = Box<dyn Fn() -> Load + Send + Sync>;
 
 impl Rest {
     pub(crate) fn new(
-        reception: Arc<Reception>,
+        http_state: Arc<HttpState>,
         connected: Connected,
         body_timeout: Duration,
     ) -> Arc<Self> {
-        let host = reception.host.clone();
+        let host = http_state.host.clone();
         let operations = operations();
         let document = openapi::document(&operations, &host.settings().version);
         Arc::new(Self {
-            feed: Feed::new(host.clone(), reception.registry().cloned()),
+            feed: Feed::new(host.clone(), http_state.registry().cloned()),
             host,
-            reception,
+            http_state,
             connected,
             started_at: Timestamp::now(),
             document: document.to_string().into(),

@@ -4,9 +4,9 @@ use capdeck_auth::inbound::{ADMIN_OPERATOR, LOCAL_OPERATOR, OperatorRole};
 use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation};
 use serde_json::Value;
 
-use crate::{capsule_follower::present_keys, reception::Reception};
+use crate::{capsule_follower::present_keys, http_state::HttpState};
 
-impl Reception {
+impl HttpState {
     /// True for the local owner (`None`, or signed in to the dashboard), an admin, and the operator who owns the capsule.
     pub(crate) fn may_share(&self, maker: Option<&str>, capsule_key: &str) -> bool {
         let Some(maker) = maker.filter(|id| ![ADMIN_OPERATOR, LOCAL_OPERATOR].contains(id)) else {

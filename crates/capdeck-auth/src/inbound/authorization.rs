@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{
     Caller, Client, Registry, RegistryError, Scopes,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     pkce::CodeChallenge,
     token::{TokenHash, TokenKind},
 };
@@ -144,7 +144,7 @@ impl Registry {
             ..Subject::default()
         };
         let issued = self.keep_code(new);
-        self.record(Deed::new("code.issue", caller, subject), issued.as_ref().err()).await;
+        self.record(AuditEvent::new("code.issue", caller, subject), issued.as_ref().err()).await;
         issued
     }
 

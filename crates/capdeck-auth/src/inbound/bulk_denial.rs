@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::{
     Caller, Decider, GrantRequest, Registry, RegistryError, RequestSource,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     failures::Source,
     registry::Draft,
     text,
@@ -30,9 +30,9 @@ impl Registry {
         decider: &Decider,
         denial: BulkDenial,
     ) -> Result<Vec<String>, RegistryError> {
-        let deed = Deed::new("grant.deny_matching", caller, Subject::default());
+        let event = AuditEvent::new("grant.deny_matching", caller, Subject::default());
         let decider = decider.clone();
-        self.change(deed, move |draft| draft.deny_matching(&decider, &denial)).await
+        self.change(event, move |draft| draft.deny_matching(&decider, &denial)).await
     }
 }
 
@@ -64,7 +64,7 @@ impl Draft<'_> {
         for request in denied {
             let request = self.deny(request, decided_by.clone(), note.clone());
             let subject = Subject::id(&request.id);
-            self.consequences.push(Deed::new("grant.deny", &self.deed.caller, subject));
+            self.consequences.push(AuditEvent::new("grant.deny", &self.event.caller, subject));
             gone.push(request.id);
         }
         Ok(gone)

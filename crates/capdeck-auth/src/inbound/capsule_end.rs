@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{
     Caller, Grant, GrantRequest, Policy, Registry, RegistryError,
     capsule_key::{CapsuleText, capsule_key, missing_capsule_key},
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     owner::CapsuleOwner,
     registry::Draft,
     state::State,
@@ -70,8 +70,8 @@ impl Registry {
         if self.state().is_reconciled(&fate, self.now()) {
             return Ok(());
         }
-        let deed = Deed::new("capsule.forget", caller, Subject::default());
-        self.change(deed, move |draft| {
+        let event = AuditEvent::new("capsule.forget", caller, Subject::default());
+        self.change(event, move |draft| {
             draft.end_capsules(fate);
             Ok(())
         })
@@ -81,9 +81,9 @@ impl Registry {
     /// Ends everything about the capsule with this key, which is gone.
     pub async fn forget_capsule(&self, caller: &Caller, key: &str) -> Result<(), RegistryError> {
         let subject = Subject { capsule: Some(key.to_owned()), ..Subject::default() };
-        let deed = Deed::new("capsule.forget", caller, subject);
+        let event = AuditEvent::new("capsule.forget", caller, subject);
         let key = key.to_owned();
-        self.change(deed, move |draft| {
+        self.change(event, move |draft| {
             draft.end_capsules(|text, _| if text == key { Fate::Ends } else { Fate::Stays });
             Ok(())
         })
@@ -170,7 +170,7 @@ impl Draft<'_> {
                     self.state.requests.put(request);
                 }
                 Fate::Ends if request.is_pending(self.now) => {
-                    self.deny(request, self.deed.caller.id.clone(), None);
+                    self.deny(request, self.event.caller.id.clone(), None);
                 }
                 Fate::Ends => {}
             }
@@ -200,8 +200,8 @@ impl Draft<'_> {
     fn end_grant(&mut self, mut grant: Grant) {
         if grant.is_live(self.now) {
             grant.revoked_at = Some(self.now);
-            let deed = Deed::new("grant.revoke", &self.deed.caller, grant.subject());
-            self.consequences.push(deed);
+            let event = AuditEvent::new("grant.revoke", &self.event.caller, grant.subject());
+            self.consequences.push(event);
         }
         let principal = grant.principal.clone();
         self.state.grants.put(grant);

@@ -7,7 +7,7 @@ use url::Url;
 use super::{
     Caller, LastUsed, RedirectPolicy, Registry, RegistryError,
     collection::Record,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     redirect, text,
     token::{TokenHash, TokenKind, new_id},
 };
@@ -181,8 +181,8 @@ impl Registry {
         caller: &Caller,
         metadata: ClientMetadata,
     ) -> Result<RegisteredClient, RegistryError> {
-        let deed = Deed::new("client.register", caller, Subject::default());
-        self.change(deed, move |draft| {
+        let event = AuditEvent::new("client.register", caller, Subject::default());
+        self.change(event, move |draft| {
             let (redirect_uris, auth_method) = metadata.check(&draft.options.redirects)?;
             draft.make_room_for_client()?;
             let id = new_id("cli_")?;
@@ -203,7 +203,7 @@ impl Registry {
                 secret: secret.as_ref().map(|secret| TokenHash::of(secret.expose())),
                 id,
             };
-            draft.deed.subject.client_id = Some(client.id.clone());
+            draft.event.subject.client_id = Some(client.id.clone());
             draft.state.clients.put(client.clone());
             Ok(RegisteredClient { client, secret })
         })
@@ -213,8 +213,8 @@ impl Registry {
     /// Removes a client with everything it holds: connections, grants, requests.
     pub async fn remove_client(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
         let subject = Subject { client_id: Some(id.to_owned()), ..Subject::default() };
-        let (id, deed) = (id.to_owned(), Deed::new("client.remove", caller, subject));
-        self.change(deed, move |draft| {
+        let (id, event) = (id.to_owned(), AuditEvent::new("client.remove", caller, subject));
+        self.change(event, move |draft| {
             if !draft.state.clients.contains_key(&id) {
                 return Err(RegistryError::not_found("client", &id));
             }

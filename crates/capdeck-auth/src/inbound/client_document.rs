@@ -8,7 +8,7 @@ use url::Url;
 use super::{
     Caller, Client, ClientAuthMethod, ClientKind, ClientMetadata, Clock, LastUsed, RedirectPolicy,
     Registry, RegistryError,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
 };
 use crate::{GuardedClients, OutOfReach, Reach};
 
@@ -184,7 +184,7 @@ impl Registry {
     ) -> Result<Client, RegistryError> {
         let mut client = document.client.clone();
         let subject = Subject { client_id: Some(client.id.clone()), ..Subject::default() };
-        self.change(Deed::new("client.remember", caller, subject), move |draft| {
+        self.change(AuditEvent::new("client.remember", caller, subject), move |draft| {
             match draft.state.clients.get(&client.id) {
                 Some(known) => {
                     client.created_at = known.created_at;

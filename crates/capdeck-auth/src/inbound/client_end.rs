@@ -1,6 +1,6 @@
 //! Clients go: those that are removed, and those that registered and never came back.
 
-use super::{Principal, RegistryError, event::Deed, registry::Draft};
+use super::{PrincipalRecord, RegistryError, event::AuditEvent, registry::Draft};
 
 impl Draft<'_> {
     /// Ends everything that the principals of a client hold.
@@ -9,14 +9,14 @@ impl Draft<'_> {
     }
 
     /// Ends everything that some principals hold: grants, connections, and what they ask for.
-    pub(super) fn end_principals(&mut self, is_meant: impl Fn(&Principal) -> bool) {
+    pub(super) fn end_principals(&mut self, is_meant: impl Fn(&PrincipalRecord) -> bool) {
         let now = self.now;
         let meant = self.state.principals.values().filter(|one| is_meant(one));
         for principal in meant.map(|one| one.id.clone()).collect::<Vec<_>>() {
             for mut grant in self.state.live_grants(&principal, now) {
                 grant.revoked_at = Some(now);
-                let deed = Deed::new("grant.revoke", &self.deed.caller, grant.subject());
-                self.consequences.push(deed);
+                let event = AuditEvent::new("grant.revoke", &self.event.caller, grant.subject());
+                self.consequences.push(event);
                 self.state.grants.put(grant);
             }
             let requests = self.state.requests.values();
@@ -25,7 +25,7 @@ impl Draft<'_> {
                 .cloned()
                 .collect();
             for request in waiting {
-                let decided_by = self.deed.caller.id.clone();
+                let decided_by = self.event.caller.id.clone();
                 self.deny(request, decided_by, None);
             }
             self.end_connections_without_grants(&principal);

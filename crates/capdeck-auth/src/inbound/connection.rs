@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::{
     Caller, Credential, CredentialKind, LastUsed, Registry, RegistryError, Scopes,
     credential::KeptToken,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     registry::Draft,
     token::{TokenHash, TokenKind, new_id},
 };
@@ -35,9 +35,9 @@ impl Registry {
         caller: &Caller,
         new: NewConnection,
     ) -> Result<OpenedConnection, RegistryError> {
-        let deed = Deed::new("credential.issue", caller, Subject::default());
-        self.change(deed, move |draft| {
-            draft.deed.subject.principal = Some(new.principal.clone());
+        let event = AuditEvent::new("credential.issue", caller, Subject::default());
+        self.change(event, move |draft| {
+            draft.event.subject.principal = Some(new.principal.clone());
             if new.expires_at <= draft.now {
                 return Err(RegistryError::invalid("expires_at", "a time to come"));
             }
@@ -47,7 +47,7 @@ impl Registry {
             credential.tokens.push(KeptToken { hash: TokenHash::of(token.expose()), expires_at });
             credential.audience = new.audience;
             credential.expires_at = expires_at;
-            draft.deed.subject.id = Some(credential.id.clone());
+            draft.event.subject.id = Some(credential.id.clone());
             draft.state.credentials.put(credential.clone());
             Ok(OpenedConnection { credential, token })
         })

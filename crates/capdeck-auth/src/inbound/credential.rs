@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Caller, LastUsed, Registry, RegistryError, Scopes,
     collection::Record,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     registry::Draft,
     token::{TokenHash, TokenKind},
 };
@@ -83,7 +83,7 @@ pub(super) struct UsedRefresh {
 
 /// Who somebody with a token is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct AuthenticatedClient {
     /// The id of the credential, never the token.
     pub credential: String,
     pub kind: CredentialKind,
@@ -111,8 +111,8 @@ impl Credential {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|expires| now < expires)
     }
 
-    pub(super) fn standing(&self, token: &KeptToken) -> Standing {
-        Standing {
+    pub(super) fn authenticated(&self, token: &KeptToken) -> AuthenticatedClient {
+        AuthenticatedClient {
             credential: self.id.clone(),
             kind: self.kind,
             principal: self.principal.clone(),
@@ -127,7 +127,7 @@ impl Credential {
 
 impl Registry {
     /// Who comes with this token; `None` for whatever opens nothing. Hashes once, looks once, and leaves the disk alone.
-    pub fn authenticate(&self, token: &str) -> Option<Arc<Standing>> {
+    pub fn authenticate(&self, token: &str) -> Option<Arc<AuthenticatedClient>> {
         if !TokenKind::Access.fits(token) && !TokenKind::Enrollment.fits(token) {
             return None;
         }
@@ -135,11 +135,11 @@ impl Registry {
         let state = self.state();
         let found = state.tokens.get(&hash).filter(|found| found.hash.is(&hash))?;
         let now = self.now();
-        if found.standing.expires_at.is_some_and(|expires| expires <= now) {
+        if found.client.expires_at.is_some_and(|expires| expires <= now) {
             return None;
         }
         found.last_used.note(now);
-        Some(Arc::clone(&found.standing))
+        Some(Arc::clone(&found.client))
     }
 
     /// A connection by id.
@@ -155,13 +155,14 @@ impl Registry {
 
     /// Ends a connection at once, with all of its tokens.
     pub async fn revoke_credential(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
-        let (id, deed) = (id.to_owned(), Deed::new("credential.revoke", caller, Subject::id(id)));
-        self.change(deed, move |draft| {
+        let (id, event) =
+            (id.to_owned(), AuditEvent::new("credential.revoke", caller, Subject::id(id)));
+        self.change(event, move |draft| {
             let now = draft.now;
             let found = draft.state.credentials.get(&id).filter(|one| one.revoked_at.is_none());
             let found = found.ok_or_else(|| RegistryError::not_found("connection", &id))?.clone();
-            draft.deed.subject.principal = Some(found.principal.clone());
-            draft.deed.subject.client_id.clone_from(&found.client_id);
+            draft.event.subject.principal = Some(found.principal.clone());
+            draft.event.subject.client_id.clone_from(&found.client_id);
             draft.state.credentials.put(found.revoked(now));
             Ok(())
         })
@@ -200,7 +201,11 @@ impl Draft<'_> {
                 client_id: credential.client_id.clone(),
                 ..Subject::default()
             };
-            self.consequences.push(Deed::new("credential.revoke", &self.deed.caller, subject));
+            self.consequences.push(AuditEvent::new(
+                "credential.revoke",
+                &self.event.caller,
+                subject,
+            ));
             self.state.credentials.put(credential.revoked(now));
         }
     }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::{
     Caller, Grant, GrantRequest, GrantTarget, OperatorRole, Registry, RegistryError, RequestStatus,
     Scopes, SelfLink,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     holdings::Supervised,
     registry::Draft,
     state::State,
@@ -60,16 +60,16 @@ impl Registry {
             Decision::Approve(_) => "grant.approve",
             Decision::Deny { .. } => "grant.deny",
         };
-        let deed = Deed::new(action, caller, Subject::id(request));
+        let event = AuditEvent::new(action, caller, Subject::id(request));
         let (decider, request) = (decider.clone(), request.to_owned());
-        self.change(deed, move |draft| {
+        self.change(event, move |draft| {
             let request = draft.known_request(&request)?;
             // Whoever may not know of a request does not learn what became of it either.
             decider.may_look_at(draft.state, draft.now, &request)?;
             request.require_pending("decided")?;
             match decision {
                 Decision::Approve(terms) => {
-                    let link = decider.judge_own(draft.state, &draft.deed.caller, &request)?;
+                    let link = decider.judge_own(draft.state, &draft.event.caller, &request)?;
                     draft.approve(&decider, request, terms, link)
                 }
                 Decision::Deny { note } => {
@@ -152,7 +152,7 @@ impl Draft<'_> {
         note: Option<String>,
         self_approved: Option<SelfLink>,
     ) -> Result<GrantRequest, RegistryError> {
-        self.deed.self_approved = self_approved;
+        self.event.self_approved = self_approved;
         let grant = Grant {
             id: new_id("grt_")?,
             request_id: request.id.clone(),

@@ -13,7 +13,7 @@ use super::{
     Registry, RegistryError, RequestSource, RequestStatus, Scopes,
     collection::Record,
     credential::KeptToken,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     failures::Source,
     registry::Draft,
     state::State,
@@ -127,9 +127,9 @@ impl Registry {
         caller: &Caller,
         new: NewEnrollment,
     ) -> Result<Enrolled, RegistryError> {
-        let deed = Deed::new("enrollment.create", caller, Subject::default());
+        let event = AuditEvent::new("enrollment.create", caller, Subject::default());
         let interval = self.interval();
-        self.change(deed, move |draft| {
+        self.change(event, move |draft| {
             let (enrollment, token) = draft.enroll(&new)?;
             let state = draft.state.enrollment_state(enrollment, draft.now, interval)?;
             Ok(Enrolled { state, token })
@@ -148,7 +148,7 @@ impl Registry {
         if let Err(error) = &polled {
             let subject =
                 if error.code() == "not_found" { Subject::default() } else { Subject::id(id) };
-            self.record(Deed::new("enrollment.poll", caller, subject), Some(error)).await;
+            self.record(AuditEvent::new("enrollment.poll", caller, subject), Some(error)).await;
         }
         polled
     }
@@ -160,12 +160,12 @@ impl Registry {
         id: &str,
         token: &str,
     ) -> Result<(), RegistryError> {
-        let deed = Deed::new("enrollment.withdraw", caller, Subject::default());
+        let event = AuditEvent::new("enrollment.withdraw", caller, Subject::default());
         let (id, hash) = (id.to_owned(), TokenHash::of(token));
-        self.change(deed, move |draft| {
+        self.change(event, move |draft| {
             let found = draft.state.enrollments.get(&id).filter(|one| one.token.is(&hash)).cloned();
             let enrollment = found.ok_or_else(|| RegistryError::not_found("enrollment", &id))?;
-            draft.deed.subject.id = Some(id);
+            draft.event.subject.id = Some(id);
             draft.withdraw(&enrollment);
             Ok(())
         })
@@ -256,7 +256,7 @@ impl Draft<'_> {
         let client_name =
             text::name("client_name", new.client_name.as_deref().unwrap_or(&client_id))?;
         let contact = text::note("contact", new.contact.as_deref())?;
-        self.deed.subject.client_id = Some(client_id.clone());
+        self.event.subject.client_id = Some(client_id.clone());
         new.target.check()?;
         let now = self.now;
         let waits = |one: &&Enrollment| {
@@ -272,7 +272,7 @@ impl Draft<'_> {
         };
         let waiting = || self.state.enrollments.values().filter(waits);
         if let Some(same) = waiting().find(is_same).cloned() {
-            self.deed.subject.id = Some(same.id.clone());
+            self.event.subject.id = Some(same.id.clone());
             return Ok((same, None));
         }
         let limit = self.options.limits.pending_enrollments;
@@ -280,7 +280,7 @@ impl Draft<'_> {
             return Err(RegistryError::Full { what: "sign-ups that wait", limit });
         }
         let limit = self.options.limits.pending_enrollments_of_address;
-        let address = self.deed.caller.address;
+        let address = self.event.caller.address;
         let is_from_there = |one: &&Enrollment| {
             one.address.is_some() && Source::from(one.address) == Source::from(address)
         };
@@ -319,7 +319,7 @@ impl Draft<'_> {
         };
         let request = self.file_request(&request, expires_at)?;
         enrollment.request.clone_from(&request.id);
-        self.deed.subject.id = Some(enrollment.id.clone());
+        self.event.subject.id = Some(enrollment.id.clone());
         self.state.enrollments.put(enrollment.clone());
         // A rule may have decided before the sign-up was there.
         self.enrollment_decided(&request);
@@ -364,7 +364,7 @@ impl Draft<'_> {
             client_id: Some(enrollment.client_id.clone()),
             ..Subject::default()
         };
-        self.consequences.push(Deed::new("credential.issue", &self.deed.caller, subject));
+        self.consequences.push(AuditEvent::new("credential.issue", &self.event.caller, subject));
         self.state.enrollments.put(enrollment);
     }
 

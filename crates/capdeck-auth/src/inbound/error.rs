@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 
+use capdeck_access::InvalidTarget;
+
 use super::{OperatorRole, SelfLink, UnknownScope};
 
 /// Why a registry could not be opened. Nothing of it was changed.
@@ -90,6 +92,12 @@ pub enum RegistryError {
     DiskFull { path: String },
     #[error("the system gives no random numbers")]
     NoRandomness,
+}
+
+impl From<InvalidTarget> for RegistryError {
+    fn from(InvalidTarget { what, reason }: InvalidTarget) -> Self {
+        Self::Invalid { what, reason }
+    }
 }
 
 impl RegistryError {

@@ -85,14 +85,14 @@ pub trait AuditSink: fmt::Debug + Send + Sync {
 
 /// Something that is about to be done: what its line in the audit says, whether it succeeds or not.
 #[derive(Debug, Clone)]
-pub(super) struct Deed {
+pub(super) struct AuditEvent {
     pub(super) action: &'static str,
     pub(super) caller: Caller,
     pub(super) subject: Subject,
     pub(super) self_approved: Option<SelfLink>,
 }
 
-impl Deed {
+impl AuditEvent {
     pub(super) fn new(action: &'static str, caller: &Caller, subject: Subject) -> Self {
         Self { action, caller: caller.clone(), subject, self_approved: None }
     }

@@ -6,7 +6,7 @@ use super::{
     Caller, Client, Credential, CredentialKind, Registry, RegistryError, Scopes, TokenRefusal,
     authorization::Code,
     credential::{KeptRefresh, KeptToken},
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     registry::Draft,
     state::State,
     token::{TokenHash, TokenKind, random},
@@ -55,8 +55,8 @@ impl Registry {
     ) -> Result<TokenSet, RegistryError> {
         let subject =
             Subject { client_id: Some(redemption.client.client_id.clone()), ..Subject::default() };
-        let deed = Deed::new("credential.issue", caller, subject);
-        self.change(deed, move |draft| draft.redeem_code(&redemption)).await
+        let event = AuditEvent::new("credential.issue", caller, subject);
+        self.change(event, move |draft| draft.redeem_code(&redemption)).await
     }
 }
 
@@ -131,8 +131,8 @@ impl Draft<'_> {
         credential.client_name = client.name;
         credential.audience = audience;
         credential.code = Some(hash);
-        self.deed.subject.id = Some(credential.id.clone());
-        self.deed.subject.principal = Some(principal);
+        self.event.subject.id = Some(credential.id.clone());
+        self.event.subject.principal = Some(principal);
         let family = random::<16>()?;
         self.give_tokens(credential, family)
     }
@@ -197,7 +197,7 @@ impl Draft<'_> {
             client_id: credential.client_id.clone(),
             ..Subject::default()
         };
-        self.consequences.push(Deed::new("credential.revoke", &self.deed.caller, subject));
+        self.consequences.push(AuditEvent::new("credential.revoke", &self.event.caller, subject));
         self.volatile.renewals.lock().remove(&credential.id);
         self.state.credentials.put(credential.revoked(self.now));
     }

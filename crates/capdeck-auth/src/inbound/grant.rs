@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Caller, Decider, GrantTarget, Registry, RegistryError, Scopes, SelfLink,
     collection::Record,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     registry::Draft,
 };
 
@@ -81,12 +81,12 @@ impl Registry {
         decider: &Decider,
         id: &str,
     ) -> Result<Grant, RegistryError> {
-        let deed = Deed::new("grant.revoke", caller, Subject::id(id));
+        let event = AuditEvent::new("grant.revoke", caller, Subject::id(id));
         let (id, decider) = (id.to_owned(), decider.clone());
-        self.change(deed, move |draft| {
+        self.change(event, move |draft| {
             let found = draft.state.grants.get(&id).cloned();
             let mut grant = found.ok_or_else(|| RegistryError::not_found("grant", &id))?;
-            draft.deed.subject = grant.subject();
+            draft.event.subject = grant.subject();
             decider.may_take_back(draft.state, draft.now, &grant)?;
             if grant.revoked_at.is_some() {
                 return Err(RegistryError::WrongState {

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::{
-    ApprovalMode, Decider, Grant, GrantTarget, OperatorRole, RegistryError, Role, Scope, Scopes,
-    decide::Wanted, state::State,
+    ApprovalMode, Decider, Grant, GrantTarget, OAuthScope, OperatorRole, RegistryError, Role,
+    Scopes, decide::Wanted, state::State,
 };
 
 /// What a program that decides holds itself.
@@ -29,7 +29,7 @@ impl Supervised {
         let found =
             state.credentials.get(credential).filter(|found| found.is_live(now)).ok_or(refused)?;
         let manages =
-            |grant: &Grant| found.scopes.meet(&grant.scopes).allows(Scope::RegistryManage);
+            |grant: &Grant| found.scopes.meet(&grant.scopes).allows(OAuthScope::RegistryManage);
         let grants = state.live_grants(&found.principal, now);
         if !grants.iter().any(manages) {
             return Err(RegistryError::Forbidden {
@@ -55,7 +55,9 @@ impl Decider {
         match self {
             Self::Operator { role: OperatorRole::Admin, .. } => Ok(()),
             Self::Operator { id, role, .. } if state.owns(id, &granted.target) => {
-                if granted.scopes.allows(Scope::RegistryManage) && *role < OperatorRole::Approver {
+                if granted.scopes.allows(OAuthScope::RegistryManage)
+                    && *role < OperatorRole::Approver
+                {
                     return Err(RegistryError::needs_role(OperatorRole::Approver));
                 }
                 Ok(())

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{
-    Client, Credential, Decider, Grant, GrantRequest, Page, PageRequest, Principal, Registry,
+    Client, Credential, Decider, Grant, GrantRequest, Page, PageRequest, PrincipalRecord, Registry,
     RegistryError, RequestSource, RequestStatus, capsule_id_of, page::Listed,
 };
 
@@ -119,7 +119,7 @@ impl Registry {
     }
 
     /// Principals.
-    pub fn principals(&self, page: &PageRequest) -> Result<Page<Principal>, RegistryError> {
+    pub fn principals(&self, page: &PageRequest) -> Result<Page<PrincipalRecord>, RegistryError> {
         page.cut(self.state().principals.values())
     }
 }
@@ -148,7 +148,7 @@ impl Listed for Client {
     }
 }
 
-impl Listed for Principal {
+impl Listed for PrincipalRecord {
     fn place(&self) -> (Timestamp, &str) {
         (self.created_at, &self.id)
     }

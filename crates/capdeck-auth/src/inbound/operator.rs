@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Caller, LastUsed, OperatorRole, Registry, RegistryError,
     collection::Record,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     registry::Draft,
     state::State,
     text,
@@ -57,7 +57,7 @@ pub enum OperatorAccount {
 
 /// Who somebody at the dashboard is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct OperatorStanding {
+pub struct AuthenticatedOperator {
     pub id: String,
     pub name: String,
     pub role: OperatorRole,
@@ -99,8 +99,8 @@ impl Record for Operator {
 
 impl Operator {
     /// Who they are.
-    pub fn standing(&self) -> OperatorStanding {
-        OperatorStanding { id: self.id.clone(), name: self.name.clone(), role: self.role }
+    pub fn authenticated(&self) -> AuthenticatedOperator {
+        AuthenticatedOperator { id: self.id.clone(), name: self.name.clone(), role: self.role }
     }
 
     fn make_key(&mut self) -> Result<Secret, RegistryError> {
@@ -128,7 +128,7 @@ impl OperatorSubject {
     }
 }
 
-impl OperatorStanding {
+impl AuthenticatedOperator {
     /// Whoever has the admin key.
     pub fn admin() -> Self {
         Self::built_in(ADMIN_OPERATOR, "Admin")
@@ -146,11 +146,11 @@ impl OperatorStanding {
 
 impl State {
     /// Who an operator is now; `None` when they were removed.
-    pub(super) fn operator_standing(&self, id: &str) -> Option<OperatorStanding> {
+    pub(super) fn operator_standing(&self, id: &str) -> Option<AuthenticatedOperator> {
         match id {
-            ADMIN_OPERATOR => Some(OperatorStanding::admin()),
-            LOCAL_OPERATOR => Some(OperatorStanding::local()),
-            id => self.operators.get(id).map(Operator::standing),
+            ADMIN_OPERATOR => Some(AuthenticatedOperator::admin()),
+            LOCAL_OPERATOR => Some(AuthenticatedOperator::local()),
+            id => self.operators.get(id).map(Operator::authenticated),
         }
     }
 
@@ -221,7 +221,7 @@ impl Draft<'_> {
             key: None,
         };
         let key = if new.with_key { Some(operator.make_key()?) } else { None };
-        self.deed.subject.id = Some(operator.id.clone());
+        self.event.subject.id = Some(operator.id.clone());
         self.state.operators.put(operator.clone());
         Ok(OperatorWithKey { operator, key })
     }
@@ -241,16 +241,16 @@ impl Registry {
     }
 
     /// Who an operator is now, those included that are not kept; `None` when they were removed.
-    pub fn operator_standing(&self, id: &str) -> Option<OperatorStanding> {
+    pub fn operator_standing(&self, id: &str) -> Option<AuthenticatedOperator> {
         self.state().operator_standing(id)
     }
 
     /// Who comes with this operator's key. For requests without a session; sign-ins go through [`Self::sign_in`].
-    pub fn operator_by_key(&self, key: &str) -> Option<OperatorStanding> {
+    pub fn operator_by_key(&self, key: &str) -> Option<AuthenticatedOperator> {
         let state = self.state();
         let operator = state.operator_with_key(key)?;
         operator.last_used_at.note(self.now());
-        Some(operator.standing())
+        Some(operator.authenticated())
     }
 
     /// Whether this is the key of an operator. Looking is no use of the key.
@@ -264,8 +264,8 @@ impl Registry {
         caller: &Caller,
         new: NewOperator,
     ) -> Result<OperatorWithKey, RegistryError> {
-        let deed = Deed::new("operator.create", caller, Subject::default());
-        self.change(deed, move |draft| draft.add_operator(new)).await
+        let event = AuditEvent::new("operator.create", caller, Subject::default());
+        self.change(event, move |draft| draft.add_operator(new)).await
     }
 
     /// Changes an operator. It is in force with their next request, in sessions that are open, too. With another account,
@@ -276,9 +276,9 @@ impl Registry {
         id: &str,
         update: OperatorUpdate,
     ) -> Result<Operator, RegistryError> {
-        let deed = Deed::new("operator.update", caller, Subject::id(id));
+        let event = AuditEvent::new("operator.update", caller, Subject::id(id));
         let id = id.to_owned();
-        self.change(deed, move |draft| {
+        self.change(event, move |draft| {
             let found = draft.state.operators.get(&id).cloned();
             let mut operator = found.ok_or_else(|| RegistryError::not_found("operator", &id))?;
             if let Some(name) = update.name {
@@ -308,9 +308,9 @@ impl Registry {
         caller: &Caller,
         id: &str,
     ) -> Result<OperatorWithKey, RegistryError> {
-        let deed = Deed::new("operator.key", caller, Subject::id(id));
+        let event = AuditEvent::new("operator.key", caller, Subject::id(id));
         let id = id.to_owned();
-        self.change(deed, move |draft| {
+        self.change(event, move |draft| {
             let found = draft.state.operators.get(&id).cloned();
             let mut operator = found.ok_or_else(|| RegistryError::not_found("operator", &id))?;
             let key = Some(operator.make_key()?);
@@ -324,8 +324,9 @@ impl Registry {
     /// Removes an operator with their key, their sessions, and all that their own programs hold. What they granted to the
     /// programs of others stays.
     pub async fn remove_operator(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
-        let (id, deed) = (id.to_owned(), Deed::new("operator.remove", caller, Subject::id(id)));
-        self.change(deed, move |draft| {
+        let (id, event) =
+            (id.to_owned(), AuditEvent::new("operator.remove", caller, Subject::id(id)));
+        self.change(event, move |draft| {
             if !draft.state.operators.contains_key(&id) {
                 return Err(RegistryError::not_found("operator", &id));
             }

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ADMIN_OPERATOR, Caller, GrantRequest, GrantTarget, Holder, LOCAL_OPERATOR, NewRequest,
-    Registry, RegistryError, RequestSource, RequestStatus, Role, Scope, Scopes,
+    OAuthScope, Registry, RegistryError, RequestSource, RequestStatus, Role, Scopes,
     collection::Record,
     decide::Wanted,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
 };
 
 /// The operator that a capsule belongs to. Capsules are named by their keys.
@@ -47,9 +47,9 @@ impl Registry {
         operator: Option<&str>,
     ) -> Result<(), RegistryError> {
         let subject = Subject { capsule: Some(capsule.to_owned()), ..Subject::default() };
-        let deed = Deed::new("capsule.owner", caller, subject);
+        let event = AuditEvent::new("capsule.owner", caller, subject);
         let (capsule, operator) = (capsule.to_owned(), operator.map(str::to_owned));
-        self.change(deed, move |draft| {
+        self.change(event, move |draft| {
             match operator {
                 Some(operator) => draft.state.owners.put(CapsuleOwner { capsule, operator }),
                 None => drop(draft.state.owners.edit().remove(&capsule)),
@@ -68,10 +68,10 @@ impl Registry {
         capsule: &str,
     ) -> Result<GrantRequest, RegistryError> {
         let subject = Subject { capsule: Some(capsule.to_owned()), ..Subject::default() };
-        let deed = Deed::new("grant.request", caller, subject);
+        let event = AuditEvent::new("grant.request", caller, subject);
         let (principal, capsule) = (principal.to_owned(), capsule.to_owned());
         let lifetime = self.0.options.lifetimes.request;
-        self.change(deed, move |draft| {
+        self.change(event, move |draft| {
             let about = |target: &GrantTarget| target.capsule_id() == Some(capsule.as_str());
             let is_owned = draft.state.owners.get(&capsule).is_some()
                 || draft.state.grants.values().any(|one| about(&one.target));
@@ -80,7 +80,7 @@ impl Registry {
                     reason: "the capsule is somebody's already",
                 });
             }
-            let manage = Scopes::from_iter([Scope::RegistryManage]);
+            let manage = Scopes::from_iter([OAuthScope::RegistryManage]);
             let new = NewRequest {
                 source: RequestSource::Manage,
                 holder: Holder::Principal { id: principal.clone() },
@@ -104,8 +104,8 @@ impl Registry {
             let note = Some("it made the capsule".to_owned());
             let wanted = Wanted::of(&request);
             let approved = draft.grant(request, wanted, principal, note, None)?;
-            let deed = Deed::new("grant.approve", &draft.deed.caller, approved.subject());
-            draft.consequences.push(deed);
+            let event = AuditEvent::new("grant.approve", &draft.event.caller, approved.subject());
+            draft.consequences.push(event);
             Ok(approved)
         })
         .await

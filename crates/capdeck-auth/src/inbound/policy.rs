@@ -2,13 +2,13 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use capdeck_access::NamePattern;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Caller, GrantRequest, GrantTarget, Registry, RegistryError, RequestSource, Role, Scope,
+    Caller, GrantRequest, GrantTarget, OAuthScope, Registry, RegistryError, RequestSource, Role,
     decide::Wanted,
-    event::{Deed, Subject},
-    name_pattern,
+    event::{AuditEvent, Subject},
     registry::Draft,
 };
 
@@ -102,8 +102,8 @@ impl Registry {
         caller: &Caller,
         policy: Policy,
     ) -> Result<Policy, RegistryError> {
-        let deed = Deed::new("settings.update", caller, Subject::id("policy"));
-        self.change(deed, move |draft| {
+        let event = AuditEvent::new("settings.update", caller, Subject::id("policy"));
+        self.change(event, move |draft| {
             policy.check(draft.options.limits.policy_rules)?;
             draft.state.policy = policy.clone().into();
             Ok(policy)
@@ -133,8 +133,7 @@ impl Policy {
                     "an address and a length, as `10.0.0.0/8`",
                 ));
             }
-            if rule.matches.client_id.as_deref().is_some_and(|text| !name_pattern::is_pattern(text))
-            {
+            if rule.matches.client_id.as_deref().is_some_and(|text| !NamePattern::is_valid(text)) {
                 return Err(RegistryError::invalid(
                     "client_id",
                     "1 to 256 letters, with `*` and `?`",
@@ -148,7 +147,9 @@ impl Policy {
 impl RuleMatch {
     fn fits(&self, request: &GrantRequest, address: Option<IpAddr>) -> bool {
         let client = request.client_id.as_deref().unwrap_or_default();
-        self.client_id.as_deref().is_none_or(|pattern| name_pattern::covers(pattern, client))
+        self.client_id
+            .as_deref()
+            .is_none_or(|pattern| NamePattern::new(pattern).covers(&NamePattern::new(client)))
             && self.capsule.as_deref().is_none_or(|id| request.target.capsule_id() == Some(id))
             && self
                 .max_role
@@ -173,7 +174,7 @@ impl Draft<'_> {
         if policy.mode != ApprovalMode::Policy {
             return Ok(request);
         }
-        let address = self.deed.caller.address;
+        let address = self.event.caller.address;
         let Some(rule) = policy.rules.iter().find(|rule| rule.fits(&request, address)) else {
             return Ok(request);
         };
@@ -188,7 +189,7 @@ impl Draft<'_> {
             },
         };
         let caller = Caller::new(POLICY, address);
-        self.consequences.push(Deed::new(action, &caller, decided.subject()));
+        self.consequences.push(AuditEvent::new(action, &caller, decided.subject()));
         Ok(decided)
     }
 }
@@ -210,7 +211,7 @@ impl PolicyRule {
     /// What the rule gives; nothing when it is not for a rule to give, and a person has to look at it.
     fn terms(&self, request: &GrantRequest, now: jiff::Timestamp) -> Option<Wanted> {
         let mut wanted = Wanted::of(request);
-        if wanted.scopes.allows(Scope::RegistryManage) {
+        if wanted.scopes.allows(OAuthScope::RegistryManage) {
             return None;
         }
         if let GrantTarget::Capsule { role, .. } = &mut wanted.target {

@@ -8,7 +8,7 @@ use super::{Registry, RegistryError, collection::Record, registry::Draft, token:
 /// A program, as one person uses it. It keeps its grants, and what it remembers, over sign-ins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Principal {
+pub struct PrincipalRecord {
     pub id: String,
     /// What it calls itself.
     pub name: String,
@@ -29,7 +29,7 @@ pub enum Holder {
     New { name: String, client_id: Option<String> },
 }
 
-impl Record for Principal {
+impl Record for PrincipalRecord {
     const FILE: &'static str = "principals.json";
 
     fn id(&self) -> &str {
@@ -39,12 +39,12 @@ impl Record for Principal {
 
 impl Registry {
     /// A principal by id.
-    pub fn principal(&self, id: &str) -> Option<Principal> {
+    pub fn principal(&self, id: &str) -> Option<PrincipalRecord> {
         self.state().principals.get(id).cloned()
     }
 
     /// The principal that a client is when this operator uses it, if they met before.
-    pub fn principal_of_client(&self, client_id: &str, operator: &str) -> Option<Principal> {
+    pub fn principal_of_client(&self, client_id: &str, operator: &str) -> Option<PrincipalRecord> {
         let state = self.state();
         let found = state.principals.values().find(|one| one.is_of(client_id, operator));
         found.cloned()
@@ -57,14 +57,14 @@ impl Registry {
     }
 
     /// Everybody that a client is known as: once for each operator who uses it, and for each time it signed up.
-    pub fn principals_of_client(&self, client_id: &str) -> Vec<Principal> {
+    pub fn principals_of_client(&self, client_id: &str) -> Vec<PrincipalRecord> {
         let state = self.state();
         let all = state.principals.values();
         all.filter(|one| one.client_id.as_deref() == Some(client_id)).cloned().collect()
     }
 }
 
-impl Principal {
+impl PrincipalRecord {
     fn is_of(&self, client_id: &str, operator: &str) -> bool {
         self.client_id.as_deref() == Some(client_id) && self.operator.as_deref() == Some(operator)
     }
@@ -72,7 +72,7 @@ impl Principal {
 
 impl Draft<'_> {
     /// The principal that is meant, made if it is new.
-    pub(super) fn principal(&mut self, holder: &Holder) -> Result<Principal, RegistryError> {
+    pub(super) fn principal(&mut self, holder: &Holder) -> Result<PrincipalRecord, RegistryError> {
         let (name, client_id, operator) = match holder {
             Holder::Principal { id } => {
                 let found = self.state.principals.get(id).cloned();
@@ -87,7 +87,7 @@ impl Draft<'_> {
             }
             Holder::New { name, client_id } => (name, client_id.as_ref(), None),
         };
-        let principal = Principal {
+        let principal = PrincipalRecord {
             id: new_id("prn_")?,
             name: super::text::name("name", name)?,
             client_id: client_id.cloned(),

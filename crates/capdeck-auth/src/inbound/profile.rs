@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use capdeck_access::{DeckGrant, NamePattern, UriPrefix};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -9,10 +10,9 @@ use super::{
     Caller, GrantTarget, Registry, RegistryError, Role, Scopes,
     collection::Record,
     decide::Wanted,
-    event::{Deed, Subject},
-    name_pattern, text,
+    event::{AuditEvent, Subject},
+    text,
     token::new_id,
-    uri_prefix::UriPrefix,
 };
 
 /// Terms of access. A request that is approved with a profile is narrowed to it; later changes of the profile change no
@@ -80,8 +80,8 @@ impl Registry {
         caller: &Caller,
         terms: ProfileTerms,
     ) -> Result<AccessProfile, RegistryError> {
-        let deed = Deed::new("settings.update", caller, Subject::default());
-        self.change(deed, move |draft| {
+        let event = AuditEvent::new("settings.update", caller, Subject::default());
+        self.change(event, move |draft| {
             let limit = draft.options.limits.profiles;
             if draft.state.profiles.len() >= limit {
                 return Err(RegistryError::Full { what: "profiles", limit });
@@ -91,7 +91,7 @@ impl Registry {
                 created_at: draft.now,
                 terms: terms.checked(draft.state.profiles.values())?,
             };
-            draft.deed.subject.id = Some(profile.id.clone());
+            draft.event.subject.id = Some(profile.id.clone());
             draft.state.profiles.put(profile.clone());
             Ok(profile)
         })
@@ -105,9 +105,9 @@ impl Registry {
         id: &str,
         terms: ProfileTerms,
     ) -> Result<AccessProfile, RegistryError> {
-        let deed = Deed::new("settings.update", caller, Subject::id(id));
+        let event = AuditEvent::new("settings.update", caller, Subject::id(id));
         let id = id.to_owned();
-        self.change(deed, move |draft| {
+        self.change(event, move |draft| {
             let found = draft.state.profiles.get(&id).cloned();
             let mut profile = found.ok_or_else(|| RegistryError::not_found("profile", &id))?;
             let others = draft.state.profiles.values().filter(|other| other.id != id);
@@ -120,8 +120,9 @@ impl Registry {
 
     /// Removes a profile. Grants that were made with it stay.
     pub async fn remove_profile(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
-        let (id, deed) = (id.to_owned(), Deed::new("settings.update", caller, Subject::id(id)));
-        self.change(deed, move |draft| {
+        let (id, event) =
+            (id.to_owned(), AuditEvent::new("settings.update", caller, Subject::id(id)));
+        self.change(event, move |draft| {
             if !draft.state.profiles.contains_key(&id) {
                 return Err(RegistryError::not_found("profile", &id));
             }
@@ -161,12 +162,12 @@ impl ProfileTerms {
             true => vec!["*".to_owned()],
             false => self.capabilities.clone(),
         };
-        GrantTarget::Deck {
+        GrantTarget::Deck(DeckGrant {
             capabilities,
             tools: self.tools.clone(),
             denied_tools: self.denied_tools.clone(),
             modes: self.modes.clone(),
-        }
+        })
         .check()?;
         Ok(self)
     }
@@ -180,17 +181,19 @@ impl AccessProfile {
             GrantTarget::Capsule { role, uri_prefixes, denied_prefixes, .. } => {
                 *role = terms.role.map_or(*role, |highest| highest.min(*role));
                 *uri_prefixes = meet(uri_prefixes, &terms.uri_prefixes, |outer, inner| {
-                    UriPrefix::parse(outer)
-                        .zip(UriPrefix::parse(inner))
-                        .is_some_and(|(outer, inner)| outer.covers(&inner))
+                    let (outer, inner) = (UriPrefix::parse(outer), UriPrefix::parse(inner));
+                    outer.ok().zip(inner.ok()).is_some_and(|(outer, inner)| outer.contains(&inner))
                 })?;
                 join(denied_prefixes, &terms.denied_prefixes);
             }
-            GrantTarget::Deck { capabilities, tools, denied_tools, modes } => {
-                *capabilities = meet(capabilities, &terms.capabilities, name_pattern::covers)?;
-                *tools = meet(tools, &terms.tools, name_pattern::covers)?;
-                *modes = meet(modes, &terms.modes, |outer, inner| outer == inner)?;
-                join(denied_tools, &terms.denied_tools);
+            GrantTarget::Deck(deck) => {
+                let covers = |outer: &str, inner: &str| {
+                    NamePattern::new(outer).covers(&NamePattern::new(inner))
+                };
+                deck.capabilities = meet(&deck.capabilities, &terms.capabilities, covers)?;
+                deck.tools = meet(&deck.tools, &terms.tools, covers)?;
+                deck.modes = meet(&deck.modes, &terms.modes, |outer, inner| outer == inner)?;
+                join(&mut deck.denied_tools, &terms.denied_tools);
             }
         }
         if let Some(scopes) = &terms.scopes {

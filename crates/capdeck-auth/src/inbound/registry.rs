@@ -8,7 +8,8 @@ use tokio::sync::broadcast;
 
 use super::{
     Caller, FailedCredentials, OpenRegistryError, RegistryError, RegistryEvent, RegistryOptions,
-    Subject, access::AccessCache, event::Deed, state::State, storage::Storage, volatile::Volatile,
+    Subject, access::AccessCache, event::AuditEvent, state::State, storage::Storage,
+    volatile::Volatile,
 };
 
 /// How many events somebody who follows may be behind before missing some.
@@ -92,11 +93,11 @@ impl Registry {
     /// through even when whoever waits for it goes away.
     pub(super) async fn change<T: Send + 'static>(
         &self,
-        deed: Deed,
+        event: AuditEvent,
         change: impl FnOnce(&mut Draft<'_>) -> Result<T, RegistryError> + Send + 'static,
     ) -> Result<T, RegistryError> {
         let inner = Arc::clone(&self.0);
-        blocking(move || inner.change(deed, change)).await
+        blocking(move || inner.change(event, change)).await
     }
 
     /// Records something that was decided elsewhere: a request without a token, say. It reaches the audit and those who
@@ -120,12 +121,12 @@ impl Registry {
         subject: Subject,
         error: Option<&RegistryError>,
     ) {
-        self.record(Deed::new(action, caller, subject), error).await;
+        self.record(AuditEvent::new(action, caller, subject), error).await;
     }
 
     /// Records something that changes nothing on disk, or that was refused before anything was tried.
-    pub(super) async fn record(&self, deed: Deed, error: Option<&RegistryError>) {
-        self.record_event(deed.event(self.now(), error)).await;
+    pub(super) async fn record(&self, event: AuditEvent, error: Option<&RegistryError>) {
+        self.record_event(event.event(self.now(), error)).await;
     }
 }
 
@@ -133,14 +134,14 @@ impl Registry {
 pub(super) struct Draft<'a> {
     pub(super) state: &'a mut State,
     /// What is said about it in the audit; filled in as it becomes known.
-    pub(super) deed: &'a mut Deed,
+    pub(super) event: &'a mut AuditEvent,
     pub(super) options: &'a RegistryOptions,
     pub(super) volatile: &'a Volatile,
     pub(super) now: Timestamp,
     /// Whether what was changed stays although the answer is no: a stolen token ends what it was stolen from.
     pub(super) keeps_anyway: bool,
     /// Further lines, for what follows from the change.
-    pub(super) consequences: Vec<Deed>,
+    pub(super) consequences: Vec<AuditEvent>,
 }
 
 impl Inner {
@@ -151,23 +152,23 @@ impl Inner {
     /// Blocks the thread: it waits for other changes and for the disk.
     fn change<T>(
         &self,
-        mut deed: Deed,
+        mut event: AuditEvent,
         change: impl FnOnce(&mut Draft<'_>) -> Result<T, RegistryError>,
     ) -> Result<T, RegistryError> {
         let mut storage = self.storage.lock();
         let now = self.options.clock.now();
         let mut consequences = Vec::new();
-        let result = self.carry_out(&mut storage, &mut deed, &mut consequences, now, change);
-        self.tell(deed.event(now, result.as_ref().err()));
-        consequences.into_iter().for_each(|deed| self.tell(deed.event(now, None)));
+        let result = self.carry_out(&mut storage, &mut event, &mut consequences, now, change);
+        self.tell(event.event(now, result.as_ref().err()));
+        consequences.into_iter().for_each(|event| self.tell(event.event(now, None)));
         result
     }
 
     fn carry_out<T>(
         &self,
         storage: &mut Storage,
-        deed: &mut Deed,
-        consequences: &mut Vec<Deed>,
+        event: &mut AuditEvent,
+        consequences: &mut Vec<AuditEvent>,
         now: Timestamp,
         change: impl FnOnce(&mut Draft<'_>) -> Result<T, RegistryError>,
     ) -> Result<T, RegistryError> {
@@ -182,7 +183,7 @@ impl Inner {
         self.volatile.sweep(now);
         let mut draft = Draft {
             state: &mut state,
-            deed,
+            event,
             options: &self.options,
             volatile: &self.volatile,
             now,

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::{
     Caller, ClientProof, Credential, Registry, RegistryError, Scopes, TokenRefusal, TokenSet,
     credential::UsedRefresh,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     registry::Draft,
     token::{TokenHash, TokenKind},
 };
@@ -39,8 +39,8 @@ impl Registry {
     ) -> Result<TokenSet, RegistryError> {
         let subject =
             Subject { client_id: Some(renewal.client.client_id.clone()), ..Subject::default() };
-        let deed = Deed::new("credential.refresh", caller, subject);
-        self.change(deed, move |draft| draft.renew_tokens(&renewal)).await
+        let event = AuditEvent::new("credential.refresh", caller, subject);
+        self.change(event, move |draft| draft.renew_tokens(&renewal)).await
     }
 }
 
@@ -56,8 +56,8 @@ impl Draft<'_> {
         if credential.client_id.as_ref() != Some(&client.id) {
             return Err(unknown());
         }
-        self.deed.subject.id = Some(credential.id.clone());
-        self.deed.subject.principal = Some(credential.principal.clone());
+        self.event.subject.id = Some(credential.id.clone());
+        self.event.subject.principal = Some(credential.principal.clone());
         let used = TokenHash::of(renewal.refresh_token.expose());
         let Some(kept) = credential.refresh.clone().filter(|_| credential.is_live(self.now)) else {
             return Err(unknown());

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Caller, GrantTarget, Holder, Registry, RegistryError, RequestOrigin, Scopes,
     collection::Record,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     registry::Draft,
     text,
     token::new_id,
@@ -156,9 +156,9 @@ impl Registry {
         caller: &Caller,
         new: NewRequest,
     ) -> Result<GrantRequest, RegistryError> {
-        let deed = Deed::new("grant.request", caller, Subject::default());
+        let event = AuditEvent::new("grant.request", caller, Subject::default());
         let lifetime = self.0.options.lifetimes.request;
-        self.change(deed, move |draft| {
+        self.change(event, move |draft| {
             let expires_at = draft.after(lifetime);
             draft.file_request(&new, expires_at)
         })
@@ -171,10 +171,10 @@ impl Registry {
         caller: &Caller,
         id: &str,
     ) -> Result<GrantRequest, RegistryError> {
-        let deed = Deed::new("grant.cancel", caller, Subject::id(id));
+        let event = AuditEvent::new("grant.cancel", caller, Subject::id(id));
         let id = id.to_owned();
-        self.change(deed, move |draft| {
-            let caller = draft.deed.caller.id.clone();
+        self.change(event, move |draft| {
+            let caller = draft.event.caller.id.clone();
             let mut request = draft.known_request(&id)?;
             if caller.is_empty() || (caller != request.requested_by && caller != request.principal)
             {
@@ -201,7 +201,7 @@ impl Draft<'_> {
     pub(super) fn known_request(&mut self, id: &str) -> Result<GrantRequest, RegistryError> {
         let found = self.state.requests.get(id).cloned();
         let request = found.ok_or_else(|| RegistryError::not_found("request", id))?.at(self.now);
-        self.deed.subject = request.subject();
+        self.event.subject = request.subject();
         Ok(request)
     }
 
@@ -220,7 +220,7 @@ impl Draft<'_> {
         }
         let reason = text::note("reason", new.reason.as_deref())?;
         let principal = self.principal(&new.holder)?;
-        self.deed.subject = Subject {
+        self.event.subject = Subject {
             id: None,
             capsule: new.target.capsule_id().map(str::to_owned),
             principal: Some(principal.id.clone()),
@@ -235,7 +235,7 @@ impl Draft<'_> {
                 && one.scopes == new.scopes
         };
         if let Some(same) = pending().find(is_same).cloned() {
-            self.deed.subject.id = Some(same.id.clone());
+            self.event.subject.id = Some(same.id.clone());
             return Ok(same);
         }
         let limits = &self.options.limits;
@@ -261,7 +261,7 @@ impl Draft<'_> {
             target: new.target.clone(),
             scopes: new.scopes.clone(),
             reason,
-            origin: RequestOrigin::of(&self.deed.caller),
+            origin: RequestOrigin::of(&self.event.caller),
             wanted_until: new.wanted_until,
             status: RequestStatus::Pending,
             decided_by: None,
@@ -272,7 +272,7 @@ impl Draft<'_> {
             created_at: now,
             expires_at,
         };
-        self.deed.subject.id = Some(request.id.clone());
+        self.event.subject.id = Some(request.id.clone());
         self.state.requests.put(request.clone());
         self.apply_policy(request)
     }

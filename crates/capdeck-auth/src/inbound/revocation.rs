@@ -2,7 +2,7 @@
 
 use super::{
     Caller, ClientProof, Credential, Registry, RegistryError,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     registry::Draft,
     token::{TokenHash, TokenKind},
 };
@@ -18,8 +18,8 @@ impl Registry {
         token: Secret,
     ) -> Result<(), RegistryError> {
         let subject = Subject { client_id: Some(client.client_id.clone()), ..Subject::default() };
-        let deed = Deed::new("credential.revoke", caller, subject);
-        self.change(deed, move |draft| {
+        let event = AuditEvent::new("credential.revoke", caller, subject);
+        self.change(event, move |draft| {
             let client = draft.proven_client(&client)?;
             let found = draft.connection_with(token.expose());
             let is_own = |one: &Credential| one.client_id.as_ref() == Some(&client.id);
@@ -27,8 +27,8 @@ impl Registry {
             else {
                 return Ok(());
             };
-            draft.deed.subject.id = Some(credential.id.clone());
-            draft.deed.subject.principal = Some(credential.principal.clone());
+            draft.event.subject.id = Some(credential.id.clone());
+            draft.event.subject.principal = Some(credential.principal.clone());
             draft.volatile.renewals.lock().remove(&credential.id);
             draft.state.credentials.put(credential.revoked(draft.now));
             Ok(())
@@ -42,7 +42,7 @@ impl Draft<'_> {
     fn connection_with(&self, token: &str) -> Option<Credential> {
         let hash = TokenHash::of(token);
         if let Some(known) = self.state.tokens.get(&hash).filter(|known| known.hash.is(&hash)) {
-            return self.state.credentials.get(&known.standing.credential).cloned();
+            return self.state.credentials.get(&known.client.credential).cloned();
         }
         let bytes = TokenKind::Refresh.bytes(token)?;
         let found = self.connection_of(&TokenHash::of_bytes(bytes.first_chunk::<16>()?))?;

@@ -7,9 +7,9 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::{
-    ADMIN_OPERATOR, AdminKey, Caller, LastUsed, OperatorStanding, Registry, RegistryError,
+    ADMIN_OPERATOR, AdminKey, AuthenticatedOperator, Caller, LastUsed, Registry, RegistryError,
     collection::Record,
-    event::{Deed, Subject},
+    event::{AuditEvent, Subject},
     registry::Draft,
     token::{TokenHash, TokenKind, new_id},
 };
@@ -43,7 +43,7 @@ pub struct NewSession {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperatorSession {
     pub id: String,
-    pub operator: OperatorStanding,
+    pub operator: AuthenticatedOperator,
     pub expires_at: Timestamp,
     csrf: Secret,
 }
@@ -105,7 +105,7 @@ impl Registry {
 
     /// Who has the session of this id; `None` when it is over. For what stays open longer than a request: looking is no use of
     /// the session.
-    pub fn operator_of_session(&self, id: &str) -> Option<OperatorStanding> {
+    pub fn operator_of_session(&self, id: &str) -> Option<AuthenticatedOperator> {
         let (state, now) = (self.state(), self.now());
         let kept = state.sessions.get(id)?;
         let is_live = kept.is_live(now, self.0.options.lifetimes.session_idle);
@@ -119,8 +119,9 @@ impl Registry {
 
     /// Ends a session.
     pub async fn sign_out(&self, caller: &Caller, session: &str) -> Result<(), RegistryError> {
-        let (id, deed) = (session.to_owned(), Deed::new("logout", caller, Subject::id(session)));
-        self.change(deed, move |draft| {
+        let (id, event) =
+            (session.to_owned(), AuditEvent::new("logout", caller, Subject::id(session)));
+        self.change(event, move |draft| {
             draft.state.sessions.keep(|session| session.id != id);
             Ok(())
         })
@@ -132,7 +133,7 @@ impl Draft<'_> {
     /// Begins a session.
     pub(super) fn begin_session(
         &mut self,
-        operator: OperatorStanding,
+        operator: AuthenticatedOperator,
     ) -> Result<NewSession, RegistryError> {
         let limit = self.options.limits.sessions;
         if self.state.sessions.len() >= limit {

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use super::{
-    AdminKey, Caller, CredentialClass, FailedAttempt, NewSession, Newcomers, Operator,
-    OperatorAccount, OperatorStanding, OperatorSubject, Registry, RegistryError,
-    event::{Deed, Subject},
+    AdminKey, AuthenticatedOperator, Caller, CredentialClass, FailedAttempt, NewSession, Newcomers,
+    Operator, OperatorAccount, OperatorSubject, Registry, RegistryError,
+    event::{AuditEvent, Subject},
     registry::Draft,
     state::State,
 };
@@ -42,7 +42,7 @@ impl Registry {
             Some(operator) => Ok(operator),
             None => {
                 let checked = self.0.volatile.failures.check_admin_key(address, admin, key);
-                checked.map(|()| OperatorStanding::admin())
+                checked.map(|()| AuthenticatedOperator::admin())
             }
         };
         match operator {
@@ -66,8 +66,8 @@ impl Registry {
             let attempt = failures.record(address, CredentialClass::ProviderAccount);
             return Err(self.refuse_sign_in(address, attempt, UNKNOWN_ACCOUNT).await);
         }
-        let deed = Deed::new("login.ok", &Caller::unknown(address), Subject::default());
-        self.change(deed, move |draft| draft.sign_in(&identity, is_welcome)).await
+        let event = AuditEvent::new("login.ok", &Caller::unknown(address), Subject::default());
+        self.change(event, move |draft| draft.sign_in(&identity, is_welcome)).await
     }
 
     /// Refuses somebody who has to wait after failures, for sign-ins that take more than one request.
@@ -89,24 +89,24 @@ impl Registry {
             return;
         }
         let error = RegistryError::Forbidden { reason };
-        let deed = Deed::new("login.fail", &Caller::unknown(address), Subject::default());
-        self.record(deed, Some(&error)).await;
+        let event = AuditEvent::new("login.fail", &Caller::unknown(address), Subject::default());
+        self.record(event, Some(&error)).await;
     }
 
     async fn begin_session(
         &self,
         address: Option<IpAddr>,
-        operator: OperatorStanding,
+        operator: AuthenticatedOperator,
     ) -> Result<NewSession, RegistryError> {
         let caller = Caller::new(operator.id.clone(), address);
-        let deed = Deed::new("login.ok", &caller, Subject::default());
-        self.change(deed, move |draft| {
+        let event = AuditEvent::new("login.ok", &caller, Subject::default());
+        self.change(event, move |draft| {
             // Somebody may have been removed in between.
             if draft.state.operator_standing(&operator.id).is_none() {
                 return Err(RegistryError::Forbidden { reason: WRONG_KEY });
             }
             let begun = draft.begin_session(operator)?;
-            draft.deed.subject.id = Some(begun.session.id.clone());
+            draft.event.subject.id = Some(begun.session.id.clone());
             Ok(begun)
         })
         .await
@@ -124,8 +124,9 @@ impl Registry {
             None => RegistryError::Forbidden { reason },
         };
         if attempt.starts_burst {
-            let deed = Deed::new("login.fail", &Caller::unknown(address), Subject::default());
-            self.record(deed, Some(&error)).await;
+            let event =
+                AuditEvent::new("login.fail", &Caller::unknown(address), Subject::default());
+            self.record(event, Some(&error)).await;
         }
         error
     }
@@ -157,20 +158,20 @@ impl Draft<'_> {
                 operator
             }
             None => {
-                self.deed.action = "login.fail";
+                self.event.action = "login.fail";
                 return Err(RegistryError::Forbidden { reason: UNKNOWN_ACCOUNT });
             }
         };
-        self.deed.caller.id.clone_from(&operator.id);
-        let begun = self.begin_session(operator.standing())?;
-        self.deed.subject.id = Some(begun.session.id.clone());
+        self.event.caller.id.clone_from(&operator.id);
+        let begun = self.begin_session(operator.authenticated())?;
+        self.event.subject.id = Some(begun.session.id.clone());
         Ok(begun)
     }
 
     /// A further line: what a sign-in did to the operator, in their own name.
     fn follow_up(&mut self, action: &'static str, operator: &str) {
-        let caller = Caller::new(operator, self.deed.caller.address);
-        self.consequences.push(Deed::new(action, &caller, Subject::id(operator)));
+        let caller = Caller::new(operator, self.event.caller.address);
+        self.consequences.push(AuditEvent::new(action, &caller, Subject::id(operator)));
     }
 }
 

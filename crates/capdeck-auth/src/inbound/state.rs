@@ -8,9 +8,9 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
-    AccessProfile, Client, Credential, Enrollment, Grant, GrantRequest, LastUsed,
-    OpenRegistryError, Operator, Policy, Principal, RegistryError, RegistryOptions, RequestStatus,
-    Standing,
+    AccessProfile, AuthenticatedClient, Client, Credential, Enrollment, Grant, GrantRequest,
+    LastUsed, OpenRegistryError, Operator, Policy, PrincipalRecord, RegistryError, RegistryOptions,
+    RequestStatus,
     collection::{Collection, Record},
     owner::CapsuleOwner,
     session::KeptSession,
@@ -24,7 +24,7 @@ const POLICY: &str = "policy.json";
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     pub(super) credentials: Collection<Credential>,
-    pub(super) principals: Collection<Principal>,
+    pub(super) principals: Collection<PrincipalRecord>,
     pub(super) clients: Collection<Client>,
     pub(super) grants: Collection<Grant>,
     pub(super) requests: Collection<GrantRequest>,
@@ -50,7 +50,7 @@ pub(super) struct State {
 #[derive(Debug)]
 pub(super) struct KnownToken {
     pub(super) hash: TokenHash,
-    pub(super) standing: Arc<Standing>,
+    pub(super) client: Arc<AuthenticatedClient>,
     pub(super) last_used: LastUsed,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct KnownToken {
 macro_rules! each_collection {
     ($do:ident) => {
         $do!(
-            credentials: Credential, principals: Principal, clients: Client, grants: Grant,
+            credentials: Credential, principals: PrincipalRecord, clients: Client, grants: Grant,
             requests: GrantRequest, enrollments: Enrollment, profiles: AccessProfile,
             operators: Operator, sessions: KeptSession, owners: CapsuleOwner
         )
@@ -165,7 +165,7 @@ impl State {
                 .map(|token| {
                     let known = KnownToken {
                         hash: token.hash,
-                        standing: Arc::new(credential.standing(token)),
+                        client: Arc::new(credential.authenticated(token)),
                         last_used: credential.last_used_at.clone(),
                     };
                     (token.hash, known)

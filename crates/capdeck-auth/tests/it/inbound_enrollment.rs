@@ -46,8 +46,7 @@ async fn item_18_a_token_opens_nothing_before_the_approval_and_is_the_credential
 
     let standing = registry.authenticate(token.expose()).unwrap();
     let access = registry.access(&standing.credential).unwrap();
-    let capsules: Vec<_> = access.capsules().map(|one| (one.capsule, one.role)).collect();
-    assert_eq!(capsules, [("cap_a", Role::Reader)]);
+    assert_eq!((access.capsules.len(), access.role_in("cap_a")), (1, Some(Role::Reader)));
     assert_eq!(registry.enrollment(&id).unwrap().status, EnrollmentStatus::Active);
 }
 

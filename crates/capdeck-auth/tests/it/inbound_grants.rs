@@ -2,10 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use capdeck_access::{CapsuleAccess, CapsuleGrant};
 use capdeck_auth::inbound::{
-    CapsuleAccess, Decision, GrantQuery, GrantTarget, Holder, NewConnection, NewRequest,
-    OperatorRole, PageRequest, PresentCapsule, RegistryError, RequestStatus, Role, Terms,
-    capsule_key, missing_capsule_key,
+    Decision, GrantQuery, GrantTarget, Holder, NewConnection, NewRequest, OperatorRole,
+    PageRequest, PresentCapsule, RegistryError, RequestStatus, Role, Terms, capsule_key,
+    missing_capsule_key,
 };
 
 use crate::inbound_support::{Fixture, admin, caller, fixture, operator, reader, request, scopes};
@@ -39,15 +40,16 @@ async fn item_13_a_grant_shows_without_a_new_sign_in_and_a_revoked_one_is_gone_w
     let second = fixture.grant(writer, "capsule:append").await;
     assert_eq!(second.principal, first.principal);
     let access = registry.access(&id).unwrap();
-    let part =
-        |capsule, role| CapsuleAccess { capsule, role, uri_prefixes: &[], denied_prefixes: &[] };
+    let part = |capsule: &str, role| CapsuleGrant {
+        capsule: capsule.to_owned(),
+        access: CapsuleAccess { role, ..CapsuleAccess::owner() },
+    };
     // The role is never more than grant and scopes together.
-    let parts: Vec<_> = access.capsules().collect();
-    assert_eq!(parts, [part("cap_a", Role::Reader), part("cap_b", Role::Appender)]);
+    assert_eq!(access.capsules, [part("cap_a", Role::Reader), part("cap_b", Role::Appender)]);
 
     let grant = second.grant.unwrap();
     registry.revoke_grant(&caller("admin"), &admin(), &grant).await.unwrap();
-    assert_eq!(registry.access(&id).unwrap().capsules().count(), 1);
+    assert_eq!(registry.access(&id).unwrap().capsules.len(), 1);
     assert!(registry.authenticate(&token).is_some());
 
     let grant = first.grant.unwrap();

@@ -128,7 +128,10 @@ async fn a_client_signs_in_and_its_token_opens_what_was_granted() {
     assert_eq!(standing.scopes, scopes("capsule:write"));
     assert_eq!(tokens.expires_at, fixture.now() + 60 * MINUTE);
     let access = registry.access(&standing.credential).unwrap();
-    assert_eq!(access.capsules().map(|one| one.role).collect::<Vec<_>>(), [Role::Reader]);
+    assert_eq!(
+        access.capsules.iter().map(|one| one.access.role).collect::<Vec<_>>(),
+        [Role::Reader]
+    );
     // A renewing token opens nothing, and neither does the code.
     assert!(registry.authenticate(tokens.refresh_token.expose()).is_none());
     fixture.pass(60 * MINUTE);

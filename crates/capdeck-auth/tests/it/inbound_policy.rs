@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use capdeck_auth::inbound::{
     ApprovalMode, Caller, Decider, Decision, GrantTarget, Holder, NewConnection, NewRequest,
-    OperatorRole, Policy, PolicyRule, ProfileTerms, RequestSource, RequestStatus, Role, RuleAction,
-    RuleMatch, Scope, Terms,
+    OAuthScope, OperatorRole, Policy, PolicyRule, ProfileTerms, RequestSource, RequestStatus, Role,
+    RuleAction, RuleMatch, Terms,
 };
 
 use crate::inbound_support::{Fixture, admin, caller, fixture, operator, reader, request, scopes};
@@ -245,7 +245,7 @@ async fn a_member_gives_nobody_the_right_to_manage() {
     assert_eq!(decide(Terms::default()).await.unwrap_err().code(), "forbidden");
     let without = Terms { scopes: Some(scopes("capsule:read")), ..Terms::default() };
     let granted = decide(without).await.unwrap().grant.unwrap();
-    assert!(!registry.grant(&granted).unwrap().scopes.allows(Scope::RegistryManage));
+    assert!(!registry.grant(&granted).unwrap().scopes.allows(OAuthScope::RegistryManage));
 }
 
 #[tokio::test]

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Allowance, Catalog, Clearance, DeckGrant, Discovery, Held, Part, screen};
+use capdeck_access::{DeckAccess, DeckGrant, GrantTools};
+use capdeck_catalog::{Catalog, Clearance, Discovery, Held, Part, screen};
 use capdeck_definition::{CapabilityId, Deck, Definition, Exposure, Glob, Layer};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -37,8 +38,8 @@ fn deck() -> Arc<Catalog> {
 
 fn seen(catalog: &Arc<Catalog>, grants: &[DeckGrant]) -> Arc<Catalog> {
     let nobody = Clearance::of(&catalog.config().policy, &["somebody"]);
-    let allowance = Allowance::new(grants, false);
-    screen(catalog, &nobody, &Part::Everything, Some(&allowance))
+    let access = DeckAccess::new(grants, false, GrantTools::None);
+    screen(catalog, &nobody, &Part::Everything, Some(&access))
 }
 
 fn tools(catalog: &Catalog) -> Vec<String> {

@@ -13,9 +13,7 @@ use super::{
     CapsuleCaller, CapsuleDesk, Reach,
     tools::{CapsuleTool, Mount, ToolCaller},
 };
-use crate::{
-    Admission, GrantTools, Principal, Session, ToolRequest, backend_times::answer_time, raw,
-};
+use crate::{GrantTools, Principal, Session, ToolRequest, backend_times::answer_time, raw};
 
 /// The capability's id. A capability of the person's own with this id stands before it.
 pub(crate) const CAPSULES: &str = "capsules";
@@ -91,8 +89,8 @@ impl Session {
     }
 
     fn capsule_reach(&self) -> Reach {
-        match &self.admission {
-            Some(admission) => Reach::Granted(admission.granted().capsules.clone()),
+        match self.access() {
+            Some(access) => Reach::Granted(access.capsules.clone()),
             None => Reach::All,
         }
     }
@@ -111,7 +109,7 @@ impl Session {
         };
         let tool = CapsuleTool::named(&request.tool).ok_or_else(unknown)?;
         let caller = self.capsule_caller();
-        let grants = self.admission.as_ref().and_then(Admission::grant_desk);
+        let grants = self.access.as_ref().and_then(|source| source.grant_desk());
         let by = ToolCaller {
             desk: desk.as_ref(),
             caller: &caller,

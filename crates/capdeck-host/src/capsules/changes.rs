@@ -7,7 +7,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 
 use super::{CapsuleCaller, CapsuleDesk, CapsuleFailure, Reach};
-use crate::{Admission, GrantedCapsule};
+use crate::{GrantedCapsule, SharedAccess};
 
 /// Something is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,22 +35,21 @@ impl CapsuleChanges {
     pub async fn for_client(
         desk: &dyn CapsuleDesk,
         caller: CapsuleCaller,
-        admission: Option<Admission>,
+        source: Option<SharedAccess>,
     ) -> Result<Self, CapsuleFailure> {
-        let Some(admission) = admission else { return desk.changes(caller).await };
+        let Some(source) = source else { return desk.changes(caller).await };
         let everything = desk.changes(CapsuleCaller { reach: Reach::All, ..caller }).await?;
-        let grants = admission.changes().unwrap_or_else(|| stream::pending().boxed());
-        let mut known = admission.granted();
-        let holder = admission.clone();
+        let grants = source.changes().unwrap_or_else(|| stream::pending().boxed());
+        let mut known = source.access();
+        let holder = source.clone();
         let regranted = grants.filter_map(move |()| {
-            let now = holder.granted();
+            let now = holder.access();
             let is_other = now.capsules != known.capsules;
             known = now;
             ready(is_other.then_some(Some(CapsuleChange::Capsules)))
         });
-        let entries = everything
-            .0
-            .filter(move |change| ready(is_granted(&admission.granted().capsules, change)));
+        let entries =
+            everything.0.filter(move |change| ready(is_granted(&source.access().capsules, change)));
         // Without the capsules there is nothing more to tell, whatever becomes of grants.
         let entries = entries.map(Some).chain(stream::iter([None]));
         let both = stream::select(entries, regranted);

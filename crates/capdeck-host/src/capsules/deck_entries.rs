@@ -99,7 +99,7 @@ impl Session {
     pub async fn entry_changes(&self) -> Result<Option<CapsuleChanges>, CapsuleFailure> {
         let Some(entries) = self.entries() else { return Ok(None) };
         let DeckEntries { desk, caller, .. } = entries;
-        let changes = CapsuleChanges::for_client(desk.as_ref(), caller, self.admission.clone());
+        let changes = CapsuleChanges::for_client(desk.as_ref(), caller, self.access.clone());
         changes.await.map(Some)
     }
 

@@ -2,15 +2,16 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use capdeck_access::DeckAccess;
 use capdeck_catalog::{Catalog, Clearance, Held, Part, screen};
 use capdeck_definition::{Backend, PinMode};
 use parking_lot::Mutex;
 
 use super::Host;
-use crate::{View, ViewPolicy, admission::Allowed, audience::AudienceKey, capsules::capability};
+use crate::{View, ViewPolicy, audience::AudienceKey, capsules::capability};
 
 /// Grants come and go while the catalog remains, so the number of cached results is bounded.
-const MAX_ALLOWANCES: usize = 256;
+const MAX_ACCESSES: usize = 256;
 
 #[derive(Default)]
 pub(super) struct DerivedCatalogs {
@@ -28,7 +29,7 @@ type Derivation = (Arc<Catalog>, Arc<Catalog>);
 struct ClientRights {
     audience: AudienceKey,
     clearance: Clearance,
-    allowed: Option<Allowed>,
+    access: Option<Arc<DeckAccess>>,
 }
 
 impl Host {
@@ -37,10 +38,10 @@ impl Host {
         policy: &ViewPolicy,
         audience: &AudienceKey,
         names: &[&str],
-        allowed: Option<Allowed>,
+        access: Option<Arc<DeckAccess>>,
     ) -> Arc<View> {
-        let catalog = self.screened_for(audience, names, policy.part(), allowed.clone());
-        self.view_of(catalog, policy, audience, names, allowed)
+        let catalog = self.screened_for(audience, names, policy.part(), access.clone());
+        self.view_of(catalog, policy, audience, names, access)
     }
 
     /// The view of a screened catalog. Built once per catalog, for any number of clients.
@@ -50,11 +51,11 @@ impl Host {
         policy: &ViewPolicy,
         audience: &AudienceKey,
         names: &[&str],
-        allowed: Option<Allowed>,
+        access: Option<Arc<DeckAccess>>,
     ) -> Arc<View> {
         let clearance = Clearance::of(&screened.config().policy, names);
         let mut views = self.0.derived.views.lock();
-        let key = (ClientRights { audience: audience.clone(), clearance, allowed }, policy.clone());
+        let key = (ClientRights { audience: audience.clone(), clearance, access }, policy.clone());
         if let Some(view) = views.get(&key)
             && Arc::ptr_eq(view.catalog(), &screened)
         {
@@ -72,9 +73,9 @@ impl Host {
         audience: &AudienceKey,
         names: &[&str],
         part: Part,
-        allowed: Option<Allowed>,
+        access: Option<Arc<DeckAccess>>,
     ) -> Arc<Catalog> {
-        self.screened_of(&self.catalog_for(audience), audience, names, part, allowed)
+        self.screened_of(&self.catalog_for(audience), audience, names, part, access)
     }
 
     pub(crate) fn screened_of(
@@ -83,24 +84,23 @@ impl Host {
         audience: &AudienceKey,
         names: &[&str],
         part: Part,
-        allowed: Option<Allowed>,
+        access: Option<Arc<DeckAccess>>,
     ) -> Arc<Catalog> {
-        if allowed.is_none() && catalog.is_open_to(&part) {
+        if access.is_none() && catalog.is_open_to(&part) {
             return catalog.clone();
         }
         let clearance = Clearance::of(&catalog.config().policy, names);
-        let key = (ClientRights { audience: audience.clone(), clearance, allowed }, part);
+        let key = (ClientRights { audience: audience.clone(), clearance, access }, part);
         let mut screens = self.0.derived.screens.lock();
         if let Some((made_from, screened)) = screens.get(&key)
             && Arc::ptr_eq(made_from, catalog)
         {
             return screened.clone();
         }
-        let ClientRights { clearance, allowed, .. } = &key.0;
-        let tools = allowed.as_ref().map(|allowed| allowed.tools).unwrap_or_default();
-        let whole = capability::with_grant_tools(catalog, tools);
-        let allowance = allowed.as_ref().map(|allowed| &*allowed.allowance);
-        let screened = screen(&whole, clearance, &key.1, allowance);
+        let ClientRights { clearance, access, .. } = &key.0;
+        let grant_tools = access.as_ref().map(|access| access.grant_tools).unwrap_or_default();
+        let whole = capability::with_grant_tools(catalog, grant_tools);
+        let screened = screen(&whole, clearance, &key.1, access.as_deref());
         screens.retain(|_, (made_from, _)| made_from.version() == catalog.version());
         make_room(&mut screens);
         screens.insert(key, (catalog.clone(), screened.clone()));
@@ -150,8 +150,8 @@ impl Host {
 /// Drops the results for grants when there are too many; clients that still have them derive theirs
 /// again.
 fn make_room<K, V>(made: &mut HashMap<(ClientRights, K), V>) {
-    let is_granted = |rights: &ClientRights| rights.allowed.is_some();
-    if made.keys().filter(|(rights, _)| is_granted(rights)).count() >= MAX_ALLOWANCES {
+    let is_granted = |rights: &ClientRights| rights.access.is_some();
+    if made.keys().filter(|(rights, _)| is_granted(rights)).count() >= MAX_ACCESSES {
         made.retain(|(rights, _), _| !is_granted(rights));
     }
 }

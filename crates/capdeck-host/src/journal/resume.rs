@@ -50,7 +50,7 @@ impl Host {
             listener: Arc::new(NoListener),
             tasks: TaskForm::Awaited,
             continuity: Continuity::Connection,
-            admission: None,
+            access: None,
         }))
     }
 }

@@ -59,7 +59,7 @@ fn in_view(host: &Host, name: &str, exposure: Exposure) -> Arc<Session> {
         listener: Arc::new(NoListener),
         tasks: TaskForm::Awaited,
         continuity: Continuity::Connection,
-        admission: None,
+        access: None,
     })
 }
 

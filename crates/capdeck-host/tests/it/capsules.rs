@@ -185,7 +185,7 @@ async fn a_mount_is_the_sessions_own() {
         listener: Arc::new(NoListener),
         tasks: TaskForm::Awaited,
         continuity: Continuity::Requests,
-        admission: None,
+        access: None,
     });
     let refused = call(&alone, "capsules", "capsol_capsules", mount()).await.unwrap();
     assert_eq!(refused["structuredContent"]["error"]["code"], "not_mountable", "{refused}");

@@ -89,7 +89,7 @@ impl ScriptedClient {
             listener: self.clone(),
             tasks,
             continuity: Continuity::Connection,
-            admission: None,
+            access: None,
         })
     }
 

@@ -121,7 +121,7 @@ pub(crate) fn agent_with(host: &Host, exposure: Option<Exposure>) -> Arc<Session
         listener: Arc::new(NoListener),
         tasks: TaskForm::Awaited,
         continuity: Continuity::Connection,
-        admission: None,
+        access: None,
     })
 }
 

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    CallError, CapabilityId, ErrorCode, Granted, Host, Scope, Session, ViewPolicy, listing,
-    prompts, resources, transparent,
+    CallError, CapabilityId, ErrorCode, Host, Scope, Session, ViewPolicy, listing, prompts,
+    resources, transparent,
 };
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
-use self::book::{Book, granted, guest, guest_at};
+use self::book::{Book, Granted, granted, guest, guest_at};
 use crate::deck::{Deck, agent_with, call, call_listed, context, listed, saying, text, value};
 
 const EVERY: [Exposure; 5] = [
@@ -222,8 +222,8 @@ async fn security_18_one_capability_alone_is_screened_as_well() {
         transparent::server_facts(&hidden.request(&context()), "hidden").await.unwrap_err().code,
         ErrorCode::ServerNotFound
     );
-    let admission = book.admission();
-    assert!(host.known_to("prn_1", Some(&admission)).get("hidden").is_none());
+    let access = book.source().access();
+    assert!(host.known_to("prn_1", Some(&*access)).get("hidden").is_none());
     host.close().await;
 }
 
@@ -235,9 +235,9 @@ async fn security_18_views_are_narrowed_and_unknown_when_empty() {
     );
     let host = deck.open();
     let book = Book::of(granted(&["open"], &[], &[]));
-    let admission = book.admission();
-    assert!(host.has_view("all", Some(&admission)) && !host.has_view("rest", Some(&admission)));
-    assert!(!host.has_view("none", Some(&admission)) && host.has_view("rest", None));
+    let access = book.source().access();
+    assert!(host.has_view("all", Some(&*access)) && !host.has_view("rest", Some(&*access)));
+    assert!(!host.has_view("none", Some(&*access)) && host.has_view("rest", None));
     let policy = ViewPolicy { exposure: Some(Exposure::Progressive), view: Some("all".into()) };
     let session = guest_at(&host, &book, Scope::Deck(policy));
     assert_eq!(listed(&session).await, ["open"]);

@@ -47,7 +47,7 @@ fn modern(host: &Host) -> Arc<Session> {
         listener: Arc::new(NoListener),
         tasks: TaskForm::Awaited,
         continuity: Continuity::Requests,
-        admission: None,
+        access: None,
     })
 }
 

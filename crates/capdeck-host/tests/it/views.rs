@@ -42,7 +42,7 @@ fn client(host: &Host, name: &str, exposure: Exposure, continuity: Continuity) -
         listener: Arc::new(NoListener),
         tasks: TaskForm::Awaited,
         continuity,
-        admission: None,
+        access: None,
     })
 }
 

@@ -22,7 +22,7 @@ use futures_util::future::{join, join_all};
 use http::{Method, Request, Response, StatusCode, header::ALLOW, request::Parts};
 
 use super::{
-    Load, Principal, Service,
+    Load, Service, SessionOwner,
     http_session::HttpSession,
     modern::{Modern, SuspensionLimits},
     response_body::ResponseBody,
@@ -172,8 +172,8 @@ async fn end_all(sessions: Vec<Arc<HttpSession>>) {
     join_all(sessions.iter().map(|session| session.end())).await;
 }
 
-fn principal(extensions: &http::Extensions) -> Principal {
-    extensions.get::<Principal>().cloned().unwrap_or_default()
+fn principal(extensions: &http::Extensions) -> SessionOwner {
+    extensions.get::<SessionOwner>().cloned().unwrap_or_default()
 }
 
 /// GET and DELETE need a session.

@@ -12,7 +12,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    Principal,
+    SessionOwner,
     conversation::Conversation,
     event_stream::{EventStream, Readers},
 };
@@ -27,7 +27,7 @@ const REPLAY_WINDOW: Duration = Duration::from_secs(60);
 
 pub(super) struct HttpSession {
     pub(super) id: String,
-    pub(super) principal: Principal,
+    pub(super) principal: SessionOwner,
     pub(super) revision: Revision,
     pub(super) conversation: Arc<Conversation>,
     /// Queues messages without a request until the client listens.
@@ -40,7 +40,7 @@ pub(super) struct HttpSession {
 impl HttpSession {
     pub(super) fn new(
         id: String,
-        principal: Principal,
+        principal: SessionOwner,
         revision: Revision,
         conversation: Arc<Conversation>,
         unasked: Arc<EventStream>,

@@ -25,7 +25,8 @@ pub(super) use sender::Sender;
 pub(super) use suspended::SuspensionLimits;
 
 use super::{
-    Exchange, Load, Peer, Principal, Service, Session, SessionLimit, header_check, outlet::Outlet,
+    Exchange, Load, Peer, Service, Session, SessionLimit, SessionOwner, header_check,
+    outlet::Outlet,
 };
 use crate::{
     RawObject, RequestId, Revision, RpcError, Sealer,
@@ -55,7 +56,7 @@ pub(super) struct ModernRequest {
     /// Without the sender.
     pub(super) params: RawObject,
     pub(super) sender: Sender,
-    pub(super) principal: Principal,
+    pub(super) principal: SessionOwner,
     pub(super) extensions: http::Extensions,
     pub(super) headers: Option<http::HeaderMap>,
 }

@@ -4,11 +4,13 @@ use std::{path::PathBuf, sync::Arc};
 
 use capdeck_auth::inbound::capsule_key;
 use capdeck_host::{
-    Admission, Author, CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure,
-    CapsuleOperation, EntryNaming, EntryOffer, GrantDesk, GrantTools, Host, Mount, Reach,
-    find_capsule,
+    Author, CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure, CapsuleOperation,
+    EntryNaming, EntryOffer, GrantDesk, GrantTools, Host, Mount, Reach, SharedAccess, find_capsule,
 };
-use capdeck_mcp::{Era, server::ClientHello};
+use capdeck_mcp::{
+    Era,
+    server::{ClientHello, SessionOwner},
+};
 use futures_util::{StreamExt as _, stream::BoxStream};
 use serde_json::Value;
 
@@ -33,7 +35,7 @@ pub(super) struct CapsuleClient {
     pub(super) desk: Arc<dyn CapsuleDesk>,
     caller: CapsuleCaller,
     /// The client's grants, if it is neither the owner nor a share. Read with every request.
-    admission: Option<Admission>,
+    access: Option<SharedAccess>,
     pub(super) mount: Mount,
     /// The id of the endpoint's capsule; absent where the client can have several.
     pub(super) capsule: Option<String>,
@@ -80,12 +82,12 @@ impl CapsuleClient {
             Some(version) => author.version(&version),
             None => author,
         };
-        let admission = hello.extensions.get::<Admission>().cloned();
-        let author = match &admission {
-            Some(admission) => author.principal(admission.principal()),
+        let access = hello.extensions.get::<SharedAccess>().cloned();
+        let author = match &access {
+            Some(source) => author.principal(source.access().principal.as_str()),
             None => author,
         };
-        let sender = hello.extensions.get::<capdeck_mcp::server::Principal>();
+        let sender = hello.extensions.get::<SessionOwner>();
         let sender = sender.map_or("", |sender| &*sender.0);
         let author = match hello.extensions.get::<Actor>().and_then(|one| one.name(sender)) {
             Some(name) => author.principal_name(&name),
@@ -98,34 +100,34 @@ impl CapsuleClient {
             Era::Legacy => Mount::default(),
             Era::Modern => Mount::forgetful(),
         };
-        Self { desk, caller, admission, mount, capsule: None, version }
+        Self { desk, caller, access, mount, capsule: None, version }
     }
 
     pub(super) fn caller(&self) -> CapsuleCaller {
         let caller = self.caller.clone();
-        match &self.admission {
-            Some(admission) => CapsuleCaller { reach: granted(admission), ..caller },
+        match &self.access {
+            Some(source) => CapsuleCaller { reach: granted(source), ..caller },
             None => caller,
         }
     }
 
     pub(super) fn grant_tools(&self) -> GrantTools {
-        self.admission.as_ref().map(Admission::grant_tools).unwrap_or_default()
+        self.access.as_ref().map(|source| source.access().grant_tools).unwrap_or_default()
     }
 
     /// True for a client with its own grants outside the endpoints of single capsules. Its capsules and tools can change during
     /// the session.
     pub(super) fn may_have_several(&self) -> bool {
-        self.admission.is_some() && !self.mount.is_bound()
+        self.access.is_some() && !self.mount.is_bound()
     }
 
     /// Yields whenever the client's tools change.
     pub(super) fn tool_changes(&self) -> Option<BoxStream<'static, ()>> {
-        let admission = self.admission.clone().filter(|_| self.may_have_several())?;
-        let changes = admission.changes()?;
-        let mut known = admission.grant_tools();
+        let source = self.access.clone().filter(|_| self.may_have_several())?;
+        let changes = source.changes()?;
+        let mut known = source.access().grant_tools;
         let others = changes.filter_map(move |()| {
-            let before = std::mem::replace(&mut known, admission.grant_tools());
+            let before = std::mem::replace(&mut known, source.access().grant_tools);
             std::future::ready((before != known).then_some(()))
         });
         Some(others.boxed())
@@ -133,7 +135,7 @@ impl CapsuleClient {
 
     /// Handles access requests of this client.
     pub(super) fn grant_desk(&self) -> Option<Arc<dyn GrantDesk>> {
-        self.admission.as_ref()?.grant_desk()
+        self.access.as_ref()?.grant_desk()
     }
 
     pub(super) fn bound(mut self, place: &CapsulePlace) -> Self {
@@ -157,7 +159,7 @@ impl CapsuleClient {
     }
 
     pub(super) async fn changes(&self) -> Result<CapsuleChanges, CapsuleFailure> {
-        CapsuleChanges::for_client(self.desk.as_ref(), self.caller(), self.admission.clone()).await
+        CapsuleChanges::for_client(self.desk.as_ref(), self.caller(), self.access.clone()).await
     }
 
     pub(super) async fn reached(&self) -> Result<Vec<Value>, CapsuleFailure> {
@@ -170,15 +172,15 @@ impl CapsuleClient {
 }
 
 pub(crate) fn reach(extensions: &http::Extensions) -> Reach {
-    match (extensions.get::<ViaShare>(), extensions.get::<Admission>()) {
+    match (extensions.get::<ViaShare>(), extensions.get::<SharedAccess>()) {
         (Some(via), _) => Reach::Share(via.share.clone()),
-        (None, Some(admission)) => granted(admission),
+        (None, Some(source)) => granted(source),
         (None, None) => Reach::All,
     }
 }
 
-fn granted(admission: &Admission) -> Reach {
-    Reach::Granted(admission.granted().capsules.clone())
+fn granted(source: &SharedAccess) -> Reach {
+    Reach::Granted(source.access().capsules.clone())
 }
 
 async fn listed(

@@ -3,17 +3,20 @@
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use capdeck_host::Host;
+use capdeck_auth::inbound::OAuthScope;
+use capdeck_host::{CapsuleTool, Host, SharedAccess, capsule_scope};
 use capdeck_mcp::{
     RpcError,
-    server::{ClientHello, Peer, Service, Session},
+    server::{ClientHello, MissingScopes, Peer, Service, Session},
 };
+use serde_json::value::RawValue;
 
 use super::{
     capsule_client::{CapsuleClient, CapsulePlace, reach},
     capsule_failure,
     capsule_session::CapsuleSession,
     client_streams::ClientStreams,
+    params,
 };
 
 pub(crate) struct CapsuleService {
@@ -48,5 +51,19 @@ impl Service for CapsuleService {
             .bound(&place)
             .in_project(self.project.clone());
         CapsuleSession::open(client, ClientStreams::new(hello.revision, peer)).await
+    }
+
+    fn missing_scopes(
+        &self,
+        extensions: &http::Extensions,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Option<MissingScopes> {
+        let access = extensions.get::<SharedAccess>()?.access();
+        let (name, arguments) = params::called_tool(method, params)?;
+        let needed = capsule_scope(CapsuleTool::named(&name)?, arguments.as_deref());
+        let missing = access.missing([needed]);
+        let is_complete = missing.is_empty() || access.scopes.allows(OAuthScope::CapsuleWrite);
+        (!is_complete).then(|| MissingScopes(missing.to_string()))
     }
 }

@@ -4,7 +4,7 @@
 use std::{future::ready, sync::Arc};
 
 use async_trait::async_trait;
-use capdeck_host::{Admission, CapsuleTool, RawObject};
+use capdeck_host::{AccessSource, CapsuleTool, RawObject, SharedAccess};
 use capdeck_mcp::{
     HeaderParams, RpcError,
     server::{Exchange, Session},
@@ -17,7 +17,7 @@ use super::{client_streams::ClientStreams, seen_lists::List};
 
 /// Two sessions of one client, selected per request.
 pub(super) struct GrantedSession {
-    admission: Admission,
+    source: SharedAccess,
     capsules: Arc<dyn Session>,
     deck: Arc<dyn Session>,
     ended: CancellationToken,
@@ -25,17 +25,16 @@ pub(super) struct GrantedSession {
 
 impl GrantedSession {
     pub(super) fn open(
-        admission: Admission,
+        source: SharedAccess,
         capsules: Arc<dyn Session>,
         deck: Arc<dyn Session>,
         streams: Arc<ClientStreams>,
     ) -> Arc<dyn Session> {
         let ended = CancellationToken::new();
-        if let Some(changes) = admission.changes() {
-            let (holder, mut known, stop) =
-                (admission.clone(), has_deck(&admission), ended.clone());
+        if let Some(changes) = source.changes() {
+            let (holder, mut known, stop) = (source.clone(), has_deck(&*source), ended.clone());
             let telling = changes.for_each(move |()| {
-                let before = std::mem::replace(&mut known, has_deck(&holder));
+                let before = std::mem::replace(&mut known, has_deck(&*holder));
                 if before != known {
                     List::ALL.iter().for_each(|list| streams.tell(list.changed(), None));
                 }
@@ -43,11 +42,11 @@ impl GrantedSession {
             });
             tokio::spawn(async move { stop.run_until_cancelled(telling).await });
         }
-        Arc::new(Self { admission, capsules, deck, ended })
+        Arc::new(Self { source, capsules, deck, ended })
     }
 
     fn current(&self) -> &dyn Session {
-        if has_deck(&self.admission) { &*self.deck } else { &*self.capsules }
+        if has_deck(&*self.source) { &*self.deck } else { &*self.capsules }
     }
 
     /// The session for a tool call. Tools from before the change still work.
@@ -59,8 +58,8 @@ impl GrantedSession {
     }
 }
 
-fn has_deck(admission: &Admission) -> bool {
-    !admission.granted().deck.is_empty()
+fn has_deck(source: &dyn AccessSource) -> bool {
+    !source.access().deck.is_empty()
 }
 
 #[async_trait]

@@ -2,6 +2,7 @@
 
 use capdeck_host::{RawObject, ToolRequest};
 use capdeck_mcp::{HeaderParams, RpcError};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 pub(super) fn text(params: &RawObject, key: &str) -> Result<String, RpcError> {
@@ -26,6 +27,23 @@ pub(super) fn tool_call(mut params: RawObject) -> Result<(String, ToolRequest), 
     let arguments = params.shift_remove("arguments").filter(|value| value.get() != "null");
     let meta = params.shift_remove("_meta").and_then(|meta| without_progress_token(&meta));
     Ok((name, ToolRequest { arguments, meta, rest: params, ..ToolRequest::default() }))
+}
+
+/// The name and the arguments of a `tools/call`; `None` for other requests, and for those that cannot be read.
+pub(super) fn called_tool(
+    method: &str,
+    params: Option<&RawValue>,
+) -> Option<(String, Option<Box<RawValue>>)> {
+    #[derive(Deserialize)]
+    struct CalledTool {
+        name: String,
+        arguments: Option<Box<RawValue>>,
+    }
+    if method != "tools/call" {
+        return None;
+    }
+    let CalledTool { name, arguments } = serde_json::from_str(params?.get()).ok()?;
+    Some((name, arguments))
 }
 
 /// The parameters that a tool's input schema repeats as headers. An invalid schema has none: servers need not follow the rules.

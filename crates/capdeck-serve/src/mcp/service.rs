@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capdeck_host::{
-    Admission, ClientProfile, Continuity, Host, Principal, Scope, SessionSettings, TaskForm,
+    Access, ClientProfile, Continuity, Host, Principal, Scope, SessionSettings, SharedAccess,
+    TaskForm,
 };
 use capdeck_mcp::{
     Era, RpcError,
-    server::{ClientHello, Peer, Service, Session},
+    server::{ClientHello, MissingScopes, Peer, Service, Session, SessionOwner},
 };
+use serde_json::value::RawValue;
 
 use super::{
     capsule_client::{CapsuleClient, ViaShare},
@@ -18,6 +20,7 @@ use super::{
     client_streams::ClientStreams,
     deck_session::DeckSession,
     granted_session::GrantedSession,
+    params,
     transparent_session::TransparentSession,
 };
 use crate::actor::Actor;
@@ -38,7 +41,8 @@ impl Service for McpService {
     async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError> {
         let streams = ClientStreams::new(hello.revision, peer.clone());
         let via_share = hello.extensions.get::<ViaShare>().is_some();
-        let bare = hello.extensions.get::<Admission>().filter(|one| self.is_bare(one)).cloned();
+        let source = hello.extensions.get::<SharedAccess>();
+        let bare = source.filter(|source| self.is_bare(&source.access())).cloned();
         let capsules = match self.host.capsules().filter(|_| via_share || bare.is_some()) {
             Some(desk) => {
                 let client = CapsuleClient::new(&self.host, desk.clone(), &hello);
@@ -49,20 +53,32 @@ impl Service for McpService {
         match (capsules, bare) {
             // A share grants capsules and nothing of the deck.
             (Some(capsules), None) => Ok(capsules),
-            (Some(capsules), Some(admission)) => {
+            (Some(capsules), Some(source)) => {
                 let deck = self.whole(hello, peer, streams.clone());
-                Ok(GrantedSession::open(admission, capsules, deck, streams))
+                Ok(GrantedSession::open(source, capsules, deck, streams))
             }
             (None, _) => Ok(self.whole(hello, peer, streams)),
         }
+    }
+
+    fn missing_scopes(
+        &self,
+        extensions: &http::Extensions,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Option<MissingScopes> {
+        let access = extensions.get::<SharedAccess>()?.access();
+        let (name, arguments) = params::called_tool(method, params)?;
+        let missing = self.host.missing_scopes(&self.scope, &access, &name, arguments.as_deref());
+        (!missing.is_empty()).then(|| MissingScopes(missing.to_string()))
     }
 }
 
 impl McpService {
     /// True for a client of the deck with grants for capsules only.
-    fn is_bare(&self, admission: &Admission) -> bool {
+    fn is_bare(&self, access: &Access) -> bool {
         let Scope::Deck(policy) = &self.scope else { return false };
-        policy.view.is_none() && admission.granted().deck.is_empty()
+        policy.view.is_none() && access.deck.is_empty()
     }
 
     fn whole(
@@ -76,10 +92,10 @@ impl McpService {
             .get("name")
             .and_then(|name| serde_json::from_str(name.get()).ok())
             .unwrap_or_else(|| "unnamed client".to_owned());
-        let admission = hello.extensions.get::<Admission>().cloned();
-        let sender = hello.extensions.get::<capdeck_mcp::server::Principal>();
-        let principal = match (&admission, sender) {
-            (Some(admission), _) => Principal::named(admission.principal()),
+        let access = hello.extensions.get::<SharedAccess>().cloned();
+        let sender = hello.extensions.get::<SessionOwner>();
+        let principal = match (&access, sender) {
+            (Some(source), _) => source.access().principal.clone(),
             (None, Some(sender)) => Principal::named(&sender.0),
             (None, None) => Principal::local(),
         };
@@ -100,7 +116,7 @@ impl McpService {
                 Era::Legacy => Continuity::Connection,
                 Era::Modern => Continuity::Requests,
             },
-            admission,
+            access,
         });
         match &self.scope {
             Scope::Transparent(id) => TransparentSession::open(id.clone(), session, streams),

@@ -7,9 +7,9 @@ use axum::{
     response::Response,
 };
 use capdeck_auth::inbound::{
-    AuthorizationError, Caller, Client, ClientDocument, Clock, Decider, Decision, Holder, NewCode,
-    NewRequest, OperatorStanding, Registry, RegistryError, RequestSource, RequestStatus, Terms,
-    fetch_client_document,
+    AuthenticatedOperator, AuthorizationError, Caller, Client, ClientDocument, Clock, Decider,
+    Decision, Holder, NewCode, NewRequest, Registry, RegistryError, RequestSource, RequestStatus,
+    Terms, fetch_client_document,
 };
 use http::{HeaderMap, StatusCode, Uri, header, request::Parts};
 
@@ -19,31 +19,31 @@ use super::{
 };
 use crate::{
     browser_cookie,
-    reception::Reception,
+    http_state::HttpState,
     transport::http::{ClientAddress, read_form},
 };
 
 const PURPOSE: &str = "consent";
 
 struct Person {
-    operator: OperatorStanding,
+    operator: AuthenticatedOperator,
     /// The session's value: a form of one session is not valid in another.
     binding: String,
 }
 
 /// `GET /oauth/authorize`: shows the consent page.
 pub(super) async fn ask(
-    State(reception): State<Arc<Reception>>,
+    State(http_state): State<Arc<HttpState>>,
     address: Option<axum::Extension<ClientAddress>>,
     uri: Uri,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let Some(registry) = reception.registry() else { return no_registry() };
+    let Some(registry) = http_state.registry() else { return no_registry() };
     let form = Form::parse(query.unwrap_or_default().as_bytes());
     let address = address.map(|address| address.0);
-    let issuer = reception.issuer(&headers, address);
-    let client = match known_client(&reception, registry, &form).await {
+    let issuer = http_state.issuer(&headers, address);
+    let client = match known_client(&http_state, registry, &form).await {
         Ok(client) => client,
         Err(page) => return page,
     };
@@ -56,7 +56,7 @@ pub(super) async fn ask(
             let fields = [("error", code), ("error_description", reason.as_str())];
             let state = form.named("state");
             let url = invalid_request::address(&redirect_uri, state, &issuer, &fields);
-            let person = person(&reception, &headers, address);
+            let person = person(&http_state, &headers, address);
             let client = client.client();
             let is_let_in = |person: Person| registry.has_let_in(&person.operator.id, &client.id);
             return match person.is_some_and(is_let_in) {
@@ -65,24 +65,24 @@ pub(super) async fn ask(
             };
         }
     };
-    let Some(person) = person(&reception, &headers, address) else {
+    let Some(person) = person(&http_state, &headers, address) else {
         let path = uri.path_and_query().map_or("/oauth/authorize", |path| path.as_str());
-        return sign_in_page::ask(&reception, path, None);
+        return sign_in_page::ask(&http_state, path, None);
     };
-    show(&reception, client.client(), &request, &person, None).await
+    show(&http_state, client.client(), &request, &person, None).await
 }
 
 /// `POST /oauth/authorize`: handles the decision.
-pub(super) async fn decide(State(reception): State<Arc<Reception>>, request: Request) -> Response {
+pub(super) async fn decide(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&parts.headers, body).await {
         Ok(text) => Form::parse(&text),
         Err(refusal) => return refusal,
     };
-    let Some(registry) = reception.registry() else { return no_registry() };
-    let person = person(&reception, &parts.headers, parts.extensions.get().copied());
+    let Some(registry) = http_state.registry() else { return no_registry() };
+    let person = person(&http_state, &parts.headers, parts.extensions.get().copied());
     let opened = person.as_ref().zip(form.named("request")).and_then(|(person, sealed)| {
-        reception.seal.open::<AuthorizeRequest>(PURPOSE, &person.binding, sealed)
+        http_state.seal.open::<AuthorizeRequest>(PURPOSE, &person.binding, sealed)
     });
     let (Some(person), Some(request)) = (person, opened) else {
         let why =
@@ -95,7 +95,7 @@ pub(super) async fn decide(State(reception): State<Arc<Reception>>, request: Req
         return send_back(&request, &fields);
     }
     // The client may have changed since the page was shown.
-    let client = match find_client(&reception, registry, &request.client_id).await {
+    let client = match find_client(&http_state, registry, &request.client_id).await {
         Ok(client) if client.client().has_redirect(&request.redirect_uri) => client,
         Ok(_) | Err(_) => {
             let why = "The client has changed since this page was shown. Start the sign-in again in the client.";
@@ -103,14 +103,14 @@ pub(super) async fn decide(State(reception): State<Arc<Reception>>, request: Req
         }
     };
     let (operator, resource) = (&person.operator, request.resource());
-    let offer = match Offer::for_request(&reception, operator, &resource, &request.scopes).await {
+    let offer = match Offer::for_request(&http_state, operator, &resource, &request.scopes).await {
         Ok(offer) => offer,
         Err(failure) => return capsules_unreachable(&failure.message),
     };
     let choice = match Choice::read(&form, &request, &offer) {
         Ok(choice) => choice,
         Err(problem) => {
-            return show(&reception, client.client(), &request, &person, Some(&problem)).await;
+            return show(&http_state, client.client(), &request, &person, Some(&problem)).await;
         }
     };
     let caller = caller(&person, &parts);
@@ -122,7 +122,7 @@ pub(super) async fn decide(State(reception): State<Arc<Reception>>, request: Req
         }
         Err(RegistryError::Invalid { what, reason }) => {
             let problem = format!("`{what}`: {reason}");
-            show(&reception, client.client(), &request, &person, Some(&problem)).await
+            show(&http_state, client.client(), &request, &person, Some(&problem)).await
         }
         Err(error) => {
             tracing::error!(%error, "cannot grant a client access");
@@ -149,7 +149,7 @@ impl Known {
 
 /// The client of a request, or an error page. An unknown client never gets a redirect.
 async fn known_client(
-    reception: &Reception,
+    http_state: &HttpState,
     registry: &Registry,
     form: &Form,
 ) -> Result<Known, Response> {
@@ -159,11 +159,11 @@ async fn known_client(
         Ok(None) => return Err(refused("The link has no `client_id`.")),
         Err(repeated) => return Err(refused(&repeated.to_string())),
     };
-    find_client(reception, registry, id).await.map_err(|why| refused(&why))
+    find_client(http_state, registry, id).await.map_err(|why| refused(&why))
 }
 
 async fn find_client(
-    reception: &Reception,
+    http_state: &HttpState,
     registry: &Registry,
     id: &str,
 ) -> Result<Known, String> {
@@ -171,7 +171,7 @@ async fn find_client(
         let found = registry.client(id).ok_or("The client must register first.")?;
         return Ok(Known::Kept(found));
     }
-    let clients = reception.host.guarded_clients();
+    let clients = http_state.host.guarded_clients();
     let policy = registry.redirect_policy();
     let fetched = fetch_client_document(clients, id, policy, &Clock::default()).await;
     fetched.map(Known::Described).map_err(|error| error.to_string())
@@ -179,7 +179,7 @@ async fn find_client(
 
 /// The signed-in person, or the local person where no sign-in is required.
 fn person(
-    reception: &Reception,
+    http_state: &HttpState,
     headers: &HeaderMap,
     address: Option<ClientAddress>,
 ) -> Option<Person> {
@@ -187,16 +187,16 @@ fn person(
     if headers.contains_key(header::AUTHORIZATION) {
         return None;
     }
-    if let Some(session) = reception.session_of(headers, address) {
+    if let Some(session) = http_state.session_of(headers, address) {
         return Some(Person { binding: session.csrf().to_owned(), operator: session.operator });
     }
-    reception
+    http_state
         .is_at_this_machine(headers)
-        .then(|| Person { operator: OperatorStanding::local(), binding: String::new() })
+        .then(|| Person { operator: AuthenticatedOperator::local(), binding: String::new() })
 }
 
 async fn show(
-    reception: &Reception,
+    http_state: &HttpState,
     client: &Client,
     request: &AuthorizeRequest,
     person: &Person,
@@ -204,7 +204,7 @@ async fn show(
 ) -> Response {
     let operator = &person.operator;
     let resource = request.resource();
-    let offer = match Offer::for_request(reception, operator, &resource, &request.scopes).await {
+    let offer = match Offer::for_request(http_state, operator, &resource, &request.scopes).await {
         Ok(offer) => offer,
         Err(failure) => return capsules_unreachable(&failure.message),
     };
@@ -212,7 +212,7 @@ async fn show(
         let why = "You have no access that you can grant to this client.";
         return refusal(StatusCode::NOT_FOUND, "Nothing to grant", why);
     }
-    let sealed = reception.seal.seal(PURPOSE, &person.binding, request);
+    let sealed = http_state.seal.seal(PURPOSE, &person.binding, request);
     Consent { client, request, operator, offer: &offer, sealed: &sealed, problem }.render()
 }
 
@@ -229,7 +229,7 @@ async fn grant(
         registry.remember_client(caller, document).await?;
     }
     let client = client.client();
-    let OperatorStanding { id: operator, role, .. } = &person.operator;
+    let AuthenticatedOperator { id: operator, role, .. } = &person.operator;
     let decider = Decider::Operator { id: operator.clone(), role: *role, readable: Vec::new() };
     let mut holder = None;
     for (target, scopes) in choice.targets {

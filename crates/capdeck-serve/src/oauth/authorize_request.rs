@@ -1,7 +1,7 @@
 //! A validated authorization request.
 
 use capdeck_auth::inbound::{
-    Authorization, AuthorizationError, AuthorizationRequest, Client, Scope, Scopes,
+    Authorization, AuthorizationError, AuthorizationRequest, Client, OAuthScope, Scopes,
 };
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +78,7 @@ impl AuthorizeRequest {
         };
         let scopes: Scopes = match text("scope") {
             // Clients request scopes of other servers, too, such as `openid`. Unknown scopes are ignored.
-            Some(named) => named.split(' ').filter_map(Scope::parse).collect(),
+            Some(named) => named.split(' ').filter_map(OAuthScope::parse).collect(),
             None => resource.first_scopes(),
         };
         if scopes.is_empty() {

@@ -1,6 +1,6 @@
 //! The choices on the consent page: one target for the deck, and one for each capsule.
 
-use capdeck_auth::inbound::{GrantTarget, Role, Scope, Scopes};
+use capdeck_auth::inbound::{DeckGrant, GrantTarget, OAuthScope, RegistryError, Role, Scopes};
 
 use super::{
     Form,
@@ -23,20 +23,20 @@ impl Choice {
         request: &AuthorizeRequest,
         offer: &Offer,
     ) -> Result<Self, String> {
-        let chosen = form.all("scope").filter_map(Scope::parse);
+        let chosen = form.all("scope").filter_map(OAuthScope::parse);
         let scopes: Scopes = chosen.filter(|scope| request.scopes.allows(*scope)).collect();
         if scopes.is_empty() {
             return Err("Select at least one permission, or deny the request".to_owned());
         }
         let mut targets = Vec::new();
-        let of_deck = only(&scopes, &[Scope::DeckCall, Scope::RegistryManage]);
-        if scopes.allows(Scope::DeckRead)
+        let of_deck = only(&scopes, &[OAuthScope::DeckCall, OAuthScope::RegistryManage]);
+        if scopes.allows(OAuthScope::DeckRead)
             && let Some(deck) = deck(form, offer)?
         {
             targets.push((deck, of_deck));
         }
-        let of_capsules = only(&scopes, &[Scope::CapsuleAdmin, Scope::RegistryManage]);
-        if scopes.allows(Scope::CapsuleRead) {
+        let of_capsules = only(&scopes, &[OAuthScope::CapsuleAdmin, OAuthScope::RegistryManage]);
+        if scopes.allows(OAuthScope::CapsuleRead) {
             for item in &offer.capsules {
                 if form.all("capsule").any(|id| id == item.id) {
                     let capsule = capsule(form, item, &scopes)?;
@@ -52,7 +52,7 @@ impl Choice {
 }
 
 /// Limits scopes to families, each named by its strongest scope.
-fn only(scopes: &Scopes, families: &[Scope]) -> Scopes {
+fn only(scopes: &Scopes, families: &[OAuthScope]) -> Scopes {
     scopes.meet(&families.iter().copied().collect())
 }
 
@@ -69,12 +69,7 @@ fn deck(form: &Form, offer: &Offer) -> Result<Option<GrantTarget>, String> {
             if capabilities.is_empty() {
                 return Err("Select at least one capability, or select none of the deck".to_owned());
             }
-            Ok(Some(GrantTarget::Deck {
-                capabilities,
-                tools: Vec::new(),
-                denied_tools: Vec::new(),
-                modes: Vec::new(),
-            }))
+            Ok(Some(GrantTarget::Deck(DeckGrant { capabilities, ..DeckGrant::default() })))
         }
         _ => Ok(None),
     }
@@ -99,7 +94,7 @@ fn capsule(form: &Form, item: &Item, scopes: &Scopes) -> Result<GrantTarget, Str
         uri_prefixes: words("prefixes"),
         denied_prefixes: words("denied"),
     };
-    target.check().map_err(|error| format!("`{name}`: {error}"))?;
+    target.check().map_err(|error| format!("`{name}`: {}", RegistryError::from(error)))?;
     Ok(target)
 }
 
@@ -143,9 +138,7 @@ mod tests {
             (of_deck.to_string(), of_capsule.to_string()),
             ("deck:call".into(), "capsule:write".into())
         );
-        assert!(
-            matches!(deck, GrantTarget::Deck { capabilities, .. } if *capabilities == ["mail"])
-        );
+        assert!(matches!(deck, GrantTarget::Deck(deck) if deck.capabilities == ["mail"]));
         assert!(matches!(
             capsule,
             GrantTarget::Capsule { capsule, role: Role::Appender, uri_prefixes, denied_prefixes }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use axum::response::Response;
-use capdeck_auth::inbound::{Client, ClientKind, OperatorStanding, Role, Scope, Scopes};
+use capdeck_auth::inbound::{AuthenticatedOperator, Client, ClientKind, OAuthScope, Role, Scopes};
 use http::StatusCode;
 use url::Url;
 
@@ -16,7 +16,7 @@ use super::{
 pub(super) struct Consent<'a> {
     pub(super) client: &'a Client,
     pub(super) request: &'a AuthorizeRequest,
-    pub(super) operator: &'a OperatorStanding,
+    pub(super) operator: &'a AuthenticatedOperator,
     pub(super) offer: &'a Offer,
     pub(super) sealed: &'a str,
     pub(super) problem: Option<&'a str>,
@@ -226,15 +226,15 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(160).collect()
 }
 
-fn worded(scope: Scope) -> &'static str {
+fn worded(scope: OAuthScope) -> &'static str {
     match scope {
-        Scope::DeckRead => "list the tools of the deck",
-        Scope::DeckCall => "call tools of the deck",
-        Scope::CapsuleRead => "read capsules",
-        Scope::CapsuleAppend => "add entries to capsules",
-        Scope::CapsuleWrite => "add and change entries in capsules",
-        Scope::CapsuleAdmin => "delete entries and manage capsules",
-        Scope::RegistryManage => {
+        OAuthScope::DeckRead => "list the tools of the deck",
+        OAuthScope::DeckCall => "call tools of the deck",
+        OAuthScope::CapsuleRead => "read capsules",
+        OAuthScope::CapsuleAppend => "add entries to capsules",
+        OAuthScope::CapsuleWrite => "add and change entries in capsules",
+        OAuthScope::CapsuleAdmin => "delete entries and manage capsules",
+        OAuthScope::RegistryManage => {
             "request access for others, and decide requests where the policy lets programs"
         }
     }

@@ -13,11 +13,11 @@ use http::{HeaderMap, StatusCode, Uri, header};
 use serde_json::{Value, json};
 
 use super::Resource;
-use crate::{reception::Reception, transport::http::ClientAddress};
+use crate::{http_state::HttpState, transport::http::ClientAddress};
 
 const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
 
-pub(super) fn routes() -> Router<Arc<Reception>> {
+pub(super) fn routes() -> Router<Arc<HttpState>> {
     let mut router = Router::new();
     for path in ["", "/mcp", "/mcp/{capsule}", "/views/{name}/mcp", "/servers/{id}/mcp"] {
         router = router.route(&format!("{PROTECTED_RESOURCE}{path}"), get(protected_resource));
@@ -30,7 +30,7 @@ pub(super) fn routes() -> Router<Arc<Reception>> {
 
 /// RFC 9728. Every name has a document, so that it does not reveal what exists.
 async fn protected_resource(
-    State(reception): State<Arc<Reception>>,
+    State(http_state): State<Arc<HttpState>>,
     address: Option<axum::Extension<ClientAddress>>,
     uri: Uri,
     headers: HeaderMap,
@@ -40,10 +40,10 @@ async fn protected_resource(
     let Some(resource) = Resource::at(path).filter(|resource| resource.path() == path) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    if reception.registry().is_none() {
+    if http_state.registry().is_none() {
         return no_registry();
     }
-    let issuer = reception.issuer(&headers, address.map(|address| address.0));
+    let issuer = http_state.issuer(&headers, address.map(|address| address.0));
     document(&json!({
         "resource": resource.address(&issuer),
         "authorization_servers": [issuer],
@@ -55,14 +55,14 @@ async fn protected_resource(
 
 /// RFC 8414, also at the path of OpenID Connect discovery.
 async fn authorization_server(
-    State(reception): State<Arc<Reception>>,
+    State(http_state): State<Arc<HttpState>>,
     address: Option<axum::Extension<ClientAddress>>,
     headers: HeaderMap,
 ) -> Response {
-    if reception.registry().is_none() {
+    if http_state.registry().is_none() {
         return no_registry();
     }
-    let issuer = reception.issuer(&headers, address.map(|address| address.0));
+    let issuer = http_state.issuer(&headers, address.map(|address| address.0));
     document(&json!({
         "issuer": issuer,
         "authorization_endpoint": format!("{issuer}/oauth/authorize"),
@@ -84,17 +84,17 @@ async fn authorization_server(
 const AUTH_METHODS: [&str; 3] = ["none", "client_secret_post", "client_secret_basic"];
 
 async fn agent_document(
-    State(reception): State<Arc<Reception>>,
+    State(http_state): State<Arc<HttpState>>,
     address: Option<axum::Extension<ClientAddress>>,
     headers: HeaderMap,
 ) -> Response {
-    let Some(registry) = reception.registry() else { return no_registry() };
-    let issuer = reception.issuer(&headers, address.map(|address| address.0));
+    let Some(registry) = http_state.registry() else { return no_registry() };
+    let issuer = http_state.issuer(&headers, address.map(|address| address.0));
     let redirects = registry.redirect_policy();
     let about = format!("{issuer}{PROTECTED_RESOURCE}");
     document(&json!({
         "name": "capdeck",
-        "version": reception.host.settings().version,
+        "version": http_state.host.settings().version,
         "mcp": {
             "url": format!("{issuer}/mcp/:capsuleId"),
             "universal_url": format!("{issuer}/mcp"),
@@ -140,7 +140,7 @@ async fn agent_document(
 }
 
 fn words(scopes: &Scopes) -> Vec<&'static str> {
-    scopes.iter().map(capdeck_auth::inbound::Scope::as_str).collect()
+    scopes.iter().map(capdeck_auth::inbound::OAuthScope::as_str).collect()
 }
 
 fn document(value: &Value) -> Response {

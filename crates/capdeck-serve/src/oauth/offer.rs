@@ -1,11 +1,11 @@
 //! What an operator can grant to a client: the parts of the deck and the capsules of the request.
 
-use capdeck_auth::inbound::{OperatorRole, OperatorStanding, Scope, Scopes, capsule_key};
+use capdeck_auth::inbound::{AuthenticatedOperator, OAuthScope, OperatorRole, Scopes, capsule_key};
 use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation, Exposure, Host};
 use serde_json::Value;
 
 use super::Resource;
-use crate::reception::Reception;
+use crate::http_state::HttpState;
 
 #[derive(Debug, Default)]
 pub(super) struct Offer {
@@ -27,18 +27,18 @@ pub(super) struct Item {
 
 impl Offer {
     pub(super) async fn for_request(
-        reception: &Reception,
-        operator: &OperatorStanding,
+        http_state: &HttpState,
+        operator: &AuthenticatedOperator,
         resource: &Resource,
         scopes: &Scopes,
     ) -> Result<Self, CapsuleFailure> {
-        let wants_deck = scopes.allows(Scope::DeckRead);
-        let wants_capsules = scopes.allows(Scope::CapsuleRead);
+        let wants_deck = scopes.allows(OAuthScope::DeckRead);
+        let wants_capsules = scopes.allows(OAuthScope::CapsuleRead);
         let mut capabilities = match resource {
             Resource::Capsule(_) => Vec::new(),
             Resource::Host | Resource::Deck | Resource::View(_) | Resource::Server(_) => {
                 if wants_deck {
-                    capabilities(&reception.host)
+                    capabilities(&http_state.host)
                 } else {
                     Vec::new()
                 }
@@ -51,7 +51,7 @@ impl Offer {
             Resource::View(_) | Resource::Server(_) => Vec::new(),
             Resource::Host | Resource::Deck | Resource::Capsule(_) => {
                 if wants_capsules {
-                    capsules(reception, operator).await?
+                    capsules(http_state, operator).await?
                 } else {
                     Vec::new()
                 }
@@ -91,17 +91,17 @@ fn capabilities(host: &Host) -> Vec<Item> {
 }
 
 async fn capsules(
-    reception: &Reception,
-    operator: &OperatorStanding,
+    http_state: &HttpState,
+    operator: &AuthenticatedOperator,
 ) -> Result<Vec<Item>, CapsuleFailure> {
-    let Some(desk) = reception.host.capsules().filter(|desk| desk.may_have_capsules()) else {
+    let Some(desk) = http_state.host.capsules().filter(|desk| desk.may_have_capsules()) else {
         return Ok(Vec::new());
     };
     let list = CapsuleOperation::ListCapsules { with_counts: false };
     let caller = CapsuleCaller::local(Author::client("capdeck"));
     let mut answer = desk.ask(caller.request(None, list)).await?;
     let Value::Array(listed) = answer["capsules"].take() else { return Ok(Vec::new()) };
-    let own = match (operator.role, reception.registry()) {
+    let own = match (operator.role, http_state.registry()) {
         (OperatorRole::Member, Some(registry)) => registry.capsules_of(&operator.id),
         _ => Vec::new(),
     };

@@ -13,13 +13,13 @@ use serde_json::json;
 
 use super::{metadata::no_registry, token::oauth_error};
 use crate::{
-    reception::Reception,
+    http_state::HttpState,
     transport::http::{ClientAddress, read_json},
 };
 
 /// `POST /oauth/register`.
 pub(super) async fn register(
-    State(reception): State<Arc<Reception>>,
+    State(http_state): State<Arc<HttpState>>,
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
@@ -31,7 +31,7 @@ pub(super) async fn register(
         }
         Err(refusal) => return refusal,
     };
-    let Some(registry) = reception.registry() else { return no_registry() };
+    let Some(registry) = http_state.registry() else { return no_registry() };
     let address = parts.extensions.get::<ClientAddress>().map(|address| address.ip);
     let registered = match registry.register_client(&Caller::unknown(address), metadata).await {
         Ok(registered) => registered,

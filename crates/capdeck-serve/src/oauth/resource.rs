@@ -1,6 +1,6 @@
 //! The MCP endpoints of this host as OAuth resources (RFC 8707).
 
-use capdeck_auth::inbound::{Scope, Scopes};
+use capdeck_auth::inbound::{OAuthScope, Scopes};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Resource {
@@ -78,19 +78,22 @@ impl Resource {
     pub(crate) fn first_scopes(&self) -> Scopes {
         match self {
             Self::Host | Self::Deck => {
-                [Scope::DeckRead, Scope::DeckCall, Scope::CapsuleRead].into_iter().collect()
+                [OAuthScope::DeckRead, OAuthScope::DeckCall, OAuthScope::CapsuleRead]
+                    .into_iter()
+                    .collect()
             }
-            Self::Capsule(_) => [Scope::CapsuleRead].into_iter().collect(),
+            Self::Capsule(_) => [OAuthScope::CapsuleRead].into_iter().collect(),
             Self::View(_) | Self::Server(_) => {
-                [Scope::DeckRead, Scope::DeckCall].into_iter().collect()
+                [OAuthScope::DeckRead, OAuthScope::DeckCall].into_iter().collect()
             }
         }
     }
 
     /// The scopes that apply to the resource.
     pub(crate) fn scopes(&self) -> Scopes {
-        let deck = [Scope::DeckRead, Scope::DeckCall];
-        let capsule = [Scope::CapsuleRead, Scope::CapsuleAppend, Scope::CapsuleWrite];
+        let deck = [OAuthScope::DeckRead, OAuthScope::DeckCall];
+        let capsule =
+            [OAuthScope::CapsuleRead, OAuthScope::CapsuleAppend, OAuthScope::CapsuleWrite];
         match self {
             Self::Host | Self::Deck => deck.into_iter().chain(capsule).collect(),
             Self::Capsule(_) => capsule.into_iter().collect(),

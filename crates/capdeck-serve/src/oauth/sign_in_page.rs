@@ -13,17 +13,17 @@ use super::{
     html::{escape, hidden, page, refusal},
 };
 use crate::{
+    http_state::HttpState,
     oidc::begin_address,
     operators::{begin_session, remember},
-    reception::Reception,
     transport::http::{ClientAddress, read_form},
 };
 
 const PURPOSE: &str = "sign-in";
 
 /// Shows the sign-in page; `path` is the page of this host to continue with.
-pub(super) fn ask(reception: &Reception, path: &str, problem: Option<&str>) -> Response {
-    let sealed = reception.seal.seal(PURPOSE, "", &path);
+pub(super) fn ask(http_state: &HttpState, path: &str, problem: Option<&str>) -> Response {
+    let sealed = http_state.seal.seal(PURPOSE, "", &path);
     let mut body =
         "<h1>Sign in to Capdeck</h1>\n<p>A client requests access. Sign in to decide.</p>\n"
             .to_owned();
@@ -38,7 +38,7 @@ pub(super) fn ask(reception: &Reception, path: &str, problem: Option<&str>) -> R
          <p class=\"quiet\">The admin key of this host, or your operator key.</p>\n</section>\n\
          <div class=\"actions\"><button type=\"submit\">Sign in</button></div>\n</form>\n",
     );
-    if let Some(provider) = reception.provider() {
+    if let Some(provider) = http_state.provider() {
         // A link, not a form: `form-action` of the page would block the redirects of the provider.
         let (address, label) = (escape(&begin_address(path)), escape(provider.label()));
         body.push_str(&format!(
@@ -49,14 +49,14 @@ pub(super) fn ask(reception: &Reception, path: &str, problem: Option<&str>) -> R
     page(status, "Sign in", &body, None)
 }
 
-pub(super) async fn submit(State(reception): State<Arc<Reception>>, request: Request) -> Response {
+pub(super) async fn submit(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&parts.headers, body).await {
         Ok(text) => Form::parse(&text),
         Err(refusal) => return refusal,
     };
     let then =
-        form.named("then").and_then(|sealed| reception.seal.open::<String>(PURPOSE, "", sealed));
+        form.named("then").and_then(|sealed| http_state.seal.open::<String>(PURPOSE, "", sealed));
     let Some(then) = then else {
         let why =
             "The form has expired or is not from this page. Start the sign-in again in the client.";
@@ -64,7 +64,7 @@ pub(super) async fn submit(State(reception): State<Arc<Reception>>, request: Req
     };
     let address = parts.extensions.get::<ClientAddress>().copied();
     let key = form.named("key").unwrap_or_default();
-    match begin_session(&reception, address, key.trim()).await {
+    match begin_session(&http_state, address, key.trim()).await {
         Ok(begun) => {
             let mut response = StatusCode::SEE_OTHER.into_response();
             let Ok(then) = HeaderValue::from_str(&then) else {
@@ -74,7 +74,7 @@ pub(super) async fn submit(State(reception): State<Arc<Reception>>, request: Req
             let no_store = HeaderValue::from_static("no-store");
             response.headers_mut().insert(header::CACHE_CONTROL, no_store);
             let begun = (begun.token.expose(), &begun.session);
-            remember(&reception, &parts.headers, response.headers_mut(), address, begun);
+            remember(&http_state, &parts.headers, response.headers_mut(), address, begun);
             response
         }
         Err(refused) => {
@@ -87,7 +87,7 @@ pub(super) async fn submit(State(reception): State<Arc<Reception>>, request: Req
                 }
                 _ => "Sign-in is not available. See the log of the host.".to_owned(),
             };
-            let mut response = ask(&reception, &then, Some(&advice));
+            let mut response = ask(&http_state, &then, Some(&advice));
             *response.status_mut() = refused.status();
             if let Some(wait) = wait {
                 response.headers_mut().insert(header::RETRY_AFTER, wait);

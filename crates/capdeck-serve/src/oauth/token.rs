@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::{Form, form::Repeated, metadata::no_registry};
 use crate::{
-    reception::Reception,
+    http_state::HttpState,
     transport::http::{ClientAddress, read_form},
 };
 
@@ -41,13 +41,13 @@ impl From<Repeated> for NoToken {
 }
 
 /// `POST /oauth/token`.
-pub(super) async fn token(State(reception): State<Arc<Reception>>, request: Request) -> Response {
+pub(super) async fn token(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&parts.headers, body).await {
         Ok(text) => Form::parse(&text),
         Err(refusal) => return refusal,
     };
-    let Some(registry) = reception.registry() else { return no_registry() };
+    let Some(registry) = http_state.registry() else { return no_registry() };
     let caller = caller(&parts);
     let given = match Given::read(&form, &parts.headers) {
         Ok(given) => given,
@@ -58,7 +58,7 @@ pub(super) async fn token(State(reception): State<Arc<Reception>>, request: Requ
         Given::Refresh(renewal) => registry.check_renewal(renewal),
     };
     if let Err(refused) = known {
-        return refuse_grant(&reception, &parts, &refused).await;
+        return refuse_grant(&http_state, &parts, &refused).await;
     }
     let given = match given {
         Given::Code(redemption) => registry.redeem_code(&caller, redemption).await,
@@ -71,13 +71,13 @@ pub(super) async fn token(State(reception): State<Arc<Reception>>, request: Requ
 }
 
 /// `POST /oauth/revoke` (RFC 7009).
-pub(super) async fn revoke(State(reception): State<Arc<Reception>>, request: Request) -> Response {
+pub(super) async fn revoke(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&parts.headers, body).await {
         Ok(text) => Form::parse(&text),
         Err(refusal) => return refusal,
     };
-    let Some(registry) = reception.registry() else { return no_registry() };
+    let Some(registry) = http_state.registry() else { return no_registry() };
     let read = || -> Result<(ClientProof, Secret), NoToken> {
         let token = required(&form, "token")?;
         Ok((client_proof(&form, &parts.headers)?, Secret::new(token)))
@@ -87,7 +87,7 @@ pub(super) async fn revoke(State(reception): State<Arc<Reception>>, request: Req
         Err(refused) => return refused.into_response(),
     };
     if let Err(refused) = registry.check_client(&client) {
-        return refuse_grant(&reception, &parts, &refused).await;
+        return refuse_grant(&http_state, &parts, &refused).await;
     }
     match registry.revoke_token(&caller(&parts), client, token).await {
         Ok(()) => ([(header::CACHE_CONTROL, "no-store")], StatusCode::OK).into_response(),
@@ -187,10 +187,10 @@ fn granted(tokens: &TokenSet) -> Response {
 }
 
 /// Rejects an invalid secret, code or refresh token. Failures are counted; a burst is recorded once.
-async fn refuse_grant(reception: &Reception, parts: &Parts, grant: &RefusedGrant) -> Response {
+async fn refuse_grant(http_state: &HttpState, parts: &Parts, grant: &RefusedGrant) -> Response {
     let address = parts.extensions.get().copied();
-    let attempt = reception.fail_credential(address, grant.class);
-    reception.record_failed_credential(address, attempt).await;
+    let attempt = http_state.fail_credential(address, grant.class);
+    http_state.record_failed_credential(address, attempt).await;
     let Some(seconds) = attempt.retry_after else { return refused(&grant.error) };
     let description =
         format!("too many invalid credentials from this address; try again in {seconds} s");

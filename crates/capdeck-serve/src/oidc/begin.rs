@@ -11,20 +11,20 @@ use capdeck_auth::ProviderVisit;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{CALLBACK, destination::own_path, pages, state_cookie};
-use crate::{oauth::Form, reception::Reception, transport::http::ClientAddress};
+use crate::{http_state::HttpState, oauth::Form, transport::http::ClientAddress};
 
 pub(super) async fn begin(
-    State(reception): State<Arc<Reception>>,
+    State(http_state): State<Arc<HttpState>>,
     address: Option<Extension<ClientAddress>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
     let address = address.map(|address| address.0);
-    let Some(provider) = reception.provider() else {
+    let Some(provider) = http_state.provider() else {
         let why = "This host has no OpenID provider.";
         return pages::not_here(StatusCode::NOT_FOUND, why);
     };
-    let Some(registry) = reception.registry() else {
+    let Some(registry) = http_state.registry() else {
         let why = "This process has no registry, so sign-in is not available.";
         return pages::not_here(StatusCode::SERVICE_UNAVAILABLE, why);
     };
@@ -37,7 +37,7 @@ pub(super) async fn begin(
     }
     let form = Form::parse(query.unwrap_or_default().as_bytes());
     let then = form.named("then").and_then(own_path).unwrap_or_else(|| "/".to_owned());
-    let redirect_uri = format!("{}{CALLBACK}", reception.issuer(&headers, address));
+    let redirect_uri = format!("{}{CALLBACK}", http_state.issuer(&headers, address));
     let page = match provider.sign_in.begin(ProviderVisit { redirect_uri, then }).await {
         Ok(page) => page,
         Err(error) => {
@@ -45,7 +45,7 @@ pub(super) async fn begin(
             return pages::failed(&provider.label, &error);
         }
     };
-    let is_https = reception.is_https(address);
+    let is_https = http_state.is_https(address);
     let cookie = state_cookie::remember(&page.state, provider.sign_in.patience(), is_https);
     let (Some(cookie), Ok(place)) = (cookie, HeaderValue::from_str(page.url.as_str())) else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();

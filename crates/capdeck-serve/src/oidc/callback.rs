@@ -16,28 +16,28 @@ use subtle::ConstantTimeEq as _;
 
 use super::{Provider, pages, state_cookie};
 use crate::{
+    http_state::HttpState,
     oauth::{Form, Repeated},
     operators::remember,
-    reception::Reception,
     transport::http::ClientAddress,
 };
 
 pub(super) async fn callback(
-    State(reception): State<Arc<Reception>>,
+    State(http_state): State<Arc<HttpState>>,
     address: Option<Extension<ClientAddress>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
     let address = address.map(|address| address.0);
-    let (Some(provider), Some(registry)) = (reception.provider(), reception.registry()) else {
+    let (Some(provider), Some(registry)) = (http_state.provider(), http_state.registry()) else {
         let why = "This host has no OpenID provider.";
         return pages::not_here(StatusCode::NOT_FOUND, why);
     };
-    let is_https = reception.is_https(address);
+    let is_https = http_state.is_https(address);
     let form = Form::parse(query.unwrap_or_default().as_bytes());
     let sent_away_with = state_cookie::state_of(&headers, is_https);
     let mut response = match answer_of(&form, sent_away_with) {
-        Some(answer) => finish(&reception, provider, registry, &headers, address, answer).await,
+        Some(answer) => finish(&http_state, provider, registry, &headers, address, answer).await,
         None => {
             let ip = address.map(|address| address.counted());
             registry.record_failed_sign_in(ip, Blame::Nobody).await;
@@ -74,7 +74,7 @@ fn answer_of(form: &Form, sent_away_with: Option<&str>) -> Option<ProviderAnswer
 }
 
 async fn finish(
-    reception: &Reception,
+    http_state: &HttpState,
     provider: &Provider,
     registry: &Registry,
     headers: &HeaderMap,
@@ -104,7 +104,7 @@ async fn finish(
     let mut response = StatusCode::SEE_OTHER.into_response();
     response.headers_mut().insert(header::LOCATION, then);
     let begun = (begun.token.expose(), &begun.session);
-    remember(reception, headers, response.headers_mut(), address, begun);
+    remember(http_state, headers, response.headers_mut(), address, begun);
     response
 }
 

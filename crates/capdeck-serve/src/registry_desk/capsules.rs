@@ -19,7 +19,7 @@ impl RegistryDesk {
         let made = made.map_err(Refused::There)?;
         let text = |field: &str| made[field].as_str().unwrap_or_default();
         let key = capsule_key(text("id"), text("uid"));
-        let principal = &self.standing.principal;
+        let principal = &self.client.principal;
         let claimed = self.registry.claim_capsule(&self.caller(), principal, &key).await;
         if let Err(error) = claimed {
             let gone = self.capsules.ask(Some(&key), CapsuleOperation::PurgeCapsule).await;

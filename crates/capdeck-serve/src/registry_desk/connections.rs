@@ -19,7 +19,8 @@ impl RegistryDesk {
             let reason = "only operators decide about access here";
             return Err(Refused::Here(RegistryError::Forbidden { reason }));
         }
-        let mut capsules: Vec<&str> = access.capsules().map(|one| one.capsule).collect();
+        let mut capsules: Vec<&str> =
+            access.capsules.iter().map(|one| one.capsule.as_str()).collect();
         capsules.sort_unstable();
         capsules.dedup();
         let (decider, mut connections, mut has_more) = (self.decider(), Vec::<Value>::new(), false);
@@ -33,7 +34,7 @@ impl RegistryDesk {
             let found = self.registry.grants(&about, &page).map_err(Refused::by_registry)?;
             has_more |= found.next_cursor.is_some();
             let is_theirs = |grant: &&Grant| {
-                grant.principal != self.standing.principal
+                grant.principal != self.client.principal
                     && self.registry.may_take_back(&decider, grant)
             };
             let shown = |grant: &Grant| shown::connection(&self.registry, grant);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_auth::inbound::{GrantedAccess, RegistryError, Role, Standing, capsule_key};
+use capdeck_auth::inbound::{Access, AuthenticatedClient, RegistryError, Role, capsule_key};
 use capdeck_host::{
     Author, CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation, NameScope, Visibility,
     find_capsule,
@@ -37,9 +37,9 @@ impl KnownCapsule {
 }
 
 impl KnownCapsules {
-    pub(super) fn new(desk: Arc<dyn CapsuleDesk>, standing: &Standing) -> Self {
-        let name = format!("client {}", standing.client_name);
-        let author = Author::client(&standing.client_name).principal(&standing.principal);
+    pub(super) fn new(desk: Arc<dyn CapsuleDesk>, client: &AuthenticatedClient) -> Self {
+        let name = format!("client {}", client.client_name);
+        let author = Author::client(&client.client_name).principal(&client.principal);
         let author = author.principal_name(&name);
         Self { desk, caller: CapsuleCaller::local(author) }
     }
@@ -58,7 +58,7 @@ impl KnownCapsules {
         &self,
         capsule: Option<&str>,
         operation: CapsuleOperation,
-        access: &GrantedAccess,
+        access: &Access,
     ) -> Result<Value, CapsuleFailure> {
         let mut known = self.listed().await?;
         known.retain(|one| is_requestable(one, access));
@@ -71,19 +71,15 @@ impl KnownCapsules {
     pub(super) async fn requestable(
         &self,
         name: &str,
-        access: &GrantedAccess,
+        access: &Access,
     ) -> Result<KnownCapsule, Refused> {
         self.find(name, |one| is_requestable(one, access)).await
     }
 
     /// A capsule that the connection owns whole.
-    pub(super) async fn owned(
-        &self,
-        name: &str,
-        access: &GrantedAccess,
-    ) -> Result<KnownCapsule, Refused> {
-        let found = self.find(name, |one| role_in(access, &one.key()).is_some()).await?;
-        if is_open(access, &found.key(), Role::Owner) {
+    pub(super) async fn owned(&self, name: &str, access: &Access) -> Result<KnownCapsule, Refused> {
+        let found = self.find(name, |one| access.role_in(&one.key()).is_some()).await?;
+        if access.has_whole_capsule(&found.key(), Role::Owner) {
             return Ok(found);
         }
         let reason = "only the owner of a whole capsule may change it";
@@ -123,21 +119,6 @@ impl KnownCapsules {
 }
 
 /// Whether access to a capsule can be asked for: agents may discover it, or it is open already.
-fn is_requestable(one: &KnownCapsule, access: &GrantedAccess) -> bool {
-    one.visibility == Visibility::Discoverable || role_in(access, &one.key()).is_some()
-}
-
-/// The highest role in the capsule with this key.
-fn role_in(access: &GrantedAccess, capsule: &str) -> Option<Role> {
-    access.capsules().filter(|one| one.capsule == capsule).map(|one| one.role).max()
-}
-
-/// Whether the capsule with this key is open whole with this role.
-pub(super) fn is_open(access: &GrantedAccess, capsule: &str, role: Role) -> bool {
-    access.capsules().any(|one| {
-        one.capsule == capsule
-            && one.role >= role
-            && one.uri_prefixes.is_empty()
-            && one.denied_prefixes.is_empty()
-    })
+fn is_requestable(one: &KnownCapsule, access: &Access) -> bool {
+    one.visibility == Visibility::Discoverable || access.role_in(&one.key()).is_some()
 }

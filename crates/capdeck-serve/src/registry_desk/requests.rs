@@ -4,10 +4,10 @@ use capdeck_auth::inbound::{
     Decision, GrantTarget, Holder, NewRequest, PageRequest, RegistryError, RequestQuery,
     RequestSource, RequestStatus, Scopes, Terms,
 };
-use capdeck_host::{NarrowedGrant, Role as CapsuleRole, WantedGrant};
+use capdeck_host::{NarrowedGrant, Role, WantedGrant};
 use serde_json::{Value, json};
 
-use super::{Outcome, RegistryDesk, known_capsules::is_open, refused::Refused, role, shown};
+use super::{Outcome, RegistryDesk, refused::Refused, shown};
 
 /// How many requests are shown at once.
 const MOST_SHOWN: usize = 200;
@@ -17,13 +17,13 @@ impl RegistryDesk {
     pub(super) async fn request_access(
         &self,
         capsule: &str,
-        wanted: CapsuleRole,
+        wanted: Role,
         reason: Option<String>,
     ) -> Outcome {
         let access = self.access()?;
         let found = self.capsules.requestable(capsule, &access).await?;
         let capsule = found.key();
-        if is_open(&access, &capsule, role(wanted)) {
+        if access.has_whole_capsule(&capsule, wanted) {
             return Err(Refused::Here(RegistryError::WrongState {
                 what: "capsule",
                 id: found.id,
@@ -58,18 +58,18 @@ impl RegistryDesk {
     }
 
     fn own(&self) -> Holder {
-        Holder::Principal { id: self.standing.principal.clone() }
+        Holder::Principal { id: self.client.principal.clone() }
     }
 
     /// Whom a client's id means: by preference the client as the same person uses it. The id of a principal means that one.
     fn holder(&self, id: String) -> Result<Holder, Refused> {
-        if self.standing.client_id.as_ref() == Some(&id) {
+        if self.client.client_id.as_ref() == Some(&id) {
             return Ok(self.own());
         }
         if self.registry.principal(&id).is_some() {
             return Ok(Holder::Principal { id });
         }
-        let own = self.registry.principal(&self.standing.principal);
+        let own = self.registry.principal(&self.client.principal);
         let operator = own.and_then(|own| own.operator);
         let mut known = self.registry.principals_of_client(&id);
         if let Some(operator) = &operator
@@ -101,7 +101,7 @@ impl RegistryDesk {
         wanted: WantedGrant,
         reason: Option<String>,
     ) -> Outcome {
-        let role = role(wanted.role);
+        let role = wanted.role;
         let scopes = match wanted.scopes.as_slice() {
             [] => Scopes::of_role(role),
             named => scopes(named)?,
@@ -110,7 +110,7 @@ impl RegistryDesk {
         let request = NewRequest {
             source,
             holder,
-            requested_by: self.standing.principal.clone(),
+            requested_by: self.client.principal.clone(),
             target: GrantTarget::Capsule {
                 capsule: wanted.capsule,
                 role,
@@ -126,7 +126,7 @@ impl RegistryDesk {
         let mut answer = shown::outcome(&self.registry, &filed);
         // A grant opens nothing that the connection's own scopes keep shut.
         let lacking: Scopes =
-            filed.scopes.iter().filter(|scope| !self.standing.scopes.allows(*scope)).collect();
+            filed.scopes.iter().filter(|scope| !self.client.scopes.allows(*scope)).collect();
         if is_own && !lacking.is_empty() {
             answer["missing_scopes"] = json!(lacking);
         }
@@ -139,7 +139,7 @@ impl RegistryDesk {
         let pending =
             RequestQuery { status: Some(RequestStatus::Pending), ..RequestQuery::default() };
         let decidable = RequestQuery { decidable_by: Some(self.decider()), ..pending.clone() };
-        let own = Some(self.standing.principal.clone());
+        let own = Some(self.client.principal.clone());
         let own = RequestQuery { requested_by: own, ..pending };
         let page = PageRequest { cursor: None, limit: Some(MOST_SHOWN) };
         let (mut requests, mut has_more) = (Vec::<Value>::new(), false);
@@ -203,12 +203,12 @@ impl RegistryDesk {
             }) => {
                 terms.target = Some(GrantTarget::Capsule {
                     capsule,
-                    role: lower.map_or(asked, role),
+                    role: lower.unwrap_or(asked),
                     uri_prefixes: uri_prefixes.unwrap_or(allowed),
                     denied_prefixes: denied_prefixes.unwrap_or(denied),
                 });
             }
-            Some(GrantTarget::Deck { .. }) => {
+            Some(GrantTarget::Deck(_)) => {
                 let reason = "the request is about the deck, which has neither roles nor prefixes";
                 return Err(Refused::invalid("role", reason));
             }

@@ -97,7 +97,7 @@ impl Watcher {
 
     /// True while the watcher has the same access as at the start.
     fn is_still_in(&self) -> bool {
-        let registry = self.rest.reception.registry();
+        let registry = self.rest.http_state.registry();
         match &self.actor {
             Actor::Owner => true,
             Actor::Operator(known) => registry.is_some_and(|registry| {
@@ -107,8 +107,8 @@ impl Watcher {
                 };
                 now.is_some_and(|now| now.role == known.role)
             }),
-            Actor::Credential(standing) => {
-                registry.is_some_and(|registry| registry.access(&standing.credential).is_some())
+            Actor::Credential(client) => {
+                registry.is_some_and(|registry| registry.access(&client.credential).is_some())
             }
             Actor::Share(_) => false,
         }

@@ -3,14 +3,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use capdeck_auth::inbound::{
-    Caller, CredentialClass, Decider, OperatorRole, OperatorStanding, Registry, RegistryError,
+    AuthenticatedOperator, Caller, CredentialClass, Decider, OperatorRole, Registry, RegistryError,
     Subject,
 };
-use capdeck_host::Admission;
+use capdeck_host::SharedAccess;
 use http::{HeaderMap, header};
 
 use super::{Rest, page, problem::ApiError};
-use crate::{actor::Actor, browser_cookie, reception::NoRegistry, transport::http::ClientAddress};
+use crate::{actor::Actor, browser_cookie, http_state::NoRegistry, transport::http::ClientAddress};
 
 /// Without query and body.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Call {
     /// `None` for public operations.
     pub(super) actor: Option<Actor>,
     /// The grants of a client; `None` for others.
-    pub(super) admission: Option<Admission>,
+    pub(super) access: Option<SharedAccess>,
     pub(super) address: Option<ClientAddress>,
     pub(super) principal: String,
     pub(super) headers: HeaderMap,
@@ -43,7 +43,7 @@ impl Call {
 
     /// The registry, if this process holds it.
     pub(super) fn registry(&self) -> Result<&Registry, ApiError> {
-        self.rest.reception.registry.as_ref().map_err(|NoRegistry { reason, served_at }| {
+        self.rest.http_state.registry.as_ref().map_err(|NoRegistry { reason, served_at }| {
             let error = ApiError::unavailable(format!("this process has no registry: {reason}"));
             match served_at {
                 Some(place) => error.hint(format!("use the process that holds it, at {place}")),
@@ -52,8 +52,8 @@ impl Call {
         })
     }
 
-    pub(super) fn operator(&self) -> Option<OperatorStanding> {
-        self.rest.reception.operator(self.actor.as_ref()?)
+    pub(super) fn operator(&self) -> Option<AuthenticatedOperator> {
+        self.rest.http_state.operator(self.actor.as_ref()?)
     }
 
     pub(super) fn is_admin(&self) -> bool {
@@ -63,7 +63,7 @@ impl Call {
     pub(super) fn id(&self) -> String {
         match (&self.actor, self.operator()) {
             (_, Some(operator)) => operator.id,
-            (Some(Actor::Credential(standing)), None) => standing.principal.clone(),
+            (Some(Actor::Credential(client)), None) => client.principal.clone(),
             (_, None) => String::new(),
         }
     }
@@ -79,21 +79,21 @@ impl Call {
 
     /// Counts an invalid credential. Fails when the sender must wait.
     pub(super) async fn count_failure(&self, class: CredentialClass) -> Result<(), ApiError> {
-        let reception = &self.rest.reception;
-        let attempt = reception.fail_credential(self.address, class);
-        reception.record_failed_credential(self.address, attempt).await;
+        let http_state = &self.rest.http_state;
+        let attempt = http_state.fail_credential(self.address, class);
+        http_state.record_failed_credential(self.address, attempt).await;
         wait_for(attempt.retry_after)
     }
 
     /// Rejects a sender who must wait, before the credential is checked.
     pub(super) fn check_backoff(&self, class: CredentialClass) -> Result<(), ApiError> {
-        let attempt = self.rest.reception.backed_off(self.address, class);
+        let attempt = self.rest.http_state.backed_off(self.address, class);
         wait_for(attempt.and_then(|attempt| attempt.retry_after))
     }
 
     /// Records a decision about the deck in the registry's audit. The registry records its own decisions.
     pub(super) async fn note(&self, action: &'static str, about: &str) {
-        if let Some(registry) = self.rest.reception.registry() {
+        if let Some(registry) = self.rest.http_state.registry() {
             let subject = Subject { id: Some(about.to_owned()), ..Subject::default() };
             registry.note(&self.registry_caller(), action, subject, None).await;
         }
@@ -101,11 +101,11 @@ impl Call {
 
     pub(super) fn decider(&self) -> Result<Decider, ApiError> {
         match (&self.actor, self.operator()) {
-            (_, Some(OperatorStanding { id, role, .. })) => {
+            (_, Some(AuthenticatedOperator { id, role, .. })) => {
                 Ok(Decider::Operator { id, role, readable: Vec::new() })
             }
-            (Some(Actor::Credential(standing)), None) => {
-                Ok(Decider::Supervisor { credential: standing.credential.clone() })
+            (Some(Actor::Credential(client)), None) => {
+                Ok(Decider::Supervisor { credential: client.credential.clone() })
             }
             (_, None) => Err(ApiError::forbidden("only operators and supervisors can decide")),
         }

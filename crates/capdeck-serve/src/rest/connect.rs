@@ -70,7 +70,7 @@ async fn list(_: Call, _: NoQuery, _: NoBody) -> Result<Reply<Page<Agent>>, ApiE
 async fn show(call: Call, query: ConnectTo, _: NoBody) -> Result<Reply<Snippet>, ApiError> {
     let id = call.place("client");
     let client = Client::find(id).ok_or_else(|| ApiError::not_found("agent", id))?;
-    let issuer = call.rest.reception.issuer(&call.headers, call.address);
+    let issuer = call.rest.http_state.issuer(&call.headers, call.address);
     let url = match &query.capsule {
         None => format!("{issuer}/mcp"),
         Some(name) => {
@@ -84,7 +84,7 @@ async fn show(call: Call, query: ConnectTo, _: NoBody) -> Result<Reply<Snippet>,
     let text = text(client, &launch)
         .map_err(|error| ApiError::internal("cannot render the entry", &error))?;
     let mut notes = Vec::new();
-    if call.rest.reception.mode == AuthMode::Required {
+    if call.rest.http_state.mode == AuthMode::Required {
         notes.push("the agent opens a browser, where you choose its access");
         notes.push("an agent without a browser enrolls at `/v1/agent-enrollments`, or uses a token from *Access*, *My requests*, as the header `Authorization: Bearer <token>`; never give it the admin key or your own key");
     }

@@ -130,7 +130,7 @@ async fn overview(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Overview>, 
 }
 
 fn pending_grants(call: &Call) -> Result<usize, ApiError> {
-    let Some(registry) = call.rest.reception.registry() else { return Ok(0) };
+    let Some(registry) = call.rest.http_state.registry() else { return Ok(0) };
     let wanted = RequestQuery {
         status: Some(RequestStatus::Pending),
         decidable_by: Some(call.decider()?),

@@ -10,8 +10,8 @@ use axum::{
     routing::{any, get},
 };
 use bytes::Bytes;
-use capdeck_host::{Admission, sha256_hex};
-use capdeck_mcp::server::Principal;
+use capdeck_host::{SharedAccess, sha256_hex};
+use capdeck_mcp::server::SessionOwner;
 use http::{HeaderValue, Method, StatusCode, header, request::Parts};
 use http_body_util::{LengthLimitError, Limited};
 use serde_json::{Map, Value};
@@ -124,13 +124,13 @@ async fn answer(
         _ => None,
     };
     let digest = request_digest(&head, &bytes);
-    let principal = head.extensions.get::<Principal>().map(|principal| principal.0.to_string());
+    let principal = head.extensions.get::<SessionOwner>().map(|principal| principal.0.to_string());
     let principal = principal.unwrap_or_default();
     let query = head.uri.query().map(str::to_owned);
     let call = Call {
         rest: Arc::clone(&rest),
         actor,
-        admission: head.extensions.get::<Admission>().cloned(),
+        access: head.extensions.get::<SharedAccess>().cloned(),
         address: head.extensions.get::<ClientAddress>().copied(),
         principal: principal.clone(),
         headers: head.headers,
@@ -180,7 +180,7 @@ impl Refusal {
     /// Responds with an error. Unrecorded denials are recorded first.
     async fn answer(&self, error: ApiError, request_id: &str) -> Response {
         if let (Some(code), Some(actor)) = (error.unrecorded(), &self.actor) {
-            self.rest.reception.note_refusal(actor, self.place.clone(), code).await;
+            self.rest.http_state.note_refusal(actor, self.place.clone(), code).await;
         }
         error.answer(request_id)
     }
@@ -247,7 +247,7 @@ pub(crate) fn is_interface(path: &str) -> bool {
 }
 
 /// Converts an error from before the routing into a problem.
-pub(crate) async fn dress_refusal(response: Response) -> Response {
+pub(crate) async fn into_problem(response: Response) -> Response {
     let status = response.status();
     let is_refused = status.is_client_error() || status.is_server_error();
     if !is_refused || response.headers().contains_key(REQUEST_ID) {

@@ -1,6 +1,6 @@
 //! Who can use an operation. The same value decides and is documented.
 
-use capdeck_auth::inbound::{OperatorRole, Scope};
+use capdeck_auth::inbound::{OAuthScope, OperatorRole};
 use http::StatusCode;
 
 use super::{call::Call, problem::ApiError};
@@ -54,11 +54,11 @@ impl Who {
                 Self::Stranger | Self::Anyone | Self::Operator | Self::Manager => true,
                 Self::Deck | Self::DeckCall | Self::Admin => operator.role == OperatorRole::Admin,
             },
-            Actor::Credential(standing) => match self {
+            Actor::Credential(client) => match self {
                 Self::Stranger | Self::Anyone => true,
-                Self::Manager => standing.scopes.allows(Scope::RegistryManage),
-                Self::Deck => standing.scopes.allows(Scope::DeckRead),
-                Self::DeckCall => standing.scopes.allows(Scope::DeckCall),
+                Self::Manager => client.scopes.allows(OAuthScope::RegistryManage),
+                Self::Deck => client.scopes.allows(OAuthScope::DeckRead),
+                Self::DeckCall => client.scopes.allows(OAuthScope::DeckCall),
                 Self::Operator | Self::Admin => false,
             },
             Actor::Share(_) => self == Self::Stranger,

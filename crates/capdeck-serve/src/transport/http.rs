@@ -1,11 +1,11 @@
 //! MCP over Streamable HTTP, with the REST API, health, readiness and metrics.
 
-mod access;
+mod auth_layer;
+mod authenticate;
 mod body;
 mod client_address;
 mod connections;
 mod credential_stream;
-mod door;
 mod endpoints;
 mod limits;
 mod manifest;
@@ -15,7 +15,6 @@ mod recent_value;
 mod request_progress;
 mod server_card;
 mod status;
-mod step_up;
 mod unfinished;
 mod unread_body;
 
@@ -36,31 +35,32 @@ use axum::{
 };
 use bytes::Bytes;
 use capdeck_auth::inbound::{AdminKey, Network, Registry};
-use capdeck_host::{Admission, Host, ViewPolicy};
-use capdeck_mcp::server::Principal;
+use capdeck_host::{Access, Host, SharedAccess, ViewPolicy};
+use capdeck_mcp::server::SessionOwner;
 use http::StatusCode;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::{auth_layer::AuthLayer, authenticate::Names, endpoints::Endpoints, limits::Limiter};
 pub use self::{
-    access::AuthMode,
+    authenticate::AuthMode,
     connections::HttpLimits,
     limits::{Rate, RateLimits},
 };
-use self::{access::Names, door::Door, endpoints::Endpoints, limits::Limiter};
 pub(crate) use self::{
-    access::{bearer, clear_session_cookie, set_session_cookie},
+    authenticate::{bearer, clear_session_cookie, set_session_cookie},
     body::{MAX_SIGN_IN_BYTES, collect, read_body, read_form, read_json},
     client_address::ClientAddress,
     problem::problem,
 };
 use crate::{
+    actor::Actor,
     capsule_follower, dashboard,
+    http_state::{HttpState, NoRegistry},
     mcp::reach,
     oauth,
     oidc::{self, OidcSettings},
     operators,
-    reception::{NoRegistry, Reception},
     rest::{self, Rest, Routers},
 };
 
@@ -120,7 +120,7 @@ pub struct HttpServer {
     router: Router,
     endpoints: Arc<Endpoints>,
     rest: Arc<Rest>,
-    reception: Arc<Reception>,
+    http_state: Arc<HttpState>,
     host: Host,
     limits: HttpLimits,
     proxies: Arc<[Network]>,
@@ -161,7 +161,7 @@ impl HttpServer {
         }
         status::recorder();
         let names = Names::new(address.ip(), &settings.host, &settings.allowed_hosts);
-        let reception = Reception::new(
+        let http_state = HttpState::new(
             host.clone(),
             mode,
             settings.key,
@@ -170,23 +170,24 @@ impl HttpServer {
             settings.oidc,
         );
         // Before the first request, so that grants of deleted capsules are never in force.
-        if let (Some(registry), Some(desk)) = (reception.registry(), host.capsules()) {
+        if let (Some(registry), Some(desk)) = (http_state.registry(), host.capsules()) {
             capsule_follower::reconcile(registry, desk.as_ref()).await;
         }
         let limits = settings.limits;
         let endpoints = Arc::new(Endpoints::new(host.clone(), settings.policy, limits));
         let load = endpoints.clone();
-        let rest = Rest::new(reception.clone(), Box::new(move || load.load()), limits.body_timeout);
+        let rest =
+            Rest::new(http_state.clone(), Box::new(move || load.load()), limits.body_timeout);
         let proxies: Arc<[Network]> = settings.trusted_proxies.into();
-        let door = Door {
+        let auth_layer = AuthLayer {
             names,
             proxies: Arc::clone(&proxies),
-            body_timeout: limits.body_timeout,
             limiter: Limiter::new(&settings.rates),
-            reception: reception.clone(),
+            http_state: http_state.clone(),
         };
-        let router = router(host.clone(), endpoints.clone(), rest::routers(&rest), Arc::new(door));
-        Ok(Self { listener, address, router, endpoints, rest, reception, host, limits, proxies })
+        let router =
+            router(host.clone(), endpoints.clone(), rest::routers(&rest), Arc::new(auth_layer));
+        Ok(Self { listener, address, router, endpoints, rest, http_state, host, limits, proxies })
     }
 
     /// The address for clients on this machine.
@@ -201,7 +202,8 @@ impl HttpServer {
 
     /// Serves until `stop`, then ends every session and its connections.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { listener, router, endpoints, rest, reception, host, limits, proxies, .. } = self;
+        let Self { listener, router, endpoints, rest, http_state, host, limits, proxies, .. } =
+            self;
         let serving = async {
             tokio::select! {
                 () = connections::serve(listener, router, limits, proxies, stop.clone()) => {}
@@ -213,7 +215,7 @@ impl HttpServer {
             }
         };
         let following = async {
-            let (Some(registry), Some(desk)) = (reception.registry(), host.capsules()) else {
+            let (Some(registry), Some(desk)) = (http_state.registry(), host.capsules()) else {
                 return;
             };
             let follow = capsule_follower::follow(registry.clone(), desk.clone());
@@ -246,9 +248,9 @@ fn auth_mode(settings: &HttpSettings, address: IpAddr) -> Result<AuthMode, BindE
     }
 }
 
-fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, door: Arc<Door>) -> Router {
+fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, auth: Arc<AuthLayer>) -> Router {
     let Routers { known: rest, open } = rest;
-    let reception = door.reception.clone();
+    let http_state = auth.http_state.clone();
     let mcp = Router::new()
         .route("/mcp", any(deck))
         .route("/mcp/{capsule}", any(one_capsule))
@@ -263,7 +265,7 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, door: Arc<Door>)
                 .route("/ready", get(status::ready))
                 .with_state(status::Readiness::new(host.clone())),
         )
-        .merge(server_card::routes().with_state(reception.clone()))
+        .merge(server_card::routes().with_state(http_state.clone()))
         .merge(
             Router::new()
                 .route("/metrics", get(status::metrics))
@@ -275,27 +277,27 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, door: Arc<Door>)
         .merge(oauth::routes())
         .merge(operators::open_routes())
         .merge(oidc::routes())
-        .with_state(reception.clone())
+        .with_state(http_state.clone())
         .merge(open)
-        .layer(middleware::from_fn_with_state(door.clone(), door::admit_stranger));
+        .layer(middleware::from_fn_with_state(auth.clone(), auth_layer::admit_stranger));
     Router::new()
         .merge(mcp)
         .merge(status)
         .merge(rest)
-        .merge(operators::routes().with_state(reception.clone()))
+        .merge(operators::routes().with_state(http_state.clone()))
         // The 404 response requires authentication, so that it reveals nothing.
         .fallback(|| async { StatusCode::NOT_FOUND })
-        .layer(middleware::from_fn_with_state(door.clone(), door::admit))
+        .layer(middleware::from_fn_with_state(auth.clone(), auth_layer::admit))
         // Liveness, the dashboard's page and the sign-in documents reveal nothing about the deck, so they are public.
         .merge(strangers)
         .merge(
             oauth::documents()
                 .merge(operators::documents())
                 .merge(dashboard::routes())
-                .with_state(reception),
+                .with_state(http_state),
         )
         .merge(Router::new().route("/health", get(status::health)).with_state(facts))
-        .layer(middleware::from_fn_with_state(door, door::receive))
+        .layer(middleware::from_fn_with_state(auth, auth_layer::receive))
         .layer(DefaultBodyLimit::disable())
 }
 
@@ -306,11 +308,10 @@ async fn deck(State(endpoints): State<Arc<Endpoints>>, request: Request) -> Resp
 async fn one_server(
     State(endpoints): State<Arc<Endpoints>>,
     axum::extract::Path(id): axum::extract::Path<String>,
-    Extension(principal): Extension<Principal>,
+    Extension(principal): Extension<SessionOwner>,
     request: Request,
 ) -> Response {
-    let admission = request.extensions().get::<Admission>();
-    match endpoints.server(&id, &principal, admission) {
+    match endpoints.server(&id, &principal, access(request.extensions()).as_deref()) {
         Some(endpoint) => answer(&endpoints, endpoint, request).await,
         None => (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response(),
     }
@@ -339,17 +340,22 @@ async fn one_view(
     axum::extract::Path(name): axum::extract::Path<String>,
     request: Request,
 ) -> Response {
-    match endpoints.view(&name, request.extensions().get()) {
+    match endpoints.view(&name, access(request.extensions()).as_deref()) {
         Some(endpoint) => answer(&endpoints, endpoint, request).await,
         None => (StatusCode::NOT_FOUND, format!("there is no view `{name}`\n")).into_response(),
     }
 }
 
+/// What the sender of a request may use, where it needs grants.
+fn access(extensions: &http::Extensions) -> Option<Arc<Access>> {
+    extensions.get::<SharedAccess>().map(|source| source.access())
+}
+
 /// A session is bound to its credential: another credential of the same principal may have fewer scopes.
 fn bind_session(extensions: &mut http::Extensions) {
-    if let Some(admission) = extensions.get::<Admission>() {
-        let owner = format!("{} with {}", admission.principal(), admission.credential());
-        extensions.insert(Principal(owner.into()));
+    if let Some(Actor::Credential(client)) = extensions.get::<Actor>() {
+        let owner = format!("{} with {}", client.principal, client.credential);
+        extensions.insert(SessionOwner(owner.into()));
     }
 }
 

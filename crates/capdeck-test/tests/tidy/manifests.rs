@@ -8,17 +8,19 @@ use super::{Problem, assert_none, files, root};
 ///
 /// A name must stand above the row that uses it, so the table cannot hold a cycle.
 const CRATES: &[(&str, &[&str])] = &[
+    ("capdeck-access", &[]),
     ("capdeck-definition", &[]),
-    ("capdeck-catalog", &["capdeck-definition"]),
+    ("capdeck-catalog", &["capdeck-access", "capdeck-definition"]),
     ("capdeck-install", &["capdeck-definition"]),
     ("capdeck-mcp", &[]),
-    ("capdeck-auth", &[]),
-    ("capdeck-capsule", &[]),
+    ("capdeck-auth", &["capdeck-access"]),
+    ("capdeck-capsule", &["capdeck-access"]),
     ("capdeck-sandbox", &["capdeck-catalog"]),
     ("capdeck-backend", &["capdeck-definition", "capdeck-catalog", "capdeck-mcp", "capdeck-auth"]),
     (
         "capdeck-host",
         &[
+            "capdeck-access",
             "capdeck-definition",
             "capdeck-catalog",
             "capdeck-auth",
@@ -27,7 +29,10 @@ const CRATES: &[(&str, &[&str])] = &[
             "capdeck-backend",
         ],
     ),
-    ("capdeck-serve", &["capdeck-mcp", "capdeck-auth", "capdeck-host", "capdeck-install"]),
+    (
+        "capdeck-serve",
+        &["capdeck-access", "capdeck-mcp", "capdeck-auth", "capdeck-host", "capdeck-install"],
+    ),
     (
         "capdeck-cli",
         &[

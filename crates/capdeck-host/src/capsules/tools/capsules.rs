@@ -6,7 +6,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{Answer, ToolCaller, answer::capsule_line, invalid, manage, needed, parse};
 use crate::{
-    GrantWish, Role,
+    AccessRequest, Role,
     capsules::{
         CapsuleFailure, CapsuleOperation, Look, LookAround, find_capsule, request::bare_name,
     },
@@ -46,7 +46,7 @@ pub(super) async fn call(
             let capsule = needed(capsule, "capsule", "request_access")?;
             let role = role.unwrap_or(Role::Reader);
             // Recorded where it is decided.
-            let facts = desk.ask(GrantWish::RequestAccess { capsule, role, reason }).await?;
+            let facts = desk.ask(AccessRequest::RequestAccess { capsule, role, reason }).await?;
             return Ok(Answer { text: manage::text(&facts), facts });
         }
     };

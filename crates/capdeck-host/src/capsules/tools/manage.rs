@@ -5,7 +5,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{Answer, ToolCaller, needed, parse};
 use crate::{
-    GrantWish, NarrowedGrant, Role, WantedGrant,
+    AccessRequest, NarrowedGrant, Role, WantedGrant,
     capsules::{CapsuleFailure, tools::invalid},
 };
 
@@ -49,7 +49,7 @@ pub(super) async fn call(
     Ok(Answer { text: text(&facts), facts })
 }
 
-fn wish(arguments: Arguments) -> Result<GrantWish, CapsuleFailure> {
+fn wish(arguments: Arguments) -> Result<AccessRequest, CapsuleFailure> {
     let Arguments {
         action,
         capsule,
@@ -73,30 +73,31 @@ fn wish(arguments: Arguments) -> Result<GrantWish, CapsuleFailure> {
                 uri_prefixes: uri_prefixes.unwrap_or_default(),
                 denied_prefixes: denied_prefixes.unwrap_or_default(),
             };
-            GrantWish::RequestGrantFor { client_id, terms, reason }
+            AccessRequest::RequestGrantFor { client_id, terms, reason }
         }
-        Action::CreateCapsule => {
-            GrantWish::CreateCapsule { name: needed(name, "name", "create_capsule")?, description }
-        }
+        Action::CreateCapsule => AccessRequest::CreateCapsule {
+            name: needed(name, "name", "create_capsule")?,
+            description,
+        },
         Action::UpdateCapsule => {
             let capsule = needed(capsule, "capsule", "update_capsule")?;
-            GrantWish::UpdateCapsule { capsule, name, description }
+            AccessRequest::UpdateCapsule { capsule, name, description }
         }
-        Action::ListGrantRequests => GrantWish::ListGrantRequests,
+        Action::ListGrantRequests => AccessRequest::ListGrantRequests,
         Action::ApproveGrant => {
             let request = needed(request_id, "request_id", "approve_grant")?;
             let terms = NarrowedGrant { role, scopes, uri_prefixes, denied_prefixes };
-            GrantWish::ApproveGrant { request, terms, note: reason }
+            AccessRequest::ApproveGrant { request, terms, note: reason }
         }
         Action::DenyGrant => {
             let request = needed(request_id, "request_id", "deny_grant")?;
-            GrantWish::DenyGrant { request, note: reason }
+            AccessRequest::DenyGrant { request, note: reason }
         }
         Action::RevokeConnection => {
             let connection = needed(connection_id, "connection_id", "revoke_connection")?;
-            GrantWish::RevokeConnection { connection }
+            AccessRequest::RevokeConnection { connection }
         }
-        Action::ListConnections => GrantWish::ListConnections,
+        Action::ListConnections => AccessRequest::ListConnections,
     })
 }
 

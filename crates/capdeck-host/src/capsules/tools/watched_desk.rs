@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::{
-    GrantDesk, GrantWish,
+    AccessRequest, GrantDesk,
     capsules::{CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure, CapsuleRequest},
 };
 
@@ -73,7 +73,7 @@ impl<'a> WatchedGrants<'a> {
 
 #[async_trait]
 impl GrantDesk for WatchedGrants<'_> {
-    async fn ask(&self, wish: GrantWish) -> Result<Value, CapsuleFailure> {
+    async fn ask(&self, wish: AccessRequest) -> Result<Value, CapsuleFailure> {
         self.was_asked.store(true, Ordering::Relaxed);
         self.desk.ask(wish).await
     }

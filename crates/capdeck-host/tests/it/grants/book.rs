@@ -7,11 +7,12 @@ use std::sync::{
 
 use async_trait::async_trait;
 
+use capdeck_access::{Access, DeckAccess, DeckGrant, GrantTools, Scopes};
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Admission, AdmissionSource, CapsuleFailure, ClientProfile, Continuity, DeckGrant, GrantDesk,
-    GrantWish, Granted, Host, NoListener, Principal, Scope, Session, SessionSettings, TaskForm,
-    ViewPolicy,
+    AccessRequest, AccessSource, CapsuleFailure, ClientProfile, Continuity, GrantDesk,
+    GrantedCapsule, Host, NoListener, Principal, Scope, Session, SessionSettings, SharedAccess,
+    TaskForm, ViewPolicy,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -19,10 +20,19 @@ use serde_json::{Value, json};
 /// What one principal was granted, and what it asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
-    granted: Mutex<Option<Arc<Granted>>>,
+    granted: Mutex<Granted>,
     /// Whether there is somebody to ask.
     asks: AtomicBool,
-    wishes: Mutex<Vec<GrantWish>>,
+    wishes: Mutex<Vec<AccessRequest>>,
+}
+
+/// What a principal may use.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Granted {
+    pub(crate) deck: Vec<DeckGrant>,
+    pub(crate) may_call: bool,
+    pub(crate) capsules: Vec<GrantedCapsule>,
+    pub(crate) may_manage: bool,
 }
 
 #[derive(Debug)]
@@ -30,12 +40,12 @@ struct Page(Arc<Book>);
 
 impl Book {
     pub(crate) fn of(granted: Granted) -> Arc<Self> {
-        Arc::new(Self { granted: Mutex::new(Some(Arc::new(granted))), ..Self::default() })
+        Arc::new(Self { granted: Mutex::new(granted), ..Self::default() })
     }
 
     /// From now on this, or nothing at all.
     pub(crate) fn set(&self, granted: Option<Granted>) {
-        *self.granted.lock() = granted.map(Arc::new);
+        *self.granted.lock() = granted.unwrap_or_default();
     }
 
     /// The same with somebody to ask for more.
@@ -45,26 +55,32 @@ impl Book {
     }
 
     /// Everything that was wished for.
-    pub(crate) fn wishes(&self) -> Vec<GrantWish> {
+    pub(crate) fn wishes(&self) -> Vec<AccessRequest> {
         self.wishes.lock().clone()
     }
 
-    pub(crate) fn admission(self: &Arc<Self>) -> Admission {
-        Admission::new(Page(self.clone()))
+    pub(crate) fn source(self: &Arc<Self>) -> SharedAccess {
+        Arc::new(Page(self.clone()))
     }
 }
 
-impl AdmissionSource for Page {
-    fn granted(&self) -> Option<Arc<Granted>> {
-        self.0.granted.lock().clone()
-    }
-
-    fn principal(&self) -> &str {
-        "prn_1"
-    }
-
-    fn credential(&self) -> &str {
-        "crd_1"
+impl AccessSource for Page {
+    fn access(&self) -> Arc<Access> {
+        let Granted { deck, may_call, capsules, may_manage } = self.0.granted.lock().clone();
+        let grant_tools = match (self.0.asks.load(Ordering::Relaxed), may_manage) {
+            (false, _) => GrantTools::None,
+            (true, false) => GrantTools::Request,
+            (true, true) => GrantTools::Manage,
+        };
+        let has_capsules = may_manage || !capsules.is_empty();
+        Arc::new(Access {
+            principal: Principal::named("prn_1"),
+            scopes: Scopes::all(),
+            deck: Arc::new(DeckAccess::new(&deck, has_capsules, grant_tools)),
+            may_call,
+            capsules,
+            grant_tools,
+        })
     }
 
     fn grant_desk(&self) -> Option<Arc<dyn GrantDesk>> {
@@ -74,8 +90,8 @@ impl AdmissionSource for Page {
 
 #[async_trait]
 impl GrantDesk for Book {
-    async fn ask(&self, wish: GrantWish) -> Result<Value, CapsuleFailure> {
-        if let GrantWish::RequestAccess { capsule, .. } = &wish
+    async fn ask(&self, wish: AccessRequest) -> Result<Value, CapsuleFailure> {
+        if let AccessRequest::RequestAccess { capsule, .. } = &wish
             && capsule == "secret"
         {
             return Err(CapsuleFailure::new("not_found", "there is no capsule `secret`"));
@@ -114,6 +130,6 @@ pub(crate) fn guest_at(host: &Host, book: &Arc<Book>, scope: Scope) -> Arc<Sessi
         listener: Arc::new(NoListener),
         tasks: TaskForm::Awaited,
         continuity: Continuity::Connection,
-        admission: Some(book.admission()),
+        access: Some(book.source()),
     })
 }

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use capdeck_access::{Access, DeckAccess, DeckGrant, GrantTools, Principal, Scopes};
 use capdeck_auth::inbound::capsule_key;
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Access, Author, CapsuleCaller, CapsuleDesk, CapsuleOperation, ErrorCode, GrantWish, Granted,
-    GrantedCapsule, Host, LocalDesk, NarrowedGrant, Role, Session, StoreOptions, WantedGrant,
+    AccessRequest, Author, CapabilityId, CapsuleAccess, CapsuleCaller, CapsuleDesk,
+    CapsuleOperation, ErrorCode, GrantedCapsule, Host, LocalDesk, NarrowedGrant, Role, Scope,
+    Session, StoreOptions, ViewPolicy, WantedGrant,
 };
 use serde_json::{Value, json};
 
-use super::book::{Book, granted, guest};
+use super::book::{Book, Granted, granted, guest};
 use crate::deck::{Deck, agent_with, call, call_listed, listed, saying};
 
 async fn opened(names: &[&str]) -> (Host, Deck) {
@@ -28,7 +30,7 @@ async fn opened(names: &[&str]) -> (Host, Deck) {
 }
 
 fn on(capsule: &str, role: Role) -> GrantedCapsule {
-    let access = Access { role, ..Access::owner() };
+    let access = CapsuleAccess { role, ..CapsuleAccess::owner() };
     GrantedCapsule { capsule: capsule.to_owned(), access }
 }
 
@@ -154,7 +156,10 @@ async fn item_21_access_is_asked_for_where_somebody_decides() {
     let refused = tool(&session, "capsol_capsules", ask("secret")).await;
     assert_eq!(refused["error"]["code"], "not_found");
     let (capsule, reason) = ("two".to_owned(), Some("to help".to_owned()));
-    assert_eq!(book.wishes(), [GrantWish::RequestAccess { capsule, role: Role::Writer, reason }]);
+    assert_eq!(
+        book.wishes(),
+        [AccessRequest::RequestAccess { capsule, role: Role::Writer, reason }]
+    );
     assert!(!listed(&session).await.contains(&"capsules__capsol_manage".to_owned()));
     let manage = json!({ "action": "list_grant_requests" });
     let hidden = call(&session, "capsules", "capsol_manage", manage).await.unwrap_err();
@@ -199,13 +204,17 @@ async fn item_20_managing_is_for_those_who_may() {
     assert_eq!(
         book.wishes(),
         [
-            GrantWish::RequestGrantFor { client_id: Some("cli_2".to_owned()), terms, reason: None },
-            GrantWish::ApproveGrant {
+            AccessRequest::RequestGrantFor {
+                client_id: Some("cli_2".to_owned()),
+                terms,
+                reason: None
+            },
+            AccessRequest::ApproveGrant {
                 request: "grq_1".to_owned(),
                 terms: narrowed,
                 note: Some("fine".to_owned()),
             },
-            GrantWish::RevokeConnection { connection: "crd_2".to_owned() },
+            AccessRequest::RevokeConnection { connection: "crd_2".to_owned() },
         ]
     );
     let lacking = tool(&session, "capsol_manage", json!({ "action": "deny_grant" })).await;
@@ -235,5 +244,44 @@ async fn item_22_naming_a_capsule_out_of_reach_is_recorded() {
     assert_eq!(refused[0]["outcome"], "denied");
     assert!(!refused[0].to_string().contains("two"));
     assert!(refused[0].to_string().contains("prn_1"), "{audit}");
+    host.close().await;
+}
+
+#[tokio::test]
+async fn security_07_a_call_needs_the_scope_of_what_it_does() {
+    let (host, _deck) = opened(&["One"]).await;
+    let sayer = DeckGrant { capabilities: vec!["sayer".to_owned()], ..DeckGrant::default() };
+    let access = Access {
+        deck: Arc::new(DeckAccess::new(&[sayer], false, GrantTools::None)),
+        ..Access::none(Principal::named("prn_1"))
+    };
+    let deck = Scope::Deck(ViewPolicy::offering(Some(Exposure::Search)));
+    let needed = |scope: &Scope, name: &str, arguments: &Value| {
+        let arguments = serde_json::value::to_raw_value(arguments).unwrap();
+        host.missing_scopes(scope, &access, name, Some(&arguments)).to_string()
+    };
+    let write = |mode: &str| json!({ "uri": "docs://a", "mode": mode });
+    let through = |name: &str, data: Value| json!({ "name": name, "data": data });
+    for (name, arguments, scope) in [
+        ("search", json!({ "query": "x" }), "deck:read"),
+        ("describe", json!({ "name": "sayer__say" }), "deck:read"),
+        ("sayer__say", json!({}), "deck:call"),
+        ("mail__send", json!({}), "deck:call"),
+        ("code_mode", json!({}), "deck:call"),
+        ("call_tool", through("sayer__say", json!({})), "deck:call"),
+        ("capsol_read", json!({}), "capsule:read"),
+        ("capsol_manage", json!({}), "registry:manage"),
+        ("capsules__capsol_write", write("create"), "capsule:append"),
+        ("capsol_write", write("patch"), "capsule:write"),
+        ("call_tool", through("capsules__capsol_write", write("replace")), "capsule:write"),
+    ] {
+        assert_eq!(needed(&deck, name, &arguments), scope, "{name} {arguments}");
+    }
+    let alone = Scope::Transparent(CapabilityId::new("capsules").unwrap());
+    assert_eq!(needed(&alone, "capsol_read", &json!({})), "capsule:read");
+    assert_eq!(needed(&alone, "unknown", &json!({})), "deck:call");
+    let all = Scopes::parse("deck:call capsule:write").unwrap();
+    let access = Access { scopes: all, ..access.clone() };
+    assert!(host.missing_scopes(&deck, &access, "capsol_manage", None).is_empty());
     host.close().await;
 }

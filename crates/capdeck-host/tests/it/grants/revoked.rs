@@ -1,11 +1,11 @@
 //! What is taken back is gone with the next request, also inside of what is going on.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{ErrorCode, Granted, artifacts, resources};
+use capdeck_host::{ErrorCode, artifacts, resources};
 use serde_json::json;
 
 use super::{
-    book::{Book, granted, guest},
+    book::{Book, Granted, granted, guest},
     opened,
 };
 use crate::deck::{Deck, call, call_listed, caplet, context, listed, text};

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Incoming, Malformed, Message, RequestId, Revision, RpcError, encode, nesting,
     server::{
-        SessionLimit,
+        MissingScopes, SessionLimit,
         conversation::{Answer, Conversation, Request},
         event_stream::{Beginning, EventStream},
         handshake,
@@ -46,6 +46,7 @@ impl Inner {
             Err(malformed) if malformed.is_stray_answer() => return Ok(reply::accepted()),
             Err(Malformed { id, error, .. }) => return Err(Refusal::malformed(id, error)),
         };
+        self.check_scopes(&parts.extensions, &incoming)?;
         match incoming {
             Incoming::Single(Message::Request { id, method, params })
                 if is_modern_request(&parts.headers, &method, params.as_deref()) =>
@@ -78,6 +79,31 @@ impl Inner {
                 self.answer(&session, messages, Shape::Batch, form).await
             }
         }
+    }
+
+    /// Refuses a message with a request that the sender's token has no scope for, with everything that its requests lack.
+    fn check_scopes(
+        &self,
+        extensions: &http::Extensions,
+        incoming: &Incoming,
+    ) -> Result<(), Refusal> {
+        let missing_for = |message: &Message| match message {
+            Message::Request { method, params, .. } => {
+                self.service.missing_scopes(extensions, method, params.as_deref())
+            }
+            Message::Notification { .. } | Message::Response { .. } => None,
+        };
+        let missing: Vec<MissingScopes> = match incoming {
+            Incoming::Single(message) => missing_for(message).into_iter().collect(),
+            Incoming::Batch(messages) => {
+                messages.iter().flatten().filter_map(missing_for).collect()
+            }
+        };
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<String> = missing.into_iter().map(|MissingScopes(scopes)| scopes).collect();
+        Err(Refusal::missing_scopes(MissingScopes(all.join(" "))))
     }
 
     async fn initialize(

@@ -9,6 +9,7 @@ use http::{
 use crate::{
     RequestId, RpcError, encode,
     server::{
+        MissingScopes,
         response_body::{EventReader, ResponseBody},
         session_table::Full,
     },
@@ -20,11 +21,12 @@ pub(super) struct Refusal {
     status: StatusCode,
     id: Option<RequestId>,
     error: RpcError,
+    missing_scopes: Option<MissingScopes>,
 }
 
 impl Refusal {
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, id: None, error: RpcError::new(RpcError::REFUSED, message) }
+        Self::with_status(status, RpcError::new(RpcError::REFUSED, message))
     }
 
     pub(super) fn full(full: Full) -> Self {
@@ -40,6 +42,12 @@ impl Refusal {
         }
     }
 
+    /// The token of the sender has no scope for a request.
+    pub(super) fn missing_scopes(missing: MissingScopes) -> Self {
+        let message = format!("this needs a token with the scopes: {}", missing.0);
+        Self { missing_scopes: Some(missing), ..Self::new(StatusCode::FORBIDDEN, message) }
+    }
+
     pub(super) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
@@ -47,15 +55,15 @@ impl Refusal {
     pub(super) fn session_not_found() -> Self {
         let message = "this session does not exist; send `initialize` to open a new one";
         let error = RpcError::new(RpcError::SESSION_NOT_FOUND, message);
-        Self { status: StatusCode::NOT_FOUND, id: None, error }
+        Self::with_status(StatusCode::NOT_FOUND, error)
     }
 
     pub(super) fn malformed(id: Option<RequestId>, error: RpcError) -> Self {
-        Self { status: StatusCode::BAD_REQUEST, id, error }
+        Self { id, ..Self::with_status(StatusCode::BAD_REQUEST, error) }
     }
 
     pub(super) fn with_status(status: StatusCode, error: RpcError) -> Self {
-        Self { status, id: None, error }
+        Self { status, id: None, error, missing_scopes: None }
     }
 
     #[must_use]
@@ -65,7 +73,11 @@ impl Refusal {
     }
 
     pub(super) fn into_response(self) -> Response<ResponseBody> {
-        json(self.status, encode::failure(self.id.as_ref(), &self.error))
+        let mut response = json(self.status, encode::failure(self.id.as_ref(), &self.error));
+        if let Some(missing) = self.missing_scopes {
+            response.extensions_mut().insert(missing);
+        }
+        response
     }
 }
 

@@ -21,7 +21,7 @@ use super::sender::Sender;
 use crate::{
     RawObject, RpcError,
     canonical::canonical_object,
-    server::{ClientHello, Peer, Principal, Service, Session, SessionLimit},
+    server::{ClientHello, Peer, Service, Session, SessionLimit, SessionOwner},
 };
 
 const MAX_IN_FLIGHT: usize = 1024;
@@ -36,7 +36,7 @@ pub(super) struct ClientTable {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
-    principal: Principal,
+    principal: SessionOwner,
     introduction: [u8; 32],
 }
 
@@ -63,7 +63,7 @@ impl ClientTable {
     /// ended; beyond the limit of its principal, one of the same principal.
     pub(super) fn enter(
         &self,
-        principal: &Principal,
+        principal: &SessionOwner,
         sender: &Sender,
         cap: usize,
         limit: Option<SessionLimit>,

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     RawObject, RpcError,
     raw::{self, empty_object, object_member, raw},
-    server::Principal,
+    server::SessionOwner,
 };
 
 impl Modern {
@@ -125,7 +125,7 @@ impl Modern {
         let info = client.server_info().await;
         let additions = Additions {
             caching: is_cacheable(binding.method),
-            is_personal: *binding.principal != Principal::default(),
+            is_personal: *binding.principal != SessionOwner::default(),
             server_info: info.as_deref(),
             subscription: (binding.method == LISTEN).then_some(context.id),
             request_state: sealed.as_deref(),

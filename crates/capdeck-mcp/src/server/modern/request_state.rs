@@ -7,7 +7,7 @@ use crate::{
     RawObject, RpcError, Sealer,
     canonical::canonical_object,
     raw::{parse_params, raw},
-    server::Principal,
+    server::SessionOwner,
 };
 
 const PURPOSE: &str = "requestState";
@@ -21,7 +21,7 @@ pub(super) enum RequestState {
 }
 
 pub(super) struct Binding<'a> {
-    pub(super) principal: &'a Principal,
+    pub(super) principal: &'a SessionOwner,
     pub(super) method: &'a str,
     /// As sent, including the answers and the state that differ between requests.
     pub(super) params: Option<&'a RawValue>,
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_state_comes_back_with_the_same_request_of_the_same_principal_only() {
         let sealer = Sealer::random();
-        let (ada, bob) = (Principal("ada".into()), Principal("bob".into()));
+        let (ada, bob) = (SessionOwner("ada".into()), SessionOwner("bob".into()));
         let first = value(r#"{"name":"t","arguments":{"a":1,"b":2},"_meta":{"progressToken":1}}"#);
         let again = value(
             r#"{"arguments":{"b":2, "a":1},"name":"t","inputResponses":{"k":{}},"requestState":"x"}"#,

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::running::Running;
-use crate::server::Principal;
+use crate::server::SessionOwner;
 
 /// An unguessable handle of a suspended call.
 pub(super) type Handle = [u8; 16];
@@ -26,7 +26,7 @@ pub(super) struct SuspendedTable {
 
 struct Suspended {
     running: Running,
-    principal: Principal,
+    principal: SessionOwner,
     /// Ends the wait; dropped with the entry.
     _expiry: AbortOnDropHandle<()>,
 }
@@ -39,7 +39,7 @@ impl SuspendedTable {
         self: &Arc<Self>,
         handle: Handle,
         mut running: Running,
-        principal: Principal,
+        principal: SessionOwner,
         limits: SuspensionLimits,
     ) -> Result<(), Full> {
         let table = Arc::downgrade(self);

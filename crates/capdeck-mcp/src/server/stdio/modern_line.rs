@@ -11,7 +11,7 @@ use crate::{
     raw::parse_params,
     request_meta::RequestMeta,
     server::{
-        Principal, Service,
+        Service, SessionOwner,
         conversation::Request,
         in_flight::{InFlight, MAX_IN_FLIGHT},
         modern::{self, Modern, ModernRequest, Sender, SuspensionLimits},
@@ -111,7 +111,7 @@ fn admit(request: Request) -> Result<ModernRequest, RpcError> {
         written,
         params,
         sender,
-        principal: Principal::default(),
+        principal: SessionOwner::default(),
         extensions: http::Extensions::new(),
         headers: None,
     })

@@ -15,7 +15,7 @@ use axum::{
 };
 use capdeck_mcp::{
     client::{Client, ClientHandler, HttpTarget},
-    server::{HttpEndpoint, HttpOptions, Principal},
+    server::{HttpEndpoint, HttpOptions, SessionOwner},
 };
 use http::{HeaderMap, HeaderValue, Method};
 use parking_lot::Mutex;
@@ -69,7 +69,7 @@ pub(crate) async fn serve_endpoint(
         async move {
             let (mut parts, body) = request.into_parts();
             if let Some(name) = parts.headers.get("x-principal") {
-                parts.extensions.insert(Principal(name.to_str().unwrap().into()));
+                parts.extensions.insert(SessionOwner(name.to_str().unwrap().into()));
             }
             let body = to_bytes(body, usize::MAX).await.unwrap();
             endpoint.handle(http::Request::from_parts(parts, body)).await

@@ -171,7 +171,7 @@ impl Event {
     /// Admins see everything, approvers what they can decide, others what they own and what concerns them.
     pub(super) fn is_for(&self, rest: &Rest, actor: &Actor) -> bool {
         let Some(About { source, capsule, principals }) = &self.about else { return true };
-        let registry = rest.reception.registry();
+        let registry = rest.http_state.registry();
         let owns = |id: &str| {
             let capsule = capsule.as_deref();
             let owner = capsule.and_then(|capsule| registry?.capsule_owner(capsule));
@@ -186,7 +186,7 @@ impl Event {
                     owns(&operator.id) || principals.contains(&operator.id)
                 }
             },
-            Actor::Credential(standing) => principals.contains(&standing.principal),
+            Actor::Credential(client) => principals.contains(&client.principal),
             Actor::Share(_) => false,
         }
     }

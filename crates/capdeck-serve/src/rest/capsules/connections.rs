@@ -133,7 +133,7 @@ async fn shares(call: &Call) -> Result<Vec<Connection>, ApiError> {
     let shown = |ListedShare { connection, created_by_principal }: ListedShare| {
         let is_expired = connection.expires_at.is_some_and(|end| end <= now);
         let maker = created_by_principal.as_deref();
-        let is_over = is_expired || !call.rest.reception.may_share(maker, &key);
+        let is_over = is_expired || !call.rest.http_state.may_share(maker, &key);
         Connection { is_over, ..connection }
     };
     Ok(shaped::<ShareList>(listed)?.shares.into_iter().map(shown).collect())
@@ -141,7 +141,7 @@ async fn shares(call: &Call) -> Result<Vec<Connection>, ApiError> {
 
 /// What was granted through requests.
 async fn granted(call: &Call) -> Result<Vec<Connection>, ApiError> {
-    let Some(registry) = call.rest.reception.registry() else { return Ok(Vec::new()) };
+    let Some(registry) = call.rest.http_state.registry() else { return Ok(Vec::new()) };
     let capsule = call.capsule().await?.key();
     let wanted = GrantQuery { capsule: Some(capsule), principal: None, live_only: true };
     let page = PageRequest { cursor: None, limit: Some(200) };

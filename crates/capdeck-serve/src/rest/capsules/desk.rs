@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use capdeck_host::{
-    Access, Author, CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation, EntryScope,
-    GrantedCapsule, NameScope, Reach, Role, Visibility, find_capsule,
+    Author, CapsuleAccess, CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation,
+    EntryScope, GrantedCapsule, NameScope, Reach, Role, Visibility, find_capsule,
 };
 use http::header;
 use serde::de::DeserializeOwned;
@@ -53,8 +53,8 @@ impl Call {
 
     /// Who asks, within what they reach.
     pub(super) async fn caller(&self) -> Result<CapsuleCaller, ApiError> {
-        let reach = match &self.admission {
-            Some(admission) => Reach::Granted(admission.granted().capsules.clone()),
+        let reach = match &self.access {
+            Some(source) => Reach::Granted(source.access().capsules.clone()),
             None if self.is_admin() => Reach::All,
             None => Reach::Granted(self.reached_by_operator().await?),
         };
@@ -67,9 +67,9 @@ impl Call {
         let reached = |capsule: Capsule| {
             let key = capsule.key();
             let access = match own.contains(&key) {
-                true => Access::owner(),
+                true => CapsuleAccess::owner(),
                 false if capsule.visibility != Visibility::Private => {
-                    Access { role: Role::Reader, scope: EntryScope::all() }
+                    CapsuleAccess { role: Role::Reader, scope: EntryScope::all() }
                 }
                 false => return None,
             };
@@ -141,7 +141,7 @@ impl Call {
     /// A capsule with what the host knows about it beside its record.
     pub(super) fn known(&self, mut capsule: Capsule) -> Capsule {
         capsule.mcp_path = format!("/mcp/{}", capsule.id);
-        let registry = self.rest.reception.registry();
+        let registry = self.rest.http_state.registry();
         capsule.owner = registry.and_then(|registry| registry.capsule_owner(&capsule.key()));
         capsule
     }

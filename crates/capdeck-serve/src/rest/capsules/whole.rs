@@ -182,7 +182,7 @@ async fn update(
 async fn give_to(call: &Call, key: &str, owner: &str) -> Result<(), ApiError> {
     let caller = call.registry_caller();
     call.registry()?.set_capsule_owner(&caller, key, Some(owner)).await?;
-    call.rest.reception.end_orphaned_shares().await;
+    call.rest.http_state.end_orphaned_shares().await;
     Ok(())
 }
 
@@ -205,7 +205,7 @@ async fn remove(call: Call, query: RemoveCapsule, _: NoBody) -> Result<Reply<NoC
     };
     to_the_end(async move {
         call.ask_as_host(Some(&called), operation).await?;
-        if let (Some(registry), Some(key)) = (call.rest.reception.registry(), key) {
+        if let (Some(registry), Some(key)) = (call.rest.http_state.registry(), key) {
             registry.forget_capsule(&call.registry_caller(), &key).await?;
         }
         Ok(Reply::new(NoContent))

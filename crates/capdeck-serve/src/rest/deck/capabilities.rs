@@ -114,7 +114,7 @@ async fn list(
 ) -> Result<Reply<Page<Listed>>, ApiError> {
     let text = query.q.unwrap_or_default().to_lowercase();
     let session = call.session();
-    let (catalog, is_client) = (session.catalog(), call.admission.is_some());
+    let (catalog, is_client) = (session.catalog(), call.access.is_some());
     let mut items = list_items(&call.rest.host, &catalog);
     // Capabilities without a grant do not exist for a client, even broken ones.
     items.retain(|item| !is_client || session.snapshot().capability(&item.id).is_ok());
@@ -152,7 +152,7 @@ async fn list(
 async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Open>, ApiError> {
     let id = call.place("capability");
     let host = &call.rest.host;
-    if call.admission.is_some() {
+    if call.access.is_some() {
         let capability = call.session().snapshot().capability(id)?;
         return Ok(Reply::new(Open(card(&capability))));
     }

@@ -15,7 +15,7 @@ const CLIENT: &str = "capdeck-rest";
 impl Call {
     /// A session without elicitation.
     pub(super) fn session(&self) -> Arc<Session> {
-        let scope = match &self.admission {
+        let scope = match &self.access {
             // A client gets the same view as over MCP.
             Some(_) => Scope::Deck(ViewPolicy::default()),
             None => Scope::Operator,
@@ -28,7 +28,7 @@ impl Call {
             listener: Arc::new(NoListener),
             tasks: TaskForm::Awaited,
             continuity: Continuity::Requests,
-            admission: self.admission.clone(),
+            access: self.access.clone(),
         })
     }
 

@@ -113,7 +113,7 @@ async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<ToolDefinition>
     let host = &call.rest.host;
     let shape = host.observed_shape(&capability.definition, &tool);
     let mut item = described_tool(id, &tool, shape.as_ref());
-    let why = match &call.admission {
+    let why = match &call.access {
         Some(_) => None,
         None => Account::of(host, id, Some(name), "")?.tool,
     };

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::shapes::{RequestShown, scopes, translated};
+use super::shapes::{RequestShown, scopes};
 use crate::rest::{
     call::Call,
     input::{Json, NoQuery},
@@ -30,7 +30,7 @@ pub(super) fn operations() -> Vec<Operation> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewAccessRequest")]
-struct AccessRequest {
+struct AccessRequestBody {
     role: Role,
     #[schemars(length(max = 1000))]
     reason: Option<String>,
@@ -54,9 +54,9 @@ struct AccessRequest {
 async fn request(
     call: Call,
     _: NoQuery,
-    body: Json<AccessRequest>,
+    body: Json<AccessRequestBody>,
 ) -> Result<Reply<RequestShown>, ApiError> {
-    let Json(AccessRequest {
+    let Json(AccessRequestBody {
         role,
         reason,
         client_id,
@@ -77,7 +77,6 @@ async fn request(
     if !is_known {
         return Err(ApiError::not_found("capsule", call.place("capsule")));
     }
-    let role = translated(&role)?;
     let client_name = client_name.unwrap_or_else(|| format!("an agent of {}", operator.name));
     let new = NewRequest {
         source: RequestSource::Library,

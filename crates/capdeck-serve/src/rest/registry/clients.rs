@@ -1,6 +1,6 @@
 //! OAuth clients and principals.
 
-use capdeck_auth::inbound::{Client, GrantQuery, PageRequest, Principal};
+use capdeck_auth::inbound::{Client, GrantQuery, PageRequest, PrincipalRecord};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ async fn list_principals(
 ) -> Result<Reply<Page<PrincipalShown>>, ApiError> {
     let registry = call.registry()?;
     let page = registry.principals(&page_request(&call, &query.paging)?)?;
-    let shown = |principal: &Principal| {
+    let shown = |principal: &PrincipalRecord| {
         let held = GrantQuery {
             principal: Some(principal.id.clone()),
             live_only: true,

@@ -1,9 +1,8 @@
 //! Enrollment of agents without a browser. Creating and polling an enrollment needs no token but the enrollment's own.
 
 use capdeck_auth::inbound::{
-    Caller, CredentialClass, EnrollmentState, EnrollmentStatus, GrantTarget, NewEnrollment,
-    Registry, RegistryError, Role as GrantedRole, Scope, Scopes, capsule_id_of,
-    missing_capsule_key,
+    Caller, CredentialClass, DeckGrant, EnrollmentState, EnrollmentStatus, GrantTarget,
+    NewEnrollment, OAuthScope, Registry, RegistryError, Scopes, capsule_id_of, missing_capsule_key,
 };
 use capdeck_host::{Reach, Role};
 use http::StatusCode;
@@ -156,7 +155,7 @@ impl Wanted {
         let asked_capsule = self.capsule.clone();
         let (target, usual) = match (self.capsule, self.deck) {
             (Some(name), None) => {
-                let role: GrantedRole = translated(&self.role.unwrap_or(Role::Reader))?;
+                let role = self.role.unwrap_or(Role::Reader);
                 // A capsule that does not exist can be requested too, so that the response does not reveal which exist.
                 let place = CapsulePlace::reached(&call.rest.host, &name, Reach::All).await;
                 let missing = || missing_capsule_key(&name);
@@ -173,9 +172,9 @@ impl Wanted {
                     return Err(ApiError::invalid(detail));
                 }
                 let capabilities = capabilities.unwrap_or_else(|| vec!["*".to_owned()]);
-                let (denied_tools, modes) = (Vec::new(), Vec::new());
-                let target = GrantTarget::Deck { capabilities, tools, denied_tools, modes };
-                (target, Scopes::from_iter([Scope::DeckCall]))
+                let target =
+                    GrantTarget::Deck(DeckGrant { capabilities, tools, ..DeckGrant::default() });
+                (target, Scopes::from_iter([OAuthScope::DeckCall]))
             }
             (None, None) | (Some(_), Some(_)) => {
                 return Err(ApiError::invalid("pass either `capsule` or `deck`"));
@@ -195,7 +194,7 @@ impl Wanted {
 
 impl EnrollmentShown {
     fn of(call: &Call, state: &EnrollmentState) -> Result<Self, ApiError> {
-        let issuer = call.rest.reception.issuer(&call.headers, call.address);
+        let issuer = call.rest.http_state.issuer(&call.headers, call.address);
         let id = state.enrollment.id.clone();
         let mut shown = Self {
             status: state.status.as_str(),
@@ -217,10 +216,10 @@ impl EnrollmentShown {
                 GrantTarget::Capsule { capsule, role, .. } => {
                     let capsule = capsule_id_of(capsule);
                     shown.capsule_id = Some(capsule.to_owned());
-                    shown.role = Some(translated(role)?);
+                    shown.role = Some(*role);
                     format!("{issuer}/mcp/{capsule}")
                 }
-                GrantTarget::Deck { .. } => format!("{issuer}/mcp"),
+                GrantTarget::Deck(_) => format!("{issuer}/mcp"),
             });
         }
         Ok(shown)
@@ -231,7 +230,7 @@ impl EnrollmentShown {
 fn registry(call: &Call) -> Result<&Registry, ApiError> {
     let none =
         || ApiError::unavailable("this process has no registry, so enrollment is not available");
-    call.rest.reception.registry().ok_or_else(none)
+    call.rest.http_state.registry().ok_or_else(none)
 }
 
 /// The enrollment's token. A missing one is handled like a wrong one.
@@ -259,12 +258,12 @@ fn caller(call: &Call) -> Caller {
 
 /// The sender needs no credentials; one with credentials cannot approve the enrollment.
 fn sender(call: &Call, registry: &Registry) -> Caller {
-    let reception = &call.rest.reception;
+    let http_state = &call.rest.http_state;
     let by_token = |token: &str| {
         let authenticated = || registry.authenticate(token).map(|found| found.principal.clone());
-        reception.recognize_key(token).or_else(authenticated)
+        http_state.recognize_key(token).or_else(authenticated)
     };
-    let session = || reception.session_of(&call.headers, call.address);
+    let session = || http_state.session_of(&call.headers, call.address);
     let known = bearer(&call.headers).and_then(by_token);
     let known = known.or_else(|| session().map(|session| session.operator.id));
     Caller { id: known.unwrap_or_default(), ..call.registry_caller() }

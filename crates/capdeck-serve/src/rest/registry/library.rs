@@ -76,7 +76,7 @@ async fn list(call: Call, query: ListLibrary, _: NoBody) -> Result<Reply<Page<Sh
 }
 
 fn waiting(call: &Call) -> HashMap<String, String> {
-    let Some(registry) = call.rest.reception.registry() else { return HashMap::new() };
+    let Some(registry) = call.rest.http_state.registry() else { return HashMap::new() };
     let wanted = RequestQuery {
         status: Some(RequestStatus::Pending),
         requested_by: Some(call.id()),

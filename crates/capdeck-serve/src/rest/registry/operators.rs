@@ -1,13 +1,13 @@
 //! Operators of the dashboard.
 
 use capdeck_auth::inbound::{
-    self, NewOperator, OperatorAccount, OperatorSubject, OperatorUpdate, OperatorWithKey,
+    self, NewOperator, OperatorAccount, OperatorRole, OperatorSubject, OperatorUpdate,
+    OperatorWithKey,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::shapes::translated;
 use crate::rest::{
     call::Call,
     input::{Json, MaybeJson, NoBody, NoQuery},
@@ -46,20 +46,7 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// The role of an operator.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "OperatorRole")]
-enum Role {
-    /// Owns capsules, reads those of the team, decides requests for their own.
-    Member,
-    /// Decides requests for every capsule and the deck.
-    Approver,
-    /// Everything.
-    Admin,
-}
-
-/// How an account is identified.
+/// How an account is known.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "OperatorAccount")]
@@ -95,7 +82,7 @@ struct Binding {
 struct Operator {
     id: String,
     name: String,
-    role: Role,
+    role: OperatorRole,
     /// The account for sign-ins, if any.
     subject: Option<Subject>,
     created_at: Timestamp,
@@ -126,7 +113,7 @@ struct Pages {
 struct AddOperator {
     #[schemars(length(min = 1, max = 100))]
     name: String,
-    role: Role,
+    role: OperatorRole,
     /// The account for sign-ins, instead of a key.
     subject: Option<Binding>,
     /// Whether to create a key. Default: only for operators without an account.
@@ -139,7 +126,7 @@ struct AddOperator {
 struct ChangeOperator {
     #[schemars(length(min = 1, max = 100))]
     name: Option<String>,
-    role: Option<Role>,
+    role: Option<OperatorRole>,
     /// The account for sign-ins; `null` for none.
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "Option<Binding>")]
@@ -154,7 +141,7 @@ fn present<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Option<Binding>
 impl Binding {
     /// The account, by default at the provider of this host.
     fn resolve(self, call: &Call) -> Result<OperatorSubject, ApiError> {
-        let known = || call.rest.reception.provider().map(|provider| provider.issuer().to_owned());
+        let known = || call.rest.http_state.provider().map(|provider| provider.issuer().to_owned());
         let issuer = self.issuer.or_else(known).ok_or_else(|| {
             ApiError::invalid("`subject.issuer` is missing, and this host has no OpenID provider")
                 .hint("set `subject.issuer`, or configure `serve.oidc` and restart the host")
@@ -175,26 +162,25 @@ fn shown_subject(subject: &OperatorSubject) -> Subject {
     Subject { issuer: subject.issuer.clone(), account }
 }
 
-fn shown(operator: &inbound::Operator) -> Result<Operator, ApiError> {
-    Ok(Operator {
+fn shown(operator: &inbound::Operator) -> Operator {
+    Operator {
         id: operator.id.clone(),
         name: operator.name.clone(),
-        role: translated(&operator.role)?,
+        role: operator.role,
         subject: operator.subject.as_ref().map(shown_subject),
         created_at: operator.created_at,
         last_used_at: operator.last_used_at.get(),
         key_hint: operator.key_hint.clone(),
-    })
+    }
 }
 
-fn with_key(made: &OperatorWithKey) -> Result<WithKey, ApiError> {
+fn with_key(made: &OperatorWithKey) -> WithKey {
     let key = made.key.as_ref().map(|key| key.expose().to_owned());
-    Ok(WithKey { operator: shown(&made.operator)?, key })
+    WithKey { operator: shown(&made.operator), key }
 }
 
 async fn list(call: Call, query: Pages, _: NoBody) -> Result<Reply<Page<Operator>>, ApiError> {
-    let all = call.registry()?.operators();
-    let all = all.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
+    let all = call.registry()?.operators().iter().map(shown).collect();
     Ok(Reply::new(query.paging.cut(&call, all, |operator| operator.id.clone())?))
 }
 
@@ -205,14 +191,9 @@ async fn create(
 ) -> Result<Reply<WithKey>, ApiError> {
     let Json(AddOperator { name, role, subject, key }) = body;
     let subject = subject.map(|binding| binding.resolve(&call)).transpose()?;
-    let new = NewOperator {
-        name,
-        role: translated(&role)?,
-        with_key: key.unwrap_or(subject.is_none()),
-        subject,
-    };
+    let new = NewOperator { name, role, with_key: key.unwrap_or(subject.is_none()), subject };
     let made = call.registry()?.create_operator(&call.registry_caller(), new).await?;
-    Ok(Reply::created(with_key(&made)?))
+    Ok(Reply::created(with_key(&made)))
 }
 
 async fn update(
@@ -221,7 +202,6 @@ async fn update(
     body: Json<ChangeOperator>,
 ) -> Result<Reply<Operator>, ApiError> {
     let Json(ChangeOperator { name, role, subject }) = body;
-    let role = role.as_ref().map(translated).transpose()?;
     let subject = match subject {
         None => None,
         Some(binding) => Some(binding.map(|binding| binding.resolve(&call)).transpose()?),
@@ -229,8 +209,8 @@ async fn update(
     let update = OperatorUpdate { name, role, subject };
     let (registry, caller) = (call.registry()?, call.registry_caller());
     let changed = registry.update_operator(&caller, call.place("id"), update).await?;
-    call.rest.reception.end_orphaned_shares().await;
-    Ok(Reply::new(shown(&changed)?))
+    call.rest.http_state.end_orphaned_shares().await;
+    Ok(Reply::new(shown(&changed)))
 }
 
 async fn rotate(
@@ -240,11 +220,11 @@ async fn rotate(
 ) -> Result<Reply<WithKey>, ApiError> {
     let (registry, caller) = (call.registry()?, call.registry_caller());
     let rotated = registry.rotate_operator_key(&caller, call.place("id")).await?;
-    Ok(Reply::new(with_key(&rotated)?))
+    Ok(Reply::new(with_key(&rotated)))
 }
 
 async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
     call.registry()?.remove_operator(&call.registry_caller(), call.place("id")).await?;
-    call.rest.reception.end_orphaned_shares().await;
+    call.rest.http_state.end_orphaned_shares().await;
     Ok(Reply::new(NoContent))
 }

@@ -74,8 +74,8 @@ async fn update(
 }
 
 fn settings(call: &Call) -> Result<Settings, ApiError> {
-    let reception = &call.rest.reception;
-    let (registry, approval_mode) = match &reception.registry {
+    let http_state = &call.rest.http_state;
+    let (registry, approval_mode) = match &http_state.registry {
         Ok(registry) => {
             let state = RegistryState { available: true, reason: None, served_at: None };
             (state, Some(translated(&registry.policy().mode)?))
@@ -87,11 +87,11 @@ fn settings(call: &Call) -> Result<Settings, ApiError> {
     };
     Ok(Settings {
         version: call.rest.host.settings().version.clone(),
-        auth: match reception.mode {
+        auth: match http_state.mode {
             AuthMode::Local => "local",
             AuthMode::Required => "required",
         },
-        public_url: reception.issuer(&call.headers, call.address),
+        public_url: http_state.issuer(&call.headers, call.address),
         registry,
         approval_mode,
     })

@@ -12,7 +12,7 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
-use capdeck_auth::inbound::{OperatorSession, Standing};
+use capdeck_auth::inbound::{AuthenticatedClient, OperatorSession};
 use capdeck_host::{Author, CapsuleCaller, CapsuleChange};
 use futures_util::{
     StreamExt as _,
@@ -22,8 +22,8 @@ use futures_util::{
 use http::{HeaderMap, HeaderValue, header};
 use hyper::body::{Frame, SizeHint};
 
-use super::access::bearer_token;
-use crate::{actor::Actor, admission::changes, reception::Reception};
+use super::authenticate::bearer_token;
+use crate::{actor::Actor, credential_access::changes, http_state::HttpState};
 
 /// How often a credential is looked at although nothing changed: it may be over by then.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(15);
@@ -31,7 +31,7 @@ const EXPIRY_INTERVAL: Duration = Duration::from_secs(15);
 /// What a stream was opened with. Made of every request and used only where the answer is a stream, so it shares what is there
 /// already.
 pub(super) enum StreamCredential {
-    Client(Arc<Standing>),
+    Client(Arc<AuthenticatedClient>),
     Session(Arc<OperatorSession>),
     /// The `Authorization` header with the key of an operator.
     OperatorKey(HeaderValue),
@@ -56,7 +56,7 @@ impl StreamCredential {
         let sent = || headers.get(header::AUTHORIZATION).cloned();
         match actor {
             Actor::Owner => None,
-            Actor::Credential(standing) => Some(Self::Client(Arc::clone(standing))),
+            Actor::Credential(client) => Some(Self::Client(Arc::clone(client))),
             Actor::Operator(_) => match session {
                 Some(session) => Some(Self::Session(Arc::clone(session))),
                 None => sent().map(Self::OperatorKey),
@@ -65,11 +65,11 @@ impl StreamCredential {
         }
     }
 
-    async fn is_good(&self, reception: &Reception) -> bool {
-        let registry = reception.registry();
+    async fn is_good(&self, http_state: &HttpState) -> bool {
+        let registry = http_state.registry();
         match self {
-            Self::Client(standing) => {
-                registry.is_some_and(|registry| registry.is_connected(&standing.credential))
+            Self::Client(client) => {
+                registry.is_some_and(|registry| registry.is_connected(&client.credential))
             }
             Self::Session(session) => {
                 registry.is_some_and(|registry| registry.operator_of_session(&session.id).is_some())
@@ -79,25 +79,25 @@ impl StreamCredential {
                 registry.is_some_and(|registry| registry.is_operator_key(key))
             }
             Self::ShareToken(sent) => {
-                reception.opens_share(bearer_token(sent).unwrap_or_default()).await
+                http_state.opens_share(bearer_token(sent).unwrap_or_default()).await
             }
         }
     }
 
     /// Yields whenever the credential may have been taken back.
-    async fn changes(&self, reception: &Reception) -> BoxStream<'static, ()> {
+    async fn changes(&self, http_state: &HttpState) -> BoxStream<'static, ()> {
         match self {
             Self::Client(_) | Self::Session(_) | Self::OperatorKey(_) => {
-                reception.registry().map_or_else(|| stream::pending().boxed(), changes)
+                http_state.registry().map_or_else(|| stream::pending().boxed(), changes)
             }
-            Self::ShareToken(_) => share_changes(reception).await,
+            Self::ShareToken(_) => share_changes(http_state).await,
         }
     }
 
-    async fn ended(self, reception: Arc<Reception>) {
+    async fn ended(self, http_state: Arc<HttpState>) {
         // Listened to before the first look: what is taken back in between is not missed.
-        let mut changes = self.changes(&reception).await;
-        while self.is_good(&reception).await {
+        let mut changes = self.changes(&http_state).await;
+        while self.is_good(&http_state).await {
             // Without news, also when there will be none, the credential is looked at again after a while.
             let change = async {
                 if changes.next().await.is_none() {
@@ -109,9 +109,9 @@ impl StreamCredential {
     }
 }
 
-async fn share_changes(reception: &Reception) -> BoxStream<'static, ()> {
+async fn share_changes(http_state: &HttpState) -> BoxStream<'static, ()> {
     let caller = CapsuleCaller::local(Author::client("capdeck"));
-    let heard = match reception.host.capsules() {
+    let heard = match http_state.host.capsules() {
         Some(desk) => desk.changes(caller).await.ok(),
         None => None,
     };
@@ -126,13 +126,13 @@ async fn share_changes(reception: &Reception) -> BoxStream<'static, ()> {
 /// Has an answer end with a credential, if it is a stream. Other answers are over soon.
 pub(super) fn end_with(
     credential: StreamCredential,
-    reception: &Arc<Reception>,
+    http_state: &Arc<HttpState>,
     response: Response,
 ) -> Response {
     if !is_event_stream(&response) {
         return response;
     }
-    let over = credential.ended(Arc::clone(reception));
+    let over = credential.ended(Arc::clone(http_state));
     response.map(|body| Body::new(CredentialStream { body, over: Box::pin(over) }))
 }
 

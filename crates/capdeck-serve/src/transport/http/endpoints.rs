@@ -2,8 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use capdeck_host::{Admission, CapabilityId, CapsuleFailure, Host, Reach, Scope, ViewPolicy};
-use capdeck_mcp::server::{HttpEndpoint, HttpOptions, Load, Principal};
+use capdeck_host::{Access, CapabilityId, CapsuleFailure, Host, Reach, Scope, ViewPolicy};
+use capdeck_mcp::server::{HttpEndpoint, HttpOptions, Load, SessionOwner};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 
@@ -49,23 +49,19 @@ impl Endpoints {
     pub(super) fn server(
         &self,
         id: &str,
-        principal: &Principal,
-        admission: Option<&Admission>,
+        principal: &SessionOwner,
+        access: Option<&Access>,
     ) -> Option<Arc<HttpEndpoint>> {
         // Capabilities denied to this principal have no endpoint; the client's name is known only later.
-        let catalog = self.host.known_to(&principal.0, admission);
+        let catalog = self.host.known_to(&principal.0, access);
         let capability = catalog.get(id).filter(|one| one.may_be_served_alone())?;
         let id = capability.definition.id.clone();
         let scope = Scope::Transparent(id.clone());
         Some(self.at(Place::Server(id), || endpoint(&self.host, scope, self.limits)))
     }
 
-    pub(super) fn view(
-        &self,
-        name: &str,
-        admission: Option<&Admission>,
-    ) -> Option<Arc<HttpEndpoint>> {
-        if !self.host.has_view(name, admission) {
+    pub(super) fn view(&self, name: &str, access: Option<&Access>) -> Option<Arc<HttpEndpoint>> {
+        if !self.host.has_view(name, access) {
             return None;
         }
         let name: Arc<str> = name.into();

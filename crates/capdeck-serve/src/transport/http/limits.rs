@@ -21,8 +21,8 @@ use self::{
     bucket::{Allowance, Buckets},
     places::{Held, Places},
 };
-use super::{ClientAddress, access::is_stream, problem::problem};
-use crate::{actor::Actor, reception::Reception, rest};
+use super::{ClientAddress, authenticate::is_stream, problem::problem};
+use crate::{actor::Actor, http_state::HttpState, rest};
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
@@ -100,10 +100,10 @@ impl Limiter {
     /// Counts a request of somebody who is not let in yet, by their address.
     pub(super) fn count_stranger(
         &self,
-        reception: &Reception,
+        http_state: &HttpState,
         request: &Request,
     ) -> Result<(), Response> {
-        if reception.is_at_this_machine(request.headers()) {
+        if http_state.is_at_this_machine(request.headers()) {
             return Ok(());
         }
         let key = Key::Address(address(request.extensions()));
@@ -120,11 +120,11 @@ impl Limiter {
     /// Counts a request of somebody who is known.
     pub(super) fn count_known(
         &self,
-        reception: &Reception,
+        http_state: &HttpState,
         actor: &Actor,
         parts: &Parts,
     ) -> Result<Counted, Response> {
-        if matches!(actor, Actor::Owner) && reception.is_at_this_machine(&parts.headers) {
+        if matches!(actor, Actor::Owner) && http_state.is_at_this_machine(&parts.headers) {
             return Ok(Counted { allowance: None, held: None });
         }
         let key = key(actor, &parts.extensions);
@@ -175,7 +175,7 @@ fn address(extensions: &Extensions) -> Option<IpAddr> {
 
 fn key(actor: &Actor, extensions: &Extensions) -> Key {
     let id = match actor {
-        Actor::Credential(standing) => standing.credential.as_str(),
+        Actor::Credential(client) => client.credential.as_str(),
         Actor::Operator(operator) => operator.id.as_str(),
         Actor::Share(via) => via.share.as_str(),
         Actor::Owner => return Key::Address(address(extensions)),

@@ -10,9 +10,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use capdeck_host::{
-    Admission, Host, MANIFEST_VERSION, Manifest, ManifestFacts, RemoteCapability, sha256_hex,
+    Access, Host, MANIFEST_VERSION, Manifest, ManifestFacts, RemoteCapability, SharedAccess,
+    sha256_hex,
 };
-use capdeck_mcp::server::Principal;
+use capdeck_mcp::server::SessionOwner;
 use futures_util::{StreamExt as _, stream::pending};
 use http::{HeaderMap, StatusCode, header};
 
@@ -21,19 +22,21 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 pub(super) async fn manifest(
     State(host): State<Host>,
-    Extension(principal): Extension<Principal>,
-    admission: Option<Extension<Admission>>,
+    Extension(principal): Extension<SessionOwner>,
+    access: Option<Extension<SharedAccess>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
     let known = headers.get(header::IF_NONE_MATCH).and_then(|tag| tag.to_str().ok());
     let wait = wait_of(query.as_deref()).min(LONGEST_WAIT);
     let deadline = tokio::time::Instant::now() + wait;
-    let admission = admission.as_deref();
+    let access = access.as_deref();
     let mut events = host.events();
-    let mut grants = admission.and_then(Admission::changes).unwrap_or_else(|| pending().boxed());
+    let mut grants =
+        access.and_then(|source| source.changes()).unwrap_or_else(|| pending().boxed());
     loop {
-        let (tag, body) = tagged(&host, &principal.0, admission);
+        let (tag, body) =
+            tagged(&host, &principal.0, access.map(|source| source.access()).as_deref());
         if known != Some(&*tag) {
             let headers = [
                 (header::CONTENT_TYPE, "application/json".to_owned()),
@@ -62,8 +65,8 @@ fn wait_of(query: Option<&str>) -> Duration {
     Duration::from_secs(seconds.unwrap_or(0))
 }
 
-fn tagged(host: &Host, principal: &str, admission: Option<&Admission>) -> (String, String) {
-    let catalog = host.known_to(principal, admission);
+fn tagged(host: &Host, principal: &str, access: Option<&Access>) -> (String, String) {
+    let catalog = host.known_to(principal, access);
     let offered = catalog.capabilities().filter(|one| {
         // A set is served with its members.
         one.is_usable() && one.may_be_served_alone() && one.definition.member_of.is_none()

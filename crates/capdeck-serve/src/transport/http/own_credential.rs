@@ -6,18 +6,18 @@ use http::request::Parts;
 use serde::Deserialize;
 
 use super::{
-    access::bearer,
+    authenticate::bearer,
     body::{MAX_SIGN_IN_BYTES, SIGN_IN_TIMEOUT, read_body},
 };
-use crate::reception::Reception;
+use crate::http_state::HttpState;
 
 /// The id of what a request's own secret belongs to, and the request as it was. Reads the body only where a secret is in it.
 pub(super) async fn own_credential(
-    reception: &Reception,
+    http_state: &HttpState,
     request: Request,
 ) -> (Option<String>, Request) {
     let (parts, body) = request.into_parts();
-    if let Some(id) = in_headers(reception, &parts) {
+    if let Some(id) = in_headers(http_state, &parts) {
         return (Some(id), Request::from_parts(parts, body));
     }
     let recognize = match parts.uri.path() {
@@ -30,40 +30,40 @@ pub(super) async fn own_credential(
     let Ok(bytes) = read_body(body, MAX_SIGN_IN_BYTES, SIGN_IN_TIMEOUT).await else {
         return (None, Request::from_parts(parts, Body::empty()));
     };
-    let id = recognize(reception, &bytes);
+    let id = recognize(http_state, &bytes);
     (id, Request::from_parts(parts, Body::from(bytes)))
 }
 
 /// A session, or the token of an enrollment.
-fn in_headers(reception: &Reception, parts: &Parts) -> Option<String> {
+fn in_headers(http_state: &HttpState, parts: &Parts) -> Option<String> {
     let address = parts.extensions.get().copied();
-    if let Some(session) = reception.session_of(&parts.headers, address) {
+    if let Some(session) = http_state.session_of(&parts.headers, address) {
         return Some(session.id);
     }
     let id = parts.uri.path().strip_prefix("/v1/agent-enrollments/")?;
     let token = bearer(&parts.headers)?;
-    reception.registry()?.is_enrollment_token(id, token).then(|| id.to_owned())
+    http_state.registry()?.is_enrollment_token(id, token).then(|| id.to_owned())
 }
 
-fn in_grant(reception: &Reception, body: &[u8]) -> Option<String> {
-    let registry = reception.registry()?;
+fn in_grant(http_state: &HttpState, body: &[u8]) -> Option<String> {
+    let registry = http_state.registry()?;
     let refresh =
         field(body, "refresh_token").and_then(|token| registry.refresh_credential(&token));
     refresh.or_else(|| registry.code_principal(&field(body, "code")?))
 }
 
-fn in_login(reception: &Reception, body: &[u8]) -> Option<String> {
+fn in_login(http_state: &HttpState, body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Login {
         key: String,
     }
     let Login { key } = serde_json::from_slice(body).ok()?;
-    reception.recognize_key(&key)
+    http_state.recognize_key(&key)
 }
 
-fn in_sign_in(reception: &Reception, body: &[u8]) -> Option<String> {
+fn in_sign_in(http_state: &HttpState, body: &[u8]) -> Option<String> {
     let key = field(body, "key")?;
-    reception.recognize_key(key.trim())
+    http_state.recognize_key(key.trim())
 }
 
 /// A field of a form.

@@ -10,18 +10,18 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use capdeck_host::Admission;
-use capdeck_mcp::{Revision, server::Principal};
+use capdeck_host::SharedAccess;
+use capdeck_mcp::{Revision, server::SessionOwner};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::ClientAddress;
-use crate::reception::Reception;
+use crate::http_state::HttpState;
 
 const MEDIA_TYPE: &str = "application/mcp-server-card+json";
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
 
-pub(super) fn routes() -> Router<Arc<Reception>> {
+pub(super) fn routes() -> Router<Arc<HttpState>> {
     Router::new()
         .route("/mcp/server-card", get(deck))
         .route("/servers/{id}/mcp/server-card", get(one_server))
@@ -29,57 +29,58 @@ pub(super) fn routes() -> Router<Arc<Reception>> {
 }
 
 async fn deck(
-    State(reception): State<Arc<Reception>>,
+    State(http_state): State<Arc<HttpState>>,
     address: Option<Extension<ClientAddress>>,
     headers: HeaderMap,
 ) -> Response {
     let description = "Capabilities of one person's deck, found with search and called by name";
-    let issuer = reception.issuer(&headers, address.as_deref().copied());
-    respond(&card(&reception, "deck", "Capdeck", description, &format!("{issuer}/mcp")))
+    let issuer = http_state.issuer(&headers, address.as_deref().copied());
+    respond(&card(&http_state, "deck", "Capdeck", description, &format!("{issuer}/mcp")))
 }
 
 async fn one_server(
-    State(reception): State<Arc<Reception>>,
+    State(http_state): State<Arc<HttpState>>,
     Path(id): Path<String>,
-    Extension(principal): Extension<Principal>,
-    admission: Option<Extension<Admission>>,
+    Extension(principal): Extension<SessionOwner>,
+    access: Option<Extension<SharedAccess>>,
     address: Option<Extension<ClientAddress>>,
     headers: HeaderMap,
 ) -> Response {
-    let catalog = reception.host.known_to(&principal.0, admission.as_deref());
+    let catalog =
+        http_state.host.known_to(&principal.0, access.map(|source| source.access()).as_deref());
     let Some(capability) = catalog.get(&id).filter(|one| one.may_be_served_alone()) else {
         return (StatusCode::NOT_FOUND, format!("there is no capability `{id}`\n")).into_response();
     };
     let definition = &capability.definition;
-    let issuer = reception.issuer(&headers, address.as_deref().copied());
+    let issuer = http_state.issuer(&headers, address.as_deref().copied());
     let url = format!("{issuer}/servers/{id}/mcp");
-    respond(&card(&reception, &id, &definition.name, &definition.description, &url))
+    respond(&card(&http_state, &id, &definition.name, &definition.description, &url))
 }
 
 async fn one_view(
-    State(reception): State<Arc<Reception>>,
+    State(http_state): State<Arc<HttpState>>,
     Path(name): Path<String>,
-    admission: Option<Extension<Admission>>,
+    access: Option<Extension<SharedAccess>>,
     address: Option<Extension<ClientAddress>>,
     headers: HeaderMap,
 ) -> Response {
-    let catalog = reception.host.catalog();
-    let exists = reception.host.has_view(&name, admission.as_deref());
+    let catalog = http_state.host.catalog();
+    let exists = http_state.host.has_view(&name, access.map(|source| source.access()).as_deref());
     let Some(view) = catalog.parts().views.get(&name).filter(|_| exists) else {
         return (StatusCode::NOT_FOUND, format!("there is no view `{name}`\n")).into_response();
     };
     let description = view.description.as_deref().unwrap_or("A part of one person's deck");
-    let issuer = reception.issuer(&headers, address.as_deref().copied());
-    respond(&card(&reception, &name, &name, description, &format!("{issuer}/views/{name}/mcp")))
+    let issuer = http_state.issuer(&headers, address.as_deref().copied());
+    respond(&card(&http_state, &name, &name, description, &format!("{issuer}/views/{name}/mcp")))
 }
 
-fn card(reception: &Reception, name: &str, title: &str, description: &str, url: &str) -> Value {
+fn card(http_state: &HttpState, name: &str, title: &str, description: &str, url: &str) -> Value {
     let versions: Vec<&str> =
         Revision::SUPPORTED.iter().map(|revision| revision.as_str()).collect();
     json!({
         "$schema": SCHEMA,
         "name": format!("local.capdeck/{name}"),
-        "version": reception.host.settings().version,
+        "version": http_state.host.settings().version,
         "title": title,
         "description": description,
         "remotes": [

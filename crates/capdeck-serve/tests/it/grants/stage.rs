@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use capdeck_auth::inbound::{
-    ApprovalMode, Caller, Decider, Decision, GrantTarget, Holder, NewConnection, NewRequest,
-    OperatorRole, Policy, PolicyRule, RequestSource, Role, Scopes, Terms, capsule_key,
+    ApprovalMode, Caller, Decider, Decision, DeckGrant, GrantQuery, GrantTarget, Holder,
+    NewConnection, NewRequest, OperatorRole, PageRequest, Policy, PolicyRule, RequestSource, Role,
+    Scopes, Terms, capsule_key,
 };
 use capdeck_definition::Exposure;
 use capdeck_host::{Author, CapsuleCaller, CapsuleOperation, EntryWrite, Visibility};
@@ -121,9 +122,13 @@ impl Office {
     /// The ids of what an agent was granted.
     pub(super) fn grants_of(&self, agent: &Agent) -> Vec<String> {
         let registry = self.served.registry();
-        let standing = registry.authenticate(&agent.token).unwrap();
-        let access = registry.access(&standing.credential).unwrap();
-        access.grants.iter().map(|grant| grant.id.clone()).collect()
+        let held = GrantQuery {
+            principal: Some(agent.principal.clone()),
+            live_only: true,
+            ..GrantQuery::default()
+        };
+        let grants = registry.grants(&held, &PageRequest::default()).unwrap();
+        grants.items.into_iter().map(|grant| grant.id).collect()
     }
 
     /// One more grant for an agent; its id.
@@ -235,12 +240,10 @@ pub(super) fn on(capsule: &str, role: Role, prefixes: &[&str]) -> GrantTarget {
 
 /// One capability of the deck, whole.
 pub(super) fn deck_of(capability: &str) -> GrantTarget {
-    GrantTarget::Deck {
+    GrantTarget::Deck(DeckGrant {
         capabilities: vec![capability.to_owned()],
-        tools: Vec::new(),
-        denied_tools: Vec::new(),
-        modes: Vec::new(),
-    }
+        ..DeckGrant::default()
+    })
 }
 
 /// The result of a tool call, good or bad.

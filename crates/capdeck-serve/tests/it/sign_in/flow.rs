@@ -126,7 +126,11 @@ fn item_13_what_is_granted_and_taken_back_shows_with_the_next_call() {
     let call = json!({"name": "fake__echo", "arguments": {"text": "hi"}});
     assert!(client.request("tools/call", call.clone())["result"].is_object());
     let standing = served.registry().authenticate(&tokens.access).unwrap();
-    let grants = served.registry().access(&standing.credential).unwrap().grants.clone();
+    let held = capdeck_auth::inbound::GrantQuery {
+        principal: Some(standing.principal.clone()),
+        ..Default::default()
+    };
+    let grants = served.registry().grants(&held, &Default::default()).unwrap().items;
     let caller = capdeck_auth::inbound::Caller::new("local", None);
     let decider = capdeck_auth::inbound::Decider::Operator {
         id: "local".to_owned(),

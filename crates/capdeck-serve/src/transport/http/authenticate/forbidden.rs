@@ -1,30 +1,30 @@
-//! Requests of somebody who is known and still not let through: counted like all others, answered, and recorded once.
+//! Requests of a known sender that are refused: counted like all others, answered, and recorded once.
 
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, request::Parts};
 
 use super::{areas, unauthorized};
-use crate::{actor::Actor, reception::Reception, refusals::Place};
+use crate::{actor::Actor, http_state::HttpState, refusals::Place};
 
-/// Somebody who is known, and not let through.
+/// A known sender whose request is refused.
 #[derive(Debug)]
-pub(in super::super) struct TurnedAway {
+pub(in super::super) struct Forbidden {
     pub(in super::super) actor: Actor,
     reason: Reason,
 }
 
-/// Why somebody is not let through.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
     /// A change that comes with a cookie and without what proves that a page of ours sent it.
     NoCsrf,
-    /// A token for another place.
+    /// A token for another resource.
     OtherAudience,
-    /// There is nothing for them there.
+    /// The sender has nothing there.
     Closed,
 }
 
-impl TurnedAway {
+impl Forbidden {
     pub(super) fn new(actor: Actor, reason: Reason) -> Self {
         Self { actor, reason }
     }
@@ -39,20 +39,20 @@ impl TurnedAway {
     }
 }
 
-/// Answers somebody who is not let through.
-pub(in super::super) async fn turn_away(
-    reception: &Reception,
-    turned_away: TurnedAway,
+/// Answers a refused request.
+pub(in super::super) async fn refuse_forbidden(
+    http_state: &HttpState,
+    forbidden: Forbidden,
     parts: &Parts,
 ) -> Response {
     let place = Place::of(&parts.method, &parts.extensions);
-    reception.note_refusal(&turned_away.actor, place, turned_away.code()).await;
-    match turned_away.reason {
+    http_state.note_refusal(&forbidden.actor, place, forbidden.code()).await;
+    match forbidden.reason {
         Reason::NoCsrf => {
             let advice = "a change that comes with a session cookie needs the header x-capdeck-csrf; GET /api/me tells its value\n";
             (StatusCode::FORBIDDEN, advice).into_response()
         }
-        Reason::OtherAudience => unauthorized(reception, parts),
-        Reason::Closed => areas::refuse(&turned_away.actor),
+        Reason::OtherAudience => unauthorized(http_state, parts),
+        Reason::Closed => areas::refuse(&forbidden.actor),
     }
 }

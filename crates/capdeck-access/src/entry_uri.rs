@@ -5,13 +5,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Characters of a path, all segments together.
-const LONGEST_PATH: usize = 200;
+const MAX_PATH_CHARS: usize = 200;
 /// Segments of a path.
-const MOST_SEGMENTS: usize = 8;
+const MAX_SEGMENTS: usize = 8;
 /// Characters of one segment.
-const LONGEST_SEGMENT: usize = 64;
+const MAX_SEGMENT_CHARS: usize = 64;
 /// Characters of a scheme's name.
-const LONGEST_SCHEME: usize = 32;
+const MAX_SCHEME_CHARS: usize = 32;
 /// Names that Windows gives to devices, whatever ending follows.
 const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
 /// Endings of the files below which no folder may have the same name.
@@ -42,14 +42,14 @@ pub enum UriProblem {
     #[error("it has no `://`; write it as `docs://architecture`")]
     NoScheme,
     #[error(
-        "a scheme is a lower-case letter, then lower-case letters, digits or `-`, at most {LONGEST_SCHEME} in all"
+        "a scheme is a lower-case letter, then lower-case letters, digits or `-`, at most {MAX_SCHEME_CHARS} in all"
     )]
     BadScheme,
     #[error("the path is empty")]
     EmptyPath,
-    #[error("the path has more than {LONGEST_PATH} characters")]
+    #[error("the path has more than {MAX_PATH_CHARS} characters")]
     PathTooLong,
-    #[error("the path has more than {MOST_SEGMENTS} segments")]
+    #[error("the path has more than {MAX_SEGMENTS} segments")]
     TooDeep,
     #[error("a segment between `/` is empty")]
     EmptySegment,
@@ -63,7 +63,7 @@ pub enum UriProblem {
         "segments consist of letters, digits, `.`, `_` and `-` and start with a letter or digit; found {0:?}"
     )]
     Character(char),
-    #[error("a segment has more than {LONGEST_SEGMENT} characters")]
+    #[error("a segment has more than {MAX_SEGMENT_CHARS} characters")]
     SegmentTooLong,
     #[error("a segment must not end with `.`")]
     TrailingDot,
@@ -113,10 +113,10 @@ impl EntryUri {
 }
 
 /// Checks the name of a scheme.
-pub(crate) fn check_scheme(scheme: &str) -> Result<(), UriProblem> {
+pub fn check_scheme(scheme: &str) -> Result<(), UriProblem> {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let starts_well = scheme.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
-    if starts_well && scheme.len() <= LONGEST_SCHEME && scheme.bytes().all(is_plain) {
+    if starts_well && scheme.len() <= MAX_SCHEME_CHARS && scheme.bytes().all(is_plain) {
         Ok(())
     } else {
         Err(UriProblem::BadScheme)
@@ -128,11 +128,11 @@ pub(crate) fn check_path(path: &str) -> Result<(), UriProblem> {
     if path.is_empty() {
         return Err(UriProblem::EmptyPath);
     }
-    if path.chars().count() > LONGEST_PATH {
+    if path.chars().count() > MAX_PATH_CHARS {
         return Err(UriProblem::PathTooLong);
     }
     let segments: Vec<&str> = path.split('/').collect();
-    if segments.len() > MOST_SEGMENTS {
+    if segments.len() > MAX_SEGMENTS {
         return Err(UriProblem::TooDeep);
     }
     for (place, segment) in segments.iter().enumerate() {
@@ -167,14 +167,14 @@ fn check_segment(segment: &str) -> Result<(), UriProblem> {
     if let Some(first) = segment.chars().next().filter(|first| !first.is_ascii_alphanumeric()) {
         return Err(UriProblem::Character(first));
     }
-    if segment.len() > LONGEST_SEGMENT {
+    if segment.len() > MAX_SEGMENT_CHARS {
         return Err(UriProblem::SegmentTooLong);
     }
     if segment.ends_with('.') {
         return Err(UriProblem::TrailingDot);
     }
     let lower = segment.to_ascii_lowercase();
-    if is_device(lower.split('.').next().unwrap_or_default()) {
+    if is_device_name(lower.split('.').next().unwrap_or_default()) {
         return Err(UriProblem::Device(segment.to_owned()));
     }
     match OWN_ENDINGS.into_iter().find(|ending| lower.ends_with(ending)) {
@@ -183,7 +183,8 @@ fn check_segment(segment: &str) -> Result<(), UriProblem> {
     }
 }
 
-pub(crate) fn is_device(stem: &str) -> bool {
+/// Whether a name without its ending is that of a device on Windows.
+pub fn is_device_name(stem: &str) -> bool {
     let numbered = ["com", "lpt"].iter().any(|kind| {
         stem.strip_prefix(kind).is_some_and(|number| {
             number.len() == 1 && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -194,9 +195,9 @@ pub(crate) fn is_device(stem: &str) -> bool {
 
 /// The start of a wrong address, without anything that could disturb a terminal.
 fn shown(text: &str) -> String {
-    const MOST: usize = 120;
-    let mut shown: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
-    if text.chars().count() > MOST {
+    const MAX_SHOWN: usize = 120;
+    let mut shown: String = text.chars().take(MAX_SHOWN).flat_map(char::escape_debug).collect();
+    if text.chars().count() > MAX_SHOWN {
         shown.push('…');
     }
     shown

@@ -14,12 +14,12 @@ fn capsule(role: Role, allowed: &[&str], denied: &[&str]) -> GrantTarget {
 
 fn deck(capabilities: &[&str], tools: &[&str], denied: &[&str], modes: &[&str]) -> GrantTarget {
     let list = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect();
-    GrantTarget::Deck {
+    GrantTarget::Deck(DeckGrant {
         capabilities: list(capabilities),
         tools: list(tools),
         denied_tools: list(denied),
         modes: list(modes),
-    }
+    })
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Who is behind a session, as the transport established it.
+//! Who sends a request.
 
 use std::{
     fmt,
@@ -6,11 +6,12 @@ use std::{
     sync::Arc,
 };
 
-/// The owner of everything a client is handed out: sessions, tasks, approvals. Nothing crosses from one to another.
+/// Who sends a request, as the transport established it. Sessions, tasks, approvals and memory belong to one principal
+/// and are never given to another. Principals with the same id are equal, whatever they are called.
 #[derive(Debug, Clone)]
 pub struct Principal {
     id: Arc<str>,
-    /// For people; it tells nobody from anybody.
+    /// For people only.
     name: Option<Arc<str>>,
 }
 

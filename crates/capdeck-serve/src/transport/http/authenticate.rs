@@ -4,25 +4,25 @@
 mod areas;
 mod challenge;
 mod cookie;
+mod forbidden;
 mod names;
-mod turned_away;
 
 use std::sync::Arc;
 
 use capdeck_auth::inbound::{CredentialClass, FailedAttempt, OperatorSession, capsule_key};
-use capdeck_host::{Author, CapsuleCaller, CapsuleOperation};
-use capdeck_mcp::server::Principal;
+use capdeck_host::{Author, CapsuleCaller, CapsuleOperation, SharedAccess};
+use capdeck_mcp::server::SessionOwner;
 use http::{Extensions, HeaderMap, HeaderValue, Method, header, request::Parts};
 
 pub(super) use self::{
     areas::is_stream,
     challenge::refuse_credential,
+    forbidden::{Forbidden, refuse_forbidden},
     names::Names,
-    turned_away::{TurnedAway, turn_away},
 };
 use self::{
     areas::{Area, is_open_to},
-    turned_away::Reason,
+    forbidden::Reason,
 };
 pub(crate) use self::{
     challenge::{insufficient_scope, unauthorized},
@@ -31,9 +31,10 @@ pub(crate) use self::{
 use super::{ClientAddress, client_address::is_passed_on};
 use crate::{
     actor::{Actor, KEY_PRINCIPAL},
+    credential_access::CredentialAccess,
+    http_state::HttpState,
     mcp::ViaShare,
     oauth::Resource,
-    reception::Reception,
 };
 
 /// Who needs a token.
@@ -48,54 +49,59 @@ pub enum AuthMode {
 /// What every change has to bring along when it comes with a cookie.
 pub(crate) const CSRF_HEADER: &str = "x-capdeck-csrf";
 
-/// As whom a request is let in.
+/// Who sends a request, as its handlers see it.
 #[derive(Debug)]
-pub(super) struct Admitted {
+pub(super) struct RequestIdentity {
     pub(super) actor: Actor,
-    principal: Principal,
+    principal: SessionOwner,
     /// The session, for those who came with a cookie.
     pub(super) session: Option<Arc<OperatorSession>>,
 }
 
-/// Why a request is not let in.
+/// Why a request is refused.
 #[derive(Debug)]
-pub(super) enum NotAdmitted {
+pub(super) enum AuthFailure {
     /// The request carries no credential.
     Anonymous,
-    /// The credential opens nothing, or was not looked at because the sender has to wait.
+    /// The credential is not valid, or was not checked because the sender has to wait.
     WrongCredential(FailedAttempt),
-    /// Somebody who is known, but not for this.
-    TurnedAway(TurnedAway),
+    /// The sender is known, and may not do this.
+    Forbidden(Forbidden),
 }
 
-impl From<TurnedAway> for NotAdmitted {
-    fn from(turned_away: TurnedAway) -> Self {
-        Self::TurnedAway(turned_away)
+impl From<Forbidden> for AuthFailure {
+    fn from(forbidden: Forbidden) -> Self {
+        Self::Forbidden(forbidden)
     }
 }
 
-impl From<FailedAttempt> for NotAdmitted {
+impl From<FailedAttempt> for AuthFailure {
     fn from(attempt: FailedAttempt) -> Self {
         Self::WrongCredential(attempt)
     }
 }
 
-impl Admitted {
+impl RequestIdentity {
     fn owner(principal: &str) -> Self {
-        Self { actor: Actor::Owner, principal: Principal(principal.into()), session: None }
+        Self { actor: Actor::Owner, principal: SessionOwner(principal.into()), session: None }
     }
 
     /// Leaves with a request who sends it.
-    pub(super) fn sign(self, reception: &Reception, extensions: &mut Extensions) {
+    pub(super) fn sign(self, http_state: &HttpState, extensions: &mut Extensions) {
         let Self { actor, principal, session } = self;
         match &actor {
             Actor::Share(via) => {
                 extensions.insert(via.clone());
             }
-            Actor::Credential(standing) => {
-                if let Some(admissions) = &reception.admissions {
-                    let address = extensions.get::<ClientAddress>().map(|address| address.ip);
-                    extensions.insert(admissions.of(standing, address));
+            Actor::Credential(client) => {
+                if let Some(registry) = http_state.registry() {
+                    let source: SharedAccess = Arc::new(CredentialAccess {
+                        registry: registry.clone(),
+                        client: Arc::clone(client),
+                        address: extensions.get::<ClientAddress>().map(|address| address.ip),
+                        capsules: http_state.host.capsules().cloned(),
+                    });
+                    extensions.insert(source);
                 }
             }
             Actor::Owner | Actor::Operator(_) => {}
@@ -109,18 +115,18 @@ impl Admitted {
 }
 
 /// Knows everyone who may come in.
-impl Reception {
+impl HttpState {
     /// Who sends a request, if there is something for them where it goes.
-    pub(super) async fn admit(&self, parts: &Parts) -> Result<Admitted, NotAdmitted> {
+    pub(super) async fn admit(&self, parts: &Parts) -> Result<RequestIdentity, AuthFailure> {
         let admitted = self.identify(parts).await?;
         if is_open_to(Area::at(parts.uri.path()), &admitted.actor) {
             return Ok(admitted);
         }
-        Err(TurnedAway::new(admitted.actor, Reason::Closed).into())
+        Err(Forbidden::new(admitted.actor, Reason::Closed).into())
     }
 
     /// A token that opens nothing is refused even where none is needed: whoever sends one does not mean to be the owner.
-    async fn identify(&self, parts: &Parts) -> Result<Admitted, NotAdmitted> {
+    async fn identify(&self, parts: &Parts) -> Result<RequestIdentity, AuthFailure> {
         match authorization(&parts.headers) {
             Sent::Nothing => match self.admit_session(parts)? {
                 Some(admitted) => Ok(admitted),
@@ -129,14 +135,14 @@ impl Reception {
             Sent::Bearer(token) => match self.admit_token(token, parts).await? {
                 Some(admitted) => Ok(admitted),
                 None if self.registry().is_some_and(|registry| registry.is_idle_token(token)) => {
-                    Err(NotAdmitted::Anonymous)
+                    Err(AuthFailure::Anonymous)
                 }
                 None => {
                     self.check_admin_key(token, parts.extensions.get().copied())?;
-                    Ok(Admitted::owner(KEY_PRINCIPAL))
+                    Ok(RequestIdentity::owner(KEY_PRINCIPAL))
                 }
             },
-            Sent::Other => Err(NotAdmitted::Anonymous),
+            Sent::Other => Err(AuthFailure::Anonymous),
         }
     }
 
@@ -145,30 +151,30 @@ impl Reception {
         self.mode == AuthMode::Local && !is_passed_on(headers)
     }
 
-    fn admit_without_token(&self, parts: &Parts) -> Result<Admitted, NotAdmitted> {
+    fn admit_without_token(&self, parts: &Parts) -> Result<RequestIdentity, AuthFailure> {
         if self.is_at_this_machine(&parts.headers) {
-            return Ok(Admitted::owner("local"));
+            return Ok(RequestIdentity::owner("local"));
         }
         let address = parts.extensions.get().copied();
         if session_cookie(&parts.headers, self.is_https(address)).next().is_some() {
             return Err(self.fail_credential(address, CredentialClass::SessionCookie).into());
         }
-        Err(NotAdmitted::Anonymous)
+        Err(AuthFailure::Anonymous)
     }
 
     /// The operator of a cookie. One that is over is no cookie.
-    fn admit_session(&self, parts: &Parts) -> Result<Option<Admitted>, NotAdmitted> {
+    fn admit_session(&self, parts: &Parts) -> Result<Option<RequestIdentity>, AuthFailure> {
         let address = parts.extensions.get().copied();
         let Some(session) = self.session_of(&parts.headers, address) else { return Ok(None) };
         let is_safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
         let sent = parts.headers.get(CSRF_HEADER).and_then(|csrf| csrf.to_str().ok());
         let actor = Actor::Operator(session.operator.clone());
         if !is_safe && !sent.is_some_and(|sent| session.has_csrf(sent)) {
-            return Err(TurnedAway::new(actor, Reason::NoCsrf).into());
+            return Err(Forbidden::new(actor, Reason::NoCsrf).into());
         }
-        Ok(Some(Admitted {
+        Ok(Some(RequestIdentity {
             actor,
-            principal: Principal(session.operator.id.as_str().into()),
+            principal: SessionOwner(session.operator.id.as_str().into()),
             session: Some(Arc::new(session)),
         }))
     }
@@ -188,13 +194,13 @@ impl Reception {
         &self,
         token: &str,
         parts: &Parts,
-    ) -> Result<Option<Admitted>, NotAdmitted> {
+    ) -> Result<Option<RequestIdentity>, AuthFailure> {
         if let Some(registry) = self.registry() {
-            if let Some(standing) = registry.authenticate(token) {
+            if let Some(client) = registry.authenticate(token) {
                 let issuer = self.issuer(&parts.headers, parts.extensions.get().copied());
                 // Beside the endpoints there is nothing that a token could be for, so any one of this host will do.
                 let place = Resource::at(parts.uri.path()).unwrap_or(Resource::Host);
-                let audience = standing.audience.as_deref();
+                let audience = client.audience.as_deref();
                 let is_here = match place {
                     Resource::Host => {
                         audience.is_none_or(|one| Resource::named(one, &issuer).is_some())
@@ -202,21 +208,21 @@ impl Reception {
                     place => place.is_open_to(audience, &issuer),
                 };
                 if !is_here {
-                    let actor = Actor::Credential(standing);
-                    return Err(TurnedAway::new(actor, Reason::OtherAudience).into());
+                    let actor = Actor::Credential(client);
+                    return Err(Forbidden::new(actor, Reason::OtherAudience).into());
                 }
                 // Sessions belong to the credential: two of one principal may differ in what they open.
-                let principal = Principal(standing.credential.as_str().into());
-                return Ok(Some(Admitted {
-                    actor: Actor::Credential(standing),
+                let principal = SessionOwner(client.credential.as_str().into());
+                return Ok(Some(RequestIdentity {
+                    actor: Actor::Credential(client),
                     principal,
                     session: None,
                 }));
             }
             if let Some(operator) = registry.operator_by_key(token) {
-                let principal = Principal(operator.id.as_str().into());
+                let principal = SessionOwner(operator.id.as_str().into());
                 let actor = Actor::Operator(operator);
-                return Ok(Some(Admitted { actor, principal, session: None }));
+                return Ok(Some(RequestIdentity { actor, principal, session: None }));
             }
         }
         Ok(self.open_share(token).await)
@@ -228,7 +234,7 @@ impl Reception {
     }
 
     /// The share that a token opens now; it may have been taken back since the last request.
-    async fn open_share(&self, token: &str) -> Option<Admitted> {
+    async fn open_share(&self, token: &str) -> Option<RequestIdentity> {
         if CredentialClass::of(token) != CredentialClass::ShareToken {
             return None;
         }
@@ -241,9 +247,9 @@ impl Reception {
         if !self.may_share(text("created_by_principal").as_deref(), &capsule) {
             return None;
         }
-        let principal = Principal(text("principal")?.into());
+        let principal = SessionOwner(text("principal")?.into());
         let actor = Actor::Share(ViaShare { share: text("id")? });
-        Some(Admitted { actor, principal, session: None })
+        Some(RequestIdentity { actor, principal, session: None })
     }
 }
 

@@ -1,9 +1,12 @@
-//! What somebody may do in a capsule, and what an operator may do here.
+//! What a client may do in a capsule, and what an operator may do on a host.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A role in a capsule. Each may do what those before it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// Each role may do what those before it may.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Reads, lists, searches; sends signals; keeps memory.
@@ -12,7 +15,7 @@ pub enum Role {
     Appender,
     /// Replaces, patches and restores entries.
     Writer,
-    /// Deletes, declares schemes, reads the audit.
+    /// Deletes, purges, declares schemes, reads the audit.
     Owner,
 }
 
@@ -35,15 +38,17 @@ impl Role {
     }
 }
 
-/// What an operator may do. Each may do what those before it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// What a person may do.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum OperatorRole {
-    /// Has capsules, and decides who else uses them.
+    /// Has capsules of their own, reads those of the team, decides about their own.
     Member,
-    /// Decides every request.
+    /// Decides about every capsule and the deck.
     Approver,
-    /// Changes operators, policy and settings, and sees everything.
+    /// Everything.
     Admin,
 }
 

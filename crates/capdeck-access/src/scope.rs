@@ -4,11 +4,11 @@ use std::{collections::BTreeSet, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use super::Role;
+use crate::Role;
 
 /// One scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Scope {
+pub enum OAuthScope {
     /// Lists, searches and describes what the deck offers.
     #[serde(rename = "deck:read")]
     DeckRead,
@@ -35,7 +35,7 @@ pub enum Scope {
 /// A set of scopes. A stronger scope stands for the weaker ones of its family.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Scopes(BTreeSet<Scope>);
+pub struct Scopes(BTreeSet<OAuthScope>);
 
 /// A word that is no scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +45,7 @@ pub struct UnknownScope {
     pub name: String,
 }
 
-impl Scope {
+impl OAuthScope {
     /// Every scope, weaker ones first.
     pub const ALL: [Self; 7] = [
         Self::DeckRead,
@@ -92,14 +92,14 @@ impl Scope {
 impl Scopes {
     /// Everything that can be granted.
     pub fn all() -> Self {
-        Scope::ALL.into_iter().collect()
+        OAuthScope::ALL.into_iter().collect()
     }
 
     /// Reads scopes separated by spaces, as OAuth writes them.
     pub fn parse(text: &str) -> Result<Self, UnknownScope> {
         text.split_ascii_whitespace()
             .map(|name| {
-                Scope::parse(name)
+                OAuthScope::parse(name)
                     .ok_or_else(|| UnknownScope { name: name.chars().take(40).collect() })
             })
             .collect()
@@ -108,27 +108,27 @@ impl Scopes {
     /// The scopes that a role in a capsule can make use of.
     pub fn of_role(role: Role) -> Self {
         Self::from_iter([match role {
-            Role::Reader => Scope::CapsuleRead,
-            Role::Appender => Scope::CapsuleAppend,
-            Role::Writer => Scope::CapsuleWrite,
-            Role::Owner => Scope::CapsuleAdmin,
+            Role::Reader => OAuthScope::CapsuleRead,
+            Role::Appender => OAuthScope::CapsuleAppend,
+            Role::Writer => OAuthScope::CapsuleWrite,
+            Role::Owner => OAuthScope::CapsuleAdmin,
         }])
     }
 
     /// The highest role in a capsule that these scopes leave.
     pub fn highest_role(&self) -> Option<Role> {
         [
-            (Scope::CapsuleAdmin, Role::Owner),
-            (Scope::CapsuleWrite, Role::Writer),
-            (Scope::CapsuleAppend, Role::Appender),
-            (Scope::CapsuleRead, Role::Reader),
+            (OAuthScope::CapsuleAdmin, Role::Owner),
+            (OAuthScope::CapsuleWrite, Role::Writer),
+            (OAuthScope::CapsuleAppend, Role::Appender),
+            (OAuthScope::CapsuleRead, Role::Reader),
         ]
         .into_iter()
         .find_map(|(scope, role)| self.allows(scope).then_some(role))
     }
 
     /// Whether one of these scopes is the given one, or stands for it.
-    pub fn allows(&self, scope: Scope) -> bool {
+    pub fn allows(&self, scope: OAuthScope) -> bool {
         self.0.iter().any(|held| held.implies(scope))
     }
 
@@ -139,7 +139,7 @@ impl Scopes {
 
     /// What both sets allow.
     pub fn meet(&self, other: &Self) -> Self {
-        Scope::ALL
+        OAuthScope::ALL
             .into_iter()
             .filter(|scope| self.allows(*scope) && other.allows(*scope))
             .collect::<Self>()
@@ -157,25 +157,25 @@ impl Scopes {
     }
 
     /// The scopes in order.
-    pub fn iter(&self) -> impl Iterator<Item = Scope> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = OAuthScope> + '_ {
         self.0.iter().copied()
     }
 
     /// Without those that another one of the set stands for.
     fn strongest(&self) -> Self {
         let is_implied =
-            |scope: &Scope| self.0.iter().any(|other| other != scope && other.implies(*scope));
+            |scope: &OAuthScope| self.0.iter().any(|other| other != scope && other.implies(*scope));
         self.0.iter().filter(|scope| !is_implied(scope)).copied().collect()
     }
 }
 
-impl FromIterator<Scope> for Scopes {
-    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+impl FromIterator<OAuthScope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = OAuthScope>>(scopes: I) -> Self {
         Self(scopes.into_iter().collect())
     }
 }
 
-impl fmt::Display for Scope {
+impl fmt::Display for OAuthScope {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
@@ -203,12 +203,12 @@ mod tests {
 
     #[test]
     fn security_07_a_stronger_scope_stands_for_the_weaker_ones_of_its_family_only() {
-        assert!(scopes("capsule:write").allows(Scope::CapsuleRead));
-        assert!(!scopes("capsule:write").allows(Scope::CapsuleAdmin));
-        assert!(!scopes("capsule:admin").allows(Scope::DeckRead));
-        assert!(scopes("deck:call").allows(Scope::DeckRead));
-        assert!(!scopes("deck:call capsule:admin").allows(Scope::RegistryManage));
-        assert!(!scopes("registry:manage").allows(Scope::CapsuleRead));
+        assert!(scopes("capsule:write").allows(OAuthScope::CapsuleRead));
+        assert!(!scopes("capsule:write").allows(OAuthScope::CapsuleAdmin));
+        assert!(!scopes("capsule:admin").allows(OAuthScope::DeckRead));
+        assert!(scopes("deck:call").allows(OAuthScope::DeckRead));
+        assert!(!scopes("deck:call capsule:admin").allows(OAuthScope::RegistryManage));
+        assert!(!scopes("registry:manage").allows(OAuthScope::CapsuleRead));
     }
 
     #[test]

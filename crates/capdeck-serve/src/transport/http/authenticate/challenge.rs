@@ -5,15 +5,15 @@ use capdeck_auth::inbound::{FailedAttempt, Scopes};
 use http::{HeaderValue, StatusCode, header, request::Parts};
 
 use super::super::problem::problem;
-use crate::{oauth::Resource, reception::Reception};
+use crate::{http_state::HttpState, oauth::Resource};
 
 /// The answer to a request without anything that opens the place.
-pub(crate) fn unauthorized(reception: &Reception, parts: &Parts) -> Response {
+pub(crate) fn unauthorized(http_state: &HttpState, parts: &Parts) -> Response {
     let has_token = parts.headers.contains_key(header::AUTHORIZATION);
     let mut challenge = "Bearer realm=\"capdeck\"".to_owned();
     // Without the registry nobody can sign in, so there is nothing to point to.
-    if reception.registry().is_some() {
-        let issuer = reception.issuer(&parts.headers, parts.extensions.get().copied());
+    if http_state.registry().is_some() {
+        let issuer = http_state.issuer(&parts.headers, parts.extensions.get().copied());
         let resource = Resource::at(parts.uri.path());
         if has_token {
             challenge.push_str(", error=\"invalid_token\"");
@@ -30,15 +30,15 @@ pub(crate) fn unauthorized(reception: &Reception, parts: &Parts) -> Response {
 
 /// The answer to a request whose credential opens nothing. A burst of them is recorded once.
 pub(in super::super) async fn refuse_credential(
-    reception: &Reception,
+    http_state: &HttpState,
     attempt: FailedAttempt,
     parts: &Parts,
 ) -> Response {
     let address = parts.extensions.get().copied();
-    reception.record_failed_credential(address, attempt).await;
+    http_state.record_failed_credential(address, attempt).await;
     match attempt.retry_after {
         Some(seconds) => wait_response(seconds),
-        None => unauthorized(reception, parts),
+        None => unauthorized(http_state, parts),
     }
 }
 

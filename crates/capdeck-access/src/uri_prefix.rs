@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::uri::{self, EntryUri, UriError, UriProblem};
+use crate::entry_uri::{EntryUri, UriError, UriProblem, check_path, check_scheme};
 
 /// A whole scheme (`docs://`), an entry with everything below it (`docs://team`), or, with `*` at the end, everything
 /// that starts so (`docs://team*`).
@@ -13,18 +13,18 @@ use crate::uri::{self, EntryUri, UriError, UriProblem};
 /// `docs://Secret` through would tell, by the refusal to create it, what it hides.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Prefix {
+pub struct UriPrefix {
     text: String,
     folded: String,
     is_open: bool,
 }
 
-impl Prefix {
+impl UriPrefix {
     /// Checks a prefix.
     pub fn parse(text: &str) -> Result<Self, UriError> {
         let failed = |problem| UriError { text: text.to_owned(), problem };
         let (scheme, path) = text.split_once("://").ok_or_else(|| failed(UriProblem::NoScheme))?;
-        uri::check_scheme(scheme).map_err(failed)?;
+        check_scheme(scheme).map_err(failed)?;
         let (path, is_open) = match path.strip_suffix('*') {
             Some(start) => (start, true),
             None => (path, false),
@@ -32,7 +32,7 @@ impl Prefix {
         // `docs://team/` and `docs://team` mean the same; an open start may end in the middle of a segment.
         let whole = path.strip_suffix('/').unwrap_or(path);
         if !whole.is_empty() {
-            uri::check_path(whole).map_err(failed)?;
+            check_path(whole).map_err(failed)?;
         }
         let kept = if is_open { path } else { whole };
         let folded = format!("{scheme}://{kept}").to_ascii_lowercase();
@@ -57,6 +57,20 @@ impl Prefix {
         self.covers_folded(&uri.folded())
     }
 
+    /// Whether everything below the other prefix is below this one.
+    pub fn contains(&self, other: &Self) -> bool {
+        let Some(rest) = other.folded.strip_prefix(&self.folded) else { return false };
+        self.is_open
+            || self.is_whole_scheme()
+            || rest.starts_with('/')
+            || (rest.is_empty() && !other.is_open)
+    }
+
+    /// Whether the two have anything in common. Prefixes are nested or apart, never crossed.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.contains(other) || other.contains(self)
+    }
+
     fn covers_folded(&self, uri: &str) -> bool {
         uri.strip_prefix(&self.folded).is_some_and(|rest| {
             self.is_open || rest.is_empty() || rest.starts_with('/') || self.is_whole_scheme()
@@ -66,15 +80,15 @@ impl Prefix {
 
 /// What an access reaches: everything that an allowed prefix covers and no denied one does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Scope {
+pub struct EntryScope {
     /// Empty means everything.
     #[serde(default, rename = "uri_prefixes", skip_serializing_if = "Vec::is_empty")]
-    pub allow: Vec<Prefix>,
+    pub allow: Vec<UriPrefix>,
     #[serde(default, rename = "denied_prefixes", skip_serializing_if = "Vec::is_empty")]
-    pub deny: Vec<Prefix>,
+    pub deny: Vec<UriPrefix>,
 }
 
-impl Scope {
+impl EntryScope {
     /// Everything.
     pub fn all() -> Self {
         Self::default()
@@ -86,15 +100,32 @@ impl Scope {
         deny: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, UriError> {
         Ok(Self {
-            allow: allow.into_iter().map(Prefix::parse).collect::<Result<_, _>>()?,
-            deny: deny.into_iter().map(Prefix::parse).collect::<Result<_, _>>()?,
+            allow: allow.into_iter().map(UriPrefix::parse).collect::<Result<_, _>>()?,
+            deny: deny.into_iter().map(UriPrefix::parse).collect::<Result<_, _>>()?,
         })
+    }
+
+    /// Whether nothing is reached here that the other one does not reach. When in doubt it says no.
+    pub fn is_within(&self, other: &Self) -> bool {
+        let is_denied = |part: &UriPrefix| self.deny.iter().any(|one| one.contains(part));
+        let stays_inside = other.allow.is_empty()
+            || (!self.allow.is_empty()
+                && self.allow.iter().all(|one| {
+                    is_denied(one) || other.allow.iter().any(|outer| outer.contains(one))
+                }));
+        // What the other one denies must stay out: denied here, too, or away from everything that is allowed.
+        let stays_out = other.deny.iter().all(|forbidden| {
+            is_denied(forbidden)
+                || (!self.allow.is_empty()
+                    && self.allow.iter().all(|one| is_denied(one) || !one.overlaps(forbidden)))
+        });
+        stays_inside && stays_out
     }
 
     /// What either of the two reaches, without what either of them denies.
     #[must_use]
     pub fn joined(&self, other: &Self) -> Self {
-        let both = |one: &[Prefix], more: &[Prefix]| {
+        let both = |one: &[UriPrefix], more: &[UriPrefix]| {
             let added = more.iter().filter(|prefix| !one.contains(prefix));
             one.iter().chain(added).cloned().collect()
         };
@@ -124,24 +155,24 @@ impl Scope {
     pub fn reaches_scheme(&self, scheme: &str) -> bool {
         let allowed =
             self.allow.is_empty() || self.allow.iter().any(|prefix| prefix.scheme() == scheme);
-        let is_denied = |prefix: &Prefix| prefix.scheme() == scheme && prefix.is_whole_scheme();
+        let is_denied = |prefix: &UriPrefix| prefix.scheme() == scheme && prefix.is_whole_scheme();
         allowed && !self.deny.iter().any(is_denied)
     }
 }
 
-impl fmt::Display for Prefix {
+impl fmt::Display for UriPrefix {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)
     }
 }
 
-impl fmt::Debug for Prefix {
+impl fmt::Debug for UriPrefix {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.text, formatter)
     }
 }
 
-impl TryFrom<String> for Prefix {
+impl TryFrom<String> for UriPrefix {
     type Error = UriError;
 
     fn try_from(text: String) -> Result<Self, UriError> {
@@ -149,8 +180,8 @@ impl TryFrom<String> for Prefix {
     }
 }
 
-impl From<Prefix> for String {
-    fn from(prefix: Prefix) -> Self {
+impl From<UriPrefix> for String {
+    fn from(prefix: UriPrefix) -> Self {
         prefix.text
     }
 }
@@ -160,7 +191,7 @@ mod tests {
     use super::*;
 
     fn reaches(allow: &[&str], deny: &[&str], uri: &str) -> bool {
-        let scope = Scope::parse(allow.iter().copied(), deny.iter().copied()).unwrap();
+        let scope = EntryScope::parse(allow.iter().copied(), deny.iter().copied()).unwrap();
         scope.reaches(&EntryUri::parse(uri).unwrap())
     }
 
@@ -189,19 +220,54 @@ mod tests {
 
     #[test]
     fn bad_prefixes_are_refused() {
-        for text in
-            ["docs", "", "docs://..", "docs://a//b", "Docs://a", "docs://*a", "docs://a/%2e"]
-        {
-            assert!(Prefix::parse(text).is_err(), "{text}");
+        for text in [
+            "docs",
+            "",
+            "://a",
+            "docs://..",
+            "docs://a//b",
+            "docs://a/./b",
+            "Docs://a",
+            "docs://*a",
+            "docs://a/%2e",
+            "docs://a b",
+            "docs:// ",
+            "docs://a\u{7}",
+        ] {
+            assert!(UriPrefix::parse(text).is_err(), "{text}");
         }
-        assert!(Prefix::parse("docs://*").is_ok());
+        assert!(UriPrefix::parse("docs://*").is_ok());
     }
 
     #[test]
     fn a_scheme_is_reached_when_something_in_it_is() {
-        let scope = Scope::parse(["docs://a", "notes://"], ["notes://"]).unwrap();
+        let scope = EntryScope::parse(["docs://a", "notes://"], ["notes://"]).unwrap();
         assert!(scope.reaches_scheme("docs"));
         assert!(!scope.reaches_scheme("notes"));
         assert!(!scope.reaches_scheme("config"));
+    }
+
+    #[test]
+    fn parts_are_nested_or_apart() {
+        let prefix = |text: &str| UriPrefix::parse(text).unwrap();
+        for (outer, inner, expected) in [
+            ("docs://", "docs://team", true),
+            ("docs://", "docs://*", true),
+            ("docs://*", "docs://", true),
+            ("docs://team", "docs://team/plan", true),
+            ("docs://team/", "docs://team", true),
+            ("docs://team", "docs://Team", true),
+            ("docs://team", "docs://teamwork", false),
+            ("docs://team", "docs://team*", false),
+            ("docs://team*", "docs://teamwork", true),
+            ("docs://team*", "docs://team", true),
+            ("docs://team", "docs://team/*", true),
+            ("docs://team", "docs://", false),
+            ("docs://", "notes://a", false),
+        ] {
+            assert_eq!(prefix(outer).contains(&prefix(inner)), expected, "{outer} {inner}");
+        }
+        assert!(!prefix("docs://team").overlaps(&prefix("docs://teamwork")));
+        assert!(prefix("docs://team/a").overlaps(&prefix("docs://team")));
     }
 }

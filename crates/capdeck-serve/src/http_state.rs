@@ -4,15 +4,14 @@
 use std::sync::Arc;
 
 use capdeck_auth::inbound::{
-    ADMIN_OPERATOR, AdminKey, Clock, CredentialClass, FailedAttempt, FailedCredentials, Limits,
-    OperatorStanding, Registry,
+    ADMIN_OPERATOR, AdminKey, AuthenticatedOperator, Clock, CredentialClass, FailedAttempt,
+    FailedCredentials, Limits, Registry,
 };
 use capdeck_host::Host;
 use http::{HeaderMap, header};
 
 use crate::{
     actor::Actor,
-    admission::Admissions,
     oauth::FormSeal,
     oidc::{OidcSettings, Provider},
     transport::http::{AuthMode, ClientAddress},
@@ -34,12 +33,11 @@ impl NoRegistry {
     }
 }
 
-/// Shared by everything that answers HTTP.
-pub(crate) struct Reception {
+/// What every HTTP handler shares.
+pub(crate) struct HttpState {
     pub(crate) host: Host,
     pub(crate) mode: AuthMode,
     pub(crate) registry: Result<Registry, NoRegistry>,
-    pub(crate) admissions: Option<Admissions>,
     pub(crate) seal: FormSeal,
     /// Credentials that opened nothing, whatever they were sent to.
     failures: Arc<FailedCredentials>,
@@ -48,7 +46,7 @@ pub(crate) struct Reception {
     public_url: Option<String>,
 }
 
-impl Reception {
+impl HttpState {
     pub(crate) fn new(
         host: Host,
         mode: AuthMode,
@@ -68,10 +66,7 @@ impl Reception {
                 Arc::new(FailedCredentials::new(Clock::default(), free))
             }
         };
-        let admissions =
-            |registry: &Registry| Admissions::new(registry.clone(), host.capsules().cloned());
         Arc::new(Self {
-            admissions: registry.as_ref().ok().map(admissions),
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
             provider: oidc.map(|oidc| Provider::new(oidc, host.guarded_clients().clone())),
             seal: FormSeal::new(),
@@ -156,11 +151,11 @@ impl Reception {
         }
     }
 
-    /// The operator that somebody is; `None` for those who are none.
-    pub(crate) fn operator(&self, actor: &Actor) -> Option<OperatorStanding> {
+    /// The operator who sends a request; `None` for others.
+    pub(crate) fn operator(&self, actor: &Actor) -> Option<AuthenticatedOperator> {
         match actor {
-            Actor::Owner if self.mode == AuthMode::Local => Some(OperatorStanding::local()),
-            Actor::Owner => Some(OperatorStanding::admin()),
+            Actor::Owner if self.mode == AuthMode::Local => Some(AuthenticatedOperator::local()),
+            Actor::Owner => Some(AuthenticatedOperator::admin()),
             Actor::Operator(operator) => Some(operator.clone()),
             Actor::Credential(_) | Actor::Share(_) => None,
         }
