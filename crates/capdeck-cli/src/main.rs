@@ -7,7 +7,7 @@ mod args;
 mod arguments;
 mod browser;
 mod caplet_document;
-mod capsule_desk;
+mod capsule_client;
 mod commands;
 mod completion;
 mod context;

@@ -5,11 +5,10 @@
 
 use std::{fmt, sync::Arc};
 
-use capdeck_capsule::Access;
+use capdeck_capsule::service::GrantedCapsule;
 use capdeck_catalog::{Allowance, DeckGrant};
 use futures_util::stream::BoxStream;
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 
 use crate::GrantDesk;
 
@@ -52,15 +51,6 @@ pub struct Granted {
     pub capsules: Vec<GrantedCapsule>,
     /// Whether grants may be asked for and decided on here.
     pub may_manage: bool,
-}
-
-/// One capsule that somebody may use.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct GrantedCapsule {
-    /// The capsule's key (`capdeck_auth::inbound::capsule_key`): its id may be that of a later capsule.
-    pub capsule: String,
-    #[serde(flatten)]
-    pub access: Access,
 }
 
 impl Granted {

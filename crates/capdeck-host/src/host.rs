@@ -18,8 +18,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::derived::DerivedCatalogs;
 use crate::{
-    Admission, ApprovalStore, CapsuleDesk, Continuity, HostEvent, HostSettings, Principal, Scope,
-    Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
+    Admission, ApprovalStore, CapsuleService, Continuity, HostEvent, HostSettings, Principal,
+    Scope, Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
     artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, capsules::capability,
     code_mode::CodeMode, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
     flow::FlowGuards, health::HealthStore, journal::Journal, observed_shapes::ObservedShapes,
@@ -166,7 +166,7 @@ impl Host {
     }
 
     /// The way to the capsules of this machine, if the host was given one.
-    pub fn capsules(&self) -> Option<&Arc<dyn CapsuleDesk>> {
+    pub fn capsules(&self) -> Option<&Arc<dyn CapsuleService>> {
         self.0.settings.capsules.as_ref()
     }
 

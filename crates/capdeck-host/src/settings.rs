@@ -7,7 +7,7 @@ use capdeck_backend::GuardianCommand;
 use capdeck_definition::{Exposure, Project, Root, SourceFile};
 use capdeck_sandbox::WorkerCommand;
 
-use crate::CapsuleDesk;
+use crate::CapsuleService;
 
 /// The resolved settings of one host.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct HostSettings {
     /// How capabilities are offered when neither they nor the deck say so.
     pub default_exposure: Exposure,
     /// The way to the capsules of this machine, opened on first use.
-    pub capsules: Option<Arc<dyn CapsuleDesk>>,
+    pub capsules: Option<Arc<dyn CapsuleService>>,
     /// The version told to downstream servers and clients.
     pub version: String,
 }

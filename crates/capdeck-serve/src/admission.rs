@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt, net::IpAddr, sync::Arc};
 
 use capdeck_auth::inbound::{self, CapsuleAccess, GrantedAccess, Registry, Standing};
 use capdeck_host::{
-    Access, Admission, AdmissionSource, CapsuleDesk, DeckGrant, EntryScope, GrantDesk, Granted,
+    Access, Admission, AdmissionSource, CapsuleService, DeckGrant, EntryScope, GrantDesk, Granted,
     GrantedCapsule, Role,
 };
 use futures_util::{StreamExt as _, stream, stream::BoxStream};
@@ -18,7 +18,7 @@ use crate::registry_desk::RegistryDesk;
 pub(crate) struct Admissions {
     registry: Registry,
     /// What access is asked for.
-    capsules: Option<Arc<dyn CapsuleDesk>>,
+    capsules: Option<Arc<dyn CapsuleService>>,
     translated: Arc<Mutex<HashMap<String, Translated>>>,
 }
 
@@ -37,7 +37,7 @@ struct OfCredential {
 }
 
 impl Admissions {
-    pub(crate) fn new(registry: Registry, capsules: Option<Arc<dyn CapsuleDesk>>) -> Self {
+    pub(crate) fn new(registry: Registry, capsules: Option<Arc<dyn CapsuleService>>) -> Self {
         Self { registry, capsules, translated: Arc::default() }
     }
 

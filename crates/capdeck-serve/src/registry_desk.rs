@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use capdeck_auth::inbound::{
     Caller, Decider, GrantedAccess, Registry, RegistryError, Role, Standing, Subject,
 };
-use capdeck_host::{CapsuleDesk, CapsuleFailure, GrantDesk, GrantWish, Role as CapsuleRole};
+use capdeck_host::{CapsuleError, CapsuleService, GrantDesk, GrantWish, Role as CapsuleRole};
 use serde_json::Value;
 
 use self::{known_capsules::KnownCapsules, refused::Refused};
@@ -38,7 +38,7 @@ impl RegistryDesk {
         registry: Registry,
         standing: Arc<Standing>,
         address: Option<IpAddr>,
-        capsules: Arc<dyn CapsuleDesk>,
+        capsules: Arc<dyn CapsuleService>,
     ) -> Self {
         let capsules = KnownCapsules::new(capsules, &standing);
         Self { registry, standing, address, capsules }
@@ -104,7 +104,7 @@ impl RegistryDesk {
 
 #[async_trait]
 impl GrantDesk for RegistryDesk {
-    async fn ask(&self, wish: GrantWish) -> Result<Value, CapsuleFailure> {
+    async fn ask(&self, wish: GrantWish) -> Result<Value, CapsuleError> {
         let action = action(&wish);
         match self.carry_out(wish).await {
             Ok(answer) => Ok(answer),

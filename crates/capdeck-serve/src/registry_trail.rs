@@ -4,20 +4,20 @@ use std::{fmt, sync::Arc};
 
 use capdeck_auth::inbound::{AuditSink, RegistryEvent, capsule_id_of};
 use capdeck_host::{
-    AccessEvent, AuditOutcome, Author, CapsuleCaller, CapsuleDesk, CapsuleOperation,
+    AccessEvent, AuditOutcome, Author, CapsuleCaller, CapsuleService, CapsuleServiceExt as _,
 };
 use tokio::runtime::Handle;
 
 /// Writes events of the registry where the capsules are, by way of whichever process has them.
 pub struct RegistryTrail {
-    desk: Arc<dyn CapsuleDesk>,
+    service: Arc<dyn CapsuleService>,
     runtime: Handle,
 }
 
 impl RegistryTrail {
-    /// A trail at this desk. Needs a runtime that goes on while events are told.
-    pub fn new(desk: Arc<dyn CapsuleDesk>, runtime: Handle) -> Arc<Self> {
-        Arc::new(Self { desk, runtime })
+    /// A trail in this service. Needs a runtime that goes on while events are sent.
+    pub fn new(service: Arc<dyn CapsuleService>, runtime: Handle) -> Arc<Self> {
+        Arc::new(Self { service, runtime })
     }
 }
 
@@ -42,12 +42,11 @@ impl AuditSink for RegistryTrail {
             error_code: event.error_code.map(str::to_owned),
             self_approved: event.self_approved.map(|link| link.as_str().to_owned()),
         };
-        let request =
-            CapsuleCaller::local(author).request(None, CapsuleOperation::NoteAccess(noted));
+        let request = CapsuleCaller::local(author).request(None, noted);
         // The registry tells from a thread that may wait, after the change is on disk.
-        if let Err(failure) = self.runtime.block_on(self.desk.ask(request)) {
+        if let Err(failure) = self.runtime.block_on(self.service.ask(request)) {
             tracing::error!(
-                code = failure.code,
+                code = failure.code.as_str(),
                 action = event.action,
                 "a change of the registry could not be recorded: {}",
                 failure.message

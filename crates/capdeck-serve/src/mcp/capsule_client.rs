@@ -2,15 +2,13 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use capdeck_auth::inbound::capsule_key;
 use capdeck_host::{
-    Admission, Author, CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure,
-    CapsuleOperation, EntryNaming, EntryOffer, GrantDesk, GrantTools, Host, Mount, Reach,
-    find_capsule,
+    Admission, Author, CapsuleCaller, CapsuleChanges, CapsuleError, CapsuleService,
+    CapsuleServiceExt as _, CapsuleSummary, EntryNaming, EntryOffer, GrantDesk, GrantTools, Host,
+    ListCapsulesRequest, Mount, Reach, client_changes, find_capsule,
 };
 use capdeck_mcp::{Era, server::ClientHello};
 use futures_util::{StreamExt as _, stream::BoxStream};
-use serde_json::Value;
 
 use crate::actor::Actor;
 
@@ -30,9 +28,9 @@ pub struct CapsulePlace {
     pub name: String,
 }
 
-/// A client and its way to the desk.
+/// A client of the capsule service.
 pub(super) struct CapsuleClient {
-    pub(super) desk: Arc<dyn CapsuleDesk>,
+    pub(super) service: Arc<dyn CapsuleService>,
     caller: CapsuleCaller,
     /// What the client was granted, where it is neither the owner nor a share. Asked with every request.
     admission: Option<Admission>,
@@ -45,7 +43,7 @@ pub(super) struct CapsuleClient {
 
 impl CapsulePlace {
     /// The capsule of this id or name, if there is one that the person at this machine can ask for.
-    pub async fn find(host: &Host, name: &str) -> Result<Option<Self>, CapsuleFailure> {
+    pub async fn find(host: &Host, name: &str) -> Result<Option<Self>, CapsuleError> {
         Self::reached(host, name, Reach::All).await
     }
 
@@ -54,28 +52,29 @@ impl CapsulePlace {
         host: &Host,
         name: &str,
         reach: Reach,
-    ) -> Result<Option<Self>, CapsuleFailure> {
-        let Some(desk) = host.capsules().filter(|desk| desk.may_have_capsules()) else {
+    ) -> Result<Option<Self>, CapsuleError> {
+        let Some(service) = host.capsules().filter(|service| service.may_have_capsules()) else {
             return Ok(None);
         };
         let caller = CapsuleCaller::new(Author::client("capdeck"), reach);
-        let listed = listed(desk.as_ref(), &caller).await?;
-        let places: Vec<Self> = listed.iter().filter_map(Self::of).collect();
+        let listed = listed(service.as_ref(), &caller).await?;
+        let places: Vec<Self> = listed.into_iter().map(Self::from).collect();
         let found = find_capsule(&places, name, |place| (&place.id, &place.name));
         // Which of several is meant is not for an address to guess.
         Ok(found.ok().flatten().cloned())
     }
+}
 
-    fn of(listed: &Value) -> Option<Self> {
-        let text = |key: &str| Some(listed.get(key)?.as_str()?.to_owned());
-        let id = text("id")?;
-        Some(Self { key: capsule_key(&id, &text("uid")?), id, name: text("name")? })
+impl From<CapsuleSummary> for CapsulePlace {
+    fn from(summary: CapsuleSummary) -> Self {
+        let key = summary.info.key();
+        Self { key, id: summary.info.id, name: summary.info.name }
     }
 }
 
 impl CapsuleClient {
     /// The client that says hello. Its name is its own word, all the rest is not.
-    pub(super) fn new(host: &Host, desk: Arc<dyn CapsuleDesk>, hello: &ClientHello) -> Self {
+    pub(super) fn new(host: &Host, service: Arc<dyn CapsuleService>, hello: &ClientHello) -> Self {
         let text =
             |key: &str| -> Option<String> { serde_json::from_str(hello.info.get(key)?.get()).ok() };
         let author = Author::client(&text("name").unwrap_or_default());
@@ -101,7 +100,7 @@ impl CapsuleClient {
             Era::Legacy => Mount::default(),
             Era::Modern => Mount::forgetful(),
         };
-        Self { desk, caller, admission, mount, capsule: None, version }
+        Self { service, caller, admission, mount, capsule: None, version }
     }
 
     /// The client with what it reaches now.
@@ -160,19 +159,19 @@ impl CapsuleClient {
             true => EntryNaming::Deck { mounted },
             false => EntryNaming::Own(self.capsule.as_deref()),
         };
-        EntryOffer { desk: self.desk.as_ref(), caller: self.caller(), naming }
+        EntryOffer { service: self.service.as_ref(), caller: self.caller(), naming }
     }
 
     /// What changes within its reach from now on.
-    pub(super) async fn changes(&self) -> Result<CapsuleChanges, CapsuleFailure> {
-        CapsuleChanges::for_client(self.desk.as_ref(), self.caller(), self.admission.clone()).await
+    pub(super) async fn changes(&self) -> Result<CapsuleChanges, CapsuleError> {
+        client_changes(self.service.as_ref(), self.caller(), self.admission.clone()).await
     }
 
     /// What the client may know of its capsule, or of all that it reaches.
-    pub(super) async fn reached(&self) -> Result<Vec<Value>, CapsuleFailure> {
-        let mut listed = listed(self.desk.as_ref(), &self.caller()).await?;
+    pub(super) async fn reached(&self) -> Result<Vec<CapsuleSummary>, CapsuleError> {
+        let mut listed = listed(self.service.as_ref(), &self.caller()).await?;
         if let Some(id) = &self.capsule {
-            listed.retain(|capsule| capsule["id"] == id.as_str());
+            listed.retain(|capsule| capsule.info.id == *id);
         }
         Ok(listed)
     }
@@ -192,13 +191,9 @@ fn granted(admission: &Admission) -> Reach {
 }
 
 async fn listed(
-    desk: &dyn CapsuleDesk,
+    service: &dyn CapsuleService,
     caller: &CapsuleCaller,
-) -> Result<Vec<Value>, CapsuleFailure> {
-    let list = CapsuleOperation::ListCapsules { with_counts: false };
-    let mut answer = desk.ask(caller.request(None, list)).await?;
-    Ok(match answer["capsules"].take() {
-        Value::Array(capsules) => capsules,
-        _ => Vec::new(),
-    })
+) -> Result<Vec<CapsuleSummary>, CapsuleError> {
+    let list = caller.request(None, ListCapsulesRequest::default());
+    Ok(service.ask(list).await?.capsules)
 }

@@ -12,12 +12,12 @@ use capdeck_mcp::{
 use super::{
     capsule_client::{CapsuleClient, CapsulePlace, reach},
     capsule_failure,
-    capsule_session::CapsuleSession,
+    capsule_session::CapsuleMcpSession,
     client_streams::ClientStreams,
 };
 
 /// The endpoint of one capsule.
-pub(crate) struct CapsuleService {
+pub(crate) struct CapsuleMcpService {
     host: Host,
     /// The capsule's id, which stays when its name changes.
     id: String,
@@ -25,7 +25,7 @@ pub(crate) struct CapsuleService {
     project: Option<PathBuf>,
 }
 
-impl CapsuleService {
+impl CapsuleMcpService {
     pub(crate) fn new(host: Host, id: String) -> Arc<Self> {
         Arc::new(Self { host, id, project: None })
     }
@@ -38,17 +38,17 @@ impl CapsuleService {
 }
 
 #[async_trait]
-impl Service for CapsuleService {
+impl Service for CapsuleMcpService {
     async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError> {
         let place = CapsulePlace::reached(&self.host, &self.id, reach(&hello.extensions)).await;
         let place = place.map_err(|failure| capsule_failure::as_rpc_error(&failure))?;
-        let (Some(place), Some(desk)) = (place, self.host.capsules()) else {
+        let (Some(place), Some(service)) = (place, self.host.capsules()) else {
             let message = format!("there is no capsule `{}`", self.id);
             return Err(RpcError::new(RpcError::REFUSED, message));
         };
-        let client = CapsuleClient::new(&self.host, desk.clone(), &hello)
+        let client = CapsuleClient::new(&self.host, service.clone(), &hello)
             .bound(&place)
             .in_project(self.project.clone());
-        CapsuleSession::open(client, ClientStreams::new(hello.revision, peer)).await
+        CapsuleMcpSession::open(client, ClientStreams::new(hello.revision, peer)).await
     }
 }

@@ -1,8 +1,10 @@
 //! What an operator can let a client have: the parts of the deck and the capsules that the client's request is about.
 
-use capdeck_auth::inbound::{OperatorRole, OperatorStanding, Scope, Scopes, capsule_key};
-use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation, Exposure, Host};
-use serde_json::Value;
+use capdeck_auth::inbound::{OperatorRole, OperatorStanding, Scope, Scopes};
+use capdeck_host::{
+    Author, CapsuleCaller, CapsuleError, CapsuleServiceExt as _, CapsuleSummary, Exposure, Host,
+    ListCapsulesRequest, Visibility,
+};
 
 use super::Resource;
 use crate::reception::Reception;
@@ -34,7 +36,7 @@ impl Offer {
         operator: &OperatorStanding,
         resource: &Resource,
         scopes: &Scopes,
-    ) -> Result<Self, CapsuleFailure> {
+    ) -> Result<Self, CapsuleError> {
         let wants_deck = scopes.allows(Scope::DeckRead);
         let wants_capsules = scopes.allows(Scope::CapsuleRead);
         let mut capabilities = match resource {
@@ -96,32 +98,30 @@ fn capabilities(host: &Host) -> Vec<Item> {
 async fn capsules(
     reception: &Reception,
     operator: &OperatorStanding,
-) -> Result<Vec<Item>, CapsuleFailure> {
-    let Some(desk) = reception.host.capsules().filter(|desk| desk.may_have_capsules()) else {
+) -> Result<Vec<Item>, CapsuleError> {
+    let Some(service) = reception.host.capsules().filter(|one| one.may_have_capsules()) else {
         return Ok(Vec::new());
     };
-    let list = CapsuleOperation::ListCapsules { with_counts: false };
     let caller = CapsuleCaller::local(Author::client("capdeck"));
-    let mut answer = desk.ask(caller.request(None, list)).await?;
-    let Value::Array(listed) = answer["capsules"].take() else { return Ok(Vec::new()) };
+    let listed = service.ask(caller.request(None, ListCapsulesRequest::default())).await?;
     let own = match (operator.role, reception.registry()) {
         (OperatorRole::Member, Some(registry)) => registry.capsules_of(&operator.id),
         _ => Vec::new(),
     };
-    let is_seen = |key: &str, visibility: &str| match operator.role {
+    let is_seen = |key: &str, visibility: Visibility| match operator.role {
         OperatorRole::Admin | OperatorRole::Approver => true,
-        // Whoever may not look at a capsule must not learn here that it exists.
-        OperatorRole::Member => visibility != "private" || own.iter().any(|one| one == key),
+        // An operator who may not look at a capsule must not learn here that it exists.
+        OperatorRole::Member => {
+            visibility != Visibility::Private || own.iter().any(|one| one == key)
+        }
     };
-    let items = listed.iter().filter_map(|capsule| {
-        let text = |key: &str| capsule.get(key).and_then(Value::as_str);
-        let (id, name) = (text("id")?.to_owned(), text("name")?.to_owned());
-        let key = capsule_key(&id, text("uid")?);
-        is_seen(&key, text("visibility").unwrap_or("private")).then(|| Item {
-            description: text("description").unwrap_or_default().to_owned(),
-            id,
+    let items = listed.capsules.into_iter().filter_map(|CapsuleSummary { info, .. }| {
+        let key = info.key();
+        is_seen(&key, info.visibility).then_some(Item {
+            description: info.description,
+            id: info.id,
             key,
-            name,
+            name: info.name,
         })
     });
     Ok(items.collect())

@@ -1,7 +1,7 @@
 //! Capsules and what is in them.
 
+mod asking;
 mod connections;
-mod desk;
 mod entries;
 mod logs;
 mod make;
@@ -13,10 +13,7 @@ mod transfer;
 mod versions;
 mod whole;
 
-pub(super) use self::{
-    desk::shaped,
-    shapes::{AuditLine, Capsule},
-};
+pub(super) use self::shapes::Capsule;
 use super::operation::Operation;
 
 /// Every operation on capsules.

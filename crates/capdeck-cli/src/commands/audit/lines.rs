@@ -1,11 +1,11 @@
 //! Audit lines of one capsule or of all of them, and how they are shown.
 
-use capdeck_host::{AuditFilter, CapsuleOperation};
-use serde_json::{Value, json};
+use capdeck_host::{AuditFilter, AuditLine, AuditOutcome, CapsuleCall, RegistryAuditFilter};
+use serde_json::json;
 
 use crate::{
-    capsule_desk::ask,
-    commands::capsule::{each, items, number, text, time},
+    capsule_client::ask,
+    commands::capsule::{CapsuleReport, each, time},
     context::Context,
     errors::Failure,
     plain_text::one_line,
@@ -18,48 +18,45 @@ pub(super) fn lines(
     name: Option<&str>,
     filter: AuditFilter,
     context: &Context<'_>,
-) -> Result<Vec<Value>, Failure> {
+) -> Result<Vec<AuditLine>, Failure> {
     let limit = filter.limit;
-    let of_registry = CapsuleOperation::RegistryAuditQuery(filter.clone());
-    let answers = trails(name, &CapsuleOperation::AuditQuery(filter), of_registry, context)?;
+    let of_registry = RegistryAuditFilter(filter.clone());
     let mut lines = Vec::new();
-    for answer in &answers {
-        let failure = text(answer, "failure");
-        if !failure.is_empty() {
-            let what = format!("{}: {failure}", text(answer, "capsule"));
-            context.printer.note(&one_line(&what));
-        }
-        for line in items(answer, "lines") {
-            let mut line = line.clone();
-            // Lines about capsules as a whole name theirs themselves.
-            if let Some(capsule) = answer.get("capsule") {
-                line["capsule"] = capsule.clone();
+    for report in trails(name, &filter, of_registry, context)? {
+        match report {
+            CapsuleReport::Response(response) => {
+                // Lines about capsules as a whole name theirs themselves.
+                lines.extend(response.lines.into_iter().map(|line| AuditLine {
+                    capsule: response.capsule.clone().or(line.capsule),
+                    ..line
+                }));
             }
-            lines.push(line);
+            CapsuleReport::Failed { capsule, failure } => {
+                context.printer.note(&one_line(&format!("{capsule}: {failure}")));
+            }
         }
     }
-    // Times are written with as many digits as they need, so texts do not sort.
-    lines.sort_by_key(|line| text(line, "ts").parse::<jiff::Timestamp>().ok());
+    lines.sort_by_key(|line| line.ts);
     let first = lines.len().saturating_sub(limit);
     Ok(lines.split_off(first))
 }
 
 /// Asks the trail of one capsule, or every trail there is: those of all capsules, then the one of capsules as a whole.
-pub(super) fn trails(
+pub(super) fn trails<C: CapsuleCall + Clone>(
     name: Option<&str>,
-    of_capsule: &CapsuleOperation,
-    of_registry: CapsuleOperation,
+    of_capsule: &C,
+    of_registry: impl CapsuleCall<Response = C::Response>,
     context: &Context<'_>,
-) -> Result<Vec<Value>, Failure> {
-    let mut answers = each(name, of_capsule, context)?;
+) -> Result<Vec<CapsuleReport<C::Response>>, Failure> {
+    let mut reports = each(name, of_capsule, context)?;
     if name.is_none() {
-        answers.push(ask(context, None, of_registry)?);
+        reports.push(CapsuleReport::Response(ask(context, None, of_registry)?));
     }
-    Ok(answers)
+    Ok(reports)
 }
 
 /// Prints them: as text, or as `{items}`.
-pub(super) fn show(lines: &[Value], context: &Context<'_>) {
+pub(super) fn show(lines: &[AuditLine], context: &Context<'_>) {
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&json!({ "items": lines }));
@@ -71,21 +68,23 @@ pub(super) fn show(lines: &[Value], context: &Context<'_>) {
     }
     let mut table = Table::new(["AT", "CAPSULE", "SEQ", "AGENT", "ACTION", "OUTCOME", "ENTRY"]);
     for line in lines {
-        let (outcome, style) = match text(line, "outcome") {
-            "ok" => ("ok".to_owned(), Style::Good),
-            "denied" => (format!("denied: {}", text(line, "error_code")), Style::Bad),
-            other => (format!("{other}: {}", text(line, "error_code")), Style::Careful),
+        let code = line.error_code.as_deref().unwrap_or_default();
+        let (outcome, style) = match line.outcome {
+            AuditOutcome::Ok => ("ok".to_owned(), Style::Good),
+            AuditOutcome::Denied => (format!("denied: {code}"), Style::Bad),
+            AuditOutcome::Error => (format!("error: {code}"), Style::Careful),
         };
-        let entry = match number(line, "version") {
-            0 => text(line, "uri").to_owned(),
-            version => format!("{} version {version}", text(line, "uri")),
+        let uri = line.uri.as_ref().map(ToString::to_string).unwrap_or_default();
+        let entry = match line.version {
+            None => uri,
+            Some(version) => format!("{uri} version {version}"),
         };
         table.row([
-            Cell::plain(time(text(line, "ts"))),
-            Cell::plain(text(line, "capsule")),
-            Cell::plain(number(line, "seq").to_string()),
-            Cell::plain(text(line, "agent")),
-            Cell::plain(text(line, "action")),
+            Cell::plain(time(line.ts)),
+            Cell::plain(line.capsule.as_deref().unwrap_or_default()),
+            Cell::plain(line.seq.to_string()),
+            Cell::plain(line.agent.as_str()),
+            Cell::plain(line.action.as_str()),
             Cell::styled(style, outcome),
             Cell::plain(entry),
         ]);

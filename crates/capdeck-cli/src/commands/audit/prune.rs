@@ -1,12 +1,11 @@
 //! `capdeck audit prune [NAME] --before DAY`: removes old days.
 
-use capdeck_host::CapsuleOperation;
+use capdeck_host::{AuditPruneRequest, RegistryAuditPruneRequest};
 use jiff::civil::Date;
 use serde_json::json;
 
 use super::lines::trails;
 use crate::{
-    commands::capsule::{number, show_failure, text},
     completion::capsules,
     context::Context,
     errors::{ExitStatus, Failure},
@@ -32,23 +31,20 @@ pub(crate) struct PruneArgs {
 
 pub(crate) fn run(args: &PruneArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let PruneArgs { name, before } = args;
-    let of_capsule = CapsuleOperation::AuditPrune { before: *before };
-    let of_registry = CapsuleOperation::RegistryAuditPrune { before: *before };
-    let answers = trails(name.as_deref(), &of_capsule, of_registry, context)?;
-    let has_failed = answers.iter().any(|answer| !text(answer, "failure").is_empty());
+    let of_capsule = AuditPruneRequest { before: *before };
+    let of_registry = RegistryAuditPruneRequest { before: *before };
+    let reports = trails(name.as_deref(), &of_capsule, of_registry, context)?;
+    let has_failed = !reports.iter().all(|report| report.holds(|_| true));
     let printer = context.printer;
     if printer.wants_json() {
-        printer.json(&json!({ "items": answers }));
+        printer.json(&json!({ "items": reports }));
     } else {
-        for answer in answers.iter().filter(|answer| !show_failure(answer, printer)) {
-            let name = match text(answer, "capsule") {
-                "" => "all capsules",
-                name => name,
-            };
-            let count = |field| usize::try_from(number(answer, field)).unwrap_or(usize::MAX);
-            let (lines, files) = (count("lines"), count("files"));
-            let what = counted(lines, "line", "lines");
-            printer.note(&format!("{name}: removed {what} in {}", counted(files, "file", "files")));
+        for response in reports.iter().filter_map(|report| report.or_show_failure(printer)) {
+            let name = response.capsule.as_deref().unwrap_or("all capsules");
+            let lines = usize::try_from(response.pruned.lines).unwrap_or(usize::MAX);
+            let (lines, files) =
+                (counted(lines, "line", "lines"), counted(response.pruned.files, "file", "files"));
+            printer.note(&format!("{name}: removed {lines} in {files}"));
         }
     }
     Ok(if has_failed { ExitStatus::RequestFailed } else { ExitStatus::Done })

@@ -1,11 +1,11 @@
 //! `capdeck audit verify [NAME]`: is the record the one that was written?
 
-use capdeck_host::CapsuleOperation;
-use serde_json::{Value, json};
+use capdeck_host::{AuditVerifyRequest, AuditVerifyResponse, RegistryAuditVerifyRequest};
+use serde_json::json;
 
 use super::lines::trails;
 use crate::{
-    commands::capsule::{items, number, problem_place, show_failure, text},
+    commands::capsule::{CapsuleReport, problem_place},
     completion::capsules,
     context::Context,
     errors::{ExitStatus, Failure},
@@ -26,12 +26,10 @@ pub(crate) struct VerifyArgs {
 }
 
 pub(crate) fn run(args: &VerifyArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let (of_capsule, of_registry) =
-        (CapsuleOperation::AuditVerify, CapsuleOperation::RegistryAuditVerify);
-    let reports = trails(args.name.as_deref(), &of_capsule, of_registry, context)?;
-    let is_sound = reports
-        .iter()
-        .all(|report| items(report, "problems").is_empty() && text(report, "failure").is_empty());
+    let name = args.name.as_deref();
+    let reports = trails(name, &AuditVerifyRequest, RegistryAuditVerifyRequest, context)?;
+    let is_sound =
+        reports.iter().all(|report| report.holds(|response| response.report.problems.is_empty()));
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&json!({ "items": reports, "clean": is_sound }));
@@ -41,30 +39,21 @@ pub(crate) fn run(args: &VerifyArgs, context: &Context<'_>) -> Result<ExitStatus
     Ok(if is_sound { ExitStatus::Done } else { ExitStatus::RequestFailed })
 }
 
-fn show(report: &Value, printer: &Printer) {
-    if show_failure(report, printer) {
+fn show(report: &CapsuleReport<AuditVerifyResponse>, printer: &Printer) {
+    let Some(AuditVerifyResponse { capsule, report }) = report.or_show_failure(printer) else {
         return;
-    }
+    };
     let palette = printer.palette();
-    let problems = items(report, "problems");
-    let state = if problems.is_empty() {
-        palette.paint(Style::Good, "sound")
-    } else {
-        palette.paint(Style::Bad, "changed")
+    let state = match report.problems.is_empty() {
+        true => palette.paint(Style::Good, "sound"),
+        false => palette.paint(Style::Bad, "changed"),
     };
-    let name = match text(report, "capsule") {
-        "" => "all capsules",
-        name => name,
-    };
-    let head = match text(report, "head") {
-        "" => String::new(),
-        head => format!(", head {head}"),
-    };
-    let count = usize::try_from(number(report, "lines")).unwrap_or(usize::MAX);
+    let name = capsule.as_deref().unwrap_or("all capsules");
+    let head = report.head.as_ref().map(|head| format!(", head {head}")).unwrap_or_default();
+    let count = usize::try_from(report.lines).unwrap_or(usize::MAX);
     let mut lines = vec![format!("{name}: {state}, {}{head}", counted(count, "line", "lines"))];
-    for problem in problems {
-        let place = problem_place(problem);
-        let what = format!("{place}: {}", text(problem, "what"));
+    for problem in &report.problems {
+        let what = format!("{}: {}", problem_place(problem), problem.what);
         lines.push(format!("  {} {}", palette.paint(Style::Bad, "problem:"), one_line(&what)));
     }
     printer.data(&lines.join("\n"));

@@ -1,20 +1,15 @@
 //! Whether the capsules can be used.
 
-use capdeck_host::CapsuleOperation;
-use serde_json::Value;
+use capdeck_host::StorageStatusRequest;
 
 use super::Finding;
-use crate::{
-    capsule_desk::ask,
-    commands::capsule::{items, text},
-    context::Context,
-};
+use crate::{capsule_client::ask, context::Context};
 
 const CHECK: &str = "capsules";
 
 /// Opens every capsule, here or in the process that has them.
 pub(super) fn examine(context: &Context<'_>) -> Vec<Finding> {
-    let status = match ask(context, None, CapsuleOperation::StorageStatus) {
+    let status = match ask(context, None, StorageStatusRequest) {
         Ok(status) => status,
         Err(failure) => {
             let fix = failure.hint.unwrap_or_default();
@@ -22,16 +17,15 @@ pub(super) fn examine(context: &Context<'_>) -> Vec<Finding> {
         }
     };
     let mut findings = Vec::new();
-    if status["writable"] == false {
+    if let Some(reason) = status.reason {
         let fix = "make room on the disk, or make the data folder writable";
-        findings.push(Finding::error(CHECK, text(&status, "reason"), fix));
+        findings.push(Finding::error(CHECK, reason, fix));
     }
-    for capsule in items(&status, "capsules") {
-        let id = text(capsule, "id");
-        let message = format!("{id}: {}", text(capsule, "problem"));
+    for capsule in status.capsules {
+        let id = capsule.id;
+        let message = format!("{id}: {}", capsule.problem);
         let fix = format!("see all of it with: capdeck capsule verify {id}");
-        let is_open = capsule.get("is_open").and_then(Value::as_bool).unwrap_or_default();
-        findings.push(match is_open {
+        findings.push(match capsule.is_open {
             true => Finding::warning(CHECK, message, fix),
             false => Finding::error(CHECK, message, fix),
         });

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Admission, AdmissionSource, CapsuleFailure, ClientProfile, Continuity, DeckGrant, GrantDesk,
+    Admission, AdmissionSource, CapsuleError, ClientProfile, Continuity, DeckGrant, GrantDesk,
     GrantWish, Granted, Host, NoListener, Principal, Scope, Session, SessionSettings, TaskForm,
     ViewPolicy,
 };
@@ -74,11 +74,11 @@ impl AdmissionSource for Page {
 
 #[async_trait]
 impl GrantDesk for Book {
-    async fn ask(&self, wish: GrantWish) -> Result<Value, CapsuleFailure> {
+    async fn ask(&self, wish: GrantWish) -> Result<Value, CapsuleError> {
         if let GrantWish::RequestAccess { capsule, .. } = &wish
             && capsule == "secret"
         {
-            return Err(CapsuleFailure::new("not_found", "there is no capsule `secret`"));
+            return Err(CapsuleError::new("not_found", "there is no capsule `secret`"));
         }
         self.wishes.lock().push(wish);
         Ok(json!({ "request_id": "grq_1", "status": "pending" }))

@@ -10,7 +10,7 @@ mod turned_away;
 use std::sync::Arc;
 
 use capdeck_auth::inbound::{CredentialClass, FailedAttempt, OperatorSession, capsule_key};
-use capdeck_host::{Author, CapsuleCaller, CapsuleOperation};
+use capdeck_host::{Author, CapsuleCaller, CapsuleServiceExt as _, OpenShareRequest};
 use capdeck_mcp::server::Principal;
 use http::{Extensions, HeaderMap, HeaderValue, Method, header, request::Parts};
 
@@ -232,17 +232,16 @@ impl Reception {
         if CredentialClass::of(token) != CredentialClass::ShareToken {
             return None;
         }
-        let desk = self.host.capsules().filter(|desk| desk.may_have_capsules())?;
-        let open = CapsuleOperation::OpenShare { token: token.to_owned() };
+        let service = self.host.capsules().filter(|service| service.may_have_capsules())?;
+        let open = OpenShareRequest { token: token.to_owned() };
         let caller = CapsuleCaller::local(Author::client("capdeck"));
-        let share = desk.ask(caller.request(None, open)).await.ok()?;
-        let text = |key: &str| Some(share.get(key)?.as_str()?.to_owned());
-        let capsule = capsule_key(&text("capsule")?, &text("capsule_uid")?);
-        if !self.may_share(text("created_by_principal").as_deref(), &capsule) {
+        let share = service.ask(caller.request(None, open)).await.ok()?;
+        let capsule = capsule_key(&share.capsule, share.capsule_uid.as_deref()?);
+        if !self.may_share(share.created_by_principal.as_deref(), &capsule) {
             return None;
         }
-        let principal = Principal(text("principal")?.into());
-        let actor = Actor::Share(ViaShare { share: text("id")? });
+        let principal = Principal(share.principal.into());
+        let actor = Actor::Share(ViaShare { share: share.id });
         Some(Admitted { actor, principal, session: None })
     }
 }
