@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Characters of a path, all segments together.
@@ -20,8 +21,9 @@ const FILE_ENDINGS: [&str; 3] = [".md", ".json", ".txt"];
 const OWN_ENDINGS: [&str; 2] = [".tmp", ".meta"];
 
 /// The address of one entry, checked.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct EntryUri {
     text: String,
     scheme: usize,

@@ -11,7 +11,7 @@
 use std::io::Write as _;
 
 use capdeck_capsule::{
-    Access, AuditMode, Author, CapsuleSession, CapsuleUpdate, Capsules, Durability, EntryUri,
+    Access, AuditMode, Author, CapsuleHandle, CapsuleUpdate, Capsules, Durability, EntryUri,
     StoreError, StoreOptions, Write,
 };
 
@@ -42,7 +42,7 @@ async fn run(folder: &str, seed: u64, audit: AuditMode) {
         capsules.create(new).await.unwrap();
     }
     let author = Author::client("writer");
-    let session = capsules.session("crash", author, Access::owner()).await.unwrap();
+    let session = capsules.handle("crash", author, Access::owner()).await.unwrap();
     say("ready");
     let mut tasks = Vec::new();
     for task in 0..TASKS {
@@ -54,7 +54,7 @@ async fn run(folder: &str, seed: u64, audit: AuditMode) {
 }
 
 /// Writes and deletes without an end. All tasks share few entries, so that they meet.
-async fn write_on(session: CapsuleSession, seed: u64) {
+async fn write_on(session: CapsuleHandle, seed: u64) {
     let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = move |most: u64| {
         random ^= random << 13;

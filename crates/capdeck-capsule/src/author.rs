@@ -1,5 +1,6 @@
 //! Who does something in a capsule, as the host knows it; never what a writer says about itself.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::trust::one_line;
@@ -10,7 +11,8 @@ const MAX_NAME: usize = 100;
 const LOCAL: &str = "local";
 
 /// The caller's identity. The host makes it from the connection; nothing of it comes from a call's arguments.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "SignalSender")]
 pub struct Author {
     /// What the client calls itself (`clientInfo.name`): a claim, not an identity.
     pub client: String,

@@ -19,12 +19,13 @@ use parking_lot::Mutex;
 pub use health::probe_folder;
 
 use crate::{
-    Access, Author, CapsuleInfo, CapsuleSession, CapsuleUpdate, FileStore, FilteredStore, Mode,
-    NameScope, RegistryError, Share, StoreError, StoreOptions,
+    Access, Author, CapsuleHandle, CapsuleInfo, CapsuleUpdate, FileStore, Mode, NameScope,
+    RegistryError, StoreError, StoreOptions,
     audit::AuditLog,
     file_store::{Disk, make_private_folder},
     registry::{self, RecordFile},
     registry_audit::{AccessEvent, RegistryAudit, Subject},
+    share::ShareRecord,
 };
 
 /// All capsules of a data folder. Cheap to clone; the folder is free again when the last clone is gone.
@@ -43,7 +44,7 @@ struct Inner {
     options: StoreOptions,
     disk: Disk,
     boxes: RecordFile<CapsuleInfo>,
-    shares: RecordFile<Share>,
+    shares: RecordFile<ShareRecord>,
     /// When shares were used that the file does not know of yet, by their ids.
     share_uses: Mutex<HashMap<String, Timestamp>>,
     audit: RegistryAudit,
@@ -222,17 +223,17 @@ impl Capsules {
     }
 
     /// A capsule for one caller: filtered by its access, recorded in the audit.
-    pub async fn session(
+    pub async fn handle(
         &self,
         id: &str,
         author: Author,
         access: Access,
-    ) -> Result<CapsuleSession, RegistryError> {
+    ) -> Result<CapsuleHandle, RegistryError> {
         let info = self.find(id)?;
         let OpenCapsule { store, audit } = self.opened(&info.id).await?;
-        let store = store.recorded_as(author.clone(), access.role);
-        let store = FilteredStore::new(Arc::new(store), access);
-        Ok(CapsuleSession::new(info, store, audit, author, self.inner.options.clock.clone()))
+        let store = Arc::new(store.recorded_as(author.clone(), access.role));
+        let clock = self.inner.options.clock.clone();
+        Ok(CapsuleHandle::new(info, store, access, audit, author, clock))
     }
 
     /// Writes down that somebody named a capsule that they do not reach, or that does not exist.

@@ -110,7 +110,7 @@ pub struct Commit {
 }
 
 /// A binary payload of an entry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlobRef {
     pub sha256: BlobId,
     pub mime: String,
@@ -118,8 +118,9 @@ pub struct BlobRef {
 }
 
 /// The name of a blob: 64 lower-case hex digits, and so never a path.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct BlobId(String);
 
 /// A text is no blob pointer.

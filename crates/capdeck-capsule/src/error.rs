@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::{
-    Conflict, EntryUri, Role, UriError,
+    CapsuleErrorCode, Conflict, EntryUri, Role, UriError,
     entry::{BadBlobId, BadCommit},
     scheme::SchemeError,
 };
@@ -85,34 +85,36 @@ pub enum StoreError {
 
 impl StoreError {
     /// A short name that programs can rely on.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> CapsuleErrorCode {
         match self {
-            Self::InvalidUri(_) => "invalid_uri",
-            Self::UnknownScheme { .. } => "unknown_scheme",
-            Self::NotFound { .. } => "not_found",
-            Self::Exists { .. } | Self::CaseTwin { .. } => "exists",
-            Self::VersionConflict(_) => "version_conflict",
-            Self::ForbiddenRole { .. } => "forbidden_role",
-            Self::ForbiddenScope { .. } => "forbidden_scope",
-            Self::PatchFailed { .. } => "patch_failed",
-            Self::InvalidJson { .. } => "invalid_json",
-            Self::TooLarge { .. } => "too_large",
-            Self::QuotaExceeded { .. } => "quota_exceeded",
-            Self::InvalidInput { .. } => "invalid_input",
-            Self::InvalidScheme(_) => "invalid_scheme",
-            Self::SchemeInUse { .. } => "scheme_in_use",
-            Self::BadCursor => "bad_cursor",
-            Self::KeyReused => "idempotency_key_reused",
-            Self::NoSuchKey { .. } => "no_such_key",
-            Self::ReadOnly => "read_only",
-            Self::Closed => "closed",
-            Self::Damaged { .. } => "damaged",
-            Self::UnsafePath { .. } => "unsafe_path",
-            Self::AuditFailed { source } | Self::AuditOwed { source } => match io_code(source) {
-                "io_failed" => "audit_failed",
-                code => code,
-            },
-            Self::Io { source, .. } => io_code(source),
+            Self::InvalidUri(_) => CapsuleErrorCode::InvalidUri,
+            Self::UnknownScheme { .. } => CapsuleErrorCode::UnknownScheme,
+            Self::NotFound { .. } => CapsuleErrorCode::NotFound,
+            Self::Exists { .. } | Self::CaseTwin { .. } => CapsuleErrorCode::Exists,
+            Self::VersionConflict(_) => CapsuleErrorCode::VersionConflict,
+            Self::ForbiddenRole { .. } => CapsuleErrorCode::ForbiddenRole,
+            Self::ForbiddenScope { .. } => CapsuleErrorCode::ForbiddenScope,
+            Self::PatchFailed { .. } => CapsuleErrorCode::PatchFailed,
+            Self::InvalidJson { .. } => CapsuleErrorCode::InvalidJson,
+            Self::TooLarge { .. } => CapsuleErrorCode::TooLarge,
+            Self::QuotaExceeded { .. } => CapsuleErrorCode::QuotaExceeded,
+            Self::InvalidInput { .. } => CapsuleErrorCode::InvalidInput,
+            Self::InvalidScheme(_) => CapsuleErrorCode::InvalidScheme,
+            Self::SchemeInUse { .. } => CapsuleErrorCode::SchemeInUse,
+            Self::BadCursor => CapsuleErrorCode::BadCursor,
+            Self::KeyReused => CapsuleErrorCode::IdempotencyKeyReused,
+            Self::NoSuchKey { .. } => CapsuleErrorCode::NoSuchKey,
+            Self::ReadOnly => CapsuleErrorCode::ReadOnly,
+            Self::Closed => CapsuleErrorCode::Closed,
+            Self::Damaged { .. } => CapsuleErrorCode::Damaged,
+            Self::UnsafePath { .. } => CapsuleErrorCode::UnsafePath,
+            Self::AuditFailed { source } | Self::AuditOwed { source } => {
+                match CapsuleErrorCode::of_io(source) {
+                    CapsuleErrorCode::IoFailed => CapsuleErrorCode::AuditFailed,
+                    code => code,
+                }
+            }
+            Self::Io { source, .. } => CapsuleErrorCode::of_io(source),
         }
     }
 
@@ -128,18 +130,6 @@ impl StoreError {
 
     pub(crate) fn invalid(what: &'static str, reason: impl Into<String>) -> Self {
         Self::InvalidInput { what, reason: reason.into() }
-    }
-}
-
-/// The short name of a failure of the disk.
-pub fn io_code(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            "storage_full"
-        }
-        io::ErrorKind::ReadOnlyFilesystem => "read_only",
-        io::ErrorKind::PermissionDenied => "permission_denied",
-        _ => "io_failed",
     }
 }
 

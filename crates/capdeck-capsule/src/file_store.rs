@@ -42,10 +42,10 @@ pub(crate) use recorder::Recorder;
 pub(crate) use signal_log::Line as SignalLine;
 
 use crate::{
-    Author, Blob, BlobId, Changes, Collected, Deleted, Entry, EntryMeta, EntryUri, Indexing,
-    ListRequest, MemoryItem, NewSignal, Owner, Page, PollRequest, Role, Scheme, SchemeCount, Scope,
-    SearchPage, SearchRequest, Signal, SignalPage, Store, StoreError, StoreOptions, Write, Written,
-    audit::AuditLog,
+    Author, Blob, BlobCollection, BlobId, Changes, DeletedEntry, Entry, EntryMeta, EntryUri,
+    Indexing, ListRequest, MemoryItem, NewSignal, Owner, Page, PollRequest, Role, Scheme,
+    SchemeCount, Scope, SearchPage, SearchRequest, Signal, SignalPage, Store, StoreError,
+    StoreOptions, Write, WriteOutcome, audit::AuditLog,
 };
 
 /// Threads that may wait for one capsule's disk at the same time.
@@ -162,13 +162,13 @@ impl Store for FileStore {
         self.run(move |engine| engine.search(&request)).await
     }
 
-    async fn write(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
+    async fn write(&self, write: Write, author: &Author) -> Result<WriteOutcome, StoreError> {
         let author = author.clone();
         let recorder = self.recorder.clone();
         self.run(move |engine| engine.write(write, &author, recorder.as_deref())).await
     }
 
-    async fn rehearse(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
+    async fn rehearse(&self, write: Write, author: &Author) -> Result<WriteOutcome, StoreError> {
         let author = author.clone();
         self.run(move |engine| engine.rehearse(write, &author)).await
     }
@@ -179,7 +179,7 @@ impl Store for FileStore {
         version: u64,
         if_version: Option<u64>,
         author: &Author,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<WriteOutcome, StoreError> {
         let (uri, author) = (uri.clone(), author.clone());
         let recorder = self.recorder.clone();
         let restore = move |engine: &Engine| {
@@ -193,13 +193,13 @@ impl Store for FileStore {
         uri: &EntryUri,
         if_version: Option<u64>,
         author: &Author,
-    ) -> Result<Deleted, StoreError> {
+    ) -> Result<DeletedEntry, StoreError> {
         let (uri, author) = (uri.clone(), author.clone());
         let recorder = self.recorder.clone();
         self.run(move |engine| engine.delete(&uri, if_version, &author, recorder.as_deref())).await
     }
 
-    async fn deleted(&self, scope: &Scope) -> Result<Vec<Deleted>, StoreError> {
+    async fn deleted(&self, scope: &Scope) -> Result<Vec<DeletedEntry>, StoreError> {
         Ok(self.engine.deleted(scope))
     }
 
@@ -223,7 +223,7 @@ impl Store for FileStore {
         Ok(self.engine.has_blob(id, scope))
     }
 
-    async fn collect_blobs(&self) -> Result<Collected, StoreError> {
+    async fn collect_blobs(&self) -> Result<BlobCollection, StoreError> {
         self.run(Engine::collect_blobs).await
     }
 

@@ -1,20 +1,23 @@
 //! Capsules: entries under schemes in plain files, with versions, roles, provenance, memory, search and an audit.
 //!
-//! Read [`Store`] first: what every capsule can do. Then `file_store.rs`, which keeps one in files, and
-//! `filtered_store.rs`, which shows a part of one. [`Capsules`] is the data folder with all of them.
+//! Three types are the crate: [`service::CapsuleService`] is what everything outside asks, [`CapsuleHandle`] is one capsule
+//! for one caller (role, prefixes, audit), and [`Store`] is what a capsule is kept in. Start with `service.rs`; a request
+//! goes from there through `service/local.rs` and `capsule_handle.rs` to `file_store.rs`. [`Capsules`] is the data folder
+//! with all capsules.
 //!
 //! Nothing here knows HTTP, MCP or a terminal. Identities come from the host; content of entries is data of strangers.
 
 mod audit;
 mod author;
+mod capsule_handle;
 mod capsules;
 mod change;
 mod day_file;
 mod digest;
 mod entry;
 mod error;
+mod error_code;
 mod file_store;
-mod filtered_store;
 mod machine;
 mod merge;
 mod options;
@@ -24,7 +27,7 @@ mod registry;
 mod registry_audit;
 mod scheme;
 mod search;
-mod session;
+pub mod service;
 mod share;
 mod signal;
 mod signal_id;
@@ -44,14 +47,15 @@ pub use audit::{
     query_audit, tail_audit, verify_audit,
 };
 pub use author::{Author, Owner};
+pub use capsule_handle::{CapsuleHandle, Overview, Prompt, PromptArgument, ReadEntry, Skill};
 pub use capsules::{Capsules, probe_folder};
 pub use change::{Change, ChangeKind, Changes, Heard};
 pub use entry::{
     BadBlobId, BadCommit, BlobId, BlobRef, Commit, Entry, EntryMeta, PromotionReason, RiskClass,
 };
-pub use error::{StoreError, io_code};
+pub use error::StoreError;
+pub use error_code::CapsuleErrorCode;
 pub use file_store::{Durability, FileStore};
-pub use filtered_store::FilteredStore;
 pub use merge::{Conflict, MergeProposal, merge, unified_diff};
 pub use options::{AuditMode, Clock, Indexing, Limits, Mode, StoreOptions};
 pub use page::{ListRequest, MOST_LISTED, Order, Page};
@@ -59,10 +63,9 @@ pub use registry::{CapsuleInfo, CapsuleUpdate, NameScope, RegistryError, Visibil
 pub use registry_audit::{AccessEvent, REGISTRY_LOG};
 pub use scheme::{Format, Origin, Scheme, SchemeError};
 pub use search::{MOST_FOUND, SearchHit, SearchPage, SearchRequest};
-pub use session::{CapsuleSession, Overview, Prompt, PromptArgument, ReadEntry, Skill};
 pub use share::{BadShareExpiry, NewShare, Share, ShareExpiry, ShareToken};
 pub use signal::{MOST_POLLED, NewSignal, PollRequest, Signal, SignalPage};
-pub use store::{Blob, Collected, Deleted, MemoryItem, SchemeCount, Store};
+pub use store::{Blob, BlobCollection, DeletedEntry, MemoryItem, SchemeCount, Store};
 pub use transfer::{
     Existing, ExportForm, ExportReport, ImportForm, ImportMode, ImportOutcome, ImportReport,
     ImportRequest, ImportedFile, SkippedEntry, SkippedFile, export, export_folder,
@@ -73,4 +76,4 @@ pub use trust::{
     one_line,
 };
 pub use verify::{VerifyProblem, VerifyReport};
-pub use write::{BlobSource, Content, PatchStep, Write, Written};
+pub use write::{BlobSource, Content, PatchStep, Write, WriteOutcome};

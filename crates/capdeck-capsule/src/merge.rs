@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use similar::{Algorithm, DiffOp, TextDiff, capture_diff_slices_deadline};
 
 use crate::EntryUri;
@@ -11,7 +11,7 @@ use crate::EntryUri;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Someone else wrote first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{}", said(.uri, *.expected_version, *.current_version))]
 pub struct Conflict {
     pub uri: EntryUri,
@@ -20,12 +20,12 @@ pub struct Conflict {
     pub current_version: u64,
     /// How both changes could stand together; absent when one of the two versions is not there, or a patch does not fit
     /// the one it was meant for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<MergeProposal>,
 }
 
 /// Both changes since their common version, put together line by line. It holds text of others: show it fenced.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeProposal {
     /// With conflict markers where both changed the same lines.
     pub text: String,

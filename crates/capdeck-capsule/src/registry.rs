@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{StoreError, file_store::Disk, trust::one_line};
+use crate::{CapsuleErrorCode, StoreError, file_store::Disk, trust::one_line};
 
 const MAX_NAME: usize = 100;
 const MAX_DESCRIPTION: usize = 1_000;
@@ -33,6 +33,18 @@ pub struct CapsuleInfo {
     pub created_at: Timestamp,
 }
 
+impl CapsuleInfo {
+    /// What grants and other records name: the id and the uid together, since a later capsule may have the id again.
+    pub fn key(&self) -> String {
+        format!("{}@{}", self.id, self.uid)
+    }
+
+    /// Whether a key is that of this capsule.
+    pub fn has_key(&self, key: &str) -> bool {
+        !self.uid.is_empty() && key.rsplit_once('@') == Some((&self.id, &self.uid))
+    }
+}
+
 /// Who may learn that a capsule exists without a grant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -46,7 +58,7 @@ pub enum Visibility {
 }
 
 /// What to change about a capsule.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CapsuleUpdate {
     #[serde(default)]
@@ -111,15 +123,16 @@ pub enum RegistryError {
 
 impl RegistryError {
     /// A short name that programs can rely on.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> CapsuleErrorCode {
         match self {
-            Self::NotFound { .. } | Self::NoSuchShare { .. } => "not_found",
-            Self::NameTaken { .. } => "exists",
-            Self::InvalidInput { .. } => "invalid_input",
-            Self::FolderMissing { .. } => "folder_missing",
-            Self::InUse { .. } => "in_use",
-            Self::ReadOnly => "read_only",
-            Self::Io { source, .. } => crate::error::io_code(source),
+            Self::NotFound { .. } => CapsuleErrorCode::CapsuleNotFound,
+            Self::NoSuchShare { .. } => CapsuleErrorCode::NotFound,
+            Self::NameTaken { .. } => CapsuleErrorCode::Exists,
+            Self::InvalidInput { .. } => CapsuleErrorCode::InvalidInput,
+            Self::FolderMissing { .. } => CapsuleErrorCode::FolderMissing,
+            Self::InUse { .. } => CapsuleErrorCode::InUse,
+            Self::ReadOnly => CapsuleErrorCode::ReadOnly,
+            Self::Io { source, .. } => CapsuleErrorCode::of_io(source),
             Self::Store(error) => error.code(),
         }
     }

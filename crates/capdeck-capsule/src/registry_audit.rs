@@ -94,7 +94,7 @@ impl RegistryAudit {
         result: Result<(), &RegistryError>,
     ) -> Result<(), RegistryError> {
         let outcome = if result.is_ok() { AuditOutcome::Ok } else { AuditOutcome::Error };
-        let error_code = result.err().map(|error| error.code().into());
+        let error_code = result.err().map(|error| error.code().as_str().into());
         self.append(AuditRecord {
             author: Arc::clone(author),
             action: action.into(),

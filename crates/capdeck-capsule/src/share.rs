@@ -16,7 +16,7 @@ const MAX_NAME: usize = 100;
 /// How long a share lasts when its maker names no end.
 const DEFAULT_LIFETIME: SignedDuration = SignedDuration::from_hours(90 * 24);
 
-/// An access that a token opens, as it is kept in `shares.json`: without the token.
+/// An access that a token opens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     pub id: String,
@@ -46,6 +46,13 @@ pub struct Share {
     pub last_used_at: Option<Timestamp>,
     /// The first letters of the token.
     pub hint: String,
+}
+
+/// A share with the hash of its token, as `shares.json` has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ShareRecord {
+    #[serde(flatten)]
+    pub(crate) share: Share,
     token_sha256: String,
 }
 
@@ -124,7 +131,7 @@ impl std::fmt::Debug for ShareToken {
     }
 }
 
-impl Share {
+impl ShareRecord {
     /// A new share and its token.
     pub(crate) fn create(
         capsule: &CapsuleInfo,
@@ -145,7 +152,7 @@ impl Share {
         let (secret, id) = random.split_at(32);
         let token = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(secret));
         let id = crate::digest::hex(id).chars().take(12).collect::<String>();
-        let share = Self {
+        let share = Share {
             principal: format!("prn_share_{id}"),
             id: format!("shr_{id}"),
             capsule: capsule.id.clone(),
@@ -158,11 +165,13 @@ impl Share {
             expires_at: new.expires_at.end(now),
             last_used_at: None,
             hint: token.chars().take(PREFIX.len() + HINT).collect(),
-            token_sha256: sha256_hex(token.as_bytes()),
         };
-        Ok((share, ShareToken(token)))
+        let token_sha256 = sha256_hex(token.as_bytes());
+        Ok((Self { share, token_sha256 }, ShareToken(token)))
     }
+}
 
+impl Share {
     pub(crate) fn is_live(&self, now: Timestamp) -> bool {
         self.expires_at.is_none_or(|expires| now < expires)
     }
@@ -175,13 +184,17 @@ impl Share {
 }
 
 /// The share that a token opens. Every share is compared, each in the same time.
-pub(crate) fn opened_by<'a>(shares: &'a [Share], token: &str, now: Timestamp) -> Option<&'a Share> {
+pub(crate) fn opened_by<'a>(
+    records: &'a [ShareRecord],
+    token: &str,
+    now: Timestamp,
+) -> Option<&'a Share> {
     let hash = sha256_hex(token.as_bytes());
     let mut found = None;
-    for share in shares {
-        let is_same: bool = share.token_sha256.as_bytes().ct_eq(hash.as_bytes()).into();
+    for record in records {
+        let is_same: bool = record.token_sha256.as_bytes().ct_eq(hash.as_bytes()).into();
         if is_same {
-            found = Some(share);
+            found = Some(&record.share);
         }
     }
     found.filter(|share| token.starts_with(PREFIX) && share.is_live(now))

@@ -1,6 +1,7 @@
 //! Short messages of a capsule: what agents tell each other, and what changed.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -12,8 +13,8 @@ const LONGEST_KIND: usize = 64;
 const LONGEST_TEXT: usize = 4 * 1024;
 const LONGEST_DATA: usize = 8 * 1024;
 
-/// A message as it is kept. Ids grow in the order in which signals were sent, and tell nothing else.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A short message of a capsule. Ids grow in the order in which signals were sent, and tell nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Signal {
     pub id: String,
     pub ts: Timestamp,
@@ -62,11 +63,11 @@ pub struct PollRequest {
 }
 
 /// Signals in the order they were sent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SignalPage {
     pub signals: Vec<Signal>,
     /// Where to go on; give it to `ack` when the signals are dealt with.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     pub has_more: bool,
 }

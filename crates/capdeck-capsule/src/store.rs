@@ -1,20 +1,37 @@
-//! What every store of a capsule can do.
+//! The seam to storage: what every store of a capsule can do, and what it promises.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Author, BlobId, BlobRef, Changes, Entry, EntryMeta, EntryUri, ListRequest, NewSignal, Owner,
     Page, PollRequest, Scheme, Scope, SearchPage, SearchRequest, Signal, SignalPage, StoreError,
-    Write, Written,
+    Write, WriteOutcome,
 };
 
-/// One capsule. [`crate::FileStore`] keeps it in plain files; [`crate::FilteredStore`] wraps any other with a role and
-/// prefixes. Callers are a host's sessions.
+/// What one capsule is kept in. [`crate::FileStore`] keeps it in plain files; a database can take its place. Only
+/// [`crate::CapsuleHandle`] calls it, after it checked role and prefixes.
 ///
-/// Nothing here is a path, so that the same calls can be answered by a database. A write that was begun is finished
-/// even when its caller stops waiting. What a request's `scope` does not reach is treated as if it did not exist.
+/// Nothing here is a path. Every implementation keeps these promises:
+///
+/// - **Atomic.** A change happens whole or not at all: the new version with its body, blob, tags and signal, and the
+///   audit line of the change. Readers see the state before it or after it.
+/// - **Versioned.** A write never changes a version that exists. Versions of an entry count up by one from 1, also after
+///   it was deleted and restored, and stay until the entry is purged. `if_version` is checked in the same step as the
+///   write, so that of two writers with the same version one fails with a conflict.
+/// - **Ordered.** Changes of one capsule have one order. Signals, change notifications and audit lines have it too, and
+///   a read after a finished write sees that write.
+/// - **Durable.** A change that was confirmed survives a crash of the process and a loss of power, as far as
+///   [`crate::Durability`] was asked for. After a crash each change that was not confirmed is either whole or absent, and
+///   the audit has exactly one line for each that is whole.
+/// - **Finished.** A change that was begun is finished even when its caller stops waiting.
+/// - **Repeatable.** A write with the idempotency key of an earlier one and the same content returns the first outcome and
+///   changes nothing.
+/// - **Scoped.** What a request's `scope` does not reach is treated as if it did not exist: it is neither listed nor
+///   counted nor found, and it moves no cursor.
+/// - **Separate.** Memory belongs to its owner: no key of one is visible to another.
 #[async_trait]
 pub trait Store: Send + Sync {
     /// The entry, in its current version or an older one.
@@ -27,10 +44,10 @@ pub trait Store: Send + Sync {
 
     async fn search(&self, request: &SearchRequest) -> Result<SearchPage, StoreError>;
 
-    async fn write(&self, write: Write, author: &Author) -> Result<Written, StoreError>;
+    async fn write(&self, write: Write, author: &Author) -> Result<WriteOutcome, StoreError>;
 
     /// What [`Self::write`] would answer now. Nothing is written.
-    async fn rehearse(&self, write: Write, author: &Author) -> Result<Written, StoreError>;
+    async fn rehearse(&self, write: Write, author: &Author) -> Result<WriteOutcome, StoreError>;
 
     /// Writes an old version again, as a new one. Brings back what was deleted, too.
     async fn restore(
@@ -39,7 +56,7 @@ pub trait Store: Send + Sync {
         version: u64,
         if_version: Option<u64>,
         author: &Author,
-    ) -> Result<Written, StoreError>;
+    ) -> Result<WriteOutcome, StoreError>;
 
     /// Takes an entry away; it can be restored until it is purged.
     async fn delete(
@@ -47,10 +64,10 @@ pub trait Store: Send + Sync {
         uri: &EntryUri,
         if_version: Option<u64>,
         author: &Author,
-    ) -> Result<Deleted, StoreError>;
+    ) -> Result<DeletedEntry, StoreError>;
 
     /// What was deleted and can be restored.
-    async fn deleted(&self, scope: &Scope) -> Result<Vec<Deleted>, StoreError>;
+    async fn deleted(&self, scope: &Scope) -> Result<Vec<DeletedEntry>, StoreError>;
 
     /// Takes an entry away with everything it ever was.
     async fn purge(&self, uri: &EntryUri, author: &Author) -> Result<(), StoreError>;
@@ -65,7 +82,7 @@ pub trait Store: Send + Sync {
     async fn has_blob(&self, id: &BlobId, scope: &Scope) -> Result<bool, StoreError>;
 
     /// Removes blobs that no version of any entry has.
-    async fn collect_blobs(&self) -> Result<Collected, StoreError>;
+    async fn collect_blobs(&self) -> Result<BlobCollection, StoreError>;
 
     async fn schemes(&self) -> Result<Vec<Scheme>, StoreError>;
 
@@ -105,15 +122,15 @@ pub trait Store: Send + Sync {
 }
 
 /// A scheme and how many entries it has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SchemeCount {
     pub scheme: String,
     pub entries: usize,
 }
 
-/// An entry that was deleted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Deleted {
+/// An entry that was deleted and can be restored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeletedEntry {
     pub uri: EntryUri,
     /// The last version it had.
     pub version: u64,
@@ -129,15 +146,15 @@ pub struct Blob {
 }
 
 /// What a collection of blobs removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Collected {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlobCollection {
     pub removed: usize,
     pub bytes: u64,
     pub kept: usize,
 }
 
 /// One key of an agent's memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryItem {
     pub key: String,
     pub value: String,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, io, path::Path};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     AuditReport, BlobId, EntryUri, FileStore, StoreError,
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// What a check found.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifyReport {
     pub entries: usize,
     /// All versions of all entries, deleted ones included.
@@ -26,7 +26,7 @@ pub struct VerifyReport {
 }
 
 /// Something that is not as it should be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifyProblem {
     /// An address, or a path below the capsule's folder.
     pub place: String,

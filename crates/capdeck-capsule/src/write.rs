@@ -89,13 +89,16 @@ pub enum BlobSource {
 }
 
 /// What was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Written {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WriteOutcome {
     pub uri: EntryUri,
+    /// The version that it is now.
     pub version: u64,
+    /// Whether there was no entry before.
     pub created: bool,
     pub risk_class: RiskClass,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub promotion_reason: Option<PromotionReason>,
     /// The answer is that of an earlier request with the same key.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -6,7 +6,7 @@
 mod args;
 mod arguments;
 mod browser;
-mod capsule_desk;
+mod capsule_client;
 mod commands;
 mod completion;
 mod context;

@@ -11,7 +11,7 @@ use capdeck_definition::{Exposure, Format, Layer, Owner, Project, Root, SourceFi
 use capdeck_host::{
     ApprovalStore, AuditMode, GuardianCommand, Host, HostSettings, RunStore, WorkerCommand,
 };
-use capdeck_serve::{SharedDesk, SharedDeskSettings, Standing};
+use capdeck_serve::{SharedCapsules, SharedCapsulesSettings, Standing};
 
 use crate::{
     args::GlobalArgs,
@@ -130,12 +130,12 @@ impl Settings {
     }
 
     /// The way to the capsules for a short command. Needs no deck.
-    pub(crate) fn capsules(&self) -> SharedDesk {
+    pub(crate) fn capsules(&self) -> SharedCapsules {
         self.desk(Standing::Passing)
     }
 
-    fn desk(&self, standing: Standing) -> SharedDesk {
-        SharedDesk::new(SharedDeskSettings {
+    fn desk(&self, standing: Standing) -> SharedCapsules {
+        SharedCapsules::new(SharedCapsulesSettings {
             folder: self.data_dir.clone(),
             schemes: self.capsule_schemes.clone(),
             audit: self.capsule_audit,

@@ -5,13 +5,13 @@ use std::fmt;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::{CapsuleFailure, Role};
+use crate::{CapsuleError, Role};
 
 /// Where one client asks for access. Who asks is part of the desk and never of a wish.
 #[async_trait]
 pub trait GrantDesk: fmt::Debug + Send + Sync {
     /// Does what is wished for, as far as the client may, and records it either way. The answer is an object.
-    async fn ask(&self, wish: AccessRequest) -> Result<Value, CapsuleFailure>;
+    async fn ask(&self, wish: AccessRequest) -> Result<Value, CapsuleError>;
 
     /// Records a wish that could not be understood.
     async fn note_unfit(&self);

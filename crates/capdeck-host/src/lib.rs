@@ -87,9 +87,12 @@ pub use capdeck_backend::{
     vault_holder,
 };
 pub use capdeck_capsule::{
-    AccessEvent, AuditMode, AuditOutcome, Author, Change, ChangeKind, Existing, Format, ImportMode,
-    Indexing, Mode, NameScope, Origin, PatchStep, RiskClass, Scheme, SchemeError, ShareExpiry,
-    StoreOptions, Visibility, probe_folder,
+    AccessEvent, AnchorState, AuditLine, AuditMode, AuditOutcome, AuditProblem, Author,
+    BlobCollection, CapsuleErrorCode, CapsuleInfo, CapsuleUpdate, Change, ChangeKind, Conflict,
+    DeletedEntry, Existing, Format, ImportMode, ImportOutcome, ImportReport, ImportedFile,
+    Indexing, Mode, NameScope, Origin, PatchStep, PromotionReason, RiskClass, Scheme,
+    SchemeCount, SchemeError, Share, ShareExpiry, Signal, SkippedFile,
+    StoreOptions, Visibility, WriteOutcome, probe_folder, service::*,
 };
 pub use capdeck_catalog::{Capability, Catalog, RawObject, estimate_tokens, sha256_hex};
 pub use capdeck_definition::{
@@ -106,11 +109,8 @@ pub use attach::Attachment;
 pub use audit::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
 pub use calls::{CallForm, ToolRequest};
 pub use capsules::{
-    AmbiguousName, AuditFilter, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleDesk,
-    CapsuleFailure, CapsuleOperation, CapsuleRequest, CapsuleTool, EntryHit, EntryNaming,
-    EntryOffer, EntryPage, EntryPlace, EntryWrite, ExportForm, ImportForm, ListQuery, LocalDesk,
-    Look, LookAround, Mount, Reach, ReadBody, SearchQuery, ToolCaller, WriteBlob, WriteMode,
-    find_capsule,
+    CapsuleTool, EntryHit, EntryNaming, EntryOffer, EntryPage, EntryPlace, Mount, ToolCaller,
+    client_changes,
 };
 pub use card::card;
 pub use check::CheckReport;

@@ -7,7 +7,7 @@ use capdeck_backend::GuardianCommand;
 use capdeck_definition::{Exposure, Project, Root, SourceFile};
 use capdeck_sandbox::WorkerCommand;
 
-use crate::CapsuleDesk;
+use crate::CapsuleService;
 
 /// The resolved settings of one host.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub struct HostSettings {
     /// The exposure when neither the capability nor the deck sets one.
     pub default_exposure: Exposure,
     /// The capsules of this machine, opened on first use.
-    pub capsules: Option<Arc<dyn CapsuleDesk>>,
+    pub capsules: Option<Arc<dyn CapsuleService>>,
     /// The version reported to servers and clients.
     pub version: String,
 }

@@ -3,7 +3,7 @@
 use std::{fmt, net::IpAddr, sync::Arc};
 
 use capdeck_auth::inbound::{Access, AuthenticatedClient, Principal, Registry};
-use capdeck_host::{AccessSource, CapsuleDesk, GrantDesk};
+use capdeck_host::{AccessSource, CapsuleService, GrantDesk};
 use futures_util::{StreamExt as _, stream, stream::BoxStream};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -16,7 +16,7 @@ pub(crate) struct CredentialAccess {
     /// Where the client connects from.
     pub(crate) address: Option<IpAddr>,
     /// What access is requested for.
-    pub(crate) capsules: Option<Arc<dyn CapsuleDesk>>,
+    pub(crate) capsules: Option<Arc<dyn CapsuleService>>,
 }
 
 impl AccessSource for CredentialAccess {

@@ -10,7 +10,6 @@ mod browser_cookie;
 mod capsule_follower;
 mod credential_access;
 mod dashboard;
-mod desk;
 mod http_state;
 mod local_socket;
 mod mcp;
@@ -23,16 +22,17 @@ mod registry_desk;
 mod registry_trail;
 mod rest;
 mod share_makers;
+mod shared_capsules;
 mod shell;
 mod transport;
 
-pub use desk::{SharedDesk, SharedDeskSettings, Standing};
 pub use http_state::NoRegistry;
 pub use local_socket::NoHost;
 pub use mcp::CapsulePlace;
 pub use oidc::OidcSettings;
 pub use otlp::{OtlpExporter, OtlpSettings};
 pub use registry_trail::RegistryTrail;
+pub use shared_capsules::{SharedCapsules, SharedCapsulesSettings, Standing};
 pub use shell::{
     LocalShell, RemoteShell, Shell, ShellCall, ShellSocket, SocketError, person_at_terminal,
 };

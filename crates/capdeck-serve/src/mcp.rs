@@ -24,6 +24,6 @@ mod transparent_session;
 
 pub use capsule_client::CapsulePlace;
 pub(crate) use capsule_client::{ViaShare, reach};
-pub(crate) use capsule_service::CapsuleService;
+pub(crate) use capsule_service::CapsuleMcpService;
 pub(crate) use sealer::sealer;
 pub(crate) use service::McpService;

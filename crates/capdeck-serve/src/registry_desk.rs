@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use capdeck_auth::inbound::{
     Access, AuthenticatedClient, Caller, Decider, Registry, RegistryError, Subject,
 };
-use capdeck_host::{AccessRequest, CapsuleDesk, CapsuleFailure, GrantDesk};
+use capdeck_host::{CapsuleError, CapsuleService, GrantDesk, AccessRequest};
 use serde_json::Value;
 
 use self::{known_capsules::KnownCapsules, refused::Refused};
@@ -38,7 +38,7 @@ impl RegistryDesk {
         registry: Registry,
         client: Arc<AuthenticatedClient>,
         address: Option<IpAddr>,
-        capsules: Arc<dyn CapsuleDesk>,
+        capsules: Arc<dyn CapsuleService>,
     ) -> Self {
         let capsules = KnownCapsules::new(capsules, &client);
         Self { registry, client, address, capsules }
@@ -106,7 +106,7 @@ impl RegistryDesk {
 
 #[async_trait]
 impl GrantDesk for RegistryDesk {
-    async fn ask(&self, wish: AccessRequest) -> Result<Value, CapsuleFailure> {
+    async fn ask(&self, wish: AccessRequest) -> Result<Value, CapsuleError> {
         let action = action(&wish);
         match self.carry_out(wish).await {
             Ok(answer) => Ok(answer),

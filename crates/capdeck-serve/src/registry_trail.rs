@@ -4,20 +4,20 @@ use std::{fmt, sync::Arc};
 
 use capdeck_auth::inbound::{AuditSink, RegistryEvent, capsule_id_of};
 use capdeck_host::{
-    AccessEvent, AuditOutcome, Author, CapsuleCaller, CapsuleDesk, CapsuleOperation,
+    AccessEvent, AuditOutcome, Author, CapsuleCaller, CapsuleService, CapsuleServiceExt as _,
 };
 use tokio::runtime::Handle;
 
 /// Writes registry events to the capsule store, through the process that holds it.
 pub struct RegistryTrail {
-    desk: Arc<dyn CapsuleDesk>,
+    service: Arc<dyn CapsuleService>,
     runtime: Handle,
 }
 
 impl RegistryTrail {
     /// Creates the trail. The runtime must outlive the registry.
-    pub fn new(desk: Arc<dyn CapsuleDesk>, runtime: Handle) -> Arc<Self> {
-        Arc::new(Self { desk, runtime })
+    pub fn new(service: Arc<dyn CapsuleService>, runtime: Handle) -> Arc<Self> {
+        Arc::new(Self { service, runtime })
     }
 }
 
@@ -42,12 +42,11 @@ impl AuditSink for RegistryTrail {
             error_code: event.error_code.map(str::to_owned),
             self_approved: event.self_approved.map(|link| link.as_str().to_owned()),
         };
-        let request =
-            CapsuleCaller::local(author).request(None, CapsuleOperation::NoteAccess(noted));
+        let request = CapsuleCaller::local(author).request(None, noted);
         // The registry calls this from a blocking thread, after the change is on disk.
-        if let Err(failure) = self.runtime.block_on(self.desk.ask(request)) {
+        if let Err(failure) = self.runtime.block_on(self.service.ask(request)) {
             tracing::error!(
-                code = failure.code,
+                code = failure.code.as_str(),
                 action = event.action,
                 "cannot record a change of the registry: {}",
                 failure.message

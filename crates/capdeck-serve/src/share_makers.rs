@@ -1,8 +1,10 @@
 //! A share is valid only as long as its creator can share the capsule.
 
 use capdeck_auth::inbound::{ADMIN_OPERATOR, LOCAL_OPERATOR, OperatorRole};
-use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation};
-use serde_json::Value;
+use capdeck_host::{
+    Author, CapsuleCaller, CapsuleError, CapsuleServiceExt as _, RevokeShareRequest, Share,
+    SharesRequest,
+};
 
 use crate::{capsule_follower::present_keys, http_state::HttpState};
 
@@ -24,23 +26,26 @@ impl HttpState {
     /// open streams.
     pub(crate) async fn end_orphaned_shares(&self) {
         if let Err(failure) = self.revoke_orphaned_shares().await {
-            tracing::error!(code = failure.code, "cannot revoke shares: {}", failure.message);
+            tracing::error!(
+                code = failure.code.as_str(),
+                "cannot revoke shares: {}",
+                failure.message
+            );
         }
     }
 
-    async fn revoke_orphaned_shares(&self) -> Result<(), CapsuleFailure> {
-        let Some(desk) = self.host.capsules().filter(|desk| desk.may_have_capsules()) else {
+    async fn revoke_orphaned_shares(&self) -> Result<(), CapsuleError> {
+        let Some(service) = self.host.capsules().filter(|service| service.may_have_capsules())
+        else {
             return Ok(());
         };
         let host = CapsuleCaller::local(Author::client("capdeck").principal_name("host"));
-        for key in present_keys(desk.as_ref()).await? {
-            let listed = desk.ask(host.request(Some(&key), CapsuleOperation::Shares)).await?;
-            let shares = listed["shares"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for key in present_keys(service.as_ref()).await? {
+            let listed = service.ask(host.request(Some(&key), SharesRequest)).await?;
             let is_orphaned =
-                |share: &&Value| !self.may_share(share["created_by_principal"].as_str(), &key);
-            for share in shares.iter().filter(is_orphaned) {
-                let id = share["id"].as_str().unwrap_or_default().to_owned();
-                desk.ask(host.request(None, CapsuleOperation::RevokeShare { id })).await?;
+                |share: &Share| !self.may_share(share.created_by_principal.as_deref(), &key);
+            for Share { id, .. } in listed.shares.into_iter().filter(is_orphaned) {
+                service.ask(host.request(None, RevokeShareRequest { id })).await?;
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::{Timestamp, civil::Date};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     AuditLine, NO_HASH,
@@ -36,7 +36,7 @@ pub(super) struct Chain {
 }
 
 /// What became of old lines.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrunedLines {
     pub files: usize,
     pub lines: u64,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Author, EntryUri, Role};
 
 /// One call as it is kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditLine {
     pub ts: Timestamp,
     /// What the client calls itself.
@@ -65,7 +65,7 @@ pub enum AuditOutcome {
 }
 
 /// Where a call came from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditMetadata {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     AuditLine, NO_HASH,
@@ -16,22 +16,22 @@ use super::{
 use crate::{day_file, digest::sha256_hex};
 
 /// What a check of an audit trail found.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditReport {
     pub lines: u64,
     /// The number of the first line: more than 1 when older lines were pruned.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_seq: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seq: Option<u64>,
     /// The hash of the last line. Kept on another machine, it shows later that nothing was cut off the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     pub problems: Vec<AuditProblem>,
 }
 
 /// A place where the trail is not what was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditProblem {
     /// The file's name.
     pub file: String,

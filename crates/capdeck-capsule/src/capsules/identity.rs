@@ -4,7 +4,7 @@
 //! which is made with the capsule and is in its record.
 
 use super::Inner;
-use crate::{RegistryError, registry::new_uid};
+use crate::{RegistryError, registry::new_uid, share::ShareRecord};
 
 impl Inner {
     /// Gives a uid to capsules of version 0.1, once, and binds their shares to it. A share that is older than the capsule
@@ -24,11 +24,13 @@ impl Inner {
             };
             capsules.iter().find(of).map(|capsule| capsule.uid.clone())
         };
-        let is_unbound =
-            |share: &crate::Share| share.capsule_uid.is_none() && uid_of(share).is_some();
+        let is_unbound = |record: &ShareRecord| {
+            record.share.capsule_uid.is_none() && uid_of(&record.share).is_some()
+        };
         if self.shares.all().iter().any(is_unbound) {
             self.shares.change(&self.disk, |shares| {
-                let unbound = shares.iter_mut().filter(|share| share.capsule_uid.is_none());
+                let shares = shares.iter_mut().map(|record| &mut record.share);
+                let unbound = shares.filter(|share| share.capsule_uid.is_none());
                 unbound.for_each(|share| share.capsule_uid = uid_of(share));
                 Ok(())
             })?;

@@ -56,7 +56,7 @@ impl Capsules {
                 Ok(())
             })?;
             inner.shares.change(&inner.disk, |shares| {
-                shares.retain(|share| share.capsule != info.id);
+                shares.retain(|record| record.share.capsule != info.id);
                 Ok(())
             })?;
             match remove(inner, &info.id) {

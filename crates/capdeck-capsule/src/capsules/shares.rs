@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::{Capsules, Inner, blocking};
 use crate::{
-    CapsuleInfo, NewShare, RegistryError, Share, ShareToken, registry_audit::Subject, share,
+    CapsuleInfo, NewShare, RegistryError, Share, ShareToken,
+    registry_audit::Subject,
+    share::{self, ShareRecord},
 };
 
 impl Capsules {
@@ -16,12 +18,12 @@ impl Capsules {
     ) -> Result<(Share, ShareToken), RegistryError> {
         let capsule = self.find(id)?;
         let now = self.inner.options.clock.now();
-        let (share, token) = Share::create(&capsule, new, &self.author, now)?;
-        let added = share.clone();
+        let (record, token) = ShareRecord::create(&capsule, new, &self.author, now)?;
+        let share = record.share.clone();
         let subject = Subject { capsule: Some(capsule.id), share: Some(share.id.clone()) };
         let change = move |inner: &Inner| {
             inner.change_shares(|shares| {
-                shares.push(added);
+                shares.push(record);
                 Ok(())
             })
         };
@@ -37,8 +39,8 @@ impl Capsules {
             share.last_used_at = uses.get(&share.id).copied().max(share.last_used_at);
             share
         };
-        let shares = self.inner.shares.all().into_iter().filter(|share| share.is_of(&capsule));
-        Ok(shares.map(with_use).collect())
+        let shares = self.inner.shares.all().into_iter().map(|record| record.share);
+        Ok(shares.filter(|share| share.is_of(&capsule)).map(with_use).collect())
     }
 
     /// The capsule of a share, while there is one.
@@ -52,8 +54,10 @@ impl Capsules {
         // What somebody calls a share is no name for the trail until there is such a share.
         let change = move |inner: &Inner| {
             inner.change_shares(|shares| {
-                let place = shares.iter().position(|share| share.id == id);
-                place.map(|place| shares.remove(place)).ok_or(RegistryError::NoSuchShare { id })
+                let place = shares.iter().position(|record| record.share.id == id);
+                place
+                    .map(|place| shares.remove(place).share)
+                    .ok_or(RegistryError::NoSuchShare { id })
             })
         };
         let named = |share: &Share| Subject {
@@ -78,7 +82,8 @@ impl Capsules {
     /// The share with this id, while it opens something.
     pub fn share(&self, id: &str) -> Option<Share> {
         let now = self.inner.options.clock.now();
-        let share = self.inner.shares.all().into_iter().find(|share| share.id == id)?;
+        let mut shares = self.inner.shares.all().into_iter().map(|record| record.share);
+        let share = shares.find(|share| share.id == id)?;
         (share.is_live(now) && self.capsule_of(&share).is_some()).then_some(share)
     }
 
@@ -99,11 +104,11 @@ impl Inner {
     /// Changes the shares, and writes down with them when they were last used. Blocks.
     fn change_shares<R>(
         &self,
-        change: impl FnOnce(&mut Vec<Share>) -> Result<R, RegistryError>,
+        change: impl FnOnce(&mut Vec<ShareRecord>) -> Result<R, RegistryError>,
     ) -> Result<R, RegistryError> {
         let uses = self.share_uses.lock().clone();
         self.shares.change(&self.disk, |shares| {
-            for share in shares.iter_mut() {
+            for ShareRecord { share, .. } in shares.iter_mut() {
                 share.last_used_at = uses.get(&share.id).copied().max(share.last_used_at);
             }
             change(shares)

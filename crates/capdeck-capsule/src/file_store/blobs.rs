@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::engine::Engine;
-use crate::{Blob, BlobId, Collected, EntryUri, Scope, StoreError};
+use crate::{Blob, BlobCollection, BlobId, EntryUri, Scope, StoreError};
 
 /// Blobs younger than this are kept: the entry they belong to may still be on its way.
 const GRACE: Duration = Duration::from_secs(60);
@@ -52,12 +52,12 @@ impl Engine {
     }
 
     /// Removes blobs that no file of any entry names.
-    pub(crate) fn collect_blobs(&self) -> Result<Collected, StoreError> {
+    pub(crate) fn collect_blobs(&self) -> Result<BlobCollection, StoreError> {
         self.writable()?;
         let _alone = self.blobs_in_use.write();
         let used = self.used_blobs()?;
         let failed = || StoreError::io("collect blobs");
-        let mut collected = Collected::default();
+        let mut collected = BlobCollection::default();
         for entry in fs::read_dir(self.layout.blobs()).map_err(failed())? {
             let entry = entry.map_err(failed())?;
             let Ok(id) = BlobId::parse(&entry.file_name().to_string_lossy()) else { continue };

@@ -23,7 +23,7 @@ impl Engine {
         self.state.read().entries.keys().cloned().collect()
     }
 
-    /// Deleted entries with their last version.
+    /// DeletedEntry entries with their last version.
     pub(crate) fn deleted_versions(&self) -> Vec<(EntryUri, u64)> {
         let state = self.state.read();
         state.deleted.values().map(|tombstone| (tombstone.uri.clone(), tombstone.version)).collect()

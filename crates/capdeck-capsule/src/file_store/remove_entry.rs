@@ -15,7 +15,7 @@ use super::{
     recorder::{ChangeNote, Recorder},
     write_entry::change_signal,
 };
-use crate::{Author, ChangeKind, Deleted, EntryUri, Scheme, Scope, StoreError};
+use crate::{Author, ChangeKind, DeletedEntry, EntryUri, Scheme, Scope, StoreError};
 
 /// What is kept of an entry that is gone: `trash/<scheme>/<path>.json`. Its versions stay in the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ impl Engine {
         if_version: Option<u64>,
         author: &Author,
         recorder: Option<&Recorder>,
-    ) -> Result<Deleted, StoreError> {
+    ) -> Result<DeletedEntry, StoreError> {
         self.writable()?;
         let scheme = self.scheme(uri)?;
         let _entry = self.stripe(&uri.folded()).lock();
@@ -67,10 +67,10 @@ impl Engine {
         Ok(tombstone.into())
     }
 
-    pub(crate) fn deleted(&self, scope: &Scope) -> Vec<Deleted> {
+    pub(crate) fn deleted(&self, scope: &Scope) -> Vec<DeletedEntry> {
         let state = self.state.read();
         let seen = state.deleted.values().filter(|tombstone| scope.reaches(&tombstone.uri));
-        seen.cloned().map(Deleted::from).collect()
+        seen.cloned().map(DeletedEntry::from).collect()
     }
 
     pub(crate) fn purge(
@@ -188,7 +188,7 @@ fn version_files(folder: &Path) -> io::Result<(Vec<PathBuf>, u64)> {
     Ok((files, bytes))
 }
 
-impl From<Tombstone> for Deleted {
+impl From<Tombstone> for DeletedEntry {
     fn from(tombstone: Tombstone) -> Self {
         let Tombstone { uri, version, deleted_by, deleted_at, is_purged: _ } = tombstone;
         Self { uri, version, deleted_by, deleted_at }

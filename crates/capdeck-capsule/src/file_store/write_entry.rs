@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Author, BlobId, BlobRef, BlobSource, Change, ChangeKind, Conflict, Content, EntryMeta,
-    EntryUri, Scheme, Signal, StoreError, Write, Written,
+    EntryUri, Scheme, Signal, StoreError, Write, WriteOutcome,
     digest::{hex, sha256_hex},
     merge, patch,
     trust::{Classified, classify, one_line},
@@ -41,7 +41,7 @@ impl Engine {
         write: Write,
         author: &Author,
         recorder: Option<&Recorder>,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<WriteOutcome, StoreError> {
         self.writable()?;
         check_fields(&write)?;
         let uri = write.uri.clone();
@@ -63,7 +63,11 @@ impl Engine {
     }
 
     /// What [`Self::write`] would answer now, repeated requests aside.
-    pub(crate) fn rehearse(&self, write: Write, author: &Author) -> Result<Written, StoreError> {
+    pub(crate) fn rehearse(
+        &self,
+        write: Write,
+        author: &Author,
+    ) -> Result<WriteOutcome, StoreError> {
         self.writable()?;
         check_fields(&write)?;
         let scheme = self.scheme(&write.uri)?;
@@ -73,7 +77,7 @@ impl Engine {
         let draft = self.draft(write, &scheme, body, current, None, author)?;
         let blob = draft.blob.as_ref().map_or(0, Vec::len);
         self.check_quota(&draft.meta, draft.previous.is_some(), blob)?;
-        Ok(Written { created: draft.previous.is_none(), ..written(&draft.meta) })
+        Ok(WriteOutcome { created: draft.previous.is_none(), ..written(&draft.meta) })
     }
 
     pub(crate) fn restore(
@@ -83,7 +87,7 @@ impl Engine {
         if_version: Option<u64>,
         author: &Author,
         recorder: Option<&Recorder>,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<WriteOutcome, StoreError> {
         self.writable()?;
         let scheme = self.scheme(uri)?;
         let _entry = self.stripe(&uri.folded()).lock();
@@ -202,13 +206,13 @@ impl Engine {
         scheme: &Scheme,
         key: &str,
         current: Option<&EntryMeta>,
-    ) -> Result<Option<Written>, StoreError> {
+    ) -> Result<Option<WriteOutcome>, StoreError> {
         let same_key = |meta: &EntryMeta| {
             let kept = meta.idempotency.as_deref()?;
             (kept.split('.').next() == key.split('.').next()).then(|| kept == key)
         };
         let answer = |meta: &EntryMeta| match same_key(meta) {
-            Some(true) => Some(Ok(Written { repeated: true, ..written(meta) })),
+            Some(true) => Some(Ok(WriteOutcome { repeated: true, ..written(meta) })),
             Some(false) => Some(Err(StoreError::KeyReused)),
             None => None,
         };
@@ -313,7 +317,7 @@ impl Engine {
         author: &Author,
         recorder: Option<&Recorder>,
         note: ChangeNote<'_>,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<WriteOutcome, StoreError> {
         let Draft { meta, body, blob, previous } = draft;
         let _blobs = self.blobs_in_use.read();
         self.check_quota(&meta, previous.is_some(), blob.as_ref().map_or(0, Vec::len))?;
@@ -375,7 +379,7 @@ impl Engine {
         self.index.put(&meta, body);
         self.tell(kind, &meta.uri, meta.version);
         self.require_line(committed.unrecorded)?;
-        Ok(Written { created: previous.is_none(), ..written(&meta) })
+        Ok(WriteOutcome { created: previous.is_none(), ..written(&meta) })
     }
 
     /// Keeps the current files as a version of the past.
@@ -425,8 +429,8 @@ pub(super) fn change_signal(
     }
 }
 
-fn written(meta: &EntryMeta) -> Written {
-    Written {
+fn written(meta: &EntryMeta) -> WriteOutcome {
+    WriteOutcome {
         uri: meta.uri.clone(),
         version: meta.version,
         created: meta.version == 1,

@@ -36,7 +36,7 @@ pub(super) fn each_word(text: &str, mut visit: impl FnMut(Range<usize>, &str)) {
     flush(&mut word, start..text.len());
 }
 
-/// Written without spaces: each sign is a word.
+/// WriteOutcome without spaces: each sign is a word.
 fn is_ideograph(letter: char) -> bool {
     matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }

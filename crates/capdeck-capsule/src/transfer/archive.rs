@@ -15,16 +15,13 @@ use super::{
     manifest::{BLOBS, MANIFEST, Manifest, path_of},
     tar_index::{MemberKind, index},
 };
-use crate::{CapsuleSession, EntryUri, Origin, Scheme, Store as _, StoreError, scheme};
+use crate::{CapsuleHandle, EntryUri, Origin, Scheme, StoreError, scheme};
 
 /// The files of an export by their names in it.
 type Files = BTreeMap<String, Place>;
 
 /// Everything in an export that can become an entry.
-pub(super) async fn gather(
-    session: &CapsuleSession,
-    source: &Path,
-) -> Result<Gathered, StoreError> {
+pub(super) async fn gather(session: &CapsuleHandle, source: &Path) -> Result<Gathered, StoreError> {
     let mut gathered = Gathered::default();
     let is_folder = fs::metadata(source)
         .map_err(StoreError::io(format!("read `{}`", source.display())))?
@@ -49,7 +46,7 @@ pub(super) async fn gather(
     for reason in &manifest.unusable {
         gathered.skip(MANIFEST, reason);
     }
-    let mut schemes = session.store().schemes().await?;
+    let mut schemes = session.schemes_unrecorded().await?;
     gathered.schemes = take_schemes(&manifest, &mut schemes)?;
     take_files(&files, &manifest, &schemes, &mut gathered);
     Ok(gathered)

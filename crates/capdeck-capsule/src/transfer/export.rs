@@ -15,8 +15,8 @@ use super::{
     tar::write_tar,
 };
 use crate::{
-    Blob, BlobId, BlobRef, CapsuleSession, Entry, EntryMeta, EntryUri, ListRequest, MOST_LISTED,
-    Store as _, StoreError,
+    Blob, BlobId, BlobRef, CapsuleHandle, Entry, EntryMeta, EntryUri, ListRequest, MOST_LISTED,
+    StoreError,
 };
 
 /// What an export makes.
@@ -32,19 +32,19 @@ pub enum ExportForm {
 }
 
 /// What an export wrote.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportReport {
     pub entries: usize,
     pub blobs: usize,
     /// Bytes of bodies and blobs.
     pub bytes: u64,
     /// Entries that cannot be read. Everything else is in the export.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<SkippedEntry>,
 }
 
 /// An entry that is not in an export.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedEntry {
     pub uri: EntryUri,
     pub reason: String,
@@ -74,14 +74,14 @@ impl ExportReport {
 
 /// An entry and its blob, if it has one that is not in the export yet.
 pub(super) async fn read_whole(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     uri: &EntryUri,
     blobs: &mut BTreeSet<BlobId>,
 ) -> Result<(Entry, Option<Blob>), StoreError> {
-    let entry = session.store().read(uri, None).await?;
+    let entry = session.read_unrecorded(uri, None).await?;
     let is_new = |blob: &&BlobRef| !blobs.contains(&blob.sha256);
     let blob = match entry.meta.blob.as_ref().filter(is_new) {
-        Some(_) => Some(session.store().read_blob(uri, None).await?),
+        Some(_) => Some(session.read_blob_unrecorded(uri, None).await?),
         None => None,
     };
     blobs.extend(blob.as_ref().map(|blob| blob.reference.sha256.clone()));
@@ -90,7 +90,7 @@ pub(super) async fn read_whole(
 
 /// Writes what the session sees to a path where nothing is yet. What fails leaves nothing behind.
 pub async fn export(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     form: ExportForm,
     path: &Path,
 ) -> Result<ExportReport, StoreError> {
@@ -104,14 +104,14 @@ pub async fn export(
 /// Writes every entry that the session sees to `<folder>/<scheme>/<path>.<ext>`, as bare content, blobs to
 /// `<folder>/_blobs`, and what is known about them to `<folder>/capsule.json`. Memory, signals and the audit stay.
 pub async fn export_folder(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     folder: &Path,
 ) -> Result<ExportReport, StoreError> {
     export(session, ExportForm::Folder, folder).await
 }
 
 async fn write_file(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     form: ExportForm,
     path: &Path,
 ) -> Result<ExportReport, StoreError> {
@@ -139,7 +139,7 @@ async fn write_file(
     synced
 }
 
-async fn write_folder(session: &CapsuleSession, folder: &Path) -> Result<ExportReport, StoreError> {
+async fn write_folder(session: &CapsuleHandle, folder: &Path) -> Result<ExportReport, StoreError> {
     let failed = || StoreError::io(format!("write `{}`", folder.display()));
     if fs::symlink_metadata(folder).is_ok_and(|found| !found.is_dir()) {
         return Err(StoreError::invalid("folder", format!("`{}` is no folder", folder.display())));
@@ -174,7 +174,7 @@ async fn write_folder(session: &CapsuleSession, folder: &Path) -> Result<ExportR
     filled
 }
 
-async fn fill_folder(session: &CapsuleSession, folder: &Path) -> Result<ExportReport, StoreError> {
+async fn fill_folder(session: &CapsuleHandle, folder: &Path) -> Result<ExportReport, StoreError> {
     let mut report = ExportReport::default();
     let (mut known, mut blobs) = (Vec::new(), BTreeSet::new());
     for meta in all_entries(session).await? {
@@ -197,11 +197,11 @@ async fn fill_folder(session: &CapsuleSession, folder: &Path) -> Result<ExportRe
 }
 
 /// All entries that a session sees, by address.
-pub(super) async fn all_entries(session: &CapsuleSession) -> Result<Vec<EntryMeta>, StoreError> {
+pub(super) async fn all_entries(session: &CapsuleHandle) -> Result<Vec<EntryMeta>, StoreError> {
     let mut request = ListRequest { limit: MOST_LISTED, ..ListRequest::default() };
     let mut found = Vec::new();
     loop {
-        let page = session.store().list(&request).await?;
+        let page = session.list_unrecorded(request.clone()).await?;
         found.extend(page.items);
         match page.next_cursor {
             Some(cursor) => request.cursor = Some(cursor),

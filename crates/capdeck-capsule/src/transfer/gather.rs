@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{import::SkippedFile, manifest::Known};
-use crate::{CapsuleSession, EntryUri, Scheme, StoreError};
+use crate::{CapsuleHandle, EntryUri, Scheme, StoreError};
 
 /// Files taken from one folder.
 const MOST_FILES: usize = 25_000;
@@ -118,7 +118,7 @@ pub(super) fn file(file: &Path, uri: EntryUri) -> Result<Gathered, StoreError> {
 
 /// The files of a folder that have a scheme's ending, at `<scheme>://<path without ending>`.
 pub(super) async fn folder(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     folder: &Path,
     scheme: &str,
 ) -> Result<Gathered, StoreError> {
@@ -139,10 +139,7 @@ pub(super) async fn folder(
 }
 
 /// Each `<name>/SKILL.md` below a folder, and each `<name>.md` in it, at `skills://<name>`.
-pub(super) async fn skills(
-    session: &CapsuleSession,
-    folder: &Path,
-) -> Result<Gathered, StoreError> {
+pub(super) async fn skills(session: &CapsuleHandle, folder: &Path) -> Result<Gathered, StoreError> {
     let scheme = named_scheme(session, "skills").await?;
     let mut gathered = Gathered::default();
     for path in files_below(folder, &mut gathered).await? {
@@ -164,9 +161,8 @@ pub(super) async fn skills(
     Ok(gathered)
 }
 
-async fn named_scheme(session: &CapsuleSession, name: &str) -> Result<Scheme, StoreError> {
-    use crate::Store as _;
-    crate::scheme::find(&session.store().schemes().await?, name).cloned()
+async fn named_scheme(session: &CapsuleHandle, name: &str) -> Result<Scheme, StoreError> {
+    crate::scheme::find(&session.schemes_unrecorded().await?, name).cloned()
 }
 
 /// A file's path as an entry's: what an address does not take becomes `-`.

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use super::{export::all_entries, manifest::file_name};
-use crate::{CapsuleSession, Entry, ExportReport, Store as _, StoreError, trust::one_line};
+use crate::{CapsuleHandle, Entry, ExportReport, StoreError, trust::one_line};
 
 /// Writes every version that the session sees as a commit of its own, in the order they were written. The stream is
 /// what `git fast-import` reads in an empty repository; the branch is `main`.
 pub async fn export_git_stream(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     target: &mut (dyn Write + Send),
 ) -> Result<ExportReport, StoreError> {
     let exported = write_stream(session, target).await;
@@ -16,18 +16,18 @@ pub async fn export_git_stream(
 }
 
 pub(super) async fn write_stream(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     target: &mut (dyn Write + Send),
 ) -> Result<ExportReport, StoreError> {
     let mut report = ExportReport::default();
     let mut versions = Vec::new();
     for meta in all_entries(session).await? {
-        let history = session.store().history(&meta.uri).await;
+        let history = session.history_unrecorded(&meta.uri).await;
         versions.extend(report.unless_unreadable(&meta.uri, history)?.unwrap_or_default());
     }
     versions.sort_by_key(|meta| (meta.written_at, meta.uri.clone(), meta.version));
     for meta in versions {
-        let read = session.store().read(&meta.uri, Some(meta.version)).await;
+        let read = session.read_unrecorded(&meta.uri, Some(meta.version)).await;
         let Some(entry) = report.unless_unreadable(&meta.uri, read)? else { continue };
         commit(target, &entry).map_err(StoreError::io("write the stream"))?;
         report.entries += 1;

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -11,8 +12,8 @@ use super::{
     manifest::Known,
 };
 use crate::{
-    BlobId, BlobSource, CapsuleSession, Commit, Content, Entry, EntryUri, Scheme, Store as _,
-    StoreError, Write, Written,
+    BlobId, BlobSource, CapsuleHandle, Commit, Content, Entry, EntryUri, Scheme, StoreError, Write,
+    WriteOutcome,
 };
 
 /// What to take in, and how.
@@ -62,7 +63,7 @@ pub enum ImportMode {
 }
 
 /// What an import did, or would do.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportReport {
     /// Schemes that were added.
     pub schemes: Vec<String>,
@@ -71,16 +72,19 @@ pub struct ImportReport {
 }
 
 /// A file that is an entry now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportedFile {
+    #[schemars(with = "String")]
     pub file: PathBuf,
     pub uri: EntryUri,
     pub version: u64,
+    /// `created`, `replaced` or `unchanged`.
+    #[schemars(with = "String")]
     pub outcome: ImportOutcome,
 }
 
 /// What became of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportOutcome {
     Created,
@@ -90,15 +94,16 @@ pub enum ImportOutcome {
 }
 
 /// A file that was left out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedFile {
+    #[schemars(with = "String")]
     pub file: PathBuf,
     pub reason: String,
 }
 
 /// Takes a file, a folder or an archive in. What is wrong with one file leaves that one out.
 pub async fn import(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     request: &ImportRequest,
 ) -> Result<ImportReport, StoreError> {
     let imported = gather_and_write(session, request).await;
@@ -110,7 +115,7 @@ pub async fn import(
 }
 
 async fn gather_and_write(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     request: &ImportRequest,
 ) -> Result<ImportReport, StoreError> {
     let ImportRequest { source, form, existing, mode } = request;
@@ -161,7 +166,7 @@ impl From<StoreError> for Refused {
 }
 
 async fn put(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     found: Found,
     existing: Existing,
     mode: ImportMode,
@@ -177,7 +182,7 @@ async fn put(
         scheme.check_body(&uri, &body)?;
         return Ok(imported(1, ImportOutcome::Created));
     }
-    let current = match session.store().read(&uri, None).await {
+    let current = match session.read_unrecorded(&uri, None).await {
         Ok(current) => Some(current),
         Err(StoreError::NotFound { .. }) => None,
         Err(error) => return Err(error.into()),
@@ -205,9 +210,9 @@ async fn put(
         };
         describe(&mut write, known, bytes)?;
     }
-    let done: Written = match mode {
+    let done: WriteOutcome = match mode {
         ImportMode::Write => session.write(write).await?,
-        ImportMode::Rehearse => session.store().rehearse(write, session.author()).await?,
+        ImportMode::Rehearse => session.rehearse(write).await?,
     };
     let outcome = if done.created { ImportOutcome::Created } else { ImportOutcome::Replaced };
     Ok(imported(done.version, outcome))

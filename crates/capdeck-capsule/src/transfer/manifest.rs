@@ -5,8 +5,8 @@ use std::{collections::HashMap, io};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BlobRef, CapsuleInfo, CapsuleSession, Commit, Entry, EntryMeta, EntryUri, Format, Origin,
-    PromotionReason, RiskClass, Scheme, SkippedEntry, Store as _, StoreError,
+    BlobRef, CapsuleHandle, CapsuleInfo, Commit, Entry, EntryMeta, EntryUri, Format, Origin,
+    PromotionReason, RiskClass, Scheme, SkippedEntry, StoreError,
 };
 
 /// The file's name, at the top of an export.
@@ -15,7 +15,7 @@ pub(super) const MANIFEST: &str = "capsule.json";
 pub(super) const BLOBS: &str = "_blobs";
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct WriteOutcome<'a> {
     capsule: &'a CapsuleInfo,
     schemes: Vec<Scheme>,
     entries: &'a [EntryMeta],
@@ -58,13 +58,13 @@ pub(super) struct Manifest {
 
 /// The manifest of these entries.
 pub(super) async fn render(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     entries: &[EntryMeta],
     skipped: &[SkippedEntry],
 ) -> Result<Vec<u8>, StoreError> {
-    let mut schemes = session.store().schemes().await?;
+    let mut schemes = session.schemes_unrecorded().await?;
     schemes.retain(|scheme| scheme.origin != Origin::Builtin);
-    let manifest = Written { capsule: session.capsule(), schemes, entries, skipped };
+    let manifest = WriteOutcome { capsule: session.capsule(), schemes, entries, skipped };
     let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::other);
     text.map_err(StoreError::io("describe the export"))
 }

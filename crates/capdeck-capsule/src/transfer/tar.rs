@@ -13,13 +13,13 @@ use super::{
     export::{all_entries, read_whole},
     manifest::{self, BLOBS, MANIFEST, file_name},
 };
-use crate::{Blob, CapsuleSession, ExportReport, StoreError};
+use crate::{Blob, CapsuleHandle, ExportReport, StoreError};
 
 pub(super) const BLOCK: usize = 512;
 
 /// Writes what the session sees as a tar archive, laid out as [`super::export_folder`] does.
 pub async fn export_tar(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     target: &mut (dyn Write + Send),
 ) -> Result<ExportReport, StoreError> {
     let exported = write_tar(session, target).await;
@@ -27,7 +27,7 @@ pub async fn export_tar(
 }
 
 pub(super) async fn write_tar(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     target: &mut (dyn Write + Send),
 ) -> Result<ExportReport, StoreError> {
     let failed = || StoreError::io("write the archive");

@@ -1,6 +1,7 @@
 //! Checks the files an entry cites against the project the reader works in.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::EntryMeta;
 
@@ -15,7 +16,7 @@ pub trait Project: Send + Sync {
 }
 
 /// How a cited file stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnchorState {
     /// The host knows no project.
@@ -28,17 +29,30 @@ pub enum AnchorState {
 }
 
 /// A cited file and how it stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "EntryAnchor")]
 pub struct CheckedAnchor {
     pub path: String,
+    /// `unchecked`, `present`, `changed` or `missing`.
+    #[schemars(with = "String")]
     pub state: AnchorState,
 }
 
 /// All cited files of an entry.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnchorReport {
     pub anchors: Vec<CheckedAnchor>,
+}
+
+impl AnchorState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unchecked => "unchecked",
+            Self::Present => "present",
+            Self::Changed => "changed",
+            Self::Missing => "missing",
+        }
+    }
 }
 
 impl AnchorReport {

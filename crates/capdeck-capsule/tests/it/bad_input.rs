@@ -78,7 +78,7 @@ async fn wrong_content_is_refused_and_nothing_is_changed() {
     let stage = Stage::with(StoreOptions { limits, ..options() }).await;
     let owner = stage.owner().await;
     let code = |result: Result<_, capdeck_capsule::StoreError>| {
-        result.map(|_: capdeck_capsule::Written| ()).unwrap_err().code()
+        result.map(|_: capdeck_capsule::WriteOutcome| ()).unwrap_err().code()
     };
     assert_eq!(
         code(owner.write(Write::create(uri("api-data://x"), "{not json")).await),
@@ -204,7 +204,7 @@ async fn a_folder_that_cannot_be_written_can_be_read() {
     let reader = Capsules::open(folder.path(), StoreOptions { mode: Mode::ReadOnly, ..options() })
         .await
         .unwrap();
-    let session = reader.session("team", Author::client("r"), Access::owner()).await.unwrap();
+    let session = reader.handle("team", Author::client("r"), Access::owner()).await.unwrap();
     assert_eq!(session.read(&uri("docs://a"), None).await.unwrap().entry.body, "x");
     lock(0o700);
 }
@@ -222,7 +222,7 @@ async fn no_folder_of_a_capsule_may_be_a_link() {
         fs::rename(root.join(name), root.join("moved")).unwrap();
         symlink(outside.path(), root.join(name)).unwrap();
         let capsules = Capsules::open(stage.folder.path(), options()).await.unwrap();
-        let opened = capsules.session("team", Author::client("a"), Access::owner()).await;
+        let opened = capsules.handle("team", Author::client("a"), Access::owner()).await;
         assert_eq!(opened.map(drop).unwrap_err().code(), "unsafe_path", "{name}");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0, "{name}");
     }
@@ -238,12 +238,12 @@ async fn a_file_in_the_place_of_a_folder_is_named() {
         fs::rename(root.join(name), root.join("moved")).unwrap();
         fs::write(root.join(name), "in the way").unwrap();
         let capsules = Capsules::open(stage.folder.path(), options()).await.unwrap();
-        let opened = capsules.session("team", Author::client("a"), Access::owner()).await;
+        let opened = capsules.handle("team", Author::client("a"), Access::owner()).await;
         let error = opened.map(drop).unwrap_err();
         let expected = format!(
             "`{name}` inside the capsule is not what belongs there: a file where a folder should be; move it away"
         );
-        assert_eq!((error.code(), error.to_string()), ("unsafe_path", expected));
+        assert_eq!((error.code().as_str(), error.to_string()), ("unsafe_path", expected));
         assert_eq!(fs::read_to_string(root.join(name)).unwrap(), "in the way");
     }
     // One scheme's folder costs that scheme.

@@ -56,7 +56,7 @@ async fn blobs_of_entries_that_cannot_be_read_now_are_not_collected() {
         Capsules::open(folder.path(), options).await.unwrap()
     };
     let owner = async |capsules: &Capsules| {
-        capsules.session("team", Author::client("tester"), Access::owner()).await.unwrap()
+        capsules.handle("team", Author::client("tester"), Access::owner()).await.unwrap()
     };
     let capsules = open("runbooks").await;
     let new = CapsuleUpdate { name: Some("team".to_owned()), ..CapsuleUpdate::default() };

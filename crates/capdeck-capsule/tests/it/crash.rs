@@ -10,7 +10,7 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, AuditOutcome, AuditQuery, Author, CapsuleSession, Capsules, ListRequest, PollRequest,
+    Access, AuditOutcome, AuditQuery, Author, CapsuleHandle, Capsules, ListRequest, PollRequest,
     Store as _, query_audit,
 };
 
@@ -220,7 +220,7 @@ impl Confirmed {
 }
 
 /// Every version that there is has one line, whether or not it was confirmed, and there is no line of another one.
-async fn check_each_version(session: &CapsuleSession, lines: &Lines) {
+async fn check_each_version(session: &CapsuleHandle, lines: &Lines) {
     let mut kept = BTreeMap::new();
     let listed = ListRequest { limit: 200, ..ListRequest::default() };
     let current = session.list(listed).await.unwrap().items.into_iter();
@@ -244,7 +244,7 @@ async fn check_each_version(session: &CapsuleSession, lines: &Lines) {
 async fn check(folder: &Path, confirmed: &Confirmed, depth: Depth) {
     let capsules = Capsules::open(folder, options()).await.unwrap();
     let author = Author::client("writer");
-    let session = capsules.session("crash", author, Access::owner()).await.unwrap();
+    let session = capsules.handle("crash", author, Access::owner()).await.unwrap();
     let store = capsules.store("crash").await.unwrap();
     // The audit is part of it: a process that was killed raises no alarm.
     let report = store.verify().await.unwrap();
@@ -263,7 +263,7 @@ async fn check(folder: &Path, confirmed: &Confirmed, depth: Depth) {
         let deleted = confirmed.deletes.get(address).copied().unwrap_or_default();
         let (last, _) = versions.last_key_value().unwrap();
         match current.get(address) {
-            // Deleted by a call that was confirmed or cut off; every version must still come back.
+            // DeletedEntry by a call that was confirmed or cut off; every version must still come back.
             None => {
                 let gone = session.deleted().await.unwrap();
                 let known = gone.iter().find(|gone| gone.uri.as_str() == address);
@@ -292,7 +292,7 @@ async fn check(folder: &Path, confirmed: &Confirmed, depth: Depth) {
 }
 
 /// Every confirmed write was told, and nothing twice.
-async fn check_signals(session: &CapsuleSession, confirmed: &Confirmed) {
+async fn check_signals(session: &CapsuleHandle, confirmed: &Confirmed) {
     let mut told: HashSet<(String, String, u64)> = HashSet::new();
     let mut request = PollRequest { limit: 100, ..PollRequest::default() };
     loop {

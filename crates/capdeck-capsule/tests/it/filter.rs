@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use capdeck_capsule::{
-    Access, CapsuleSession, Content, Heard, ListRequest, NewSignal, PatchStep, PollRequest, Role,
+    Access, CapsuleHandle, Content, Heard, ListRequest, NewSignal, PatchStep, PollRequest, Role,
     Scheme, SearchRequest, StoreError, Write,
 };
 
@@ -24,7 +24,7 @@ async fn filled() -> Stage {
     stage
 }
 
-async fn uris(session: &CapsuleSession) -> Vec<String> {
+async fn uris(session: &CapsuleHandle) -> Vec<String> {
     let page = session.list(ListRequest::default()).await.unwrap();
     page.items.into_iter().map(|meta| meta.uri.to_string()).collect()
 }
@@ -33,8 +33,7 @@ async fn uris(session: &CapsuleSession) -> Vec<String> {
 async fn spec_26_4_a_denied_prefix_is_absent_everywhere() {
     let stage = filled().await;
     let deny = ["docs://secret", "skills://secret"];
-    let guest =
-        stage.session("guest", access(Role::Reader, &["docs://", "skills://"], &deny)).await;
+    let guest = stage.handle("guest", access(Role::Reader, &["docs://", "skills://"], &deny)).await;
     let mut heard = guest.changes();
     assert_eq!(uris(&guest).await, ["docs://open", "docs://secretary", "skills://open"]);
 
@@ -88,7 +87,7 @@ async fn what_is_hidden_does_not_change_how_the_rest_is_ranked() {
     for query in ["apple pear", "appl", "aple", "\"apple pear\"", "applepie"] {
         let mut pages = Vec::new();
         for stage in [&alone, &beside] {
-            let guest = stage.session("guest", access(Role::Reader, &["docs://"], &[])).await;
+            let guest = stage.handle("guest", access(Role::Reader, &["docs://"], &[])).await;
             let page = guest.search(SearchRequest::words(query)).await.unwrap();
             pages.push((
                 page.total,
@@ -102,11 +101,10 @@ async fn what_is_hidden_does_not_change_how_the_rest_is_ranked() {
 #[tokio::test]
 async fn spec_26_5_and_6_deny_wins_and_prefixes_end_at_segments() {
     let stage = filled().await;
-    let guest = stage
-        .session("guest", access(Role::Reader, &["docs://secret/a"], &["docs://secret"]))
-        .await;
+    let guest =
+        stage.handle("guest", access(Role::Reader, &["docs://secret/a"], &["docs://secret"])).await;
     assert_eq!(uris(&guest).await, Vec::<String>::new());
-    let guest = stage.session("guest", access(Role::Reader, &["docs://secret"], &[])).await;
+    let guest = stage.handle("guest", access(Role::Reader, &["docs://secret"], &[])).await;
     assert_eq!(uris(&guest).await, ["docs://secret", "docs://secret/a"]);
 }
 
@@ -116,7 +114,7 @@ async fn spec_26_7_roles_do_what_they_may() {
     let write = |role: Role, content: Content| {
         let stage = &stage;
         async move {
-            let session = stage.session("guest", access(role, &[], &[])).await;
+            let session = stage.handle("guest", access(role, &[], &[])).await;
             session
                 .write(Write::new(uri("docs://open"), content))
                 .await
@@ -134,10 +132,10 @@ async fn spec_26_7_roles_do_what_they_may() {
     assert_eq!(write(Role::Writer, Content::Replace(text())).await.unwrap(), 2);
     assert_eq!(write(Role::Writer, Content::Patch(patch)).await.unwrap(), 3);
 
-    let appender = stage.session("guest", access(Role::Appender, &[], &[])).await;
+    let appender = stage.handle("guest", access(Role::Appender, &[], &[])).await;
     assert_eq!(appender.default_content(text()), Content::Create(text()));
     assert_eq!(appender.write(Write::create(uri("docs://new"), "x")).await.unwrap().version, 1);
-    let writer = stage.session("guest", access(Role::Writer, &[], &[])).await;
+    let writer = stage.handle("guest", access(Role::Writer, &[], &[])).await;
     assert_eq!(writer.default_content(text()), Content::Replace(text()));
     for (result, action) in [
         (writer.delete(&uri("docs://open"), None).await.map(|_| ()), "delete"),
@@ -155,7 +153,7 @@ async fn spec_26_8_hidden_and_missing_give_the_same_bytes() {
     let stage = filled().await;
     let owner = stage.owner().await;
     let deny = ["docs://secret", "docs://nothing"];
-    let guest = stage.session("guest", access(Role::Owner, &[], &deny)).await;
+    let guest = stage.handle("guest", access(Role::Owner, &[], &deny)).await;
     // The second is denied and missing, the third visible and missing.
     let addresses = ["docs://secret/a", "docs://nothing/a", "docs://neither/a"];
     let mut answers: Vec<Vec<String>> = Vec::new();
@@ -205,7 +203,7 @@ async fn a_hidden_scheme_and_a_case_twin_tell_nothing() {
     owner.add_scheme(Scheme::named("runbooks")).await.unwrap();
     fill(&owner, &[("runbooks://x", "x")]).await;
     let guest =
-        stage.session("guest", access(Role::Owner, &[], &["runbooks://", "docs://secret"])).await;
+        stage.handle("guest", access(Role::Owner, &[], &["runbooks://", "docs://secret"])).await;
     let hidden = guest.read(&uri("runbooks://x"), None).await.unwrap_err().to_string();
     let missing = guest.read(&uri("playbooks://x"), None).await.unwrap_err().to_string();
     assert_eq!(hidden.replace("runbooks", "playbooks"), missing);
@@ -246,7 +244,7 @@ async fn a_leaked_hash_is_no_key_to_a_hidden_blob() {
         .unwrap();
     assert_eq!(owner.read_blob(&uri("docs://secret/pic"), None).await.unwrap().bytes, bytes);
 
-    let guest = stage.session("guest", access(Role::Writer, &[], &["docs://secret"])).await;
+    let guest = stage.handle("guest", access(Role::Writer, &[], &["docs://secret"])).await;
     let pointer = Some(BlobSource::Pointer { id: id.clone(), mime: "image/png".to_owned() });
     let refused = guest
         .write(Write { blob: pointer.clone(), ..Write::create(uri("docs://mine"), "x") })
@@ -255,7 +253,7 @@ async fn a_leaked_hash_is_no_key_to_a_hidden_blob() {
     let missing =
         guest.write(Write { blob: Some(unknown), ..Write::create(uri("docs://mine"), "x") }).await;
     let text = |result: Result<_, StoreError>| {
-        result.map(|_: capdeck_capsule::Written| ()).unwrap_err().to_string()
+        result.map(|_: capdeck_capsule::WriteOutcome| ()).unwrap_err().to_string()
     };
     assert_eq!(
         text(refused).replace(id.as_str(), ""),
@@ -325,7 +323,7 @@ async fn skills_are_files_that_stay_the_same_and_hide_what_is_hidden() {
     assert!(!first.text.contains("(just now)"), "an age would change: {}", first.text);
     assert_eq!(owner.skill("team-review").await.unwrap(), *first);
     assert!(owner.skill("nothing").await.is_err());
-    let guest = stage.session("guest", access(Role::Reader, &[], &["skills://Team"])).await;
+    let guest = stage.handle("guest", access(Role::Reader, &[], &["skills://Team"])).await;
     let shown = guest.skills().await.unwrap();
     assert_eq!(
         shown.iter().map(|skill| skill.uri.to_string()).collect::<Vec<_>>(),

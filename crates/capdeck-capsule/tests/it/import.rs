@@ -7,7 +7,7 @@ use std::{
 };
 
 use capdeck_capsule::{
-    AuditQuery, BlobSource, CapsuleSession, Commit, Existing, ExportForm, Format, ImportForm,
+    AuditQuery, BlobSource, CapsuleHandle, Commit, Existing, ExportForm, Format, ImportForm,
     ImportMode, ImportOutcome, ImportReport, ImportRequest, RiskClass, Role, Scheme, StoreError,
     Write, export, import, query_audit,
 };
@@ -15,7 +15,7 @@ use capdeck_capsule::{
 use crate::stage::{Stage, access, fill, uri};
 
 async fn take(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     source: &Path,
     form: ImportForm,
 ) -> Result<ImportReport, StoreError> {
@@ -79,11 +79,11 @@ async fn folders_agents_files_and_skills_come_in() {
     );
     // Those who may only add, add; what is there is left out.
     file("skills/review/SKILL.md", b"Review twice.");
-    let appender = stage.session("a", access(Role::Appender, &[], &[])).await;
+    let appender = stage.handle("a", access(Role::Appender, &[], &[])).await;
     let again = take(&appender, &folder.path().join("skills"), ImportForm::Skills).await.unwrap();
     let outcomes: Vec<_> = again.entries.iter().map(|file| file.outcome).collect();
     assert_eq!((outcomes, again.skipped.len()), (vec![ImportOutcome::Unchanged], 2));
-    let reader = stage.session("r", access(Role::Reader, &[], &[])).await;
+    let reader = stage.handle("r", access(Role::Reader, &[], &[])).await;
     let refused = take(&reader, &folder.path().join("skills"), ImportForm::Skills).await;
     assert_eq!(refused.unwrap_err().code(), "forbidden_role");
     // What is no file at all is not read.
@@ -165,7 +165,7 @@ async fn a_round_trip_keeps_what_writers_gave() {
         let report = export(&stage.owner().await, form, &path).await.unwrap();
         assert_eq!((report.entries, report.blobs), (8, 1));
         let other = Stage::new().await;
-        let importer = other.session("importer", access(Role::Owner, &[], &[])).await;
+        let importer = other.handle("importer", access(Role::Owner, &[], &[])).await;
         // Nothing happens in a rehearsal, and it says what will.
         let request = ImportRequest {
             source: path.clone(),

@@ -3,12 +3,12 @@
 use std::fs;
 
 use capdeck_capsule::{
-    Author, CapsuleSession, Durability, Limits, NewSignal, PollRequest, Role, StoreOptions, Write,
+    Author, CapsuleHandle, Durability, Limits, NewSignal, PollRequest, Role, StoreOptions, Write,
 };
 
 use crate::stage::{Stage, access, fill, options, uri};
 
-async fn kinds(session: &CapsuleSession, request: PollRequest) -> Vec<String> {
+async fn kinds(session: &CapsuleHandle, request: PollRequest) -> Vec<String> {
     session
         .poll_signals(request)
         .await
@@ -23,7 +23,7 @@ async fn kinds(session: &CapsuleSession, request: PollRequest) -> Vec<String> {
 async fn signals_come_in_order_from_where_they_were_acknowledged() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
-    let reader = stage.session("reader", access(Role::Reader, &[], &[])).await;
+    let reader = stage.handle("reader", access(Role::Reader, &[], &[])).await;
     fill(&owner, &[("docs://a", "x"), ("docs://a", "y")]).await;
     let text = NewSignal { text: Some("done".to_owned()), ..NewSignal::of_kind("build.done") };
     owner.send_signal(text).await.unwrap();
@@ -41,9 +41,9 @@ async fn signals_come_in_order_from_where_they_were_acknowledged() {
     // An older acknowledgement changes nothing.
     reader.acknowledge(&first.signals[0].id).await.unwrap();
     let stage = stage.restarted().await;
-    let reader = stage.session("reader", access(Role::Reader, &[], &[])).await;
+    let reader = stage.handle("reader", access(Role::Reader, &[], &[])).await;
     assert_eq!(kinds(&reader, PollRequest::default()).await, ["build.done"]);
-    let other = stage.session("other", access(Role::Reader, &[], &[])).await;
+    let other = stage.handle("other", access(Role::Reader, &[], &[])).await;
     let only = PollRequest { kinds: vec!["whisper".to_owned()], ..PollRequest::default() };
     assert_eq!(kinds(&other, only).await, ["whisper"]);
 }
@@ -117,7 +117,7 @@ async fn memory_is_private_to_its_principal_or_name() {
     let named = |name: &str, principal: Option<&str>| {
         let author = Author::client(name);
         let author = principal.map_or(author.clone(), |principal| author.principal(principal));
-        stage.capsules.session("team", author, access(Role::Reader, &[], &[]))
+        stage.capsules.handle("team", author, access(Role::Reader, &[], &[]))
     };
     let one = named("claude", None).await.unwrap();
     one.memory_set("plan.next", "write tests").await.unwrap();
@@ -156,6 +156,6 @@ async fn memory_has_limits() {
             "{key:?}"
         );
     }
-    let other = stage.session("other", access(Role::Reader, &[], &[])).await;
+    let other = stage.handle("other", access(Role::Reader, &[], &[])).await;
     assert_eq!(other.memory_set("a", "1").await.unwrap_err().code(), "quota_exceeded");
 }

@@ -14,7 +14,7 @@ use crate::stage::{Stage, access, fill, options, uri};
 async fn spec_26_22_each_call_is_one_line_without_content() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
-    let guest = stage.session("guest", access(Role::Reader, &[], &["docs://secret"])).await;
+    let guest = stage.handle("guest", access(Role::Reader, &[], &["docs://secret"])).await;
     const CANARY: &str = "canary-5e1f";
     let entry = uri("docs://a");
     let secret = uri("docs://secret");
@@ -183,7 +183,7 @@ async fn a_share_is_opened_by_its_token_alone() {
         assert!(stage.capsules.share_by_token(wrong).is_none(), "{wrong}");
     }
     let author = Author::client("ci").principal(&found.principal);
-    let session = stage.capsules.session(&found.capsule, author, found.access).await.unwrap();
+    let session = stage.capsules.handle(&found.capsule, author, found.access).await.unwrap();
     assert!(session.write(Write::create(uri("notes://ci/run"), "x")).await.is_ok());
     assert!(session.write(Write::create(uri("notes://other"), "x")).await.is_err());
     assert_eq!(stage.capsules.shares("team").unwrap().len(), 2);

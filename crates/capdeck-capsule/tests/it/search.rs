@@ -4,7 +4,7 @@ use capdeck_capsule::{Author, Prefix, RiskClass, Role, SearchRequest, Write};
 
 use crate::stage::{Stage, access, fill, uri};
 
-async fn found(session: &capdeck_capsule::CapsuleSession, request: SearchRequest) -> Vec<String> {
+async fn found(session: &capdeck_capsule::CapsuleHandle, request: SearchRequest) -> Vec<String> {
     let page = session.search(request).await.unwrap();
     page.hits.into_iter().map(|hit| hit.meta.uri.to_string()).collect()
 }
@@ -54,7 +54,7 @@ async fn filters_narrow_and_pages_go_on() {
     let owner = stage.owner().await;
     let other = stage
         .capsules
-        .session("team", Author::client("Bot").principal("prn_9"), access(Role::Writer, &[], &[]))
+        .handle("team", Author::client("Bot").principal("prn_9"), access(Role::Writer, &[], &[]))
         .await
         .unwrap();
     let tags = Some(vec!["ops".to_owned()]);

@@ -1,7 +1,7 @@
 //! A data folder of its own for each test.
 
 use capdeck_capsule::{
-    Access, Author, CapsuleSession, CapsuleUpdate, Capsules, Durability, EntryUri, Role, Scope,
+    Access, Author, CapsuleHandle, CapsuleUpdate, Capsules, Durability, EntryUri, Role, Scope,
     StoreOptions, Write,
 };
 use tempfile::TempDir;
@@ -30,12 +30,12 @@ impl Stage {
         self.capsules.root("team").unwrap()
     }
 
-    pub(crate) async fn owner(&self) -> CapsuleSession {
-        self.session("tester", Access::owner()).await
+    pub(crate) async fn owner(&self) -> CapsuleHandle {
+        self.handle("tester", Access::owner()).await
     }
 
-    pub(crate) async fn session(&self, client: &str, access: Access) -> CapsuleSession {
-        self.capsules.session("team", Author::client(client), access).await.unwrap()
+    pub(crate) async fn handle(&self, client: &str, access: Access) -> CapsuleHandle {
+        self.capsules.handle("team", Author::client(client), access).await.unwrap()
     }
 
     /// The same folder in a new process, as far as that can be had in one.
@@ -61,7 +61,7 @@ pub(crate) fn uri(text: &str) -> EntryUri {
 }
 
 /// Writes bodies to addresses.
-pub(crate) async fn fill(session: &CapsuleSession, entries: &[(&str, &str)]) {
+pub(crate) async fn fill(session: &CapsuleHandle, entries: &[(&str, &str)]) {
     for (address, body) in entries {
         session.write(Write::replace(uri(address), *body)).await.unwrap();
     }

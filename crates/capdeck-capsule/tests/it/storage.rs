@@ -107,7 +107,7 @@ async fn versions_are_kept_compared_and_restored() {
         "there is no version 9 of `docs://a`"
     );
 
-    // Deleted: gone for readers, and numbering goes on when it comes back.
+    // DeletedEntry: gone for readers, and numbering goes on when it comes back.
     owner.delete(&entry, Some(4)).await.unwrap();
     assert_eq!(owner.read(&entry, None).await.unwrap_err().code(), "not_found");
     assert_eq!(owner.history(&entry).await.unwrap_err().code(), "not_found");
@@ -231,7 +231,7 @@ async fn a_repeated_request_gives_the_first_answer() {
     let late = stage.owner().await.write(keyed("one")).await.unwrap();
     assert_eq!((late.version, late.repeated), (1, true));
     // The key belongs to the one who used it.
-    let other = stage.session("other", access(Role::Writer, &[], &[])).await;
+    let other = stage.handle("other", access(Role::Writer, &[], &[])).await;
     assert_eq!(other.write(keyed("one")).await.unwrap().version, 3);
 }
 
@@ -297,7 +297,7 @@ async fn spec_26_24_a_second_opener_is_refused_and_readers_are_not() {
     let read_only = StoreOptions { mode: Mode::ReadOnly, ..options() };
     let reader = Capsules::open(stage.folder.path(), read_only).await.unwrap();
     let session = reader
-        .session("team", capdeck_capsule::Author::client("r"), capdeck_capsule::Access::owner())
+        .handle("team", capdeck_capsule::Author::client("r"), capdeck_capsule::Access::owner())
         .await
         .unwrap();
     assert_eq!(session.read(&uri("docs://a"), None).await.unwrap().entry.body, "x");
@@ -339,7 +339,7 @@ async fn capsules_are_made_renamed_and_taken_away() {
     assert_eq!((found.id.as_str(), found.visibility), ("team-docs-more", Visibility::Team));
     let author = capdeck_capsule::Author::client("late");
     let late =
-        stage.capsules.session("renamed", author, capdeck_capsule::Access::owner()).await.unwrap();
+        stage.capsules.handle("renamed", author, capdeck_capsule::Access::owner()).await.unwrap();
     stage.capsules.delete("Renamed").await.unwrap();
     // A session that is still held does not bring the folder back.
     assert_eq!(late.write(Write::create(uri("docs://a"), "x")).await.unwrap_err().code(), "closed");

@@ -33,7 +33,7 @@ async fn filled() -> Stage {
 #[tokio::test]
 async fn a_folder_holds_the_content_that_is_seen() {
     let stage = filled().await;
-    let guest = stage.session("guest", access(Role::Reader, &[], &["docs://team"])).await;
+    let guest = stage.handle("guest", access(Role::Reader, &[], &["docs://team"])).await;
     let target = tempfile::tempdir().unwrap();
     let report = export_folder(&guest, target.path()).await.unwrap();
     assert_eq!(report.entries, 3);

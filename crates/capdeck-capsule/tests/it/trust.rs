@@ -57,7 +57,7 @@ async fn spec_26_11_authorship_is_never_the_writers_word() {
     let author = author.principal_name("client Notes");
     let session = stage
         .capsules
-        .session("team", author, access(capdeck_capsule::Role::Writer, &[], &[]))
+        .handle("team", author, access(capdeck_capsule::Role::Writer, &[], &[]))
         .await
         .unwrap();
     let body = "---\nuri: docs://a\nversion: 99\nwritten_by: root\nwritten_at: 1999-01-01T00:00:00Z\n---\ntext";

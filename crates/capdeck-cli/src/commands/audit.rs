@@ -1,13 +1,17 @@
 //! `capdeck audit`: who did what in the capsules, and whether the record is the one that was written.
 
-use capdeck_host::{AuditFilter, AuditOutcome, CapsuleOperation};
+use capdeck_host::{
+    AuditFilter, AuditLine, AuditOutcome, AuditPruneRequest, AuditVerifyRequest,
+    AuditVerifyResponse, CapsuleCall, RegistryAuditFilter, RegistryAuditPruneRequest,
+    RegistryAuditVerifyRequest,
+};
 use jiff::{Timestamp, civil::Date};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::command_table;
 use crate::{
-    capsule_desk::ask,
-    commands::capsule::{each, items, number, past, problem_place, show_failure, text, time},
+    capsule_client::ask,
+    commands::capsule::{CapsuleReport, each, past, problem_place, time},
     completion::{capsules, entry_prefixes},
     context::Context,
     errors::{CommandResult, ExitStatus, Failure},
@@ -148,12 +152,10 @@ struct AuditVerifyArgs {
 }
 
 fn verify(args: &AuditVerifyArgs, context: &Context<'_>) -> CommandResult {
-    let (of_capsule, of_registry) =
-        (CapsuleOperation::AuditVerify, CapsuleOperation::RegistryAuditVerify);
-    let reports = trails(args.name.as_deref(), &of_capsule, of_registry, context)?;
-    let is_sound = reports
-        .iter()
-        .all(|report| items(report, "problems").is_empty() && text(report, "failure").is_empty());
+    let name = args.name.as_deref();
+    let reports = trails(name, &AuditVerifyRequest, RegistryAuditVerifyRequest, context)?;
+    let is_sound =
+        reports.iter().all(|report| report.holds(|response| response.report.problems.is_empty()));
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&json!({ "items": reports, "clean": is_sound }));
@@ -163,30 +165,21 @@ fn verify(args: &AuditVerifyArgs, context: &Context<'_>) -> CommandResult {
     Ok(if is_sound { ExitStatus::Done } else { ExitStatus::RequestFailed })
 }
 
-fn show_report(report: &Value, printer: &Printer) {
-    if show_failure(report, printer) {
+fn show_report(report: &CapsuleReport<AuditVerifyResponse>, printer: &Printer) {
+    let Some(AuditVerifyResponse { capsule, report }) = report.or_show_failure(printer) else {
         return;
-    }
+    };
     let palette = printer.palette();
-    let problems = items(report, "problems");
-    let state = if problems.is_empty() {
-        palette.paint(Style::Good, "OK")
-    } else {
-        palette.paint(Style::Bad, "changed")
+    let state = match report.problems.is_empty() {
+        true => palette.paint(Style::Good, "OK"),
+        false => palette.paint(Style::Bad, "changed"),
     };
-    let name = match text(report, "capsule") {
-        "" => "all capsules",
-        name => name,
-    };
-    let head = match text(report, "head") {
-        "" => String::new(),
-        head => format!(", head {head}"),
-    };
-    let count = usize::try_from(number(report, "lines")).unwrap_or(usize::MAX);
+    let name = capsule.as_deref().unwrap_or("all capsules");
+    let head = report.head.as_ref().map(|head| format!(", head {head}")).unwrap_or_default();
+    let count = usize::try_from(report.lines).unwrap_or(usize::MAX);
     let mut lines = vec![format!("{name}: {state}, {}{head}", counted(count, "line", "lines"))];
-    for problem in problems {
-        let place = problem_place(problem);
-        let what = format!("{place}: {}", text(problem, "what"));
+    for problem in &report.problems {
+        let what = format!("{}: {}", problem_place(problem), problem.what);
         lines.push(format!("  {} {}", palette.paint(Style::Bad, "problem:"), one_line(&what)));
     }
     printer.data(&lines.join("\n"));
@@ -211,23 +204,20 @@ struct AuditPruneArgs {
 
 fn prune(args: &AuditPruneArgs, context: &Context<'_>) -> CommandResult {
     let AuditPruneArgs { name, before } = args;
-    let of_capsule = CapsuleOperation::AuditPrune { before: *before };
-    let of_registry = CapsuleOperation::RegistryAuditPrune { before: *before };
-    let answers = trails(name.as_deref(), &of_capsule, of_registry, context)?;
-    let has_failed = answers.iter().any(|answer| !text(answer, "failure").is_empty());
+    let of_capsule = AuditPruneRequest { before: *before };
+    let of_registry = RegistryAuditPruneRequest { before: *before };
+    let reports = trails(name.as_deref(), &of_capsule, of_registry, context)?;
+    let has_failed = !reports.iter().all(|report| report.holds(|_| true));
     let printer = context.printer;
     if printer.wants_json() {
-        printer.json(&json!({ "items": answers }));
+        printer.json(&json!({ "items": reports }));
     } else {
-        for answer in answers.iter().filter(|answer| !show_failure(answer, printer)) {
-            let name = match text(answer, "capsule") {
-                "" => "all capsules",
-                name => name,
-            };
-            let count = |field| usize::try_from(number(answer, field)).unwrap_or(usize::MAX);
-            let (lines, files) = (count("lines"), count("files"));
-            let what = counted(lines, "line", "lines");
-            printer.note(&format!("{name}: removed {what} in {}", counted(files, "file", "files")));
+        for response in reports.iter().filter_map(|report| report.or_show_failure(printer)) {
+            let name = response.capsule.as_deref().unwrap_or("all capsules");
+            let lines = usize::try_from(response.pruned.lines).unwrap_or(usize::MAX);
+            let (lines, files) =
+                (counted(lines, "line", "lines"), counted(response.pruned.files, "file", "files"));
+            printer.note(&format!("{name}: removed {lines} in {files}"));
         }
     }
     Ok(if has_failed { ExitStatus::RequestFailed } else { ExitStatus::Done })
@@ -238,48 +228,45 @@ fn lines(
     name: Option<&str>,
     filter: AuditFilter,
     context: &Context<'_>,
-) -> Result<Vec<Value>, Failure> {
+) -> Result<Vec<AuditLine>, Failure> {
     let limit = filter.limit;
-    let of_registry = CapsuleOperation::RegistryAuditQuery(filter.clone());
-    let answers = trails(name, &CapsuleOperation::AuditQuery(filter), of_registry, context)?;
+    let of_registry = RegistryAuditFilter(filter.clone());
     let mut lines = Vec::new();
-    for answer in &answers {
-        let failure = text(answer, "failure");
-        if !failure.is_empty() {
-            let what = format!("{}: {failure}", text(answer, "capsule"));
-            context.printer.note(&one_line(&what));
-        }
-        for line in items(answer, "lines") {
-            let mut line = line.clone();
-            // Lines about capsules as a whole name theirs themselves.
-            if let Some(capsule) = answer.get("capsule") {
-                line["capsule"] = capsule.clone();
+    for report in trails(name, &filter, of_registry, context)? {
+        match report {
+            CapsuleReport::Response(response) => {
+                // Lines about capsules as a whole name theirs themselves.
+                lines.extend(response.lines.into_iter().map(|line| AuditLine {
+                    capsule: response.capsule.clone().or(line.capsule),
+                    ..line
+                }));
             }
-            lines.push(line);
+            CapsuleReport::Failed { capsule, failure } => {
+                context.printer.note(&one_line(&format!("{capsule}: {failure}")));
+            }
         }
     }
-    // Times are written with as many digits as they need, so texts do not sort.
-    lines.sort_by_key(|line| text(line, "ts").parse::<jiff::Timestamp>().ok());
+    lines.sort_by_key(|line| line.ts);
     let first = lines.len().saturating_sub(limit);
     Ok(lines.split_off(first))
 }
 
 /// Asks the trail of one capsule, or every trail there is: those of all capsules, then the one of capsules as a whole.
-fn trails(
+fn trails<C: CapsuleCall + Clone>(
     name: Option<&str>,
-    of_capsule: &CapsuleOperation,
-    of_registry: CapsuleOperation,
+    of_capsule: &C,
+    of_registry: impl CapsuleCall<Response = C::Response>,
     context: &Context<'_>,
-) -> Result<Vec<Value>, Failure> {
-    let mut answers = each(name, of_capsule, context)?;
+) -> Result<Vec<CapsuleReport<C::Response>>, Failure> {
+    let mut reports = each(name, of_capsule, context)?;
     if name.is_none() {
-        answers.push(ask(context, None, of_registry)?);
+        reports.push(CapsuleReport::Response(ask(context, None, of_registry)?));
     }
-    Ok(answers)
+    Ok(reports)
 }
 
 /// Prints them: as text, or as `{items}`.
-fn show_lines(lines: &[Value], context: &Context<'_>) {
+fn show_lines(lines: &[AuditLine], context: &Context<'_>) {
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&json!({ "items": lines }));
@@ -291,21 +278,23 @@ fn show_lines(lines: &[Value], context: &Context<'_>) {
     }
     let mut table = Table::new(["AT", "CAPSULE", "SEQ", "AGENT", "ACTION", "OUTCOME", "ENTRY"]);
     for line in lines {
-        let (outcome, style) = match text(line, "outcome") {
-            "ok" => ("ok".to_owned(), Style::Good),
-            "denied" => (format!("denied: {}", text(line, "error_code")), Style::Bad),
-            other => (format!("{other}: {}", text(line, "error_code")), Style::Careful),
+        let code = line.error_code.as_deref().unwrap_or_default();
+        let (outcome, style) = match line.outcome {
+            AuditOutcome::Ok => ("ok".to_owned(), Style::Good),
+            AuditOutcome::Denied => (format!("denied: {code}"), Style::Bad),
+            AuditOutcome::Error => (format!("error: {code}"), Style::Careful),
         };
-        let entry = match number(line, "version") {
-            0 => text(line, "uri").to_owned(),
-            version => format!("{} version {version}", text(line, "uri")),
+        let uri = line.uri.as_ref().map(ToString::to_string).unwrap_or_default();
+        let entry = match line.version {
+            None => uri,
+            Some(version) => format!("{uri} version {version}"),
         };
         table.row([
-            Cell::plain(time(text(line, "ts"))),
-            Cell::plain(text(line, "capsule")),
-            Cell::plain(number(line, "seq").to_string()),
-            Cell::plain(text(line, "agent")),
-            Cell::plain(text(line, "action")),
+            Cell::plain(time(line.ts)),
+            Cell::plain(line.capsule.as_deref().unwrap_or_default()),
+            Cell::plain(line.seq.to_string()),
+            Cell::plain(line.agent.as_str()),
+            Cell::plain(line.action.as_str()),
             Cell::styled(style, outcome),
             Cell::plain(entry),
         ]);

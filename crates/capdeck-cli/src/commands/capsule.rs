@@ -3,9 +3,9 @@
 mod collect;
 mod deleted;
 mod diff;
+mod display;
 mod edit;
 mod export;
-mod facts;
 mod history;
 mod import;
 mod list;
@@ -25,9 +25,8 @@ mod write;
 use clap::Subcommand;
 
 pub(super) use self::{
-    facts::{items, number, text},
     moment::{past, time},
-    verify::{each, problem_place, show_failure},
+    verify::{CapsuleReport, each, problem_place},
 };
 
 use crate::{

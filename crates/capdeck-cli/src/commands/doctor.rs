@@ -5,16 +5,13 @@ mod examine;
 use std::net::TcpListener;
 
 use capdeck_definition::ServeConfig;
-use capdeck_host::CapsuleOperation;
+use capdeck_host::StorageStatusRequest;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    capsule_desk::ask,
-    commands::{
-        capsule::{items, text},
-        up::{UpArgs, configured_headers, settings::UpSettings},
-    },
+    capsule_client::ask,
+    commands::up::{UpArgs, configured_headers, settings::UpSettings},
     context::Context,
     env_vars::EnvVars,
     errors::{CommandResult, ExitStatus},
@@ -126,7 +123,7 @@ const CHECK: &str = "capsules";
 
 /// Opens every capsule, here or in the process that has them.
 fn examine_capsules(context: &Context<'_>) -> Vec<Finding> {
-    let status = match ask(context, None, CapsuleOperation::StorageStatus) {
+    let status = match ask(context, None, StorageStatusRequest) {
         Ok(status) => status,
         Err(failure) => {
             let fix = failure.hint.unwrap_or_default();
@@ -134,16 +131,15 @@ fn examine_capsules(context: &Context<'_>) -> Vec<Finding> {
         }
     };
     let mut findings = Vec::new();
-    if status["writable"] == false {
+    if let Some(reason) = status.reason {
         let fix = "make room on the disk, or make the data folder writable";
-        findings.push(Finding::error(CHECK, text(&status, "reason"), fix));
+        findings.push(Finding::error(CHECK, reason, fix));
     }
-    for capsule in items(&status, "capsules") {
-        let id = text(capsule, "id");
-        let message = format!("{id}: {}", text(capsule, "problem"));
+    for capsule in status.capsules {
+        let id = capsule.id;
+        let message = format!("{id}: {}", capsule.problem);
         let fix = format!("see all of it with: capdeck capsule verify {id}");
-        let is_open = capsule.get("is_open").and_then(Value::as_bool).unwrap_or_default();
-        findings.push(match is_open {
+        findings.push(match capsule.is_open {
             true => Finding::warning(CHECK, message, fix),
             false => Finding::error(CHECK, message, fix),
         });

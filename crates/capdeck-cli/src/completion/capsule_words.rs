@@ -4,25 +4,23 @@
 use std::ffi::OsStr;
 
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleDesk as _, CapsuleOperation, ListQuery, LocalDesk, Mode,
-    StoreOptions,
+    Author, CapsuleCall, CapsuleCaller, CapsuleServiceExt as _, ListCapsulesRequest, ListQuery,
+    LocalCapsules, Mode, SchemesRequest, StoreOptions,
 };
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use serde_json::Value;
 
 use super::{matching, settings, typed_words};
 use crate::{env_vars, runtime::single_thread};
 
-/// More than anybody reads.
-const MOST: usize = 200;
+/// More than a person reads.
+const MAX_COMPLETIONS: usize = 200;
 
 /// Completes the id of a capsule.
 pub(crate) fn capsules() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
-        let list = CapsuleOperation::ListCapsules { with_counts: false };
-        let answer = ask(None, list).unwrap_or_default();
-        let found = texts(&answer, "capsules", "id", "name");
-        matching(current, found.into_iter())
+        let listed = ask(None, ListCapsulesRequest::default());
+        let found = listed.into_iter().flat_map(|listed| listed.capsules);
+        matching(current, found.map(|capsule| (capsule.info.id, capsule.info.name)))
     })
 }
 
@@ -40,16 +38,18 @@ fn addresses(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(capsule) = typed_capsule() else { return Vec::new() };
     let typed = current.to_string_lossy();
     let Some((scheme, _)) = typed.split_once("://") else {
-        let answer = ask(Some(&capsule), CapsuleOperation::Schemes).unwrap_or_default();
-        let schemes = texts(&answer, "schemes", "name", "title");
-        return matching(
-            current,
-            schemes.into_iter().map(|(name, help)| (format!("{name}://"), help)),
-        );
+        let listed = ask(Some(&capsule), SchemesRequest);
+        let schemes = listed.into_iter().flat_map(|listed| listed.schemes);
+        let shown = schemes.map(|scheme| (format!("{}://", scheme.name), scheme.title));
+        return matching(current, shown);
     };
-    let query = ListQuery { scheme: Some(scheme.to_owned()), limit: MOST, ..ListQuery::default() };
-    let answer = ask(Some(&capsule), CapsuleOperation::List(query)).unwrap_or_default();
-    matching(current, texts(&answer, "entries", "uri", "title").into_iter())
+    let query = ListQuery {
+        scheme: Some(scheme.to_owned()),
+        limit: MAX_COMPLETIONS,
+        ..ListQuery::default()
+    };
+    let found = ask(Some(&capsule), query).into_iter().flat_map(|page| page.entries);
+    matching(current, found.map(|entry| (entry.uri.to_string(), entry.title)))
 }
 
 /// The capsule that the line names: the first word after `capsule`, `audit` and what is asked of them.
@@ -68,7 +68,7 @@ fn typed_capsule() -> Option<String> {
     if is_nested { rest.next() } else { Some(next) }
 }
 
-fn ask(capsule: Option<&str>, operation: CapsuleOperation) -> Option<Value> {
+fn ask<C: CapsuleCall>(capsule: Option<&str>, call: C) -> Option<C::Response> {
     let folder = settings()?.data_dir;
     if !folder.is_dir() {
         return None;
@@ -76,15 +76,7 @@ fn ask(capsule: Option<&str>, operation: CapsuleOperation) -> Option<Value> {
     let options = StoreOptions { mode: Mode::ReadOnly, ..StoreOptions::default() };
     let caller = CapsuleCaller::local(Author::client("capdeck"));
     single_thread().ok()?.block_on(async {
-        let desk = LocalDesk::open(&folder, options).await.ok()?;
-        desk.ask(caller.request(capsule, operation)).await.ok()
+        let capsules = LocalCapsules::open(&folder, options).await.ok()?;
+        capsules.ask(caller.request(capsule, call)).await.ok()
     })
-}
-
-fn texts(answer: &Value, list: &str, name: &str, help: &str) -> Vec<(String, String)> {
-    let text = |item: &Value, field: &str| {
-        item.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    let items = answer.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    items.iter().map(|item| (text(item, name), text(item, help))).collect()
 }

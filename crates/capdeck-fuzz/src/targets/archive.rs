@@ -148,7 +148,7 @@ impl Stage {
         mode: ImportMode,
     ) -> Result<ImportReport, StoreError> {
         let author = Author::client("fuzz");
-        let session = self.capsules.session(name, author, Access::owner()).await.unwrap();
+        let session = self.capsules.handle(name, author, Access::owner()).await.unwrap();
         let source = source.to_owned();
         let request =
             ImportRequest { source, form: ImportForm::Export, existing: Existing::Replace, mode };

@@ -8,10 +8,13 @@ use capdeck_auth::{
     inbound::{AdminKey, Limits, Registry, RegistryOptions},
 };
 use capdeck_definition::{Exposure, Owner, Root};
-use capdeck_host::{AuditMode, Author, CapsuleCaller, CapsuleOperation, Host, HostSettings};
+use capdeck_host::{
+    AuditMode, Author, CapsuleCaller, CapsuleServiceExt as _, CreateCapsuleRequest, Host,
+    HostSettings,
+};
 use capdeck_serve::{
-    AuthMode, HttpLimits, HttpServer, HttpSettings, Rate, RateLimits, RegistryTrail, SharedDesk,
-    SharedDeskSettings, Standing,
+    AuthMode, HttpLimits, HttpServer, HttpSettings, Rate, RateLimits, RegistryTrail,
+    SharedCapsules, SharedCapsulesSettings, Standing,
 };
 use tempfile::TempDir;
 use tokio::{
@@ -82,7 +85,7 @@ async fn bind(folder: &TempDir) -> HttpServer {
         guardian: None,
         sandbox: None,
         default_exposure: Exposure::Search,
-        capsules: Some(Arc::new(SharedDesk::new(SharedDeskSettings {
+        capsules: Some(Arc::new(SharedCapsules::new(SharedCapsulesSettings {
             folder: root.join("data"),
             schemes: None,
             audit: AuditMode::Lenient,
@@ -93,11 +96,8 @@ async fn bind(folder: &TempDir) -> HttpServer {
         state_dir,
     });
     let desk = host.capsules().unwrap().clone();
-    let create = CapsuleOperation::CreateCapsule {
-        name: SECRET_NAME.to_owned(),
-        description: None,
-        visibility: None,
-    };
+    let create =
+        CreateCapsuleRequest { name: SECRET_NAME.to_owned(), description: None, visibility: None };
     desk.ask(CapsuleCaller::local(Author::client("fuzz")).request(None, create)).await.unwrap();
     let options = RegistryOptions {
         audit: Some(RegistryTrail::new(desk, tokio::runtime::Handle::current())),

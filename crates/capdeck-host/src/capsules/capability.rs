@@ -10,7 +10,7 @@ use capdeck_definition::{Backend, CapabilityId, Definition, Layer, Shadowing, So
 use serde_json::value::RawValue;
 
 use super::{
-    CapsuleCaller, CapsuleDesk, Reach,
+    CapsuleCaller, CapsuleService, Reach,
     tools::{CapsuleTool, Mount, ToolCaller},
 };
 use crate::{GrantTools, Principal, Session, ToolRequest, backend_times::answer_time, raw};
@@ -21,8 +21,8 @@ pub(crate) const CAPSULES: &str = "capsules";
 const DESCRIPTION: &str = "Shared context that agents keep across sessions, with versions and provenance: documents, guidance, notes, skills. Also signals between agents, and private memory.";
 
 /// The capability, while there are capsules.
-pub(crate) fn definition(desk: Option<&Arc<dyn CapsuleDesk>>) -> Option<Arc<Definition>> {
-    if !desk?.may_have_capsules() {
+pub(crate) fn definition(service: Option<&Arc<dyn CapsuleService>>) -> Option<Arc<Definition>> {
+    if !service?.may_have_capsules() {
         return None;
     }
     let id = CapabilityId::new(CAPSULES).ok()?;
@@ -102,7 +102,7 @@ impl Session {
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let gone = || CallError::new(ErrorCode::ServerNotFound, "this host has no capsules");
-        let desk = self.host.capsules().ok_or_else(gone)?;
+        let service = self.host.capsules().ok_or_else(gone)?;
         let unknown = || {
             let message = format!("`{CAPSULES}` has no tool `{}`", request.tool);
             CallError::new(ErrorCode::ToolNotFound, message)
@@ -111,7 +111,7 @@ impl Session {
         let caller = self.capsule_caller();
         let grants = self.access.as_ref().and_then(|source| source.grant_desk());
         let by = ToolCaller {
-            desk: desk.as_ref(),
+            service: service.as_ref(),
             caller: &caller,
             mount: &self.mount,
             grants: grants.as_deref(),

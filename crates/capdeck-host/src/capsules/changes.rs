@@ -1,65 +1,39 @@
-//! What subscribers are told.
+//! Which changes a client with grants sees.
 
-use std::{fmt, future::ready, pin::Pin};
+use std::future::ready;
 
-use capdeck_capsule::Change;
-use futures_util::{Stream, StreamExt as _, stream};
-use serde::{Deserialize, Serialize};
+use futures_util::{StreamExt as _, stream};
 
-use super::{CapsuleCaller, CapsuleDesk, CapsuleFailure, Reach};
-use crate::{GrantedCapsule, SharedAccess};
+use super::{
+    CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleError, CapsuleService, GrantedCapsule,
+    Reach,
+};
+use crate::SharedAccess;
 
-/// Something is not what it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "changed", rename_all = "snake_case")]
-pub enum CapsuleChange {
-    /// An entry of the capsule with this id and this key.
-    Entry { capsule: String, key: String, change: Change },
-    /// Which capsules the caller reaches, or what they are called, or which part of them is open.
-    Capsules,
-    /// The subscriber was too slow, or the process that has the capsules is another one now: anything may have changed.
-    Missed,
-}
-
-/// Changes within the reach of one caller, from the moment of subscribing.
-pub struct CapsuleChanges(Pin<Box<dyn Stream<Item = CapsuleChange> + Send>>);
-
-impl CapsuleChanges {
-    /// Changes that arrive on a stream.
-    pub fn new(stream: impl Stream<Item = CapsuleChange> + Send + 'static) -> Self {
-        Self(Box::pin(stream))
-    }
-
-    /// Changes for a client. What it was granted is looked up with every change, so that one grant more or less counts at
-    /// once; and that is a change as well.
-    pub async fn for_client(
-        desk: &dyn CapsuleDesk,
-        caller: CapsuleCaller,
-        source: Option<SharedAccess>,
-    ) -> Result<Self, CapsuleFailure> {
-        let Some(source) = source else { return desk.changes(caller).await };
-        let everything = desk.changes(CapsuleCaller { reach: Reach::All, ..caller }).await?;
-        let grants = source.changes().unwrap_or_else(|| stream::pending().boxed());
-        let mut known = source.access();
-        let holder = source.clone();
-        let regranted = grants.filter_map(move |()| {
-            let now = holder.access();
-            let is_other = now.capsules != known.capsules;
-            known = now;
-            ready(is_other.then_some(Some(CapsuleChange::Capsules)))
-        });
-        let entries =
-            everything.0.filter(move |change| ready(is_granted(&source.access().capsules, change)));
-        // Without the capsules there is nothing more to tell, whatever becomes of grants.
-        let entries = entries.map(Some).chain(stream::iter([None]));
-        let both = stream::select(entries, regranted);
-        Ok(Self::new(both.take_while(|change| ready(change.is_some())).filter_map(ready)))
-    }
-
-    /// Waits for the next change; `None` when there will be no more. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Option<CapsuleChange> {
-        self.0.next().await
-    }
+/// Changes for a client. What it was granted is looked up with every change, so that one grant more or less counts at
+/// once; and that is a change as well.
+pub async fn client_changes(
+    service: &dyn CapsuleService,
+    caller: CapsuleCaller,
+    source: Option<SharedAccess>,
+) -> Result<CapsuleChanges, CapsuleError> {
+    let Some(source) = source else { return service.changes(caller).await };
+    let everything = service.changes(CapsuleCaller { reach: Reach::All, ..caller }).await?;
+    let grants = source.changes().unwrap_or_else(|| stream::pending().boxed());
+    let mut known = source.access();
+    let holder = source.clone();
+    let regranted = grants.filter_map(move |()| {
+        let now = holder.access();
+        let is_other = now.capsules != known.capsules;
+        known = now;
+        ready(is_other.then_some(Some(CapsuleChange::Capsules)))
+    });
+    let entries =
+        everything.filter(move |change| ready(is_granted(&source.access().capsules, change)));
+    // Without the capsules nothing more changes, whatever becomes of grants.
+    let entries = entries.map(Some).chain(stream::iter([None]));
+    let both = stream::select(entries, regranted);
+    Ok(CapsuleChanges::new(both.take_while(|change| ready(change.is_some())).filter_map(ready)))
 }
 
 /// Whether a change is within grants.
@@ -75,15 +49,9 @@ fn is_granted(granted: &[GrantedCapsule], change: &CapsuleChange) -> bool {
     }
 }
 
-impl fmt::Debug for CapsuleChanges {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("CapsuleChanges")
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use capdeck_capsule::{Access, ChangeKind, EntryUri, Role, Scope};
+    use capdeck_capsule::{Access, Change, ChangeKind, EntryUri, Role, Scope};
     use jiff::Timestamp;
 
     use super::*;

@@ -12,9 +12,10 @@ use capdeck_definition::Backend;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure, CapsuleOperation, EntryNaming,
-    EntryOffer, EntryPage, EntryPlace,
+    CapsuleCaller, CapsuleChanges, CapsuleError, CapsuleErrorCode, CapsuleService,
+    CapsuleServiceExt as _, EntryNaming, EntryOffer, EntryPage, EntryPlace, ListCapsulesRequest,
     capability::{CAPSULES, in_time},
+    client_changes,
 };
 use crate::{CapsuleTool, Scope, Session, audit::without_query, raw};
 
@@ -23,7 +24,7 @@ const NAMED: &str = "capsol://";
 
 /// One client's way to all entries it reaches now.
 pub(crate) struct DeckEntries {
-    desk: Arc<dyn CapsuleDesk>,
+    service: Arc<dyn CapsuleService>,
     caller: CapsuleCaller,
     mounted: Option<String>,
 }
@@ -31,7 +32,7 @@ pub(crate) struct DeckEntries {
 impl DeckEntries {
     fn offer(&self) -> EntryOffer<'_> {
         let naming = EntryNaming::Deck { mounted: self.mounted.as_deref() };
-        EntryOffer { desk: self.desk.as_ref(), caller: self.caller.clone(), naming }
+        EntryOffer { service: self.service.as_ref(), caller: self.caller.clone(), naming }
     }
 
     /// The capsule that short addresses are about.
@@ -39,10 +40,9 @@ impl DeckEntries {
         if self.mounted.is_some() {
             return self.mounted.clone();
         }
-        let list = CapsuleOperation::ListCapsules { with_counts: false };
-        let listed = self.desk.ask(self.caller.request(None, list)).await.ok()?;
-        match listed["capsules"].as_array()?.as_slice() {
-            [only] => Some(only["id"].as_str()?.to_owned()),
+        let list = self.caller.request(None, ListCapsulesRequest::default());
+        match self.service.ask(list).await.ok()?.capsules.as_slice() {
+            [only] => Some(only.info.id.clone()),
             _ => None,
         }
     }
@@ -96,11 +96,10 @@ impl Session {
     }
 
     /// What changes within the client's reach from now on; `None` where no entries are offered.
-    pub async fn entry_changes(&self) -> Result<Option<CapsuleChanges>, CapsuleFailure> {
+    pub async fn entry_changes(&self) -> Result<Option<CapsuleChanges>, CapsuleError> {
         let Some(entries) = self.entries() else { return Ok(None) };
-        let DeckEntries { desk, caller, .. } = entries;
-        let changes = CapsuleChanges::for_client(desk.as_ref(), caller, self.access.clone());
-        changes.await.map(Some)
+        let DeckEntries { service, caller, .. } = entries;
+        client_changes(service.as_ref(), caller, self.access.clone()).await.map(Some)
     }
 
     /// The entry that a client wants to watch; `None` for what can be no entry here. It need not exist: an entry can be
@@ -230,8 +229,8 @@ impl Session {
         if !self.offers_entries() {
             return None;
         }
-        let desk = self.host.capsules()?.clone();
-        Some(DeckEntries { desk, caller: self.capsule_caller(), mounted: self.mount.mounted() })
+        let service = self.host.capsules()?.clone();
+        Some(DeckEntries { service, caller: self.capsule_caller(), mounted: self.mount.mounted() })
     }
 }
 
@@ -244,7 +243,7 @@ fn gives_entries(capability: &Capability) -> bool {
 }
 
 /// A list of capsules that cannot be had now is empty, as that of a server is.
-fn listed(outcome: Result<Vec<Value>, CapsuleFailure>) -> Vec<Value> {
+fn listed(outcome: Result<Vec<Value>, CapsuleError>) -> Vec<Value> {
     outcome.unwrap_or_else(|failure| {
         tracing::warn!(%failure, "entries of capsules could not be listed");
         Vec::new()
@@ -270,18 +269,23 @@ fn answer(value: &Value) -> Result<Box<RawValue>, CallError> {
 }
 
 /// A refusal in the deck's words. An address that is none, one of no scheme and one out of reach do not exist.
-fn as_call_error(failure: CapsuleFailure, missing: ErrorCode) -> CallError {
-    let code = match failure.code.as_str() {
-        "not_found" | "invalid_uri" | "unknown_scheme" => missing,
-        "forbidden_role" | "forbidden_scope" | "read_only" => ErrorCode::Denied,
-        "in_use" | "io_failed" | "damaged" | "audit_failed" | "closed" | "unsafe_path" => {
-            ErrorCode::ServerUnavailable
-        }
-        "internal" => ErrorCode::InternalError,
+fn as_call_error(error: CapsuleError, missing: ErrorCode) -> CallError {
+    use CapsuleErrorCode as Code;
+    let code = match error.code {
+        Code::NotFound | Code::CapsuleNotFound | Code::InvalidUri | Code::UnknownScheme => missing,
+        Code::ForbiddenRole | Code::ForbiddenScope | Code::ReadOnly => ErrorCode::Denied,
+        Code::InUse
+        | Code::IoFailed
+        | Code::Damaged
+        | Code::AuditFailed
+        | Code::Closed
+        | Code::UnsafePath => ErrorCode::ServerUnavailable,
+        Code::Internal => ErrorCode::InternalError,
         _ => ErrorCode::RequestInvalid,
     };
-    let mut error = CallError::new(code, failure.message);
-    error.hint = failure.hint;
-    error.data = failure.data;
-    error
+    let data = error.data();
+    let mut call_error = CallError::new(code, error.message);
+    call_error.hint = error.hint;
+    call_error.data = data;
+    call_error
 }

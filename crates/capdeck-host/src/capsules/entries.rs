@@ -9,10 +9,11 @@ mod prompts;
 mod resources;
 mod skills;
 
-use serde_json::Value;
-
 pub use self::resources::EntryPage;
-use super::{CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation};
+use super::{
+    CapsuleCall, CapsuleCaller, CapsuleError, CapsuleErrorCode, CapsuleService,
+    CapsuleServiceExt as _, ListCapsulesRequest,
+};
 
 /// Before the id of a capsule in the address of an entry.
 const SCHEME: &str = "capsol://";
@@ -26,7 +27,7 @@ const SKILL_PREFIX: &str = "skill://capsules/";
 
 /// For whom entries are offered, and what they are called there.
 pub struct EntryOffer<'a> {
-    pub desk: &'a dyn CapsuleDesk,
+    pub service: &'a dyn CapsuleService,
     pub caller: CapsuleCaller,
     pub naming: EntryNaming<'a>,
 }
@@ -59,16 +60,16 @@ struct Section {
 }
 
 impl EntryOffer<'_> {
-    async fn ask(
+    async fn ask<C: CapsuleCall>(
         &self,
         capsule: Option<&str>,
-        operation: CapsuleOperation,
-    ) -> Result<Value, CapsuleFailure> {
-        self.desk.ask(self.caller.request(capsule, operation)).await
+        call: C,
+    ) -> Result<C::Response, CapsuleError> {
+        self.service.ask(self.caller.request(capsule, call)).await
     }
 
     /// The entry that an address leads to. Whether there is one is another question.
-    pub fn place(&self, uri: &str) -> Result<EntryPlace, CapsuleFailure> {
+    pub fn place(&self, uri: &str) -> Result<EntryPlace, CapsuleError> {
         let own = |capsule: Option<&str>| EntryPlace {
             capsule: capsule.map(str::to_owned),
             uri: uri.to_owned(),
@@ -84,13 +85,13 @@ impl EntryOffer<'_> {
                 "`{}` is no entry address: write it as `capsol://CAPSULE/docs/architecture`",
                 capdeck_capsule::one_line(uri)
             );
-            CapsuleFailure::new("invalid_uri", message)
+            CapsuleError::new(CapsuleErrorCode::InvalidUri, message)
         })?;
         Ok(EntryPlace { capsule: Some(id.to_owned()), uri: format!("{scheme}://{path}") })
     }
 
     /// Everything that is listed, in the order in which it is.
-    async fn sections(&self) -> Result<Vec<Section>, CapsuleFailure> {
+    async fn sections(&self) -> Result<Vec<Section>, CapsuleError> {
         let mounted = match self.naming {
             EntryNaming::Own(capsule) => {
                 let capsule = capsule.map(str::to_owned);
@@ -106,7 +107,7 @@ impl EntryOffer<'_> {
     }
 
     /// The same where everything has one name only, whatever is mounted.
-    async fn named_sections(&self) -> Result<Vec<Section>, CapsuleFailure> {
+    async fn named_sections(&self) -> Result<Vec<Section>, CapsuleError> {
         let mut sections = self.sections().await?;
         sections.retain(|section| section.is_named != self.has_own_names());
         Ok(sections)
@@ -117,30 +118,28 @@ impl EntryOffer<'_> {
     }
 
     /// The ids of all capsules the caller reaches, in order.
-    async fn capsules(&self) -> Result<Vec<String>, CapsuleFailure> {
-        let list = CapsuleOperation::ListCapsules { with_counts: false };
-        let listed = array(self.ask(None, list).await?, "capsules");
-        let ids = listed.iter().filter_map(|capsule| Some(capsule["id"].as_str()?.to_owned()));
-        let mut ids: Vec<String> = ids.collect();
+    async fn capsules(&self) -> Result<Vec<String>, CapsuleError> {
+        let listed = self.ask(None, ListCapsulesRequest::default()).await?.capsules;
+        let mut ids: Vec<String> = listed.into_iter().map(|capsule| capsule.info.id).collect();
         ids.sort();
         Ok(ids)
     }
 
-    /// What each capsule answers to a question. In a deck one that cannot answer now costs only its own part.
-    async fn ask_each(
+    /// What each capsule responds to a request. In a deck one that fails now costs only its own part.
+    async fn ask_each<C: CapsuleCall + Copy>(
         &self,
         sections: Vec<Section>,
-        operation: &CapsuleOperation,
-    ) -> Result<Vec<(Section, Value)>, CapsuleFailure> {
-        let mut answers = Vec::with_capacity(sections.len());
+        call: C,
+    ) -> Result<Vec<(Section, C::Response)>, CapsuleError> {
+        let mut responses = Vec::with_capacity(sections.len());
         for section in sections {
-            match self.ask(section.capsule.as_deref(), operation.clone()).await {
-                Ok(answer) => answers.push((section, answer)),
-                Err(failure) if self.has_own_names() => return Err(failure),
-                Err(failure) => section.note_silence(&failure),
+            match self.ask(section.capsule.as_deref(), call).await {
+                Ok(response) => responses.push((section, response)),
+                Err(error) if self.has_own_names() => return Err(error),
+                Err(error) => section.note_silence(&error),
             }
         }
-        Ok(answers)
+        Ok(responses)
     }
 }
 
@@ -153,15 +152,8 @@ impl Section {
         }
     }
 
-    fn note_silence(&self, failure: &CapsuleFailure) {
+    fn note_silence(&self, error: &CapsuleError) {
         let capsule = self.capsule.as_deref().unwrap_or_default();
-        tracing::warn!(capsule, %failure, "entries of a capsule could not be listed");
-    }
-}
-
-fn array(mut answer: Value, key: &str) -> Vec<Value> {
-    match answer[key].take() {
-        Value::Array(items) => items,
-        _ => Vec::new(),
+        tracing::warn!(capsule, %error, "entries of a capsule could not be listed");
     }
 }

@@ -1,9 +1,13 @@
 //! Entries of capsules in the deck's search, beside the tools.
 
+use capdeck_capsule::one_line;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::{CapsuleCaller, CapsuleDesk, CapsuleOperation, SearchQuery, capability::CAPSULES};
+use super::{
+    CapsuleCaller, CapsuleService, CapsuleServiceExt as _, EntryMatch, ListCapsulesRequest,
+    SearchQuery, capability::CAPSULES,
+};
 use crate::Session;
 
 /// Entries shown with one search.
@@ -24,17 +28,16 @@ pub struct EntryHit {
 }
 
 impl EntryHit {
-    /// Reads a hit of a capsule's own search.
-    fn of(capsule: &str, hit: &Value) -> Option<Self> {
-        let text = |key: &str| hit[key].as_str().map(capdeck_capsule::one_line);
-        Some(Self {
+    /// A hit of a capsule's own search.
+    fn of(capsule: &str, hit: EntryMatch) -> Self {
+        Self {
             capsule: capsule.to_owned(),
-            uri: text("uri")?,
-            title: text("title").unwrap_or_default(),
-            snippet: text("snippet").unwrap_or_default(),
-            score: hit["score"].as_f64().unwrap_or_default(),
-            is_stale: hit["stale"].as_bool().unwrap_or_default(),
-        })
+            uri: hit.info.uri.to_string(),
+            title: one_line(&hit.info.title),
+            snippet: one_line(&hit.snippet),
+            score: hit.score,
+            is_stale: hit.stale,
+        }
     }
 
     /// `skill` for a prompt that can be followed, else `entry`.
@@ -74,20 +77,18 @@ impl EntryHit {
 impl Session {
     /// The entries that fit best. An entry that cannot be searched for now does not fail the search for tools.
     pub(crate) async fn search_entries(&self, query: &str) -> Vec<EntryHit> {
-        let Some(desk) = self.host.capsules() else { return Vec::new() };
+        let Some(service) = self.host.capsules() else { return Vec::new() };
         let caller = self.capsule_caller();
-        let list = CapsuleOperation::ListCapsules { with_counts: false };
-        let listed = match desk.ask(caller.request(None, list)).await {
-            Ok(listed) => listed,
+        let listed = service.ask(caller.request(None, ListCapsulesRequest::default())).await;
+        let listed = match listed {
+            Ok(listed) => listed.capsules,
             Err(error) => {
                 tracing::warn!(%error, "capsules could not be searched");
                 return Vec::new();
             }
         };
-        let ids = listed["capsules"].as_array().into_iter().flatten();
-        let ids: Vec<&str> = ids.filter_map(|capsule| capsule["id"].as_str()).collect();
-        let found =
-            join_all(ids.into_iter().map(|id| search_one(desk.as_ref(), &caller, id, query)));
+        let ids = listed.iter().map(|capsule| capsule.info.id.as_str());
+        let found = join_all(ids.map(|id| search_one(service.as_ref(), &caller, id, query)));
         let mut hits: Vec<EntryHit> = found.await.into_iter().flatten().collect();
         hits.sort_by(|one, other| other.score.total_cmp(&one.score));
         hits.truncate(MOST_ENTRIES);
@@ -111,18 +112,15 @@ impl Session {
 }
 
 async fn search_one(
-    desk: &dyn CapsuleDesk,
+    service: &dyn CapsuleService,
     caller: &CapsuleCaller,
     capsule: &str,
     query: &str,
 ) -> Vec<EntryHit> {
     let (query, limit) = (query.to_owned(), MOST_ENTRIES);
-    let search = CapsuleOperation::Search(SearchQuery { query, limit, ..SearchQuery::default() });
-    match desk.ask(caller.request(Some(capsule), search)).await {
-        Ok(page) => {
-            let hits = page["hits"].as_array().into_iter().flatten();
-            hits.filter_map(|hit| EntryHit::of(capsule, hit)).collect()
-        }
+    let search = SearchQuery { query, limit, ..SearchQuery::default() };
+    match service.ask(caller.request(Some(capsule), search)).await {
+        Ok(page) => page.hits.into_iter().map(|hit| EntryHit::of(capsule, hit)).collect(),
         Err(error) => {
             tracing::warn!(capsule, %error, "a capsule could not be searched");
             Vec::new()

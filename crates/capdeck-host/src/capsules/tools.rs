@@ -1,7 +1,7 @@
 //! Capsules as tools, the same at the endpoint of one capsule and in a deck.
 //!
-//! A call is translated into operations of a [`CapsuleDesk`] and the answer into a tool result: text for a model, facts
-//! for a program. Who calls is never part of a call's arguments.
+//! A call is translated into operations of a [`CapsuleService`] and the response into a tool result: text for a model,
+//! facts for a program. Who calls is never part of a call's arguments.
 
 mod answer;
 mod capsules;
@@ -11,19 +11,20 @@ mod memory;
 mod mount;
 mod read;
 mod signal;
-mod watched_desk;
 mod write;
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
+use self::answer::{ToolAnswer, tool_result};
 pub use self::mount::Mount;
-use self::{
-    answer::{Answer, tool_result},
-    watched_desk::{WatchedDesk, WatchedGrants},
+use super::{
+    CapsuleCall, CapsuleCaller, CapsuleError, CapsuleService, CapsuleServiceExt as _,
+    NoteRefusalRequest,
 };
-use super::{CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation};
-use crate::{GrantDesk, GrantTools};
+use crate::{GrantDesk, GrantTools, AccessRequest};
 
 /// One of the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,11 +41,18 @@ pub enum CapsuleTool {
 
 /// For whom a tool is called, and where it looks when a call does not say.
 pub struct ToolCaller<'a> {
-    pub desk: &'a dyn CapsuleDesk,
+    pub service: &'a dyn CapsuleService,
     pub caller: &'a CapsuleCaller,
     pub mount: &'a Mount,
     /// Where the caller asks for more access, if anywhere.
     pub grants: Option<&'a dyn GrantDesk>,
+}
+
+/// One call of a tool.
+struct ToolRun<'a> {
+    by: &'a ToolCaller<'a>,
+    /// Whether the call got as far as a service, which records it then.
+    was_asked: AtomicBool,
 }
 
 impl CapsuleTool {
@@ -84,31 +92,24 @@ impl CapsuleTool {
 
     /// Calls the tool. What fails is a result, too: its model reads it and corrects the call.
     pub async fn call(self, by: &ToolCaller<'_>, arguments: Option<&RawValue>) -> Box<RawValue> {
-        let desk = WatchedDesk::new(by.desk);
-        let grants = by.grants.map(WatchedGrants::new);
-        let watched = &ToolCaller {
-            desk: &desk,
-            grants: grants.as_ref().map(|grants| grants as &dyn GrantDesk),
-            ..*by
-        };
+        let run = ToolRun { by, was_asked: AtomicBool::new(false) };
         let outcome = match self {
-            Self::Read => read::call(watched, arguments).await,
-            Self::Write => write::call(watched, arguments).await,
-            Self::Signal => signal::call(watched, arguments).await,
-            Self::Capsules => capsules::call(watched, arguments).await,
-            Self::Memory => memory::call(watched, arguments).await,
-            Self::Manage => manage::call(watched, arguments).await,
+            Self::Read => read::call(&run, arguments).await,
+            Self::Write => write::call(&run, arguments).await,
+            Self::Signal => signal::call(&run, arguments).await,
+            Self::Capsules => capsules::call(&run, arguments).await,
+            Self::Memory => memory::call(&run, arguments).await,
+            Self::Manage => manage::call(&run, arguments).await,
         };
-        let was_asked = desk.was_asked() || grants.as_ref().is_some_and(WatchedGrants::was_asked);
-        if outcome.is_err() && !was_asked {
-            self.note_refusal(by, arguments).await;
+        if outcome.is_err() && !run.was_asked.load(Ordering::Relaxed) {
+            self.note_refusal(&run, arguments).await;
         }
         tool_result(outcome)
     }
 
-    /// Has a call recorded whose arguments kept it from the desk, in the capsule that it was about as far as can be told.
-    async fn note_refusal(self, by: &ToolCaller<'_>, arguments: Option<&RawValue>) {
-        if let (Self::Manage, Some(grants)) = (self, by.grants) {
+    /// Has a call recorded whose arguments kept it from the service, in the capsule that it was about as far as can be told.
+    async fn note_refusal(self, run: &ToolRun<'_>, arguments: Option<&RawValue>) {
+        if let (Self::Manage, Some(grants)) = (self, run.by.grants) {
             return grants.note_unfit().await;
         }
         #[derive(Default, Deserialize)]
@@ -117,42 +118,59 @@ impl CapsuleTool {
         }
         let text = arguments.map_or("{}", RawValue::get);
         let About { capsule } = serde_json::from_str(text).unwrap_or_default();
-        let refused = CapsuleOperation::Refused { tool: self.name().to_owned() };
+        let action = self.name().trim_start_matches("capsol_").to_owned();
         for capsule in [capsule.as_deref(), None] {
-            match by.ask(capsule, refused.clone()).await {
-                Ok(_) => return,
+            match run.ask(capsule, NoteRefusalRequest { action: action.clone() }).await {
+                Ok(()) => return,
                 Err(error) => tracing::debug!(%error, "a refused call could not be recorded"),
             }
         }
     }
 }
 
-impl ToolCaller<'_> {
+impl ToolRun<'_> {
     /// Does an operation in the capsule that the call names, else in the mounted one, else in the only one.
-    async fn ask(
+    async fn ask<C: CapsuleCall>(
         &self,
         capsule: Option<&str>,
-        operation: CapsuleOperation,
-    ) -> Result<Value, CapsuleFailure> {
-        let capsule = self.mount.resolve(capsule)?;
-        self.desk.ask(self.caller.request(capsule.as_deref(), operation)).await
+        call: C,
+    ) -> Result<C::Response, CapsuleError> {
+        let capsule = self.by.mount.resolve(capsule)?;
+        self.ask_in(capsule.as_deref(), call).await
+    }
+
+    /// Does an operation in exactly this capsule, or in none.
+    async fn ask_in<C: CapsuleCall>(
+        &self,
+        capsule: Option<&str>,
+        call: C,
+    ) -> Result<C::Response, CapsuleError> {
+        self.was_asked.store(true, Ordering::Relaxed);
+        self.by.service.ask(self.by.caller.request(capsule, call)).await
+    }
+
+    /// Asks for access, or decides about it. `absent` is what to say where that is not possible.
+    async fn ask_access(&self, wish: AccessRequest, absent: &str) -> Result<Value, CapsuleError> {
+        let grants = self.by.grants.ok_or_else(|| invalid(absent))?;
+        self.was_asked.store(true, Ordering::Relaxed);
+        grants.ask(wish).await
     }
 }
 
 /// The arguments of a call, of which nothing may be left over.
-fn parse<T: DeserializeOwned>(arguments: Option<&RawValue>) -> Result<T, CapsuleFailure> {
+fn parse<T: DeserializeOwned>(arguments: Option<&RawValue>) -> Result<T, CapsuleError> {
     let text = arguments.map(RawValue::get).filter(|text| *text != "null").unwrap_or("{}");
     serde_json::from_str(text)
         .map_err(|error| invalid(format!("the arguments do not fit: {error}")))
 }
 
 /// The caller used a tool in a way that it does not have.
-fn invalid(message: impl Into<String>) -> CapsuleFailure {
-    CapsuleFailure::invalid(message)
+fn invalid(message: impl Into<String>) -> CapsuleError {
+    CapsuleError::invalid(message)
 }
 
 /// An argument that this action cannot do without.
-fn needed<T>(argument: Option<T>, name: &str, action: &str) -> Result<T, CapsuleFailure> {
+fn needed<T>(argument: Option<T>, name: &str, action: &str) -> Result<T, CapsuleError> {
     argument.ok_or_else(|| invalid(format!("`{action}` needs `{name}`")))
 }
 

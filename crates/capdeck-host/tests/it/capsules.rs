@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleDesk, CapsuleOperation, ClientProfile, Continuity, ErrorCode,
-    Host, HostEvent, LocalDesk, NoListener, Principal, Scope, Session, SessionSettings,
-    StoreOptions, TaskForm, ViewPolicy,
+    Author, CapsuleCaller, CapsuleService, CapsuleServiceExt as _, ClientProfile, Continuity,
+    CreateCapsuleRequest, ErrorCode, Host, HostEvent, LocalCapsules, NoListener, Principal, Scope,
+    Session, SessionSettings, StoreOptions, TaskForm, ViewPolicy,
 };
 use serde_json::{Value, json};
 
@@ -18,13 +18,13 @@ const TOOLS: [&str; 5] =
 /// A host whose desk is its own.
 struct WithCapsules {
     host: Host,
-    desk: LocalDesk,
+    desk: LocalCapsules,
     _deck: Deck,
 }
 
 impl WithCapsules {
     async fn open(deck: Deck, names: &[&str]) -> Self {
-        let desk = LocalDesk::open(&deck.dirs.data(), StoreOptions::default()).await.unwrap();
+        let desk = LocalCapsules::open(&deck.dirs.data(), StoreOptions::default()).await.unwrap();
         for name in names {
             create(&desk, name).await;
         }
@@ -38,9 +38,9 @@ impl WithCapsules {
     }
 }
 
-async fn create(desk: &LocalDesk, name: &str) {
+async fn create(desk: &LocalCapsules, name: &str) {
     let name = name.to_owned();
-    let create = CapsuleOperation::CreateCapsule { name, description: None, visibility: None };
+    let create = CreateCapsuleRequest { name, description: None, visibility: None };
     let caller = CapsuleCaller::local(Author::client("test"));
     desk.ask(caller.request(None, create)).await.unwrap();
 }

@@ -2,17 +2,16 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use capdeck_auth::inbound::capsule_key;
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleChanges, CapsuleDesk, CapsuleFailure, CapsuleOperation,
-    EntryNaming, EntryOffer, GrantDesk, GrantTools, Host, Mount, Reach, SharedAccess, find_capsule,
+    Author, CapsuleCaller, CapsuleChanges, CapsuleError, CapsuleService,
+    CapsuleServiceExt as _, CapsuleSummary, EntryNaming, EntryOffer, GrantDesk, GrantTools, Host,
+    ListCapsulesRequest, Mount, Reach, client_changes, SharedAccess, find_capsule,
 };
 use capdeck_mcp::{
     Era,
     server::{ClientHello, SessionOwner},
 };
 use futures_util::{StreamExt as _, stream::BoxStream};
-use serde_json::Value;
 
 use crate::actor::Actor;
 
@@ -32,7 +31,7 @@ pub struct CapsulePlace {
 }
 
 pub(super) struct CapsuleClient {
-    pub(super) desk: Arc<dyn CapsuleDesk>,
+    pub(super) service: Arc<dyn CapsuleService>,
     caller: CapsuleCaller,
     /// The client's grants, if it is neither the owner nor a share. Read with every request.
     access: Option<SharedAccess>,
@@ -44,7 +43,7 @@ pub(super) struct CapsuleClient {
 
 impl CapsulePlace {
     /// The capsule with this id or name that the local person can access.
-    pub async fn find(host: &Host, name: &str) -> Result<Option<Self>, CapsuleFailure> {
+    pub async fn find(host: &Host, name: &str) -> Result<Option<Self>, CapsuleError> {
         Self::reached(host, name, Reach::All).await
     }
 
@@ -53,28 +52,29 @@ impl CapsulePlace {
         host: &Host,
         name: &str,
         reach: Reach,
-    ) -> Result<Option<Self>, CapsuleFailure> {
-        let Some(desk) = host.capsules().filter(|desk| desk.may_have_capsules()) else {
+    ) -> Result<Option<Self>, CapsuleError> {
+        let Some(service) = host.capsules().filter(|service| service.may_have_capsules()) else {
             return Ok(None);
         };
         let caller = CapsuleCaller::new(Author::client("capdeck"), reach);
-        let listed = listed(desk.as_ref(), &caller).await?;
-        let places: Vec<Self> = listed.iter().filter_map(Self::of).collect();
+        let listed = listed(service.as_ref(), &caller).await?;
+        let places: Vec<Self> = listed.into_iter().map(Self::from).collect();
         let found = find_capsule(&places, name, |place| (&place.id, &place.name));
         // An ambiguous name does not resolve.
         Ok(found.ok().flatten().cloned())
     }
+}
 
-    fn of(listed: &Value) -> Option<Self> {
-        let text = |key: &str| Some(listed.get(key)?.as_str()?.to_owned());
-        let id = text("id")?;
-        Some(Self { key: capsule_key(&id, &text("uid")?), id, name: text("name")? })
+impl From<CapsuleSummary> for CapsulePlace {
+    fn from(summary: CapsuleSummary) -> Self {
+        let key = summary.info.key();
+        Self { key, id: summary.info.id, name: summary.info.name }
     }
 }
 
 impl CapsuleClient {
     /// The client of a handshake. Only its name is self-reported.
-    pub(super) fn new(host: &Host, desk: Arc<dyn CapsuleDesk>, hello: &ClientHello) -> Self {
+    pub(super) fn new(host: &Host, service: Arc<dyn CapsuleService>, hello: &ClientHello) -> Self {
         let text =
             |key: &str| -> Option<String> { serde_json::from_str(hello.info.get(key)?.get()).ok() };
         let author = Author::client(&text("name").unwrap_or_default());
@@ -100,7 +100,7 @@ impl CapsuleClient {
             Era::Legacy => Mount::default(),
             Era::Modern => Mount::forgetful(),
         };
-        Self { desk, caller, access, mount, capsule: None, version }
+        Self { service, caller, access, mount, capsule: None, version }
     }
 
     pub(super) fn caller(&self) -> CapsuleCaller {
@@ -155,17 +155,17 @@ impl CapsuleClient {
             true => EntryNaming::Deck { mounted },
             false => EntryNaming::Own(self.capsule.as_deref()),
         };
-        EntryOffer { desk: self.desk.as_ref(), caller: self.caller(), naming }
+        EntryOffer { service: self.service.as_ref(), caller: self.caller(), naming }
     }
 
-    pub(super) async fn changes(&self) -> Result<CapsuleChanges, CapsuleFailure> {
-        CapsuleChanges::for_client(self.desk.as_ref(), self.caller(), self.access.clone()).await
+    pub(super) async fn changes(&self) -> Result<CapsuleChanges, CapsuleError> {
+        client_changes(self.service.as_ref(), self.caller(), self.access.clone()).await
     }
 
-    pub(super) async fn reached(&self) -> Result<Vec<Value>, CapsuleFailure> {
-        let mut listed = listed(self.desk.as_ref(), &self.caller()).await?;
+    pub(super) async fn reached(&self) -> Result<Vec<CapsuleSummary>, CapsuleError> {
+        let mut listed = listed(self.service.as_ref(), &self.caller()).await?;
         if let Some(id) = &self.capsule {
-            listed.retain(|capsule| capsule["id"] == id.as_str());
+            listed.retain(|capsule| capsule.info.id == *id);
         }
         Ok(listed)
     }
@@ -184,13 +184,9 @@ fn granted(source: &SharedAccess) -> Reach {
 }
 
 async fn listed(
-    desk: &dyn CapsuleDesk,
+    service: &dyn CapsuleService,
     caller: &CapsuleCaller,
-) -> Result<Vec<Value>, CapsuleFailure> {
-    let list = CapsuleOperation::ListCapsules { with_counts: false };
-    let mut answer = desk.ask(caller.request(None, list)).await?;
-    Ok(match answer["capsules"].take() {
-        Value::Array(capsules) => capsules,
-        _ => Vec::new(),
-    })
+) -> Result<Vec<CapsuleSummary>, CapsuleError> {
+    let list = caller.request(None, ListCapsulesRequest::default());
+    Ok(service.ask(list).await?.capsules)
 }

@@ -1,41 +1,49 @@
 //! Maps capsule errors to MCP errors. Tools return their errors in their results.
 
-use capdeck_host::CapsuleFailure;
+use capdeck_host::{CapsuleError, CapsuleErrorCode as Code};
 use capdeck_mcp::{Era, RpcError};
 use serde_json::json;
 
 use super::failure::{RESOURCE_NOT_FOUND, code_in};
 
 /// For a request that is neither a tool call nor about a resource.
-pub(super) fn as_rpc_error(failure: &CapsuleFailure) -> RpcError {
-    let code = match failure.code.as_str() {
-        "forbidden_role" | "forbidden_scope" | "capsule_required" | "in_use" | "read_only" => {
-            RpcError::REFUSED
-        }
-        "io_failed" | "storage_full" | "permission_denied" | "damaged" | "internal"
-        | "audit_failed" | "closed" | "unsafe_path" => RpcError::INTERNAL_ERROR,
+pub(super) fn as_rpc_error(error: &CapsuleError) -> RpcError {
+    let code = match error.code {
+        Code::ForbiddenRole
+        | Code::ForbiddenScope
+        | Code::CapsuleRequired
+        | Code::InUse
+        | Code::ReadOnly => RpcError::REFUSED,
+        Code::IoFailed
+        | Code::StorageFull
+        | Code::PermissionDenied
+        | Code::Damaged
+        | Code::Internal
+        | Code::AuditFailed
+        | Code::Closed
+        | Code::UnsafePath => RpcError::INTERNAL_ERROR,
         _ => RpcError::INVALID_PARAMS,
     };
-    with_code(code, failure)
+    with_code(code, error)
 }
 
 /// For a resource. Malformed addresses, unknown schemes and entries out of reach are all "not found".
-pub(super) fn of_resource(failure: &CapsuleFailure, era: Era) -> RpcError {
-    match failure.code.as_str() {
-        "not_found" | "invalid_uri" | "unknown_scheme" => {
-            with_code(code_in(era, RESOURCE_NOT_FOUND), failure)
+pub(super) fn of_resource(error: &CapsuleError, era: Era) -> RpcError {
+    match error.code {
+        Code::NotFound | Code::CapsuleNotFound | Code::InvalidUri | Code::UnknownScheme => {
+            with_code(code_in(era, RESOURCE_NOT_FOUND), error)
         }
-        _ => as_rpc_error(failure),
+        _ => as_rpc_error(error),
     }
 }
 
-fn with_code(code: i64, failure: &CapsuleFailure) -> RpcError {
-    tracing::debug!(code = failure.code, "{}", failure.message);
-    let message = match &failure.hint {
-        Some(hint) => format!("{} ({hint})", failure.message),
-        None => failure.message.clone(),
+fn with_code(code: i64, error: &CapsuleError) -> RpcError {
+    tracing::debug!(code = error.code.as_str(), "{}", error.message);
+    let message = match &error.hint {
+        Some(hint) => format!("{} ({hint})", error.message),
+        None => error.message.clone(),
     };
-    let facts = json!({ "code": failure.code, "details": failure.data });
+    let facts = json!({ "code": error.code.as_str(), "details": error.data() });
     let error = RpcError::new(code, message);
     match serde_json::value::to_raw_value(&facts) {
         Ok(data) => error.with_data(data),

@@ -14,12 +14,12 @@ use serde_json::value::RawValue;
 use super::{
     capsule_client::{CapsuleClient, CapsulePlace, reach},
     capsule_failure,
-    capsule_session::CapsuleSession,
+    capsule_session::CapsuleMcpSession,
     client_streams::ClientStreams,
     params,
 };
 
-pub(crate) struct CapsuleService {
+pub(crate) struct CapsuleMcpService {
     host: Host,
     /// The id, which survives a rename.
     id: String,
@@ -27,7 +27,7 @@ pub(crate) struct CapsuleService {
     project: Option<PathBuf>,
 }
 
-impl CapsuleService {
+impl CapsuleMcpService {
     pub(crate) fn new(host: Host, id: String) -> Arc<Self> {
         Arc::new(Self { host, id, project: None })
     }
@@ -39,18 +39,18 @@ impl CapsuleService {
 }
 
 #[async_trait]
-impl Service for CapsuleService {
+impl Service for CapsuleMcpService {
     async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError> {
         let place = CapsulePlace::reached(&self.host, &self.id, reach(&hello.extensions)).await;
         let place = place.map_err(|failure| capsule_failure::as_rpc_error(&failure))?;
-        let (Some(place), Some(desk)) = (place, self.host.capsules()) else {
+        let (Some(place), Some(service)) = (place, self.host.capsules()) else {
             let message = format!("there is no capsule `{}`", self.id);
             return Err(RpcError::new(RpcError::REFUSED, message));
         };
-        let client = CapsuleClient::new(&self.host, desk.clone(), &hello)
+        let client = CapsuleClient::new(&self.host, service.clone(), &hello)
             .bound(&place)
             .in_project(self.project.clone());
-        CapsuleSession::open(client, ClientStreams::new(hello.revision, peer)).await
+        CapsuleMcpSession::open(client, ClientStreams::new(hello.revision, peer)).await
     }
 
     fn missing_scopes(

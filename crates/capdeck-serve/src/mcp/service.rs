@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::{
     capsule_client::{CapsuleClient, ViaShare},
-    capsule_session::CapsuleSession,
+    capsule_session::CapsuleMcpSession,
     client_listener::ClientListener,
     client_streams::ClientStreams,
     deck_session::DeckSession,
@@ -46,7 +46,7 @@ impl Service for McpService {
         let capsules = match self.host.capsules().filter(|_| via_share || bare.is_some()) {
             Some(desk) => {
                 let client = CapsuleClient::new(&self.host, desk.clone(), &hello);
-                Some(CapsuleSession::open(client, streams.clone()).await?)
+                Some(CapsuleMcpSession::open(client, streams.clone()).await?)
             }
             None => None,
         };

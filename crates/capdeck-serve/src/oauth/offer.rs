@@ -1,8 +1,10 @@
 //! What an operator can grant to a client: the parts of the deck and the capsules of the request.
 
-use capdeck_auth::inbound::{AuthenticatedOperator, OAuthScope, OperatorRole, Scopes, capsule_key};
-use capdeck_host::{Author, CapsuleCaller, CapsuleFailure, CapsuleOperation, Exposure, Host};
-use serde_json::Value;
+use capdeck_auth::inbound::{AuthenticatedOperator, OAuthScope, OperatorRole, Scopes};
+use capdeck_host::{
+    Author, CapsuleCaller, CapsuleError, CapsuleServiceExt as _, CapsuleSummary, Exposure, Host,
+    ListCapsulesRequest, Visibility,
+};
 
 use super::Resource;
 use crate::http_state::HttpState;
@@ -31,7 +33,7 @@ impl Offer {
         operator: &AuthenticatedOperator,
         resource: &Resource,
         scopes: &Scopes,
-    ) -> Result<Self, CapsuleFailure> {
+    ) -> Result<Self, CapsuleError> {
         let wants_deck = scopes.allows(OAuthScope::DeckRead);
         let wants_capsules = scopes.allows(OAuthScope::CapsuleRead);
         let mut capabilities = match resource {
@@ -93,32 +95,30 @@ fn capabilities(host: &Host) -> Vec<Item> {
 async fn capsules(
     http_state: &HttpState,
     operator: &AuthenticatedOperator,
-) -> Result<Vec<Item>, CapsuleFailure> {
-    let Some(desk) = http_state.host.capsules().filter(|desk| desk.may_have_capsules()) else {
+) -> Result<Vec<Item>, CapsuleError> {
+    let Some(service) = http_state.host.capsules().filter(|one| one.may_have_capsules()) else {
         return Ok(Vec::new());
     };
-    let list = CapsuleOperation::ListCapsules { with_counts: false };
     let caller = CapsuleCaller::local(Author::client("capdeck"));
-    let mut answer = desk.ask(caller.request(None, list)).await?;
-    let Value::Array(listed) = answer["capsules"].take() else { return Ok(Vec::new()) };
+    let listed = service.ask(caller.request(None, ListCapsulesRequest::default())).await?;
     let own = match (operator.role, http_state.registry()) {
         (OperatorRole::Member, Some(registry)) => registry.capsules_of(&operator.id),
         _ => Vec::new(),
     };
-    let is_seen = |key: &str, visibility: &str| match operator.role {
+    let is_seen = |key: &str, visibility: Visibility| match operator.role {
         OperatorRole::Admin | OperatorRole::Approver => true,
         // Do not reveal capsules that this operator cannot see.
-        OperatorRole::Member => visibility != "private" || own.iter().any(|one| one == key),
+        OperatorRole::Member => {
+            visibility != Visibility::Private || own.iter().any(|one| one == key)
+        }
     };
-    let items = listed.iter().filter_map(|capsule| {
-        let text = |key: &str| capsule.get(key).and_then(Value::as_str);
-        let (id, name) = (text("id")?.to_owned(), text("name")?.to_owned());
-        let key = capsule_key(&id, text("uid")?);
-        is_seen(&key, text("visibility").unwrap_or("private")).then(|| Item {
-            description: text("description").unwrap_or_default().to_owned(),
-            id,
+    let items = listed.capsules.into_iter().filter_map(|CapsuleSummary { info, .. }| {
+        let key = info.key();
+        is_seen(&key, info.visibility).then_some(Item {
+            description: info.description,
+            id: info.id,
             key,
-            name,
+            name: info.name,
         })
     });
     Ok(items.collect())

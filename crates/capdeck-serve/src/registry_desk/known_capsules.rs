@@ -2,68 +2,50 @@
 
 use std::sync::Arc;
 
-use capdeck_auth::inbound::{Access, AuthenticatedClient, RegistryError, Role, capsule_key};
+use capdeck_auth::inbound::{Access, RegistryError, Role, AuthenticatedClient};
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleDesk, CapsuleFailure, CapsuleOperation, NameScope, Visibility,
-    find_capsule,
+    Author, CapsuleCall, CapsuleCaller, CapsuleError, CapsuleInfo, CapsuleService,
+    CapsuleServiceExt as _, ListCapsulesRequest, NameScope, Visibility, find_capsule,
 };
-use serde::Deserialize;
-use serde_json::Value;
 
 use super::refused::Refused;
 
 /// The way of one connection to capsules that it may not have been granted yet.
 #[derive(Debug)]
-pub(super) struct KnownCapsules {
-    desk: Arc<dyn CapsuleDesk>,
+pub(super) struct CapsuleInfos {
+    service: Arc<dyn CapsuleService>,
     /// Asks as the host itself, signed by the connection: what the connection may know is decided here.
     caller: CapsuleCaller,
 }
 
-/// A capsule that the connection may know of.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct KnownCapsule {
-    pub(super) id: String,
-    uid: String,
-    name: String,
-    visibility: Visibility,
-}
-
-impl KnownCapsule {
-    /// What grants name.
-    pub(super) fn key(&self) -> String {
-        capsule_key(&self.id, &self.uid)
-    }
-}
-
-impl KnownCapsules {
-    pub(super) fn new(desk: Arc<dyn CapsuleDesk>, client: &AuthenticatedClient) -> Self {
+impl CapsuleInfos {
+    pub(super) fn new(service: Arc<dyn CapsuleService>, standing: &AuthenticatedClient) -> Self {
         let name = format!("client {}", client.client_name);
         let author = Author::client(&client.client_name).principal(&client.principal);
         let author = author.principal_name(&name);
-        Self { desk, caller: CapsuleCaller::local(author) }
+        Self { service, caller: CapsuleCaller::local(author) }
     }
 
     /// Does something to capsules as the host, once it is decided that the connection may.
-    pub(super) async fn ask(
+    pub(super) async fn ask<C: CapsuleCall>(
         &self,
         capsule: Option<&str>,
-        operation: CapsuleOperation,
-    ) -> Result<Value, CapsuleFailure> {
-        self.desk.ask(self.caller.request(capsule, operation)).await
+        call: C,
+    ) -> Result<C::Response, CapsuleError> {
+        self.service.ask(self.caller.request(capsule, call)).await
     }
 
     /// The same for a name that a capsule is to have: of the others the client learns only what it may know of.
-    pub(super) async fn ask_for_name(
+    pub(super) async fn ask_for_name<C: CapsuleCall>(
         &self,
         capsule: Option<&str>,
-        operation: CapsuleOperation,
+        call: C,
         access: &Access,
-    ) -> Result<Value, CapsuleFailure> {
+    ) -> Result<C::Response, CapsuleError> {
         let mut known = self.listed().await?;
         known.retain(|one| is_requestable(one, access));
         let names = NameScope::Among(known.into_iter().map(|one| one.id).collect());
-        self.desk.ask(self.caller.clone().knowing(names).request(capsule, operation)).await
+        self.service.ask(self.caller.clone().knowing(names).request(capsule, call)).await
     }
 
     /// A capsule that access can be asked for: one that agents may discover, or that is open already. Every
@@ -72,12 +54,12 @@ impl KnownCapsules {
         &self,
         name: &str,
         access: &Access,
-    ) -> Result<KnownCapsule, Refused> {
+    ) -> Result<CapsuleInfo, Refused> {
         self.find(name, |one| is_requestable(one, access)).await
     }
 
     /// A capsule that the connection owns whole.
-    pub(super) async fn owned(&self, name: &str, access: &Access) -> Result<KnownCapsule, Refused> {
+    pub(super) async fn owned(&self, name: &str, access: &Access) -> Result<CapsuleInfo, Refused> {
         let found = self.find(name, |one| access.role_in(&one.key()).is_some()).await?;
         if access.has_whole_capsule(&found.key(), Role::Owner) {
             return Ok(found);
@@ -90,8 +72,8 @@ impl KnownCapsules {
     async fn find(
         &self,
         name: &str,
-        is_known: impl Fn(&KnownCapsule) -> bool,
-    ) -> Result<KnownCapsule, Refused> {
+        is_known: impl Fn(&CapsuleInfo) -> bool,
+    ) -> Result<CapsuleInfo, Refused> {
         let mut known = self.listed().await.map_err(Refused::There)?;
         known.retain(is_known);
         let wanted = name.strip_prefix("capsol://").unwrap_or(name);
@@ -106,19 +88,16 @@ impl KnownCapsules {
         }
     }
 
-    async fn listed(&self) -> Result<Vec<KnownCapsule>, CapsuleFailure> {
-        if !self.desk.may_have_capsules() {
+    async fn listed(&self) -> Result<Vec<CapsuleInfo>, CapsuleError> {
+        if !self.service.may_have_capsules() {
             return Ok(Vec::new());
         }
-        let list = CapsuleOperation::ListCapsules { with_counts: false };
-        let mut answer = self.ask(None, list).await?;
-        serde_json::from_value(answer["capsules"].take()).map_err(|error| {
-            CapsuleFailure::new("internal", format!("the list has another form: {error}"))
-        })
+        let listed = self.ask(None, ListCapsulesRequest::default()).await?;
+        Ok(listed.capsules.into_iter().map(|capsule| capsule.info).collect())
     }
 }
 
 /// Whether access to a capsule can be asked for: agents may discover it, or it is open already.
-fn is_requestable(one: &KnownCapsule, access: &Access) -> bool {
+fn is_requestable(one: &CapsuleInfo, access: &Access) -> bool {
     one.visibility == Visibility::Discoverable || access.role_in(&one.key()).is_some()
 }

@@ -1,7 +1,7 @@
 //! Why a wish was not granted, and what its client is told.
 
 use capdeck_auth::inbound::RegistryError;
-use capdeck_host::CapsuleFailure;
+use capdeck_host::{CapsuleError, CapsuleErrorCode};
 
 /// A wish that was not granted.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub(super) enum Refused {
     /// It was decided at this desk, which has to record it.
     Here(RegistryError),
     /// Whoever was asked refused it and recorded that.
-    There(CapsuleFailure),
+    There(CapsuleError),
 }
 
 impl Refused {
@@ -30,8 +30,8 @@ impl Refused {
 }
 
 /// A refusal with what to do next.
-pub(super) fn told(error: &RegistryError) -> CapsuleFailure {
-    let failure = CapsuleFailure::new(error.code(), error.to_string());
+pub(super) fn told(error: &RegistryError) -> CapsuleError {
+    let failure = CapsuleError::new(code(error), error.to_string());
     let hint = match error {
         RegistryError::NotFound { what: "capsule", .. } => {
             "capsol_capsules lists those that are open to you, and discovers others"
@@ -51,4 +51,24 @@ pub(super) fn told(error: &RegistryError) -> CapsuleFailure {
         _ => return failure,
     };
     failure.hint(hint)
+}
+
+fn code(error: &RegistryError) -> CapsuleErrorCode {
+    match error {
+        RegistryError::NotFound { .. } => CapsuleErrorCode::NotFound,
+        RegistryError::Invalid { .. } => CapsuleErrorCode::InvalidInput,
+        RegistryError::WrongState { .. } => CapsuleErrorCode::WrongState,
+        RegistryError::Forbidden { .. } | RegistryError::Token { .. } => {
+            CapsuleErrorCode::Forbidden
+        }
+        RegistryError::SelfApproval { .. } => CapsuleErrorCode::SelfApproval,
+        RegistryError::Widens { .. } => CapsuleErrorCode::Widens,
+        RegistryError::Taken { .. } => CapsuleErrorCode::Taken,
+        RegistryError::Full { .. } => CapsuleErrorCode::LimitReached,
+        RegistryError::TooSoon { .. } => CapsuleErrorCode::TooSoon,
+        RegistryError::InUse => CapsuleErrorCode::InUse,
+        RegistryError::Disk { .. } => CapsuleErrorCode::StorageFailed,
+        RegistryError::DiskFull { .. } => CapsuleErrorCode::StorageFull,
+        RegistryError::NoRandomness => CapsuleErrorCode::NoRandomness,
+    }
 }

@@ -1,7 +1,7 @@
 //! Operations on capsules.
 
+mod asking;
 mod connections;
-mod desk;
 mod entries;
 mod logs;
 mod make;
@@ -13,10 +13,7 @@ mod transfer;
 mod versions;
 mod whole;
 
-pub(super) use self::{
-    desk::shaped,
-    shapes::{AuditLine, Capsule},
-};
+pub(super) use self::shapes::Capsule;
 use super::operation::Operation;
 
 pub(super) fn operations() -> Vec<Operation> {

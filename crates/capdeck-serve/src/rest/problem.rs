@@ -4,7 +4,7 @@ use std::{borrow::Cow, error::Error, io};
 
 use axum::response::{IntoResponse, Response};
 use capdeck_auth::inbound::{RegistryError, SelfLink};
-use capdeck_host::{CallError, CapsuleFailure, ErrorKind};
+use capdeck_host::{CallError, CapsuleError, CapsuleErrorCode, ErrorKind};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -170,28 +170,37 @@ impl ApiError {
     }
 }
 
-impl From<CapsuleFailure> for ApiError {
-    fn from(failure: CapsuleFailure) -> Self {
-        let CapsuleFailure { code, message, hint, data } = failure;
-        let status = match code.as_str() {
-            "not_found" | "no_such_key" => StatusCode::NOT_FOUND,
-            "exists" | "scheme_in_use" | "capsule_required" | "ambiguous_capsule" => {
+impl From<CapsuleError> for ApiError {
+    fn from(error: CapsuleError) -> Self {
+        use CapsuleErrorCode as Code;
+        let status = match error.code {
+            Code::NotFound | Code::CapsuleNotFound | Code::NoSuchKey => StatusCode::NOT_FOUND,
+            Code::Exists | Code::SchemeInUse | Code::CapsuleRequired | Code::AmbiguousCapsule => {
                 StatusCode::CONFLICT
             }
-            "version_conflict" => StatusCode::PRECONDITION_FAILED,
-            "forbidden_role" | "forbidden_scope" => StatusCode::FORBIDDEN,
-            "invalid_uri" | "unknown_scheme" | "patch_failed" | "invalid_json"
-            | "invalid_input" | "invalid_scheme" | "bad_cursor" => StatusCode::BAD_REQUEST,
-            "idempotency_key_reused" => StatusCode::UNPROCESSABLE_ENTITY,
-            "too_large" => StatusCode::PAYLOAD_TOO_LARGE,
-            "quota_exceeded" | "storage_full" => StatusCode::INSUFFICIENT_STORAGE,
-            "read_only" | "closed" | "in_use" | "audit_failed" => StatusCode::SERVICE_UNAVAILABLE,
-            _ => {
+            Code::VersionConflict => StatusCode::PRECONDITION_FAILED,
+            Code::ForbiddenRole | Code::ForbiddenScope => StatusCode::FORBIDDEN,
+            Code::InvalidUri
+            | Code::UnknownScheme
+            | Code::PatchFailed
+            | Code::InvalidJson
+            | Code::InvalidInput
+            | Code::InvalidScheme
+            | Code::BadCursor => StatusCode::BAD_REQUEST,
+            Code::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+            Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Code::QuotaExceeded | Code::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
+            Code::ReadOnly | Code::Closed | Code::InUse | Code::AuditFailed => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            code => {
                 let what = "cannot use the capsule";
-                return Self::internal(what, &format_args!("{code}: {message}"));
+                return Self::internal(what, &format_args!("{code}: {}", error.message));
             }
         };
-        Self { detail: message, hint, data, ..Self::of(status, Cow::Owned(code)) }
+        let data = error.data();
+        let problem = Self::of(status, Cow::Borrowed(error.code.as_str()));
+        Self { detail: error.message, hint: error.hint, data, ..problem }
     }
 }
 

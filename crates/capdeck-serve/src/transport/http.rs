@@ -328,7 +328,7 @@ async fn one_capsule(
             (StatusCode::NOT_FOUND, format!("there is no capsule `{name}`\n")).into_response()
         }
         Err(failure) => {
-            tracing::error!(code = failure.code, "{}", failure.message);
+            tracing::error!(code = failure.code.as_str(), "{}", failure.message);
             let advice = "the capsules are not available; see the log of the host\n";
             (StatusCode::SERVICE_UNAVAILABLE, advice).into_response()
         }

@@ -17,7 +17,7 @@ use tokio::{
     net::{UnixStream, unix::pipe},
 };
 
-use crate::mcp::{CapsulePlace, CapsuleService, McpService, sealer};
+use crate::mcp::{CapsuleMcpService, CapsulePlace, McpService, sealer};
 
 /// Serves one client on stdin and stdout until stdin ends, then closes every connection of the host.
 pub async fn serve_stdio(host: Host, scope: Scope) -> io::Result<()> {
@@ -28,7 +28,7 @@ pub async fn serve_stdio(host: Host, scope: Scope) -> io::Result<()> {
 
 /// The same for one capsule. The client works in the host's project.
 pub async fn serve_capsule_stdio(host: Host, capsule: &CapsulePlace) -> io::Result<()> {
-    let service = CapsuleService::in_project(host.clone(), capsule.id.clone());
+    let service = CapsuleMcpService::in_project(host.clone(), capsule.id.clone());
     serve(service, StdioOptions::default(), host).await
 }
 

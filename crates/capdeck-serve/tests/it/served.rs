@@ -14,7 +14,7 @@ use capdeck_definition::{Exposure, Owner, Root};
 use capdeck_host::{AuditMode, Host, HostSettings, ViewPolicy, WorkerCommand};
 use capdeck_serve::{
     AuthMode, HttpLimits, HttpServer, HttpSettings, OidcSettings, RateLimits, RegistryTrail,
-    SharedDesk, SharedDeskSettings, Standing,
+    SharedCapsules, SharedCapsulesSettings, Standing,
 };
 use capdeck_test::{FakePlan, HttpClient, TestDirs, sandbox_worker};
 use serde_json::{Map, Value, json};
@@ -300,7 +300,7 @@ pub(crate) fn settings(dirs: &TestDirs) -> HostSettings {
         guardian: None,
         sandbox: Some(WorkerCommand { program: sandbox_worker(), args: Vec::new() }),
         default_exposure: Exposure::Search,
-        capsules: Some(Arc::new(SharedDesk::new(SharedDeskSettings {
+        capsules: Some(Arc::new(SharedCapsules::new(SharedCapsulesSettings {
             folder: dirs.root().join("data"),
             schemes: None,
             audit: AuditMode::Lenient,

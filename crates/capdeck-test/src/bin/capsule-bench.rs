@@ -20,7 +20,7 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, Author, CapsuleSession, CapsuleUpdate, Capsules, Durability, EntryUri, FileStore,
+    Access, Author, CapsuleHandle, CapsuleUpdate, Capsules, Durability, EntryUri, FileStore,
     SearchRequest, Store as _, StoreOptions, Write,
 };
 use capdeck_test::bench::{
@@ -219,15 +219,14 @@ fn uri(number: usize) -> EntryUri {
     EntryUri::parse(&format!("docs://area{}/entry{number}", number % 50)).unwrap()
 }
 
-async fn open(folder: &Path, durability: Durability) -> (Capsules, CapsuleSession) {
+async fn open(folder: &Path, durability: Durability) -> (Capsules, CapsuleHandle) {
     let options = StoreOptions { durability, ..StoreOptions::default() };
     let capsules = Capsules::open(folder, options).await.unwrap();
     if capsules.list().is_empty() {
         let new = CapsuleUpdate { name: Some("bench".to_owned()), ..CapsuleUpdate::default() };
         capsules.create(new).await.unwrap();
     }
-    let session =
-        capsules.session("bench", Author::client("bench"), Access::owner()).await.unwrap();
+    let session = capsules.handle("bench", Author::client("bench"), Access::owner()).await.unwrap();
     (capsules, session)
 }
 
@@ -240,7 +239,7 @@ async fn fill_capsule(folder: &Path) {
 }
 
 async fn load_capsule(
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     store: &FileStore,
     callers: usize,
     work: Work,
@@ -385,7 +384,7 @@ fn write_row(connection: &mut Connection, uri: &EntryUri, body: &str) {
 /// One question to each side, again and again.
 fn search_both(
     runtime: &tokio::runtime::Runtime,
-    session: &CapsuleSession,
+    session: &CapsuleHandle,
     database: &Path,
 ) -> Sides {
     let connection = connect(database);

@@ -1,10 +1,9 @@
 //! `capdeck capsule collect NAME`: removes blobs that nothing has any more.
 
-use capdeck_host::CapsuleOperation;
+use capdeck_host::{BlobCollection, CollectBlobsRequest};
 
-use super::facts::number;
 use crate::{
-    capsule_desk::ask,
+    capsule_client::ask,
     completion::capsules,
     context::Context,
     errors::{ExitStatus, Failure},
@@ -19,13 +18,12 @@ pub(crate) struct CollectArgs {
 }
 
 pub(crate) fn run(args: &CollectArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let answer = ask(context, Some(&args.name), CapsuleOperation::CollectBlobs)?;
+    let answer = ask(context, Some(&args.name), CollectBlobsRequest)?;
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&answer);
     } else {
-        let (removed, kept) = (number(&answer, "removed"), number(&answer, "kept"));
-        let bytes = number(&answer, "bytes");
+        let BlobCollection { removed, bytes, kept } = answer.collection;
         printer.note(&format!("removed {removed} ({bytes} bytes), kept {kept}"));
     }
     Ok(ExitStatus::Done)

@@ -1,13 +1,10 @@
 //! `capdeck capsule deleted NAME`: what can be restored.
 
-use capdeck_host::CapsuleOperation;
+use capdeck_host::DeletedRequest;
 
-use super::{
-    facts::{items, number, page, text},
-    moment::time,
-};
+use super::{display::ListingPage, moment::time};
 use crate::{
-    capsule_desk::ask,
+    capsule_client::ask,
     completion::capsules,
     context::Context,
     errors::{ExitStatus, Failure},
@@ -24,24 +21,23 @@ pub(crate) struct DeletedArgs {
 }
 
 pub(crate) fn run(args: &DeletedArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let answer = ask(context, Some(&args.name), CapsuleOperation::Deleted)?;
+    let answer = ask(context, Some(&args.name), DeletedRequest)?;
     let printer = context.printer;
     if printer.wants_json() {
-        printer.json(&page(&answer, "deleted", &["capsule"]));
+        printer.json(&ListingPage::whole(Some(&answer.capsule), &answer.deleted));
         return Ok(ExitStatus::Done);
     }
-    let deleted = items(&answer, "deleted");
-    if deleted.is_empty() {
+    if answer.deleted.is_empty() {
         printer.note("nothing is deleted");
         return Ok(ExitStatus::Done);
     }
     let mut table = Table::new(["URI", "VERSION", "DELETED", "BY"]);
-    for entry in deleted {
+    for entry in &answer.deleted {
         table.row([
-            Cell::styled(Style::Strong, text(entry, "uri")),
-            Cell::plain(number(entry, "version").to_string()),
-            Cell::plain(time(text(entry, "deleted_at"))),
-            Cell::plain(text(entry, "deleted_by")),
+            Cell::styled(Style::Strong, entry.uri.as_str()),
+            Cell::plain(entry.version.to_string()),
+            Cell::plain(time(entry.deleted_at)),
+            Cell::plain(entry.deleted_by.as_str()),
         ]);
     }
     table.print(printer);

@@ -1,10 +1,9 @@
 //! `capdeck capsule diff NAME URI [FROM [TO]]`: what changed between two versions.
 
-use capdeck_host::{CapsuleOperation, ReadBody};
+use capdeck_host::{DiffRequest, ReadBody, ReadRequest};
 
-use super::facts::{number, text};
 use crate::{
-    capsule_desk::with_desk,
+    capsule_client::with_capsules,
     completion::{capsules, entries},
     context::Context,
     errors::{ExitStatus, Failure},
@@ -31,13 +30,13 @@ pub(crate) struct DiffArgs {
 
 pub(crate) fn run(args: &DiffArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let DiffArgs { name, uri, from, to } = args;
-    let answer = with_desk(context, async |desk| {
+    let answer = with_capsules(context, async |capsules| {
         let from = match from {
             Some(from) => *from,
             None => {
                 let (uri, body) = (uri.clone(), ReadBody::Meta);
-                let read = CapsuleOperation::Read { uri, version: None, body };
-                number(&desk.ask(Some(name), read).await?, "version").saturating_sub(1)
+                let read = ReadRequest { uri, version: None, body };
+                capsules.ask(Some(name), read).await?.info.version.saturating_sub(1)
             }
         };
         if from == 0 {
@@ -45,14 +44,14 @@ pub(crate) fn run(args: &DiffArgs, context: &Context<'_>) -> Result<ExitStatus, 
             return Err(Failure::request("NOTHING_TO_COMPARE", message)
                 .hint(format!("read it with: capdeck capsule read {name} {uri}")));
         }
-        desk.ask(Some(name), CapsuleOperation::Diff { uri: uri.clone(), from, to: *to }).await
+        capsules.ask(Some(name), DiffRequest { uri: uri.clone(), from, to: *to }).await
     })?;
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&answer);
         return Ok(ExitStatus::Done);
     }
-    match text(&answer, "diff") {
+    match answer.diff.as_str() {
         "" => printer.note("they say the same"),
         diff if printer.palette() == Palette::Colored => printer.data(&painted(&lines(diff))),
         diff => printer.data(diff),

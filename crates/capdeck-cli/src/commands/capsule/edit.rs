@@ -2,13 +2,16 @@
 
 mod editor;
 
-use capdeck_host::{CapsuleOperation, EntryWrite, ReadBody, WriteMode};
+use capdeck_host::{
+    CapsuleError, CapsuleErrorCode, ErrorDetails, ReadBody, ReadRequest, WriteMode, WriteRequest,
+    WriteResponse,
+};
 use serde_json::{Value, json};
 
 use self::editor::{Draft, Edited};
-use super::facts::{number, text, written_line};
+use super::display::written_line;
 use crate::{
-    capsule_desk::{told, with_desk},
+    capsule_client::{into_failure, with_capsules},
     completion::{capsules, entries},
     context::Context,
     errors::{ExitStatus, Failure},
@@ -43,7 +46,7 @@ pub(crate) fn run(args: &EditArgs, context: &Context<'_>) -> Result<ExitStatus, 
     let draft = Draft::new(uri, &opened.mime_type, &opened.body)?;
     let mut version = opened.version;
     // The merge that is being looked at, and the places in it that somebody must decide.
-    let mut merge: Option<(String, u64)> = None;
+    let mut merge: Option<(String, usize)> = None;
     loop {
         // The capsules are free while the editor is open.
         let typed = match (draft.edit(context)?, merge.take()) {
@@ -65,23 +68,23 @@ pub(crate) fn run(args: &EditArgs, context: &Context<'_>) -> Result<ExitStatus, 
                 return Ok(ExitStatus::Done);
             }
         };
-        let failure = match write(name, uri, &typed, version, context) {
+        let error = match write(name, uri, &typed, version, context)? {
             Ok(answer) => {
                 draft.discard();
                 if printer.wants_json() {
                     printer.json(&answer);
                 } else {
                     let done = if opened.version == 0 { "created" } else { "wrote" };
-                    printer.note(&written_line(done, &answer));
+                    printer.note(&written_line(done, &answer.outcome));
                 }
                 return Ok(ExitStatus::Done);
             }
-            Err(failure) => failure,
+            Err(error) => error,
         };
         let kept = draft.keep(&typed)?;
-        let Some(conflict) =
-            failure.details.as_ref().filter(|_| failure.code == "VERSION_CONFLICT")
-        else {
+        let details = error.details.clone();
+        let failure = into_failure(error, Some(name));
+        let Some(ErrorDetails::Conflict(conflict)) = details else {
             let hint = format!(
                 "your text is in {}; write it with: capdeck capsule write {name} {uri} --if-version {version} {}",
                 kept.display(),
@@ -89,9 +92,11 @@ pub(crate) fn run(args: &EditArgs, context: &Context<'_>) -> Result<ExitStatus, 
             );
             return Err(failure.hint(hint));
         };
-        let current = number(conflict, "current_version");
-        let merged = conflict.get("proposal").map(|proposal| text(proposal, "text").to_owned());
-        let open = conflict.get("proposal").map_or(0, |proposal| number(proposal, "conflicts"));
+        let current = conflict.current_version;
+        let (merged, open) = match conflict.proposal {
+            Some(proposal) => (Some(proposal.text), proposal.conflicts),
+            None => (None, 0),
+        };
         printer.warn(&format!(
             "{uri} was written meanwhile: it is in version {current}, you began with {version}"
         ));
@@ -143,22 +148,18 @@ fn conflicted(
 }
 
 fn open(name: &str, uri: &str, context: &Context<'_>) -> Result<Opened, Failure> {
-    with_desk(context, async |desk| {
-        let operation =
-            CapsuleOperation::Read { uri: uri.to_owned(), version: None, body: ReadBody::Banded };
-        match desk.try_ask(Some(name), operation).await {
-            Ok(answer) => Ok(Opened {
-                body: text(&answer, "body").to_owned(),
-                version: number(&answer, "version"),
-                mime_type: text(&answer, "mime_type").to_owned(),
+    with_capsules(context, async |capsules| {
+        let read = ReadRequest { uri: uri.to_owned(), version: None, body: ReadBody::Banded };
+        match capsules.try_ask(Some(name), read).await {
+            Ok(entry) => Ok(Opened {
+                body: entry.body.unwrap_or_default(),
+                version: entry.info.version,
+                mime_type: entry.mime_type,
             }),
-            Err(failure)
-                if failure.code == "not_found"
-                    && !failure.message.starts_with("there is no capsule") =>
-            {
+            Err(error) if error.code == CapsuleErrorCode::NotFound => {
                 Ok(Opened { body: String::new(), version: 0, mime_type: String::new() })
             }
-            Err(failure) => Err(told(failure, Some(name))),
+            Err(error) => Err(into_failure(error, Some(name))),
         }
     })
 }
@@ -169,13 +170,13 @@ fn write(
     body: &str,
     version: u64,
     context: &Context<'_>,
-) -> Result<Value, Failure> {
-    let write = EntryWrite {
+) -> Result<Result<WriteResponse, CapsuleError>, Failure> {
+    let write = WriteRequest {
         uri: uri.to_owned(),
         mode: Some(WriteMode::Replace),
         content: Some(body.to_owned()),
         if_version: Some(version),
-        ..EntryWrite::default()
+        ..WriteRequest::default()
     };
-    crate::capsule_desk::ask(context, Some(name), CapsuleOperation::Write(write))
+    with_capsules(context, async |capsules| Ok(capsules.try_ask(Some(name), write).await))
 }

@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use capdeck_host::{CapsuleOperation, ExportForm};
+use capdeck_host::{ExportRequest, ExportTarget};
 
-use super::facts::{items, number, text};
 use crate::{
-    capsule_desk::ask,
+    capsule_client::ask,
     completion::capsules,
     context::Context,
     errors::{ExitStatus, Failure},
@@ -45,29 +44,29 @@ enum Form {
 pub(crate) fn run(args: &ExportArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let ExportArgs { name, target, form } = args;
     let form = match form {
-        Some(Form::Folder) => ExportForm::Folder,
-        Some(Form::Tar) => ExportForm::Tar,
-        Some(Form::Git) => ExportForm::Git,
-        None if target.extension().is_some_and(|ending| ending == "tar") => ExportForm::Tar,
-        None => ExportForm::Folder,
+        Some(Form::Folder) => ExportTarget::Folder,
+        Some(Form::Tar) => ExportTarget::Tar,
+        Some(Form::Git) => ExportTarget::Git,
+        None if target.extension().is_some_and(|ending| ending == "tar") => ExportTarget::Tar,
+        None => ExportTarget::Folder,
     };
     let path = absolute(target, context)?;
-    let answer = ask(context, Some(name), CapsuleOperation::Export { path, form })?;
+    let answer = ask(context, Some(name), ExportRequest { path, form })?;
     let printer = context.printer;
-    let skipped = items(&answer, "skipped");
-    let status = if skipped.is_empty() { ExitStatus::Done } else { ExitStatus::RequestFailed };
+    let report = &answer.report;
+    let status =
+        if report.skipped.is_empty() { ExitStatus::Done } else { ExitStatus::RequestFailed };
     if printer.wants_json() {
         printer.json(&answer);
         return Ok(status);
     }
-    let count = usize::try_from(number(&answer, "entries")).unwrap_or(usize::MAX);
     let what = match form {
-        ExportForm::Git => counted(count, "version", "versions"),
-        ExportForm::Folder | ExportForm::Tar => counted(count, "entry", "entries"),
+        ExportTarget::Git => counted(report.entries, "version", "versions"),
+        ExportTarget::Folder | ExportTarget::Tar => counted(report.entries, "entry", "entries"),
     };
-    printer.note(&format!("wrote {what} to {}", text(&answer, "path")));
-    for entry in skipped {
-        let what = format!("left out {}: {}", text(entry, "uri"), text(entry, "reason"));
+    printer.note(&format!("wrote {what} to {}", answer.path));
+    for entry in &report.skipped {
+        let what = format!("left out {}: {}", entry.uri, entry.reason);
         printer.note(&one_line(&what));
     }
     Ok(status)

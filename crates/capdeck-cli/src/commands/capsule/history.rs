@@ -1,13 +1,10 @@
 //! `capdeck capsule history NAME URI`: all versions of an entry.
 
-use capdeck_host::CapsuleOperation;
+use capdeck_host::HistoryRequest;
 
-use super::{
-    facts::{items, number, page, text},
-    moment::time,
-};
+use super::{display::ListingPage, moment::time};
 use crate::{
-    capsule_desk::ask,
+    capsule_client::ask,
     completion::{capsules, entries},
     context::Context,
     errors::{ExitStatus, Failure},
@@ -27,24 +24,23 @@ pub(crate) struct HistoryArgs {
 
 pub(crate) fn run(args: &HistoryArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let HistoryArgs { name, uri } = args;
-    let operation = CapsuleOperation::History { uri: uri.clone() };
+    let operation = HistoryRequest { uri: uri.clone() };
     let mut answer = ask(context, Some(name), operation)?;
-    if let Some(versions) = answer.get_mut("versions").and_then(|found| found.as_array_mut()) {
-        versions.reverse();
-    }
+    answer.versions.reverse();
     let printer = context.printer;
     if printer.wants_json() {
-        printer.json(&page(&answer, "versions", &["capsule", "uri"]));
+        let page = ListingPage::whole(Some(&answer.capsule), &answer.versions);
+        printer.json(&ListingPage { uri: Some(answer.uri.as_str()), ..page });
         return Ok(ExitStatus::Done);
     }
     let mut table = Table::new(["VERSION", "WRITTEN", "BY", "CLASS", "BYTES"]);
-    for version in items(&answer, "versions") {
+    for info in &answer.versions {
         table.row([
-            Cell::plain(number(version, "version").to_string()),
-            Cell::plain(time(text(version, "written_at"))),
-            Cell::plain(text(version, "written_by")),
-            Cell::plain(text(version, "risk_class")),
-            Cell::plain(number(version, "bytes").to_string()),
+            Cell::plain(info.version.to_string()),
+            Cell::plain(time(info.written_at)),
+            Cell::plain(info.written_by.as_str()),
+            Cell::plain(info.risk_class.as_str()),
+            Cell::plain(info.bytes.to_string()),
         ]);
     }
     table.print(printer);

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use capdeck_host::{CapsuleOperation, Existing, ImportForm, ImportMode};
-use serde_json::{Value, json};
-
-use super::{
-    export::absolute,
-    facts::{items, joined, number, text},
+use capdeck_host::{
+    Existing, ImportFilesRequest, ImportMode, ImportOutcome, ImportReport, ImportResponse,
+    ImportSource, ImportedFile,
 };
+use serde::Serialize;
+
+use super::export::absolute;
 use crate::{
-    capsule_desk::ask,
+    capsule_client::ask,
     completion::{capsules, entries},
     context::Context,
     errors::{ExitStatus, Failure},
@@ -65,37 +65,41 @@ pub(crate) fn run(args: &ImportArgs, context: &Context<'_>) -> Result<ExitStatus
     let ImportArgs { name, source, scheme, skills, uri, keep, dry_run } = args;
     let path = absolute(source, context)?;
     let form = match (scheme, skills, uri) {
-        (Some(scheme), _, _) => ImportForm::Folder { scheme: scheme.clone() },
-        (None, true, _) => ImportForm::Skills,
-        (None, false, Some(uri)) => ImportForm::File { uri: uri.clone() },
+        (Some(scheme), _, _) => ImportSource::Folder { scheme: scheme.clone() },
+        (None, true, _) => ImportSource::Skills,
+        (None, false, Some(uri)) => ImportSource::File { uri: uri.clone() },
         (None, false, None) => recognised(&path)?,
     };
-    let operation = CapsuleOperation::Import {
+    let operation = ImportFilesRequest {
         path,
         form,
         existing: if *keep { Existing::Keep } else { Existing::Replace },
         mode: if *dry_run { ImportMode::Rehearse } else { ImportMode::Write },
     };
-    let mut answer = ask(context, Some(name), operation)?;
+    #[derive(Serialize)]
+    struct ImportOutput<'a> {
+        #[serde(flatten)]
+        response: &'a ImportResponse,
+        dry_run: bool,
+    }
+    let response = ask(context, Some(name), operation)?;
     let printer = context.printer;
     if printer.wants_json() {
-        answer["dry_run"] = json!(dry_run);
-        printer.json(&answer);
+        printer.json(&ImportOutput { response: &response, dry_run: *dry_run });
     } else {
-        show(&answer, *dry_run, printer);
+        show(&response.report, *dry_run, printer);
     }
-    let nothing_came =
-        items(&answer, "entries").is_empty() && !items(&answer, "skipped").is_empty();
+    let nothing_came = response.report.entries.is_empty() && !response.report.skipped.is_empty();
     Ok(if nothing_came { ExitStatus::RequestFailed } else { ExitStatus::Done })
 }
 
 /// What a source is, by its looks.
-fn recognised(path: &Path) -> Result<ImportForm, Failure> {
+fn recognised(path: &Path) -> Result<ImportSource, Failure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let found = path.metadata().map_err(|error| Failure::file("read", path, &error))?;
     if found.is_dir() {
         if path.join("capsule.json").is_file() {
-            return Ok(ImportForm::Export);
+            return Ok(ImportSource::Export);
         }
         let message = format!("`{}` was not made by an export", path.display());
         return Err(
@@ -103,43 +107,45 @@ fn recognised(path: &Path) -> Result<ImportForm, Failure> {
         );
     }
     if path.extension().is_some_and(|ending| ending == "tar") {
-        return Ok(ImportForm::Export);
+        return Ok(ImportSource::Export);
     }
     let known = INSTRUCTIONS.into_iter().find(|(file, _)| file.eq_ignore_ascii_case(&name));
     match known {
-        Some((_, uri)) => Ok(ImportForm::File { uri: uri.to_owned() }),
+        Some((_, uri)) => Ok(ImportSource::File { uri: uri.to_owned() }),
         None => Err(Failure::usage(format!("what is `{}` to become?", path.display()))
             .hint("name its address with --uri, such as --uri docs://readme")),
     }
 }
 
-fn show(answer: &Value, dry_run: bool, printer: &Printer) {
-    let entries = items(answer, "entries");
+fn show(report: &ImportReport, dry_run: bool, printer: &Printer) {
+    let ImportReport { schemes, entries, skipped } = report;
     if !entries.is_empty() {
         let mut table = Table::new(["URI", "VERSION", "OUTCOME", "FILE"]);
         for entry in entries {
-            let outcome = text(entry, "outcome");
-            let style = if outcome == "unchanged" { Style::Dim } else { Style::Good };
+            let (outcome, style) = match entry.outcome {
+                ImportOutcome::Created => ("created", Style::Good),
+                ImportOutcome::Replaced => ("replaced", Style::Good),
+                ImportOutcome::Unchanged => ("unchanged", Style::Dim),
+            };
             table.row([
-                Cell::styled(Style::Strong, text(entry, "uri")),
-                Cell::plain(number(entry, "version").to_string()),
+                Cell::styled(Style::Strong, entry.uri.as_str()),
+                Cell::plain(entry.version.to_string()),
                 Cell::styled(style, outcome),
-                Cell::plain(text(entry, "file")),
+                Cell::plain(entry.file.display().to_string()),
             ]);
         }
         table.print(printer);
     }
     let (done, added) = if dry_run { ("would write", "would add") } else { ("wrote", "added") };
-    let schemes = joined(answer, "schemes");
     if !schemes.is_empty() {
-        printer.note(&format!("{added} the schemes: {schemes}"));
+        printer.note(&format!("{added} the schemes: {}", schemes.join(", ")));
     }
-    let skipped = items(answer, "skipped");
     for file in skipped {
-        let (file, reason) = (text(file, "file"), text(file, "reason"));
-        printer.warn(&format!("left out {}: {}", one_line(file), one_line(reason)));
+        let (file, reason) = (file.file.display().to_string(), &file.reason);
+        printer.warn(&format!("left out {}: {}", one_line(&file), one_line(reason)));
     }
-    let written = entries.iter().filter(|entry| text(entry, "outcome") != "unchanged").count();
+    let is_written = |entry: &&ImportedFile| entry.outcome != ImportOutcome::Unchanged;
+    let written = entries.iter().filter(is_written).count();
     let mut line = format!("{done} {}", counted(written, "entry", "entries"));
     let same = entries.len() - written;
     if same > 0 {

@@ -1,11 +1,11 @@
 //! `capdeck capsule list [NAME]`: all capsules, or the entries of one.
 
-use capdeck_host::{CapsuleOperation, ListQuery};
+use capdeck_host::{ListCapsulesRequest, ListQuery, Visibility};
 use jiff::Timestamp;
 
-use super::facts::{entries_table, items, more, number, page, text};
+use super::display::{ListingPage, entries_table, more};
 use crate::{
-    capsule_desk::ask,
+    capsule_client::ask,
     completion::{capsules, entry_prefixes},
     context::Context,
     errors::{ExitStatus, Failure},
@@ -58,52 +58,57 @@ pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, 
         limit: limit.map_or(0, |limit| limit as usize),
         cursor: cursor.clone(),
     };
-    let answer = ask(context, Some(name), CapsuleOperation::List(query))?;
+    let answer = ask(context, Some(name), query)?;
     let printer = context.printer;
     if printer.wants_json() {
-        printer.json(&page(&answer, "entries", &["capsule"]));
+        let page = ListingPage::whole(Some(&answer.capsule), &answer.entries);
+        printer.json(&ListingPage { next_cursor: answer.next_cursor.as_deref(), ..page });
         return Ok(ExitStatus::Done);
     }
-    let entries = items(&answer, "entries");
-    if entries.is_empty() {
+    if answer.entries.is_empty() {
         printer.note("no entries");
         return Ok(ExitStatus::Done);
     }
-    entries_table(entries).print(printer);
-    more(&answer, printer);
+    entries_table(&answer.entries).print(printer);
+    more(answer.next_cursor.as_deref(), printer);
     Ok(ExitStatus::Done)
 }
 
 fn list_capsules(context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let answer = ask(context, None, CapsuleOperation::ListCapsules { with_counts: true })?;
+    let capsules = ask(context, None, ListCapsulesRequest { with_counts: true })?.capsules;
     let printer = context.printer;
     if printer.wants_json() {
-        printer.json(&page(&answer, "capsules", &[]));
+        printer.json(&ListingPage::whole(None, &capsules));
         return Ok(ExitStatus::Done);
     }
-    let capsules = items(&answer, "capsules");
     if capsules.is_empty() {
         printer.note("there are no capsules; make one with: capdeck capsule new NAME");
         return Ok(ExitStatus::Done);
     }
     let mut table = Table::new(["ID", "NAME", "ENTRIES", "VISIBILITY", "DESCRIPTION"]);
-    for capsule in capsules {
-        let entries = match text(capsule, "problem") {
-            "" => Cell::plain(number(capsule, "entries").to_string()),
-            _ => Cell::styled(Style::Bad, "unreadable"),
+    for capsule in &capsules {
+        let entries = match &capsule.problem {
+            None => Cell::plain(capsule.entries.unwrap_or_default().to_string()),
+            Some(_) => Cell::styled(Style::Bad, "unreadable"),
+        };
+        let visibility = match capsule.info.visibility {
+            Visibility::Private => "private",
+            Visibility::Team => "team",
+            Visibility::Discoverable => "discoverable",
         };
         table.row([
-            Cell::styled(Style::Strong, text(capsule, "id")),
-            Cell::plain(text(capsule, "name")),
+            Cell::styled(Style::Strong, capsule.info.id.as_str()),
+            Cell::plain(capsule.info.name.as_str()),
             entries,
-            Cell::plain(text(capsule, "visibility")),
-            Cell::plain(text(capsule, "description")),
+            Cell::plain(visibility),
+            Cell::plain(capsule.info.description.as_str()),
         ]);
     }
     table.print(printer);
-    for capsule in capsules.iter().filter(|capsule| !text(capsule, "problem").is_empty()) {
-        let what = format!("{}: {}", text(capsule, "id"), text(capsule, "problem"));
-        printer.note(&one_line(&what));
+    for capsule in &capsules {
+        if let Some(problem) = &capsule.problem {
+            printer.note(&one_line(&format!("{}: {problem}", capsule.info.id)));
+        }
     }
     Ok(ExitStatus::Done)
 }

@@ -43,12 +43,9 @@ pub(crate) fn future(typed: &str) -> Result<Timestamp, String> {
     if moment <= Timestamp::now() { Err("it is over already".to_owned()) } else { Ok(moment) }
 }
 
-/// A moment of an answer, as it is shown.
-pub(crate) fn time(moment: &str) -> String {
-    match moment.parse::<Timestamp>() {
-        Ok(moment) => moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
-        Err(_) => moment.to_owned(),
-    }
+/// A moment as it is shown.
+pub(crate) fn time(moment: Timestamp) -> String {
+    moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 #[cfg(test)]

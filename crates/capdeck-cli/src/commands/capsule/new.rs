@@ -1,10 +1,9 @@
 //! `capdeck capsule new NAME`: makes a capsule.
 
-use capdeck_host::{CapsuleOperation, Visibility};
+use capdeck_host::{CreateCapsuleRequest, Visibility};
 
-use super::facts::text;
 use crate::{
-    capsule_desk::ask,
+    capsule_client::ask,
     context::Context,
     errors::{ExitStatus, Failure},
 };
@@ -54,7 +53,7 @@ impl AboutArgs {
 
 pub(crate) fn run(args: &NewArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let NewArgs { name, about } = args;
-    let operation = CapsuleOperation::CreateCapsule {
+    let operation = CreateCapsuleRequest {
         name: name.clone(),
         description: about.description.clone(),
         visibility: about.visibility(),
@@ -65,7 +64,7 @@ pub(crate) fn run(args: &NewArgs, context: &Context<'_>) -> Result<ExitStatus, F
         printer.json(&made);
         return Ok(ExitStatus::Done);
     }
-    let id = text(&made, "id");
+    let id = &made.id;
     printer.note(&format!("Created capsule {id}"));
     printer.note(&format!("write to it with: capdeck capsule write {id} docs://readme FILE"));
     Ok(ExitStatus::Done)

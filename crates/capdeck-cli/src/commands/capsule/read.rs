@@ -1,11 +1,10 @@
 //! `capdeck capsule read NAME URI`: an entry, fenced by what is known about it.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use capdeck_host::{CapsuleOperation, ReadBody};
+use capdeck_host::{ReadBlobRequest, ReadBody, ReadRequest};
 
-use super::facts::text;
 use crate::{
-    capsule_desk::ask,
+    capsule_client::ask,
     completion::{capsules, entries},
     context::Context,
     errors::{ExitStatus, Failure},
@@ -42,27 +41,29 @@ pub(crate) struct ReadArgs {
 pub(crate) fn run(args: &ReadArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let ReadArgs { name, uri, version, raw, blob } = args;
     let (uri, version) = (uri.clone(), *version);
-    let operation = if *blob {
-        CapsuleOperation::ReadBlob { uri, version }
-    } else {
-        CapsuleOperation::Read { uri, version, body: ReadBody::Banded }
-    };
-    let answer = ask(context, Some(name), operation)?;
     let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&answer);
-    } else if *blob {
+    if *blob {
+        let response = ask(context, Some(name), ReadBlobRequest { uri, version })?;
+        if printer.wants_json() {
+            printer.json(&response);
+            return Ok(ExitStatus::Done);
+        }
         let bytes = STANDARD
-            .decode(text(&answer, "data"))
+            .decode(response.data)
             .map_err(|error| Failure::bug(format!("the blob cannot be decoded: {error}")))?;
         printer.bytes(&bytes);
+        return Ok(ExitStatus::Done);
+    }
+    let entry = ask(context, Some(name), ReadRequest { uri, version, body: ReadBody::Banded })?;
+    if printer.wants_json() {
+        printer.json(&entry);
     } else if *raw {
-        printer.bytes(text(&answer, "body").as_bytes());
+        printer.bytes(entry.body.unwrap_or_default().as_bytes());
     } else if printer.stdout_is_terminal() {
         // What strangers wrote must not move the cursor.
-        printer.data(&lines(text(&answer, "text")));
+        printer.data(&lines(&entry.text.unwrap_or_default()));
     } else {
-        printer.data(text(&answer, "text"));
+        printer.data(&entry.text.unwrap_or_default());
     }
     Ok(ExitStatus::Done)
 }

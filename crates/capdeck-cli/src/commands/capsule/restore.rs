@@ -1,10 +1,10 @@
 //! `capdeck capsule restore NAME URI [VERSION]`: an old version, written again as a new one.
 
-use capdeck_host::CapsuleOperation;
+use capdeck_host::{DeletedRequest, RestoreRequest};
 
-use super::facts::{items, number, text, written_line};
+use super::display::written_line;
 use crate::{
-    capsule_desk::with_desk,
+    capsule_client::with_capsules,
     completion::{capsules, entries},
     context::Context,
     errors::{ExitStatus, Failure},
@@ -31,14 +31,13 @@ pub(crate) struct RestoreArgs {
 
 pub(crate) fn run(args: &RestoreArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let RestoreArgs { name, uri, version, if_version } = args;
-    let answer = with_desk(context, async |desk| {
+    let answer = with_capsules(context, async |capsules| {
         let version = match version {
             Some(version) => *version,
             None => {
-                let deleted = desk.ask(Some(name), CapsuleOperation::Deleted).await?;
-                let found =
-                    items(&deleted, "deleted").iter().find(|entry| text(entry, "uri") == uri);
-                found.map(|entry| number(entry, "version")).ok_or_else(|| {
+                let deleted = capsules.ask(Some(name), DeletedRequest).await?;
+                let found = deleted.deleted.iter().find(|entry| entry.uri.as_str() == uri);
+                found.map(|entry| entry.version).ok_or_else(|| {
                     Failure::usage(format!(
                         "`{uri}` is not deleted; say which version to write again"
                     ))
@@ -47,13 +46,13 @@ pub(crate) fn run(args: &RestoreArgs, context: &Context<'_>) -> Result<ExitStatu
             }
         };
         let (uri, if_version) = (uri.clone(), *if_version);
-        desk.ask(Some(name), CapsuleOperation::Restore { uri, version, if_version }).await
+        capsules.ask(Some(name), RestoreRequest { uri, version, if_version }).await
     })?;
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&answer);
     } else {
-        printer.note(&written_line("restored as", &answer));
+        printer.note(&written_line("restored as", &answer.outcome));
     }
     Ok(ExitStatus::Done)
 }

@@ -1,13 +1,14 @@
 //! `capdeck capsule rm NAME [URI]`: takes an entry or a whole capsule away.
 
-use capdeck_host::CapsuleOperation;
+use capdeck_host::{DeleteCapsuleRequest, DeleteRequest, PurgeCapsuleRequest, PurgeRequest};
+use serde::Serialize;
 
-use super::facts::{number, text};
 use crate::{
-    capsule_desk::ask,
+    capsule_client::ask,
     completion::{capsules, entries},
     context::Context,
     errors::{ExitStatus, Failure},
+    printer::Printer,
 };
 
 /// Delete an entry, or a whole capsule
@@ -58,27 +59,38 @@ pub(crate) fn run(args: &RmArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
             return Err(Failure::request("CANCELLED", "nothing was deleted"));
         }
     }
-    let operation = match uri.clone() {
-        None if *purge => CapsuleOperation::PurgeCapsule,
-        None => CapsuleOperation::DeleteCapsule,
-        Some(uri) if *purge => CapsuleOperation::Purge { uri },
-        Some(uri) => CapsuleOperation::Delete { uri, if_version: *if_version },
-    };
-    let answer = ask(context, Some(name), operation)?;
     let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&answer);
-        return Ok(ExitStatus::Done);
-    }
-    match uri {
-        None if *purge => printer.note(&format!("purged the capsule {}", text(&answer, "id"))),
-        None => printer.note(&format!("deleted the capsule {}", text(&answer, "id"))),
-        Some(uri) if *purge => printer.note(&format!("purged {uri}")),
+    match uri.clone() {
+        None if *purge => {
+            let purged = ask(context, Some(name), PurgeCapsuleRequest)?;
+            show(&purged, &[format!("purged the capsule {}", purged.id())], printer);
+        }
+        None => {
+            let deleted = ask(context, Some(name), DeleteCapsuleRequest)?;
+            show(&deleted, &[format!("deleted the capsule {}", deleted.id)], printer);
+        }
+        Some(uri) if *purge => {
+            let note = format!("purged {uri}");
+            show(&ask(context, Some(name), PurgeRequest { uri })?, &[note], printer);
+        }
         Some(uri) => {
-            let version = number(&answer, "version");
-            printer.note(&format!("deleted {uri}, which was in version {version}"));
-            printer.note(&format!("bring it back with: capdeck capsule restore {name} {uri}"));
+            let delete = DeleteRequest { uri: uri.clone(), if_version: *if_version };
+            let deleted = ask(context, Some(name), delete)?;
+            let version = deleted.entry.version;
+            let notes = [
+                format!("deleted {uri}, which was in version {version}"),
+                format!("bring it back with: capdeck capsule restore {name} {uri}"),
+            ];
+            show(&deleted, &notes, printer);
         }
     }
     Ok(ExitStatus::Done)
+}
+
+fn show(response: &impl Serialize, notes: &[String], printer: &Printer) {
+    if printer.wants_json() {
+        printer.json(response);
+    } else {
+        notes.iter().for_each(|note| printer.note(note));
+    }
 }

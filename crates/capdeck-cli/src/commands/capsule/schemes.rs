@@ -1,15 +1,11 @@
-//! `capdeck capsule schemes NAME`: the drawers of a capsule; `add` and `remove` change them.
+//! `capdeck capsule schemes NAME`: the schemes of a capsule; `add` and `remove` change them.
 
-use capdeck_host::{CapsuleOperation, Format, Scheme};
+use capdeck_host::{AddSchemeRequest, Format, Origin, RemoveSchemeRequest, Scheme, SchemesRequest};
 use clap::Subcommand;
-use serde_json::Value;
 
-use super::{
-    facts::{items, page, text},
-    write::Class,
-};
+use super::{display::ListingPage, write::Class};
 use crate::{
-    capsule_desk::ask,
+    capsule_client::ask,
     completion::capsules,
     context::Context,
     errors::{ExitStatus, Failure},
@@ -96,21 +92,30 @@ pub(crate) fn run(args: &SchemesArgs, context: &Context<'_>) -> Result<ExitStatu
 }
 
 fn list(name: Option<&str>, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let answer = ask(context, name, CapsuleOperation::Schemes)?;
+    let answer = ask(context, name, SchemesRequest)?;
     let printer = context.printer;
     if printer.wants_json() {
-        printer.json(&page(&answer, "schemes", &["capsule"]));
+        printer.json(&ListingPage::whole(Some(&answer.capsule), &answer.schemes));
         return Ok(ExitStatus::Done);
     }
     let mut table = Table::new(["SCHEME", "FORMAT", "PROMPTS", "FROM", "DESCRIPTION"]);
-    for scheme in items(&answer, "schemes") {
-        let is_prompt = scheme.get("prompt_source").and_then(Value::as_bool).unwrap_or_default();
+    for scheme in &answer.schemes {
+        let format = match scheme.format {
+            Format::Markdown => "markdown",
+            Format::Json => "json",
+            Format::Text => "text",
+        };
+        let origin = match scheme.origin {
+            Origin::Builtin => "builtin",
+            Origin::Registry => "registry",
+            Origin::Capsule => "capsule",
+        };
         table.row([
-            Cell::styled(Style::Strong, format!("{}://", text(scheme, "name"))),
-            Cell::plain(text(scheme, "format")),
-            Cell::plain(if is_prompt { "yes" } else { "" }),
-            Cell::plain(text(scheme, "origin")),
-            Cell::plain(text(scheme, "description")),
+            Cell::styled(Style::Strong, format!("{}://", scheme.name)),
+            Cell::plain(format),
+            Cell::plain(if scheme.prompt_source { "yes" } else { "" }),
+            Cell::plain(origin),
+            Cell::plain(scheme.description.as_str()),
         ]);
     }
     table.print(printer);
@@ -131,7 +136,7 @@ fn add(args: &AddArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
         default_risk_class: risk_class.map(Class::value),
         ..Scheme::named(scheme)
     };
-    let answer = ask(context, Some(name), CapsuleOperation::AddScheme { scheme: declared })?;
+    let answer = ask(context, Some(name), AddSchemeRequest { scheme: declared })?;
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&answer);
@@ -143,7 +148,7 @@ fn add(args: &AddArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
 
 fn remove(args: &RemoveArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let RemoveArgs { name, scheme } = args;
-    let operation = CapsuleOperation::RemoveScheme { name: scheme.clone() };
+    let operation = RemoveSchemeRequest { name: scheme.clone() };
     let answer = ask(context, Some(name), operation)?;
     let printer = context.printer;
     if printer.wants_json() {

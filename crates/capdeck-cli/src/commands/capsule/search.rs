@@ -1,15 +1,14 @@
 //! `capdeck capsule search NAME WORDS`: entries by what they say.
 
-use capdeck_host::{CapsuleOperation, SearchQuery};
+use capdeck_host::SearchQuery;
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::{
-    facts::{items, more, page, text},
+    display::{ListingPage, more},
     write::Class,
 };
 use crate::{
-    capsule_desk::ask,
+    capsule_client::ask,
     completion::{capsules, entry_prefixes},
     context::Context,
     errors::{ExitStatus, Failure},
@@ -83,27 +82,27 @@ pub(crate) fn run(args: &SearchArgs, context: &Context<'_>) -> Result<ExitStatus
         limit: limit.map_or(0, |limit| limit as usize),
         cursor: cursor.clone(),
     };
-    let answer = ask(context, Some(name), CapsuleOperation::Search(question))?;
+    let answer = ask(context, Some(name), question)?;
     let printer = context.printer;
     if printer.wants_json() {
-        printer.json(&page(&answer, "hits", &["capsule", "total"]));
+        let page = ListingPage::whole(Some(&answer.capsule), &answer.hits);
+        let next_cursor = answer.next_cursor.as_deref();
+        printer.json(&ListingPage { total: Some(answer.total), next_cursor, ..page });
         return Ok(ExitStatus::Done);
     }
-    let hits = items(&answer, "hits");
-    if hits.is_empty() {
+    if answer.hits.is_empty() {
         printer.note("nothing matches; try other words");
         return Ok(ExitStatus::Done);
     }
     let mut table = Table::new(["URI", "FOUND"]);
-    for hit in hits {
-        let is_stale = hit.get("stale").and_then(Value::as_bool).unwrap_or_default();
-        let mark = if is_stale { "(stale) " } else { "" };
+    for hit in &answer.hits {
+        let mark = if hit.stale { "(stale) " } else { "" };
         table.row([
-            Cell::styled(Style::Strong, text(hit, "uri")),
-            Cell::plain(format!("{mark}{}", text(hit, "snippet"))),
+            Cell::styled(Style::Strong, hit.info.uri.as_str()),
+            Cell::plain(format!("{mark}{}", hit.snippet)),
         ]);
     }
     table.print(printer);
-    more(&answer, printer);
+    more(answer.next_cursor.as_deref(), printer);
     Ok(ExitStatus::Done)
 }

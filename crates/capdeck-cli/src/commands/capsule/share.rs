@@ -1,15 +1,17 @@
 //! `capdeck capsule share NAME`: a role on a part of a capsule for whoever holds a token.
 
-use capdeck_host::{CapsuleOperation, Role, ShareExpiry};
+use capdeck_host::{
+    AddShareRequest, EntryScope, ListCapsulesRequest, RevokeShareRequest, Role, ShareExpiry,
+    SharesRequest,
+};
 use clap::Subcommand;
-use serde_json::{Value, json};
 
 use super::{
-    facts::{items, joined, text},
+    display::ListingPage,
     moment::{future, time},
 };
 use crate::{
-    capsule_desk::{ask, with_desk},
+    capsule_client::{ask, with_capsules},
     completion::{capsules, entry_prefixes},
     context::Context,
     errors::{ExitStatus, Failure},
@@ -102,7 +104,7 @@ fn add(args: &ShareArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
         Some(Allowed::Writer) => Role::Writer,
         Some(Allowed::Owner) => Role::Owner,
     };
-    let operation = CapsuleOperation::AddShare {
+    let operation = AddShareRequest {
         name: purpose.clone().unwrap_or_else(|| role.as_str().to_owned()),
         role,
         uri_prefixes: allow.clone(),
@@ -116,38 +118,36 @@ fn add(args: &ShareArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
         return Ok(ExitStatus::Done);
     }
     // The token alone is data, so that it can be piped to where it is kept.
-    printer.data(text(&answer, "token"));
-    let (id, capsule) = (text(&answer, "id"), text(&answer, "capsule"));
+    printer.data(&answer.token);
+    let (id, capsule) = (&answer.share.id, &answer.share.capsule);
     printer
         .note(&format!("this token is shown only now; it opens /mcp/{capsule} as a bearer token"));
-    printer.note(&match text(&answer, "expires_at") {
-        "" => "it never expires".to_owned(),
-        moment => format!("it expires at {}", time(moment)),
+    printer.note(&match answer.share.expires_at {
+        None => "it never expires".to_owned(),
+        Some(moment) => format!("it expires at {}", time(moment)),
     });
     printer.note(&format!("revoke it with: capdeck capsule share revoke {id}"));
     Ok(ExitStatus::Done)
 }
 
 fn list(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let shares = with_desk(context, async |desk| {
+    let shares = with_capsules(context, async |capsules| {
         let names = match &args.name {
             Some(name) => vec![name.clone()],
             None => {
-                let list = CapsuleOperation::ListCapsules { with_counts: false };
-                let all = desk.ask(None, list).await?;
-                items(&all, "capsules").iter().map(|one| text(one, "id").to_owned()).collect()
+                let all = capsules.ask(None, ListCapsulesRequest::default()).await?.capsules;
+                all.into_iter().map(|one| one.info.id).collect()
             }
         };
         let mut shares = Vec::new();
         for name in names {
-            let answer = desk.ask(Some(&name), CapsuleOperation::Shares).await?;
-            shares.extend_from_slice(items(&answer, "shares"));
+            shares.extend(capsules.ask(Some(&name), SharesRequest).await?.shares);
         }
         Ok(shares)
     })?;
     let printer = context.printer;
     if printer.wants_json() {
-        printer.json(&json!({ "items": shares }));
+        printer.json(&ListingPage::whole(None, &shares));
         return Ok(ExitStatus::Done);
     }
     if shares.is_empty() {
@@ -167,21 +167,17 @@ fn list(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
         "REACHES",
     ]);
     for share in &shares {
-        let moment = |field: &str, none: &str| match text(share, field) {
-            "" => none.to_owned(),
-            moment => time(moment),
-        };
         table.row([
-            Cell::styled(Style::Strong, text(share, "id")),
-            Cell::plain(text(share, "capsule")),
-            Cell::plain(text(share, "name")),
-            Cell::plain(format!("{}…", text(share, "hint"))),
-            Cell::plain(text(share, "role")),
-            Cell::plain(moment("created_at", "")),
-            Cell::plain(text(share, "created_by")),
-            Cell::plain(moment("expires_at", "never")),
-            Cell::plain(moment("last_used_at", "unknown")),
-            Cell::plain(reach(share)),
+            Cell::styled(Style::Strong, share.id.as_str()),
+            Cell::plain(share.capsule.as_str()),
+            Cell::plain(share.name.as_str()),
+            Cell::plain(format!("{}…", share.hint)),
+            Cell::plain(share.access.role.as_str()),
+            Cell::plain(time(share.created_at)),
+            Cell::plain(share.created_by.as_deref().unwrap_or_default()),
+            Cell::plain(share.expires_at.map_or_else(|| "never".to_owned(), time)),
+            Cell::plain(share.last_used_at.map_or_else(|| "unknown".to_owned(), time)),
+            Cell::plain(reach(&share.access.scope)),
         ]);
     }
     table.print(printer);
@@ -197,19 +193,19 @@ fn expiry(typed: &str) -> Result<ShareExpiry, String> {
 }
 
 /// `docs://, notes:// but not docs://secret`.
-fn reach(share: &Value) -> String {
-    let allowed = match joined(share, "uri_prefixes") {
-        nothing if nothing.is_empty() => "everything".to_owned(),
-        prefixes => prefixes,
+fn reach(scope: &EntryScope) -> String {
+    let allowed = match scope.allow.is_empty() {
+        true => "everything".to_owned(),
+        false => joined(&scope.allow),
     };
-    match joined(share, "denied_prefixes") {
-        nothing if nothing.is_empty() => allowed,
-        prefixes => format!("{allowed} but not {prefixes}"),
+    match scope.deny.is_empty() {
+        true => allowed,
+        false => format!("{allowed} but not {}", joined(&scope.deny)),
     }
 }
 
 fn revoke(args: &RevokeArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let operation = CapsuleOperation::RevokeShare { id: args.id.clone() };
+    let operation = RevokeShareRequest { id: args.id.clone() };
     let answer = ask(context, None, operation)?;
     let printer = context.printer;
     if printer.wants_json() {
@@ -218,4 +214,8 @@ fn revoke(args: &RevokeArgs, context: &Context<'_>) -> Result<ExitStatus, Failur
         printer.note(&format!("revoked {}", args.id));
     }
     Ok(ExitStatus::Done)
+}
+
+fn joined(prefixes: &[impl ToString]) -> String {
+    prefixes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -1,14 +1,13 @@
 //! `capdeck capsule show NAME [URI]`: a capsule at a glance, or what is known about one entry.
 
-use capdeck_host::{CapsuleOperation, ReadBody};
-use serde_json::Value;
-
-use super::{
-    facts::{entries_table, items, joined, number, text},
-    moment::time,
+use capdeck_host::{
+    AnchorState, OverviewRequest, OverviewResponse, ReadBody, ReadRequest, ReadResponse,
 };
+use serde::Serialize;
+
+use super::{display::entries_table, moment::time};
 use crate::{
-    capsule_desk::ask,
+    capsule_client::ask,
     completion::{capsules, entries},
     context::Context,
     errors::{ExitStatus, Failure},
@@ -34,73 +33,68 @@ pub(crate) struct ShowArgs {
 pub(crate) fn run(args: &ShowArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let ShowArgs { name, uri, version } = args;
     let printer = context.printer;
-    let operation = match uri {
-        None => CapsuleOperation::Overview,
+    match uri.clone() {
+        None => show(&ask(context, Some(name), OverviewRequest)?, show_capsule, printer),
         Some(uri) => {
-            CapsuleOperation::Read { uri: uri.clone(), version: *version, body: ReadBody::Meta }
+            let read = ReadRequest { uri, version: *version, body: ReadBody::Meta };
+            show(&ask(context, Some(name), read)?, show_entry, printer);
         }
-    };
-    let answer = ask(context, Some(name), operation)?;
-    if printer.wants_json() {
-        printer.json(&answer);
-    } else if uri.is_some() {
-        show_entry(&answer, printer);
-    } else {
-        show_capsule(&answer, printer);
     }
     Ok(ExitStatus::Done)
 }
 
-fn show_capsule(answer: &Value, printer: &Printer) {
-    line(printer, "capsule", text(answer, "capsule"));
-    line(printer, "name", text(answer, "name"));
-    line(printer, "for", text(answer, "description"));
-    printer.data("\n");
-    let mut table = Table::new(["SCHEME", "ENTRIES"]);
-    for scheme in items(answer, "schemes") {
-        table.row([
-            Cell::plain(format!("{}://", text(scheme, "scheme"))),
-            Cell::plain(number(scheme, "entries").to_string()),
-        ]);
-    }
-    table.print(printer);
-    let recent = items(answer, "recent");
-    if !recent.is_empty() {
-        printer.data("\n");
-        entries_table(recent).print(printer);
+fn show<T: Serialize>(response: &T, as_text: fn(&T, &Printer), printer: &Printer) {
+    if printer.wants_json() {
+        printer.json(response);
+    } else {
+        as_text(response, printer);
     }
 }
 
-fn show_entry(answer: &Value, printer: &Printer) {
-    line(printer, "uri", text(answer, "uri"));
-    line(printer, "title", text(answer, "title"));
-    line(printer, "version", &number(answer, "version").to_string());
-    line(printer, "class", text(answer, "risk_class"));
-    line(printer, "because", text(answer, "promotion_reason"));
-    line(printer, "by", text(answer, "written_by"));
-    let client = text(answer, "client");
-    if !client.is_empty() {
+fn show_capsule(overview: &OverviewResponse, printer: &Printer) {
+    line(printer, "capsule", &overview.capsule);
+    line(printer, "name", &overview.name);
+    line(printer, "for", &overview.description);
+    printer.data("\n");
+    let mut table = Table::new(["SCHEME", "ENTRIES"]);
+    for count in &overview.schemes {
+        table.row([
+            Cell::plain(format!("{}://", count.scheme)),
+            Cell::plain(count.entries.to_string()),
+        ]);
+    }
+    table.print(printer);
+    if !overview.recent.is_empty() {
+        printer.data("\n");
+        entries_table(&overview.recent).print(printer);
+    }
+}
+
+fn show_entry(entry: &ReadResponse, printer: &Printer) {
+    let info = &entry.info;
+    line(printer, "uri", info.uri.as_str());
+    line(printer, "title", &info.title);
+    line(printer, "version", &info.version.to_string());
+    line(printer, "class", info.risk_class.as_str());
+    line(printer, "because", info.promotion_reason.map_or("", |reason| reason.as_str()));
+    line(printer, "by", &info.written_by);
+    if let Some(client) = &info.client {
         line(printer, "client", &format!("{client} (claimed)"));
     }
-    line(printer, "at", &time(text(answer, "written_at")));
-    line(printer, "commit", text(answer, "commit_at_write"));
-    line(printer, "tags", &joined(answer, "tags"));
-    line(printer, "bytes", &number(answer, "bytes").to_string());
-    if let Some(blob) = answer.get("blob") {
-        let shown = format!(
-            "{} ({} bytes, {})",
-            text(blob, "sha256"),
-            number(blob, "bytes"),
-            text(blob, "mime")
-        );
-        line(printer, "blob", &shown);
+    line(printer, "at", &time(info.written_at));
+    let commit = info.commit_at_write.as_ref().map(ToString::to_string);
+    line(printer, "commit", &commit.unwrap_or_default());
+    line(printer, "tags", &info.tags.join(", "));
+    line(printer, "bytes", &info.bytes.to_string());
+    if let Some(blob) = &info.blob {
+        line(printer, "blob", &format!("{} ({} bytes, {})", blob.sha256, blob.bytes, blob.mime));
     }
-    for anchor in items(answer, "anchors") {
-        let state = match text(anchor, "state") {
-            "unchecked" => String::new(),
-            state => format!(" ({state})"),
+    for anchor in &entry.anchors {
+        let state = match anchor.state {
+            AnchorState::Unchecked => String::new(),
+            state => format!(" ({})", state.as_str()),
         };
-        line(printer, "cites", &format!("{}{state}", text(anchor, "path")));
+        line(printer, "cites", &format!("{}{state}", anchor.path));
     }
 }
 

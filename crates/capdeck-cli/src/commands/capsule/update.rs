@@ -1,10 +1,10 @@
 //! `capdeck capsule update NAME`: what a capsule is called and says about itself.
 
-use capdeck_host::CapsuleOperation;
+use capdeck_host::CapsuleUpdate;
 
-use super::{facts::text, new::AboutArgs};
+use super::new::AboutArgs;
 use crate::{
-    capsule_desk::ask,
+    capsule_client::ask,
     completion::capsules,
     context::Context,
     errors::{ExitStatus, Failure},
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &UpdateArgs, context: &Context<'_>) -> Result<ExitStatus
             Failure::usage("say what to change").hint("use --name, --description or --visibility")
         );
     }
-    let operation = CapsuleOperation::UpdateCapsule {
+    let operation = CapsuleUpdate {
         name: new_name.clone(),
         description: about.description.clone(),
         visibility,
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &UpdateArgs, context: &Context<'_>) -> Result<ExitStatus
     if printer.wants_json() {
         printer.json(&changed);
     } else {
-        printer.note(&format!("changed the capsule {}", text(&changed, "id")));
+        printer.note(&format!("changed the capsule {}", changed.id));
     }
     Ok(ExitStatus::Done)
 }

@@ -1,11 +1,11 @@
 //! `capdeck capsule verify [NAME]`: is everything there, and is it what was written?
 
-use capdeck_host::CapsuleOperation;
-use serde_json::{Value, json};
+use capdeck_host::{AuditProblem, CapsuleCall, ListCapsulesRequest, VerifyRequest, VerifyResponse};
+use serde::Serialize;
+use serde_json::json;
 
-use super::facts::{items, number, text};
 use crate::{
-    capsule_desk::{told, with_desk},
+    capsule_client::{into_failure, with_capsules},
     completion::capsules,
     context::Context,
     errors::{ExitStatus, Failure},
@@ -25,8 +25,8 @@ pub(crate) struct VerifyArgs {
 
 pub(crate) fn run(args: &VerifyArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let printer = context.printer;
-    let reports = each(args.name.as_deref(), &CapsuleOperation::Verify, context)?;
-    let all_clean = reports.iter().all(is_clean);
+    let reports = each(args.name.as_deref(), &VerifyRequest, context)?;
+    let all_clean = reports.iter().all(|report| report.holds(|response| response.clean));
     if printer.wants_json() {
         printer.json(&json!({ "items": reports, "clean": all_clean }));
     } else {
@@ -38,91 +38,102 @@ pub(crate) fn run(args: &VerifyArgs, context: &Context<'_>) -> Result<ExitStatus
     Ok(if all_clean { ExitStatus::Done } else { ExitStatus::RequestFailed })
 }
 
-/// Asks the same of one capsule, or of each there is. Of all, one that cannot answer costs only its own answer, which is
-/// `{capsule, failure}` then.
-pub(in crate::commands) fn each(
+/// What one of several capsules responded.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(in crate::commands) enum CapsuleReport<T> {
+    Response(T),
+    Failed { capsule: String, failure: String },
+}
+
+impl<T> CapsuleReport<T> {
+    /// Whether there is a response and it passes a check.
+    pub(in crate::commands) fn holds(&self, check: impl FnOnce(&T) -> bool) -> bool {
+        match self {
+            Self::Response(response) => check(response),
+            Self::Failed { .. } => false,
+        }
+    }
+
+    /// The response. Without one, prints that there is none.
+    pub(in crate::commands) fn or_show_failure(&self, printer: &Printer) -> Option<&T> {
+        match self {
+            Self::Response(response) => Some(response),
+            Self::Failed { capsule, failure } => {
+                let state = printer.palette().paint(Style::Bad, "cannot be checked");
+                printer.data(&format!("{capsule}: {state}: {}", one_line(failure)));
+                None
+            }
+        }
+    }
+}
+
+/// Asks the same of one capsule, or of each there is. Of all, one that fails costs only its own response.
+pub(in crate::commands) fn each<C: CapsuleCall + Clone>(
     name: Option<&str>,
-    operation: &CapsuleOperation,
+    call: &C,
     context: &Context<'_>,
-) -> Result<Vec<Value>, Failure> {
-    with_desk(context, async |desk| {
+) -> Result<Vec<CapsuleReport<C::Response>>, Failure> {
+    with_capsules(context, async |capsules| {
         let names: Vec<String> = match name {
             Some(name) => vec![name.to_owned()],
             None => {
-                let list = CapsuleOperation::ListCapsules { with_counts: false };
-                let listed = desk.ask(None, list).await?;
-                items(&listed, "capsules").iter().map(|one| text(one, "id").to_owned()).collect()
+                let listed = capsules.ask(None, ListCapsulesRequest::default()).await?.capsules;
+                listed.into_iter().map(|one| one.info.id).collect()
             }
         };
-        let mut answers = Vec::new();
+        let mut reports = Vec::new();
         for id in names {
-            answers.push(match desk.try_ask(Some(&id), operation.clone()).await {
-                Ok(answer) => answer,
-                Err(failure) if name.is_some() => return Err(told(failure, name)),
-                Err(failure) => json!({ "capsule": id, "failure": failure.message }),
+            reports.push(match capsules.try_ask(Some(&id), call.clone()).await {
+                Ok(response) => CapsuleReport::Response(response),
+                Err(error) if name.is_some() => return Err(into_failure(error, name)),
+                Err(error) => CapsuleReport::Failed { capsule: id, failure: error.message },
             });
         }
-        Ok(answers)
+        Ok(reports)
     })
 }
 
-fn is_clean(report: &Value) -> bool {
-    report.get("clean").and_then(Value::as_bool).unwrap_or_default()
-}
-
 /// Where something is wrong in an audit.
-pub(in crate::commands) fn problem_place(problem: &Value) -> String {
-    match number(problem, "line") {
-        0 => text(problem, "file").to_owned(),
-        line => format!("{} line {line}", text(problem, "file")),
+pub(in crate::commands) fn problem_place(problem: &AuditProblem) -> String {
+    match problem.line {
+        0 => problem.file.clone(),
+        line => format!("{} line {line}", problem.file),
     }
 }
 
-/// Shows that a capsule gave no answer, if it gave none.
-pub(in crate::commands) fn show_failure(answer: &Value, printer: &Printer) -> bool {
-    let failure = text(answer, "failure");
-    if failure.is_empty() {
-        return false;
-    }
-    let state = printer.palette().paint(Style::Bad, "cannot be checked");
-    printer.data(&format!("{}: {state}: {}", text(answer, "capsule"), one_line(failure)));
-    true
-}
-
-fn show(report: &Value, printer: &Printer) {
-    if show_failure(report, printer) {
+fn show(report: &CapsuleReport<VerifyResponse>, printer: &Printer) {
+    let Some(VerifyResponse { capsule, report, clean }) = report.or_show_failure(printer) else {
         return;
-    }
-    let palette = printer.palette();
-    let audit = report.get("audit").cloned().unwrap_or_default();
-    let state = if is_clean(report) {
-        palette.paint(Style::Good, "OK")
-    } else {
-        palette.paint(Style::Bad, "damaged")
     };
-    let many = |value: &Value, field: &str, one: &str, many: &str| {
-        let count = usize::try_from(number(value, field)).unwrap_or(usize::MAX);
-        counted(count, one, many)
+    let palette = printer.palette();
+    let state = match clean {
+        true => palette.paint(Style::Good, "OK"),
+        false => palette.paint(Style::Bad, "damaged"),
+    };
+    let many = |count: u64, one: &str, many: &str| {
+        counted(usize::try_from(count).unwrap_or(usize::MAX), one, many)
     };
     let counts = [
-        many(report, "entries", "entry", "entries"),
-        many(report, "versions", "version", "versions"),
-        many(report, "blobs", "blob", "blobs"),
-        many(report, "signals", "signal", "signals"),
-        many(&audit, "lines", "audit line", "audit lines"),
+        counted(report.entries, "entry", "entries"),
+        counted(report.versions, "version", "versions"),
+        counted(report.blobs, "blob", "blobs"),
+        many(report.signals, "signal", "signals"),
+        many(report.audit.lines, "audit line", "audit lines"),
     ];
-    let mut lines = vec![format!("{}: {state}, {}", text(report, "capsule"), counts.join(", "))];
-    for problem in items(report, "problems") {
-        let what = format!("{}: {}", text(problem, "place"), text(problem, "what"));
-        lines.push(format!("  {} {}", palette.paint(Style::Bad, "problem:"), one_line(&what)));
+    let mut lines = vec![format!("{capsule}: {state}, {}", counts.join(", "))];
+    let mut add = |style: Style, kind: &str, what: String| {
+        lines.push(format!("  {} {}", palette.paint(style, kind), one_line(&what)));
+    };
+    for problem in &report.problems {
+        add(Style::Bad, "problem:", format!("{}: {}", problem.place, problem.what));
     }
-    for problem in items(&audit, "problems") {
-        let what = format!("audit: {}: {}", problem_place(problem), text(problem, "what"));
-        lines.push(format!("  {} {}", palette.paint(Style::Bad, "problem:"), one_line(&what)));
+    for problem in &report.audit.problems {
+        let what = format!("audit: {}: {}", problem_place(problem), problem.what);
+        add(Style::Bad, "problem:", what);
     }
-    for remark in items(report, "remarks") {
-        let what = format!("{}: {}", text(remark, "place"), text(remark, "what"));
-        lines.push(format!("  {} {}", palette.paint(Style::Careful, "remark:"), one_line(&what)));
+    for remark in &report.remarks {
+        add(Style::Careful, "remark:", format!("{}: {}", remark.place, remark.what));
     }
     printer.data(&lines.join("\n"));
 }

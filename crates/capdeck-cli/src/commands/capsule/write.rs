@@ -7,13 +7,14 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use capdeck_host::{CapsuleOperation, EntryWrite, PatchStep, RiskClass, WriteBlob, WriteMode};
-use serde_json::Value;
+use capdeck_host::{
+    Conflict, ErrorDetails, PatchStep, RiskClass, WriteBlob, WriteMode, WriteRequest,
+};
 
-use super::facts::{number, text, written_line};
+use super::display::written_line;
 use crate::{
     arguments::TextSource,
-    capsule_desk::ask,
+    capsule_client::{into_failure, with_capsules},
     completion::{capsules, entries},
     context::Context,
     errors::{ExitStatus, Failure},
@@ -21,7 +22,7 @@ use crate::{
 };
 
 /// Longer input is refused by every capsule; the capsule itself says what its limit is.
-const MOST_READ: u64 = 64 << 20;
+const MAX_READ: u64 = 64 << 20;
 
 /// Write an entry, new or in a new version
 ///
@@ -108,19 +109,26 @@ impl Class {
 
 pub(crate) fn run(args: &WriteArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     let write = resolve(args)?;
-    let answer = ask(context, Some(&args.name), CapsuleOperation::Write(write))
-        .map_err(|failure| with_merge(failure, &args.name))?;
+    let name = args.name.as_str();
+    let written =
+        with_capsules(context, async |capsules| Ok(capsules.try_ask(Some(name), write).await))?;
+    let written = written.map_err(|error| match error.details.clone() {
+        Some(ErrorDetails::Conflict(conflict)) => {
+            with_merge(into_failure(error, Some(name)), &conflict, name)
+        }
+        _ => into_failure(error, Some(name)),
+    })?;
     let printer = context.printer;
     if printer.wants_json() {
-        printer.json(&answer);
+        printer.json(&written);
     } else {
-        let is_new = answer.get("created").and_then(Value::as_bool).unwrap_or_default();
-        printer.note(&written_line(if is_new { "created" } else { "wrote" }, &answer));
+        let done = if written.outcome.created { "created" } else { "wrote" };
+        printer.note(&written_line(done, &written.outcome));
     }
     Ok(ExitStatus::Done)
 }
 
-fn resolve(args: &WriteArgs) -> Result<EntryWrite, Failure> {
+fn resolve(args: &WriteArgs) -> Result<WriteRequest, Failure> {
     let WriteArgs {
         name: _,
         uri,
@@ -155,7 +163,7 @@ fn resolve(args: &WriteArgs) -> Result<EntryWrite, Failure> {
         }
         None => no_blob.then_some(WriteBlob::Remove),
     };
-    Ok(EntryWrite {
+    Ok(WriteRequest {
         uri: uri.clone(),
         mode: Some(mode),
         content,
@@ -172,32 +180,24 @@ fn resolve(args: &WriteArgs) -> Result<EntryWrite, Failure> {
 }
 
 /// A conflict with both changes merged under it, and how to go on.
-fn with_merge(mut failure: Failure, capsule: &str) -> Failure {
-    let Some(conflict) = failure.details.as_ref().filter(|_| failure.code == "VERSION_CONFLICT")
-    else {
-        return failure;
-    };
-    let (uri, current) = (text(conflict, "uri"), number(conflict, "current_version"));
-    let expected = number(conflict, "expected_version");
-    let message = match (expected, current) {
+fn with_merge(mut failure: Failure, conflict: &Conflict, capsule: &str) -> Failure {
+    let Conflict { uri, expected_version: expected, current_version: current, proposal } = conflict;
+    failure.message = match (expected, current) {
         (_, 0) => format!("`{uri}` no longer exists, and version {expected} was expected"),
         (0, _) => format!("`{uri}` is there already, in version {current}"),
         _ => format!("`{uri}` is in version {current}, not {expected}: it was written meanwhile"),
     };
-    let hint = format!(
-        "merge, then write with: capdeck capsule write {capsule} {uri} --if-version {current} FILE"
-    );
-    let said = conflict.get("proposal").map(|proposal| {
-        let open = match number(proposal, "conflicts") {
+    failure.said = proposal.as_ref().map(|proposal| {
+        let open = match proposal.conflicts {
             0 => "both changes fit together:".to_owned(),
             1 => "both changes, with 1 place to decide:".to_owned(),
             count => format!("both changes, with {count} places to decide:"),
         };
-        format!("{open}\n{}", lines(text(proposal, "text")))
+        format!("{open}\n{}", lines(&proposal.text))
     });
-    failure.message = message;
-    failure.said = said;
-    failure.hint(hint)
+    failure.hint(format!(
+        "merge, then write with: capdeck capsule write {capsule} {uri} --if-version {current} FILE"
+    ))
 }
 
 fn steps(typed: &str) -> Result<Vec<PatchStep>, Failure> {
@@ -244,9 +244,9 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
 
 fn limited(reader: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    reader.take(MOST_READ + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_READ {
-        return Err(io::Error::other(format!("it has more than {} MiB", MOST_READ >> 20)));
+    reader.take(MAX_READ + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_READ {
+        return Err(io::Error::other(format!("it has more than {} MiB", MAX_READ >> 20)));
     }
     Ok(bytes)
 }

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{EntryOffer, EntryPlace, array};
-use crate::capsules::{CapsuleFailure, CapsuleOperation, ListQuery};
+use super::{EntryOffer, EntryPlace};
+use crate::capsules::{CapsuleError, ListQuery};
 
 /// The most that one answer may hold.
 const MOST: usize = 100;
@@ -36,16 +36,16 @@ struct Argument {
 
 impl EntryOffer<'_> {
     /// What `completion/complete` with these parameters answers with.
-    pub async fn complete(&self, params: Value) -> Result<Value, CapsuleFailure> {
+    pub async fn complete(&self, params: Value) -> Result<Value, CapsuleError> {
         let request: Request = serde_json::from_value(params)
-            .map_err(|error| CapsuleFailure::invalid(error.to_string()))?;
+            .map_err(|error| CapsuleError::invalid(error.to_string()))?;
         let Argument { name, value } = request.argument;
         let (values, has_more) = match request.about {
             Reference::Resource { uri } => {
                 let place = self.template_place(&uri).filter(|_| name == "path");
                 let place = place.ok_or_else(|| {
                     let uri = capdeck_capsule::one_line(&uri);
-                    CapsuleFailure::invalid(format!("`{uri}` is no template with `{name}`"))
+                    CapsuleError::invalid(format!("`{uri}` is no template with `{name}`"))
                 })?;
                 let start = place.uri;
                 let capsule = place.capsule.as_deref();
@@ -74,16 +74,15 @@ impl EntryOffer<'_> {
         prompt: &str,
         argument: &str,
         value: &str,
-    ) -> Result<(Vec<String>, bool), CapsuleFailure> {
+    ) -> Result<(Vec<String>, bool), CapsuleError> {
         let prompt = self.declared_prompt(prompt).await?;
-        let mut declared = prompt["arguments"].as_array().into_iter().flatten();
-        let declared = declared.find(|one| one["name"] == argument).ok_or_else(|| {
+        let mut declared = prompt.arguments.into_iter();
+        let declared = declared.find(|one| one.name == argument).ok_or_else(|| {
             let argument = capdeck_capsule::one_line(argument);
-            CapsuleFailure::invalid(format!("the prompt has no argument `{argument}`"))
+            CapsuleError::invalid(format!("the prompt has no argument `{argument}`"))
         })?;
-        let values = declared["values"].as_array().into_iter().flatten();
-        let fitting = values.filter_map(|one| one.as_str()).filter(|one| one.starts_with(value));
-        let mut fitting: Vec<String> = fitting.map(str::to_owned).collect();
+        let mut fitting = declared.values;
+        fitting.retain(|one| one.starts_with(value));
         if fitting.is_empty()
             && value.contains("://")
             && let Ok(place) = self.place(value)
@@ -100,12 +99,8 @@ impl EntryOffer<'_> {
         let prefix =
             Some(if start.ends_with("://") { start.to_owned() } else { format!("{start}*") });
         let query = ListQuery { prefix, limit: MOST, ..ListQuery::default() };
-        let Ok(answer) = self.ask(capsule, CapsuleOperation::List(query)).await else {
-            return (Vec::new(), false);
-        };
-        let has_more = answer["next_cursor"].is_string();
-        let entries = array(answer, "entries");
-        let uris = entries.iter().filter_map(|entry| Some(entry["uri"].as_str()?.to_owned()));
-        (uris.collect(), has_more)
+        let Ok(page) = self.ask(capsule, query).await else { return (Vec::new(), false) };
+        let uris = page.entries.iter().map(|entry| entry.uri.to_string()).collect();
+        (uris, page.next_cursor.is_some())
     }
 }

@@ -2,35 +2,35 @@
 
 use std::collections::BTreeMap;
 
+use capdeck_capsule::Prompt;
 use serde_json::{Value, json};
 
-use super::{EntryNaming, EntryOffer, PROMPT_PREFIX, Section, array};
-use crate::capsules::{CapsuleFailure, CapsuleOperation};
+use super::{EntryNaming, EntryOffer, PROMPT_PREFIX, Section};
+use crate::capsules::{CapsuleError, PromptRequest, PromptsRequest};
 
 impl EntryOffer<'_> {
     /// All prompts as they are listed.
-    pub async fn prompts(&self) -> Result<Vec<Value>, CapsuleFailure> {
+    pub async fn prompts(&self) -> Result<Vec<Value>, CapsuleError> {
         let sections = self.named_sections().await?;
-        let answers = self.ask_each(sections, &CapsuleOperation::Prompts).await?;
-        let prompts = answers.into_iter().flat_map(|(section, answer)| {
-            let prompts = array(answer, "prompts");
-            prompts.iter().map(|prompt| listed(&section, prompt)).collect::<Vec<_>>()
+        let responses = self.ask_each(sections, PromptsRequest).await?;
+        let prompts = responses.iter().flat_map(|(section, response)| {
+            response.prompts.iter().map(|prompt| listed(section, prompt))
         });
         Ok(prompts.collect())
     }
 
-    /// What `prompts/get` answers with.
+    /// What `prompts/get` responds with.
     pub async fn prompt(
         &self,
         name: &str,
         arguments: BTreeMap<String, String>,
-    ) -> Result<Value, CapsuleFailure> {
+    ) -> Result<Value, CapsuleError> {
         let (capsule, real) = self.prompt_place(name)?;
-        let get = CapsuleOperation::Prompt { name: real.to_owned(), arguments };
-        let answer = self.ask(capsule, get).await?;
-        let content = json!({ "type": "text", "text": answer["text"] });
+        let get = PromptRequest { name: real.to_owned(), arguments };
+        let entry = self.ask(capsule, get).await?.entry;
+        let content = json!({ "type": "text", "text": entry.text });
         Ok(json!({
-            "description": answer["title"],
+            "description": entry.info.title,
             "messages": [{ "role": "user", "content": content }],
         }))
     }
@@ -40,17 +40,17 @@ impl EntryOffer<'_> {
         self.prompt_place(name).is_ok()
     }
 
-    /// One prompt as the desk tells it.
-    pub(super) async fn declared_prompt(&self, name: &str) -> Result<Value, CapsuleFailure> {
+    /// One prompt as its capsule lists it.
+    pub(super) async fn declared_prompt(&self, name: &str) -> Result<Prompt, CapsuleError> {
         let (capsule, real) = self.prompt_place(name)?;
-        let prompts = array(self.ask(capsule, CapsuleOperation::Prompts).await?, "prompts");
-        prompts.into_iter().find(|one| one["name"] == real).ok_or_else(|| unknown(name))
+        let prompts = self.ask(capsule, PromptsRequest).await?.prompts;
+        prompts.into_iter().find(|one| one.name == real).ok_or_else(|| unknown(name))
     }
 
     fn prompt_place<'n>(
         &'n self,
         name: &'n str,
-    ) -> Result<(Option<&'n str>, &'n str), CapsuleFailure> {
+    ) -> Result<(Option<&'n str>, &'n str), CapsuleError> {
         match self.naming {
             EntryNaming::Own(capsule) => Ok((capsule, name)),
             EntryNaming::Deck { .. } => {
@@ -63,28 +63,27 @@ impl EntryOffer<'_> {
     }
 }
 
-fn unknown(name: &str) -> CapsuleFailure {
+fn unknown(name: &str) -> CapsuleError {
     let name = capdeck_capsule::one_line(name);
-    CapsuleFailure::invalid(format!("there is no prompt `{name}`"))
+    CapsuleError::invalid(format!("there is no prompt `{name}`"))
 }
 
-fn listed(section: &Section, prompt: &Value) -> Value {
-    let arguments = prompt["arguments"].as_array().into_iter().flatten().map(|argument| {
+fn listed(section: &Section, prompt: &Prompt) -> Value {
+    let arguments = prompt.arguments.iter().map(|argument| {
         json!({
-            "name": argument["name"],
-            "description": argument["description"],
-            "required": argument["required"],
+            "name": argument.name,
+            "description": argument.description,
+            "required": argument.required,
         })
     });
-    let name = prompt["name"].as_str().unwrap_or_default();
     let name = match &section.capsule {
-        Some(id) if section.is_named => format!("{PROMPT_PREFIX}{id}.{name}"),
-        _ => name.to_owned(),
+        Some(id) if section.is_named => format!("{PROMPT_PREFIX}{id}.{}", prompt.name),
+        _ => prompt.name.clone(),
     };
     json!({
         "name": name,
-        "title": prompt["title"],
-        "description": prompt["description"],
+        "title": prompt.title,
+        "description": prompt.description,
         "arguments": arguments.collect::<Vec<_>>(),
     })
 }

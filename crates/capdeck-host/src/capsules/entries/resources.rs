@@ -1,9 +1,13 @@
 //! Entries as resources. What is read has its bands; a binary payload comes beside them.
 
+use capdeck_capsule::Scheme;
 use serde_json::{Value, json};
 
-use super::{EntryNaming, EntryOffer, Section, array};
-use crate::capsules::{CapsuleFailure, CapsuleOperation, ListQuery, ReadBody};
+use super::{EntryNaming, EntryOffer, Section};
+use crate::capsules::{
+    CapsuleError, CapsuleErrorCode, EntryInfo, ListQuery, ReadBlobRequest, ReadBody, ReadRequest,
+    SchemesRequest,
+};
 
 /// Entries on one page of the list.
 const PAGE: usize = 200;
@@ -31,7 +35,7 @@ impl EntryPage {
 
 impl EntryOffer<'_> {
     /// One page of all entries.
-    pub async fn resources(&self, cursor: Option<&str>) -> Result<EntryPage, CapsuleFailure> {
+    pub async fn resources(&self, cursor: Option<&str>) -> Result<EntryPage, CapsuleError> {
         match self.naming {
             EntryNaming::Own(capsule) => {
                 let section = Section { capsule: capsule.map(str::to_owned), is_named: false };
@@ -42,12 +46,12 @@ impl EntryOffer<'_> {
     }
 
     /// One page of the entries of all capsules, one capsule after the other.
-    async fn across(&self, cursor: Option<&str>) -> Result<EntryPage, CapsuleFailure> {
+    async fn across(&self, cursor: Option<&str>) -> Result<EntryPage, CapsuleError> {
         let sections = self.sections().await?;
         let (mut at, mut inside) = match cursor {
             None => (0, None),
             Some(cursor) => position(cursor, &sections).ok_or_else(|| {
-                CapsuleFailure::invalid("`cursor` must be that of a page of this list")
+                CapsuleError::invalid("`cursor` must be that of a page of this list")
             })?,
         };
         let mut resources = Vec::new();
@@ -61,8 +65,8 @@ impl EntryOffer<'_> {
                     inside = page.next_cursor;
                 }
                 // A cursor that is none is the client's mistake.
-                Err(failure) if asked_inside => return Err(failure),
-                Err(failure) => section.note_silence(&failure),
+                Err(error) if asked_inside => return Err(error),
+                Err(error) => section.note_silence(&error),
             }
             if inside.is_none() {
                 at += 1;
@@ -77,47 +81,40 @@ impl EntryOffer<'_> {
         section: &Section,
         limit: usize,
         cursor: Option<String>,
-    ) -> Result<EntryPage, CapsuleFailure> {
+    ) -> Result<EntryPage, CapsuleError> {
         let query = ListQuery { limit, cursor, ..ListQuery::default() };
-        let list = CapsuleOperation::List(query);
-        let answer = self.ask(section.capsule.as_deref(), list).await?;
-        let next_cursor = answer["next_cursor"].as_str().map(str::to_owned);
-        let entries = array(answer, "entries");
-        let resources = entries.iter().map(|entry| resource(section, entry)).collect();
-        Ok(EntryPage { resources, next_cursor })
+        let page = self.ask(section.capsule.as_deref(), query).await?;
+        let resources = page.entries.iter().map(|entry| resource(section, entry)).collect();
+        Ok(EntryPage { resources, next_cursor: page.next_cursor })
     }
 
     /// A template for each scheme.
-    pub async fn templates(&self) -> Result<Vec<Value>, CapsuleFailure> {
-        let answers = self.ask_each(self.sections().await?, &CapsuleOperation::Schemes).await?;
-        let templates = answers.into_iter().flat_map(|(section, answer)| {
-            let schemes = array(answer, "schemes");
-            schemes.iter().map(|scheme| template(&section, scheme)).collect::<Vec<_>>()
+    pub async fn templates(&self) -> Result<Vec<Value>, CapsuleError> {
+        let responses = self.ask_each(self.sections().await?, SchemesRequest).await?;
+        let templates = responses.iter().flat_map(|(section, response)| {
+            response.schemes.iter().map(|scheme| template(section, scheme))
         });
         Ok(templates.collect())
     }
 
-    /// What `resources/read` answers with.
-    pub async fn read(&self, uri: &str) -> Result<Value, CapsuleFailure> {
+    /// What `resources/read` responds with.
+    pub async fn read(&self, uri: &str) -> Result<Value, CapsuleError> {
         let place = self.place(uri)?;
         let (capsule, real) = (place.capsule.as_deref(), place.uri);
-        let body = ReadBody::Banded;
-        let read = CapsuleOperation::Read { uri: real.clone(), version: None, body };
+        let read = ReadRequest { uri: real.clone(), version: None, body: ReadBody::Banded };
         let entry = self.ask(capsule, read).await?;
-        if capsule.is_some_and(|id| entry["capsule"] != id) {
-            // Names of capsules change; an address that can be watched and kept has the id.
+        if capsule.is_some_and(|id| entry.capsule != id) {
+            // Names of capsules change; an address that can be watched has the id.
             let message = format!("there is no entry `{uri}`");
-            let id = entry["capsule"].as_str().unwrap_or_default();
-            return Err(CapsuleFailure::new("not_found", message)
-                .hint(format!("the id of this capsule is `{id}`")));
+            return Err(CapsuleError::new(CapsuleErrorCode::NotFound, message)
+                .hint(format!("the id of this capsule is `{}`", entry.capsule)));
         }
-        let mut contents = vec![json!({ "uri": uri, "mimeType": BANDED, "text": entry["text"] })];
-        if entry["blob"].is_object() {
+        let mut contents = vec![json!({ "uri": uri, "mimeType": BANDED, "text": entry.text })];
+        if entry.info.blob.is_some() {
             // Of the version that was read, in case there is a newer one by now.
-            let version = entry["version"].as_u64();
-            let read = CapsuleOperation::ReadBlob { uri: real, version };
-            let blob = self.ask(capsule, read).await?;
-            contents.push(json!({ "uri": uri, "mimeType": blob["mime"], "blob": blob["data"] }));
+            let version = Some(entry.info.version);
+            let blob = self.ask(capsule, ReadBlobRequest { uri: real, version }).await?;
+            contents.push(json!({ "uri": uri, "mimeType": blob.mime, "blob": blob.data }));
         }
         Ok(json!({ "contents": contents }))
     }
@@ -140,31 +137,31 @@ fn position(cursor: &str, sections: &[Section]) -> Option<(usize, Option<String>
     Some((at, (!inside.is_empty()).then(|| inside.to_owned())))
 }
 
-fn resource(section: &Section, entry: &Value) -> Value {
-    let mime = entry["blob"]["mime"].as_str().unwrap_or(BANDED);
-    let uri = section.address(entry["uri"].as_str().unwrap_or_default());
+fn resource(section: &Section, entry: &EntryInfo) -> Value {
+    let mime = entry.blob.as_ref().map_or(BANDED, |blob| &blob.mime);
+    let uri = section.address(entry.uri.as_str());
     json!({
         "uri": uri,
         "name": uri,
-        "title": entry["title"],
+        "title": entry.title,
         "mimeType": mime,
-        "annotations": { "lastModified": entry["written_at"] },
+        "annotations": { "lastModified": entry.written_at },
     })
 }
 
-fn template(section: &Section, scheme: &Value) -> Value {
-    let name = scheme["name"].as_str().unwrap_or_default();
+fn template(section: &Section, scheme: &Scheme) -> Value {
+    let Scheme { name, title, description, .. } = scheme;
     let shown = match &section.capsule {
         Some(id) if section.is_named => format!("{id}/{name}"),
-        _ => name.to_owned(),
+        _ => name.clone(),
     };
     let mut template = json!({
         "uriTemplate": section.address(&format!("{name}://{{+path}}")),
         "name": shown,
         "mimeType": BANDED,
     });
-    for key in ["title", "description"] {
-        if let Some(text) = scheme[key].as_str().filter(|text| !text.is_empty()) {
+    for (key, text) in [("title", title), ("description", description)] {
+        if !text.is_empty() {
             template[key] = json!(text);
         }
     }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{EntryNaming, EntryOffer, SKILL_PREFIX, Section, array, resources::BANDED};
-use crate::capsules::{CapsuleFailure, CapsuleOperation};
+use super::{EntryNaming, EntryOffer, SKILL_PREFIX, Section, resources::BANDED};
+use crate::capsules::{CapsuleError, CapsuleErrorCode, SkillInfo, SkillRequest, SkillsRequest};
 
 /// What every address of a skill begins with.
 const SCHEME: &str = "skill://";
@@ -13,12 +13,11 @@ const FILE: &str = "/SKILL.md";
 
 impl EntryOffer<'_> {
     /// All skills: `{uri, frontmatter, resources}`.
-    pub async fn skills(&self) -> Result<Vec<Value>, CapsuleFailure> {
+    pub async fn skills(&self) -> Result<Vec<Value>, CapsuleError> {
         let sections = self.named_sections().await?;
-        let answers = self.ask_each(sections, &CapsuleOperation::Skills).await?;
-        let skills = answers.into_iter().flat_map(|(section, answer)| {
-            let skills = array(answer, "skills");
-            skills.iter().map(|skill| shown(&section, skill)).collect::<Vec<_>>()
+        let responses = self.ask_each(sections, SkillsRequest).await?;
+        let skills = responses.iter().flat_map(|(section, response)| {
+            response.skills.iter().map(|skill| shown(section, skill))
         });
         Ok(skills.collect())
     }
@@ -29,23 +28,22 @@ impl EntryOffer<'_> {
     }
 
     /// What `resources/read` answers with for the file of a skill.
-    pub async fn read_skill(&self, uri: &str) -> Result<Value, CapsuleFailure> {
+    pub async fn read_skill(&self, uri: &str) -> Result<Value, CapsuleError> {
         let unknown = || {
             let uri = capdeck_capsule::one_line(uri);
-            CapsuleFailure::new("not_found", format!("there is no skill `{uri}`"))
+            CapsuleError::new(CapsuleErrorCode::NotFound, format!("there is no skill `{uri}`"))
         };
         let (capsule, name) = self.skill_place(uri).ok_or_else(unknown)?;
-        let skill = CapsuleOperation::Skill { name: name.to_owned() };
-        let skill = self.ask(capsule, skill).await;
-        let skill = skill.map_err(|failure| match failure.code.as_str() {
-            "invalid_input" => unknown(),
-            _ => failure,
+        let skill = self.ask(capsule, SkillRequest { name: name.to_owned() }).await;
+        let skill = skill.map_err(|error| match error.code {
+            CapsuleErrorCode::InvalidInput => unknown(),
+            _ => error,
         })?;
-        Ok(json!({ "contents": [{ "uri": uri, "mimeType": BANDED, "text": skill["text"] }] }))
+        Ok(json!({ "contents": [{ "uri": uri, "mimeType": BANDED, "text": skill.text }] }))
     }
 
     /// What is in the folder of a skill: its file. `None` when there is no such skill.
-    pub async fn skill_folder(&self, uri: &str) -> Result<Option<Vec<Value>>, CapsuleFailure> {
+    pub async fn skill_folder(&self, uri: &str) -> Result<Option<Vec<Value>>, CapsuleError> {
         let file = format!("{}{FILE}", uri.trim_end_matches('/'));
         let is_there = self.skills().await?.iter().any(|skill| skill["uri"] == file.as_str());
         let listed = || vec![json!({ "uri": file, "name": "SKILL.md", "mimeType": BANDED })];
@@ -67,15 +65,15 @@ impl EntryOffer<'_> {
     }
 }
 
-fn shown(section: &Section, skill: &Value) -> Value {
-    let name = skill["name"].as_str().unwrap_or_default();
+fn shown(section: &Section, skill: &SkillInfo) -> Value {
+    let SkillInfo { name, frontmatter, digest, size, .. } = skill;
     let uri = match &section.capsule {
         Some(id) if section.is_named => format!("{SKILL_PREFIX}{id}/{name}{FILE}"),
         _ => format!("{SCHEME}{name}{FILE}"),
     };
     json!({
         "uri": uri,
-        "frontmatter": skill["frontmatter"],
-        "resources": [{ "uri": uri, "digest": skill["digest"], "size": skill["size"] }],
+        "frontmatter": frontmatter,
+        "resources": [{ "uri": uri, "digest": digest, "size": size }],
     })
 }

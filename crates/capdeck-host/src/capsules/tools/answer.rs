@@ -1,106 +1,128 @@
 //! Tool results: a text for the model, the facts beside it, failures with what to do next.
 
-use capdeck_capsule::{neutralise, one_line};
-use serde_json::{Map, Value, json, value::RawValue};
+use capdeck_capsule::{Conflict, neutralise, one_line, service::CapsuleSummary};
+use serde::Serialize;
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
 
-use crate::capsules::CapsuleFailure;
+use crate::capsules::{CapsuleError, ErrorDetails};
 
 /// What a successful call says.
-pub(super) struct Answer {
-    pub(super) text: String,
+pub(super) struct ToolAnswer {
+    text: String,
     /// An object.
-    pub(super) facts: Value,
+    facts: Box<RawValue>,
+}
+
+impl ToolAnswer {
+    pub(super) fn new(text: String, facts: &impl Serialize) -> Self {
+        Self { text, facts: to_raw_value(facts).unwrap_or_default() }
+    }
+}
+
+#[derive(Serialize)]
+struct ToolResult<'a> {
+    content: [TextContent<'a>; 1],
+    #[serde(rename = "structuredContent")]
+    structured_content: &'a RawValue,
+    #[serde(rename = "isError", skip_serializing_if = "std::ops::Not::not")]
+    is_error: bool,
+}
+
+#[derive(Serialize)]
+struct TextContent<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
 }
 
 /// An answer or a failure as the result of a tool call.
-pub(super) fn tool_result(outcome: Result<Answer, CapsuleFailure>) -> Box<RawValue> {
-    let result = match outcome {
-        Ok(Answer { text, facts }) => json!({
-            "content": [{ "type": "text", "text": text }],
-            "structuredContent": facts,
-        }),
-        Err(failure) => json!({
-            "content": [{ "type": "text", "text": failure_text(&failure) }],
-            "structuredContent": { "error": failure_facts(&failure) },
-            "isError": true,
-        }),
-    };
-    serde_json::value::to_raw_value(&result).unwrap_or_default()
+pub(super) fn tool_result(outcome: Result<ToolAnswer, CapsuleError>) -> Box<RawValue> {
+    let is_error = outcome.is_err();
+    let ToolAnswer { text, facts } = outcome.unwrap_or_else(|error| {
+        ToolAnswer::new(error_text(&error), &json!({ "error": error_facts(&error) }))
+    });
+    let content = [TextContent { kind: "text", text: &text }];
+    let result = ToolResult { content, structured_content: &facts, is_error };
+    to_raw_value(&result).unwrap_or_default()
 }
 
-fn failure_text(failure: &CapsuleFailure) -> String {
-    let mut text = format!("{}: {}", failure.code, failure.message);
-    if let Some(hint) = &failure.hint {
+fn error_text(error: &CapsuleError) -> String {
+    let mut text = format!("{}: {}", error.code, error.message);
+    if let Some(hint) = &error.hint {
         text.push_str(&format!("\n{hint}"));
     }
-    let proposal = failure.data.as_ref().and_then(|data| data.get("proposal"));
-    if let Some(merged) = proposal.and_then(|proposal| proposal["text"].as_str()) {
-        let conflicts = proposal.and_then(|proposal| proposal["conflicts"].as_u64()).unwrap_or(0);
-        let advice = match conflicts {
-            0 => "both changes fit together; check it and write it".to_owned(),
-            1 => "1 place to decide, marked `<<<<<<<` to `>>>>>>>`".to_owned(),
-            count => format!("{count} places to decide, marked `<<<<<<<` to `>>>>>>>`"),
-        };
-        // It holds what somebody else wrote, so it stands between fences that it cannot imitate.
-        let body = neutralise(merged);
-        let joint = if body.ends_with('\n') || body.is_empty() { "" } else { "\n" };
-        text.push_str(&format!(
-            "\n━━━ MERGE PROPOSAL ━━━\n{advice}\n━━━━━━━━━━━━━━━━━━━━━━\n{body}{joint}━━━ END OF PROPOSAL ━━━"
-        ));
-    } else if let Some(capsules) =
-        failure.data.as_ref().and_then(|data| data["capsules"].as_array())
-    {
-        for capsule in capsules {
-            text.push_str(&format!("\n- {}", capsule_line(capsule)));
+    match &error.details {
+        Some(ErrorDetails::Conflict(conflict)) => text.push_str(&proposal(conflict)),
+        Some(ErrorDetails::Choices(capsules)) => {
+            for one in capsules {
+                let line = capsule_line(Some(&one.id), &one.name, &one.description, String::new());
+                text.push_str(&format!("\n- {line}"));
+            }
         }
+        Some(ErrorDetails::Existing { .. } | ErrorDetails::Schemes(_) | ErrorDetails::Ids(_))
+        | None => {}
     }
     text
 }
 
-fn failure_facts(failure: &CapsuleFailure) -> Value {
-    let mut facts = Map::new();
-    facts.insert("code".to_owned(), json!(failure.code));
-    facts.insert("message".to_owned(), json!(failure.message));
-    if let Some(hint) = &failure.hint {
-        facts.insert("hint".to_owned(), json!(hint));
+fn proposal(conflict: &Conflict) -> String {
+    let Some(proposal) = &conflict.proposal else { return String::new() };
+    let advice = match proposal.conflicts {
+        0 => "both changes fit together; check it and write it".to_owned(),
+        1 => "1 place to decide, marked `<<<<<<<` to `>>>>>>>`".to_owned(),
+        count => format!("{count} places to decide, marked `<<<<<<<` to `>>>>>>>`"),
+    };
+    // It holds what another client wrote, so it is between fences that it cannot imitate.
+    let body = neutralise(&proposal.text);
+    let joint = if body.ends_with('\n') || body.is_empty() { "" } else { "\n" };
+    format!(
+        "\n━━━ MERGE PROPOSAL ━━━\n{advice}\n━━━━━━━━━━━━━━━━━━━━━━\n{body}{joint}━━━ END OF PROPOSAL ━━━"
+    )
+}
+
+fn error_facts(error: &CapsuleError) -> Value {
+    let mut facts = json!({ "code": error.code.as_str(), "message": error.message });
+    if let Some(hint) = &error.hint {
+        facts["hint"] = json!(hint);
     }
-    if let Some(data) = &failure.data {
-        facts.insert("details".to_owned(), data.clone());
+    if let Some(details) = error.data() {
+        facts["details"] = details;
     }
-    Value::Object(facts)
+    facts
+}
+
+/// A capsule on one line, with what the caller may do there.
+pub(super) fn summary_line(capsule: &CapsuleSummary) -> String {
+    let mut facts = format!(", {}", capsule.access.role.as_str());
+    if let Some(entries) = capsule.entries {
+        facts.push_str(&format!(", {entries} entries"));
+    }
+    if let Some(problem) = &capsule.problem {
+        facts.push_str(&format!(", cannot be used: {}", one_line(problem)));
+    }
+    let info = &capsule.info;
+    capsule_line(Some(&info.id), &info.name, &info.description, facts)
 }
 
 /// A capsule on one line.
-pub(super) fn capsule_line(capsule: &Value) -> String {
-    let mut line = match (capsule["id"].as_str(), member(capsule, "name")) {
-        (Some(id), name) if name == id => format!("`{id}`"),
-        (Some(id), name) => format!("`{id}` ({name})"),
-        (None, name) => name,
+pub(super) fn capsule_line(
+    id: Option<&str>,
+    name: &str,
+    description: &str,
+    facts: String,
+) -> String {
+    let (name, description) = (one_line(name), one_line(description));
+    let mut line = match id {
+        Some(id) if name == id => format!("`{id}`"),
+        Some(id) => format!("`{id}` ({name})"),
+        None => name,
     };
-    if let Some(role) = capsule["role"].as_str() {
-        line.push_str(&format!(", {role}"));
-    }
-    if let Some(entries) = capsule["entries"].as_u64() {
-        line.push_str(&format!(", {entries} entries"));
-    }
-    if let Some(problem) = capsule["problem"].as_str() {
-        line.push_str(&format!(", cannot be used: {}", one_line(problem)));
-    }
-    let description = member(capsule, "description");
+    line.push_str(&facts);
     if !description.is_empty() {
         line.push_str(&format!(": {description}"));
     }
     line
-}
-
-/// A text member on one line; empty when there is none.
-pub(super) fn member(value: &Value, key: &str) -> String {
-    value[key].as_str().map(one_line).unwrap_or_default()
-}
-
-/// An object with these members of another one, as far as it has them.
-pub(super) fn only(value: &Value, keys: &[&str]) -> Value {
-    let present = keys.iter().filter_map(|key| Some((*key, value.get(key)?)));
-    let members = present.filter(|(_, value)| !value.is_null());
-    Value::Object(members.map(|(key, value)| (key.to_owned(), value.clone())).collect())
 }

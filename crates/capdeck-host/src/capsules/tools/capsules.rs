@@ -1,14 +1,20 @@
 //! `capsol_capsules`: which there are, and which one this session works in.
 
-use capdeck_capsule::RegistryError;
-use serde::Deserialize;
-use serde_json::{Value, json, value::RawValue};
+use capdeck_capsule::{Access, RegistryError, Visibility};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{json, value::RawValue};
 
-use super::{Answer, ToolCaller, answer::capsule_line, invalid, manage, needed, parse};
+use super::{
+    ToolAnswer, ToolRun,
+    answer::{capsule_line, summary_line},
+    manage, needed, parse,
+};
 use crate::{
     AccessRequest, Role,
     capsules::{
-        CapsuleFailure, CapsuleOperation, Look, LookAround, find_capsule, request::bare_name,
+        CapsuleError, CapsuleSummary, DiscoverRequest, ListCapsulesRequest, Look, LookAround,
+        bare_name, find_capsule,
     },
 };
 
@@ -31,10 +37,42 @@ enum Action {
     RequestAccess,
 }
 
+/// A capsule as an agent is shown it: without the uid, which is for records.
+#[derive(Serialize)]
+struct ListedCapsule<'a> {
+    id: &'a str,
+    name: &'a str,
+    description: &'a str,
+    visibility: Visibility,
+    created_at: Timestamp,
+    #[serde(flatten)]
+    access: &'a Access,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<&'a str>,
+}
+
+impl<'a> From<&'a CapsuleSummary> for ListedCapsule<'a> {
+    fn from(summary: &'a CapsuleSummary) -> Self {
+        let CapsuleSummary { info, access, entries, problem } = summary;
+        Self {
+            id: &info.id,
+            name: &info.name,
+            description: &info.description,
+            visibility: info.visibility,
+            created_at: info.created_at,
+            access,
+            entries: *entries,
+            problem: problem.as_deref(),
+        }
+    }
+}
+
 pub(super) async fn call(
-    by: &ToolCaller<'_>,
+    run: &ToolRun<'_>,
     arguments: Option<&RawValue>,
-) -> Result<Answer, CapsuleFailure> {
+) -> Result<ToolAnswer, CapsuleError> {
     let Arguments { action, capsule, role, reason } = parse(arguments)?;
     let look = match action {
         Action::List => Look::List,
@@ -42,99 +80,74 @@ pub(super) async fn call(
         Action::Unmount => Look::Unmount,
         Action::Discover => Look::Discover,
         Action::RequestAccess => {
-            let desk = by.grants.ok_or_else(|| invalid("access is not asked for here"))?;
             let capsule = needed(capsule, "capsule", "request_access")?;
             let role = role.unwrap_or(Role::Reader);
             // Recorded where it is decided.
-            let facts = desk.ask(AccessRequest::RequestAccess { capsule, role, reason }).await?;
-            return Ok(Answer { text: manage::text(&facts), facts });
+            let wish = AccessRequest::RequestAccess { capsule, role, reason };
+            let facts = run.ask_access(wish, "access is not asked for here").await?;
+            return Ok(ToolAnswer::new(manage::text(&facts), &facts));
         }
     };
-    let outcome = look_around(by, look, capsule).await;
-    let looked = LookAround {
-        look,
-        capsule: outcome.as_ref().ok().and_then(|answer| chosen(look, answer)),
-        error_code: outcome.as_ref().err().map(|failure| failure.code.clone()),
+    let outcome = look_around(run, look, capsule).await;
+    let (outcome, capsule) = match outcome {
+        Ok((answer, mounted)) => (Ok(answer), mounted),
+        Err(error) => (Err(error), None),
     };
-    let recorded = ask(by, CapsuleOperation::Looked(looked)).await;
+    let error_code = outcome.as_ref().err().map(|error| error.code);
+    let recorded = run.ask_in(None, LookAround { look, capsule, error_code }).await;
     // Where everything must be recorded, what is not is not answered either.
-    outcome.and_then(|answer| recorded.map(|_| answer))
+    outcome.and_then(|answer| recorded.map(|()| answer))
 }
 
+/// The answer, and the capsule that was mounted.
 async fn look_around(
-    by: &ToolCaller<'_>,
+    run: &ToolRun<'_>,
     look: Look,
     capsule: Option<String>,
-) -> Result<Answer, CapsuleFailure> {
-    match look {
+) -> Result<(ToolAnswer, Option<String>), CapsuleError> {
+    let mount = run.by.mount;
+    let answer = match look {
         Look::List => {
-            let answer = ask(by, CapsuleOperation::ListCapsules { with_counts: true }).await?;
-            let mounted = by.mount.mounted();
-            let mut text = lines(&answer, "you reach no capsule");
+            let list = ListCapsulesRequest { with_counts: true };
+            let capsules = run.ask_in(None, list).await?.capsules;
+            let mounted = mount.mounted();
+            let mut text = lines(capsules.iter().map(summary_line), "you reach no capsule");
             if let Some(id) = &mounted {
                 text.push_str(&format!("mounted: `{id}`\n"));
             }
-            let facts = json!({ "capsules": shown(capsules(&answer)), "mounted": mounted });
-            Ok(Answer { text, facts })
+            let shown: Vec<ListedCapsule<'_>> = capsules.iter().map(ListedCapsule::from).collect();
+            ToolAnswer::new(text, &json!({ "capsules": shown, "mounted": mounted }))
         }
         Look::Discover => {
-            let answer = ask(by, CapsuleOperation::Discover).await?;
-            let text = lines(&answer, "there is nothing to discover");
-            Ok(Answer { text, facts: json!({ "capsules": answer["capsules"] }) })
+            let found = run.ask_in(None, DiscoverRequest).await?;
+            let named = found.capsules.iter();
+            let named =
+                named.map(|one| capsule_line(None, &one.name, &one.description, String::new()));
+            ToolAnswer::new(lines(named, "there is nothing to discover"), &found)
         }
         Look::Mount => {
-            by.mount.require_memory()?;
+            mount.require_memory()?;
             let name = needed(capsule, "capsule", "mount")?;
-            let answer = ask(by, CapsuleOperation::ListCapsules { with_counts: false }).await?;
-            let listed = capsules(&answer);
-            let found = find_capsule(listed, bare_name(&name), |one| {
-                (one["id"].as_str().unwrap_or_default(), one["name"].as_str().unwrap_or_default())
-            })?;
+            let listed = run.ask_in(None, ListCapsulesRequest::default()).await?.capsules;
+            let found =
+                find_capsule(&listed, bare_name(&name), |one| (&one.info.id, &one.info.name))?;
             let found = found.ok_or(RegistryError::NotFound { name })?;
-            let id = found["id"].as_str().unwrap_or_default().to_owned();
-            by.mount.set(Some(id.clone()));
-            let text = format!("mounted {}", capsule_line(found));
-            Ok(Answer { text, facts: json!({ "mounted": id, "capsules": shown([found]) }) })
+            let id = found.info.id.clone();
+            mount.set(Some(id.clone()));
+            let text = format!("mounted {}", summary_line(found));
+            let facts = json!({ "mounted": id, "capsules": [ListedCapsule::from(found)] });
+            return Ok((ToolAnswer::new(text, &facts), Some(id)));
         }
         Look::Unmount => {
-            by.mount.require_memory()?;
-            by.mount.set(None);
-            let text = "no capsule is mounted".to_owned();
-            Ok(Answer { text, facts: json!({ "mounted": null }) })
+            mount.require_memory()?;
+            mount.set(None);
+            ToolAnswer::new("no capsule is mounted".to_owned(), &json!({ "mounted": null }))
         }
-    }
-}
-
-/// The capsule that was mounted.
-fn chosen(look: Look, answer: &Answer) -> Option<String> {
-    let mounted = (look == Look::Mount).then(|| answer.facts["mounted"].as_str());
-    mounted.flatten().map(str::to_owned)
-}
-
-async fn ask(by: &ToolCaller<'_>, operation: CapsuleOperation) -> Result<Value, CapsuleFailure> {
-    by.desk.ask(by.caller.request(None, operation)).await
-}
-
-fn capsules(answer: &Value) -> &[Value] {
-    answer["capsules"].as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
-/// Capsules as an agent is shown them. The uid is for records; every reader would pay for it.
-fn shown<'a>(capsules: impl IntoIterator<Item = &'a Value>) -> Vec<Value> {
-    let without_uid = |capsule: &Value| {
-        let mut capsule = capsule.clone();
-        if let Value::Object(fields) = &mut capsule {
-            fields.shift_remove("uid");
-        }
-        capsule
     };
-    capsules.into_iter().map(without_uid).collect()
+    Ok((answer, None))
 }
 
-fn lines(answer: &Value, nothing: &str) -> String {
-    let capsules = capsules(answer);
-    if capsules.is_empty() {
-        return format!("{nothing}\n");
-    }
-    capsules.iter().map(|capsule| format!("- {}\n", capsule_line(capsule))).collect()
+fn lines(capsules: impl Iterator<Item = String>, nothing: &str) -> String {
+    let lines: String = capsules.map(|line| format!("- {line}\n")).collect();
+    if lines.is_empty() { format!("{nothing}\n") } else { lines }
 }

@@ -3,11 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{Answer, ToolCaller, needed, parse};
-use crate::{
-    AccessRequest, NarrowedGrant, Role, WantedGrant,
-    capsules::{CapsuleFailure, tools::invalid},
-};
+use super::{ToolAnswer, ToolRun, needed, parse};
+use crate::{AccessRequest, NarrowedGrant, Role, WantedGrant, capsules::CapsuleError};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,16 +37,15 @@ enum Action {
 }
 
 pub(super) async fn call(
-    by: &ToolCaller<'_>,
+    run: &ToolRun<'_>,
     arguments: Option<&RawValue>,
-) -> Result<Answer, CapsuleFailure> {
-    let desk = by.grants.ok_or_else(|| invalid("grants are not decided here"))?;
+) -> Result<ToolAnswer, CapsuleError> {
     let wish = wish(parse(arguments)?)?;
-    let facts = desk.ask(wish).await?;
-    Ok(Answer { text: text(&facts), facts })
+    let facts = run.ask_access(wish, "grants are not decided here").await?;
+    Ok(ToolAnswer::new(text(&facts), &facts))
 }
 
-fn wish(arguments: Arguments) -> Result<AccessRequest, CapsuleFailure> {
+fn wish(arguments: Arguments) -> Result<AccessRequest, CapsuleError> {
     let Arguments {
         action,
         capsule,

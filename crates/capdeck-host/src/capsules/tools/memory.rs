@@ -1,10 +1,14 @@
 //! `capsol_memory`: the caller's own notes.
 
+use capdeck_capsule::{MemoryItem, one_line};
 use serde::Deserialize;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{json, value::RawValue};
 
-use super::{Answer, ToolCaller, answer::member, needed, parse};
-use crate::capsules::{CapsuleFailure, CapsuleOperation};
+use super::{ToolAnswer, ToolRun, needed, parse};
+use crate::capsules::{
+    CapsuleError, MemoryDeleteRequest, MemoryGetRequest, MemoryListRequest, MemorySearchRequest,
+    MemorySetRequest,
+};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,46 +31,42 @@ enum Action {
 }
 
 pub(super) async fn call(
-    by: &ToolCaller<'_>,
+    run: &ToolRun<'_>,
     arguments: Option<&RawValue>,
-) -> Result<Answer, CapsuleFailure> {
+) -> Result<ToolAnswer, CapsuleError> {
     let Arguments { capsule, action, key, value, query } = parse(arguments)?;
     let capsule = capsule.as_deref();
     match action {
         Action::Get => {
             let key = needed(key, "key", "get")?;
-            let got = by.ask(capsule, CapsuleOperation::MemoryGet { key: key.clone() }).await?;
-            let value = got["value"].as_str().unwrap_or_default();
-            Ok(Answer { text: value.to_owned(), facts: json!({ "key": key, "value": value }) })
+            let value = run.ask(capsule, MemoryGetRequest { key: key.clone() }).await?.value;
+            let facts = json!({ "key": key, "value": value });
+            Ok(ToolAnswer::new(value, &facts))
         }
         Action::Set => {
             let key = needed(key, "key", "set")?;
             let value = needed(value, "value", "set")?;
-            by.ask(capsule, CapsuleOperation::MemorySet { key: key.clone(), value }).await?;
-            Ok(Answer { text: format!("`{key}` is kept"), facts: json!({ "key": key }) })
+            run.ask(capsule, MemorySetRequest { key: key.clone(), value }).await?;
+            Ok(ToolAnswer::new(format!("`{key}` is kept"), &json!({ "key": key })))
         }
         Action::Delete => {
             let key = needed(key, "key", "delete")?;
-            by.ask(capsule, CapsuleOperation::MemoryDelete { key: key.clone() }).await?;
-            Ok(Answer { text: format!("`{key}` is forgotten"), facts: json!({ "key": key }) })
+            run.ask(capsule, MemoryDeleteRequest { key: key.clone() }).await?;
+            Ok(ToolAnswer::new(format!("`{key}` is forgotten"), &json!({ "key": key })))
         }
-        Action::List => Ok(items(&by.ask(capsule, CapsuleOperation::MemoryList).await?)),
+        Action::List => Ok(items(&run.ask(capsule, MemoryListRequest).await?.items)),
         Action::Search => {
             let query = needed(query.or(key), "query", "search")?;
-            let found = by.ask(capsule, CapsuleOperation::MemorySearch { query }).await?;
-            Ok(items(&found))
+            Ok(items(&run.ask(capsule, MemorySearchRequest { query }).await?.items))
         }
     }
 }
 
-fn items(answer: &Value) -> Answer {
-    let items = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut text: String = items
-        .iter()
-        .map(|item| format!("{}: {}\n", member(item, "key"), member(item, "value")))
-        .collect();
+fn items(items: &[MemoryItem]) -> ToolAnswer {
+    let line = |item: &MemoryItem| format!("{}: {}\n", one_line(&item.key), one_line(&item.value));
+    let mut text: String = items.iter().map(line).collect();
     if text.is_empty() {
         text.push_str("nothing\n");
     }
-    Answer { text, facts: json!({ "items": items }) }
+    ToolAnswer::new(text, &json!({ "items": items }))
 }

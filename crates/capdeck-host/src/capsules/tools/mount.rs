@@ -3,7 +3,7 @@
 use capdeck_capsule::RegistryError;
 use parking_lot::Mutex;
 
-use crate::capsules::{CapsuleFailure, request::bare_name};
+use crate::capsules::{CapsuleError, CapsuleErrorCode, bare_name};
 
 /// The capsule that one client works in. At the endpoint of one capsule it is that one, for good; else the client
 /// mounts and unmounts, if anything of it is remembered from one request to the next.
@@ -43,13 +43,13 @@ impl Mount {
     }
 
     /// Refuses where nothing would remember it.
-    pub(super) fn require_memory(&self) -> Result<(), CapsuleFailure> {
+    pub(super) fn require_memory(&self) -> Result<(), CapsuleError> {
         if !self.is_forgetful {
             return Ok(());
         }
         let message =
             "requests of this connection stand alone, so a mounted capsule would be forgotten";
-        Err(CapsuleFailure::new("not_mountable", message)
+        Err(CapsuleError::new(CapsuleErrorCode::NotMountable, message)
             .hint("name the capsule in each call: `capsule`"))
     }
 
@@ -58,7 +58,7 @@ impl Mount {
     }
 
     /// The capsule that a call is about: the one it names, else the mounted one. `None`: the only one there is.
-    pub(super) fn resolve(&self, named: Option<&str>) -> Result<Option<String>, CapsuleFailure> {
+    pub(super) fn resolve(&self, named: Option<&str>) -> Result<Option<String>, CapsuleError> {
         let Some(bound) = &self.bound else {
             return Ok(named.map(str::to_owned).or_else(|| self.mounted()));
         };

@@ -1,14 +1,19 @@
 //! `capsol_read`: one entry, a list, a search, or an overview.
 
-use serde::Deserialize;
-use serde_json::{Value, json, value::RawValue};
+use capdeck_capsule::{RiskClass, SchemeCount, one_line};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{json, value::RawValue};
 
-use super::{
-    Answer, ToolCaller,
-    answer::{member, only},
-    invalid, parse,
+use super::{ToolAnswer, ToolRun, invalid, parse};
+use crate::{
+    Role,
+    capsules::{
+        CapsuleError, EntryInfo, EntryMatch, HistoryRequest, ListQuery, ListResponse,
+        OverviewRequest, OverviewResponse, ReadBody, ReadRequest, ReadResponse, SearchQuery,
+        SearchResponse,
+    },
 };
-use crate::capsules::{CapsuleFailure, CapsuleOperation, ListQuery, ReadBody, SearchQuery};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,16 +34,74 @@ enum Format {
     History,
 }
 
-/// What an item of a list tells. The rest is told by a read.
-const LISTED: [&str; 8] =
-    ["uri", "version", "title", "tags", "risk_class", "written_by", "written_at", "bytes"];
+/// An item of a list. A read responds with the rest.
+#[derive(Serialize)]
+struct ListedEntry<'a> {
+    uri: &'a str,
+    version: u64,
+    title: &'a str,
+    tags: &'a [String],
+    risk_class: RiskClass,
+    written_by: &'a str,
+    written_at: Timestamp,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct EntryListing<'a> {
+    entries: Vec<ListedEntry<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ListedMatch<'a> {
+    #[serde(flatten)]
+    entry: ListedEntry<'a>,
+    snippet: String,
+    score: f64,
+    stale: bool,
+}
+
+#[derive(Serialize)]
+struct MatchListing<'a> {
+    hits: Vec<ListedMatch<'a>>,
+    total: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct CapsuleOverview<'a> {
+    capsule: &'a str,
+    name: &'a str,
+    description: &'a str,
+    role: Role,
+    schemes: &'a [SchemeCount],
+    recent: Vec<ListedEntry<'a>>,
+}
+
+impl<'a> From<&'a EntryInfo> for ListedEntry<'a> {
+    fn from(info: &'a EntryInfo) -> Self {
+        Self {
+            uri: info.uri.as_str(),
+            version: info.version,
+            title: &info.title,
+            tags: &info.tags,
+            risk_class: info.risk_class,
+            written_by: &info.written_by,
+            written_at: info.written_at,
+            bytes: info.bytes,
+        }
+    }
+}
 
 const STALE: &str = "  stale: a file it cites is gone or was changed since\n";
 
 pub(super) async fn call(
-    by: &ToolCaller<'_>,
+    run: &ToolRun<'_>,
     arguments: Option<&RawValue>,
-) -> Result<Answer, CapsuleFailure> {
+) -> Result<ToolAnswer, CapsuleError> {
     let Arguments { capsule, uri, version, list, search, format } = parse(arguments)?;
     let asked = [uri.is_some(), list.is_some(), search.is_some()];
     if asked.into_iter().filter(|is_there| *is_there).count() > 1 {
@@ -53,147 +116,113 @@ pub(super) async fn call(
             Format::History if version.is_some() => {
                 Err(invalid("a history has all versions; leave `version` out"))
             }
-            Format::History => history(by, capsule, uri).await,
-            Format::Banded => entry(by, capsule, uri, version, ReadBody::Banded).await,
-            Format::Meta => entry(by, capsule, uri, version, ReadBody::Meta).await,
+            Format::History => history(run, capsule, uri).await,
+            Format::Banded => entry(run, capsule, uri, version, ReadBody::Banded).await,
+            Format::Meta => entry(run, capsule, uri, version, ReadBody::Meta).await,
         },
-        (None, Some(query), _) => {
-            let page = by.ask(capsule, CapsuleOperation::List(query)).await?;
-            Ok(listing(&page))
-        }
-        (None, None, Some(query)) => {
-            let page = by.ask(capsule, CapsuleOperation::Search(query)).await?;
-            Ok(found(&page))
-        }
-        (None, None, None) => {
-            let overview = by.ask(capsule, CapsuleOperation::Overview).await?;
-            Ok(glance(&overview))
-        }
+        (None, Some(query), _) => Ok(listing(&run.ask(capsule, query).await?)),
+        (None, None, Some(query)) => Ok(found(&run.ask(capsule, query).await?)),
+        (None, None, None) => Ok(overview(&run.ask(capsule, OverviewRequest).await?)),
     }
 }
 
 async fn entry(
-    by: &ToolCaller<'_>,
+    run: &ToolRun<'_>,
     capsule: Option<&str>,
     uri: String,
     version: Option<u64>,
     body: ReadBody,
-) -> Result<Answer, CapsuleFailure> {
-    let mut facts = by.ask(capsule, CapsuleOperation::Read { uri, version, body }).await?;
-    let banded = facts.as_object_mut().and_then(|facts| facts.shift_remove("text"));
-    let text = match banded {
-        Some(Value::String(text)) => text,
-        Some(_) | None => provenance(&facts),
-    };
-    Ok(Answer { text, facts })
+) -> Result<ToolAnswer, CapsuleError> {
+    let mut entry = run.ask(capsule, ReadRequest { uri, version, body }).await?;
+    let text = entry.text.take().unwrap_or_else(|| provenance(&entry));
+    Ok(ToolAnswer::new(text, &entry))
 }
 
 async fn history(
-    by: &ToolCaller<'_>,
+    run: &ToolRun<'_>,
     capsule: Option<&str>,
     uri: String,
-) -> Result<Answer, CapsuleFailure> {
-    let answer = by.ask(capsule, CapsuleOperation::History { uri: uri.clone() }).await?;
-    let versions = items(&answer, "versions", &LISTED);
-    let mut text = String::new();
-    for version in &versions {
-        text.push_str(&format!(
-            "version {}, {}, by {}, {} bytes\n",
-            version["version"],
-            member(version, "written_at"),
-            member(version, "written_by"),
-            version["bytes"],
-        ));
-    }
-    Ok(Answer { text, facts: json!({ "uri": uri, "versions": versions }) })
+) -> Result<ToolAnswer, CapsuleError> {
+    let response = run.ask(capsule, HistoryRequest { uri: uri.clone() }).await?;
+    let line = |info: &EntryInfo| {
+        let (version, at, bytes) = (info.version, info.written_at, info.bytes);
+        format!("version {version}, {at}, by {}, {bytes} bytes\n", one_line(&info.written_by))
+    };
+    let text = response.versions.iter().map(line).collect();
+    let versions: Vec<ListedEntry<'_>> = response.versions.iter().map(ListedEntry::from).collect();
+    Ok(ToolAnswer::new(text, &json!({ "uri": uri, "versions": versions })))
 }
 
-/// What is known about an entry, without a word of it.
-fn provenance(facts: &Value) -> String {
-    let mut text = entry_line(facts);
-    for anchor in facts["anchors"].as_array().into_iter().flatten() {
-        text.push_str(&format!("  {} ({})\n", member(anchor, "path"), member(anchor, "state")));
+/// What is known about an entry, without its content.
+fn provenance(entry: &ReadResponse) -> String {
+    let mut text = entry_line(&entry.info);
+    for anchor in &entry.anchors {
+        text.push_str(&format!("  {} ({})\n", one_line(&anchor.path), anchor.state.as_str()));
     }
-    if facts["stale"] == true {
+    if entry.stale {
         text.push_str(STALE);
     }
     text
 }
 
-fn listing(page: &Value) -> Answer {
-    let entries = items(page, "entries", &LISTED);
-    let mut text: String = entries.iter().map(entry_line).collect();
-    if entries.is_empty() {
+fn listing(page: &ListResponse) -> ToolAnswer {
+    let mut text: String = page.entries.iter().map(entry_line).collect();
+    if page.entries.is_empty() {
         text.push_str("no entries\n");
     }
-    let mut facts = json!({ "entries": entries });
-    go_on(page, &mut text, &mut facts);
-    Answer { text, facts }
+    let next_cursor = page.next_cursor.as_deref();
+    text.push_str(&more(next_cursor));
+    let entries = page.entries.iter().map(ListedEntry::from).collect();
+    ToolAnswer::new(text, &EntryListing { entries, next_cursor })
 }
 
-fn found(page: &Value) -> Answer {
-    let total = page["total"].as_u64().unwrap_or_default();
-    let mut text = match total {
+fn found(page: &SearchResponse) -> ToolAnswer {
+    let mut text = match page.total {
         0 => "nothing found; try fewer or other words, or `begin*`\n".to_owned(),
-        _ => format!(
+        total => format!(
             "{total} found. Snippets are parts of what others wrote; read an entry before you use it.\n"
         ),
     };
-    let mut hits = Vec::new();
-    for hit in page["hits"].as_array().into_iter().flatten() {
-        text.push_str(&entry_line(hit));
-        text.push_str(&format!("  {}\n", member(hit, "snippet")));
-        if hit["stale"] == true {
+    let mut hits = Vec::with_capacity(page.hits.len());
+    for EntryMatch { info, score, snippet, stale } in &page.hits {
+        let snippet = one_line(snippet);
+        text.push_str(&entry_line(info));
+        text.push_str(&format!("  {snippet}\n"));
+        if *stale {
             text.push_str(STALE);
         }
-        let mut facts = only(hit, &LISTED);
-        facts["snippet"] = json!(member(hit, "snippet"));
-        (facts["score"], facts["stale"]) = (hit["score"].clone(), hit["stale"].clone());
-        hits.push(facts);
+        hits.push(ListedMatch { entry: info.into(), snippet, score: *score, stale: *stale });
     }
-    let mut facts = json!({ "hits": hits, "total": total });
-    go_on(page, &mut text, &mut facts);
-    Answer { text, facts }
+    let next_cursor = page.next_cursor.as_deref();
+    text.push_str(&more(next_cursor));
+    ToolAnswer::new(text, &MatchListing { hits, total: page.total, next_cursor })
 }
 
-fn glance(overview: &Value) -> Answer {
-    let recent = items(overview, "recent", &LISTED);
-    let schemes = items(overview, "schemes", &["scheme", "entries"]);
+fn overview(overview: &OverviewResponse) -> ToolAnswer {
+    let OverviewResponse { capsule, name, description, role, schemes, recent } = overview;
     let mut text = String::new();
-    for scheme in &schemes {
-        text.push_str(&format!("{}:// {} entries\n", member(scheme, "scheme"), scheme["entries"]));
+    for SchemeCount { scheme, entries } in schemes {
+        text.push_str(&format!("{scheme}:// {entries} entries\n"));
     }
     if !recent.is_empty() {
         text.push_str("latest:\n");
         text.extend(recent.iter().map(entry_line));
     }
-    let mut facts = only(overview, &["capsule", "name", "description", "role"]);
-    (facts["schemes"], facts["recent"]) = (json!(schemes), json!(recent));
-    Answer { text, facts }
+    let recent = recent.iter().map(ListedEntry::from).collect();
+    let facts = CapsuleOverview { capsule, name, description, role: *role, schemes, recent };
+    ToolAnswer::new(text, &facts)
 }
 
-fn entry_line(entry: &Value) -> String {
-    let title = match member(entry, "title") {
+fn entry_line(info: &EntryInfo) -> String {
+    let title = match one_line(&info.title) {
         title if title.is_empty() => title,
         title => format!(" {title:?}"),
     };
-    format!(
-        "{} v{}{title}, {}, by {} at {}\n",
-        member(entry, "uri"),
-        entry["version"],
-        member(entry, "risk_class"),
-        member(entry, "written_by"),
-        member(entry, "written_at"),
-    )
+    let (uri, version, class) = (&info.uri, info.version, info.risk_class.as_str());
+    let (by, at) = (one_line(&info.written_by), info.written_at);
+    format!("{uri} v{version}{title}, {class}, by {by} at {at}\n")
 }
 
-fn items(page: &Value, key: &str, members: &[&str]) -> Vec<Value> {
-    page[key].as_array().into_iter().flatten().map(|item| only(item, members)).collect()
-}
-
-fn go_on(page: &Value, text: &mut String, facts: &mut Value) {
-    if let Some(cursor) = page["next_cursor"].as_str() {
-        text.push_str(&format!("more with cursor `{cursor}`\n"));
-        facts["next_cursor"] = json!(cursor);
-    }
+fn more(cursor: Option<&str>) -> String {
+    cursor.map(|cursor| format!("more with cursor `{cursor}`\n")).unwrap_or_default()
 }

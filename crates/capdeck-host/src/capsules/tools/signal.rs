@@ -1,15 +1,13 @@
-//! `capsol_signal`: what others tell, and what changed.
+//! `capsol_signal`: messages of other agents, and what changed.
 
-use capdeck_capsule::Author;
+use capdeck_capsule::{Signal, SignalPage, one_line};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{
-    Answer, ToolCaller,
-    answer::{member, only},
-    needed, parse,
+use super::{ToolAnswer, ToolRun, needed, parse};
+use crate::capsules::{
+    AcknowledgeRequest, CapsuleError, PollSignalsRequest, PollSignalsResponse, SendSignalRequest,
 };
-use crate::capsules::{CapsuleFailure, CapsuleOperation};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,63 +36,58 @@ enum Action {
 }
 
 pub(super) async fn call(
-    by: &ToolCaller<'_>,
+    run: &ToolRun<'_>,
     arguments: Option<&RawValue>,
-) -> Result<Answer, CapsuleFailure> {
+) -> Result<ToolAnswer, CapsuleError> {
     let Arguments { capsule, action, kind, text, uri, to, data, cursor, kinds, limit } =
         parse(arguments)?;
     let capsule = capsule.as_deref();
     match action {
         Action::Send => {
             let kind = needed(kind, "kind", "send")?;
-            let send = CapsuleOperation::SendSignal { kind, text, uri, to, data };
-            let sent = by.ask(capsule, send).await?;
-            let text = format!("sent `{}` as {}", member(&sent, "kind"), member(&sent, "id"));
-            Ok(Answer { text, facts: only(&sent, &["id", "ts"]) })
+            let sent = run.ask(capsule, SendSignalRequest { kind, text, uri, to, data }).await?;
+            let Signal { id, ts, kind, .. } = &sent.signal;
+            let text = format!("sent `{kind}` as {id}");
+            Ok(ToolAnswer::new(text, &json!({ "id": id, "ts": ts })))
         }
         Action::Poll => {
-            let poll = CapsuleOperation::PollSignals { after: cursor, kinds, limit };
-            Ok(page(by.ask(capsule, poll).await?))
+            let poll = PollSignalsRequest { after: cursor, kinds, limit };
+            Ok(page(&run.ask(capsule, poll).await?))
         }
         Action::Ack => {
             let signal = needed(cursor, "cursor", "ack")?;
-            by.ask(capsule, CapsuleOperation::Acknowledge { signal: signal.clone() }).await?;
+            run.ask(capsule, AcknowledgeRequest { signal: signal.clone() }).await?;
             let text = format!("acknowledged up to `{signal}`");
-            Ok(Answer { text, facts: json!({ "acknowledged": signal }) })
+            Ok(ToolAnswer::new(text, &json!({ "acknowledged": signal })))
         }
     }
 }
 
-fn page(page: Value) -> Answer {
-    let mut text = String::new();
-    for signal in page["signals"].as_array().into_iter().flatten() {
-        text.push_str(&line(signal));
-    }
+fn page(response: &PollSignalsResponse) -> ToolAnswer {
+    let SignalPage { signals, next_cursor, has_more } = &response.page;
+    let mut text: String = signals.iter().map(line).collect();
     if text.is_empty() {
         text.push_str("nothing new\n");
     }
-    if let Some(cursor) = page["next_cursor"].as_str() {
-        let more = if page["has_more"] == true { "; there are more" } else { "" };
+    if let Some(cursor) = next_cursor {
+        let more = if *has_more { "; there are more" } else { "" };
         text.push_str(&format!("cursor `{cursor}`{more}\n"));
     }
-    Answer { text, facts: page }
+    ToolAnswer::new(text, response)
 }
 
 /// A signal on one line: what it says cannot look like the line of another one.
-fn line(signal: &Value) -> String {
-    let mut line = format!("{} {}", member(signal, "ts"), member(signal, "kind"));
-    let uri = member(signal, "uri");
-    if !uri.is_empty() {
+fn line(signal: &Signal) -> String {
+    let mut line = format!("{} {}", signal.ts, one_line(&signal.kind));
+    if let Some(uri) = &signal.uri {
         line.push_str(&format!(" {uri}"));
     }
-    if let Some(version) = signal["version"].as_u64() {
+    if let Some(version) = signal.version {
         line.push_str(&format!(" v{version}"));
     }
-    if let Ok(from) = serde_json::from_value::<Author>(signal["from"].clone()) {
-        let (who, client) = (from.written_by(), from.claimed_client());
-        line.push_str(&format!(" by {who} with {client} (claimed)"));
-    }
-    let text = member(signal, "text");
+    let (who, client) = (signal.from.written_by(), signal.from.claimed_client());
+    line.push_str(&format!(" by {who} with {client} (claimed)"));
+    let text = signal.text.as_deref().map(one_line).unwrap_or_default();
     if !text.is_empty() {
         line.push_str(&format!(": {text:?}"));
     }

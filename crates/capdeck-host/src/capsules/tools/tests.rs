@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::*;
 use crate::GrantTools;
-use crate::capsules::LocalDesk;
+use crate::capsules::{CreateCapsuleRequest, LocalCapsules};
 
 struct Setting {
-    desk: LocalDesk,
+    desk: LocalCapsules,
     caller: CapsuleCaller,
     mount: Mount,
     _folder: tempfile::TempDir,
@@ -22,11 +22,11 @@ impl Setting {
             durability: Durability::Cached,
             ..capdeck_capsule::StoreOptions::default()
         };
-        let desk = LocalDesk::open(folder.path(), options).await.unwrap();
+        let desk = LocalCapsules::open(folder.path(), options).await.unwrap();
         let caller = CapsuleCaller::local(Author::client("tester").version("1"));
         for name in capsules {
             let (name, description) = ((*name).to_owned(), Some(format!("about {name}")));
-            let create = CapsuleOperation::CreateCapsule { name, description, visibility: None };
+            let create = CreateCapsuleRequest { name, description, visibility: None };
             desk.ask(caller.request(None, create)).await.unwrap();
         }
         Self { desk, caller, mount: Mount::default(), _folder: folder }
@@ -44,8 +44,12 @@ impl Setting {
     }
 
     async fn call_anyhow(&self, tool: CapsuleTool, arguments: Value) -> Value {
-        let by =
-            ToolCaller { desk: &self.desk, caller: &self.caller, mount: &self.mount, grants: None };
+        let by = ToolCaller {
+            service: &self.desk,
+            caller: &self.caller,
+            mount: &self.mount,
+            grants: None,
+        };
         let arguments = serde_json::value::to_raw_value(&arguments).unwrap();
         serde_json::from_str(tool.call(&by, Some(&arguments)).await.get()).unwrap()
     }
@@ -193,7 +197,7 @@ async fn spec_26_12_explicit_then_mounted_then_the_only_one_then_a_choice() {
         None => json!({"uri": uri, "content": "x"}),
     };
     setting.facts(Write, write(None, "docs://only")).await;
-    let create = |name: &str| CapsuleOperation::CreateCapsule {
+    let create = |name: &str| CreateCapsuleRequest {
         name: name.to_owned(),
         description: None,
         visibility: None,

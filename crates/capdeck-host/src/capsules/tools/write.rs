@@ -4,12 +4,8 @@ use capdeck_capsule::{PatchStep, RiskClass};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{
-    Answer, ToolCaller,
-    answer::{member, only},
-    parse,
-};
-use crate::capsules::{CapsuleFailure, CapsuleOperation, EntryWrite, WriteMode};
+use super::{ToolAnswer, ToolRun, parse};
+use crate::capsules::{CapsuleError, WriteMode, WriteRequest};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,9 +27,9 @@ struct Arguments {
 }
 
 pub(super) async fn call(
-    by: &ToolCaller<'_>,
+    run: &ToolRun<'_>,
     arguments: Option<&RawValue>,
-) -> Result<Answer, CapsuleFailure> {
+) -> Result<ToolAnswer, CapsuleError> {
     let Arguments {
         capsule,
         uri,
@@ -49,7 +45,7 @@ pub(super) async fn call(
         idempotency_key,
     } = parse(arguments)?;
     let content = content.filter(|content| content.get() != "null").map(|content| body(&content));
-    let write = EntryWrite {
+    let write = WriteRequest {
         uri,
         mode,
         content,
@@ -63,29 +59,16 @@ pub(super) async fn call(
         idempotency_key,
         blob: None,
     };
-    let written = by.ask(capsule.as_deref(), CapsuleOperation::Write(write)).await?;
-    let facts = only(
-        &written,
-        &["uri", "version", "created", "risk_class", "promotion_reason", "repeated"],
-    );
-    let done = if facts["repeated"] == true {
-        "was written before, as"
-    } else if facts["created"] == true {
-        "created"
-    } else {
-        "written"
+    let outcome = run.ask(capsule.as_deref(), write).await?.outcome;
+    let done = match (outcome.repeated, outcome.created) {
+        (true, _) => "was written before, as",
+        (false, true) => "created",
+        (false, false) => "written",
     };
-    let reason = match member(&facts, "promotion_reason") {
-        reason if reason.is_empty() => reason,
-        reason => format!(" ({reason})"),
-    };
-    let text = format!(
-        "{} {done} version {}, {}{reason}",
-        member(&facts, "uri"),
-        facts["version"],
-        member(&facts, "risk_class"),
-    );
-    Ok(Answer { text, facts })
+    let reason = outcome.promotion_reason.map(|reason| format!(" ({})", reason.as_str()));
+    let (uri, version, class) = (&outcome.uri, outcome.version, outcome.risk_class.as_str());
+    let text = format!("{uri} {done} version {version}, {class}{}", reason.unwrap_or_default());
+    Ok(ToolAnswer::new(text, &outcome))
 }
 
 fn body(content: &RawValue) -> String {

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use capdeck_access::{Access, DeckAccess, DeckGrant, GrantTools, Scopes};
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    AccessRequest, AccessSource, CapsuleFailure, ClientProfile, Continuity, GrantDesk,
+    AccessSource, CapsuleError, ClientProfile, Continuity, GrantDesk,
     GrantedCapsule, Host, NoListener, Principal, Scope, Session, SessionSettings, SharedAccess,
     TaskForm, ViewPolicy,
 };
@@ -90,11 +90,11 @@ impl AccessSource for Page {
 
 #[async_trait]
 impl GrantDesk for Book {
-    async fn ask(&self, wish: AccessRequest) -> Result<Value, CapsuleFailure> {
+    async fn ask(&self, wish: AccessRequest) -> Result<Value, CapsuleError> {
         if let AccessRequest::RequestAccess { capsule, .. } = &wish
             && capsule == "secret"
         {
-            return Err(CapsuleFailure::new("not_found", "there is no capsule `secret`"));
+            return Err(CapsuleError::new("not_found", "there is no capsule `secret`"));
         }
         self.wishes.lock().push(wish);
         Ok(json!({ "request_id": "grq_1", "status": "pending" }))

@@ -6,9 +6,10 @@ use capdeck_access::{Access, DeckAccess, DeckGrant, GrantTools, Principal, Scope
 use capdeck_auth::inbound::capsule_key;
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    AccessRequest, Author, CapabilityId, CapsuleAccess, CapsuleCaller, CapsuleDesk,
-    CapsuleOperation, ErrorCode, GrantedCapsule, Host, LocalDesk, NarrowedGrant, Role, Scope,
-    Session, StoreOptions, ViewPolicy, WantedGrant,
+    Author, CapsuleCaller, CapsuleService, CapsuleServiceExt as _, CreateCapsuleRequest,
+    ErrorCode, AccessRequest, GrantedCapsule, Host, LocalCapsules, NarrowedGrant,
+    RegistryAuditFilter, Role, Session, StoreOptions, WantedGrant,
+    CapabilityId, CapsuleAccess, Scope, ViewPolicy,
 };
 use serde_json::{Value, json};
 
@@ -17,10 +18,10 @@ use crate::deck::{Deck, agent_with, call, call_listed, listed, saying};
 
 async fn opened(names: &[&str]) -> (Host, Deck) {
     let deck = Deck::new().file("config/sayer.md", &saying("hello"));
-    let desk = LocalDesk::open(&deck.dirs.data(), StoreOptions::default()).await.unwrap();
+    let desk = LocalCapsules::open(&deck.dirs.data(), StoreOptions::default()).await.unwrap();
     for name in names {
         let name = (*name).to_owned();
-        let create = CapsuleOperation::CreateCapsule { name, description: None, visibility: None };
+        let create = CreateCapsuleRequest { name, description: None, visibility: None };
         let caller = CapsuleCaller::local(Author::client("test"));
         desk.ask(caller.request(None, create)).await.unwrap();
     }
@@ -235,9 +236,10 @@ async fn item_22_naming_a_capsule_out_of_reach_is_recorded() {
     let hidden = tool(&session, "capsol_read", json!({ "capsule": "two" })).await;
     assert_eq!(hidden["error"]["code"], "not_found");
     let desk = host.capsules().unwrap();
-    let query = CapsuleOperation::RegistryAuditQuery(Default::default());
+    let query = RegistryAuditFilter(Default::default());
     let caller = CapsuleCaller::local(Author::client("test"));
     let audit = desk.ask(caller.request(None, query)).await.unwrap();
+    let audit = serde_json::to_value(audit).unwrap();
     let lines = audit["lines"].as_array().unwrap().iter();
     let refused: Vec<&Value> = lines.filter(|line| line["action"] == "capsule.open").collect();
     assert_eq!(refused.len(), 1, "{audit}");

@@ -1,12 +1,13 @@
 //! Who else may use a capsule: its shares, and what was granted through requests.
 
 use capdeck_auth::inbound::{Grant, GrantQuery, GrantTarget, PageRequest};
-use capdeck_host::{CapsuleOperation, Role, ShareExpiry};
+use capdeck_host::{
+    AddShareRequest, AddShareResponse, RevokeShareRequest, Role, Share, ShareExpiry, SharesRequest,
+};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::desk::shaped;
 use crate::rest::{
     call::Call,
     input::{Json, NoBody, NoQuery},
@@ -43,41 +44,58 @@ struct Pages {
     paging: Paging,
 }
 
-/// An access that somebody else has.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+/// An access that another client has.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Connection {
     id: String,
     /// How it came to be: `share` or `grant`.
-    #[serde(default = "share")]
-    kind: String,
+    kind: &'static str,
     /// What it is for, or the name of the client.
     name: String,
     role: Role,
-    #[serde(default)]
     uri_prefixes: Vec<String>,
-    #[serde(default)]
     denied_prefixes: Vec<String>,
     principal: String,
     created_at: Timestamp,
     /// Who made it; absent where that was not written down.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<String>,
     /// Absent: it lasts until it is revoked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<Timestamp>,
     /// When it was last used, where that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     last_used_at: Option<Timestamp>,
     /// Whether it opens nothing any more, because its time is over or its maker may no longer share the capsule.
-    #[serde(default)]
     is_over: bool,
     /// The first letters of the token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
 
-/// A share with its token, told once.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+impl Connection {
+    fn of_share(share: Share, is_over: bool) -> Self {
+        let Share { id, name, access, principal, created_at, created_by, .. } = share;
+        Self {
+            id,
+            kind: "share",
+            name,
+            role: access.role,
+            uri_prefixes: access.scope.allow.into_iter().map(String::from).collect(),
+            denied_prefixes: access.scope.deny.into_iter().map(String::from).collect(),
+            principal,
+            created_at,
+            created_by,
+            expires_at: share.expires_at,
+            last_used_at: share.last_used_at,
+            is_over,
+            hint: Some(share.hint),
+        }
+    }
+}
+
+/// A share with its token, which is in this response only.
+#[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConnectionWithToken")]
 struct NewConnection {
     #[serde(flatten)]
@@ -105,10 +123,6 @@ struct AddConnection {
     expires_at: ShareExpiry,
 }
 
-fn share() -> String {
-    "share".to_owned()
-}
-
 async fn list(call: Call, query: Pages, _: NoBody) -> Result<Reply<Page<Connection>>, ApiError> {
     let mut all = shares(&call).await?;
     all.extend(granted(&call).await?);
@@ -116,27 +130,16 @@ async fn list(call: Call, query: Pages, _: NoBody) -> Result<Reply<Page<Connecti
 }
 
 async fn shares(call: &Call) -> Result<Vec<Connection>, ApiError> {
-    #[derive(Deserialize)]
-    struct ShareList {
-        shares: Vec<ListedShare>,
-    }
-    #[derive(Deserialize)]
-    struct ListedShare {
-        #[serde(flatten)]
-        connection: Connection,
-        created_by_principal: Option<String>,
-    }
-    let capsule = call.owned_capsule("see who else uses").await?;
-    let key = capsule.key();
-    let listed = call.ask_as_host(Some(&key), CapsuleOperation::Shares).await?;
+    let key = call.owned_capsule("see who else uses").await?.key();
+    let shares = call.ask_as_host(Some(&key), SharesRequest).await?.shares;
     let now = Timestamp::now();
-    let shown = |ListedShare { connection, created_by_principal }: ListedShare| {
-        let is_expired = connection.expires_at.is_some_and(|end| end <= now);
-        let maker = created_by_principal.as_deref();
+    let shown = |share: Share| {
+        let is_expired = share.expires_at.is_some_and(|end| end <= now);
+        let maker = share.created_by_principal.as_deref();
         let is_over = is_expired || !call.rest.http_state.may_share(maker, &key);
-        Connection { is_over, ..connection }
+        Connection::of_share(share, is_over)
     };
-    Ok(shaped::<ShareList>(listed)?.shares.into_iter().map(shown).collect())
+    Ok(shares.into_iter().map(shown).collect())
 }
 
 /// What was granted through requests.
@@ -153,7 +156,7 @@ async fn granted(call: &Call) -> Result<Vec<Connection>, ApiError> {
         let decided_by = registry.request(&grant.request_id).and_then(|request| request.decided_by);
         Some(Connection {
             id: grant.id.clone(),
-            kind: "grant".to_owned(),
+            kind: "grant",
             name: name.unwrap_or_default(),
             role: Role::parse(role.as_str())?,
             uri_prefixes: uri_prefixes.clone(),
@@ -177,9 +180,9 @@ async fn add(
 ) -> Result<Reply<NewConnection>, ApiError> {
     let Json(AddConnection { name, role, uri_prefixes, denied_prefixes, expires_at }) = body;
     let capsule = call.owned_capsule("share").await?;
-    let add = CapsuleOperation::AddShare { name, role, uri_prefixes, denied_prefixes, expires_at };
-    let told = call.ask_as_host(Some(&capsule.key()), add).await?;
-    Ok(Reply::created(shaped(told)?))
+    let add = AddShareRequest { name, role, uri_prefixes, denied_prefixes, expires_at };
+    let AddShareResponse { share, token } = call.ask_as_host(Some(&capsule.key()), add).await?;
+    Ok(Reply::created(NewConnection { connection: Connection::of_share(share, false), token }))
 }
 
 async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
@@ -193,6 +196,6 @@ async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, A
     if !shares(&call).await?.iter().any(|share| share.id == id) {
         return Err(ApiError::not_found("connection", &id));
     }
-    call.ask_as_host(None, CapsuleOperation::RevokeShare { id }).await?;
+    call.ask_as_host(None, RevokeShareRequest { id }).await?;
     Ok(Reply::new(NoContent))
 }

@@ -1,14 +1,14 @@
 //! Entries: listed, read, written, deleted.
 
 use capdeck_host::{
-    CapsuleOperation, EntryWrite, ListQuery, PatchStep, ReadBody, RiskClass, WriteBlob, WriteMode,
+    DeleteRequest, DeleteResponse, EntryInfo, ListQuery, PatchStep, ReadBody, ReadRequest,
+    ReadResponse, RiskClass, WriteBlob, WriteMode, WriteRequest, WriteResponse,
 };
 use http::StatusCode;
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::shapes::{Deleted, Entry, EntryMeta, Written};
 use crate::rest::{
     call::{Call, version_tag},
     idempotency,
@@ -120,46 +120,35 @@ struct EntryChange {
     commit: Option<String>,
 }
 
-/// What was deleted.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "EntryDeleteResult")]
-struct Removed {
-    capsule: String,
-    #[serde(flatten)]
-    deleted: Deleted,
-}
-
-#[derive(Debug, Deserialize)]
-struct Listed {
-    entries: Vec<EntryMeta>,
-    next_cursor: Option<String>,
-}
-
 async fn list(
     call: Call,
     query: ListEntries,
     _: NoBody,
-) -> Result<Reply<Page<EntryMeta>>, ApiError> {
+) -> Result<Reply<Page<EntryInfo>>, ApiError> {
     let ListEntries { scheme, prefix, tag, written_after, latest_first, paging } = query;
     let (limit, cursor) = (paging.limit(), paging.inner(&call)?);
     let latest_first = latest_first.unwrap_or(false);
     let query = ListQuery { scheme, prefix, tag, written_after, latest_first, limit, cursor };
-    let listed: Listed = call.ask_for(CapsuleOperation::List(query)).await?;
+    let listed = call.ask_for(query).await?;
     let next_cursor = Paging::outer(&call, listed.next_cursor);
     Ok(Reply::new(Page { items: listed.entries, next_cursor }))
 }
 
-async fn read(call: Call, query: ReadEntry, _: NoBody) -> Result<Reply<Entry>, ApiError> {
+async fn read(call: Call, query: ReadEntry, _: NoBody) -> Result<Reply<ReadResponse>, ApiError> {
     let (uri, version) = (call.entry_uri(), query.version);
-    let read = CapsuleOperation::Read { uri, version, body: ReadBody::Banded };
-    let entry: Entry = call.ask_for(read).await?;
-    let tag = version_tag(entry.meta.version);
+    let read = ReadRequest { uri, version, body: ReadBody::Banded };
+    let entry = call.ask_for(read).await?;
+    let tag = version_tag(entry.info.version);
     let is_known = call.has(&tag);
     let reply = Reply::new(entry).tag(&tag);
     Ok(if is_known { reply.status(StatusCode::NOT_MODIFIED) } else { reply })
 }
 
-async fn write(call: Call, _: NoQuery, body: Json<NewEntry>) -> Result<Reply<Written>, ApiError> {
+async fn write(
+    call: Call,
+    _: NoQuery,
+    body: Json<NewEntry>,
+) -> Result<Reply<WriteResponse>, ApiError> {
     let Json(NewEntry { content, title, tags, risk_class, file_anchors, commit, blob }) = body;
     let if_version = call.precondition()?.if_version;
     let blob = match blob {
@@ -172,8 +161,8 @@ async fn write(call: Call, _: NoQuery, body: Json<NewEntry>) -> Result<Reply<Wri
     };
     let written = send(
         &call,
-        EntryWrite {
-            // Whoever may only append writes only where there is nothing; the store decides.
+        WriteRequest {
+            // An appender writes only where there is nothing; the store decides.
             mode: (if_version == Some(0)).then_some(WriteMode::Create),
             content: Some(content),
             title,
@@ -183,13 +172,13 @@ async fn write(call: Call, _: NoQuery, body: Json<NewEntry>) -> Result<Reply<Wri
             commit,
             blob,
             if_version: if_version.filter(|version| *version > 0),
-            ..EntryWrite::default()
+            ..WriteRequest::default()
         },
     )
     .await;
     let written = written.map_err(|error| error.into_failed_precondition(if_version == Some(0)))?;
-    let status = if written.created { StatusCode::CREATED } else { StatusCode::OK };
-    let tag = version_tag(written.version);
+    let status = if written.outcome.created { StatusCode::CREATED } else { StatusCode::OK };
+    let tag = version_tag(written.outcome.version);
     Ok(Reply::new(written).status(status).tag(&tag))
 }
 
@@ -197,12 +186,12 @@ async fn change(
     call: Call,
     _: NoQuery,
     body: Json<EntryChange>,
-) -> Result<Reply<Written>, ApiError> {
+) -> Result<Reply<WriteResponse>, ApiError> {
     let Json(EntryChange { steps, title, tags, risk_class, file_anchors, commit }) = body;
     let if_version = call.precondition()?.if_version;
     let written = send(
         &call,
-        EntryWrite {
+        WriteRequest {
             mode: Some(WriteMode::Patch),
             patch: Some(steps),
             title,
@@ -211,23 +200,23 @@ async fn change(
             file_anchors,
             commit,
             if_version,
-            ..EntryWrite::default()
+            ..WriteRequest::default()
         },
     )
     .await?;
-    let tag = version_tag(written.version);
+    let tag = version_tag(written.outcome.version);
     Ok(Reply::new(written).tag(&tag))
 }
 
 /// Writes under the key of the request, if it has one, which the store itself keeps.
-async fn send(call: &Call, write: EntryWrite) -> Result<Written, ApiError> {
+async fn send(call: &Call, write: WriteRequest) -> Result<WriteResponse, ApiError> {
     let idempotency_key = idempotency::key(&call.headers)?;
-    let write = EntryWrite { uri: call.entry_uri(), idempotency_key, ..write };
-    call.ask_for(CapsuleOperation::Write(write)).await
+    let write = WriteRequest { uri: call.entry_uri(), idempotency_key, ..write };
+    call.ask_for(write).await
 }
 
-async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Removed>, ApiError> {
+async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<DeleteResponse>, ApiError> {
     let if_version = call.precondition()?.if_version;
-    let remove = CapsuleOperation::Delete { uri: call.entry_uri(), if_version };
+    let remove = DeleteRequest { uri: call.entry_uri(), if_version };
     Ok(Reply::new(call.ask_for(remove).await?))
 }

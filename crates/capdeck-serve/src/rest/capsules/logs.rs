@@ -1,11 +1,10 @@
 //! The audit of one capsule, for its owner.
 
-use capdeck_host::{AuditFilter, AuditOutcome, CapsuleOperation};
+use capdeck_host::{AuditFilter, AuditLine, AuditOutcome};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::shapes::AuditLine;
 use crate::rest::{
     call::Call,
     input::NoBody,
@@ -26,7 +25,7 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 /// Lines that a list of logs reaches back.
-const MOST_LINES: usize = 10_000;
+const MAX_LINES: usize = 10_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ListLog {
@@ -48,10 +47,6 @@ struct ListLog {
 }
 
 async fn list(call: Call, query: ListLog, _: NoBody) -> Result<Reply<Page<AuditLine>>, ApiError> {
-    #[derive(Deserialize)]
-    struct Told {
-        lines: Vec<AuditLine>,
-    }
     let ListLog { since, until, agent, principal, action, prefix, outcome, paging } = query;
     let filter = AuditFilter {
         since,
@@ -62,9 +57,9 @@ async fn list(call: Call, query: ListLog, _: NoBody) -> Result<Reply<Page<AuditL
         prefix,
         outcome,
         after_seq: None,
-        limit: MOST_LINES,
+        limit: MAX_LINES,
     };
-    let told: Told = call.ask_for(CapsuleOperation::AuditQuery(filter)).await?;
-    let latest_first: Vec<AuditLine> = told.lines.into_iter().rev().collect();
+    let lines = call.ask_for(filter).await?.lines;
+    let latest_first: Vec<AuditLine> = lines.into_iter().rev().collect();
     Ok(Reply::new(paging.cut(&call, latest_first, |line| line.seq.to_string())?))
 }

@@ -1,16 +1,17 @@
-//! Making a capsule for whoever asks: whole, with its owner, or not at all.
+//! Making a capsule: whole, with its owner, or not at all.
 
 use capdeck_auth::inbound::{ADMIN_OPERATOR, LOCAL_OPERATOR};
-use capdeck_host::CapsuleOperation;
-use serde_json::Value;
+use capdeck_host::{
+    Access, CapsuleInfo, CapsuleSummary, CreateCapsuleRequest, PurgeCapsuleRequest,
+};
 
-use super::{desk::shaped, shapes::Capsule};
+use super::shapes::Capsule;
 use crate::{
     actor::Actor,
     rest::{call::Call, problem::ApiError},
 };
 
-/// Does work to its end, even when whoever asked goes away in the middle of it.
+/// Does work to its end, even when the client goes away in the middle of it.
 pub(super) async fn to_the_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, ApiError>> + Send + 'static,
 ) -> Result<T, ApiError> {
@@ -19,23 +20,23 @@ pub(super) async fn to_the_end<T: Send + 'static>(
 }
 
 impl Call {
-    /// Makes a capsule, fills it, and gives it to whoever made it. What fails leaves no capsule and no owner behind.
+    /// Makes a capsule, fills it, and gives it to its maker. What fails leaves no capsule and no owner behind.
     pub(super) async fn make_capsule<T>(
         &self,
-        create: CapsuleOperation,
+        create: CreateCapsuleRequest,
         fill: impl AsyncFnOnce(&Self, &Capsule) -> Result<T, ApiError>,
     ) -> Result<(Capsule, T), ApiError> {
         let made = self.ask_knowing(self.names().await?, None, create).await?;
-        let capsule = self.owned_by_caller(made)?;
+        let capsule = self.owned_by_caller(made);
         let filled = match fill(self, &capsule).await {
             Ok(filled) => self.claim(&capsule).await.map(|()| filled),
             Err(error) => Err(error),
         };
         match filled {
-            Ok(filled) => Ok((self.known(capsule), filled)),
+            Ok(filled) => Ok((self.with_owner(capsule), filled)),
             Err(error) => {
-                let undo = CapsuleOperation::PurgeCapsule;
-                if let Err(left) = self.ask_as_host(Some(&capsule.key()), undo).await {
+                let undo = self.ask_as_host(Some(&capsule.key()), PurgeCapsuleRequest).await;
+                if let Err(left) = undo {
                     tracing::error!(
                         capsule = capsule.id,
                         ?left,
@@ -59,8 +60,8 @@ impl Call {
     }
 
     /// A capsule as its owner is shown it.
-    pub(super) fn owned_by_caller(&self, mut capsule: Value) -> Result<Capsule, ApiError> {
-        capsule["role"] = Value::from("owner");
-        shaped(capsule).map(|capsule| self.known(capsule))
+    pub(super) fn owned_by_caller(&self, info: CapsuleInfo) -> Capsule {
+        let access = Access::owner();
+        self.shown(CapsuleSummary { info, access, entries: None, problem: None })
     }
 }

@@ -1,12 +1,13 @@
-//! The drawers of a capsule.
+//! The schemes of a capsule.
 
-use capdeck_host::{CapsuleOperation, Format, Origin, RiskClass, Scheme};
+use capdeck_host::{
+    AddSchemeRequest, Format, Origin, RemoveSchemeRequest, RiskClass, Scheme, SchemesRequest,
+};
 use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::shapes::SchemeShown;
+use super::shapes::SchemeDetails;
 use crate::rest::{
     call::Call,
     input::{Json, NoBody, NoQuery},
@@ -56,30 +57,25 @@ struct NewScheme {
     default_risk_class: Option<RiskClass>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Told {
-    schemes: Vec<SchemeShown>,
-}
-
-async fn list(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Page<SchemeShown>>, ApiError> {
-    let told: Told = call.ask_for(CapsuleOperation::Schemes).await?;
-    Ok(Reply::new(Page::whole(told.schemes)))
+async fn list(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Page<SchemeDetails>>, ApiError> {
+    let schemes = call.ask_for(SchemesRequest).await?.schemes;
+    Ok(Reply::new(Page::whole(schemes.into_iter().map(SchemeDetails::from).collect())))
 }
 
 async fn add(
     call: Call,
     _: NoQuery,
     body: Json<NewScheme>,
-) -> Result<Reply<SchemeShown>, ApiError> {
+) -> Result<Reply<SchemeDetails>, ApiError> {
     let Json(NewScheme { name, title, description, format, prompt_source, default_risk_class }) =
         body;
     let added = name.clone();
     let origin = Origin::Capsule;
     let scheme =
         Scheme { name, title, description, format, prompt_source, default_risk_class, origin };
-    call.ask_for::<Value>(CapsuleOperation::AddScheme { scheme }).await?;
-    let told: Told = call.ask_for(CapsuleOperation::Schemes).await?;
-    let shown = told.schemes.into_iter().find(|scheme| scheme.name == added);
+    call.ask_for(AddSchemeRequest { scheme }).await?;
+    let mut schemes = call.ask_for(SchemesRequest).await?.schemes.into_iter();
+    let shown = schemes.find(|scheme| scheme.name == added).map(SchemeDetails::from);
     shown.map(|shown| Reply::new(shown).status(StatusCode::CREATED)).ok_or_else(|| {
         let detail = "the scheme was added and removed at once";
         ApiError::new(StatusCode::CONFLICT, "conflict", detail)
@@ -88,6 +84,6 @@ async fn add(
 
 async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
     let name = call.place("name").to_owned();
-    call.ask_for::<Value>(CapsuleOperation::RemoveScheme { name }).await?;
+    call.ask_for(RemoveSchemeRequest { name }).await?;
     Ok(Reply::new(NoContent))
 }

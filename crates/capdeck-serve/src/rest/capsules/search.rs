@@ -1,11 +1,10 @@
 //! Search in one capsule.
 
-use capdeck_host::{CapsuleOperation, RiskClass, SearchQuery};
+use capdeck_host::{EntryMatch, RiskClass, SearchQuery};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::shapes::Hit;
 use crate::rest::{
     call::Call,
     input::NoBody,
@@ -49,21 +48,14 @@ struct SearchEntries {
 /// Entries that were found.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "EntrySearchResults")]
-struct Found {
-    items: Vec<Hit>,
+struct MatchPage {
+    items: Vec<EntryMatch>,
     next_cursor: Option<String>,
     /// How many there are on all pages.
-    total: u64,
+    total: usize,
 }
 
-#[derive(Debug, Deserialize)]
-struct Told {
-    hits: Vec<Hit>,
-    total: u64,
-    next_cursor: Option<String>,
-}
-
-async fn search(call: Call, query: SearchEntries, _: NoBody) -> Result<Reply<Found>, ApiError> {
+async fn search(call: Call, query: SearchEntries, _: NoBody) -> Result<Reply<MatchPage>, ApiError> {
     let SearchEntries {
         q,
         scheme,
@@ -87,7 +79,7 @@ async fn search(call: Call, query: SearchEntries, _: NoBody) -> Result<Reply<Fou
         limit: paging.limit(),
         cursor: paging.inner(&call)?,
     };
-    let told: Told = call.ask_for(CapsuleOperation::Search(search)).await?;
-    let next_cursor = Paging::outer(&call, told.next_cursor);
-    Ok(Reply::new(Found { items: told.hits, next_cursor, total: told.total }))
+    let found = call.ask_for(search).await?;
+    let next_cursor = Paging::outer(&call, found.next_cursor);
+    Ok(Reply::new(MatchPage { items: found.hits, next_cursor, total: found.total }))
 }

@@ -1,11 +1,10 @@
 //! Short messages of a capsule.
 
-use capdeck_host::CapsuleOperation;
+use capdeck_host::{PollSignalsRequest, SendSignalRequest, Signal};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::shapes::Signal;
 use crate::rest::{
     call::Call,
     input::{Json, NoBody, NoQuery},
@@ -57,22 +56,18 @@ struct NewSignal {
 }
 
 async fn list(call: Call, query: ListSignals, _: NoBody) -> Result<Reply<Page<Signal>>, ApiError> {
-    #[derive(Deserialize)]
-    struct Told {
-        signals: Vec<Signal>,
-    }
     let ListSignals { after, kind: kinds, paging } = query;
     let after = paging.inner(&call)?.or(after).unwrap_or_else(|| BEGINNING.to_owned());
     let limit = paging.limit().min(100);
-    let poll = CapsuleOperation::PollSignals { after: Some(after), kinds, limit };
-    let told: Told = call.ask_for(poll).await?;
-    let is_full = told.signals.len() == limit;
-    let last = told.signals.last().filter(|_| is_full).map(|signal| signal.id.clone());
-    Ok(Reply::new(Page { items: told.signals, next_cursor: Paging::outer(&call, last) }))
+    let poll = PollSignalsRequest { after: Some(after), kinds, limit };
+    let items = call.ask_for(poll).await?.page.signals;
+    let last = items.last().filter(|_| items.len() == limit).map(|signal| signal.id.clone());
+    let next_cursor = Paging::outer(&call, last);
+    Ok(Reply::new(Page { items, next_cursor }))
 }
 
 async fn send(call: Call, _: NoQuery, body: Json<NewSignal>) -> Result<Reply<Signal>, ApiError> {
     let Json(NewSignal { kind, text, uri, to, data }) = body;
-    let send = CapsuleOperation::SendSignal { kind, text, uri, to, data };
-    Ok(Reply::created(call.ask_for(send).await?))
+    let send = SendSignalRequest { kind, text, uri, to, data };
+    Ok(Reply::created(call.ask_for(send).await?.signal))
 }

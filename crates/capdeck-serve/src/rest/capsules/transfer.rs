@@ -8,14 +8,17 @@ use std::{
 
 use axum::body::Body;
 use bytes::Bytes;
-use capdeck_host::{CapsuleOperation, Existing, ExportForm, ImportForm, ImportMode};
+use capdeck_host::{
+    CreateCapsuleRequest, Existing, ExportRequest, ExportTarget, ImportFilesRequest, ImportMode,
+    ImportReport, ImportSource, ImportedFile, SkippedFile,
+};
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use http::{StatusCode, header};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::io::ReaderStream;
 
-use super::{desk::shaped, make::to_the_end, shapes::Capsule};
+use super::{make::to_the_end, shapes::Capsule};
 use crate::rest::{
     call::Call,
     input::{ArchiveBody, NoBody, NoQuery},
@@ -26,7 +29,7 @@ use crate::rest::{
 };
 
 /// Bytes that an archive may unpack to.
-const MOST_UNPACKED: u64 = 1024 * 1024 * 1024;
+const MAX_UNPACKED: u64 = 1024 * 1024 * 1024;
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
@@ -52,8 +55,7 @@ struct ImportAs {
 
 /// A capsule that was made of an archive.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ImportResult")]
-struct Imported {
+struct ImportResult {
     capsule: Capsule,
     /// Schemes that were added.
     schemes: Vec<String>,
@@ -61,35 +63,11 @@ struct Imported {
     skipped: Vec<SkippedFile>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Report {
-    schemes: Vec<String>,
-    entries: Vec<ImportedFile>,
-    skipped: Vec<SkippedFile>,
-}
-
-/// A file that is an entry now.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct ImportedFile {
-    file: String,
-    uri: String,
-    version: u64,
-    /// `created`, `replaced` or `unchanged`.
-    outcome: String,
-}
-
-/// A file that was left out.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct SkippedFile {
-    file: String,
-    reason: String,
-}
-
 async fn export(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Archive>, ApiError> {
     let capsule = call.owned_capsule("export").await?;
     let folder = tempfile::tempdir().map_err(|error| no_room(&error))?;
     let path = folder.path().join("capsule.tar");
-    let export = CapsuleOperation::Export { path: path.clone(), form: ExportForm::Tar };
+    let export = ExportRequest { path: path.clone(), form: ExportTarget::Tar };
     call.ask_as_host(Some(&capsule.id), export).await?;
     let packed = blocking(move || {
         let packed = compress(&path)?;
@@ -109,27 +87,26 @@ async fn import(
     call: Call,
     query: ImportAs,
     body: ArchiveBody,
-) -> Result<Reply<Imported>, ApiError> {
+) -> Result<Reply<ImportResult>, ApiError> {
     let folder = tempfile::tempdir().map_err(|error| no_room(&error))?;
     let path = folder.path().join("capsule.tar");
     let file = path.clone();
     blocking(move || unpack(&body.0, &file)).await?;
-    let create =
-        CapsuleOperation::CreateCapsule { name: query.name, description: None, visibility: None };
+    let create = CreateCapsuleRequest::named(&query.name);
     to_the_end(async move {
-        let import = CapsuleOperation::Import {
+        let import = ImportFilesRequest {
             path,
-            form: ImportForm::Export,
+            form: ImportSource::Export,
             existing: Existing::default(),
             mode: ImportMode::default(),
         };
         let fill = async |call: &Call, capsule: &Capsule| {
-            shaped::<Report>(call.ask_as_host(Some(&capsule.key()), import).await?)
+            Ok(call.ask_as_host(Some(&capsule.key()), import).await?.report)
         };
         let (capsule, report) = call.make_capsule(create, fill).await?;
         drop(folder);
-        let Report { schemes, entries, skipped } = report;
-        Ok(Reply::created(Imported { capsule, schemes, entries, skipped }))
+        let ImportReport { schemes, entries, skipped } = report;
+        Ok(Reply::created(ImportResult { capsule, schemes, entries, skipped }))
     })
     .await
 }
@@ -153,7 +130,7 @@ fn unpack(archive: &Bytes, path: &Path) -> Result<(), ApiError> {
     if !archive.starts_with(&[0x1f, 0x8b]) {
         return file.write_all(archive).map_err(|error| no_room(&error));
     }
-    let mut unpacked = GzDecoder::new(&archive[..]).take(MOST_UNPACKED + 1);
+    let mut unpacked = GzDecoder::new(&archive[..]).take(MAX_UNPACKED + 1);
     // Reading and writing fail in one call; only the archive itself is the sender's.
     let mut target = Target { file: &mut file, has_failed: false };
     let copied = io::copy(&mut unpacked, &mut target);
@@ -162,8 +139,8 @@ fn unpack(archive: &Bytes, path: &Path) -> Result<(), ApiError> {
         true => no_room(&error),
         false => ApiError::invalid(format!("the archive cannot be unpacked: {error}")),
     })?;
-    if bytes > MOST_UNPACKED {
-        let detail = format!("the archive unpacks to more than {MOST_UNPACKED} bytes");
+    if bytes > MAX_UNPACKED {
+        let detail = format!("the archive unpacks to more than {MAX_UNPACKED} bytes");
         return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail));
     }
     Ok(())

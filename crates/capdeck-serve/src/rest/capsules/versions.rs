@@ -1,10 +1,12 @@
 //! What an entry was before, and what was deleted.
 
-use capdeck_host::CapsuleOperation;
+use capdeck_host::{
+    DeletedEntry, DeletedRequest, DiffRequest, DiffResponse, EntryInfo, HistoryRequest,
+    RestoreRequest, WriteResponse,
+};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::shapes::{Deleted, EntryMeta, Written};
 use crate::rest::{
     call::{Call, version_tag},
     input::{Json, NoBody, NoQuery},
@@ -67,19 +69,6 @@ struct Versions {
     to: Option<u64>,
 }
 
-/// What changed between two versions.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "EntryDiff")]
-struct Difference {
-    capsule: String,
-    uri: String,
-    from: u64,
-    /// Null: the current version.
-    to: Option<u64>,
-    /// As `diff -u` writes it.
-    diff: String,
-}
-
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "EntryRestoreOptions")]
@@ -88,36 +77,35 @@ struct Restore {
     version: u64,
 }
 
-async fn history(call: Call, query: Pages, _: NoBody) -> Result<Reply<Page<EntryMeta>>, ApiError> {
-    #[derive(Deserialize)]
-    struct Told {
-        versions: Vec<EntryMeta>,
-    }
-    let told: Told = call.ask_for(CapsuleOperation::History { uri: call.entry_uri() }).await?;
-    let key = |meta: &EntryMeta| meta.version.to_string();
-    Ok(Reply::new(query.paging.cut(&call, told.versions, key)?))
+async fn history(call: Call, query: Pages, _: NoBody) -> Result<Reply<Page<EntryInfo>>, ApiError> {
+    let versions = call.ask_for(HistoryRequest { uri: call.entry_uri() }).await?.versions;
+    let key = |info: &EntryInfo| info.version.to_string();
+    Ok(Reply::new(query.paging.cut(&call, versions, key)?))
 }
 
-async fn diff(call: Call, query: Versions, _: NoBody) -> Result<Reply<Difference>, ApiError> {
+async fn diff(call: Call, query: Versions, _: NoBody) -> Result<Reply<DiffResponse>, ApiError> {
     let Versions { from, to } = query;
-    let diff = CapsuleOperation::Diff { uri: call.entry_uri(), from, to };
-    Ok(Reply::new(call.ask_for(diff).await?))
+    Ok(Reply::new(call.ask_for(DiffRequest { uri: call.entry_uri(), from, to }).await?))
 }
 
-async fn restore(call: Call, _: NoQuery, body: Json<Restore>) -> Result<Reply<Written>, ApiError> {
+async fn restore(
+    call: Call,
+    _: NoQuery,
+    body: Json<Restore>,
+) -> Result<Reply<WriteResponse>, ApiError> {
     let if_version = call.precondition()?.if_version;
     let Json(Restore { version }) = body;
-    let restore = CapsuleOperation::Restore { uri: call.entry_uri(), version, if_version };
-    let written: Written = call.ask_for(restore).await?;
-    let tag = version_tag(written.version);
+    let restore = RestoreRequest { uri: call.entry_uri(), version, if_version };
+    let written = call.ask_for(restore).await?;
+    let tag = version_tag(written.outcome.version);
     Ok(Reply::new(written).tag(&tag))
 }
 
-async fn deleted(call: Call, query: Pages, _: NoBody) -> Result<Reply<Page<Deleted>>, ApiError> {
-    #[derive(Deserialize)]
-    struct Told {
-        deleted: Vec<Deleted>,
-    }
-    let told: Told = call.ask_for(CapsuleOperation::Deleted).await?;
-    Ok(Reply::new(query.paging.cut(&call, told.deleted, |one| one.uri.clone())?))
+async fn deleted(
+    call: Call,
+    query: Pages,
+    _: NoBody,
+) -> Result<Reply<Page<DeletedEntry>>, ApiError> {
+    let deleted = call.ask_for(DeletedRequest).await?.deleted;
+    Ok(Reply::new(query.paging.cut(&call, deleted, |one| one.uri.to_string())?))
 }

@@ -1,13 +1,16 @@
 //! Capsules as a whole: listed, made, changed, taken away.
 
-use capdeck_host::{CapsuleOperation, Visibility, sha256_hex};
+use capdeck_host::{
+    CapsuleUpdate, CreateCapsuleRequest, DeleteCapsuleRequest, OverviewRequest, OverviewResponse,
+    PurgeCapsuleRequest, Visibility, sha256_hex,
+};
 use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
     make::to_the_end,
-    shapes::{Capsule, CapsuleWhole, EntryMeta, SchemeCount},
+    shapes::{Capsule, CapsuleWhole},
 };
 use crate::rest::{
     call::Call,
@@ -116,7 +119,7 @@ async fn create(
     body: Json<NewCapsule>,
 ) -> Result<Reply<Capsule>, ApiError> {
     let Json(NewCapsule { name, description, visibility }) = body;
-    let create = CapsuleOperation::CreateCapsule { name, description, visibility };
+    let create = CreateCapsuleRequest { name, description, visibility };
     to_the_end(async move {
         let (capsule, ()) = call.make_capsule(create, async |_, _| Ok(())).await?;
         Ok(Reply::created(capsule))
@@ -125,13 +128,8 @@ async fn create(
 }
 
 async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<CapsuleWhole>, ApiError> {
-    #[derive(Deserialize)]
-    struct Overview {
-        schemes: Vec<SchemeCount>,
-        recent: Vec<EntryMeta>,
-    }
     let capsule = call.capsule().await?;
-    let Overview { schemes, recent } = call.ask_for(CapsuleOperation::Overview).await?;
+    let OverviewResponse { schemes, recent, .. } = call.ask_for(OverviewRequest).await?;
     let whole = CapsuleWhole { capsule, schemes, recent };
     let tag = format!("\"{}\"", sha256_hex(&serde_json::to_string(&whole).unwrap_or_default()));
     let reply = if call.has(&tag) {
@@ -160,12 +158,12 @@ async fn update(
     let names = call.names().await?;
     to_the_end(async move {
         let key = capsule.key();
-        let update = CapsuleOperation::UpdateCapsule { name, description, visibility };
+        let update = CapsuleUpdate { name, description, visibility };
         let changed = call.ask_knowing(names, Some(&key), update).await?;
         if let Some(owner) = &owner
             && let Err(error) = give_to(&call, &key, owner).await
         {
-            let back = CapsuleOperation::UpdateCapsule {
+            let back = CapsuleUpdate {
                 name: Some(capsule.name),
                 description: Some(capsule.description),
                 visibility: Some(capsule.visibility),
@@ -173,7 +171,7 @@ async fn update(
             call.ask_as_host(Some(&key), back).await?;
             return Err(error);
         }
-        Ok(Reply::new(call.owned_by_caller(changed)?))
+        Ok(Reply::new(call.owned_by_caller(changed)))
     })
     .await
 }
@@ -187,16 +185,14 @@ async fn give_to(call: &Call, key: &str, owner: &str) -> Result<(), ApiError> {
 }
 
 async fn remove(call: Call, query: RemoveCapsule, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
-    let (action, operation) = match query.purge {
-        None => ("delete", CapsuleOperation::DeleteCapsule),
-        Some(Purge::One | Purge::True) => ("purge", CapsuleOperation::PurgeCapsule),
-    };
+    let is_purge = matches!(query.purge, Some(Purge::One | Purge::True));
+    let action = if is_purge { "purge" } else { "delete" };
     let (called, key) = match call.owned_capsule(action).await {
         Ok(capsule) => (capsule.key(), Some(capsule.key())),
-        // Nobody owns what was taken away before.
+        // What was deleted before has no owner.
         Err(error) if error.status == StatusCode::NOT_FOUND => {
             let id = call.place("capsule");
-            if query.purge.is_none() || !call.is_admin() {
+            if !is_purge || !call.is_admin() {
                 return Err(error);
             }
             (id.to_owned(), None)
@@ -204,7 +200,11 @@ async fn remove(call: Call, query: RemoveCapsule, _: NoBody) -> Result<Reply<NoC
         Err(error) => return Err(error),
     };
     to_the_end(async move {
-        call.ask_as_host(Some(&called), operation).await?;
+        if is_purge {
+            call.ask_as_host(Some(&called), PurgeCapsuleRequest).await?;
+        } else {
+            call.ask_as_host(Some(&called), DeleteCapsuleRequest).await?;
+        }
         if let (Some(registry), Some(key)) = (call.rest.http_state.registry(), key) {
             registry.forget_capsule(&call.registry_caller(), &key).await?;
         }

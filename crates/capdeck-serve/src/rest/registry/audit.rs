@@ -1,7 +1,7 @@
 //! The audit trail of the registry, capsules and deck calls.
 
 use capdeck_host::{
-    AuditFilter, AuditOutcome, CapsuleOperation, TrailFilter, TrailLine, TrailOutcome,
+    AuditFilter, AuditLine, AuditOutcome, RegistryAuditFilter, TrailFilter, TrailLine, TrailOutcome,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::rest::{
     call::Call,
-    capsules::{AuditLine, shaped},
     input::NoBody,
     operation::{Operation, get},
     page::{Page, Paging},
@@ -87,10 +86,6 @@ fn key(line: &Line) -> String {
 }
 
 async fn of_registry(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiError> {
-    #[derive(Deserialize)]
-    struct Told {
-        lines: Vec<AuditLine>,
-    }
     if query.capability.is_some() {
         return Err(ApiError::invalid("`capability` requires `source=deck`"));
     }
@@ -114,8 +109,7 @@ async fn of_registry(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiErr
         after_seq: None,
         limit: MOST_LINES,
     };
-    let told = call.ask_as_host(None, CapsuleOperation::RegistryAuditQuery(filter)).await?;
-    let mut lines = shaped::<Told>(told)?.lines;
+    let mut lines = call.ask_as_host(None, RegistryAuditFilter(filter)).await?.lines;
     if query.outcome.as_deref() == Some(FAILED) {
         lines.retain(|line| line.outcome != AuditOutcome::Ok);
     }

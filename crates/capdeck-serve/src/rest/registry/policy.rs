@@ -1,7 +1,7 @@
 //! The approval policy.
 
 use capdeck_auth::inbound;
-use capdeck_host::{CapsuleFailure, Role, find_capsule};
+use capdeck_host::{CapsuleError, Role, find_capsule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -110,7 +110,7 @@ async fn replace(call: Call, _: NoQuery, body: Json<Policy>) -> Result<Reply<Pol
         let all = call.every_capsule().await?;
         for capsule in policy.rules.iter_mut().filter_map(|rule| rule.matches.capsule.as_mut()) {
             let found = find_capsule(&all, capsule, |one| (&one.id, &one.name));
-            let ambiguous = |error| ApiError::invalid(CapsuleFailure::from(error).message);
+            let ambiguous = |error| ApiError::invalid(CapsuleError::from(error).message);
             let found = found.map_err(ambiguous)?;
             let missing =
                 || ApiError::invalid(format!("a rule names the unknown capsule `{capsule}`"));

@@ -10,7 +10,7 @@ mod names;
 use std::sync::Arc;
 
 use capdeck_auth::inbound::{CredentialClass, FailedAttempt, OperatorSession, capsule_key};
-use capdeck_host::{Author, CapsuleCaller, CapsuleOperation, SharedAccess};
+use capdeck_host::{Author, CapsuleCaller, CapsuleServiceExt as _, OpenShareRequest, SharedAccess};
 use capdeck_mcp::server::SessionOwner;
 use http::{Extensions, HeaderMap, HeaderValue, Method, header, request::Parts};
 
@@ -238,17 +238,16 @@ impl HttpState {
         if CredentialClass::of(token) != CredentialClass::ShareToken {
             return None;
         }
-        let desk = self.host.capsules().filter(|desk| desk.may_have_capsules())?;
-        let open = CapsuleOperation::OpenShare { token: token.to_owned() };
+        let service = self.host.capsules().filter(|service| service.may_have_capsules())?;
+        let open = OpenShareRequest { token: token.to_owned() };
         let caller = CapsuleCaller::local(Author::client("capdeck"));
-        let share = desk.ask(caller.request(None, open)).await.ok()?;
-        let text = |key: &str| Some(share.get(key)?.as_str()?.to_owned());
-        let capsule = capsule_key(&text("capsule")?, &text("capsule_uid")?);
-        if !self.may_share(text("created_by_principal").as_deref(), &capsule) {
+        let share = service.ask(caller.request(None, open)).await.ok()?;
+        let capsule = capsule_key(&share.capsule, share.capsule_uid.as_deref()?);
+        if !self.may_share(share.created_by_principal.as_deref(), &capsule) {
             return None;
         }
-        let principal = SessionOwner(text("principal")?.into());
-        let actor = Actor::Share(ViaShare { share: text("id")? });
+        let principal = SessionOwner(share.principal.into());
+        let actor = Actor::Share(ViaShare { share: share.id });
         Some(RequestIdentity { actor, principal, session: None })
     }
 }

@@ -2,13 +2,13 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use capdeck_host::{Access, CapabilityId, CapsuleFailure, Host, Reach, Scope, ViewPolicy};
+use capdeck_host::{Access, CapabilityId, CapsuleError, Host, Reach, Scope, ViewPolicy};
 use capdeck_mcp::server::{HttpEndpoint, HttpOptions, Load, SessionOwner};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 
 use super::HttpLimits;
-use crate::mcp::{CapsulePlace, CapsuleService, McpService, sealer};
+use crate::mcp::{CapsuleMcpService, CapsulePlace, McpService, sealer};
 
 pub(super) struct Endpoints {
     host: Host,
@@ -75,14 +75,14 @@ impl Endpoints {
         &self,
         name: &str,
         reach: Reach,
-    ) -> Result<Option<Arc<HttpEndpoint>>, CapsuleFailure> {
+    ) -> Result<Option<Arc<HttpEndpoint>>, CapsuleError> {
         let Some(CapsulePlace { id, .. }) = CapsulePlace::reached(&self.host, name, reach).await?
         else {
             return Ok(None);
         };
         Ok(Some(self.at(Place::Capsule(id.clone()), || {
             // This endpoint asks no questions, so nothing is sealed.
-            let service = CapsuleService::new(self.host.clone(), id);
+            let service = CapsuleMcpService::new(self.host.clone(), id);
             Arc::new(HttpEndpoint::new(service, options(self.limits)))
         })))
     }

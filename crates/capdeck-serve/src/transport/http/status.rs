@@ -10,7 +10,10 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use capdeck_host::{Author, CapsuleCaller, CapsuleOperation, Host};
+use capdeck_host::{
+    Author, CapsuleCaller, CapsuleProblem, CapsuleServiceExt as _, Host, StorageStatusRequest,
+    StorageStatusResponse,
+};
 use http::{StatusCode, header};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde_json::{Value, json};
@@ -43,7 +46,7 @@ pub(super) async fn health(State(facts): State<ProcessFacts>) -> Json<Value> {
 #[derive(Clone)]
 pub(super) struct Readiness {
     host: Host,
-    storage: RecentValue<Value>,
+    storage: RecentValue<StorageStatusResponse>,
 }
 
 impl Readiness {
@@ -52,7 +55,7 @@ impl Readiness {
     }
 
     /// Whether data can be written, and which capsules are damaged.
-    async fn storage_status(&self) -> Value {
+    async fn storage_status(&self) -> StorageStatusResponse {
         let host = self.host.clone();
         let status = self.storage.get(async move { ask_storage(&host).await });
         match tokio::time::timeout(STATUS_TIMEOUT, status).await {
@@ -66,11 +69,11 @@ impl Readiness {
 /// still serves the others.
 pub(super) async fn ready(State(readiness): State<Readiness>) -> Response {
     let (storage, host) = (readiness.storage_status().await, &readiness.host);
-    if storage["writable"] == false {
+    if let Some(reason) = &storage.reason {
         let body = json!({
             "status": "unavailable",
             "version": host.settings().version,
-            "reason": storage["reason"],
+            "reason": reason,
         });
         return (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response();
     }
@@ -83,26 +86,28 @@ pub(super) async fn ready(State(readiness): State<Readiness>) -> Response {
         "capabilities": { "usable": usable, "all": catalog.capabilities().count() },
         "quarantined": catalog.quarantined().len(),
     });
-    let degraded = storage["capsules"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if !degraded.is_empty() {
-        let named = |one: &Value| json!({ "capsule": one["id"], "problem": one["problem"] });
-        body["degraded"] = degraded.iter().map(named).collect();
+    if !storage.capsules.is_empty() {
+        let named = |one: &CapsuleProblem| json!({ "capsule": one.id, "problem": one.problem });
+        body["degraded"] = storage.capsules.iter().map(named).collect();
     }
     Json(body).into_response()
 }
 
-async fn ask_storage(host: &Host) -> Value {
-    let Some(desk) = host.capsules() else { return Value::Null };
+async fn ask_storage(host: &Host) -> StorageStatusResponse {
+    let Some(service) = host.capsules() else {
+        return StorageStatusResponse { writable: true, reason: None, capsules: Vec::new() };
+    };
     let author = Author::client("capdeck").version(&host.settings().version);
-    let request = CapsuleCaller::local(author).request(None, CapsuleOperation::StorageStatus);
-    desk.ask(request).await.unwrap_or_else(|failure| {
-        tracing::error!(code = failure.code, "{}", failure.message);
+    let request = CapsuleCaller::local(author).request(None, StorageStatusRequest);
+    service.ask(request).await.unwrap_or_else(|error| {
+        tracing::error!(code = error.code.as_str(), "{}", error.message);
         unwritable("the capsules are not available; see the log of the host")
     })
 }
 
-fn unwritable(reason: &str) -> Value {
-    json!({ "writable": false, "reason": reason })
+fn unwritable(reason: &str) -> StorageStatusResponse {
+    let reason = Some(reason.to_owned());
+    StorageStatusResponse { writable: false, reason, capsules: Vec::new() }
 }
 
 pub(super) async fn metrics(State((host, endpoints)): State<(Host, Arc<Endpoints>)>) -> Response {

@@ -1,6 +1,6 @@
 //! Clients of both eras hear what changes, and nothing of what is hidden from them.
 
-use capdeck_host::{CapsuleOperation, Role};
+use capdeck_host::{DeleteRequest, Role};
 use serde_json::json;
 
 use super::stage::Stage;
@@ -29,7 +29,7 @@ fn legacy_clients_hear_of_watched_entries_and_of_lists_they_read() {
     assert_eq!(stream.next()["method"], "notifications/prompts/list_changed");
     client.request("resources/unsubscribe", json!({"uri": "docs://a"}));
     let (uri, if_version) = ("docs://a".to_owned(), None);
-    stage.ask(Some("team"), CapsuleOperation::Delete { uri, if_version }).unwrap();
+    stage.ask(Some("team"), DeleteRequest { uri, if_version }).unwrap();
     assert_eq!(stream.next()["method"], "notifications/resources/list_changed");
     let wrong = client.request("resources/subscribe", json!({"uri": "no address"}));
     assert_eq!(wrong["error"]["code"], -32602, "{wrong}");

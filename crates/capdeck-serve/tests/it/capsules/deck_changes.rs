@@ -1,6 +1,6 @@
 //! Clients of the deck hear what changes in capsules, in both eras.
 
-use capdeck_host::CapsuleOperation;
+use capdeck_host::DeleteRequest;
 use serde_json::{Value, json};
 
 use super::stage::{Stage, facts};
@@ -41,7 +41,7 @@ fn legacy_clients_hear_of_watched_entries_and_of_lists_they_read() {
     }
     stage.write("team", "docs://a", "4");
     let (uri, if_version) = ("docs://ab".to_owned(), None);
-    stage.ask(Some("team"), CapsuleOperation::Delete { uri, if_version }).unwrap();
+    stage.ask(Some("team"), DeleteRequest { uri, if_version }).unwrap();
     assert_eq!(stream.next()["method"], "notifications/resources/list_changed", "nothing before");
     let wrong = client.request("resources/subscribe", json!({"uri": "capsol://team/.."}));
     assert_eq!(wrong["error"]["code"], -32002, "{wrong}");

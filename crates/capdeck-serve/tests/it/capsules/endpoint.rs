@@ -1,6 +1,6 @@
 //! `/mcp/<capsule>`: tools, resources, templates, prompts, completions, skills.
 
-use capdeck_host::{CapsuleOperation, EntryWrite, Scheme, WriteBlob};
+use capdeck_host::{AddSchemeRequest, DeleteCapsuleRequest, Scheme, WriteBlob, WriteRequest};
 use serde_json::json;
 
 use super::stage::{Stage, call, each, facts};
@@ -74,13 +74,13 @@ fn entries_are_resources_with_bands_templates_and_completions() {
 fn a_binary_payload_comes_beside_its_bands() {
     let stage = filled();
     let blob = WriteBlob::Bytes { data: "AAEC/w==".to_owned(), mime: "image/png".to_owned() };
-    let write = EntryWrite {
+    let write = WriteRequest {
         uri: "docs://logo".to_owned(),
         content: Some("Our logo".to_owned()),
         blob: Some(blob),
-        ..EntryWrite::default()
+        ..WriteRequest::default()
     };
-    stage.ask(Some("team"), CapsuleOperation::Write(write)).unwrap();
+    stage.ask(Some("team"), write).unwrap();
     let mut client = stage.client("/mcp/team");
     let read = client.request("resources/read", json!({"uri": "docs://logo"}));
     let contents = read["result"]["contents"].as_array().unwrap();
@@ -110,7 +110,7 @@ fn a_long_list_comes_in_pages() {
 fn skills_and_prompt_sources_are_prompts() {
     let stage = filled();
     let scheme = Scheme { prompt_source: true, ..Scheme::named("runbooks") };
-    stage.ask(Some("team"), CapsuleOperation::AddScheme { scheme }).unwrap();
+    stage.ask(Some("team"), AddSchemeRequest { scheme }).unwrap();
     stage.write("team", "runbooks://deploy", "# Deploy\nCarefully.");
     let mut client = stage.client("/mcp/team");
     let listed = client.request("prompts/list", json!({}))["result"]["prompts"].clone();
@@ -196,7 +196,7 @@ fn a_capsule_that_is_not_there_has_no_endpoint() {
         assert_eq!((reply.status, reply.body.as_str()), (404, "there is no capsule `none`\n"));
     }
     let mut client = stage.client("/mcp/other");
-    stage.ask(Some("other"), CapsuleOperation::DeleteCapsule).unwrap();
+    stage.ask(Some("other"), DeleteCapsuleRequest).unwrap();
     let reply = client.post(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
     assert_eq!(reply.status, 404, "{reply:?}");
 }

@@ -1,6 +1,6 @@
 //! What a share does not reach does not exist, whichever way one asks (conformance list, items 4, 5, 6, 8, 22, 25).
 
-use capdeck_host::{AuditFilter, CapsuleOperation, Role};
+use capdeck_host::{AuditFilter, RegistryAuditFilter, Role};
 use capdeck_test::HttpClient;
 use serde_json::{Value, json};
 
@@ -141,7 +141,7 @@ fn spec_26_22_looking_around_among_capsules_is_one_line_of_the_registry() {
     let token = stage.share("team", Role::Reader, &[], &[]);
     let mut guest = stage.guest("/mcp", &token);
     let lines = || {
-        let query = CapsuleOperation::RegistryAuditQuery(AuditFilter::default());
+        let query = RegistryAuditFilter(AuditFilter::default());
         let lines = stage.ask(None, query).unwrap()["lines"].clone();
         lines.as_array().unwrap().clone()
     };

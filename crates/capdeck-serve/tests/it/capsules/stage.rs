@@ -2,7 +2,9 @@
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleFailure, CapsuleOperation, EntryWrite, Role, ShareExpiry,
+    AddShareRequest, AuditFilter, Author, CapsuleCall, CapsuleCaller, CapsuleError,
+    CapsuleServiceExt as _, CreateCapsuleRequest, RevokeShareRequest, Role, ShareExpiry,
+    WriteRequest,
 };
 use capdeck_test::HttpClient;
 use serde_json::{Value, json};
@@ -34,7 +36,7 @@ impl Stage {
     pub(super) fn create(&self, name: &str) {
         let description = Some(format!("what {name} is about"));
         let name = name.to_owned();
-        let create = CapsuleOperation::CreateCapsule { name, description, visibility: None };
+        let create = CreateCapsuleRequest { name, description, visibility: None };
         self.ask(None, create).unwrap();
     }
 
@@ -49,22 +51,23 @@ impl Stage {
     pub(super) fn ask(
         &self,
         capsule: Option<&str>,
-        operation: CapsuleOperation,
-    ) -> Result<Value, CapsuleFailure> {
-        let desk = self.served.host.capsules().unwrap();
+        operation: impl CapsuleCall,
+    ) -> Result<Value, CapsuleError> {
+        let capsules = self.served.host.capsules().unwrap();
         let caller = CapsuleCaller::local(Author::client("owner"));
-        self.served.wait(desk.ask(caller.request(capsule, operation)))
+        let response = self.served.wait(capsules.ask(caller.request(capsule, operation)))?;
+        Ok(serde_json::to_value(response).unwrap())
     }
 
     pub(super) fn write(&self, capsule: &str, uri: &str, body: &str) {
         let (uri, content) = (uri.to_owned(), Some(body.to_owned()));
-        let write = EntryWrite { uri, content, ..EntryWrite::default() };
-        self.ask(Some(capsule), CapsuleOperation::Write(write)).unwrap();
+        let write = WriteRequest { uri, content, ..WriteRequest::default() };
+        self.ask(Some(capsule), write).unwrap();
     }
 
     pub(super) fn share(&self, capsule: &str, role: Role, allow: &[&str], deny: &[&str]) -> Token {
         let texts = |prefixes: &[&str]| prefixes.iter().map(|text| (*text).to_owned()).collect();
-        let add = CapsuleOperation::AddShare {
+        let add = AddShareRequest {
             name: "guest".to_owned(),
             role,
             uri_prefixes: texts(allow),
@@ -77,7 +80,7 @@ impl Stage {
     }
 
     pub(super) fn revoke(&self, token: &Token) {
-        self.ask(None, CapsuleOperation::RevokeShare { id: token.share.clone() }).unwrap();
+        self.ask(None, RevokeShareRequest { id: token.share.clone() }).unwrap();
     }
 
     /// A client of the machine's owner.
@@ -103,7 +106,7 @@ impl Stage {
 
     /// The lines of a capsule's audit, oldest first, without those of looking at it.
     pub(super) fn audit(&self, capsule: &str) -> Vec<Value> {
-        let tail = CapsuleOperation::AuditTail { limit: 100 };
+        let tail = AuditFilter { limit: 100, ..AuditFilter::default() };
         let answer = self.ask(Some(capsule), tail).unwrap();
         let lines = answer["lines"].as_array().unwrap().iter();
         lines.filter(|line| line["action"] != "audit.query").cloned().collect()

@@ -62,7 +62,7 @@ fn a_capsule_that_the_policy_refuses_is_not_left_behind() {
     let make = json!({"action": "create_capsule", "name": "Findings"});
     assert_eq!(refused(&mut maker, "capsol_manage", make), "forbidden");
     assert_eq!(listed(&mut maker), ["home"]);
-    let list = capdeck_host::CapsuleOperation::ListCapsules { with_counts: false };
+    let list = capdeck_host::ListCapsulesRequest { with_counts: false };
     assert_eq!(office.ask(None, list)["capsules"].as_array().unwrap().len(), 1);
 }
 

@@ -8,7 +8,10 @@ use capdeck_auth::inbound::{
     Scopes, Terms, capsule_key,
 };
 use capdeck_definition::Exposure;
-use capdeck_host::{Author, CapsuleCaller, CapsuleOperation, EntryWrite, Visibility};
+use capdeck_host::{
+    Author, CapsuleCall, CapsuleCaller, CapsuleServiceExt as _, CreateCapsuleRequest,
+    ListCapsulesRequest, RegistryAuditFilter, Visibility, WriteRequest,
+};
 use capdeck_test::{FakePlan, HttpClient};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -35,7 +38,7 @@ impl Office {
         let setting = Setting::of(&FakePlan::default()).exposure(Exposure::Direct).registry();
         let office = Self { served: setting.serve() };
         for (name, visibility) in capsules {
-            let create = CapsuleOperation::CreateCapsule {
+            let create = CreateCapsuleRequest {
                 name: (*name).to_owned(),
                 description: Some(format!("what {name} is about")),
                 visibility: Some(*visibility),
@@ -61,16 +64,17 @@ impl Office {
     }
 
     /// Asks as the owner of the machine.
-    pub(super) fn ask(&self, capsule: Option<&str>, operation: CapsuleOperation) -> Value {
-        let desk = self.served.host.capsules().unwrap();
+    pub(super) fn ask(&self, capsule: Option<&str>, operation: impl CapsuleCall) -> Value {
+        let capsules = self.served.host.capsules().unwrap();
         let owner = CapsuleCaller::local(Author::client("owner"));
-        self.served.wait(desk.ask(owner.request(capsule, operation))).unwrap()
+        let response = self.served.wait(capsules.ask(owner.request(capsule, operation)));
+        serde_json::to_value(response.unwrap()).unwrap()
     }
 
     pub(super) fn write(&self, capsule: &str, uri: &str, body: &str) {
         let (uri, content) = (uri.to_owned(), Some(body.to_owned()));
-        let write = EntryWrite { uri, content, ..EntryWrite::default() };
-        self.ask(Some(capsule), CapsuleOperation::Write(write));
+        let write = WriteRequest { uri, content, ..WriteRequest::default() };
+        self.ask(Some(capsule), write);
     }
 
     /// An agent that a person granted these targets, with a token for the same scopes.
@@ -164,7 +168,7 @@ impl Office {
     /// A target with the key of the capsule whose id it has.
     fn keyed(&self, mut target: GrantTarget) -> GrantTarget {
         if let GrantTarget::Capsule { capsule, .. } = &mut target {
-            let list = CapsuleOperation::ListCapsules { with_counts: false };
+            let list = ListCapsulesRequest { with_counts: false };
             let all = self.ask(None, list)["capsules"].clone();
             let found = all.as_array().unwrap().iter().find(|one| one["id"] == capsule.as_str());
             *capsule = capsule_key(capsule, found.unwrap()["uid"].as_str().unwrap());
@@ -216,7 +220,7 @@ impl Office {
 
     fn lines(&self) -> Vec<String> {
         let filter = capdeck_host::AuditFilter { limit: 1_000, ..Default::default() };
-        let answer = self.ask(None, CapsuleOperation::RegistryAuditQuery(filter));
+        let answer = self.ask(None, RegistryAuditFilter(filter));
         let lines = answer["lines"].as_array().unwrap().iter();
         lines
             .map(|line| {

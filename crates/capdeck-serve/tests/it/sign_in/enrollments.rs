@@ -3,7 +3,7 @@
 use capdeck_auth::inbound::{
     Caller, Decider, Decision, OperatorRole, PageRequest, RequestQuery, RequestStatus, Terms,
 };
-use capdeck_host::{Author, CapsuleCaller, CapsuleOperation};
+use capdeck_host::{Author, CapsuleCaller, CapsuleServiceExt as _, CreateCapsuleRequest};
 use capdeck_serve::{AuthMode, Rate, RateLimits};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn stage() -> Served {
     let served = Setting::new().registry().auth(AuthMode::Required).key(KEY).serve();
     for name in ["team", "secret"] {
         let (name, description) = (name.to_owned(), None);
-        let create = CapsuleOperation::CreateCapsule { name, description, visibility: None };
+        let create = CreateCapsuleRequest { name, description, visibility: None };
         let caller = CapsuleCaller::local(Author::client("owner"));
         let desk = served.host.capsules().unwrap();
         served.wait(desk.ask(caller.request(None, create))).unwrap();
@@ -155,11 +155,8 @@ fn what_is_asked_for_has_to_make_sense() {
 #[test]
 fn a_sign_up_by_name_and_by_id_tells_nothing_of_whether_there_is_a_capsule() {
     let served = stage();
-    let create = CapsuleOperation::CreateCapsule {
-        name: "Top Secret".to_owned(),
-        description: None,
-        visibility: None,
-    };
+    let create =
+        CreateCapsuleRequest { name: "Top Secret".to_owned(), description: None, visibility: None };
     let caller = CapsuleCaller::local(Author::client("owner"));
     served.wait(served.host.capsules().unwrap().ask(caller.request(None, create))).unwrap();
     let mut browser = Browser::new(&served);
@@ -178,7 +175,7 @@ fn a_sign_up_for_a_name_opens_no_capsule_that_is_made_later() {
     let (id, token) = (made["id"].as_str().unwrap(), made["enrollment_token"].as_str().unwrap());
     decide(&served, id, Decision::Approve(Terms::default()));
     let name = "finance".to_owned();
-    let create = CapsuleOperation::CreateCapsule { name, description: None, visibility: None };
+    let create = CreateCapsuleRequest { name, description: None, visibility: None };
     let caller = CapsuleCaller::local(Author::client("owner"));
     served.wait(served.host.capsules().unwrap().ask(caller.request(None, create))).unwrap();
     assert_eq!(browser.mcp("/mcp/finance", token, &hello()).status, 404);

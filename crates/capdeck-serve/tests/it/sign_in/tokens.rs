@@ -1,7 +1,7 @@
 //! Tokens as bearers: for one place, one session, and never passed on.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{Author, CapsuleCaller, CapsuleOperation};
+use capdeck_host::{Author, CapsuleCaller, CapsuleServiceExt as _, CreateCapsuleRequest};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -80,11 +80,8 @@ fn security_05_no_server_sees_the_token() {
 fn item_14_a_capsule_is_granted_with_a_role_and_prefixes() {
     let served = served();
     let capsule = |name: &str| -> Value {
-        let create = CapsuleOperation::CreateCapsule {
-            name: name.to_owned(),
-            description: None,
-            visibility: None,
-        };
+        let create =
+            CreateCapsuleRequest { name: name.to_owned(), description: None, visibility: None };
         let caller = CapsuleCaller::local(Author::client("owner"));
         served.wait(served.host.capsules().unwrap().ask(caller.request(None, create))).unwrap()
     };
@@ -115,11 +112,8 @@ fn item_14_a_capsule_is_granted_with_a_role_and_prefixes() {
 #[test]
 fn security_07_a_write_beyond_the_scopes_is_told_so() {
     let served = served();
-    let create = CapsuleOperation::CreateCapsule {
-        name: "team".to_owned(),
-        description: None,
-        visibility: None,
-    };
+    let create =
+        CreateCapsuleRequest { name: "team".to_owned(), description: None, visibility: None };
     let caller = CapsuleCaller::local(Author::client("owner"));
     let made = served.wait(served.host.capsules().unwrap().ask(caller.request(None, create)));
     let id = made.unwrap()["id"].as_str().unwrap().to_owned();

@@ -1,0 +1,219 @@
+//! Entries that are prompts: skills, and those of schemes that say so.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::{AuditNote, CapsuleHandle, ReadEntry};
+use crate::{Entry, EntryUri, ListRequest, MOST_LISTED, StoreError, trust::one_line};
+
+/// A prompt as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prompt {
+    /// The path of the entry with `.` for `/`.
+    pub name: String,
+    pub uri: EntryUri,
+    pub title: String,
+    pub description: String,
+    pub arguments: Vec<PromptArgument>,
+}
+
+/// A place in a prompt's text, written `{{name}}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptArgument {
+    pub name: String,
+    #[serde(default)]
+    pub description: String,
+    #[serde(default)]
+    pub required: bool,
+    /// What it can be, where the writer says so; shown to those who type.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+}
+
+/// What a skill says about itself at its head.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Head {
+    description: Option<String>,
+    arguments: Vec<PromptArgument>,
+}
+
+impl CapsuleHandle {
+    pub async fn prompts(&self) -> Result<Vec<Prompt>, StoreError> {
+        let handle = self.clone();
+        self.audited("prompt.list", None, async move { handle.find_prompts().await }, |_| {
+            AuditNote::default()
+        })
+        .await
+    }
+
+    /// A prompt with its arguments put in, between its bands.
+    pub async fn prompt(
+        &self,
+        name: &str,
+        arguments: BTreeMap<String, String>,
+    ) -> Result<ReadEntry, StoreError> {
+        let (handle, name) = (self.clone(), name.to_owned());
+        let work = async move {
+            let unknown = || {
+                StoreError::invalid("prompt", format!("there is no prompt `{}`", one_line(&name)))
+            };
+            let prompts = handle.find_prompts().await?;
+            let prompt =
+                prompts.into_iter().find(|prompt| prompt.name == name).ok_or_else(unknown)?;
+            let missing = prompt
+                .arguments
+                .iter()
+                .find(|wanted| wanted.required && !arguments.contains_key(&wanted.name));
+            if let Some(missing) = missing {
+                return Err(StoreError::invalid(
+                    "arguments",
+                    format!("`{}` is missing", one_line(&missing.name)),
+                ));
+            }
+            let mut entry = handle.read_unrecorded(&prompt.uri, None).await?;
+            entry.body = filled(split_head(&entry.body).1, &arguments);
+            Ok(handle.with_bands(entry).await)
+        };
+        self.audited("prompt.get", None, work, |read| AuditNote {
+            version: Some(read.entry.meta.version),
+            bytes: Some(read.entry.meta.bytes),
+            ..AuditNote::default()
+        })
+        .await
+    }
+
+    async fn find_prompts(&self) -> Result<Vec<Prompt>, StoreError> {
+        let mut found = Vec::new();
+        let mut taken = HashSet::new();
+        for scheme in
+            self.schemes_unrecorded().await?.into_iter().filter(|scheme| scheme.prompt_source)
+        {
+            let mut request = ListRequest {
+                scheme: Some(scheme.name),
+                limit: MOST_LISTED,
+                ..ListRequest::default()
+            };
+            loop {
+                let page = self.list_unrecorded(request.clone()).await?;
+                for meta in page.items {
+                    // Deleted since it was listed.
+                    let Ok(entry) = self.read_unrecorded(&meta.uri, None).await else { continue };
+                    found.push(prompt(&entry, &mut taken));
+                }
+                match page.next_cursor {
+                    Some(cursor) => request.cursor = Some(cursor),
+                    None => break,
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn prompt(entry: &Entry, taken: &mut HashSet<String>) -> Prompt {
+    let uri = &entry.meta.uri;
+    let plain = uri.path().replace('/', ".");
+    // Two prompts of one name: the later one says its scheme, and if that is taken, too, counts.
+    let qualified = format!("{}.{plain}", uri.scheme());
+    let counted = (2..).map(|number| format!("{qualified}-{number}"));
+    let name = [plain, qualified.clone()]
+        .into_iter()
+        .chain(counted)
+        .find(|name| taken.insert(name.clone()));
+    let head: Head = split_head(&entry.body)
+        .0
+        .and_then(|head| serde_saphyr::from_str(head).ok())
+        .unwrap_or_default();
+    let title = one_line(entry.meta.display_title());
+    let arguments = head.arguments.into_iter().map(|argument| PromptArgument {
+        name: one_line(&argument.name),
+        description: one_line(&argument.description),
+        values: argument.values.iter().map(|value| one_line(value)).collect(),
+        ..argument
+    });
+    Prompt {
+        name: name.unwrap_or_default(),
+        uri: uri.clone(),
+        description: head.description.map_or_else(|| title.clone(), |text| one_line(&text)),
+        title,
+        arguments: arguments.collect(),
+    }
+}
+
+/// The YAML head of a skill, and the rest.
+pub(super) fn split_head(body: &str) -> (Option<&str>, &str) {
+    let text = body.strip_prefix('\u{feff}').unwrap_or(body);
+    let mut lines = text.split_inclusive('\n');
+    let is_fence = |line: &str| line.trim_end_matches(['\n', '\r']) == "---";
+    let Some(first) = lines.next().filter(|first| is_fence(first)) else { return (None, body) };
+    let mut end = first.len();
+    for line in lines {
+        if is_fence(line) {
+            return (text.get(first.len()..end), text.get(end + line.len()..).unwrap_or_default());
+        }
+        end += line.len();
+    }
+    (None, body)
+}
+
+/// A text with `{{name}}` replaced. What is put in is not looked at again.
+fn filled(text: &str, arguments: &BTreeMap<String, String>) -> String {
+    let mut done = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{") {
+        done.push_str(before);
+        let Some((name, behind)) = after.split_once("}}") else {
+            done.push_str("{{");
+            rest = after;
+            continue;
+        };
+        match arguments.get(name.trim()) {
+            Some(value) => {
+                done.push_str(value);
+                rest = behind;
+            }
+            None => {
+                done.push_str("{{");
+                rest = after;
+            }
+        }
+    }
+    done.push_str(rest);
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_found_whatever_ends_their_lines() {
+        let head = "description: Reviews\nname: r\n";
+        for (body, rest) in [
+            ("---\ndescription: Reviews\nname: r\n---\nDo it", "Do it"),
+            ("---\r\ndescription: Reviews\r\nname: r\r\n---\r\nDo it", "Do it"),
+            ("\u{feff}---\ndescription: Reviews\nname: r\n---\nDo it", "Do it"),
+            ("---\ndescription: Reviews\nname: r\n---", ""),
+        ] {
+            let (found, behind) = split_head(body);
+            assert_eq!(found.unwrap().replace('\r', ""), head, "{body:?}");
+            assert_eq!(behind, rest);
+            let read: Head = serde_saphyr::from_str(found.unwrap()).unwrap();
+            assert_eq!(read.description.as_deref(), Some("Reviews"));
+        }
+        for body in ["", "---", "text\n---\n", "---\ndescription: x\n", "----\na: b\n----\n"] {
+            assert_eq!(split_head(body), (None, body));
+        }
+    }
+
+    #[test]
+    fn arguments_are_put_in_once() {
+        let arguments = BTreeMap::from([
+            ("a".to_owned(), "{{b}}".to_owned()),
+            ("b".to_owned(), "x".to_owned()),
+        ]);
+        assert_eq!(filled("{{a}} {{ b }} {{c}} {{", &arguments), "{{b}} x {{c}} {{");
+    }
+}

@@ -1,0 +1,115 @@
+//! Skills as files: what a `SKILL.md` with each of them says.
+//!
+//! Clients compare such a file with a digest they were given before, so the same entry always gives the same bytes. It has
+//! its bands like everything that is read, without an age, which would change.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value, json};
+
+use super::{AuditNote, CapsuleHandle, prompts::split_head};
+use crate::{
+    AnchorReport, Bands, Entry, EntryUri, ListRequest, MOST_LISTED, StoreError, trust::one_line,
+};
+
+const MAX_NAME: usize = 64;
+
+/// A skill of a capsule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Skill {
+    /// Lower-case letters, digits and single hyphens, made of the entry's path.
+    pub name: String,
+    pub uri: EntryUri,
+    /// What the head of the entry says, with at least `name` and `description`.
+    pub frontmatter: Map<String, Value>,
+    /// The file.
+    pub text: String,
+}
+
+impl CapsuleHandle {
+    /// All skills that the caller reaches.
+    pub async fn skills(&self) -> Result<Vec<Skill>, StoreError> {
+        let handle = self.clone();
+        let work = async move { handle.find_skills().await };
+        self.audited("skill.list", None, work, |_| AuditNote::default()).await
+    }
+
+    /// One skill by its name.
+    pub async fn skill(&self, name: &str) -> Result<Skill, StoreError> {
+        let (handle, name) = (self.clone(), name.to_owned());
+        let work = async move {
+            let all = handle.find_skills().await?;
+            let found = all.into_iter().find(|skill| skill.name == name);
+            let unknown = || format!("there is no skill `{}`", one_line(&name));
+            found.ok_or_else(|| StoreError::invalid("skill", unknown()))
+        };
+        self.audited("skill.read", None, work, |_| AuditNote::default()).await
+    }
+
+    async fn find_skills(&self) -> Result<Vec<Skill>, StoreError> {
+        let (mut found, mut taken) = (Vec::new(), HashSet::new());
+        let scheme = Some("skills".to_owned());
+        let mut request = ListRequest { scheme, limit: MOST_LISTED, ..ListRequest::default() };
+        loop {
+            let page = self.list_unrecorded(request.clone()).await?;
+            for meta in page.items {
+                // Deleted since it was listed.
+                let Ok(entry) = self.read_unrecorded(&meta.uri, None).await else { continue };
+                found.push(skill(entry, &mut taken));
+            }
+            match page.next_cursor {
+                Some(cursor) => request.cursor = Some(cursor),
+                None => return Ok(found),
+            }
+        }
+    }
+}
+
+fn skill(mut entry: Entry, taken: &mut HashSet<String>) -> Skill {
+    let plain = plain_name(entry.meta.uri.path());
+    let counted = (2..).map(|number| format!("{plain}-{number}"));
+    let name =
+        std::iter::once(plain.clone()).chain(counted).find(|name| taken.insert(name.clone()));
+    let name = name.unwrap_or_default();
+    let (head, body) = split_head(&entry.body);
+    let mut frontmatter: Map<String, Value> =
+        head.and_then(|head| serde_saphyr::from_str(head).ok()).unwrap_or_default();
+    let described = frontmatter.get("description").and_then(Value::as_str).map(one_line);
+    let described = described.filter(|text| !text.is_empty());
+    let title = || one_line(entry.meta.display_title());
+    frontmatter.insert("description".to_owned(), json!(described.unwrap_or_else(title)));
+    frontmatter.insert("name".to_owned(), json!(name));
+    entry.body = body.to_owned();
+    let anchors = AnchorReport::of(&entry.meta, None);
+    let banded = Bands { entry: &entry, anchors: &anchors, now: None }.render();
+    // JSON is YAML, and has no line that could end the head.
+    let lines = frontmatter.iter().map(|(key, value)| format!("{}: {value}\n", json!(key)));
+    let text = format!("---\n{}---\n{banded}", lines.collect::<String>());
+    Skill { name, uri: entry.meta.uri, frontmatter, text }
+}
+
+/// A path as the name of a skill.
+fn plain_name(path: &str) -> String {
+    let mut name = String::new();
+    for letter in path.chars().map(|letter| letter.to_ascii_lowercase()) {
+        if letter.is_ascii_alphanumeric() {
+            name.push(letter);
+        } else if !name.ends_with('-') && !name.is_empty() {
+            name.push('-');
+        }
+    }
+    name.truncate(MAX_NAME - 4);
+    name.trim_end_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_become_names_that_skills_may_have() {
+        assert_eq!(plain_name("review-pr"), "review-pr");
+        assert_eq!(plain_name("Team/Review_PR.v2-"), "team-review-pr-v2");
+        assert!(plain_name(&"a-".repeat(100)).len() <= 60);
+    }
+}

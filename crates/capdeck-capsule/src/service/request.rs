@@ -1,0 +1,471 @@
+//! What can be asked of capsules, as plain data. Addresses are texts here: they are checked where the operation is done,
+//! so that a wrong one is recorded like every other refusal.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use jiff::{Timestamp, civil::Date};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{
+    AuditOutcome, CapsuleErrorCode, Existing, ImportMode, PatchStep, RiskClass, Role, Scheme,
+    ShareExpiry, Visibility,
+};
+
+/// Declares requests that say nothing but what they are.
+macro_rules! plain_requests {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+            pub struct $name;
+        )*
+    };
+}
+
+plain_requests! {
+    /// Deletes a capsule; its files are moved aside.
+    DeleteCapsuleRequest,
+    /// Removes a capsule for good; of one that was deleted before, the files that were moved aside.
+    PurgeCapsuleRequest,
+    /// Lists what may be found without a grant.
+    DiscoverRequest,
+    /// Asks whether the data folder can be written, and which capsules cannot be used. Opens every capsule that the
+    /// caller reaches.
+    StorageStatusRequest,
+    /// Asks for the schemes of a capsule and its latest entries.
+    OverviewRequest,
+    /// Lists the entries that are prompts.
+    PromptsRequest,
+    /// Lists the entries of `skills://` as files.
+    SkillsRequest,
+    SchemesRequest,
+    /// Lists the entries that were deleted and can be restored.
+    DeletedRequest,
+    /// Removes blobs that no version of any entry has.
+    CollectBlobsRequest,
+    MemoryListRequest,
+    SharesRequest,
+    /// Reads every file of a capsule and checks it.
+    VerifyRequest,
+    AuditVerifyRequest,
+    RegistryAuditVerifyRequest,
+}
+
+/// Lists all capsules that the caller reaches.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct ListCapsulesRequest {
+    /// Opens every capsule to count its entries.
+    #[serde(default)]
+    pub with_counts: bool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CreateCapsuleRequest {
+    pub name: String,
+    #[serde(default)]
+    pub description: Option<String>,
+    #[serde(default)]
+    pub visibility: Option<Visibility>,
+}
+
+impl CreateCapsuleRequest {
+    /// A capsule of which only the name is given.
+    pub fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), description: None, visibility: None }
+    }
+}
+
+/// Reads an entry.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadRequest {
+    pub uri: String,
+    /// Absent: the current version.
+    #[serde(default)]
+    pub version: Option<u64>,
+    #[serde(default)]
+    pub body: ReadBody,
+}
+
+/// How much of an entry to respond with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadBody {
+    /// The body, and the text with its bands.
+    #[default]
+    Banded,
+    /// Provenance only.
+    Meta,
+}
+
+/// Which entries to list.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListQuery {
+    #[serde(default)]
+    pub scheme: Option<String>,
+    #[serde(default)]
+    pub prefix: Option<String>,
+    #[serde(default)]
+    pub tag: Option<String>,
+    #[serde(default)]
+    pub written_after: Option<Timestamp>,
+    /// Latest first instead of by address.
+    #[serde(default)]
+    pub latest_first: bool,
+    /// 0 means 50, at most 200.
+    #[serde(default)]
+    pub limit: usize,
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
+
+/// What to search for.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearchQuery {
+    pub query: String,
+    #[serde(default)]
+    pub scheme: Option<String>,
+    #[serde(default)]
+    pub prefix: Option<String>,
+    #[serde(default)]
+    pub tags: Vec<String>,
+    #[serde(default)]
+    pub author: Option<String>,
+    #[serde(default)]
+    pub risk_class: Option<RiskClass>,
+    #[serde(default)]
+    pub written_after: Option<Timestamp>,
+    #[serde(default)]
+    pub written_before: Option<Timestamp>,
+    /// 0 means 10, at most 50.
+    #[serde(default)]
+    pub limit: usize,
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
+
+/// Lists all versions of an entry.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HistoryRequest {
+    pub uri: String,
+}
+
+/// Compares two versions of an entry.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DiffRequest {
+    pub uri: String,
+    pub from: u64,
+    /// Absent: the current version.
+    #[serde(default)]
+    pub to: Option<u64>,
+}
+
+/// Renders a prompt with its arguments.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PromptRequest {
+    pub name: String,
+    #[serde(default)]
+    pub arguments: BTreeMap<String, String>,
+}
+
+/// Reads the file of one skill.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SkillRequest {
+    pub name: String,
+}
+
+/// Reads the binary payload of an entry.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadBlobRequest {
+    pub uri: String,
+    #[serde(default)]
+    pub version: Option<u64>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AddSchemeRequest {
+    pub scheme: Scheme,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RemoveSchemeRequest {
+    pub name: String,
+}
+
+/// What to write.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct WriteRequest {
+    pub uri: String,
+    /// Absent: `patch` when there are steps, else `replace` for writers and `create` for appenders.
+    #[serde(default)]
+    pub mode: Option<WriteMode>,
+    #[serde(default)]
+    pub content: Option<String>,
+    #[serde(default)]
+    pub patch: Option<Vec<PatchStep>>,
+    #[serde(default)]
+    pub title: Option<String>,
+    #[serde(default)]
+    pub tags: Option<Vec<String>>,
+    #[serde(default)]
+    pub risk_class: Option<RiskClass>,
+    #[serde(default)]
+    pub file_anchors: Vec<String>,
+    /// The commit that the writer says it worked on; absent: the one checked out in the caller's project.
+    #[serde(default)]
+    pub commit: Option<String>,
+    #[serde(default)]
+    pub if_version: Option<u64>,
+    #[serde(default)]
+    pub idempotency_key: Option<String>,
+    #[serde(default)]
+    pub blob: Option<WriteBlob>,
+}
+
+/// What a write does with an entry that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteMode {
+    Create,
+    Replace,
+    Patch,
+}
+
+/// The binary payload of a write.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteBlob {
+    /// New bytes, in base64.
+    Bytes { data: String, mime: String },
+    /// A blob that is in the capsule.
+    Pointer { id: String, mime: String },
+    /// Removes the blob.
+    Remove,
+}
+
+/// Writes an old version again, as a new one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RestoreRequest {
+    pub uri: String,
+    pub version: u64,
+    #[serde(default)]
+    pub if_version: Option<u64>,
+}
+
+/// Deletes an entry; it can be restored until it is purged.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DeleteRequest {
+    pub uri: String,
+    #[serde(default)]
+    pub if_version: Option<u64>,
+}
+
+/// Removes an entry with all its versions.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PurgeRequest {
+    pub uri: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SendSignalRequest {
+    pub kind: String,
+    #[serde(default)]
+    pub text: Option<String>,
+    #[serde(default)]
+    pub uri: Option<String>,
+    #[serde(default)]
+    pub to: Option<String>,
+    #[serde(default)]
+    pub data: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct PollSignalsRequest {
+    /// The signal after which to start; absent: after the last one acknowledged.
+    #[serde(default)]
+    pub after: Option<String>,
+    #[serde(default)]
+    pub kinds: Vec<String>,
+    #[serde(default)]
+    pub limit: usize,
+}
+
+/// Marks all signals up to one as done.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AcknowledgeRequest {
+    pub signal: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MemoryGetRequest {
+    pub key: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MemorySetRequest {
+    pub key: String,
+    pub value: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MemoryDeleteRequest {
+    pub key: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MemorySearchRequest {
+    pub query: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AddShareRequest {
+    /// What it is for.
+    pub name: String,
+    pub role: Role,
+    #[serde(default)]
+    pub uri_prefixes: Vec<String>,
+    #[serde(default)]
+    pub denied_prefixes: Vec<String>,
+    #[serde(default)]
+    pub expires_at: ShareExpiry,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RevokeShareRequest {
+    pub id: String,
+}
+
+/// Finds the share that a token opens, for a transport that was given one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OpenShareRequest {
+    pub token: String,
+}
+
+/// Records a call whose arguments kept it from the service.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NoteRefusalRequest {
+    /// The action of the audit line.
+    pub action: String,
+}
+
+/// Records that the caller listed or chose capsules. That is about the entries of no capsule, so the line is in the
+/// registry's audit.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LookAround {
+    pub look: Look,
+    /// The capsule that was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capsule: Option<String>,
+    /// Why it failed, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<CapsuleErrorCode>,
+}
+
+/// How a caller looks among capsules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Look {
+    List,
+    Discover,
+    Mount,
+    Unmount,
+}
+
+impl Look {
+    /// What the audit calls it.
+    pub(super) fn action(self) -> &'static str {
+        match self {
+            Self::List => "capsule.list",
+            Self::Discover => "capsule.discover",
+            Self::Mount => "capsule.mount",
+            Self::Unmount => "capsule.unmount",
+        }
+    }
+}
+
+/// Writes a capsule to a path of the machine.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExportRequest {
+    pub path: PathBuf,
+    pub form: ExportTarget,
+}
+
+/// How an export is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExportTarget {
+    /// Bare files in a new or empty folder.
+    Folder,
+    /// A tar archive with the same layout.
+    Tar,
+    /// A new git repository, with a commit for every version.
+    Git,
+}
+
+/// Reads entries from a path of the machine.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ImportFilesRequest {
+    pub path: PathBuf,
+    pub form: ImportSource,
+    #[serde(default)]
+    pub existing: Existing,
+    #[serde(default)]
+    pub mode: ImportMode,
+}
+
+/// What an import reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImportSource {
+    /// What an export wrote, as a folder or as a tar archive.
+    Export,
+    /// One file, to this address.
+    File { uri: String },
+    /// The files of a folder, to this scheme.
+    Folder { scheme: String },
+    /// Folders with a `SKILL.md` each.
+    Skills,
+}
+
+/// Which audit lines of a capsule to get.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct AuditFilter {
+    #[serde(default)]
+    pub since: Option<Timestamp>,
+    #[serde(default)]
+    pub until: Option<Timestamp>,
+    #[serde(default)]
+    pub agent: Option<String>,
+    #[serde(default)]
+    pub principal: Option<String>,
+    /// An action, or its first part.
+    #[serde(default)]
+    pub action: Option<String>,
+    #[serde(default)]
+    pub prefix: Option<String>,
+    #[serde(default)]
+    pub outcome: Option<AuditOutcome>,
+    #[serde(default)]
+    pub after_seq: Option<u64>,
+    /// 0 means 50.
+    #[serde(default)]
+    pub limit: usize,
+}
+
+/// The same for the registry's own audit: what happens to capsules as a whole and to their shares.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct RegistryAuditFilter(pub AuditFilter);
+
+/// Removes the files of days before one from the audit.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct AuditPruneRequest {
+    pub before: Date,
+}
+
+/// The same for the registry's own audit.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct RegistryAuditPruneRequest {
+    pub before: Date,
+}

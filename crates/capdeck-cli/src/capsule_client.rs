@@ -1,0 +1,118 @@
+//! Requests of commands to the capsules, as the person at this machine.
+
+use std::borrow::Cow;
+
+use capdeck_host::{
+    Author, CapsuleCall, CapsuleCaller, CapsuleError, CapsuleErrorCode as Code,
+    CapsuleService as _, CapsuleServiceExt as _, ErrorDetails,
+};
+use capdeck_serve::SharedCapsules;
+
+use crate::{
+    context::Context,
+    errors::{ExitStatus, FOLDERS_HINT, Failure},
+    runtime::{single_thread, stop_signal},
+};
+
+/// The capsules, for one command.
+pub(crate) struct CommandCapsules {
+    shared: SharedCapsules,
+    caller: CapsuleCaller,
+}
+
+/// Sends one request about one capsule, or about all of them.
+pub(crate) fn ask<C: CapsuleCall>(
+    context: &Context<'_>,
+    capsule: Option<&str>,
+    call: C,
+) -> Result<C::Response, Failure> {
+    with_capsules(context, async |capsules| capsules.ask(capsule, call).await)
+}
+
+/// The same for commands that send several requests.
+pub(crate) fn with_capsules<T>(
+    context: &Context<'_>,
+    work: impl AsyncFnOnce(&CommandCapsules) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let settings = context.settings()?;
+    let author = Author::client("capdeck").version(env!("CARGO_PKG_VERSION"));
+    let project = settings.project.as_ref().map(|project| project.dir.clone());
+    let capsules = CommandCapsules {
+        shared: settings.capsules(),
+        caller: CapsuleCaller::local(author).in_project(project),
+    };
+    single_thread()?.block_on(async {
+        let outcome = tokio::select! {
+            outcome = work(&capsules) => outcome,
+            () = stop_signal() => Err(Failure::request("CANCELLED", "stopped before it was done")),
+        };
+        capsules.shared.close().await;
+        outcome
+    })
+}
+
+impl CommandCapsules {
+    pub(crate) async fn ask<C: CapsuleCall>(
+        &self,
+        capsule: Option<&str>,
+        call: C,
+    ) -> Result<C::Response, Failure> {
+        self.try_ask(capsule, call).await.map_err(|error| into_failure(error, capsule))
+    }
+
+    /// The same, for those who can go on after some errors.
+    pub(crate) async fn try_ask<C: CapsuleCall>(
+        &self,
+        capsule: Option<&str>,
+        call: C,
+    ) -> Result<C::Response, CapsuleError> {
+        self.shared.ask(self.caller.request(capsule, call)).await
+    }
+}
+
+/// An error of the capsules in the words of the command line.
+pub(crate) fn into_failure(error: CapsuleError, capsule: Option<&str>) -> Failure {
+    let data = error.data();
+    let CapsuleError { code, message, hint, details } = error;
+    // Hints for agents name arguments of tools; here commands are named.
+    let hint = match (code, capsule) {
+        (Code::CapsuleNotFound, _) => {
+            Some("see which there are with: capdeck capsule list".to_owned())
+        }
+        (Code::NotFound, Some(name)) => {
+            Some(format!("see what is there with: capdeck capsule list {name}"))
+        }
+        (Code::CapsuleRequired, _) => match details {
+            Some(ErrorDetails::Choices(choices)) if choices.is_empty() => {
+                Some("make one with: capdeck capsule new NAME".to_owned())
+            }
+            _ => Some("name one of them".to_owned()),
+        },
+        (Code::UnknownScheme, Some(name)) => {
+            Some(format!("add it with: capdeck capsule schemes add {name} SCHEME"))
+        }
+        (Code::IoFailed | Code::PermissionDenied | Code::StorageFull, _) => {
+            Some(FOLDERS_HINT.to_owned())
+        }
+        (Code::ReadOnly, _) if hint.is_none() => Some(
+            "make the data folder writable, or name another one with CAPDECK_DATA_DIR".to_owned(),
+        ),
+        (Code::Damaged, Some(name)) => Some(format!("run: capdeck capsule verify {name}")),
+        _ => hint,
+    };
+    let status = match code {
+        Code::VersionConflict => ExitStatus::Conflict,
+        Code::InvalidUri | Code::InvalidInput | Code::InvalidScheme | Code::CapsuleRequired => {
+            ExitStatus::WrongUsage
+        }
+        _ => ExitStatus::RequestFailed,
+    };
+    Failure {
+        status,
+        code: Cow::Owned(code.as_str().to_uppercase()),
+        message,
+        hint,
+        details: data,
+        said: None,
+    }
+}

@@ -1,0 +1,164 @@
+//! Sends requests to the process that has the capsules.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use capdeck_host::{
+    CapsuleCaller, CapsuleChanges, CapsuleError, CapsuleOperation, CapsuleRequest, CapsuleResponse,
+};
+use futures_util::stream;
+use parking_lot::Mutex;
+use tokio::{
+    net::unix::{OwnedReadHalf, OwnedWriteHalf},
+    time::timeout,
+};
+
+use super::protocol::{PROTOCOL, Reply, Request};
+use crate::local_socket::{self, NoHost, Reader};
+
+/// Connections that are kept for the next request.
+const MAX_IDLE_CONNECTIONS: usize = 8;
+
+/// Longest wait for the other process to begin, which it does at once unless it is stopped or stuck.
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Longest wait for an answer. Carrying a large capsule in or out takes a while.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// A client of another process.
+#[derive(Debug)]
+pub(super) struct RemoteCapsules {
+    socket: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    reader: Reader<OwnedReadHalf>,
+    writer: OwnedWriteHalf,
+}
+
+/// The other process ended, or is silent for too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// Before it began: nothing was done.
+    Untouched,
+    /// After it began, or without a word about that: what it did is not known.
+    Begun,
+}
+
+impl RemoteCapsules {
+    /// Connects to the process that answers at a socket.
+    pub(super) async fn connect(socket: &Path) -> Result<Self, NoHost> {
+        let first = Connection::open(socket).await?;
+        Ok(Self { socket: socket.to_owned(), idle: Mutex::new(vec![first]) })
+    }
+
+    /// Sends one request.
+    pub(super) async fn dispatch(
+        &self,
+        request: &CapsuleRequest<CapsuleOperation>,
+    ) -> Result<Result<CapsuleResponse, CapsuleError>, Lost> {
+        let mut connection = self.connection().await?;
+        let asked = Request::Dispatch(Box::new(request.clone()));
+        match connection.begin(&asked).await? {
+            Ok(()) => {}
+            Err(error) => return Ok(Err(error)),
+        }
+        let answered = timeout(RESPONSE_TIMEOUT, local_socket::read(&mut connection.reader)).await;
+        let answer = match answered {
+            Ok(Ok(Reply::Response(response))) => Ok(*response),
+            Ok(Ok(Reply::Failed(error))) => Err(error),
+            Ok(Ok(Reply::Begun | Reply::Changed(_)) | Err(_)) | Err(_) => return Err(Lost::Begun),
+        };
+        let mut idle = self.idle.lock();
+        if idle.len() < MAX_IDLE_CONNECTIONS {
+            idle.push(connection);
+        }
+        Ok(answer)
+    }
+
+    /// Listens on a connection of its own. The changes end with the other process.
+    pub(super) async fn listen(
+        &self,
+        caller: &CapsuleCaller,
+    ) -> Result<Result<CapsuleChanges, CapsuleError>, Lost> {
+        let mut connection = self.connection().await?;
+        match connection.begin(&Request::Listen(caller.clone())).await? {
+            Ok(()) => {}
+            Err(error) => return Ok(Err(error)),
+        }
+        let changes = stream::unfold(connection, |mut connection| async move {
+            match local_socket::read(&mut connection.reader).await {
+                Ok(Reply::Changed(change)) => Some((change, connection)),
+                Ok(_) | Err(_) => None,
+            }
+        });
+        Ok(Ok(CapsuleChanges::new(changes)))
+    }
+
+    async fn connection(&self) -> Result<Connection, Lost> {
+        let kept = self.idle.lock().pop();
+        match kept {
+            Some(connection) => Ok(connection),
+            None => Connection::open(&self.socket).await.map_err(|_| Lost::Untouched),
+        }
+    }
+}
+
+impl Connection {
+    async fn open(socket: &Path) -> Result<Self, NoHost> {
+        let (reading, writer) = local_socket::connect(socket).await?.into_split();
+        let mut reader = local_socket::reader(reading);
+        local_socket::greeted(&mut reader, PROTOCOL).await?;
+        Ok(Self { reader, writer })
+    }
+
+    /// Sends a request and waits until it is begun.
+    async fn begin(&mut self, request: &Request) -> Result<Result<(), CapsuleError>, Lost> {
+        let begun = timeout(BEGIN_TIMEOUT, self.try_begin(request)).await;
+        // A process that is stopped may still find the request and do it when it goes on.
+        begun.unwrap_or(Err(Lost::Begun))
+    }
+
+    async fn try_begin(&mut self, request: &Request) -> Result<Result<(), CapsuleError>, Lost> {
+        let sent = local_socket::write(&mut self.writer, request).await;
+        sent.map_err(|_| Lost::Untouched)?;
+        match local_socket::read(&mut self.reader).await {
+            Ok(Reply::Begun) => Ok(Ok(())),
+            Ok(Reply::Failed(error)) => Ok(Err(error)),
+            Ok(Reply::Response(_) | Reply::Changed(_)) | Err(_) => Err(Lost::Untouched),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use capdeck_host::{Author, OverviewRequest};
+
+    use super::*;
+    use crate::local_socket::{Greeting, LocalSocket};
+
+    /// Time stands still there and jumps to the next deadline, so nothing is waited for.
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_greets_and_falls_silent_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("desk.sock");
+        let socket = LocalSocket::bind(&path).unwrap();
+        let silent = tokio::spawn(async move {
+            let mut stream = socket.accept().await;
+            let greeting = Greeting { protocol: PROTOCOL, version: "1".to_owned() };
+            local_socket::write(&mut stream, &greeting).await.unwrap();
+            std::future::pending::<()>().await;
+        });
+        let capsules = RemoteCapsules::connect(&path).await.unwrap();
+        let caller = CapsuleCaller::local(Author::client("tester"));
+        let overview = CapsuleOperation::from(OverviewRequest);
+        let asked = capsules.dispatch(&caller.request(None, overview)).await;
+        // It may still do what it was asked when it goes on.
+        assert_eq!(asked.unwrap_err(), Lost::Begun);
+        silent.abort();
+    }
+}
