@@ -61,6 +61,7 @@ mod raw;
 mod redact;
 mod report;
 mod request_context;
+mod required_scopes;
 mod seal_key;
 mod session;
 mod set_tools;
@@ -119,7 +120,6 @@ pub use consent::Consent;
 pub use deck_snapshot::DeckSnapshot;
 pub use event::HostEvent;
 pub use flow::FlowGuard;
-pub use gate::capsule_scope;
 pub use grant_desk::{AccessRequest, GrantDesk, NarrowedGrant, WantedGrant};
 pub use health::{Health, LastFailure};
 pub use host::Host;
@@ -135,6 +135,7 @@ pub use report::{
     list_items, pin_changes, pin_items, tool_item, tools_with_hidden_text,
 };
 pub use request_context::RequestContext;
+pub use required_scopes::capsule_scope;
 pub use search::{SearchAnswer, ToolQuery};
 pub use session::{Continuity, Scope, Session, SessionSettings};
 pub use settings::HostSettings;

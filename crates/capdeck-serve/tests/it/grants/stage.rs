@@ -123,7 +123,7 @@ impl Office {
         Agent { principal, token: opened.token.expose().to_owned() }
     }
 
-    /// The ids of what an agent was granted.
+    /// The ids of what an agent was granted, the oldest first.
     pub(super) fn grants_of(&self, agent: &Agent) -> Vec<String> {
         let registry = self.served.registry();
         let held = GrantQuery {
@@ -132,7 +132,7 @@ impl Office {
             ..GrantQuery::default()
         };
         let grants = registry.grants(&held, &PageRequest::default()).unwrap();
-        grants.items.into_iter().map(|grant| grant.id).collect()
+        grants.items.into_iter().rev().map(|grant| grant.id).collect()
     }
 
     /// One more grant for an agent; its id.

@@ -1,0 +1,108 @@
+//! Which OAuth scope a call needs. It is asked before a request has a session; the gate refuses by the access later on.
+
+use std::sync::Arc;
+
+use capdeck_access::{Access, OAuthScope, Scopes};
+use capdeck_catalog::Capability;
+use capdeck_definition::Backend;
+use capdeck_sandbox::DeckOperation;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{CapsuleTool, Host, Route, Scope, audience::AudienceKey, meta_tools};
+
+impl Host {
+    /// The OAuth scopes that a call of a listed tool needs and the client's token lacks. Transports ask before they
+    /// dispatch the call, so that the client can request all of them at once; what was not granted to the client is
+    /// refused by the gate like for every other caller.
+    pub fn missing_scopes(
+        &self,
+        scope: &Scope,
+        access: &Access,
+        name: &str,
+        arguments: Option<&RawValue>,
+    ) -> Scopes {
+        let has = |scope| access.scopes.allows(scope);
+        if has(OAuthScope::DeckCall) && has(OAuthScope::CapsuleWrite) {
+            return Scopes::default();
+        }
+        access.missing([self.needed_scope(scope, access, name, arguments)])
+    }
+
+    fn needed_scope(
+        &self,
+        scope: &Scope,
+        access: &Access,
+        name: &str,
+        arguments: Option<&RawValue>,
+    ) -> OAuthScope {
+        let policy = match scope {
+            Scope::Deck(policy) => policy,
+            Scope::Transparent(id) => return self.tool_scope(id.as_str(), name, arguments),
+            Scope::Operator => return OAuthScope::DeckCall,
+        };
+        // A client without grants of the deck has the tools of capsules under their own names.
+        if let Some(tool) = CapsuleTool::named(name) {
+            return capsule_scope(tool, arguments);
+        }
+        let (audience, names) = (AudienceKey::default(), [access.principal.as_str()]);
+        let view = self.view_for(policy, &audience, &names, Some(Arc::clone(&access.deck)));
+        match view.route(name) {
+            Some(Route::Tool { capability, tool }) => {
+                self.tool_scope(&capability, &tool, arguments)
+            }
+            Some(Route::Deck(
+                DeckOperation::Search | DeckOperation::DescribeTool | DeckOperation::SetUpTools,
+            )) => OAuthScope::DeckRead,
+            Some(Route::Deck(DeckOperation::CallTool)) => {
+                let Some((inner, data)) = meta_tools::called_tool(arguments) else {
+                    return OAuthScope::DeckCall;
+                };
+                self.named_scope(&inner, data.as_deref())
+            }
+            Some(Route::Deck(_) | Route::Wrapper { .. }) => OAuthScope::DeckCall,
+            None => self.named_scope(name, arguments),
+        }
+    }
+
+    /// The same for a name that no list of the client has. Capsules may be hidden from it only because its token has no
+    /// scope for them.
+    fn named_scope(&self, name: &str, arguments: Option<&RawValue>) -> OAuthScope {
+        let parts = name.rsplit_once("__").or_else(|| name.split_once('.'));
+        match parts {
+            Some((id, tool)) => self.tool_scope(id, tool, arguments),
+            None => CapsuleTool::named(name)
+                .map_or(OAuthScope::DeckCall, |tool| capsule_scope(tool, arguments)),
+        }
+    }
+
+    fn tool_scope(&self, id: &str, tool: &str, arguments: Option<&RawValue>) -> OAuthScope {
+        let catalog = self.catalog();
+        let is_capsules = |one: &&Arc<Capability>| one.definition.backend == Backend::Capsules;
+        match catalog.get(id).filter(is_capsules).and_then(|_| CapsuleTool::named(tool)) {
+            Some(tool) => capsule_scope(tool, arguments),
+            None => OAuthScope::DeckCall,
+        }
+    }
+}
+
+/// The scope that a call of a tool of capsules needs.
+pub fn capsule_scope(tool: CapsuleTool, arguments: Option<&RawValue>) -> OAuthScope {
+    #[derive(Deserialize)]
+    struct WriteArguments {
+        mode: Option<String>,
+    }
+    match tool {
+        CapsuleTool::Read | CapsuleTool::Signal | CapsuleTool::Capsules | CapsuleTool::Memory => {
+            OAuthScope::CapsuleRead
+        }
+        CapsuleTool::Write => {
+            let read = arguments.and_then(|sent| serde_json::from_str(sent.get()).ok());
+            match read.and_then(|WriteArguments { mode }| mode).as_deref() {
+                Some("replace" | "patch") => OAuthScope::CapsuleWrite,
+                _ => OAuthScope::CapsuleAppend,
+            }
+        }
+        CapsuleTool::Manage => OAuthScope::RegistryManage,
+    }
+}
