@@ -6,16 +6,16 @@ use serde_json::{Map, Value};
 
 use super::stage::Api;
 
-const INTRODUCTION: &str = "# The REST interface
+const INTRODUCTION: &str = "# REST API reference
 
-Every operation of `/v1`, as the document at `/v1/openapi.json` has it. `docs/guide/rest.md` says how to use it. This page is made by a test
-(`crates/capdeck-serve/tests/it/rest/reference.rs`) and checked by it.
+Every operation of `/v1`, from the document at `/v1/openapi.json`. `docs/guide/rest.md` explains its use. A test
+(`crates/capdeck-serve/tests/it/rest/reference.rs`) writes and checks this page.
 
-Every operation can also be answered 400, 401, 403, 413, 429 or 503 with a `Problem`; what else one can end with stands with it.
-A body and a query are checked by the types that stand here, and nothing beyond them is taken.
+Every operation can also return 400, 401, 403, 413, 429 or 503 with a `Problem`; further statuses are listed with it.
+Bodies and queries are validated by the types on this page; unknown members are rejected.
 ";
 
-/// Statuses that stand in the introduction.
+/// Statuses of the introduction.
 const USUAL: [&str; 6] = ["400", "401", "403", "413", "429", "503"];
 
 #[test]
