@@ -19,7 +19,7 @@ pub struct CallError {
     pub hint: Option<String>,
     /// Machine-readable facts, such as schema errors and the expected signature.
     pub data: Option<Value>,
-    /// The remote's JSON-RPC error, kept whole to pass through.
+    /// The remote's JSON-RPC error, unchanged, to pass through.
     pub rpc: Option<Box<RpcFailure>>,
     /// True when the host ended the connection (idle, reload, shutdown), not the capability.
     pub host_stopped: bool,

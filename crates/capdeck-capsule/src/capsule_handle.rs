@@ -209,7 +209,7 @@ impl CapsuleHandle {
     pub async fn prune_audit(&self, before: Date) -> Result<PrunedLines, StoreError> {
         let (audit, role) = (self.audit.clone(), self.access.role);
         let work = async move {
-            role.require(Role::Owner, "prune the audit")?;
+            StoreError::require_role(role, Role::Owner, "prune the audit")?;
             let audit = audit.ok_or(StoreError::ReadOnly)?;
             blocking(move || audit.prune(before)).await?.map_err(StoreError::io("prune the audit"))
         };

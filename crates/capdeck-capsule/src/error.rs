@@ -84,6 +84,14 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Fails for a role below the one that an action needs.
+    pub(crate) fn require_role(role: Role, needed: Role, action: &'static str) -> Result<(), Self> {
+        if role < needed {
+            return Err(Self::ForbiddenRole { role, needed, action });
+        }
+        Ok(())
+    }
+
     /// A short name that programs can rely on.
     pub fn code(&self) -> CapsuleErrorCode {
         match self {

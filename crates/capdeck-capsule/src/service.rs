@@ -16,11 +16,10 @@ use std::{fmt, path::PathBuf};
 
 use async_trait::async_trait;
 
+pub use capdeck_access::CapsuleGrant;
+
 pub use self::{
-    caller::{
-        AmbiguousName, CapsuleCaller, CapsuleRequest, GrantedCapsule, Reach, bare_name,
-        find_capsule,
-    },
+    caller::{AmbiguousName, CapsuleCaller, CapsuleRequest, Reach, bare_name, find_capsule},
     changes::{CapsuleChange, CapsuleChanges},
     error::{CapsuleChoice, CapsuleError, ErrorDetails},
     local::LocalCapsules,

@@ -18,8 +18,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::derived::DerivedCatalogs;
 use crate::{
-    Access, ApprovalStore, CapsuleService, Continuity, HostEvent, HostSettings, Principal,
-    Scope, Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
+    Access, ApprovalStore, CapsuleService, Continuity, HostEvent, HostSettings, Principal, Scope,
+    Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
     artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, capsules::capability,
     code_mode::CodeMode, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
     flow::FlowGuards, health::HealthStore, journal::Journal, observed_shapes::ObservedShapes,

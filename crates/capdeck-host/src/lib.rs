@@ -77,7 +77,7 @@ mod watch;
 
 // Re-exports for the crates that serve the host.
 pub use capdeck_access::{
-    Access, CapsuleAccess, CapsuleGrant as GrantedCapsule, EntryScope, GrantTools, Principal, Role,
+    Access, CapsuleAccess, CapsuleGrant, EntryScope, GrantTools, Principal, Role,
 };
 pub use capdeck_backend::{
     Artifact, ArtifactReader, Begun, CallContext, CallError, Caller, ClientProfile, DeviceLogin,
@@ -91,9 +91,9 @@ pub use capdeck_capsule::{
     AccessEvent, AnchorState, AuditLine, AuditMode, AuditOutcome, AuditProblem, Author,
     BlobCollection, CapsuleErrorCode, CapsuleInfo, CapsuleUpdate, Change, ChangeKind, Conflict,
     DeletedEntry, Existing, Format, ImportMode, ImportOutcome, ImportReport, ImportedFile,
-    Indexing, Mode, NameScope, Origin, PatchStep, PromotionReason, RiskClass, Scheme,
-    SchemeCount, SchemeError, Share, ShareExpiry, Signal, SkippedFile,
-    StoreOptions, Visibility, WriteOutcome, probe_folder, service::*,
+    Indexing, Mode, NameScope, Origin, PatchStep, PromotionReason, RiskClass, Scheme, SchemeCount,
+    SchemeError, Share, ShareExpiry, Signal, SkippedFile, StoreOptions, Visibility, WriteOutcome,
+    probe_folder, service::*,
 };
 pub use capdeck_catalog::{Capability, Catalog, RawObject, estimate_tokens, sha256_hex};
 pub use capdeck_definition::{

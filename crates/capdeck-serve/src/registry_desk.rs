@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use capdeck_auth::inbound::{
     Access, AuthenticatedClient, Caller, Decider, Registry, RegistryError, Subject,
 };
-use capdeck_host::{CapsuleError, CapsuleService, GrantDesk, AccessRequest};
+use capdeck_host::{AccessRequest, CapsuleError, CapsuleService, GrantDesk};
 use serde_json::Value;
 
 use self::{known_capsules::KnownCapsules, refused::Refused};

@@ -99,7 +99,7 @@ impl CapsuleHandle {
     }
 
     pub(super) fn require(&self, needed: Role, action: &'static str) -> Result<(), StoreError> {
-        self.access.role.require(needed, action)
+        StoreError::require_role(self.access.role, needed, action)
     }
 
     /// Schemes are the whole capsule's, so a part of it is not enough: a name that is taken would tell of a hidden one.

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Access, Author, NameScope};
+use capdeck_access::CapsuleGrant;
+
+use crate::{Author, NameScope};
 
 /// One operation for one caller.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -74,16 +76,7 @@ pub enum Reach {
     /// What the share with this id opens. It is looked up with every request, so that taking it back works at once.
     Share(String),
     /// These, as they were granted at the time of the request.
-    Granted(Vec<GrantedCapsule>),
-}
-
-/// One capsule that was granted to a caller.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct GrantedCapsule {
-    /// The capsule's key ([`crate::CapsuleInfo::key`]): its id may be that of a later capsule.
-    pub capsule: String,
-    #[serde(flatten)]
-    pub access: Access,
+    Granted(Vec<CapsuleGrant>),
 }
 
 impl CapsuleCaller {

@@ -17,8 +17,8 @@ use async_trait::async_trait;
 
 use self::follow::Hub;
 use super::{
-    CapsuleCaller, CapsuleChanges, CapsuleError, CapsuleOperation, CapsuleRequest, CapsuleResponse,
-    CapsuleService, GrantedCapsule, Reach, bare_name, find_capsule,
+    CapsuleCaller, CapsuleChanges, CapsuleError, CapsuleGrant, CapsuleOperation, CapsuleRequest,
+    CapsuleResponse, CapsuleService, Reach, bare_name, find_capsule,
 };
 use crate::{
     Access, Author, CapsuleHandle, CapsuleInfo, Capsules, EntryUri, GitProject, Prefix,
@@ -90,7 +90,7 @@ impl LocalCapsules {
     }
 
     /// The granted capsules that there are, each once.
-    fn granted(&self, granted: &[GrantedCapsule]) -> Vec<(CapsuleInfo, Access)> {
+    fn granted(&self, granted: &[CapsuleGrant]) -> Vec<(CapsuleInfo, Access)> {
         let all = self.capsules.list();
         let mut reached: Vec<(CapsuleInfo, Access)> = Vec::new();
         for one in granted {

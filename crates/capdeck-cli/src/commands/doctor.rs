@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use capdeck_definition::ServeConfig;
 use capdeck_host::StorageStatusRequest;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     capsule_client::ask,

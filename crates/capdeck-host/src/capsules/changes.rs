@@ -5,8 +5,7 @@ use std::future::ready;
 use futures_util::{StreamExt as _, stream};
 
 use super::{
-    CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleError, CapsuleService, GrantedCapsule,
-    Reach,
+    CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleError, CapsuleGrant, CapsuleService, Reach,
 };
 use crate::SharedAccess;
 
@@ -37,7 +36,7 @@ pub async fn client_changes(
 }
 
 /// Whether a change is within grants.
-fn is_granted(granted: &[GrantedCapsule], change: &CapsuleChange) -> bool {
+fn is_granted(granted: &[CapsuleGrant], change: &CapsuleChange) -> bool {
     match change {
         CapsuleChange::Entry { key, change, .. } => {
             // Several grants on one capsule are one access, in which what any of them denies is denied.
@@ -60,7 +59,7 @@ mod tests {
     fn only_granted_parts_of_granted_capsules_are_heard() {
         let scope = Scope::parse(["docs://"], ["docs://secret"]).unwrap();
         let access = Access { role: Role::Reader, scope };
-        let granted = [GrantedCapsule { capsule: "team@1".to_owned(), access }];
+        let granted = [CapsuleGrant { capsule: "team@1".to_owned(), access }];
         let entry = |capsule: &str, uri: &str| CapsuleChange::Entry {
             capsule: "team".to_owned(),
             key: capsule.to_owned(),
@@ -81,7 +80,7 @@ mod tests {
         // A second grant that does not deny it opens for reading no more than the two together do.
         let [first] = granted;
         let access = Access { role: Role::Reader, scope: Scope::all() };
-        let both = [first, GrantedCapsule { capsule: "team@1".to_owned(), access }];
+        let both = [first, CapsuleGrant { capsule: "team@1".to_owned(), access }];
         assert!(is_granted(&both, &entry("team@1", "notes://a")));
         assert!(!is_granted(&both, &entry("team@1", "docs://secret/a")));
     }

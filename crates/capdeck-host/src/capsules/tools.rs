@@ -24,7 +24,7 @@ use super::{
     CapsuleCall, CapsuleCaller, CapsuleError, CapsuleService, CapsuleServiceExt as _,
     NoteRefusalRequest,
 };
-use crate::{GrantDesk, GrantTools, AccessRequest};
+use crate::{AccessRequest, GrantDesk, GrantTools};
 
 /// One of the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -239,7 +239,7 @@ impl<'a> Conversation<'a> {
 
     fn call(&mut self, id: u32, request: CallRequest) {
         let place = self.ending.calls.len();
-        // The worker limits its calls; a compromised one meets the same limit here.
+        // The worker limits its calls; a compromised one has the same limit here.
         if place >= self.run.limits.calls as usize {
             return;
         }

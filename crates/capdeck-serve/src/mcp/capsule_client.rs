@@ -3,9 +3,9 @@
 use std::{path::PathBuf, sync::Arc};
 
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleChanges, CapsuleError, CapsuleService,
-    CapsuleServiceExt as _, CapsuleSummary, EntryNaming, EntryOffer, GrantDesk, GrantTools, Host,
-    ListCapsulesRequest, Mount, Reach, client_changes, SharedAccess, find_capsule,
+    Author, CapsuleCaller, CapsuleChanges, CapsuleError, CapsuleService, CapsuleServiceExt as _,
+    CapsuleSummary, EntryNaming, EntryOffer, GrantDesk, GrantTools, Host, ListCapsulesRequest,
+    Mount, Reach, SharedAccess, client_changes, find_capsule,
 };
 use capdeck_mcp::{
     Era,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_auth::inbound::{Access, RegistryError, Role, AuthenticatedClient};
+use capdeck_auth::inbound::{Access, AuthenticatedClient, RegistryError, Role};
 use capdeck_host::{
     Author, CapsuleCall, CapsuleCaller, CapsuleError, CapsuleInfo, CapsuleService,
     CapsuleServiceExt as _, ListCapsulesRequest, NameScope, Visibility, find_capsule,
@@ -12,14 +12,14 @@ use super::refused::Refused;
 
 /// The way of one connection to capsules that it may not have been granted yet.
 #[derive(Debug)]
-pub(super) struct CapsuleInfos {
+pub(super) struct KnownCapsules {
     service: Arc<dyn CapsuleService>,
     /// Asks as the host itself, signed by the connection: what the connection may know is decided here.
     caller: CapsuleCaller,
 }
 
-impl CapsuleInfos {
-    pub(super) fn new(service: Arc<dyn CapsuleService>, standing: &AuthenticatedClient) -> Self {
+impl KnownCapsules {
+    pub(super) fn new(service: Arc<dyn CapsuleService>, client: &AuthenticatedClient) -> Self {
         let name = format!("client {}", client.client_name);
         let author = Author::client(&client.client_name).principal(&client.principal);
         let author = author.principal_name(&name);

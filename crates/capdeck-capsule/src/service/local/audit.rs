@@ -153,7 +153,7 @@ impl LocalCapsules {
         action: &'static str,
     ) -> Result<CapsuleHandle, CapsuleError> {
         let session = self.session(caller, capsule).await?;
-        let judged = session.access().role.require(Role::Owner, "read the audit");
+        let judged = StoreError::require_role(session.access().role, Role::Owner, "read the audit");
         session.recorded(action, judged).await?;
         Ok(session)
     }

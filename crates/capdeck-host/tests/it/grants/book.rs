@@ -10,9 +10,9 @@ use async_trait::async_trait;
 use capdeck_access::{Access, DeckAccess, DeckGrant, GrantTools, Scopes};
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    AccessSource, CapsuleError, ClientProfile, Continuity, GrantDesk,
-    GrantedCapsule, Host, NoListener, Principal, Scope, Session, SessionSettings, SharedAccess,
-    TaskForm, ViewPolicy,
+    AccessRequest, AccessSource, CapsuleError, CapsuleErrorCode, CapsuleGrant, ClientProfile,
+    Continuity, GrantDesk, Host, NoListener, Principal, Scope, Session, SessionSettings,
+    SharedAccess, TaskForm, ViewPolicy,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub(crate) struct Book {
 pub(crate) struct Granted {
     pub(crate) deck: Vec<DeckGrant>,
     pub(crate) may_call: bool,
-    pub(crate) capsules: Vec<GrantedCapsule>,
+    pub(crate) capsules: Vec<CapsuleGrant>,
     pub(crate) may_manage: bool,
 }
 
@@ -94,7 +94,10 @@ impl GrantDesk for Book {
         if let AccessRequest::RequestAccess { capsule, .. } = &wish
             && capsule == "secret"
         {
-            return Err(CapsuleError::new("not_found", "there is no capsule `secret`"));
+            return Err(CapsuleError::new(
+                CapsuleErrorCode::NotFound,
+                "there is no capsule `secret`",
+            ));
         }
         self.wishes.lock().push(wish);
         Ok(json!({ "request_id": "grq_1", "status": "pending" }))

@@ -6,10 +6,9 @@ use capdeck_access::{Access, DeckAccess, DeckGrant, GrantTools, Principal, Scope
 use capdeck_auth::inbound::capsule_key;
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleService, CapsuleServiceExt as _, CreateCapsuleRequest,
-    ErrorCode, AccessRequest, GrantedCapsule, Host, LocalCapsules, NarrowedGrant,
-    RegistryAuditFilter, Role, Session, StoreOptions, WantedGrant,
-    CapabilityId, CapsuleAccess, Scope, ViewPolicy,
+    AccessRequest, Author, CapabilityId, CapsuleAccess, CapsuleCaller, CapsuleGrant,
+    CapsuleServiceExt as _, CreateCapsuleRequest, ErrorCode, Host, LocalCapsules, NarrowedGrant,
+    RegistryAuditFilter, Role, Scope, Session, StoreOptions, ViewPolicy, WantedGrant,
 };
 use serde_json::{Value, json};
 
@@ -30,19 +29,19 @@ async fn opened(names: &[&str]) -> (Host, Deck) {
     (Host::open(settings), deck)
 }
 
-fn on(capsule: &str, role: Role) -> GrantedCapsule {
+fn on(capsule: &str, role: Role) -> CapsuleGrant {
     let access = CapsuleAccess { role, ..CapsuleAccess::owner() };
-    GrantedCapsule { capsule: capsule.to_owned(), access }
+    CapsuleGrant { capsule: capsule.to_owned(), access }
 }
 
 /// Grants on the capsules that have these ids now.
-fn capsules(deck: &Deck, granted: &[GrantedCapsule]) -> Granted {
+fn capsules(deck: &Deck, granted: &[CapsuleGrant]) -> Granted {
     let text = std::fs::read_to_string(deck.dirs.data().join("boxes.json")).unwrap();
     let all: Vec<Value> = serde_json::from_str(&text).unwrap();
-    let keyed = |one: &GrantedCapsule| {
+    let keyed = |one: &CapsuleGrant| {
         let found = all.iter().find(|info| info["id"] == one.capsule.as_str()).unwrap();
         let capsule = capsule_key(&one.capsule, found["uid"].as_str().unwrap());
-        GrantedCapsule { capsule, ..one.clone() }
+        CapsuleGrant { capsule, ..one.clone() }
     };
     Granted { capsules: granted.iter().map(keyed).collect(), ..Granted::default() }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use capdeck_host::{
-    Author, CapsuleAccess, CapsuleCall, CapsuleCaller, CapsuleError, CapsuleService,
-    CapsuleServiceExt as _, CapsuleSummary, EntryScope, GrantedCapsule, ListCapsulesRequest,
-    NameScope, Reach, Role, Visibility, find_capsule,
+    Author, CapsuleAccess, CapsuleCall, CapsuleCaller, CapsuleError, CapsuleGrant, CapsuleService,
+    CapsuleServiceExt as _, CapsuleSummary, EntryScope, ListCapsulesRequest, NameScope, Reach,
+    Role, Visibility, find_capsule,
 };
 use http::header;
 
@@ -61,7 +61,7 @@ impl Call {
     }
 
     /// What an operator reaches without being an admin: their own capsules, and to read those of the team.
-    async fn reached_by_operator(&self) -> Result<Vec<GrantedCapsule>, ApiError> {
+    async fn reached_by_operator(&self) -> Result<Vec<CapsuleGrant>, ApiError> {
         let own = self.registry()?.capsules_of(&self.id());
         let reached = |capsule: Capsule| {
             let key = capsule.key();
@@ -72,7 +72,7 @@ impl Call {
                 }
                 false => return None,
             };
-            Some(GrantedCapsule { capsule: key, access })
+            Some(CapsuleGrant { capsule: key, access })
         };
         Ok(self.every_capsule().await?.into_iter().filter_map(reached).collect())
     }

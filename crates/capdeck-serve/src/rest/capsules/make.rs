@@ -2,7 +2,7 @@
 
 use capdeck_auth::inbound::{ADMIN_OPERATOR, LOCAL_OPERATOR};
 use capdeck_host::{
-    Access, CapsuleInfo, CapsuleSummary, CreateCapsuleRequest, PurgeCapsuleRequest,
+    CapsuleAccess, CapsuleInfo, CapsuleSummary, CreateCapsuleRequest, PurgeCapsuleRequest,
 };
 
 use super::shapes::Capsule;
@@ -61,7 +61,7 @@ impl Call {
 
     /// A capsule as its owner is shown it.
     pub(super) fn owned_by_caller(&self, info: CapsuleInfo) -> Capsule {
-        let access = Access::owner();
+        let access = CapsuleAccess::owner();
         self.shown(CapsuleSummary { info, access, entries: None, problem: None })
     }
 }

@@ -79,14 +79,13 @@ fn security_05_no_server_sees_the_token() {
 #[test]
 fn item_14_a_capsule_is_granted_with_a_role_and_prefixes() {
     let served = served();
-    let capsule = |name: &str| -> Value {
+    let capsule = |name: &str| -> String {
         let create =
             CreateCapsuleRequest { name: name.to_owned(), description: None, visibility: None };
         let caller = CapsuleCaller::local(Author::client("owner"));
-        served.wait(served.host.capsules().unwrap().ask(caller.request(None, create))).unwrap()
+        served.wait(served.host.capsules().unwrap().ask(caller.request(None, create))).unwrap().id
     };
-    let team = capsule("team")["id"].as_str().unwrap().to_owned();
-    let other = capsule("other")["id"].as_str().unwrap().to_owned();
+    let (team, other) = (capsule("team"), capsule("other"));
     let mut browser = Browser::new(&served);
     let (role, prefixes) = (format!("role.{team}"), format!("prefixes.{team}"));
     let choices = [
@@ -116,7 +115,7 @@ fn security_07_a_write_beyond_the_scopes_is_told_so() {
         CreateCapsuleRequest { name: "team".to_owned(), description: None, visibility: None };
     let caller = CapsuleCaller::local(Author::client("owner"));
     let made = served.wait(served.host.capsules().unwrap().ask(caller.request(None, create)));
-    let id = made.unwrap()["id"].as_str().unwrap().to_owned();
+    let id = made.unwrap().id;
     let mut browser = Browser::new(&served);
     let path = format!("/mcp/{id}");
     let choices = [("scope", "capsule:read"), ("capsule", id.as_str())];

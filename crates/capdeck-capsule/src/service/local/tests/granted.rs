@@ -4,23 +4,23 @@ use crate::{Role, Scope};
 
 use super::*;
 
-fn grant(capsule: &str, role: Role, allow: &[&str], deny: &[&str]) -> GrantedCapsule {
+fn grant(capsule: &str, role: Role, allow: &[&str], deny: &[&str]) -> CapsuleGrant {
     let scope = Scope::parse(allow.iter().copied(), deny.iter().copied()).unwrap();
-    GrantedCapsule { capsule: capsule.to_owned(), access: Access { role, scope } }
+    CapsuleGrant { capsule: capsule.to_owned(), access: Access { role, scope } }
 }
 
 /// Somebody with grants that name capsules in these words.
-fn holder(granted: &[GrantedCapsule]) -> CapsuleCaller {
+fn holder(granted: &[CapsuleGrant]) -> CapsuleCaller {
     CapsuleCaller::new(Author::client("agent").principal("prn_1"), Reach::Granted(granted.to_vec()))
 }
 
 impl Desk {
     /// Somebody with grants on the capsules that have these ids now.
-    fn holder(&self, granted: &[GrantedCapsule]) -> CapsuleCaller {
+    fn holder(&self, granted: &[CapsuleGrant]) -> CapsuleCaller {
         let all = self.desk.capsules.list();
-        let keyed = |one: &GrantedCapsule| {
+        let keyed = |one: &CapsuleGrant| {
             let found = all.iter().find(|info| info.id == one.capsule).unwrap();
-            GrantedCapsule { capsule: found.key(), ..one.clone() }
+            CapsuleGrant { capsule: found.key(), ..one.clone() }
         };
         holder(&granted.iter().map(keyed).collect::<Vec<_>>())
     }
