@@ -14,7 +14,7 @@ use super::{matching, settings, typed_words};
 use crate::{env_vars, runtime::single_thread};
 
 /// More than anybody reads.
-const MOST: usize = 200;
+const MAX_CANDIDATES: usize = 200;
 
 /// Completes the id of a capsule.
 pub(crate) fn capsules() -> ArgValueCompleter {
@@ -47,7 +47,11 @@ fn addresses(current: &OsStr) -> Vec<CompletionCandidate> {
             schemes.into_iter().map(|(name, help)| (format!("{name}://"), help)),
         );
     };
-    let query = ListQuery { scheme: Some(scheme.to_owned()), limit: MOST, ..ListQuery::default() };
+    let query = ListQuery {
+        scheme: Some(scheme.to_owned()),
+        limit: MAX_CANDIDATES,
+        ..ListQuery::default()
+    };
     let answer = ask(Some(&capsule), CapsuleOperation::List(query)).unwrap_or_default();
     matching(current, texts(&answer, "entries", "uri", "title").into_iter())
 }

@@ -42,9 +42,11 @@ fn validate_names_what_a_local_description_lacks_and_does_not_fail() {
     for words in [&["validate"][..], &["validate", path.to_str().unwrap()]] {
         let finished = run(&dirs, words);
         assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-        for said in
-            ["warning[not-imported]: `things` does not import things.hole", "things.verb", "things.json"]
-        {
+        for said in [
+            "warning[not-imported]: `things` does not import things.hole",
+            "things.verb",
+            "things.json",
+        ] {
             assert!(finished.stdout.contains(said), "{said}: {}", finished.stdout);
         }
         assert!(finished.stderr.contains("with 2 warnings"), "{}", finished.stderr);
