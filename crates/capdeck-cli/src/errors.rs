@@ -16,7 +16,7 @@ pub(crate) enum ExitStatus {
     /// Wrong usage, or a set-up that cannot be read.
     WrongUsage,
     SignInNeeded,
-    /// Somebody else wrote first.
+    /// Another write came first.
     Conflict,
     Bug,
 }
@@ -116,7 +116,7 @@ pub(crate) fn to_person(hint: &str) -> String {
         return hint.to_owned();
     }
     let spoken = [("the person runs: ", "run: "), ("the person sees ", "see ")];
-    let said = spoken.iter().find_map(|(told, said)| Some((said, hint.strip_prefix(told)?)));
+    let said = spoken.iter().find_map(|(from, to)| Some((to, hint.strip_prefix(from)?)));
     said.map_or_else(|| hint.to_owned(), |(said, rest)| format!("{said}{rest}"))
 }
 

@@ -16,9 +16,9 @@ use crate::{
 };
 
 /// No definition file is larger; a bigger one is not quoted.
-const LONGEST_FILE: u64 = 1 << 20;
+const MAX_QUOTED_FILE_BYTES: u64 = 1 << 20;
 /// A longer line is cut around the place in question.
-const LONGEST_LINE: usize = 160;
+const MAX_QUOTED_LINE: usize = 160;
 
 /// Quotes files, each read once.
 #[derive(Debug, Default)]
@@ -68,8 +68,8 @@ impl Frames {
 fn quote(line: &str, column: usize) -> (String, usize, usize) {
     let start = column.saturating_sub(1);
     // A long line starts shortly before the place, so that the place can be seen.
-    let skip = if line.chars().count() > LONGEST_LINE { start.saturating_sub(40) } else { 0 };
-    let visible: String = line.chars().skip(skip).take(LONGEST_LINE).collect();
+    let skip = if line.chars().count() > MAX_QUOTED_LINE { start.saturating_sub(40) } else { 0 };
+    let visible: String = line.chars().skip(skip).take(MAX_QUOTED_LINE).collect();
     let before: String = visible.chars().take(start - skip).collect();
     let rest: Vec<char> = visible.chars().skip(start - skip).collect();
     let is_word = |letter: &&char| !letter.is_whitespace() && !":,]}".contains(**letter);
@@ -84,7 +84,7 @@ fn read(file: &Path) -> Option<String> {
     if !opened.metadata().ok()?.is_file() {
         return None;
     }
-    opened.take(LONGEST_FILE).read_to_string(&mut text).ok()?;
+    opened.take(MAX_QUOTED_FILE_BYTES).read_to_string(&mut text).ok()?;
     Some(text)
 }
 

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if words.get(1).is_some_and(|word| word == settings::SANDBOX_WORKER) {
-        // Nobody reads why a worker ended; the host sees that it did.
+        // The reason is not read; the host sees that the worker ended.
         return match capdeck_host::run_worker() {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,

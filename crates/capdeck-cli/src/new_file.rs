@@ -72,7 +72,7 @@ pub(crate) struct CapletDocument {
 pub(crate) struct BackendBlock {
     pub(crate) key: &'static str,
     pub(crate) fields: Value,
-    /// What it is, for a description nobody wrote.
+    /// The description to use when none is given.
     pub(crate) summary: String,
 }
 

@@ -1,9 +1,8 @@
-//! What a definition would do on this machine, told before anybody agrees to it. Nothing is shortened.
+//! What a definition would do on this machine, shown before a person agrees to it. Nothing is shortened.
 
 use capdeck_definition::{
-    Auth, Backend, CliTools, CmpTool, Definition, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi,
-    HttpBlock, McpServer, Network, OpenApiEndpoint, Setup, SetupStep, Tailoring, ToolChoice,
-    capa::Value,
+    Auth, Backend, CliTools, CmpTool, Definition, HttpApi, HttpBlock, McpServer, Network, Setup,
+    SetupStep, Tailoring, ToolChoice, capa::Value,
 };
 
 use crate::plain_text::{command_line, one_line, written};
@@ -12,9 +11,17 @@ use crate::plain_text::{command_line, one_line, written};
 pub(crate) fn plan(definition: &Definition) -> Vec<String> {
     let mut lines = match &definition.backend {
         Backend::Mcp(server) => mcp(server),
-        Backend::OpenApi(api) => openapi(api),
-        Backend::GoogleDiscovery(api) => google(api),
-        Backend::GraphQl(api) => graphql(api),
+        Backend::OpenApi(api) => {
+            api_plan(api, [&api.spec_path, &api.spec_url], api.base_url.as_ref(), &api.auth)
+        }
+        Backend::GoogleDiscovery(api) => {
+            let sources = [&api.discovery_path, &api.discovery_url];
+            api_plan(api, sources, api.base_url.as_ref(), &api.auth)
+        }
+        Backend::GraphQl(api) => {
+            let sources = [&api.schema_path, &api.schema_url];
+            api_plan(api, sources, Some(&api.endpoint_url), &api.auth)
+        }
         Backend::Http(api) => http(api),
         Backend::Cli(tools) => cli(tools),
         Backend::Cmp(tool) => cmp(tool),
@@ -62,27 +69,20 @@ fn mcp(server: &McpServer) -> Vec<String> {
     lines
 }
 
-fn openapi(api: &OpenApiEndpoint) -> Vec<String> {
-    let mut lines = sources([&api.spec_path, &api.spec_url]);
-    lines.extend(api.base_url.as_ref().map(|url| format!("sends requests to {}", one_line(url))));
-    lines.extend(inside(api));
-    lines.extend(sign_in(&api.auth));
-    lines
-}
-
-fn google(api: &GoogleDiscoveryApi) -> Vec<String> {
-    let mut lines = sources([&api.discovery_path, &api.discovery_url]);
-    lines.extend(api.base_url.as_ref().map(|url| format!("sends requests to {}", one_line(url))));
-    lines.extend(inside(api));
-    lines.extend(sign_in(&api.auth));
-    lines
-}
-
-fn graphql(api: &GraphQlEndpoint) -> Vec<String> {
-    let mut lines = sources([&api.schema_path, &api.schema_url]);
-    lines.push(format!("sends requests to {}", one_line(&api.endpoint_url)));
-    lines.extend(inside(api));
-    lines.extend(sign_in(&api.auth));
+/// Where the description of an API comes from, where its requests go and what they carry.
+fn api_plan(
+    api: &impl HttpBlock,
+    sources: [&Option<String>; 2],
+    base_url: Option<&String>,
+    auth: &Auth,
+) -> Vec<String> {
+    let described = sources.into_iter().flatten();
+    let mut lines: Vec<String> = described
+        .map(|source| format!("reads its description from {}", one_line(source)))
+        .collect();
+    lines.extend(base_url.map(|url| format!("sends requests to {}", one_line(url))));
+    lines.extend(private_network(api));
+    lines.extend(sign_in(auth));
     lines
 }
 
@@ -93,13 +93,13 @@ fn http(api: &HttpApi) -> Vec<String> {
         format!("{name} sends {}", one_line(&request))
     };
     let mut lines: Vec<String> = api.actions.iter().map(line).collect();
-    lines.extend(inside(api));
+    lines.extend(private_network(api));
     lines.extend(sign_in(&api.auth));
     lines
 }
 
 /// Said only where requests may go further than usual.
-fn inside(api: &impl HttpBlock) -> Option<String> {
+fn private_network(api: &impl HttpBlock) -> Option<String> {
     let is_open = api.outgoing().network == Network::Private;
     is_open.then(|| "may send requests to private networks and to this machine".to_owned())
 }
@@ -155,11 +155,6 @@ fn cmp(tool: &CmpTool) -> Vec<String> {
         format!("{name} runs {}{first}", one_line(intent.command.text()))
     };
     tool.intents.iter().map(line).collect()
-}
-
-fn sources(places: [&Option<String>; 2]) -> Vec<String> {
-    let named = places.into_iter().flatten();
-    named.map(|place| format!("reads its description from {}", one_line(place))).collect()
 }
 
 fn surroundings<'a>(

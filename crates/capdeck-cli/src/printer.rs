@@ -14,7 +14,10 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::{errors::Failure, plain_text::one_line};
+use crate::{
+    errors::{ExitStatus, Failure},
+    plain_text::one_line,
+};
 
 pub(crate) use hidden_input::hidden_input;
 
@@ -117,18 +120,18 @@ impl Printer {
         Some(usize::from(width.0))
     }
 
-    /// True when somebody can be asked: both ends are a terminal and the answer is wanted as text.
+    /// True when a person can be asked: both ends are a terminal and the answer is wanted as text.
     pub(crate) fn can_ask(&self) -> bool {
         self.stderr_is_terminal && io::stdin().is_terminal() && !self.wants_json()
     }
 
-    /// Whoever can be asked.
+    /// The person at the terminal, if there is one.
     pub(crate) fn asker(&self) -> Option<Asker> {
         self.can_ask().then_some(Asker(()))
     }
 
-    /// Asks a yes-or-no question; anything but yes is no. What was to be quiet is said first: nobody agrees to what they
-    /// were not shown.
+    /// Asks a yes-or-no question; anything but yes is no. Notes that were held back are shown first,
+    /// because a person must see what they agree to.
     pub(crate) fn confirm(&self, question: &str) -> bool {
         let unsaid = std::mem::take(&mut *self.unsaid());
         self.write_stderr(&format!("{unsaid}{question} [y/N] "));
@@ -156,6 +159,26 @@ impl Printer {
             Ok(text) => self.data(&text),
             Err(error) => self.note(&format!("the answer cannot be written as JSON: {error}")),
         }
+    }
+
+    /// Ends a command that has one thing to say: as JSON, or as a note.
+    pub(crate) fn answer(&self, value: &impl Serialize, note: &str) -> ExitStatus {
+        if self.wants_json() {
+            self.json(value);
+        } else {
+            self.note(note);
+        }
+        ExitStatus::Done
+    }
+
+    /// Ends a command that shows one thing: as JSON, or as text on stdout.
+    pub(crate) fn show(&self, value: &impl Serialize, text: &str) -> ExitStatus {
+        if self.wants_json() {
+            self.json(value);
+        } else {
+            self.data(text);
+        }
+        ExitStatus::Done
     }
 
     /// Writes one JSON value to stdout on a line of its own, for readers that follow lines.

@@ -134,7 +134,7 @@ fn remember(info: &PanicHookInfo<'_>) {
     LAST_PANIC.set(Some(said));
 }
 
-/// How much is logged when nobody says.
+/// How much is logged by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DefaultLog {
     Nothing,

@@ -15,11 +15,10 @@ pub(crate) fn with_operator<T>(
     context: &Context<'_>,
     work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let nobody = ClientProfile::default();
-    with_caller(context.open_host()?, nobody, Arc::new(NoCaller), work)
+    with_caller(context.open_host()?, ClientProfile::default(), Arc::new(NoCaller), work)
 }
 
-/// The same with a host that is already open, and somebody who hears about progress and may be asked something.
+/// The same with an open host and a caller that gets progress and may be asked questions.
 pub(crate) fn with_caller<T>(
     host: Host,
     client: ClientProfile,

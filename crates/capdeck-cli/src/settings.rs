@@ -222,7 +222,7 @@ impl Settings {
     }
 }
 
-/// A word that nobody can guess.
+/// An unguessable word.
 fn random_word() -> String {
     let one = std::hash::RandomState::new();
     let other = std::hash::RandomState::new();

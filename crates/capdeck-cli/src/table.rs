@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Narrower than this a last column says nothing.
-const NARROWEST: usize = 20;
+const MIN_LAST_COLUMN: usize = 20;
 
 /// Rows of text under a heading.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Table {
         let widths: Vec<usize> = (0..self.heading.len()).map(|column| self.width(column)).collect();
         let last = widths.len().saturating_sub(1);
         let before: usize = widths.iter().take(last).map(|width| width + 2).sum();
-        let room = width.map(|width| width.saturating_sub(before).max(NARROWEST));
+        let room = width.map(|width| width.saturating_sub(before).max(MIN_LAST_COLUMN));
         let mut text = String::new();
         let heading = self.heading.iter().map(|title| Cell::dim(*title)).collect();
         for cells in std::iter::once(&heading).chain(&self.rows) {

@@ -21,6 +21,18 @@ pub(crate) fn split(word: &str) -> (String, Option<String>) {
     }
 }
 
+/// The capability and perhaps the tool of `ID`, `ID TOOL` or `ID.TOOL`.
+pub(crate) fn split_words(
+    id: &str,
+    tool: Option<&String>,
+) -> Result<(String, Option<String>), Failure> {
+    match (split(id), tool) {
+        ((id, None), tool) => Ok((id, tool.cloned())),
+        (named, None) => Ok(named),
+        (_, Some(word)) => Err(Failure::usage(format!("there is one word too many: `{word}`"))),
+    }
+}
+
 impl ToolTarget {
     /// The same where a project's capability file may know the first word: as `group.tool` or as a tool's bare id.
     pub(crate) fn take_from<'a>(

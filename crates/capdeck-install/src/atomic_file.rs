@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sha2::{Digest as _, Sha256};
+
 /// A file could not be replaced. What stood there still stands.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write `{}`: {source}", path.display())]
@@ -91,7 +93,7 @@ fn write_beside(
 pub(crate) struct FolderLock(#[expect(dead_code, reason = "held for its lock")] File);
 
 impl FolderLock {
-    /// Waits for whoever holds the lock file at `path`.
+    /// Waits for the holder of the lock file at `path`.
     pub(crate) fn take(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
@@ -100,6 +102,11 @@ impl FolderLock {
         file.lock()?;
         Ok(Self(file))
     }
+}
+
+/// A hash as lower-case hexadecimal digits.
+pub(crate) fn sha256_hex(bytes: impl AsRef<[u8]>) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

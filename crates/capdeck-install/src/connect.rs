@@ -11,12 +11,9 @@ use std::{io, path::PathBuf};
 
 use serde_json::{Map, Value};
 
-use self::{
-    record::{Record, hash},
-    target::Found,
-};
+use self::{record::Record, target::FoundEntry};
 use crate::{
-    atomic_file::WriteError,
+    atomic_file::{WriteError, sha256_hex},
     edit::{Document, EditError, Step, SyntaxError},
 };
 
@@ -28,7 +25,7 @@ pub use self::{
 
 /// What may be done to an entry that is not ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Foreign {
+pub enum ForeignPolicy {
     Keep,
     Replace,
 }
@@ -56,7 +53,7 @@ pub fn presence(target: &Target, records: &Records) -> Result<Presence, ConnectE
 pub fn plan_connect(
     target: &Target,
     entry: &Value,
-    foreign: Foreign,
+    foreign: ForeignPolicy,
     records: &Records,
 ) -> Result<Plan, ConnectError> {
     plan_takeover(target, entry, &[], foreign, records)
@@ -67,7 +64,7 @@ pub fn plan_takeover(
     target: &Target,
     entry: &Value,
     replaced: &[String],
-    foreign: Foreign,
+    foreign: ForeignPolicy,
     records: &Records,
 ) -> Result<Plan, ConnectError> {
     let found = target.read()?;
@@ -80,7 +77,7 @@ pub fn plan_takeover(
         return Ok(Plan::unchanged(target, found));
     }
     let is_ours = existing.as_ref().is_some_and(|existing| owns(record.as_ref(), existing));
-    if existing.is_some() && !is_ours && foreign == Foreign::Keep {
+    if existing.is_some() && !is_ours && foreign == ForeignPolicy::Keep {
         let (name, file) = (target.name.clone(), target.file.clone());
         return Err(ConnectError::Taken { name, file });
     }
@@ -115,7 +112,7 @@ pub fn plan_takeover(
 /// Plans the entry out of the file.
 pub fn plan_disconnect(
     target: &Target,
-    foreign: Foreign,
+    foreign: ForeignPolicy,
     records: &Records,
 ) -> Result<Plan, ConnectError> {
     let found = target.read()?;
@@ -124,7 +121,7 @@ pub fn plan_disconnect(
     let Some(existing) = found.document.get(&path) else {
         return Ok(Plan::unchanged(target, found));
     };
-    if !owns(record.as_ref(), existing) && foreign == Foreign::Keep {
+    if !owns(record.as_ref(), existing) && foreign == ForeignPolicy::Keep {
         let (name, file) = (target.name.clone(), target.file.clone());
         return Err(ConnectError::NotOurs { name, file });
     }
@@ -132,7 +129,7 @@ pub fn plan_disconnect(
     Ok(Plan::write(target, found, EntryChange::Remove, after, None).after_removal(record))
 }
 
-/// Whether an entry looks like one that leads to Capdeck, whoever wrote it.
+/// Whether an entry looks like one that leads to Capdeck.
 pub fn is_capdeck(entry: &Value) -> bool {
     let command = entry.get("command").or_else(|| entry.get("cmd"));
     let (program, words) = match command {
@@ -216,14 +213,14 @@ pub enum ConnectError {
 /// The text without our entry; none when the file was ours and nothing is left in it.
 fn without_ours(
     target: &Target,
-    found: &Found,
+    found: &FoundEntry,
     record: Option<&Record>,
 ) -> Result<Option<String>, ConnectError> {
     let text = found.text.as_deref().unwrap_or_default();
     if let Some(record) = record
-        && hash(text) == record.after
+        && sha256_hex(text) == record.after
         && let Some(before) = record.splice().undo(text)
-        && hash(&before) == record.before
+        && sha256_hex(&before) == record.before
     {
         return Ok((!record.made_file).then_some(before));
     }
@@ -236,7 +233,7 @@ fn without_ours(
         })
     });
     let text = exact.unwrap_or_else(|| removed.text());
-    // A comment that somebody wrote into a file of ours makes it theirs.
+    // A comment that was added to a file of ours makes it the person's.
     let is_leftover =
         record.is_some_and(|record| record.made_file) && matches!(text.trim(), "" | "{}");
     Ok((!is_leftover).then_some(text))
@@ -272,7 +269,7 @@ fn remove_structurally(
         }
         for (name, value) in &record.former {
             let path = target.beside(name, &document);
-            // One that the person has written anew since is theirs.
+            // One that the person has written again since is theirs.
             if *name == target.name || document.get(&path).is_none() {
                 document.set(&path, value.clone()).map_err(failed)?;
             }

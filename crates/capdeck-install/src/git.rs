@@ -18,7 +18,7 @@ use std::{
 };
 
 use command::GitCommand;
-use revision::{RemoteRefs, Resolved};
+use revision::{RemoteRefs, ResolvedRevision};
 use tree::Tree;
 
 use crate::atomic_file::FolderLock;
@@ -28,7 +28,7 @@ pub use revision::Revision;
 
 pub(crate) use revision::is_full_hash;
 
-/// How long one command of git may take, unless told otherwise.
+/// How long one command of git may take by default.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The system's git and the folder where snapshots are kept.
@@ -47,7 +47,7 @@ pub struct Snapshot {
     pub commit: String,
     /// The tag or branch it was found under.
     pub version: Option<String>,
-    /// The folder that holds its files. Nobody writes there.
+    /// The folder that holds its files. It is never written to.
     pub path: PathBuf,
 }
 
@@ -86,7 +86,7 @@ impl Git {
         if let Revision::Commit(commit) = revision
             && is_full_hash(commit)
         {
-            let resolved = Resolved { commit: commit.to_ascii_lowercase(), version: None };
+            let resolved = ResolvedRevision { commit: commit.to_ascii_lowercase(), version: None };
             return self.fetched(repo, resolved);
         }
         let resolved = self.resolve(repo, revision)?;
@@ -99,7 +99,11 @@ impl Git {
         (is_full_hash(commit) && path.is_dir()).then_some(path)
     }
 
-    fn resolve(&self, repo: &RepoAddress, revision: &Revision) -> Result<Resolved, GitError> {
+    fn resolve(
+        &self,
+        repo: &RepoAddress,
+        revision: &Revision,
+    ) -> Result<ResolvedRevision, GitError> {
         let missing = |name: &str, refs: &RemoteRefs| GitError::NoSuchRevision {
             repo: repo.to_string(),
             revision: name.to_owned(),
@@ -123,7 +127,11 @@ impl Git {
     }
 
     /// The whole hash of a commit that no name leads to. Only the history itself knows it.
-    fn lengthen(&self, repo: &RepoAddress, hash: &str) -> Result<Option<Resolved>, GitError> {
+    fn lengthen(
+        &self,
+        repo: &RepoAddress,
+        hash: &str,
+    ) -> Result<Option<ResolvedRevision>, GitError> {
         let _lock = self.lock(repo)?;
         let (_stage, git_dir) = self.stage(repo)?;
         let command = self.command(repo)?.in_folder(&git_dir);
@@ -138,11 +146,15 @@ impl Git {
             Err(GitError::Failed { .. }) => return Ok(None),
             Err(other) => return Err(other),
         };
-        Ok(is_full_hash(&commit).then_some(Resolved { commit, version: None }))
+        Ok(is_full_hash(&commit).then_some(ResolvedRevision { commit, version: None }))
     }
 
-    fn fetched(&self, repo: &RepoAddress, resolved: Resolved) -> Result<Snapshot, GitError> {
-        let Resolved { commit, version } = resolved;
+    fn fetched(
+        &self,
+        repo: &RepoAddress,
+        resolved: ResolvedRevision,
+    ) -> Result<Snapshot, GitError> {
+        let ResolvedRevision { commit, version } = resolved;
         if let Some(path) = self.cached(repo, &commit) {
             return Ok(Snapshot { commit, version, path });
         }
@@ -197,7 +209,7 @@ impl Git {
                 Err(GitError::Failed { .. }) => "ssh".to_owned(),
                 Err(other) => return Err(other),
             };
-            // A question would wait for somebody who does not see it.
+            // A question would wait without being seen.
             command = command.set(format!("core.sshCommand={own} -oBatchMode=yes"));
         }
         Ok(command)

@@ -14,7 +14,7 @@ use crate::{
 
 /// A server that can be taken over.
 #[derive(Debug)]
-pub struct Taken {
+pub struct ImportedServer {
     /// What it is called in the agent's file.
     pub name: String,
     /// An id made of the name.
@@ -26,23 +26,23 @@ pub struct Taken {
     /// Keys that were left out, as only the client knows what they mean.
     pub ignored: Vec<String>,
     /// What was taken out of the fields. The fields say `${vault:NAME}` instead.
-    pub secrets: Vec<TakenSecret>,
+    pub secrets: Vec<ImportedSecret>,
 }
 
 /// A value for the vault.
-pub struct TakenSecret {
+pub struct ImportedSecret {
     pub name: String,
     pub value: String,
 }
 
-impl fmt::Debug for TakenSecret {
+impl fmt::Debug for ImportedSecret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("TakenSecret").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 /// Makes a capability of a server, or says why there can be none.
-pub fn take_server(server: &ClientServer) -> Result<Taken, String> {
+pub fn take_server(server: &ClientServer) -> Result<ImportedServer, String> {
     let name = server.name.clone();
     let id = id_of(&name)
         .ok_or_else(|| "its name has no letter or digit to make an id of".to_owned())?;
@@ -50,14 +50,14 @@ pub fn take_server(server: &ClientServer) -> Result<Taken, String> {
     let mut entry = Value::Object(server);
     translate(&mut entry)?;
     let Value::Object(mut entry) = entry else { return Err("it is not a map".to_owned()) };
-    let mut hidden = Hidden::new(&id);
+    let mut hidden = SecretExtractor::new(&id);
     hidden.environment(entry.get_mut("env"));
     hidden.environment(entry.get_mut("headers"));
     hidden.arguments(entry.get_mut("args"));
     hidden.address(entry.get_mut("url"))?;
     let summary = summary(&name, &entry);
     let fields = fields(entry)?;
-    Ok(Taken { name, id, fields, summary, ignored, secrets: hidden.into_secrets() })
+    Ok(ImportedServer { name, id, fields, summary, ignored, secrets: hidden.into_secrets() })
 }
 
 /// The fields as a capability file names them.
@@ -128,17 +128,17 @@ fn id_of(name: &str) -> Option<String> {
 mod tests;
 
 /// The secrets of one server, as they are found.
-struct Hidden {
+struct SecretExtractor {
     prefix: String,
-    secrets: Vec<TakenSecret>,
+    secrets: Vec<ImportedSecret>,
 }
 
-impl Hidden {
+impl SecretExtractor {
     fn new(id: &str) -> Self {
         Self { prefix: entry_name(id), secrets: Vec::new() }
     }
 
-    fn into_secrets(self) -> Vec<TakenSecret> {
+    fn into_secrets(self) -> Vec<ImportedSecret> {
         self.secrets
     }
 
@@ -205,7 +205,7 @@ impl Hidden {
             .find(|name| !taken(name))
             .unwrap_or(wanted);
         let reference = format!("${{vault:{name}}}");
-        self.secrets.push(TakenSecret { name, value: value.to_owned() });
+        self.secrets.push(ImportedSecret { name, value: value.to_owned() });
         reference
     }
 }

@@ -19,20 +19,20 @@ mod source;
 pub use atomic_file::{WriteError, replace_file};
 pub use client::{Client, ClientServer, Folders, Launch, Scope, ServerFields};
 pub use connect::{
-    ConnectError, EntryChange, Foreign, Plan, Presence, Records, RecordsHold, Target, is_capdeck,
-    plan_connect, plan_disconnect, plan_takeover, presence,
+    ConnectError, EntryChange, ForeignPolicy, Plan, Presence, Records, RecordsHold, Target,
+    is_capdeck, plan_connect, plan_disconnect, plan_takeover, presence,
 };
 pub use edit::{Document, EditError, FileFormat, Splice, Step, SyntaxError, keys};
 pub use git::{Git, GitError, RepoAddress, Revision, Snapshot};
-pub use import::{Taken, TakenSecret, take_server};
+pub use import::{ImportedSecret, ImportedServer, take_server};
 pub use package::{
-    Fetched, LockedPackage, LockedSource, Obstacle, Package, PackageAction, PackageChange,
+    FetchedSource, LockedPackage, LockedSource, Obstacle, Package, PackageAction, PackageChange,
     PackageDeck, PackageError, PackageKind, PackageLock, PackageSource, Removal, Risk, RiskChange,
     find_packages,
 };
 pub use project::{
-    Action, ApplyError, Change, Edited, Endpoints, Fetch, FetchError, InstallPlan, InstallRequest,
-    Installer, OpenError, PinUse, Problem,
+    Action, ApplyError, Change, EditedPolicy, Endpoints, Fetch, FetchError, InstallPlan,
+    InstallRequest, Installer, OpenError, PinUse, Problem,
 };
 pub use provider::{
     EntryTarget, HookAgent, HookFile, McpFile, Provider, RuleFiles, RuleHeader, SubagentFiles,

@@ -1,4 +1,4 @@
-//! Packages: capabilities that somebody else wrote, copied into a deck with a record of where they came from.
+//! Packages: capabilities from another source, copied into a deck with a record of where they came from.
 //!
 //! Everything is read, checked and shown before anything is written. What a package can do on this machine is computed
 //! from its definition and kept in the lock, so that an update that can do more is noticed and not slipped in.
@@ -26,7 +26,7 @@ pub use contents::{Package, PackageKind};
 pub use deck::PackageDeck;
 pub use lock::{LockedPackage, LockedSource, PackageLock};
 pub use risk::{Risk, RiskChange};
-pub use source::{Fetched, PackageSource};
+pub use source::{FetchedSource, PackageSource};
 
 /// A request about packages that failed. Nothing half-written is left.
 #[derive(Debug, thiserror::Error)]

@@ -28,7 +28,7 @@ use std::{
 use capdeck_definition::{Severity, capa::CapabilityFile};
 use compose::compose;
 use desired::Desired;
-use gather::{Gathered, Ways, gather};
+use gather::{Gathered, SourceAccess, gather};
 use journal::Journal;
 use lock::{lock_path, parse_lock, render_lock};
 use manifest::{Manifest, ProjectState};
@@ -41,7 +41,7 @@ use crate::{atomic_file::FolderLock, git::Git, provider::Provider};
 pub use entries::Endpoints;
 pub use gather::PinUse;
 pub use journal::ApplyError;
-pub use plan::{Action, Change, Edited};
+pub use plan::{Action, Change, EditedPolicy};
 
 /// Installs into one project. While it lives, no other process installs there.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub struct InstallRequest<'a> {
     pub file: &'a CapabilityFile,
     pub providers: &'a [&'static Provider],
     pub endpoints: &'a Endpoints,
-    pub edited: Edited,
+    pub edited: EditedPolicy,
     pub pin_use: PinUse,
     /// The folders where programs are looked for.
     pub search_path: &'a [PathBuf],
@@ -118,7 +118,7 @@ impl Installer {
         Journal::pending(&self.state).map(|pending| pending.is_some())
     }
 
-    /// Finishes an interrupted run. Returns the files that somebody changed since, which are left alone.
+    /// Finishes an interrupted run. Returns the files that changed since, which are not touched.
     pub fn finish_interrupted(&mut self) -> Result<Vec<PathBuf>, ApplyError> {
         let Some(journal) = Journal::pending(&self.state)? else { return Ok(Vec::new()) };
         let skipped = journal.finish()?;
@@ -134,7 +134,7 @@ impl Installer {
         let mut problems = missing_commands(file, search_path);
         let old_lock = self.read_lock(&mut problems);
         let plugin_dir = self.state.plugins();
-        let ways = Ways { git, fetch, cache_dir: &self.cache_dir };
+        let ways = SourceAccess { git, fetch, cache_dir: &self.cache_dir };
         let Gathered { mut content, pins, problems: found } =
             gather(file, &self.project, ways, &old_lock.pins, *pin_use, providers, &plugin_dir);
         problems.extend(found);
@@ -150,7 +150,7 @@ impl Installer {
     }
 
     /// What taking everything back would do.
-    pub fn plan_clean(&self, edited: Edited) -> InstallPlan {
+    pub fn plan_clean(&self, edited: EditedPolicy) -> InstallPlan {
         let mut plan = self.compare(Desired::default(), edited);
         let path = lock_path(&self.project);
         if self.recorded.has_lock
@@ -162,7 +162,7 @@ impl Installer {
     }
 
     /// Carries out a plan. After an error, or when it is interrupted, the next run goes on where this one stopped.
-    /// Returns the files that somebody changed in between, which are left alone.
+    /// Returns the files that changed in between, which are not touched.
     pub fn apply(self, plan: InstallPlan) -> Result<Vec<PathBuf>, ApplyError> {
         let InstallPlan { changes, manifest, kept, .. } = plan;
         if changes.is_empty() && manifest == self.recorded {
@@ -219,7 +219,7 @@ impl Installer {
         }
     }
 
-    fn compare(&self, desired: Desired, edited: Edited) -> InstallPlan {
+    fn compare(&self, desired: Desired, edited: EditedPolicy) -> InstallPlan {
         let Planned { mut changes, problems, manifest, kept } =
             plan(&self.state, &self.recorded, desired, edited);
         changes.sort_by(|one, other| one.path.cmp(&other.path));

@@ -1,4 +1,4 @@
-//! What looks like a secret in somebody's configuration. Guessing wrongly hides a harmless value, which costs little.
+//! What looks like a secret in a configuration. Guessing wrongly hides a harmless value, which costs little.
 
 /// Parts of names that announce a secret.
 const NAMES: [&str; 11] = [
@@ -92,7 +92,7 @@ pub(crate) fn mask(text: &str) -> String {
         masked.push_str("[hidden]");
         done = word.range.end;
         if !word.is_quoted {
-            // Without quotes nobody can tell where the value ends before its line does.
+            // Without quotes the value may end anywhere on its line.
             done += text
                 .get(done..)
                 .unwrap_or_default()

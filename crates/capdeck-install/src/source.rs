@@ -8,9 +8,9 @@ use std::{
 use crate::{frontmatter::Frontmatter, provider::Provider};
 
 /// Candidates that are named after a search without one answer.
-const MOST_NAMED: usize = 8;
+const MAX_NAMED_MATCHES: usize = 8;
 /// Folders a search goes down.
-const DEEPEST: usize = 12;
+const MAX_FOLDER_DEPTH: usize = 12;
 
 /// Nothing, or too much, goes by a name.
 #[derive(Debug, thiserror::Error)]
@@ -115,7 +115,7 @@ fn walk(folder: &Path, depth: usize, visit: &mut impl FnMut(&Path, &str)) {
         let (Some(name), Ok(kind)) = (name.to_str(), entry.file_type()) else { continue };
         if kind.is_file() {
             visit(folder, name);
-        } else if kind.is_dir() && depth < DEEPEST && is_searched(name) {
+        } else if kind.is_dir() && depth < MAX_FOLDER_DEPTH && is_searched(name) {
             walk(&entry.path(), depth + 1, visit);
         }
     }
@@ -141,8 +141,9 @@ fn listed(names: &[String]) -> String {
     match names {
         [] => "none".to_owned(),
         names => {
-            let more = names.len().saturating_sub(MOST_NAMED);
-            let mut text = names.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+            let more = names.len().saturating_sub(MAX_NAMED_MATCHES);
+            let mut text =
+                names.iter().take(MAX_NAMED_MATCHES).cloned().collect::<Vec<_>>().join(", ");
             if more > 0 {
                 text.push_str(&format!(" and {more} more"));
             }
@@ -152,11 +153,11 @@ fn listed(names: &[String]) -> String {
 }
 
 /// The largest file that is taken.
-const LARGEST_FILE: u64 = 50 << 20;
+const MAX_FILE_BYTES: u64 = 50 << 20;
 /// The most that one folder may hold.
-const LARGEST_FOLDER: u64 = 200 << 20;
+const MAX_FOLDER_BYTES: u64 = 200 << 20;
 /// The most files that one folder may hold.
-const MOST_FILES: usize = 5_000;
+const MAX_FOLDER_FILES: usize = 5_000;
 /// Folders that never belong to what is installed.
 const LEFT_OUT: [&str; 2] = [".git", "node_modules"];
 
@@ -186,9 +187,9 @@ pub(crate) enum FolderError {
     Special { path: String },
     #[error("the name of `{}` is not UTF-8", path.display())]
     BadName { path: PathBuf },
-    #[error("`{path}` is larger than {} MB", LARGEST_FILE >> 20)]
+    #[error("`{path}` is larger than {} MB", MAX_FILE_BYTES >> 20)]
     FileTooLarge { path: String },
-    #[error("the folder holds more than {} MB or {MOST_FILES} files", LARGEST_FOLDER >> 20)]
+    #[error("the folder holds more than {} MB or {MAX_FOLDER_FILES} files", MAX_FOLDER_BYTES >> 20)]
     TooLarge,
 }
 
@@ -196,19 +197,19 @@ pub(crate) enum FolderError {
 pub(crate) fn read_folder(folder: &Path) -> Result<Vec<FolderFile>, FolderError> {
     let unreadable = |source| FolderError::Unreadable { path: folder.to_owned(), source };
     let root = fs::canonicalize(folder).map_err(unreadable)?;
-    let mut reading = Reading { root: root.clone(), files: Vec::new(), bytes: 0 };
+    let mut reading = FolderReader { root: root.clone(), files: Vec::new(), bytes: 0 };
     reading.folder(&root, "", &mut vec![root.clone()])?;
     reading.files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
     Ok(reading.files)
 }
 
-struct Reading {
+struct FolderReader {
     root: PathBuf,
     files: Vec<FolderFile>,
     bytes: u64,
 }
 
-impl Reading {
+impl FolderReader {
     /// `above` holds the real folders on the way, so that a link cannot lead back into one of them.
     fn folder(
         &mut self,
@@ -255,11 +256,11 @@ impl Reading {
     }
 
     fn file(&mut self, real: &Path, path: String, known: &fs::Metadata) -> Result<(), FolderError> {
-        if known.len() > LARGEST_FILE {
+        if known.len() > MAX_FILE_BYTES {
             return Err(FolderError::FileTooLarge { path });
         }
         self.bytes = self.bytes.saturating_add(known.len());
-        if self.bytes > LARGEST_FOLDER || self.files.len() >= MOST_FILES {
+        if self.bytes > MAX_FOLDER_BYTES || self.files.len() >= MAX_FOLDER_FILES {
             return Err(FolderError::TooLarge);
         }
         let unreadable = |source| FolderError::Unreadable { path: real.to_owned(), source };
@@ -376,7 +377,7 @@ mod tests {
         assert!(matches!(read_folder(&folder), Err(FolderError::Special { .. })));
         let big = fs::File::create(dir.path().join("a/socket2")).unwrap();
         fs::remove_file(folder.join("socket")).unwrap();
-        big.set_len(LARGEST_FILE + 1).unwrap();
+        big.set_len(MAX_FILE_BYTES + 1).unwrap();
         assert!(matches!(read_folder(&folder), Err(FolderError::FileTooLarge { .. })));
     }
 }

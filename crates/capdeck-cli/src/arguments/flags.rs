@@ -17,21 +17,21 @@ use super::{
 use crate::errors::Failure;
 
 /// One flag of the tool.
-struct Given {
+struct GivenFlag {
     /// As typed, with its hyphens.
     flag: String,
     /// The names that lead to the value.
     path: Vec<String>,
-    value: Meaning,
+    value: FlagMeaning,
 }
 
-enum Meaning {
+enum FlagMeaning {
     One(Box<RawValue>),
     Items(Vec<Box<RawValue>>),
 }
 
 /// Where a flag leads.
-enum Place<'s> {
+enum FlagPlace<'s> {
     Tool { path: Vec<String>, parameter: Parameter<'s>, is_negated: bool },
     Own { name: &'static str, takes_value: bool },
 }
@@ -46,13 +46,13 @@ pub(crate) fn read_flags(
     let parameters = Parameters::of(schema);
     let mut ours = words.iter().take_while(|word| *word != "--");
     if ours.any(|word| word == "--help") && parameters.find("help").is_err() {
-        // Whoever asks for help may not have the rest right.
+        // The rest of a line that asks for help may be wrong.
         own.help = true;
         own.json |= words.iter().any(|word| word == "--json");
         return Ok(None);
     }
     let mut source = TextSource::default();
-    let mut given: Vec<Given> = Vec::new();
+    let mut given: Vec<GivenFlag> = Vec::new();
     let mut rest = words.iter().map(String::as_str).peekable();
     let mut all_to_tool = false;
     while let Some(word) = rest.next() {
@@ -78,7 +78,7 @@ pub(crate) fn read_flags(
         };
         let flag = format!("--{name}");
         match place(name, &parameters, schema, all_to_tool)? {
-            Place::Own { name, takes_value } => {
+            FlagPlace::Own { name, takes_value } => {
                 let text = match (takes_value, value) {
                     (true, Some(value)) => value,
                     (true, None) => rest.next().ok_or_else(|| needs_value(&flag, "a value"))?,
@@ -89,7 +89,7 @@ pub(crate) fn read_flags(
                 };
                 own.set(name, text).map_err(Failure::usage)?;
             }
-            Place::Tool { path, parameter, is_negated } => {
+            FlagPlace::Tool { path, parameter, is_negated } => {
                 let text = match value {
                     Some(value) => Some(value),
                     None if is_negated => None,
@@ -99,12 +99,12 @@ pub(crate) fn read_flags(
                     Some(_) if is_negated => {
                         return Err(Failure::usage(format!("`{flag}` takes no value")));
                     }
-                    None if is_negated => Meaning::One(raw(&flag, "false")?),
-                    None if parameter.types().boolean => Meaning::One(raw(&flag, "true")?),
+                    None if is_negated => FlagMeaning::One(raw(&flag, "false")?),
+                    None if parameter.types().boolean => FlagMeaning::One(raw(&flag, "true")?),
                     None => return Err(needs_value(&flag, &parameter.label())),
                     Some(text) => meaning(&flag, &source.text(&flag, text)?, &parameter, is_json)?,
                 };
-                given.push(Given { flag, path, value });
+                given.push(GivenFlag { flag, path, value });
             }
         }
     }
@@ -131,14 +131,14 @@ fn meaning(
     text: &str,
     parameter: &Parameter<'_>,
     is_json: bool,
-) -> Result<Meaning, Failure> {
+) -> Result<FlagMeaning, Failure> {
     if is_json {
-        return raw(flag, text).map(Meaning::One);
+        return raw(flag, text).map(FlagMeaning::One);
     }
     if parameter.is_list() && parameter.choices().is_none() {
-        return read_items(flag, text, parameter).map(Meaning::Items);
+        return read_items(flag, text, parameter).map(FlagMeaning::Items);
     }
-    read_value(flag, text, parameter).map(Meaning::One)
+    read_value(flag, text, parameter).map(FlagMeaning::One)
 }
 
 /// What a flag of this name means: the tool's own names first, then ours.
@@ -147,8 +147,8 @@ fn place<'s>(
     parameters: &Parameters<'s>,
     root: &'s Value,
     all_to_tool: bool,
-) -> Result<Place<'s>, Failure> {
-    let tool = |path, parameter| Place::Tool { path, parameter, is_negated: false };
+) -> Result<FlagPlace<'s>, Failure> {
+    let tool = |path, parameter| FlagPlace::Tool { path, parameter, is_negated: false };
     let unknown = match parameters.find(name) {
         Ok(parameter) => return Ok(tool(vec![parameter.name.to_owned()], parameter)),
         Err(unknown) => unknown,
@@ -163,13 +163,13 @@ fn place<'s>(
         && parameter.types().boolean
     {
         let path = vec![parameter.name.to_owned()];
-        return Ok(Place::Tool { path, parameter, is_negated: true });
+        return Ok(FlagPlace::Tool { path, parameter, is_negated: true });
     }
     if let Some((path, parameter)) = nested(name, parameters)? {
         return Ok(tool(path, parameter));
     }
     if !all_to_tool && let Some((name, takes_value)) = OWN_FLAGS.iter().find(|own| own.0 == name) {
-        return Ok(Place::Own { name, takes_value: *takes_value });
+        return Ok(FlagPlace::Own { name, takes_value: *takes_value });
     }
     match parameters.further() {
         Some(further) => Ok(tool(vec![name.to_owned()], Parameter::further("", further, root))),
@@ -217,7 +217,7 @@ fn nested<'s>(
 /// Lays the flags over the whole, and tells everything that is missing at once.
 fn assemble(
     whole: Option<&str>,
-    given: Vec<Given>,
+    given: Vec<GivenFlag>,
     parameters: &Parameters<'_>,
 ) -> Result<Box<RawValue>, Failure> {
     let whole = whole.unwrap_or("{}").trim();
@@ -226,16 +226,16 @@ fn assemble(
     let is_changed = !given.is_empty();
     let mut lists: Vec<(Vec<String>, Vec<Box<RawValue>>)> = Vec::new();
     let mut seen: Vec<Vec<String>> = Vec::new();
-    for Given { flag, path, value } in given {
+    for GivenFlag { flag, path, value } in given {
         let is_repeated = seen.contains(&path);
         match value {
-            Meaning::Items(items) => match lists.iter_mut().find(|(known, _)| *known == path) {
+            FlagMeaning::Items(items) => match lists.iter_mut().find(|(known, _)| *known == path) {
                 Some((_, list)) => list.extend(items),
                 None if is_repeated => return Err(given_twice(&flag)),
                 None => lists.push((path.clone(), items)),
             },
-            Meaning::One(_) if is_repeated => return Err(given_twice(&flag)),
-            Meaning::One(value) => insert(&mut arguments, &flag, &path, value)?,
+            FlagMeaning::One(_) if is_repeated => return Err(given_twice(&flag)),
+            FlagMeaning::One(value) => insert(&mut arguments, &flag, &path, value)?,
         }
         seen.push(path);
     }

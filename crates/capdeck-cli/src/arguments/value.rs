@@ -1,4 +1,4 @@
-//! Reads one value of a flag, strictly: what the schema plainly does not take is told here, with the flag's name.
+//! Reads one value of a flag, strictly: what the schema does not take fails here, with the flag's name.
 
 use std::{fs::File, io::Read};
 

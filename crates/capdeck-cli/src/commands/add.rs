@@ -27,7 +27,7 @@ pub(crate) struct AddArgs {
     kind: Kind,
 }
 
-/// What stands behind the new capability.
+/// The backend of the new capability.
 #[derive(Debug, Subcommand)]
 enum Kind {
     /// An MCP server, started by a command or reached at a URL.
@@ -190,7 +190,7 @@ impl Kind {
     }
 }
 
-/// Reads the new file as the host would. Errors refuse it; warnings are told.
+/// Reads the new file as the host would. Errors refuse it; warnings are shown.
 fn check(
     text: &str,
     id: &CapabilityId,

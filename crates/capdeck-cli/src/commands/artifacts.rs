@@ -97,7 +97,7 @@ fn list(args: &ArtifactListArgs, context: &Context<'_>) -> CommandResult {
 }
 
 /// How much is in memory at once.
-const CHUNK: u64 = 1 << 20;
+const CHUNK_BYTES: u64 = 1 << 20;
 
 /// Write a large result, or a part of it, to stdout or to a file
 ///
@@ -185,7 +185,7 @@ async fn to_stdout(
 ) -> Result<(), Failure> {
     let mut reader = artifacts::open(&session.snapshot(), uri).await?;
     let printer = context.printer;
-    let mut chunks = Chunks { reader: &mut reader, left: length };
+    let mut chunks = ChunkReader { reader: &mut reader, left: length };
     let mut is_first = true;
     while let Some(chunk) = chunks.next()? {
         if is_first && printer.stdout_is_terminal() && chunk.contains(&0) {
@@ -213,7 +213,7 @@ async fn to_file(
         .prefix(".capdeck-")
         .tempfile_in(folder.unwrap_or(Path::new(".")))
         .map_err(failed)?;
-    let mut chunks = Chunks { reader: &mut reader, left: length };
+    let mut chunks = ChunkReader { reader: &mut reader, left: length };
     let mut written = 0;
     while let Some(chunk) = chunks.next()? {
         file.write_all(&chunk).map_err(failed)?;
@@ -233,16 +233,16 @@ async fn to_file(
     Ok(())
 }
 
-struct Chunks<'a> {
+struct ChunkReader<'a> {
     reader: &'a mut ArtifactReader,
     left: u64,
 }
 
-impl Chunks<'_> {
+impl ChunkReader<'_> {
     fn next(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         let chunk = self
             .reader
-            .next(self.left.min(CHUNK))
+            .next(self.left.min(CHUNK_BYTES))
             .map_err(|error| Failure::request("ARTIFACT_UNREADABLE", error.to_string()))?;
         self.left -= chunk.len() as u64;
         Ok((!chunk.is_empty()).then_some(chunk))
@@ -263,12 +263,10 @@ fn delete(args: &ArtifactDeleteArgs, context: &Context<'_>) -> CommandResult {
         artifacts::delete(&session.snapshot(), uri)?;
     }
     let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&json!({ "deleted": args.uris }));
-    } else {
-        printer.note(&format!("{} removed", counted(args.uris.len(), "artifact", "artifacts")));
-    }
-    Ok(ExitStatus::Done)
+    Ok(printer.answer(
+        &json!({ "deleted": args.uris }),
+        &format!("{} removed", counted(args.uris.len(), "artifact", "artifacts")),
+    ))
 }
 
 /// Remove large results that are too old or over the size limit
@@ -285,23 +283,21 @@ struct ArtifactPruneArgs {
 fn prune(args: &ArtifactPruneArgs, context: &Context<'_>) -> CommandResult {
     let swept = context.open_host()?.prune_artifacts(args.all);
     let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&json!({
+    Ok(printer.answer(
+        &json!({
             "removed": swept.removed,
             "removedBytes": swept.removed_bytes,
             "kept": swept.kept,
             "keptBytes": swept.kept_bytes,
-        }));
-    } else {
-        printer.note(&format!(
+        }),
+        &format!(
             "{} removed ({}); {} kept ({})",
             counted(swept.removed, "artifact", "artifacts"),
             size(swept.removed_bytes),
             swept.kept,
             size(swept.kept_bytes),
-        ));
-    }
-    Ok(ExitStatus::Done)
+        ),
+    ))
 }
 
 #[cfg(test)]

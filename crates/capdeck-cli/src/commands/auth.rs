@@ -304,12 +304,7 @@ fn refresh(args: &RefreshArgs, context: &Context<'_>) -> CommandResult {
             }
         })
     })?;
-    if context.printer.wants_json() {
-        context.printer.json(&to_json(id, &status));
-    } else {
-        context.printer.note(&one_line(&to_line(id, &status)));
-    }
-    Ok(ExitStatus::Done)
+    Ok(context.printer.answer(&to_json(id, &status), &one_line(&to_line(id, &status))))
 }
 
 /// Forget a sign-in

@@ -1,10 +1,10 @@
 //! `capdeck budget`: what each capability costs an agent, counted exactly.
 
 use capdeck_catalog::Catalog;
-use capdeck_host::{BudgetItem, CallContext, Session, View, ViewPolicy, budget_items, check};
-use futures_util::{StreamExt as _, stream};
+use capdeck_host::{BudgetItem, CallContext, Session, View, ViewPolicy, budget_items};
 use serde_json::json;
 
+use super::check::check_all;
 use crate::{
     context::Context,
     errors::{CommandResult, ExitStatus},
@@ -13,9 +13,6 @@ use crate::{
     runtime::with_operator,
     table::{Cell, Table},
 };
-
-/// How many capabilities are asked at once.
-const AT_ONCE: usize = 8;
 
 /// Count what each capability costs an agent, in tokens
 ///
@@ -54,7 +51,7 @@ pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> CommandResult {
     Ok(ExitStatus::Done)
 }
 
-/// Asks every capability whose tools are not known. One that does not answer is told and left out.
+/// Asks every capability whose tools are not known. One that does not answer is reported and not counted.
 async fn discover_all(session: &Session, call: &CallContext, printer: &Printer) {
     let catalog = session.catalog();
     let unknown: Vec<String> = catalog
@@ -67,10 +64,7 @@ async fn discover_all(session: &Session, call: &CallContext, printer: &Printer) 
     }
     let asked = counted(unknown.len(), "capability", "capabilities");
     let _progress = printer.progress(&format!("asking {asked} for tools"));
-    let request = &session.request(call);
-    let mut reports =
-        stream::iter(unknown.iter().map(|id| check::check(request, id))).buffered(AT_ONCE);
-    while let Some(report) = reports.next().await {
+    for report in check_all(session, call, &unknown, || ()).await {
         if let Err(error) = &report.outcome {
             printer.warn(&format!(
                 "the tools of `{}` are not known: {}",

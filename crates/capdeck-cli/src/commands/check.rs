@@ -1,6 +1,6 @@
 //! `capdeck check [ID…]`: live readiness.
 
-use capdeck_host::{CallError, CheckReport, ErrorKind, check};
+use capdeck_host::{CallContext, CallError, CheckReport, ErrorKind, Session, check};
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// How many capabilities are asked at once.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT_CHECKS: usize = 8;
 
 /// Connect to capabilities and check that they answer
 ///
@@ -42,13 +42,11 @@ pub(crate) fn run(args: &CheckArgs, context: &Context<'_>) -> CommandResult {
         let asked = counted(ids.len(), "capability", "capabilities");
         let progress = printer.progress(&format!("checking {asked}"));
         let done = std::cell::Cell::new(0);
-        let checks = ids.iter().map(async |id| {
-            let report = check::check(&session.request(call), id).await;
+        let reports = check_all(session, call, &ids, || {
             done.set(done.get() + 1);
             progress.say(&format!("checked {} of {}", done.get(), ids.len()));
-            report
         });
-        Ok(stream::iter(checks).buffered(AT_ONCE).collect::<Vec<CheckReport>>().await)
+        Ok(reports.await)
     })?;
     if printer.wants_json() {
         let items: Vec<Value> = reports.iter().map(CheckReport::to_json).collect();
@@ -66,6 +64,21 @@ pub(crate) fn run(args: &CheckArgs, context: &Context<'_>) -> CommandResult {
         }
     }
     Ok(status(&reports))
+}
+
+/// Asks capabilities for what they offer, a few at a time. `done` is called after each.
+pub(super) async fn check_all(
+    session: &Session,
+    call: &CallContext,
+    ids: &[String],
+    done: impl Fn(),
+) -> Vec<CheckReport> {
+    let checks = ids.iter().map(async |id| {
+        let report = check::check(&session.request(call), id).await;
+        done();
+        report
+    });
+    stream::iter(checks).buffered(MAX_CONCURRENT_CHECKS).collect().await
 }
 
 fn table(reports: &[CheckReport]) -> Table {

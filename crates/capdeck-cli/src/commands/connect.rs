@@ -4,7 +4,7 @@ mod launch;
 mod list;
 
 use capdeck_install::{
-    Client, ConnectError, EntryChange, Folders, Foreign, Plan, Records, Scope, Target,
+    Client, ConnectError, EntryChange, Folders, ForeignPolicy, Plan, Records, Scope, Target,
     plan_connect, plan_disconnect,
 };
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ pub(crate) fn connect(args: &ConnectArgs, context: &Context<'_>) -> CommandResul
         return list::run(scope, &entry.name, &settings, &records, context);
     }
     let launch = LaunchSettings::resolve(entry.url.as_deref(), &settings, context)?;
-    let foreign = if *force { Foreign::Replace } else { Foreign::Keep };
+    let foreign = if *force { ForeignPolicy::Replace } else { ForeignPolicy::Keep };
     let _alone = if *dry_run { None } else { Some(records.hold()?) };
     // All plans before the first write: one that cannot be made leaves every file as it was.
     let mut plans: Vec<Plan> = Vec::new();
@@ -313,7 +313,7 @@ pub(crate) fn disconnect(args: &DisconnectArgs, context: &Context<'_>) -> Comman
     let records = Records::new(&settings.state_dir);
     let folders = folders(&settings, context)?;
     let scope = scope.map(Scope::from);
-    let foreign = if *force { Foreign::Replace } else { Foreign::Keep };
+    let foreign = if *force { ForeignPolicy::Replace } else { ForeignPolicy::Keep };
     let _alone = if *dry_run { None } else { Some(records.hold()?) };
     let mut plans: Vec<Plan> = Vec::new();
     for id in clients {

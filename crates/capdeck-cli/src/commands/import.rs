@@ -6,8 +6,8 @@ use capdeck_auth::{Grant, Secret};
 use capdeck_definition::{Definition, Format, Layer, Severity, SourceFile};
 use capdeck_host::vault_holder;
 use capdeck_install::{
-    Client, EntryChange, Foreign, Plan, Records, Scope, Taken, Target, is_capdeck, plan_takeover,
-    take_server,
+    Client, EntryChange, ForeignPolicy, ImportedServer, Plan, Records, Scope, Target, is_capdeck,
+    plan_takeover, take_server,
 };
 use serde_json::{Value, json};
 
@@ -133,7 +133,7 @@ fn take_over(
             .collect();
         if !taken.is_empty() {
             let entry = launch.entry(target);
-            plans.push(plan_takeover(target, &entry, &taken, Foreign::Keep, &records)?);
+            plans.push(plan_takeover(target, &entry, &taken, ForeignPolicy::Keep, &records)?);
         }
     }
     if !dry_run {
@@ -267,7 +267,7 @@ impl<'a> TargetDeck<'a> {
 
     /// Checks and writes one server. The secrets come first: without them the file is of no use, and with --replace they
     /// would be nowhere else.
-    fn keep(&self, taken: &Taken) -> ImportOutcome {
+    fn keep(&self, taken: &ImportedServer) -> ImportOutcome {
         let path = self.folder.join(format!("{}.md", taken.id));
         let twin = self.folder.join(&taken.id).join("CAPLET.md");
         if let Some(path) = [&path, &twin].into_iter().find(|path| path.exists())
@@ -284,7 +284,7 @@ impl<'a> TargetDeck<'a> {
         }
     }
 
-    fn write(&self, taken: &Taken, path: &Path) -> Result<Vec<String>, Failure> {
+    fn write(&self, taken: &ImportedServer, path: &Path) -> Result<Vec<String>, Failure> {
         let words =
             CapletWords { id: &taken.id, name: Some(&taken.name), description: None, tags: &[] };
         let block = BackendBlock {

@@ -28,7 +28,7 @@ pub(crate) struct InitArgs {
 }
 
 /// What became of one file.
-struct Outcome {
+struct FileOutcome {
     path: PathBuf,
     written: bool,
 }
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &InitArgs, context: &Context<'_>) -> CommandResult {
     let other_config = folder.join("config.json");
     if other_config.exists() {
         // Two config files in one folder would leave one unread.
-        outcomes.push(Outcome { path: other_config, written: false });
+        outcomes.push(FileOutcome { path: other_config, written: false });
     } else {
         outcomes.push(write(folder.join("config.yaml"), CONFIG, existing, readers)?);
     }
@@ -60,15 +60,15 @@ fn write(
     text: &str,
     existing: Existing,
     readers: Readers,
-) -> Result<Outcome, Failure> {
+) -> Result<FileOutcome, Failure> {
     match write_new(&path, text, existing, readers) {
-        Ok(()) => Ok(Outcome { path, written: true }),
-        Err(failure) if failure.code == "FILE_EXISTS" => Ok(Outcome { path, written: false }),
+        Ok(()) => Ok(FileOutcome { path, written: true }),
+        Err(failure) if failure.code == "FILE_EXISTS" => Ok(FileOutcome { path, written: false }),
         Err(failure) => Err(failure),
     }
 }
 
-fn report(outcomes: &[Outcome], project_deck: bool, context: &Context<'_>) {
+fn report(outcomes: &[FileOutcome], project_deck: bool, context: &Context<'_>) {
     let printer = context.printer;
     if printer.wants_json() {
         let items: Vec<_> = outcomes

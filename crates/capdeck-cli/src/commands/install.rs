@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 use capdeck_auth::Reach;
 use capdeck_catalog::Trust;
 use capdeck_definition::{CapabilityFile, Layer};
-use capdeck_host::{CheckReport, ErrorKind, Host, TrustStore, check, fetch_text};
+use capdeck_host::{ErrorKind, Host, TrustStore, fetch_text};
 use capdeck_install::{
-    Edited, Endpoints, Fetch, FetchError, Git, InstallRequest, Installer, PinUse, Provider,
+    EditedPolicy, Endpoints, Fetch, FetchError, Git, InstallRequest, Installer, PinUse, Provider,
 };
-use futures_util::{StreamExt as _, stream};
 
 use self::report::{
-    Outcome, Report, apply_failed, capability_file, finish_interrupted, open_installer,
+    InstallOutcome, InstallReport, apply_failed, capability_file, finish_interrupted,
+    open_installer,
 };
+use super::check::check_all;
 use crate::{
     context::Context,
     errors::{CommandResult, ExitStatus, Failure, to_person},
@@ -76,7 +77,7 @@ pub(crate) fn install(args: &InstallArgs, context: &Context<'_>) -> CommandResul
         file: &file,
         providers: &providers,
         endpoints: &endpoints(url.as_deref())?,
-        edited: if *force { Edited::Overwrite } else { Edited::Keep },
+        edited: if *force { EditedPolicy::Overwrite } else { EditedPolicy::Keep },
         pin_use: match (frozen, update) {
             (true, _) => PinUse::Frozen,
             (false, true) => PinUse::Update,
@@ -85,16 +86,16 @@ pub(crate) fn install(args: &InstallArgs, context: &Context<'_>) -> CommandResul
         search_path: &search_path(&settings),
         now: &jiff::Timestamp::now().to_string(),
     };
-    // Nobody has agreed yet to what an unknown project makes us ask inside our own network.
+    // An untrusted project must not make requests inside our own network.
     let reach = if is_trusted { Reach::Inside } else { Reach::Public };
     let planned = {
         let _progress = printer.progress("fetching and comparing");
         installer.plan(&request, &Git::new(&settings.cache_dir), &TextFetcher { reach })
     };
-    let report = Report::new(&installer, &planned, &providers);
+    let report = InstallReport::new(&installer, &planned, &providers);
     report.refuse_unsound(printer)?;
     if *dry_run {
-        report.print(Outcome::Planned, printer);
+        report.print(InstallOutcome::Planned, printer);
         return Ok(ExitStatus::Done);
     }
     // Servers of plugins become files of the project's deck, which need trust like any other.
@@ -109,10 +110,10 @@ pub(crate) fn install(args: &InstallArgs, context: &Context<'_>) -> CommandResul
         let settings = context.settings()?;
         trust(&settings.open_host()?, &settings)?;
     } else if needs_trust {
-        // Exactly what was shown, even if somebody changed the file since.
+        // Exactly what was shown, even if the file changed since.
         trust(&host, &settings)?;
     }
-    report.print(Outcome::Done { skipped }, printer);
+    report.print(InstallOutcome::Done { skipped }, printer);
     if *check { check_servers(context) } else { Ok(ExitStatus::Done) }
 }
 
@@ -134,7 +135,7 @@ fn search_path(settings: &Settings) -> Vec<PathBuf> {
     std::env::split_paths(path).collect()
 }
 
-fn agree(report: &Report<'_>, yes: bool, printer: &Printer) -> Result<(), Failure> {
+fn agree(report: &InstallReport<'_>, yes: bool, printer: &Printer) -> Result<(), Failure> {
     report.show(printer);
     if yes {
         return Ok(());
@@ -236,9 +237,6 @@ fn likely_agents(project: &Path) -> Vec<&'static Provider> {
     Provider::all().into_iter().filter(has_traces).collect()
 }
 
-/// How many servers are asked at once.
-const AT_ONCE: usize = 8;
-
 /// Asks each server. What does not answer is a warning: the files are as they should be, and only its calls fail.
 fn check_servers(context: &Context<'_>) -> CommandResult {
     let printer = context.printer;
@@ -249,8 +247,7 @@ fn check_servers(context: &Context<'_>) -> CommandResult {
         });
         let ids: Vec<String> = own.map(|one| one.definition.id.to_string()).collect();
         let _progress = printer.progress(&format!("asking {} servers", ids.len()));
-        let checks = ids.iter().map(async |id| check::check(&session.request(call), id).await);
-        Ok(stream::iter(checks).buffered(AT_ONCE).collect::<Vec<CheckReport>>().await)
+        Ok(check_all(session, call, &ids, || ()).await)
     })?;
     let mut status = ExitStatus::Done;
     for report in &reports {
@@ -266,7 +263,7 @@ fn check_servers(context: &Context<'_>) -> CommandResult {
     Ok(status)
 }
 
-const LARGEST: u64 = 10 << 20;
+const MAX_FETCHED_BYTES: u64 = 10 << 20;
 
 /// Fetches within a reach.
 #[derive(Debug)]
@@ -278,7 +275,7 @@ impl Fetch for TextFetcher {
     fn fetch(&self, url: &str) -> Result<Vec<u8>, FetchError> {
         let failed = |message: String, hint| FetchError { message, hint };
         let runtime = single_thread().map_err(|failure| failed(failure.message, failure.hint))?;
-        let fetching = fetch_text(url, self.reach, LARGEST, env!("CARGO_PKG_VERSION"));
+        let fetching = fetch_text(url, self.reach, MAX_FETCHED_BYTES, env!("CARGO_PKG_VERSION"));
         runtime.block_on(fetching).map_err(|error| failed(error.message, error.hint))
     }
 }
@@ -303,15 +300,15 @@ pub(crate) fn clean(args: &CleanArgs, context: &Context<'_>) -> CommandResult {
     let project = settings.project.as_ref().map_or(&settings.start_dir, |project| &project.dir);
     let mut installer = open_installer(&settings, project)?;
     finish_interrupted(&mut installer, *dry_run, printer)?;
-    let edited = if *force { Edited::Overwrite } else { Edited::Keep };
+    let edited = if *force { EditedPolicy::Overwrite } else { EditedPolicy::Keep };
     let plan = installer.plan_clean(edited);
-    let report = Report::new(&installer, &plan, &[]);
+    let report = InstallReport::new(&installer, &plan, &[]);
     report.refuse_unsound(printer)?;
     if *dry_run {
-        report.print(Outcome::Planned, printer);
+        report.print(InstallOutcome::Planned, printer);
         return Ok(ExitStatus::Done);
     }
     let skipped = installer.apply(plan).map_err(|error| apply_failed(&error))?;
-    report.print(Outcome::Done { skipped }, printer);
+    report.print(InstallOutcome::Done { skipped }, printer);
     Ok(ExitStatus::Done)
 }

@@ -5,11 +5,13 @@ mod change;
 use std::collections::HashMap;
 
 use capdeck_install::{
-    Fetched, LockedPackage, PackageDeck, PackageError, PackageSource, Removal, find_packages,
+    FetchedSource, LockedPackage, PackageDeck, PackageError, PackageSource, Removal, find_packages,
 };
 use serde_json::{Value, json};
 
-use self::change::{Outcome, PackageArgs, Verdict, carry_out, conclude, failed, git, item, show};
+use self::change::{
+    PackageArgs, PackageOutcome, PackageVerdict, carry_out, conclude, failed, git, item, show,
+};
 use crate::{
     completion::ids,
     context::Context,
@@ -60,10 +62,11 @@ pub(crate) fn get(args: &GetArgs, context: &Context<'_>) -> CommandResult {
         let change = deck.change(found, &fetched.source).map_err(failed)?;
         show(&change, printer);
         let verdict = package.judge(&change, &command, printer);
-        outcomes.push(Outcome { change, verdict });
+        outcomes.push(PackageOutcome { change, verdict });
     }
     // All of what was asked for, or nothing.
-    let is_refused = |outcome: &Outcome| matches!(outcome.verdict, Verdict::Refused { .. });
+    let is_refused =
+        |outcome: &PackageOutcome| matches!(outcome.verdict, PackageVerdict::Refused { .. });
     let may_write = !outcomes.iter().any(is_refused);
     if !may_write {
         name_the_rest(&mut outcomes, &command);
@@ -76,9 +79,9 @@ pub(crate) fn get(args: &GetArgs, context: &Context<'_>) -> CommandResult {
     conclude(&outcomes, items, package, context)
 }
 
-/// Where one is refused none is written, so whoever wants the others has to know how to ask for them.
-fn name_the_rest(outcomes: &mut [Outcome], command: &str) {
-    let is_wanted = |outcome: &&Outcome| outcome.verdict == Verdict::Write;
+/// Where one is refused none is written, so the hint names the command for the others.
+fn name_the_rest(outcomes: &mut [PackageOutcome], command: &str) {
+    let is_wanted = |outcome: &&PackageOutcome| outcome.verdict == PackageVerdict::Write;
     let rest: Vec<String> = outcomes
         .iter()
         .filter(is_wanted)
@@ -89,7 +92,7 @@ fn name_the_rest(outcomes: &mut [Outcome], command: &str) {
     }
     let how = format!("; nothing was written; get the rest with: {command} {}", rest.join(" "));
     for outcome in outcomes {
-        if let Verdict::Refused { hint, .. } = &mut outcome.verdict {
+        if let PackageVerdict::Refused { hint, .. } = &mut outcome.verdict {
             hint.push_str(&how);
         }
     }
@@ -129,7 +132,7 @@ pub(crate) fn update(args: &UpdateArgs, context: &Context<'_>) -> CommandResult 
     }
     let git = git(&settings);
     // Packages of one source are brought to the same commit.
-    let mut sources: HashMap<String, Fetched> = HashMap::new();
+    let mut sources: HashMap<String, FetchedSource> = HashMap::new();
     let mut outcomes = Vec::new();
     for known in chosen {
         let source = PackageSource::from(&known.source);
@@ -145,7 +148,7 @@ pub(crate) fn update(args: &UpdateArgs, context: &Context<'_>) -> CommandResult 
             show(&change, printer);
             let command = format!("capdeck update {}", known.id);
             let verdict = package.judge(&change, &command, printer);
-            outcomes.push(Outcome { change, verdict });
+            outcomes.push(PackageOutcome { change, verdict });
         }
     }
     let mut items = Vec::new();

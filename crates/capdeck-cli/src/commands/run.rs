@@ -120,7 +120,7 @@ fn print(value: &RawValue, printer: &Printer) {
 }
 
 /// More than a run accepts, so that the run itself says what is too long.
-const MOST_READ: u64 = 4 << 20;
+const MAX_CODE_BYTES: u64 = 4 << 20;
 
 /// Code, and what to call it when something is wrong with it.
 pub(super) struct CodeSource {
@@ -159,10 +159,10 @@ fn read_code(
 
 fn read_all(reader: &mut dyn Read) -> std::io::Result<String> {
     let mut text = String::new();
-    reader.take(MOST_READ).read_to_string(&mut text).map(|_| text)
+    reader.take(MAX_CODE_BYTES).read_to_string(&mut text).map(|_| text)
 }
 
-/// How the process ends: a call that wants a sign-in is told apart, as it is for `call`.
+/// How the process ends: a call that wants a sign-in has its own status, as for `call`.
 fn exit_status(error: &RunError) -> ExitStatus {
     let code = error.details.as_ref().and_then(|details| details.get("code"));
     match code.and_then(Value::as_str) {

@@ -192,7 +192,7 @@ fn resume(args: &RunResumeArgs, context: &Context<'_>) -> CommandResult {
     let run = context.settings()?.runs().find(&args.id)?;
     let watcher = Arc::new(Watcher::new("the code", printer.asker()));
     let host = context.open_host()?;
-    // The run keeps the rights of the client that began it, whoever takes it up.
+    // The run keeps the rights of the client that began it.
     let session = host.session_for_run(&run, watcher.profile()).ok_or_else(|| {
         Failure::request("REQUEST_INVALID", format!("run `{}` cannot be resumed here", run.id))
     })?;

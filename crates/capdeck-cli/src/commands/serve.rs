@@ -120,7 +120,7 @@ fn serve_capsule(host: &Host, name: &str) -> CommandResult {
     })
 }
 
-/// Serves until the client is gone or the process is told to stop.
+/// Serves until the client is gone or the process is asked to stop.
 fn until_stopped(
     host: &Host,
     serve: impl AsyncFnOnce() -> Result<io::Result<()>, Failure>,

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &SetupArgs, context: &Context<'_>) -> CommandResult {
             return Err(Failure::request("CANCELLED", "nothing was run"));
         }
     }
-    let mut teller = Teller { printer, progress: None };
+    let mut teller = SetupReporter { printer, progress: None };
     let report = single_thread()?.block_on(async {
         let cancel = CancellationToken::new();
         let outcome = tokio::select! {
@@ -105,12 +105,12 @@ fn output(step: &StepReport) -> String {
 }
 
 /// Tells the person what is being run.
-struct Teller<'a> {
+struct SetupReporter<'a> {
     printer: &'a Printer,
     progress: Option<Progress>,
 }
 
-impl Teller<'_> {
+impl SetupReporter<'_> {
     fn tell(&mut self, event: &SetupEvent<'_>) {
         match event {
             SetupEvent::Started { index, count, step, .. } => {

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> CommandResult {
         printer.data(&own_help());
         return Ok(ExitStatus::Done);
     }
-    // Whoever wants JSON does not want to be asked.
+    // A caller that wants JSON is not asked.
     let asker = printer.asker().filter(|_| !words.iter().any(|word| word == "--json"));
     let watcher = Arc::new(Watcher::unnamed(asker));
     let opening = ShellOpener {
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> CommandResult {
         let outcome = tokio::select! {
             outcome = line.run(deck, &opening) => outcome,
             () = stop_signal() => {
-                // The connection goes with the process, and the host cancels what nobody waits for.
+                // The connection goes with the process, and the host cancels the call.
                 Err(Failure::request("CANCELLED", "interrupted"))
             }
         };

@@ -28,7 +28,7 @@ pub(crate) struct TestArgs {
 }
 
 /// What came of one file.
-struct Outcome {
+struct CodeTestOutcome {
     file: String,
     test: String,
     failures: Vec<String>,
@@ -38,17 +38,21 @@ pub(crate) fn run(args: &TestArgs, context: &Context<'_>) -> CommandResult {
     let printer = context.printer;
     let tests = args.files.iter().map(|file| read(file)).collect::<Result<Vec<_>, Failure>>()?;
     let rehearsal = Rehearsal::new(context.settings()?.sandbox_worker()?);
-    let outcomes: Vec<Outcome> = single_thread()?.block_on(async {
+    let outcomes: Vec<CodeTestOutcome> = single_thread()?.block_on(async {
         let mut outcomes = Vec::new();
         for (file, test) in args.files.iter().zip(tests) {
             let failures = rehearsal.test(&test).await.failures;
-            outcomes.push(Outcome { file: file.display().to_string(), test: test.test, failures });
+            outcomes.push(CodeTestOutcome {
+                file: file.display().to_string(),
+                test: test.test,
+                failures,
+            });
         }
         outcomes
     });
     let failed = outcomes.iter().filter(|one| !one.failures.is_empty()).count();
     if printer.wants_json() {
-        let items: Vec<Value> = outcomes.iter().map(Outcome::item).collect();
+        let items: Vec<Value> = outcomes.iter().map(CodeTestOutcome::item).collect();
         printer
             .json(&json!({ "items": items, "passed": outcomes.len() - failed, "failed": failed }));
     } else {
@@ -67,7 +71,7 @@ pub(crate) fn run(args: &TestArgs, context: &Context<'_>) -> CommandResult {
     Ok(if failed == 0 { ExitStatus::Done } else { ExitStatus::RequestFailed })
 }
 
-impl Outcome {
+impl CodeTestOutcome {
     fn item(&self) -> Value {
         json!({
             "file": self.file,
@@ -91,7 +95,7 @@ fn read(path: &Path) -> Result<TestFile, Failure> {
 
 /// What is wrong and where, without the picture of the lines around it.
 fn in_one_line(error: &serde_saphyr::Error) -> String {
-    let told = error.to_string();
-    let first = told.lines().next().unwrap_or_default();
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
     first.trim_start_matches("error: ").to_owned()
 }

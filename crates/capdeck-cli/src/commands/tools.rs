@@ -98,18 +98,18 @@ pub(crate) fn describe(args: &DescribeArgs, context: &Context<'_>) -> CommandRes
         return Err(Failure::usage(format!("there is one word too many: `{word}`")));
     }
     let printer = context.printer;
-    let nobody = ClientProfile::default();
-    let (tool, shape) = with_caller(host, nobody, Arc::new(NoCaller), async |session, call| {
-        let _progress = printer.progress(&format!("asking {} for its tools", target.id));
-        let capability = session.snapshot().capability(&target.id)?;
-        let found = calls::find_tool(&session.request(call), &capability, &target.tool).await?;
-        let tool = found.ok_or_else(|| {
-            let ToolTarget { id, tool } = &target;
-            CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{tool}`"))
+    let (tool, shape) =
+        with_caller(host, ClientProfile::default(), Arc::new(NoCaller), async |session, call| {
+            let _progress = printer.progress(&format!("asking {} for its tools", target.id));
+            let capability = session.snapshot().capability(&target.id)?;
+            let found = calls::find_tool(&session.request(call), &capability, &target.tool).await?;
+            let tool = found.ok_or_else(|| {
+                let ToolTarget { id, tool } = &target;
+                CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{tool}`"))
+            })?;
+            let shape = session.host().observed_shape(&capability.definition, &tool);
+            Ok((tool, shape))
         })?;
-        let shape = session.host().observed_shape(&capability.definition, &tool);
-        Ok((tool, shape))
-    })?;
     if printer.wants_json() {
         printer.json(&described_tool(&target.id, &tool, shape.as_ref()));
     } else {

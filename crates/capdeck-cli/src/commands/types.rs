@@ -30,14 +30,7 @@ pub(crate) fn run(args: &TypesArgs, context: &Context<'_>) -> CommandResult {
     let items = with_operator(context, async |session, call| match &args.id {
         Some(id) => {
             let _progress = printer.progress(&format!("asking {id} for its tools"));
-            let (id, tool) = match (target::split(id), &args.tool) {
-                ((id, None), tool) => (id, tool.clone()),
-                ((id, tool), None) => (id, tool),
-                ((_, Some(_)), Some(word)) => {
-                    let message = format!("there is one word too many: `{word}`");
-                    return Err(Failure::usage(message));
-                }
-            };
+            let (id, tool) = target::split_words(id, args.tool.as_ref())?;
             let types = code_mode::types_of(&session.request(call), &id, tool.as_deref()).await?;
             Ok(vec![json!({ "id": id, "typeScript": types })])
         }
@@ -63,7 +56,7 @@ pub(crate) fn run(args: &TypesArgs, context: &Context<'_>) -> CommandResult {
     Ok(ExitStatus::Done)
 }
 
-/// The declarations of everything whose tools are known; nobody is asked.
+/// The declarations of everything whose tools are known; nothing is connected.
 async fn known_types(session: &Session, call: &CallContext) -> Result<Vec<Value>, Failure> {
     let catalog = session.catalog();
     let mut items = Vec::new();

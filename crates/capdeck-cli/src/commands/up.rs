@@ -94,7 +94,7 @@ pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> CommandResult {
         {
             tracing::warn!(%error, "other processes cannot tell where the registry is");
         }
-        // Whoever reads the address may stop the host at once.
+        // The reader of the address may stop the host at once.
         let stopped = stop_signal();
         announce(&url, &host, &settings, context);
         if args.open {

@@ -107,11 +107,11 @@ impl From<VaultError> for Failure {
     }
 }
 
-/// Shorter values cannot be told from other text, so they are not taken out of what is shown.
-const RECOGNISED: usize = 6;
+/// Shorter values cannot be distinguished from other text, so they are not taken out of what is shown.
+const MIN_RECOGNISED_LENGTH: usize = 6;
 
 /// More than any value may have; the vault says so.
-const MOST_READ: u64 = 70_000;
+const MAX_VALUE_INPUT_BYTES: u64 = 70_000;
 
 /// Save a value, replacing an earlier one
 ///
@@ -134,7 +134,7 @@ fn set(args: &VaultSetArgs, context: &Context<'_>) -> CommandResult {
     let VaultSetArgs { name, grants, reference } = args;
     let settings = context.settings()?;
     let printer = context.printer;
-    // A misspelled capability is told before anybody types a secret.
+    // A misspelled capability fails before a secret is typed.
     let holders: Vec<Holder> = if grants.is_empty() {
         Vec::new()
     } else {
@@ -147,7 +147,7 @@ fn set(args: &VaultSetArgs, context: &Context<'_>) -> CommandResult {
         Err(_) => false,
     };
     let value = read_value(name)?;
-    if value.expose().len() < RECOGNISED {
+    if value.expose().len() < MIN_RECOGNISED_LENGTH {
         printer.warn(
             "a value this short cannot be recognised, so it is not taken out of logs and results",
         );
@@ -185,7 +185,7 @@ fn read_value(name: &str) -> Result<Secret, Failure> {
         return typed.ok_or_else(|| Failure::request("CANCELLED", "nothing was saved"));
     }
     let mut text = String::new();
-    io::stdin().lock().take(MOST_READ).read_to_string(&mut text).map_err(failed)?;
+    io::stdin().lock().take(MAX_VALUE_INPUT_BYTES).read_to_string(&mut text).map_err(failed)?;
     let value = text.strip_suffix('\n').unwrap_or(&text);
     let value = Secret::new(value.strip_suffix('\r').unwrap_or(value));
     drop(Secret::new(text));
@@ -317,12 +317,9 @@ fn delete(args: &VaultDeleteArgs, context: &Context<'_>) -> CommandResult {
         return Err(Failure::from(VaultError::Missing { name: name.clone() })
             .hint("see what there is with: capdeck vault list"));
     }
-    if context.printer.wants_json() {
-        context.printer.json(&json!({ "name": name, "deleted": true }));
-    } else {
-        context.printer.note(&format!("{name}: deleted"));
-    }
-    Ok(ExitStatus::Done)
+    Ok(context
+        .printer
+        .answer(&json!({ "name": name, "deleted": true }), &format!("{name}: deleted")))
 }
 
 /// Let a capability read an entry

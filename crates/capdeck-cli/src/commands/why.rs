@@ -11,7 +11,7 @@ use crate::{
     commands::list::style,
     completion::{ids_and_tools, tools_of_id},
     context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    errors::{CommandResult, Failure},
     plain_text::{counted, one_line, written},
     printer::{Palette, Style},
     runtime::single_thread,
@@ -41,17 +41,11 @@ pub(crate) struct WhyArgs {
     key_file: Option<PathBuf>,
 }
 
-/// How many parts that could not be imported are told one by one.
-const MOST_PROBLEMS: usize = 50;
+/// How many parts that could not be imported are listed one by one.
+const MAX_SHOWN_PROBLEMS: usize = 50;
 
 pub(crate) fn run(args: &WhyArgs, context: &Context<'_>) -> CommandResult {
-    let (id, tool) = match (target::split(&args.id), &args.tool) {
-        ((id, None), tool) => (id, tool.clone()),
-        ((id, Some(tool)), None) => (id, Some(tool)),
-        ((_, Some(_)), Some(word)) => {
-            return Err(Failure::usage(format!("there is one word too many: `{word}`")));
-        }
-    };
+    let (id, tool) = target::split_words(&args.id, args.tool.as_ref())?;
     let host = match &args.attach {
         None => context.open_host()?,
         Some(url) => {
@@ -63,12 +57,7 @@ pub(crate) fn run(args: &WhyArgs, context: &Context<'_>) -> CommandResult {
     let account = Account::of(&host, &id, tool.as_deref(), &args.client)
         .map_err(|error| name_both(error.into(), &host.catalog(), &id))?;
     let printer = context.printer;
-    if printer.wants_json() {
-        printer.json(&account.to_json());
-    } else {
-        printer.data(&to_text(&account, printer.palette()));
-    }
-    Ok(ExitStatus::Done)
+    Ok(printer.show(&account.to_json(), &to_text(&account, printer.palette())))
 }
 
 /// Where an attached host has a capability of the same id and wants both offered, each has a name of its own.
@@ -150,11 +139,10 @@ fn to_text(account: &Account, palette: Palette) -> String {
         let count = counted(account.left_out.len(), "part", "parts");
         line("problems", &format!("{count} could not be imported"));
     }
-    for problem in account.left_out.iter().take(MOST_PROBLEMS) {
-        let told = format!("{}: {}", problem.place, problem.reason);
-        line("", &one_line(&told));
+    for problem in account.left_out.iter().take(MAX_SHOWN_PROBLEMS) {
+        line("", &one_line(&format!("{}: {}", problem.place, problem.reason)));
     }
-    if account.left_out.len() > MOST_PROBLEMS {
+    if account.left_out.len() > MAX_SHOWN_PROBLEMS {
         line("", &format!("all of them with: capdeck why {} --json", item.id));
     }
     match &item.health {

@@ -13,7 +13,7 @@ const DELETE: u8 = 127;
 const CLEAR: u8 = 21;
 
 /// Puts the terminal back as it was.
-struct Quiet {
+struct EchoGuard {
     before: Termios,
 }
 
@@ -22,7 +22,7 @@ struct Quiet {
 /// Letters are read one by one: a terminal in line mode cuts lines after 4096 bytes, and a long key would be kept cut.
 pub(crate) fn hidden_input(prompt: &str) -> io::Result<Option<Secret>> {
     let mut stderr = io::stderr().lock();
-    let quiet = Quiet::new()?;
+    let quiet = EchoGuard::new()?;
     write!(stderr, "{prompt}").and_then(|()| stderr.flush())?;
     let mut typed = Vec::new();
     let mut gave_up = false;
@@ -48,7 +48,7 @@ pub(crate) fn hidden_input(prompt: &str) -> io::Result<Option<Secret>> {
     Ok((!gave_up).then(|| Secret::new(text)))
 }
 
-impl Quiet {
+impl EchoGuard {
     fn new() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut during = before.clone();
@@ -59,7 +59,7 @@ impl Quiet {
     }
 }
 
-impl Drop for Quiet {
+impl Drop for EchoGuard {
     fn drop(&mut self) {
         // A terminal that is gone needs no repair.
         let _gone = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);

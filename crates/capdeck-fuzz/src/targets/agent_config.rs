@@ -5,8 +5,9 @@
 use std::{fs, path::PathBuf};
 
 use capdeck_install::{
-    Client, ClientServer, ConnectError, EntryChange, Folders, Foreign, Launch, Presence, Records,
-    Step, Target, keys, plan_connect, plan_disconnect, plan_takeover, presence, take_server,
+    Client, ClientServer, ConnectError, EntryChange, Folders, ForeignPolicy, Launch, Presence,
+    Records, Step, Target, keys, plan_connect, plan_disconnect, plan_takeover, presence,
+    take_server,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -97,7 +98,7 @@ impl Editor {
             Ok(document) => document,
             Err(error) => {
                 let refused =
-                    plan_connect(&self.target, &self.entry, Foreign::Replace, &self.records);
+                    plan_connect(&self.target, &self.entry, ForeignPolicy::Replace, &self.records);
                 assert!(refused.is_err(), "an unreadable file is edited");
                 return kind_of(&error);
             }
@@ -119,7 +120,8 @@ impl Editor {
 
     /// Connects, does it again, and takes it back.
     fn check_connection(&self, servers: &[ClientServer]) -> String {
-        let plan = match plan_connect(&self.target, &self.entry, Foreign::Keep, &self.records) {
+        let plan = match plan_connect(&self.target, &self.entry, ForeignPolicy::Keep, &self.records)
+        {
             Ok(plan) => plan,
             Err(error) => {
                 self.assert_unchanged();
@@ -135,7 +137,8 @@ impl Editor {
         assert_eq!(presence(&self.target, &self.records).unwrap(), Presence::Ours);
         let now = self.target.client.servers(&self.target.document().unwrap());
         assert_eq!(other_servers(&now), other_servers(servers), "another entry changed");
-        let again = plan_connect(&self.target, &self.entry, Foreign::Keep, &self.records).unwrap();
+        let again =
+            plan_connect(&self.target, &self.entry, ForeignPolicy::Keep, &self.records).unwrap();
         assert_eq!(again.change, EntryChange::None);
         let ours = fs::read(&self.target.file).unwrap();
         self.disconnect();
@@ -146,7 +149,7 @@ impl Editor {
 
     /// Another program changes the file while the entry is in it; taking the entry back leaves that change.
     fn check_foreign_edit(&self, ours: &[u8], servers: &[ClientServer]) -> &'static str {
-        plan_connect(&self.target, &self.entry, Foreign::Keep, &self.records)
+        plan_connect(&self.target, &self.entry, ForeignPolicy::Keep, &self.records)
             .unwrap()
             .apply(&self.records)
             .unwrap();
@@ -158,7 +161,7 @@ impl Editor {
             return "no other edit";
         };
         fs::write(&self.target.file, document.text()).unwrap();
-        if plan_disconnect(&self.target, Foreign::Keep, &self.records)
+        if plan_disconnect(&self.target, ForeignPolicy::Keep, &self.records)
             .and_then(|plan| plan.apply(&self.records))
             .is_err()
         {
@@ -176,7 +179,7 @@ impl Editor {
     fn check_takeover(&self, servers: &[ClientServer]) -> String {
         let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
         let (target, records) = (&self.target, &self.records);
-        match plan_takeover(target, &self.entry, &names, Foreign::Replace, records) {
+        match plan_takeover(target, &self.entry, &names, ForeignPolicy::Replace, records) {
             Ok(plan) => {
                 plan.apply(records).unwrap();
                 if plan.change != EntryChange::None {
@@ -193,7 +196,7 @@ impl Editor {
     }
 
     fn disconnect(&self) {
-        let plan = plan_disconnect(&self.target, Foreign::Keep, &self.records).unwrap();
+        let plan = plan_disconnect(&self.target, ForeignPolicy::Keep, &self.records).unwrap();
         assert_eq!(plan.change, EntryChange::Remove);
         plan.apply(&self.records).unwrap();
     }

@@ -8,7 +8,7 @@ use std::{
 use super::{
     ConnectError, Records, Target,
     record::Record,
-    target::{Found, read_text},
+    target::{FoundEntry, read_text},
 };
 use crate::{atomic_file::replace_file_if, secrets::mask};
 
@@ -36,14 +36,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub(super) fn unchanged(target: &Target, found: Found) -> Self {
+    pub(super) fn unchanged(target: &Target, found: FoundEntry) -> Self {
         let after = found.text.clone();
         Self::write(target, found, EntryChange::None, after, None)
     }
 
     pub(super) fn write(
         target: &Target,
-        found: Found,
+        found: FoundEntry,
         change: EntryChange,
         after: Option<String>,
         record: Option<Record>,

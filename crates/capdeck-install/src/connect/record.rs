@@ -7,15 +7,14 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256};
 
 use super::{ConnectError, Target};
 use crate::{
-    atomic_file::{FolderLock, WriteError, replace_private_file},
+    atomic_file::{FolderLock, WriteError, replace_private_file, sha256_hex},
     edit::Splice,
 };
 
-/// One entry that was written. An entry of somebody else that it replaced may hold secrets, so only the person may read it.
+/// One entry that was written. An entry of another program that it replaced may hold secrets, so only the person may read it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record {
@@ -64,8 +63,8 @@ impl Record {
             start,
             removed,
             inserted,
-            before: hash(before.unwrap_or_default()),
-            after: hash(after),
+            before: sha256_hex(before.unwrap_or_default()),
+            after: sha256_hex(after),
         }
     }
 
@@ -125,13 +124,9 @@ impl Records {
 
     fn file(&self, target: &Target) -> PathBuf {
         let key = format!("{}\0{}", target.file.display(), target.name);
-        let short: String = hash(&key).chars().take(16).collect();
+        let short: String = sha256_hex(&key).chars().take(16).collect();
         self.folder.join(format!("{}-{short}.json", target.client.id))
     }
-}
-
-pub(super) fn hash(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The folders that writing a file would make, the deepest first.

@@ -24,13 +24,13 @@ pub struct Target {
 
 /// What stands in the file now. No text when there is no file.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct FoundEntry {
     pub(super) text: Option<String>,
     pub(super) document: Document,
 }
 
 /// More than any configuration has.
-const LARGEST: u64 = 32 << 20;
+const MAX_CONFIG_BYTES: u64 = 32 << 20;
 
 impl Target {
     /// The entry `name` in the client's file of this scope.
@@ -64,11 +64,11 @@ impl Target {
         self.read().map(|found| found.document)
     }
 
-    pub(super) fn read(&self) -> Result<Found, ConnectError> {
+    pub(super) fn read(&self) -> Result<FoundEntry, ConnectError> {
         self.check_place()?;
         let text = read_text(&self.file)?;
         let document = self.parse(text.as_deref().unwrap_or_default())?;
-        Ok(Found { text, document })
+        Ok(FoundEntry { text, document })
     }
 
     pub(super) fn parse(&self, text: &str) -> Result<Document, ConnectError> {
@@ -86,7 +86,7 @@ impl Target {
         let outside = || ConnectError::LeadsOutside { file: self.file.clone() };
         let real = |path: &Path| fs::canonicalize(path).map_err(|_| outside());
         let fence = real(fence)?;
-        // A link that leads nowhere yet would be followed by whoever reads the file later.
+        // A link that leads nowhere yet would be followed when the file is read later.
         let is_link = |path: &&Path| fs::symlink_metadata(path).is_ok();
         let deepest = self.file.ancestors().find(is_link).ok_or_else(outside)?;
         if real(deepest)?.starts_with(&fence) { Ok(()) } else { Err(outside()) }
@@ -100,7 +100,7 @@ pub(super) fn read_text(file: &Path) -> Result<Option<String>, ConnectError> {
         Ok(facts) if facts.is_dir() => {
             return Err(ConnectError::IsFolder { file: file.to_owned() });
         }
-        Ok(facts) if facts.len() > LARGEST => {
+        Ok(facts) if facts.len() > MAX_CONFIG_BYTES => {
             return Err(failed(io::Error::other("it is too large for a configuration file")));
         }
         Ok(_) => {}

@@ -304,7 +304,7 @@ struct Indent<'a> {
 }
 
 /// Lists of plain values stay on one line up to this many characters.
-const SHORT: usize = 72;
+const MAX_INLINE_LENGTH: usize = 72;
 
 /// Maps over lines, short lists on one.
 fn lines(value: &Value, indent: Indent<'_>) -> String {
@@ -313,7 +313,7 @@ fn lines(value: &Value, indent: Indent<'_>) -> String {
     let (open, close, children): (char, char, Vec<String>) = match value {
         Value::Array(items) if !items.is_empty() => {
             let short = inline(value, true);
-            if short.len() <= SHORT && items.iter().all(|item| !item.is_object()) {
+            if short.len() <= MAX_INLINE_LENGTH && items.iter().all(|item| !item.is_object()) {
                 return short;
             }
             ('[', ']', items.iter().map(|item| lines(item, inner)).collect())

@@ -22,7 +22,7 @@ pub(super) enum Content {
     List(Vec<Entry>),
 }
 
-/// How the children of a value are told apart.
+/// How the children of a value are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     /// By brackets and commas.

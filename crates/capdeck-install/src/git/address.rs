@@ -1,10 +1,10 @@
 //! Which repository is meant: `owner/repo` on a known site, or a full address.
 
 use capdeck_definition::capa::GitHost;
-use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::GitError;
+use crate::atomic_file::sha256_hex;
 
 /// The machine of a site where a repository is named by its path alone.
 fn machine(host: GitHost) -> &'static str {
@@ -135,8 +135,7 @@ impl RepoAddress {
     }
 
     fn elsewhere(address: &str, host: &str) -> Self {
-        let digest = Sha256::digest(address.trim_end_matches('/').as_bytes());
-        let hash: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+        let hash: String = sha256_hex(address.trim_end_matches('/')).chars().take(24).collect();
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
         let host: String = host.chars().map(|c| if allowed(c) { c } else { '_' }).collect();
         Self {

@@ -161,7 +161,7 @@ impl<'a> GitCommand<'a> {
             .env("GIT_LFS_SKIP_SMUDGE", "1")
             .env("GIT_ALLOW_PROTOCOL", "https:http:ssh:file")
             .env("GIT_PAGER", "cat")
-            // Messages are told apart below.
+            // Messages are distinguished below.
             .env("LC_ALL", "C")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -222,8 +222,9 @@ impl<'a> GitCommand<'a> {
 /// The line of git's output that says most, safe to show.
 fn last_words(errors: &str) -> String {
     let lines: Vec<&str> = errors.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let told = |line: &&&str| line.starts_with("fatal:") || line.starts_with("error:");
-    let line = lines.iter().find(told).or(lines.last()).copied().unwrap_or("it gave no reason");
+    let is_reason = |line: &&&str| line.starts_with("fatal:") || line.starts_with("error:");
+    let line =
+        lines.iter().find(is_reason).or(lines.last()).copied().unwrap_or("it gave no reason");
     let line = line.trim_start_matches("fatal: ").trim_start_matches("error: ");
     let visible: String = without_password(line).chars().filter(|c| !c.is_control()).collect();
     visible.chars().take(300).collect()

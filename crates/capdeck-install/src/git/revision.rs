@@ -15,7 +15,7 @@ pub enum Revision {
 
 /// The commit a revision led to, and the name it was found under.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedRevision {
     pub(super) commit: String,
     pub(super) version: Option<String>,
 }
@@ -72,26 +72,26 @@ impl RemoteRefs {
         refs
     }
 
-    pub(super) fn newest(&self) -> Option<Resolved> {
+    pub(super) fn newest(&self) -> Option<ResolvedRevision> {
         let released =
             self.tags.iter().filter_map(|(tag, commit)| Some((release(tag)?, tag, commit)));
         match released.max_by(|one, other| one.0.cmp(&other.0)) {
             Some((_, tag, commit)) => {
-                Some(Resolved { commit: commit.clone(), version: Some(tag.clone()) })
+                Some(ResolvedRevision { commit: commit.clone(), version: Some(tag.clone()) })
             }
-            None => self.head.clone().map(|commit| Resolved { commit, version: None }),
+            None => self.head.clone().map(|commit| ResolvedRevision { commit, version: None }),
         }
     }
 
     /// A tag, a tag with or without its `v`, or a branch.
-    pub(super) fn named(&self, name: &str) -> Option<Resolved> {
+    pub(super) fn named(&self, name: &str) -> Option<ResolvedRevision> {
         let other = match name.strip_prefix('v') {
             Some(bare) => bare.to_owned(),
             None => format!("v{name}"),
         };
         let find = |list: &[(String, String)], name: &str| {
             let (name, commit) = list.iter().find(|(known, _)| known == name)?;
-            Some(Resolved { commit: commit.clone(), version: Some(name.clone()) })
+            Some(ResolvedRevision { commit: commit.clone(), version: Some(name.clone()) })
         };
         find(&self.tags, name)
             .or_else(|| find(&self.branches, name))
@@ -99,14 +99,14 @@ impl RemoteRefs {
     }
 
     /// The one commit among those named that begins so.
-    pub(super) fn beginning_with(&self, hash: &str) -> Option<Resolved> {
+    pub(super) fn beginning_with(&self, hash: &str) -> Option<ResolvedRevision> {
         let all = self.tags.iter().chain(&self.branches).map(|(_, commit)| commit);
         let mut found: Vec<&String> =
             all.chain(&self.head).filter(|commit| commit.starts_with(hash)).collect();
         found.sort_unstable();
         found.dedup();
         match found[..] {
-            [commit] => Some(Resolved { commit: commit.clone(), version: None }),
+            [commit] => Some(ResolvedRevision { commit: commit.clone(), version: None }),
             _ => None,
         }
     }
@@ -172,7 +172,10 @@ mod tests {
         let refs = RemoteRefs::parse(&format!("{}\tHEAD\n{}", hash('0'), lines.join("\n")));
         assert_eq!(refs.newest().unwrap().version.as_deref(), Some("v1.10.0"));
         let no_release = RemoteRefs::parse(&format!("{}\tHEAD\n", hash('0')));
-        assert_eq!(no_release.newest().unwrap(), Resolved { commit: hash('0'), version: None });
+        assert_eq!(
+            no_release.newest().unwrap(),
+            ResolvedRevision { commit: hash('0'), version: None }
+        );
         assert_eq!(RemoteRefs::parse("").newest(), None);
     }
 

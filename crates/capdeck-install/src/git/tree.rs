@@ -10,30 +10,30 @@ use std::{
 use super::{GitError, RepoAddress};
 
 /// Files of one commit that are taken at most.
-const MOST_FILES: usize = 200_000;
+const MAX_TREE_FILES: usize = 200_000;
 /// Bytes of one commit that are taken at most.
-const MOST_BYTES: u64 = 2 << 30;
+const MAX_TREE_BYTES: u64 = 2 << 30;
 /// A symbolic link longer than this leads nowhere.
-const LONGEST_LINK: u64 = 4096;
+const MAX_LINK_BYTES: u64 = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TreeEntryKind {
     File,
     Program,
     Link,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct TreeEntry {
     path: PathBuf,
-    kind: Kind,
+    kind: TreeEntryKind,
     object: String,
 }
 
 /// The files of a commit, known but not yet read.
 #[derive(Debug)]
 pub(super) struct Tree {
-    entries: Vec<Entry>,
+    entries: Vec<TreeEntry>,
 }
 
 impl Tree {
@@ -52,28 +52,28 @@ impl Tree {
             let fields: Vec<&str> = head.split_ascii_whitespace().collect();
             let [mode, _, object, size] = fields[..] else { return Err(bad()) };
             let kind = match mode {
-                "100755" => Kind::Program,
-                "120000" => Kind::Link,
+                "100755" => TreeEntryKind::Program,
+                "120000" => TreeEntryKind::Link,
                 // A submodule is another repository; nothing of it is here.
                 "160000" => continue,
-                _ => Kind::File,
+                _ => TreeEntryKind::File,
             };
             let size: u64 = size.parse().map_err(|_| bad())?;
             bytes = bytes.saturating_add(size);
-            let is_long = kind == Kind::Link && size > LONGEST_LINK;
+            let is_long = kind == TreeEntryKind::Link && size > MAX_LINK_BYTES;
             let path = safe_path(path.get(1..).unwrap_or_default());
             let path = path.filter(|_| !is_long).ok_or_else(bad)?;
-            entries.push(Entry { path, kind, object: object.to_owned() });
+            entries.push(TreeEntry { path, kind, object: object.to_owned() });
         }
         let too_large = |what| GitError::TooLarge { repo: repo.to_string(), what };
-        if entries.len() > MOST_FILES {
+        if entries.len() > MAX_TREE_FILES {
             return Err(too_large(format!("{} files", entries.len())));
         }
-        if bytes > MOST_BYTES {
+        if bytes > MAX_TREE_BYTES {
             return Err(too_large(format!("{} MB", bytes >> 20)));
         }
         // Links come last: while files are written there is none that could lead them elsewhere.
-        entries.sort_by_key(|entry| entry.kind == Kind::Link);
+        entries.sort_by_key(|entry| entry.kind == TreeEntryKind::Link);
         Ok(Self { entries })
     }
 
@@ -103,9 +103,9 @@ impl Tree {
             }
             let mut content = answer.by_ref().take(size);
             match entry.kind {
-                Kind::Link => write_link(&path, &mut content)?,
-                Kind::File => write_file(&path, &mut content, 0o666)?,
-                Kind::Program => write_file(&path, &mut content, 0o777)?,
+                TreeEntryKind::Link => write_link(&path, &mut content)?,
+                TreeEntryKind::File => write_file(&path, &mut content, 0o666)?,
+                TreeEntryKind::Program => write_file(&path, &mut content, 0o777)?,
             }
             let mut newline = [0];
             answer.read_exact(&mut newline)?;

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::client::Client;
 
-fn take(client: &str, entry: &Value) -> Result<Taken, String> {
+fn take(client: &str, entry: &Value) -> Result<ImportedServer, String> {
     let client = Client::find(client).unwrap();
     let mut document = crate::edit::Document::parse("", client.format).unwrap();
     let container = client.container(&document);

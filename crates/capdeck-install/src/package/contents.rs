@@ -86,7 +86,7 @@ pub(super) fn read_files(
     kind: PackageKind,
     path: &Path,
 ) -> Result<BTreeMap<String, PackageFile>, PackageError> {
-    let mut reading = Reading { id, files: BTreeMap::new(), bytes: 0 };
+    let mut reading = PackageReader { id, files: BTreeMap::new(), bytes: 0 };
     match kind {
         PackageKind::File => reading.file(path, format!("{id}.md"))?,
         PackageKind::Directory => reading.folder(path, "")?,
@@ -106,13 +106,13 @@ pub(super) fn hash(files: &BTreeMap<String, PackageFile>) -> String {
     digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-struct Reading<'a> {
+struct PackageReader<'a> {
     id: &'a str,
     files: BTreeMap<String, PackageFile>,
     bytes: u64,
 }
 
-impl Reading<'_> {
+impl PackageReader<'_> {
     fn folder(&mut self, dir: &Path, prefix: &str) -> Result<(), PackageError> {
         let failed = |source| PackageError::file("read", dir, source);
         for entry in fs::read_dir(dir).map_err(failed)? {
@@ -175,7 +175,7 @@ fn is_program(_: &fs::Metadata) -> bool {
 /// Lines shown around a change.
 const AROUND: usize = 3;
 /// More lines than this are counted and not shown.
-const MOST_LINES: usize = 200;
+const MAX_DIFF_LINES: usize = 200;
 
 type Files = BTreeMap<String, PackageFile>;
 
@@ -222,9 +222,9 @@ fn hunk(old: &str, new: &str) -> String {
     let part = |lines: &[&str], from: usize, to: usize, mark: char| -> String {
         let chosen = lines.get(from..to).unwrap_or_default();
         let mut shown: String =
-            chosen.iter().take(MOST_LINES).map(|line| format!("{mark}{line}\n")).collect();
-        if chosen.len() > MOST_LINES {
-            shown.push_str(&format!("{mark}… {} more lines\n", chosen.len() - MOST_LINES));
+            chosen.iter().take(MAX_DIFF_LINES).map(|line| format!("{mark}{line}\n")).collect();
+        if chosen.len() > MAX_DIFF_LINES {
+            shown.push_str(&format!("{mark}… {} more lines\n", chosen.len() - MAX_DIFF_LINES));
         }
         shown
     };

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// A package as it is in a deck now.
-struct Present {
+struct PresentPackage {
     kind: PackageKind,
     files: BTreeMap<String, PackageFile>,
     hash: String,
@@ -114,7 +114,7 @@ impl PackageDeck {
         let lock = self.lock()?;
         let known = lock.get(id).ok_or_else(|| PackageError::NotInstalled { id: id.to_owned() })?;
         let path = self.place(id, known.kind);
-        // Another form of it is somebody else's.
+        // Another form of it was not installed from here.
         let present = self.present(id)?.filter(|there| there.kind == known.kind);
         let current = present.map(|there| there.hash);
         let obstacle = match &current {
@@ -145,7 +145,7 @@ impl PackageDeck {
     }
 
     /// The package of an id that is in the deck now, in the form that is in force.
-    fn present(&self, id: &str) -> Result<Option<Present>, PackageError> {
+    fn present(&self, id: &str) -> Result<Option<PresentPackage>, PackageError> {
         for kind in [PackageKind::Directory, PackageKind::File] {
             let place = self.place(id, kind);
             let main = match kind {
@@ -156,11 +156,13 @@ impl PackageDeck {
                 continue;
             }
             return match read_files(id, kind, &place) {
-                Ok(files) => Ok(Some(Present { kind, hash: hash(&files), files })),
-                // A link or a huge file was put there by somebody: no package has one.
-                Err(PackageError::BadContents { .. }) => {
-                    Ok(Some(Present { kind, hash: "edited".to_owned(), files: BTreeMap::new() }))
-                }
+                Ok(files) => Ok(Some(PresentPackage { kind, hash: hash(&files), files })),
+                // A link or a huge file was put there by hand: no package has one.
+                Err(PackageError::BadContents { .. }) => Ok(Some(PresentPackage {
+                    kind,
+                    hash: "edited".to_owned(),
+                    files: BTreeMap::new(),
+                })),
                 Err(other) => Err(other),
             };
         }

@@ -186,7 +186,7 @@ impl Risk {
 
     fn host(&mut self, url: Option<&str>) {
         let Some(url) = url else { return };
-        // A reference in the place of a host is told as it is written.
+        // A reference in the place of a host is shown as it is written.
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
         let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
         let host = host.rsplit_once('@').map_or(host, |(_, host)| host);

@@ -23,7 +23,7 @@ pub enum PackageSource {
 
 /// A source whose files are on this machine now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetched {
+pub struct FetchedSource {
     /// The folder to look for packages in.
     pub dir: PathBuf,
     /// What the lock will say about it.
@@ -87,14 +87,14 @@ impl PackageSource {
     }
 
     /// Brings the files here. A folder is where it is; of a repository, the snapshot of one commit.
-    pub fn fetch(&self, git: &Git) -> Result<Fetched, PackageError> {
+    pub fn fetch(&self, git: &Git) -> Result<FetchedSource, PackageError> {
         match self {
             Self::Folder { path } => {
                 if !path.is_dir() {
                     return Err(PackageError::NoFolder { path: path.clone() });
                 }
                 let source = LockedSource::Folder { path: path.clone() };
-                Ok(Fetched { dir: path.clone(), source })
+                Ok(FetchedSource { dir: path.clone(), source })
             }
             Self::Git { repository, reference, subfolder } => {
                 let address = RepoAddress::parse(repository)?;
@@ -120,7 +120,7 @@ impl PackageSource {
                     subfolder: subfolder.clone(),
                     commit: snapshot.commit,
                 };
-                Ok(Fetched { dir, source })
+                Ok(FetchedSource { dir, source })
             }
         }
     }

@@ -41,7 +41,7 @@ impl Place {
         PackageDeck::new(&self.path("deck"))
     }
 
-    fn fetched(&self) -> Fetched {
+    fn fetched(&self) -> FetchedSource {
         let source = PackageSource::parse(self.path("source").to_str().unwrap(), Path::new("/"));
         source.unwrap().fetch(&Git::new(&self.path("cache"))).unwrap()
     }

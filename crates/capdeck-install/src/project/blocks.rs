@@ -15,7 +15,7 @@ pub(crate) struct Block {
 
 /// A block as it stands in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Found {
+struct FoundBlock {
     id: String,
     body: String,
     start: usize,
@@ -38,7 +38,7 @@ impl Block {
 
 /// The blocks of a text, in order. A start without its end is no block.
 pub(crate) fn blocks_in(text: &str) -> Vec<Block> {
-    find(text).into_iter().map(|Found { id, body, .. }| Block { id, body }).collect()
+    find(text).into_iter().map(|FoundBlock { id, body, .. }| Block { id, body }).collect()
 }
 
 /// Puts the blocks into a text: those that are there are replaced where they stand, new ones go to the end. With nothing
@@ -92,7 +92,7 @@ fn with_newlines(body: &str) -> String {
     body.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
-fn find(text: &str) -> Vec<Found> {
+fn find(text: &str) -> Vec<FoundBlock> {
     let mut found = Vec::new();
     let mut open: Option<(String, usize, usize)> = None;
     let mut offset = 0;
@@ -105,7 +105,7 @@ fn find(text: &str) -> Vec<Found> {
         {
             let body = text.get(inner..offset).unwrap_or_default().replace("\r\n", "\n");
             let body = body.strip_suffix('\n').unwrap_or(&body).to_owned();
-            found.push(Found { id: id.to_owned(), body, start, end: next });
+            found.push(FoundBlock { id: id.to_owned(), body, start, end: next });
         }
         offset = next;
     }

@@ -44,7 +44,7 @@ pub(crate) struct PluginCopy {
     pub(crate) files: Vec<FolderFile>,
 }
 
-/// What agents are told about MCP servers.
+/// What is written about MCP servers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Servers {
     /// There is nothing to serve.
@@ -192,6 +192,7 @@ fn declared(file: &CapabilityFile) -> Vec<String> {
     lines
 }
 
-fn one_line(text: &str) -> String {
+/// The words of a text on one line.
+pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

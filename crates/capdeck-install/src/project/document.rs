@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{desired::DocumentPart, manifest::PartRecord, plan::Edited};
+use super::{desired::DocumentPart, manifest::PartRecord, plan::EditedPolicy};
 use crate::edit::{Document, FileFormat, Step};
 
 /// Names of ours begin so. What is named otherwise is not touched.
@@ -19,7 +19,7 @@ pub(crate) struct DocumentEdit {
     /// Without them.
     pub(crate) base: String,
     pub(crate) parts: Vec<PartRecord>,
-    /// Values that somebody changed, which stay.
+    /// Values that were changed since, which stay.
     pub(crate) kept: Vec<String>,
 }
 
@@ -30,13 +30,13 @@ pub(crate) fn edit(
     format: FileFormat,
     recorded: &[PartRecord],
     desired: &[DocumentPart],
-    edited: Edited,
+    edited: EditedPolicy,
 ) -> Result<DocumentEdit, String> {
     let document = Document::parse(text, format).map_err(|error| error.to_string())?;
-    let mut editing = Editing {
+    let mut editing = DocumentEditor {
         with: document.clone(),
         recorded,
-        overwrites: edited == Edited::Overwrite,
+        overwrites: edited == EditedPolicy::Overwrite,
         parts: Vec::new(),
         kept: Vec::new(),
     };
@@ -44,7 +44,7 @@ pub(crate) fn edit(
     for part in desired {
         editing.put(part)?;
     }
-    let Editing { with, parts, kept, .. } = editing;
+    let DocumentEditor { with, parts, kept, .. } = editing;
     let base = without_ours(document, recorded, desired)?;
     Ok(DocumentEdit { text: with.text(), base: base.text(), parts, kept })
 }
@@ -97,7 +97,7 @@ pub(crate) fn is_empty(text: &str) -> bool {
     read.any(|document| says_nothing(document.value()))
 }
 
-struct Editing<'a> {
+struct DocumentEditor<'a> {
     with: Document,
     recorded: &'a [PartRecord],
     overwrites: bool,
@@ -105,7 +105,7 @@ struct Editing<'a> {
     kept: Vec<String>,
 }
 
-impl Editing<'_> {
+impl DocumentEditor<'_> {
     fn remove_undesired(&mut self, desired: &[DocumentPart]) -> Result<(), String> {
         for record in self.recorded {
             let is_desired = desired.iter().any(|part| match (part, record) {

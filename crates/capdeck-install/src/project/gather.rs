@@ -42,7 +42,7 @@ pub enum PinUse {
 
 /// The ways to content.
 #[derive(Clone, Copy)]
-pub(crate) struct Ways<'a> {
+pub(crate) struct SourceAccess<'a> {
     pub(crate) git: &'a Git,
     pub(crate) fetch: &'a dyn Fetch,
     pub(crate) cache_dir: &'a Path,
@@ -60,13 +60,13 @@ pub(crate) struct Gathered {
 pub(crate) fn gather(
     file: &CapabilityFile,
     project: &Path,
-    ways: Ways<'_>,
+    ways: SourceAccess<'_>,
     pins: &Pins,
     pin_use: PinUse,
     providers: &[&'static Provider],
     plugin_dir: &Path,
 ) -> Gathered {
-    let mut gathering = Gathering {
+    let mut gathering = ContentGatherer {
         project,
         plugin_dir,
         origins: Origins::new(ways, pins, pin_use),
@@ -113,11 +113,11 @@ pub(crate) fn gather(
     content.subagents.retain(|one| !declared.iter().any(|known| known.id == one.id));
     content.subagents.splice(0..0, declared);
     content.servers = servers(file, &content);
-    let Gathering { origins, problems, .. } = gathering;
+    let ContentGatherer { origins, problems, .. } = gathering;
     Gathered { content, pins: origins.into_pins(), problems }
 }
 
-struct Gathering<'a> {
+struct ContentGatherer<'a> {
     project: &'a Path,
     /// Where copies of plugins are kept.
     plugin_dir: &'a Path,
@@ -125,7 +125,7 @@ struct Gathering<'a> {
     problems: Vec<Problem>,
 }
 
-impl Gathering<'_> {
+impl ContentGatherer<'_> {
     fn instructions(&mut self, agents: &Agents) -> Vec<Block> {
         let base = agents.base.as_ref().map(|source| ("__base__", source));
         let snippets = agents.additional.iter().map(|one| (one.id.as_str(), &one.source));
@@ -238,9 +238,9 @@ fn read_local(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// The largest text of one rule, hook or snippet.
-const LARGEST: usize = 1 << 20;
+const MAX_LOCAL_TEXT_BYTES: usize = 1 << 20;
 
-impl Gathering<'_> {
+impl ContentGatherer<'_> {
     /// The text that a source leads to. None is a problem that has been noted.
     fn text(
         &mut self,
@@ -275,7 +275,7 @@ impl Gathering<'_> {
         };
         let text = bytes.and_then(|bytes| {
             let refused = |message| Problem::error("bad-source", about, message);
-            if bytes.len() > LARGEST {
+            if bytes.len() > MAX_LOCAL_TEXT_BYTES {
                 return Err(refused("it is larger than 1 MB"));
             }
             String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8 text"))
@@ -290,7 +290,7 @@ impl Gathering<'_> {
     }
 }
 
-impl Gathering<'_> {
+impl ContentGatherer<'_> {
     fn skills(&mut self, declared: &[Skill]) -> Vec<SkillContent> {
         let mut skills = Vec::new();
         for skill in declared {

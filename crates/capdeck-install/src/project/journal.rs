@@ -13,9 +13,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    manifest::{Manifest, ProjectState, sha256},
+    manifest::{Manifest, ProjectState},
     plan::Change,
 };
+use crate::atomic_file::sha256_hex;
 
 /// One file to be changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -78,14 +79,14 @@ impl Journal {
         }
         let mut steps = Vec::new();
         for change in changes {
-            let after = change.after.as_deref().map(sha256);
+            let after = change.after.as_deref().map(sha256_hex);
             if let (Some(hash), Some(content)) = (&after, &change.after) {
                 let path = stage.join(hash);
                 write_private(&path, content).map_err(failed(&path))?;
             }
             steps.push(Step {
                 path: change.path.clone(),
-                before: change.before.as_deref().map(sha256),
+                before: change.before.as_deref().map(sha256_hex),
                 after,
                 is_program: change.is_program,
             });
@@ -128,12 +129,12 @@ impl Journal {
         Ok(edited)
     }
 
-    /// Takes one step, if the file is as it was planned for or the step is taken already. False when somebody changed
+    /// Takes one step, if the file is as it was planned for or the step is taken already. False when another program changed
     /// the file in between: then it is left alone.
     fn take(&self, step: &Step) -> Result<bool, ApplyError> {
         let failed = |source| ApplyError { path: step.path.clone(), source };
         let current = match fs::read(&step.path) {
-            Ok(bytes) => Some(sha256(&bytes)),
+            Ok(bytes) => Some(sha256_hex(&bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(failed(error)),
         };
@@ -210,10 +211,10 @@ fn forget_unneeded(state: &Path, manifest: &Manifest) {
     }
 }
 
-/// Where a file's new content is written before it takes its place. Always the same name, so that whoever finishes an
+/// Where a file's new content is written before it takes its place. Always the same name, so that a run that finishes an
 /// interrupted run finds what it left.
 fn beside(path: &Path) -> PathBuf {
-    let hash = sha256(path.as_os_str().as_encoded_bytes());
+    let hash = sha256_hex(path.as_os_str().as_encoded_bytes());
     let short: String = hash.chars().take(12).collect();
     path.with_file_name(format!(".capdeck-{short}.new"))
 }
@@ -287,7 +288,7 @@ fn make_program(path: &Path) -> io::Result<()> {
     {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = fs::metadata(path)?.permissions().mode();
-        // Whoever may read it may run it.
+        // Those who may read it may run it.
         let wanted = mode | ((mode & 0o444) >> 2);
         if wanted != mode {
             fs::set_permissions(path, fs::Permissions::from_mode(wanted))?;

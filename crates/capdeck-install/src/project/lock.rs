@@ -26,7 +26,7 @@ const HOOK_KEYS: [&str; 5] =
 /// One entry as it is written. Which fields it has depends on where it came from.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+struct LockRow {
     id: String,
     source: String,
     #[serde(default)]
@@ -227,7 +227,7 @@ fn row(pin: &Pin) -> Map<String, Value> {
     row
 }
 
-fn pin(section: Section, row: Row) -> Option<Pin> {
+fn pin(section: Section, row: LockRow) -> Option<Pin> {
     let host = match row.source.as_str() {
         "remote" => {
             let origin = Origin::Remote { url: row.url?, sha256: row.body_sha256? };

@@ -8,7 +8,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
+
+use crate::atomic_file::sha256_hex;
 
 const VERSION: u32 = 1;
 
@@ -30,7 +31,7 @@ pub(crate) struct Manifest {
 
 /// A record as it is stored.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredManifest {
     version: u32,
     #[serde(flatten)]
     manifest: Manifest,
@@ -77,7 +78,7 @@ impl ProjectState {
         let name = project.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let legal = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let name: String = name.chars().map(legal).take(40).collect();
-        let hash = sha256(project.as_os_str().as_encoded_bytes());
+        let hash = sha256_hex(project.as_os_str().as_encoded_bytes());
         let short = hash.get(..16).unwrap_or(&hash);
         let key = format!("{}-{short}", name.trim_matches('-'));
         Self { dir: state_dir.join("install").join(key) }
@@ -87,7 +88,7 @@ impl ProjectState {
     pub(crate) fn manifest(&self) -> io::Result<Manifest> {
         match fs::read(self.dir.join("manifest.json")) {
             Ok(bytes) => {
-                let Stored { version, manifest } = serde_json::from_slice(&bytes)
+                let StoredManifest { version, manifest } = serde_json::from_slice(&bytes)
                     .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
                 if version > VERSION {
                     return Err(io::Error::other("it was written by a newer capdeck"));
@@ -118,7 +119,7 @@ impl ProjectState {
 impl Manifest {
     /// The bytes of the file that holds it.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let stored = Stored { version: VERSION, manifest: self.clone() };
+        let stored = StoredManifest { version: VERSION, manifest: self.clone() };
         // Paths are read as UTF-8 before they get here, so it can be written.
         serde_json::to_vec_pretty(&stored).unwrap_or_default()
     }
@@ -133,9 +134,4 @@ impl Manifest {
         let own = self.own.values().filter_map(|record| record.before.clone());
         own.chain(self.shared.values().filter_map(|record| record.before.clone())).collect()
     }
-}
-
-/// A hash as lower-case hexadecimal digits.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

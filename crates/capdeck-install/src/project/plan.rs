@@ -13,9 +13,12 @@ use serde::Serialize;
 use super::{
     Problem,
     desired::Desired,
-    manifest::{Manifest, ProjectState, sha256},
+    manifest::{Manifest, ProjectState},
 };
-use crate::project::{desired::OwnFile, manifest::OwnRecord};
+use crate::{
+    atomic_file::sha256_hex,
+    project::{desired::OwnFile, manifest::OwnRecord},
+};
 
 /// One file that changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +45,7 @@ pub enum Action {
 
 /// Whether what people changed since is overwritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edited {
+pub enum EditedPolicy {
     Keep,
     Overwrite,
 }
@@ -61,10 +64,10 @@ pub(crate) fn plan(
     state: &ProjectState,
     recorded: &Manifest,
     desired: Desired,
-    edited: Edited,
+    edited: EditedPolicy,
 ) -> Planned {
     let Desired { own, shared, problems } = desired;
-    let mut planning = Planning {
+    let mut planning = PlanBuilder {
         state,
         recorded,
         edited,
@@ -75,21 +78,21 @@ pub(crate) fn plan(
     };
     planning.own_files(&own);
     planning.shared_files(&shared);
-    let Planning { changes, problems, manifest, kept, .. } = planning;
+    let PlanBuilder { changes, problems, manifest, kept, .. } = planning;
     Planned { changes, problems, manifest, kept }
 }
 
-struct Planning<'a> {
+struct PlanBuilder<'a> {
     state: &'a ProjectState,
     recorded: &'a Manifest,
-    edited: Edited,
+    edited: EditedPolicy,
     changes: Vec<Change>,
     problems: Vec<Problem>,
     manifest: Manifest,
     kept: BTreeMap<String, Vec<u8>>,
 }
 
-impl Planning<'_> {
+impl PlanBuilder<'_> {
     /// What stands at a path. None too when it cannot be read, which is then a problem.
     fn read(&mut self, path: &Path) -> Option<Option<Vec<u8>>> {
         match fs::read(path) {
@@ -117,7 +120,7 @@ impl Planning<'_> {
     }
 
     fn keep(&mut self, content: &[u8]) -> String {
-        let hash = sha256(content);
+        let hash = sha256_hex(content);
         self.kept.entry(hash.clone()).or_insert_with(|| content.to_vec());
         hash
     }
@@ -165,7 +168,7 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-impl Planning<'_> {
+impl PlanBuilder<'_> {
     fn own_files(&mut self, desired: &BTreeMap<PathBuf, OwnFile>) {
         let taken = self.taken_units(desired);
         for (path, file) in desired {
@@ -192,7 +195,7 @@ impl Planning<'_> {
                 content == desired.get(path).map(|file| file.content.clone())
             };
             if is_ours
-                || self.edited == Edited::Overwrite
+                || self.edited == EditedPolicy::Overwrite
                 || files_below(unit).iter().all(|path| is_same(path))
             {
                 continue;
@@ -218,7 +221,7 @@ impl Planning<'_> {
         let is_wanted = current.as_deref() == Some(&file.content);
         let is_untouched = match (&current, record) {
             (None, _) => true,
-            (Some(content), Some(record)) => record.sha256 == sha256(content),
+            (Some(content), Some(record)) => record.sha256 == sha256_hex(content),
             (Some(_), None) => false,
         };
         let before = match (&current, record) {
@@ -226,9 +229,12 @@ impl Planning<'_> {
             (Some(content), None) => Some(self.keep(content)),
             (None, None) => None,
         };
-        if is_wanted || is_untouched || self.edited == Edited::Overwrite {
-            let record =
-                OwnRecord { sha256: sha256(&file.content), part_of: file.part_of.clone(), before };
+        if is_wanted || is_untouched || self.edited == EditedPolicy::Overwrite {
+            let record = OwnRecord {
+                sha256: sha256_hex(&file.content),
+                part_of: file.part_of.clone(),
+                before,
+            };
             self.manifest.own.insert(path.to_owned(), record);
             let change = change(path, &file.part_of, current, Some(file.content.clone()));
             self.change(Change { is_program: file.is_program, ..change });
@@ -252,7 +258,7 @@ impl Planning<'_> {
     fn remove_own(&mut self, path: &Path, record: &OwnRecord) {
         let Some(current) = self.read(path) else { return };
         let Some(content) = current else { return };
-        if sha256(&content) != record.sha256 && self.edited == Edited::Keep {
+        if sha256_hex(&content) != record.sha256 && self.edited == EditedPolicy::Keep {
             self.problems.push(kept_because_edited(path, &record.part_of));
             self.recorded_before(path, record);
             self.manifest.own.insert(path.to_owned(), record.clone());

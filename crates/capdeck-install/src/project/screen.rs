@@ -20,7 +20,7 @@ use super::{
 use crate::source::inside;
 
 /// Letters of a place that are shown around what was found.
-const SHOWN: usize = 80;
+const MAX_SHOWN_MATCHES: usize = 80;
 
 /// Looks at every text. Characters that are not allowed become blanks; everything else is reported.
 pub(crate) fn screen(content: &mut Content, security: &Security, project: &Path) -> Vec<Problem> {
@@ -158,8 +158,8 @@ fn hidden(text: &str, about: &str) -> Option<Problem> {
     let mut kinds: Vec<&str> = found.iter().map(|one| one.kind.as_str()).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let start = first.index.saturating_sub(SHOWN / 2);
-    let around: String = text.chars().skip(start).take(SHOWN).collect();
+    let start = first.index.saturating_sub(MAX_SHOWN_MATCHES / 2);
+    let around: String = text.chars().skip(start).take(MAX_SHOWN_MATCHES).collect();
     let line = text.chars().take(first.index).filter(|c| *c == '\n').count() + 1;
     let message = format!(
         "line {line} holds {} hidden characters ({}): {}",

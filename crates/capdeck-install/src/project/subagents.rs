@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::{
-    content::{Servers, SubagentContent, is_for},
+    content::{Servers, SubagentContent, is_for, one_line},
     desired::{Desired, OwnFile},
     entries::{Endpoints, subagent_key},
 };
@@ -127,8 +127,4 @@ fn body(subagent: &SubagentContent, servers: Servers, has_server: bool) -> Strin
     }
     let trimmed = text.trim_end();
     if trimmed.is_empty() { String::new() } else { format!("{trimmed}\n") }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use capdeck_install::{
-    Client, ConnectError, EntryChange, Folders, Foreign, Launch, Records, Scope, Target,
+    Client, ConnectError, EntryChange, Folders, ForeignPolicy, Launch, Records, Scope, Target,
     plan_connect, plan_disconnect, plan_takeover,
 };
 use serde_json::{Value, json};
@@ -38,14 +38,14 @@ impl Place {
         &self,
         target: &Target,
         entry: &Value,
-        foreign: Foreign,
+        foreign: ForeignPolicy,
     ) -> Result<EntryChange, ConnectError> {
         let plan = plan_connect(target, entry, foreign, &self.records)?;
         plan.apply(&self.records).map(|()| plan.change)
     }
 
     fn disconnect(&self, target: &Target) -> Result<EntryChange, ConnectError> {
-        let plan = plan_disconnect(target, Foreign::Keep, &self.records)?;
+        let plan = plan_disconnect(target, ForeignPolicy::Keep, &self.records)?;
         plan.apply(&self.records).map(|()| plan.change)
     }
 
@@ -75,13 +75,19 @@ fn a_second_time_changes_nothing_and_a_new_address_only_the_entry() {
     let target = place.target("cursor", Scope::User);
     let before = "{\n  // mine\n  \"mcpServers\": {\n    \"a\": { \"command\": \"a\" }\n  }\n}\n";
     write(&target, before);
-    assert_eq!(place.connect(&target, &entry("cursor"), Foreign::Keep).unwrap(), EntryChange::Add);
+    assert_eq!(
+        place.connect(&target, &entry("cursor"), ForeignPolicy::Keep).unwrap(),
+        EntryChange::Add
+    );
     let first = read(&target);
-    assert_eq!(place.connect(&target, &entry("cursor"), Foreign::Keep).unwrap(), EntryChange::None);
+    assert_eq!(
+        place.connect(&target, &entry("cursor"), ForeignPolicy::Keep).unwrap(),
+        EntryChange::None
+    );
     assert_eq!(read(&target), first);
 
     let other = json!({ "url": "http://127.0.0.1:7717/mcp" });
-    assert_eq!(place.connect(&target, &other, Foreign::Keep).unwrap(), EntryChange::Replace);
+    assert_eq!(place.connect(&target, &other, ForeignPolicy::Keep).unwrap(), EntryChange::Replace);
     assert!(read(&target).contains("7717"));
     assert_eq!(place.disconnect(&target).unwrap(), EntryChange::Remove);
     assert_eq!(read(&target), before, "the bytes before the first time");
@@ -92,17 +98,17 @@ fn a_second_time_changes_nothing_and_a_new_address_only_the_entry() {
 fn what_was_made_goes_again_unless_somebody_uses_it() {
     let place = Place::new();
     let target = place.target("windsurf", Scope::User);
-    place.connect(&target, &entry("windsurf"), Foreign::Keep).unwrap();
+    place.connect(&target, &entry("windsurf"), ForeignPolicy::Keep).unwrap();
     assert!(target.file.exists());
     place.disconnect(&target).unwrap();
     assert!(!place.folders.home.join(".codeium").exists());
 
-    place.connect(&target, &entry("windsurf"), Foreign::Keep).unwrap();
+    place.connect(&target, &entry("windsurf"), ForeignPolicy::Keep).unwrap();
     fs::write(target.file.with_file_name("other"), "").unwrap();
     place.disconnect(&target).unwrap();
     assert!(!target.file.exists() && target.file.parent().unwrap().exists());
 
-    place.connect(&target, &entry("windsurf"), Foreign::Keep).unwrap();
+    place.connect(&target, &entry("windsurf"), ForeignPolicy::Keep).unwrap();
     fs::write(&target.file, read(&target).replace("{\n  \"mcp", "{\n  \"x\": 1,\n  \"mcp"))
         .unwrap();
     place.disconnect(&target).unwrap();
@@ -115,7 +121,7 @@ fn a_file_we_made_stays_when_somebody_wrote_into_it() {
     for (client, comment) in [("cursor", "// mine\n"), ("codex", "# mine\n"), ("goose", "# mine\n")]
     {
         let target = place.target(client, Scope::User);
-        place.connect(&target, &entry(client), Foreign::Keep).unwrap();
+        place.connect(&target, &entry(client), ForeignPolicy::Keep).unwrap();
         fs::write(&target.file, format!("{comment}{}", read(&target))).unwrap();
         place.disconnect(&target).unwrap();
         assert!(read(&target).starts_with(comment), "{client}");
@@ -144,7 +150,7 @@ fn a_file_that_was_edited_since_keeps_the_edits() {
     ] {
         let target = place.target(client, Scope::User);
         write(&target, before);
-        place.connect(&target, &entry(client), Foreign::Keep).unwrap();
+        place.connect(&target, &entry(client), ForeignPolicy::Keep).unwrap();
         write(&target, &read(&target).replacen(edit.0, edit.1, 1));
         place.disconnect(&target).unwrap();
         assert_eq!(read(&target), expected, "{client}");
@@ -158,12 +164,12 @@ fn an_entry_of_somebody_else_is_replaced_only_by_force_and_comes_back() {
     let before =
         "{\"mcpServers\": {\"capdeck\": {\"command\": \"other\", \"env\": {\"K\": \"v\"}}}}\n";
     write(&target, before);
-    let refused = place.connect(&target, &entry("claude-code"), Foreign::Keep).unwrap_err();
+    let refused = place.connect(&target, &entry("claude-code"), ForeignPolicy::Keep).unwrap_err();
     assert!(matches!(refused, ConnectError::Taken { .. }), "{refused}");
     let refused = place.disconnect(&target).unwrap_err();
     assert!(matches!(refused, ConnectError::NotOurs { .. }), "{refused}");
     assert_eq!(read(&target), before);
-    place.connect(&target, &entry("claude-code"), Foreign::Replace).unwrap();
+    place.connect(&target, &entry("claude-code"), ForeignPolicy::Replace).unwrap();
     // Edited elsewhere, so that only the parts are known.
     write(&target, &format!("// new\n{}", read(&target)));
     place.disconnect(&target).unwrap();
@@ -177,8 +183,9 @@ fn servers_that_were_taken_over_come_back() {
     let before = "{\n  \"mcpServers\": {\n    \"a\": { \"command\": \"a\" }, // a\n    \"b\": { \"command\": \"b\" },\n    \"c\": {}\n  }\n}\n";
     let take = |names: &[&str]| {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let plan = plan_takeover(&target, &entry("cursor"), &names, Foreign::Keep, &place.records)
-            .unwrap();
+        let plan =
+            plan_takeover(&target, &entry("cursor"), &names, ForeignPolicy::Keep, &place.records)
+                .unwrap();
         plan.apply(&place.records).unwrap();
     };
     let names = || -> Vec<String> {
@@ -190,7 +197,7 @@ fn servers_that_were_taken_over_come_back() {
     assert_eq!(names(), ["b", "c", "capdeck"]);
     take(&["b"]);
     assert_eq!(names(), ["c", "capdeck"]);
-    place.connect(&target, &json!({ "url": "http://x/mcp" }), Foreign::Keep).unwrap();
+    place.connect(&target, &json!({ "url": "http://x/mcp" }), ForeignPolicy::Keep).unwrap();
     assert_eq!(names(), ["c", "capdeck"], "a renewed entry does not bring them back");
     write(&target, &read(&target).replace("\"c\": {}", "\"c\": { \"url\": \"y\" }"));
     place.disconnect(&target).unwrap();
@@ -209,7 +216,7 @@ fn bad_files_are_refused_and_left_alone() {
     let refused = |text: &[u8]| {
         fs::create_dir_all(target.file.parent().unwrap()).unwrap();
         fs::write(&target.file, text).unwrap();
-        let error = place.connect(&target, &entry("cursor"), Foreign::Replace).unwrap_err();
+        let error = place.connect(&target, &entry("cursor"), ForeignPolicy::Replace).unwrap_err();
         assert_eq!(fs::read(&target.file).unwrap(), text);
         assert_eq!(fs::read_dir(target.file.parent().unwrap()).unwrap().count(), 1, "{error}");
         error.to_string().replace(&target.file.display().to_string(), "FILE")
@@ -227,7 +234,7 @@ fn bad_files_are_refused_and_left_alone() {
     }
     fs::remove_file(&target.file).unwrap();
     fs::create_dir(&target.file).unwrap();
-    let error = place.connect(&target, &entry("cursor"), Foreign::Keep).unwrap_err();
+    let error = place.connect(&target, &entry("cursor"), ForeignPolicy::Keep).unwrap_err();
     assert!(matches!(error, ConnectError::IsFolder { .. }), "{error}");
 }
 
@@ -240,7 +247,7 @@ fn links_are_followed_for_a_person_and_not_out_of_a_project() {
     fs::write(&dotfiles, "{}").unwrap();
     let target = place.target("claude-code", Scope::User);
     symlink(&dotfiles, &target.file).unwrap();
-    place.connect(&target, &entry("claude-code"), Foreign::Keep).unwrap();
+    place.connect(&target, &entry("claude-code"), ForeignPolicy::Keep).unwrap();
     assert!(fs::read_to_string(&dotfiles).unwrap().contains("capdeck"));
     assert!(fs::symlink_metadata(&target.file).unwrap().is_symlink());
     place.disconnect(&target).unwrap();
@@ -252,7 +259,7 @@ fn links_are_followed_for_a_person_and_not_out_of_a_project() {
     symlink(place.root().join("nowhere"), project.join("opencode.json")).unwrap();
     for client in ["cursor", "claude-code", "opencode"] {
         let target = place.target(client, Scope::Project);
-        let refused = place.connect(&target, &entry(client), Foreign::Replace).unwrap_err();
+        let refused = place.connect(&target, &entry(client), ForeignPolicy::Replace).unwrap_err();
         assert!(matches!(refused, ConnectError::LeadsOutside { .. }), "{refused}");
     }
     assert_eq!(fs::read_to_string(&dotfiles).unwrap(), "{}");
@@ -267,7 +274,7 @@ fn files_that_may_not_be_written_are_refused_and_nothing_is_recorded() {
     let target = place.target("claude-code", Scope::User);
     write(&target, "{}");
     fs::set_permissions(&target.file, fs::Permissions::from_mode(0o444)).unwrap();
-    let refused = place.connect(&target, &entry("claude-code"), Foreign::Keep).unwrap_err();
+    let refused = place.connect(&target, &entry("claude-code"), ForeignPolicy::Keep).unwrap_err();
     assert!(matches!(refused, ConnectError::ReadOnly { .. }), "{refused}");
     assert_eq!(read(&target), "{}");
     assert!(!place.root().join("state").exists());
@@ -278,7 +285,8 @@ fn a_plan_for_another_state_of_the_file_is_not_applied() {
     let place = Place::new();
     let target = place.target("claude-code", Scope::User);
     write(&target, "{}");
-    let plan = plan_connect(&target, &entry("claude-code"), Foreign::Keep, &place.records).unwrap();
+    let plan =
+        plan_connect(&target, &entry("claude-code"), ForeignPolicy::Keep, &place.records).unwrap();
     write(&target, "{\"new\": true}");
     let refused = plan.apply(&place.records).unwrap_err();
     assert!(matches!(refused, ConnectError::Changed { .. }), "{refused}");
@@ -292,7 +300,7 @@ fn a_record_is_private_and_a_damaged_one_is_no_obstacle() {
     let place = Place::new();
     let target = place.target("claude-code", Scope::User);
     write(&target, "{\"a\": 1}");
-    place.connect(&target, &entry("claude-code"), Foreign::Keep).unwrap();
+    place.connect(&target, &entry("claude-code"), ForeignPolicy::Keep).unwrap();
     let folder = place.root().join("state/connections");
     let record = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
     assert_eq!(fs::metadata(&record).unwrap().permissions().mode() & 0o777, 0o600);

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use capdeck_install::{Client, Foreign, Launch, Scope, plan_connect, plan_disconnect};
+use capdeck_install::{Client, ForeignPolicy, Launch, Scope, plan_connect, plan_disconnect};
 
 use crate::connect::Place;
 
@@ -45,7 +45,7 @@ fn the_files_of_ten_agents_become_what_they_should() {
                 None => Launch::Program { command, args: words.map(str::to_owned).collect() },
             };
             let entry = target.client.entry("capdeck", &launch);
-            let plan = plan_connect(&target, &entry, Foreign::Keep, &place.records).unwrap();
+            let plan = plan_connect(&target, &entry, ForeignPolicy::Keep, &place.records).unwrap();
             plan.apply(&place.records).unwrap();
             let after = fs::read_to_string(&target.file).unwrap();
             #[expect(
@@ -58,7 +58,7 @@ fn the_files_of_ten_agents_become_what_they_should() {
             let golden = fs::read_to_string(file(state)).unwrap_or_default();
             assert_eq!(after, golden, "{client}, {state}");
 
-            let plan = plan_disconnect(&target, Foreign::Keep, &place.records).unwrap();
+            let plan = plan_disconnect(&target, ForeignPolicy::Keep, &place.records).unwrap();
             plan.apply(&place.records).unwrap();
             assert_eq!(fs::read_to_string(&target.file).unwrap(), before, "{client}, {state}");
         }

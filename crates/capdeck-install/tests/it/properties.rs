@@ -1,7 +1,7 @@
 //! What holds for every file: an edit changes what it says it changes, and can be taken back.
 
 use capdeck_install::{
-    Document, FileFormat, Foreign, Launch, Scope, Splice, keys, plan_connect, plan_disconnect,
+    Document, FileFormat, ForeignPolicy, Launch, Scope, Splice, keys, plan_connect, plan_disconnect,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -83,13 +83,14 @@ fn check_round_trip(client: &str, text: Option<&str>) -> Result<(), TestCaseErro
         Launch::Url { url: "http://127.0.0.1:7717/mcp".to_owned(), command: "capdeck".to_owned() };
     let renewed = target.client.entry("capdeck", &url);
     for entry in [&entry(client), &renewed, &renewed] {
-        let plan = plan_connect(&target, entry, Foreign::Keep, &place.records).map_err(failed)?;
+        let plan =
+            plan_connect(&target, entry, ForeignPolicy::Keep, &place.records).map_err(failed)?;
         plan.apply(&place.records).map_err(failed)?;
         let document = target.document().map_err(failed)?;
         let servers = document.get(&target.client.container(&document)).cloned();
         prop_assert_eq!(servers.as_ref().map(|servers| &servers["capdeck"]), Some(entry));
     }
-    let plan = plan_disconnect(&target, Foreign::Keep, &place.records).map_err(failed)?;
+    let plan = plan_disconnect(&target, ForeignPolicy::Keep, &place.records).map_err(failed)?;
     plan.apply(&place.records).map_err(failed)?;
     let left = std::fs::read(&target.file).ok();
     prop_assert_eq!(left.as_deref(), text.map(str::as_bytes));
@@ -104,12 +105,12 @@ fn check_edited(client: &str, comment: &str, text: &str) -> Result<(), TestCaseE
     let target = place.target(client, Scope::User);
     std::fs::create_dir_all(target.file.parent().unwrap()).unwrap();
     std::fs::write(&target.file, text).unwrap();
-    let plan =
-        plan_connect(&target, &entry(client), Foreign::Keep, &place.records).map_err(failed)?;
+    let plan = plan_connect(&target, &entry(client), ForeignPolicy::Keep, &place.records)
+        .map_err(failed)?;
     plan.apply(&place.records).map_err(failed)?;
     let edited = format!("{comment}\n{}", std::fs::read_to_string(&target.file).unwrap());
     std::fs::write(&target.file, edited).unwrap();
-    let plan = plan_disconnect(&target, Foreign::Keep, &place.records).map_err(failed)?;
+    let plan = plan_disconnect(&target, ForeignPolicy::Keep, &place.records).map_err(failed)?;
     plan.apply(&place.records).map_err(failed)?;
     let left = std::fs::read_to_string(&target.file).unwrap();
     prop_assert_eq!(left, format!("{comment}\n{text}"));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use capdeck_install::{Action, Edited};
+use capdeck_install::{Action, EditedPolicy};
 use proptest::prelude::*;
 
 use crate::{
@@ -168,7 +168,7 @@ fn what_people_changed_of_ours_is_kept_until_forced() {
     assert_eq!(fixture.read(".claude/rules/always.md"), "My own.\n");
     assert!(fixture.read("CLAUDE.md").contains("Be long."));
 
-    fixture.edited = Edited::Overwrite;
+    fixture.edited = EditedPolicy::Overwrite;
     fixture.install(&changed, &["claude-code"]);
     assert!(fixture.read(".claude/rules/always.md").contains("Never ever push"));
     assert!(fixture.read("CLAUDE.md").contains("Be brief. Prices"));
@@ -188,7 +188,7 @@ fn files_of_others_are_not_taken_over_unless_forced_and_then_come_back() {
         plan.problems.iter().filter(|one| one.is_error()).map(|one| one.code).collect();
     assert_eq!(errors, ["not-ours", "not-ours"]);
     assert_eq!(fixture.tree(), before);
-    fixture.edited = Edited::Overwrite;
+    fixture.edited = EditedPolicy::Overwrite;
     fixture.install(EVERYTHING, &["claude-code"]);
     assert_ne!(fixture.read(".claude/skills/triage/SKILL.md"), "mine");
     fixture.clean();

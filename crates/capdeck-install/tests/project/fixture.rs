@@ -9,8 +9,8 @@ use std::{
 
 use capdeck_definition::parse_capability_file;
 use capdeck_install::{
-    Edited, Endpoints, Fetch, FetchError, Git, InstallPlan, InstallRequest, Installer, PinUse,
-    Problem, Provider,
+    EditedPolicy, Endpoints, Fetch, FetchError, Git, InstallPlan, InstallRequest, Installer,
+    PinUse, Problem, Provider,
 };
 
 /// Files by their path, as text.
@@ -28,7 +28,7 @@ pub(crate) struct Fixture {
     pub(crate) web: Web,
     pub(crate) git: Git,
     pub(crate) pin_use: PinUse,
-    pub(crate) edited: Edited,
+    pub(crate) edited: EditedPolicy,
     pub(crate) endpoints: Endpoints,
     pub(crate) search_path: Vec<PathBuf>,
 }
@@ -54,7 +54,7 @@ impl Fixture {
             dir,
             web: Web::default(),
             pin_use: PinUse::Keep,
-            edited: Edited::Keep,
+            edited: EditedPolicy::Keep,
             endpoints: Endpoints::Program { command: "capdeck".to_owned() },
             search_path: Vec::new(),
         }

@@ -44,17 +44,17 @@ impl Watcher {
         self.id.get_or_init(|| id.to_owned());
     }
 
-    /// True when there is somebody to ask.
+    /// True when there is a person to ask.
     pub(crate) fn can_be_asked(&self) -> bool {
         self.asker.is_some()
     }
 
-    /// What servers are told: a person at a terminal can be asked questions.
+    /// What servers see: a person at a terminal can be asked questions.
     pub(crate) fn profile(&self) -> ClientProfile {
         if self.can_be_asked() { person_at_terminal() } else { ClientProfile::default() }
     }
 
-    /// Asks a yes-or-no question; anything but yes is no, and so is nobody.
+    /// Asks a yes-or-no question; anything but yes is no, also when there is no one to ask.
     pub(crate) async fn confirm(&self, question: String) -> bool {
         let Some(asker) = self.asker else { return false };
         let answer = aside(move || asker.line(&format!("{question} [y/N] "))).await.flatten();
@@ -148,7 +148,7 @@ impl Caller for Watcher {
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (sender, receiver) = oneshot::channel();
     let asking = std::thread::Builder::new().spawn(move || {
-        // Whoever asked may have left meanwhile.
+        // The caller may be gone meanwhile.
         let _gone = sender.send(work());
     });
     asking.ok()?;

@@ -46,7 +46,7 @@ pub(crate) struct IntentArgs {
 }
 
 /// An intent that is meant.
-struct Meant {
+struct MatchedIntent {
     hit: IntentHit,
     name: String,
     intent: CmpIntent,
@@ -112,7 +112,7 @@ pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> CommandResult {
 }
 
 /// The one intent that words mean.
-fn find(words: &str, catalog: &Catalog) -> Result<Meant, Failure> {
+fn find(words: &str, catalog: &Catalog) -> Result<MatchedIntent, Failure> {
     let candidates: Vec<CmpCandidate<'_>> = installed(catalog)
         .map(|(capability, tool)| CmpCandidate {
             capability: capability.definition.id.as_str(),
@@ -136,7 +136,7 @@ fn find(words: &str, catalog: &Catalog) -> Result<Meant, Failure> {
                 Some((name.clone(), intent.clone()))
             });
             if let Some((name, intent)) = found {
-                return Ok(Meant { hit, name, intent });
+                return Ok(MatchedIntent { hit, name, intent });
             }
             let known: Vec<String> = tool_of(&hit)
                 .map(|tool| tool.intents.values().filter_map(|one| one.patterns.first()).cloned())
@@ -187,8 +187,8 @@ fn name_of(hit: &IntentHit) -> String {
     }
 }
 
-fn facts(meant: &Meant) -> Value {
-    let Meant { hit, name, intent } = meant;
+fn facts(meant: &MatchedIntent) -> Value {
+    let MatchedIntent { hit, name, intent } = meant;
     json!({
         "capability": hit.capability,
         "tool": name,
@@ -202,12 +202,12 @@ fn facts(meant: &Meant) -> Value {
     })
 }
 
-fn show(meant: &Meant, printer: &Printer) {
+fn show(meant: &MatchedIntent, printer: &Printer) {
     if printer.wants_json() {
         printer.json(&facts(meant));
         return;
     }
-    let Meant { hit, name, intent } = meant;
+    let MatchedIntent { hit, name, intent } = meant;
     let how = match hit.kind {
         MatchKind::Exact => "says exactly",
         MatchKind::Expression => "fits",

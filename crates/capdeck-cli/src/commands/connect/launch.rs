@@ -1,4 +1,4 @@
-//! What an agent is told to start or to reach.
+//! What an agent starts or connects to.
 
 use std::{
     env::split_paths,

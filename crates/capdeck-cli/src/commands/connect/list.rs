@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// One file of one agent.
-struct Row {
+struct ClientRow {
     target: Target,
     is_installed: bool,
     exists: bool,
@@ -35,7 +35,7 @@ pub(super) fn run(
         // A project's file is nowhere when there is no project.
         let targets = wanted.filter_map(|scope| Target::new(client, scope, name, &folders).ok());
         for target in targets {
-            rows.push(Row {
+            rows.push(ClientRow {
                 is_installed: client.is_installed(&folders),
                 exists: target.file.exists(),
                 presence: presence(&target, records).map_err(|error| error.to_string()),
@@ -72,7 +72,7 @@ pub(super) fn run(
 }
 
 /// `{client, title, scope, file, key, installed, exists, status, problem?}`.
-fn to_json(row: &Row) -> Value {
+fn to_json(row: &ClientRow) -> Value {
     let client = row.target.client;
     let status = match &row.presence {
         Ok(Presence::Ours) => "connected",

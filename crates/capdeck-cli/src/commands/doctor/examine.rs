@@ -22,7 +22,7 @@ pub(super) fn folders(settings: &Settings) -> Vec<Finding> {
     for root in &settings.user_roots {
         let shown = root.dir.display();
         if root.owner != Owner::User {
-            // Places that nobody has to have.
+            // Optional places.
             if root.dir.is_dir() {
                 findings.push(Finding::ok("CMP tools", shown.to_string()));
             }
@@ -100,7 +100,7 @@ pub(super) fn deck(settings: &Settings, host: &Host) -> Vec<Finding> {
     findings
 }
 
-/// What stands in the way of single capabilities.
+/// Problems of single capabilities.
 pub(super) fn capabilities(settings: &Settings, host: &Host) -> Vec<Finding> {
     let catalog = host.catalog();
     let mut findings = Vec::new();

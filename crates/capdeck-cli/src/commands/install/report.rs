@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Everything there is to say about a plan, taken from it before it is carried out.
-pub(crate) struct Report<'a> {
+pub(crate) struct InstallReport<'a> {
     project: PathBuf,
     changes: Vec<(Action, String, String)>,
     problems: Vec<Problem>,
@@ -28,14 +28,14 @@ pub(crate) struct Report<'a> {
 }
 
 /// How far a run went.
-pub(crate) enum Outcome {
+pub(crate) enum InstallOutcome {
     /// Nothing was written.
     Planned,
-    /// Written, but for files that somebody changed at the same moment.
+    /// Written, except for files that changed at the same moment.
     Done { skipped: Vec<PathBuf> },
 }
 
-impl<'a> Report<'a> {
+impl<'a> InstallReport<'a> {
     pub(crate) fn new(
         installer: &Installer,
         plan: &InstallPlan,
@@ -53,7 +53,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Fails when the plan has an error. Everything that is wrong is told at once.
+    /// Fails when the plan has an error. All problems are shown at once.
     pub(crate) fn refuse_unsound(&self, printer: &Printer) -> Result<(), Failure> {
         if !self.problems.iter().any(Problem::is_error) {
             return Ok(());
@@ -79,10 +79,10 @@ impl<'a> Report<'a> {
         printer.note(&self.text(printer));
     }
 
-    pub(crate) fn print(&self, outcome: Outcome, printer: &Printer) {
+    pub(crate) fn print(&self, outcome: InstallOutcome, printer: &Printer) {
         let (is_applied, skipped) = match outcome {
-            Outcome::Planned => (false, Vec::new()),
-            Outcome::Done { skipped } => (true, skipped),
+            InstallOutcome::Planned => (false, Vec::new()),
+            InstallOutcome::Done { skipped } => (true, skipped),
         };
         self.warn(printer);
         for path in &skipped {

@@ -32,14 +32,14 @@ pub(super) struct PackageArgs {
 }
 
 /// A change and what came of it.
-pub(super) struct Outcome {
+pub(super) struct PackageOutcome {
     pub(super) change: PackageChange,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: PackageVerdict,
 }
 
 /// What is done about a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum PackageVerdict {
     /// Nothing has to be done.
     Current,
     Write,
@@ -56,18 +56,18 @@ impl PackageArgs {
         if self.project_deck { settings.project_deck_dir() } else { settings.config_dir.clone() }
     }
 
-    /// Decides about a change, asking where somebody can be asked.
+    /// Decides about a change, asking the person where that is possible.
     pub(super) fn judge(
         &self,
         change: &PackageChange,
         command: &str,
         printer: &Printer,
-    ) -> Verdict {
+    ) -> PackageVerdict {
         let id = &change.package.id;
-        let refused = |reason: String, hint: String| Verdict::Refused { reason, hint };
+        let refused = |reason: String, hint: String| PackageVerdict::Refused { reason, hint };
         if change.obstacle == Some(Obstacle::Edited) && !change.has_news && !self.force {
             // There is nothing to lose the edit for.
-            return Verdict::Current;
+            return PackageVerdict::Current;
         }
         if let Some(obstacle) = change.obstacle
             && !(self.force && obstacle.yields_to_force())
@@ -80,7 +80,7 @@ impl PackageArgs {
             return refused(format!("`{id}` is left alone: {obstacle}"), hint);
         }
         if change.action == PackageAction::Nothing {
-            return Verdict::Current;
+            return PackageVerdict::Current;
         }
         if change.widens() && !self.yes {
             let question = format!("`{id}` can do more than what you approved. Update it?");
@@ -92,7 +92,7 @@ impl PackageArgs {
                 );
             }
         }
-        Verdict::Write
+        PackageVerdict::Write
     }
 }
 
@@ -145,10 +145,10 @@ pub(super) fn show(change: &PackageChange, printer: &Printer) {
 /// Carries out what was decided.
 pub(super) fn carry_out(
     deck: &PackageDeck,
-    outcome: &Outcome,
+    outcome: &PackageOutcome,
     args: &PackageArgs,
 ) -> Result<bool, Failure> {
-    if outcome.verdict != Verdict::Write || args.dry_run {
+    if outcome.verdict != PackageVerdict::Write || args.dry_run {
         return Ok(false);
     }
     deck.apply(&outcome.change).map_err(failed)?;
@@ -156,7 +156,7 @@ pub(super) fn carry_out(
 }
 
 /// The answer for programs: everything about each package.
-pub(super) fn item(outcome: &Outcome, is_written: bool) -> Value {
+pub(super) fn item(outcome: &PackageOutcome, is_written: bool) -> Value {
     let change = &outcome.change;
     let package = &change.package;
     let mut item = json!({
@@ -175,7 +175,7 @@ pub(super) fn item(outcome: &Outcome, is_written: bool) -> Value {
     if let Some(obstacle) = change.obstacle {
         item["obstacle"] = json!(written(obstacle));
     }
-    if let Verdict::Refused { reason, hint } = &outcome.verdict {
+    if let PackageVerdict::Refused { reason, hint } = &outcome.verdict {
         item["refused"] = json!({ "reason": reason, "hint": hint });
     }
     item
@@ -183,7 +183,7 @@ pub(super) fn item(outcome: &Outcome, is_written: bool) -> Value {
 
 /// Says what was refused, or that something was done.
 pub(super) fn conclude(
-    outcomes: &[Outcome],
+    outcomes: &[PackageOutcome],
     items: Vec<Value>,
     args: &PackageArgs,
     context: &Context<'_>,
@@ -192,15 +192,15 @@ pub(super) fn conclude(
     let refusals: Vec<(&String, &String)> = outcomes
         .iter()
         .filter_map(|outcome| match &outcome.verdict {
-            Verdict::Refused { reason, hint } => Some((reason, hint)),
-            Verdict::Current | Verdict::Write => None,
+            PackageVerdict::Refused { reason, hint } => Some((reason, hint)),
+            PackageVerdict::Current | PackageVerdict::Write => None,
         })
         .collect();
     if !printer.wants_json() {
         for (outcome, item) in outcomes.iter().zip(&items) {
             if item["written"] == true {
                 printer.note(&format!("wrote {}", outcome.change.path.display()));
-            } else if outcome.verdict == Verdict::Current {
+            } else if outcome.verdict == PackageVerdict::Current {
                 let id = &outcome.change.package.id;
                 printer.note(&match outcome.change.obstacle {
                     Some(_) => format!("{id} is edited; its source has nothing new"),

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Columns of the flags, before what they mean.
-const WIDEST_FLAG: usize = 34;
+const FLAG_COLUMN_WIDTH: usize = 34;
 
 pub(super) fn print_help(tool: &ShellTool, schema: &Value, printer: &Printer) {
     if printer.wants_json() {
@@ -33,7 +33,7 @@ fn render(tool: &ShellTool, schema: &Value, palette: Palette) -> String {
         palette.paint(Style::Strong, "Usage:"),
         one_line(&tool.command)
     );
-    if let Some(description) = told(tool, "description").or_else(|| told(tool, "title")) {
+    if let Some(description) = member(tool, "description").or_else(|| member(tool, "title")) {
         text.push_str(&format!("\n{}\n", lines(description.trim())));
     }
     if tool.asks {
@@ -72,7 +72,7 @@ fn flag(parameter: &Parameter<'_>) -> String {
     }
     let more = if parameter.is_list() { " …" } else { "" };
     let label = parameter.label();
-    let shown = if label.len() > WIDEST_FLAG { "choice".to_owned() } else { label };
+    let shown = if label.len() > FLAG_COLUMN_WIDTH { "choice".to_owned() } else { label };
     format!("--{name} <{}>{more}", one_line(&shown))
 }
 
@@ -103,7 +103,7 @@ fn about(parameter: &Parameter<'_>) -> Vec<String> {
     if let Some(description) = parameter.text("description") {
         about.extend(description.trim().lines().map(one_line));
     }
-    if parameter.label().len() > WIDEST_FLAG && parameter.words().is_some() {
+    if parameter.label().len() > FLAG_COLUMN_WIDTH && parameter.words().is_some() {
         about.push(format!("one of {}", one_line(&parameter.label().replace('|', ", "))));
     }
     if !notes.is_empty() {
@@ -116,10 +116,10 @@ fn entry(flag: &str, about: &[String], palette: Palette) -> String {
     let width = flag.chars().count();
     let mut text = format!("  {}", palette.paint(Style::Good, flag));
     for (number, line) in about.iter().enumerate() {
-        if number == 0 && width < WIDEST_FLAG {
-            text.push_str(&" ".repeat(WIDEST_FLAG - width));
+        if number == 0 && width < FLAG_COLUMN_WIDTH {
+            text.push_str(&" ".repeat(FLAG_COLUMN_WIDTH - width));
         } else {
-            text.push_str(&format!("\n{}", " ".repeat(WIDEST_FLAG + 2)));
+            text.push_str(&format!("\n{}", " ".repeat(FLAG_COLUMN_WIDTH + 2)));
         }
         text.push_str(line);
     }
@@ -127,7 +127,7 @@ fn entry(flag: &str, about: &[String], palette: Palette) -> String {
     text
 }
 
-fn told(tool: &ShellTool, key: &str) -> Option<String> {
+fn member(tool: &ShellTool, key: &str) -> Option<String> {
     tool.definition.get(key).and_then(|text| serde_json::from_str(text.get()).ok())
 }
 

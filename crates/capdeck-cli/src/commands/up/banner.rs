@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// More capabilities than this are counted, not shown.
-const SHOWN: usize = 20;
+const MAX_SHOWN_CAPABILITIES: usize = 20;
 
 pub(super) fn render(url: &str, host: &Host, has_key: bool, palette: Palette) -> String {
     let catalog = &host.catalog();
@@ -40,12 +40,12 @@ pub(super) fn render(url: &str, host: &Host, has_key: bool, palette: Palette) ->
 
 fn capabilities(usable: &[ListItem], catalog: &Catalog, palette: Palette) -> String {
     let mut table = Table::new(["CAPABILITY", "TOOLS", "NAME"]);
-    for item in usable.iter().take(SHOWN) {
+    for item in usable.iter().take(MAX_SHOWN_CAPABILITIES) {
         let known = catalog.get(&item.id).and_then(|capability| capability.discovery.as_ref());
         let tools = known.map_or_else(|| "?".to_owned(), |known| known.tools.len().to_string());
         table.row([Cell::plain(&item.id), Cell::plain(tools), Cell::plain(&item.name)]);
     }
-    let more = usable.len().saturating_sub(SHOWN);
+    let more = usable.len().saturating_sub(MAX_SHOWN_CAPABILITIES);
     let rest =
         if more > 0 { format!("and {more} more; see: capdeck list\n") } else { String::new() };
     table.render(palette, None).lines().map(|line| format!("  {line}\n")).collect::<String>()

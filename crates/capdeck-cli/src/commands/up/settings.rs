@@ -34,7 +34,7 @@ pub(crate) struct UpSettings {
     pub(crate) limits: HttpLimits,
     pub(crate) rates: RateLimits,
     pub(crate) trusted_proxies: Vec<Network>,
-    /// How long the token of a client lives, where somebody says.
+    /// How long the token of a client lives, where that is set.
     pub(crate) token_lifetime: Option<Duration>,
 }
 
@@ -203,7 +203,7 @@ fn client_secret(oidc: &OidcConfig, places: &Settings) -> Result<Option<Secret>,
     resolve_own(text, places).map(Some)
 }
 
-/// A text of the person's own settings with its references replaced, or the first one that stands for nothing.
+/// A text of the person's own settings with its references replaced, or the first one that cannot be resolved.
 pub(super) fn resolve_own(text: &str, places: &Settings) -> Result<Secret, Unresolved> {
     let lookup = Lookup::of_owner(&places.environment, &places.vault);
     match resolve_text(text, lookup) {
@@ -213,7 +213,7 @@ pub(super) fn resolve_own(text: &str, places: &Settings) -> Result<Secret, Unres
 }
 
 /// Takes an address that clients can use, without a slash at its end. It becomes the issuer of tokens and part of every
-/// address that clients are told, so a wrong one is refused at the start and not found out by each of them. There is no
+/// address that clients get, so a wrong one is refused at the start and not found out by each of them. There is no
 /// path in it because clients look for `/.well-known/…` at the root.
 pub(super) fn check_public_url(text: &str) -> Result<String, Failure> {
     let refused = |why: &str| {

@@ -4,23 +4,23 @@ use std::{collections::HashMap, fs, path::PathBuf};
 
 use capdeck_definition::capa::Repo;
 
-use super::{PinUse, Ways};
+use super::{PinUse, SourceAccess};
 use crate::{
+    atomic_file::sha256_hex,
     git::{RepoAddress, Revision, Snapshot},
     project::{
         Problem,
-        manifest::sha256,
         pins::{Origin, Pin, PinnedManifest, Pins, Section},
     },
     replace_file,
 };
 
 /// The largest text that is taken from an address.
-const LARGEST: usize = 10 << 20;
+const MAX_REMOTE_TEXT_BYTES: usize = 10 << 20;
 
 /// Where content was found, and what is pinned because of it.
 pub(super) struct Origins<'a> {
-    ways: Ways<'a>,
+    ways: SourceAccess<'a>,
     pinned: &'a Pins,
     pin_use: PinUse,
     pins: Pins,
@@ -29,7 +29,7 @@ pub(super) struct Origins<'a> {
 }
 
 impl<'a> Origins<'a> {
-    pub(super) fn new(ways: Ways<'a>, pinned: &'a Pins, pin_use: PinUse) -> Self {
+    pub(super) fn new(ways: SourceAccess<'a>, pinned: &'a Pins, pin_use: PinUse) -> Self {
         Self { ways, pinned, pin_use, pins: Pins::default(), snapshots: HashMap::new() }
     }
 
@@ -104,7 +104,7 @@ impl<'a> Origins<'a> {
         about: &str,
         content: &[u8],
     ) -> Result<(), Problem> {
-        let hash = sha256(content);
+        let hash = sha256_hex(content);
         let commit = self.pins.note_body(section, id, &hash);
         let pinned = commit.and_then(|commit| self.pinned.body(section, id, &commit));
         if pinned.is_some_and(|pinned| pinned != hash) && self.pin_use != PinUse::Update {
@@ -131,7 +131,7 @@ impl<'a> Origins<'a> {
         let folder = self.ways.cache_dir.join("remote");
         let cached = pinned.and_then(|hash| {
             let content = fs::read(folder.join(hash)).ok()?;
-            (sha256(&content) == hash).then_some(content)
+            (sha256_hex(&content) == hash).then_some(content)
         });
         let content = match cached {
             Some(content) => content,
@@ -147,7 +147,7 @@ impl<'a> Origins<'a> {
                 content
             }
         };
-        let hash = sha256(&content);
+        let hash = sha256_hex(&content);
         if pinned.is_some_and(|pinned| pinned != hash) {
             return Err(Problem::error(
                 "changed",
@@ -170,8 +170,8 @@ fn not_pinned(about: &str) -> Problem {
 }
 
 fn check(content: &[u8]) -> Result<(), String> {
-    if content.len() > LARGEST {
-        return Err(format!("answers with more than {} MB", LARGEST >> 20));
+    if content.len() > MAX_REMOTE_TEXT_BYTES {
+        return Err(format!("answers with more than {} MB", MAX_REMOTE_TEXT_BYTES >> 20));
     }
     let start: String = String::from_utf8_lossy(content).trim_start().chars().take(15).collect();
     let start = start.to_lowercase();

@@ -12,7 +12,7 @@ use std::{
 use capdeck_definition::capa::{CapabilityFile, Plugin, RepoTarget, SkillKind, is_safe_id};
 use serde_json::{Map, Value};
 
-use super::Gathering;
+use super::ContentGatherer;
 use crate::{
     project::{
         Problem,
@@ -27,7 +27,7 @@ use crate::{
 const LEFT_OUT: [&str; 7] =
     ["lsp", "monitors", "themes", "workflows", "output-styles", "bin", "settings.json"];
 
-impl Gathering<'_> {
+impl ContentGatherer<'_> {
     /// Adds what all plugins bring. A plugin that cannot be had is a warning: the rest works without it.
     pub(super) fn plugins(
         &mut self,
@@ -101,7 +101,7 @@ impl Gathering<'_> {
             }
         };
         let copy = self.plugin_dir.join(&found.id);
-        let mut taken = Taken { about, problems: &mut self.problems };
+        let mut taken = PluginParts { about, problems: &mut self.problems };
         parts::add_skills(&mut taken, found, &files, content);
         parts::add_agents(&mut taken, &files, content);
         parts::add_rules(&mut taken, &files, content);
@@ -128,12 +128,12 @@ impl Gathering<'_> {
 }
 
 /// Where problems of a plugin's parts go.
-struct Taken<'a> {
+struct PluginParts<'a> {
     about: &'a str,
     problems: &'a mut Vec<Problem>,
 }
 
-impl Taken<'_> {
+impl PluginParts<'_> {
     fn warn(&mut self, message: impl Into<String>) {
         self.problems.push(Problem::warning("plugin-part", self.about, message));
     }

@@ -5,13 +5,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Edited, Planning, change, shown};
-use crate::project::{
-    Problem,
-    blocks::{Block, blocks_in, put_blocks, take_blocks},
-    desired::{DocumentPart, SharedFile, format_of},
-    document::{self, DocumentEdit},
-    manifest::{PartRecord, SharedRecord, sha256},
+use super::{EditedPolicy, PlanBuilder, change, shown};
+use crate::{
+    atomic_file::sha256_hex,
+    project::{
+        Problem,
+        blocks::{Block, blocks_in, put_blocks, take_blocks},
+        desired::{DocumentPart, SharedFile, format_of},
+        document::{self, DocumentEdit},
+        manifest::{PartRecord, SharedRecord},
+    },
 };
 
 /// A shared file after a run.
@@ -23,7 +26,7 @@ struct Outcome {
     parts: Vec<PartRecord>,
 }
 
-impl Planning<'_> {
+impl PlanBuilder<'_> {
     pub(super) fn shared_files(&mut self, desired: &BTreeMap<PathBuf, SharedFile>) {
         let paths: BTreeSet<&PathBuf> = desired.keys().chain(self.recorded.shared.keys()).collect();
         for path in paths {
@@ -60,9 +63,9 @@ impl Planning<'_> {
         };
         let Some(Outcome { text, base, parts }) = outcome else { return };
 
-        // As long as nobody else wrote the file, what it was before is known to the byte.
+        // As long as no other program wrote the file, what it was before is known to the byte.
         let untouched = record.filter(|record| {
-            current.as_deref().is_some_and(|content| sha256(content) == record.sha256)
+            current.as_deref().is_some_and(|content| sha256_hex(content) == record.sha256)
         });
         let base = match untouched {
             Some(record) => {
@@ -88,7 +91,7 @@ impl Planning<'_> {
         let after = if parts.is_empty() { base.clone() } else { Some(text.into_bytes()) };
         if !parts.is_empty() {
             let before = base.as_deref().map(|content| self.keep(content));
-            let sha256 = after.as_deref().map(sha256).unwrap_or_default();
+            let sha256 = after.as_deref().map(sha256_hex).unwrap_or_default();
             let record = SharedRecord { sha256, before, parts };
             self.manifest.shared.insert(path.to_owned(), record);
         } else if current == after {
@@ -117,9 +120,9 @@ impl Planning<'_> {
         for block in &standing {
             let is_edited = written
                 .get(block.id.as_str())
-                .is_some_and(|hash| *hash != sha256(block.body.as_bytes()));
+                .is_some_and(|hash| *hash != sha256_hex(block.body.as_bytes()));
             let is_wanted = desired.contains(block);
-            if is_edited && !is_wanted && self.edited == Edited::Keep {
+            if is_edited && !is_wanted && self.edited == EditedPolicy::Keep {
                 let message = format!("the block `{}` was changed and stays as it is", block.id);
                 self.problems.push(
                     Problem::warning("edited", shown(path), message)
@@ -139,7 +142,7 @@ impl Planning<'_> {
             .map(|block| PartRecord::Block {
                 sha256: match written.get(block.id.as_str()) {
                     Some(hash) if is_kept(&block.id) => (*hash).to_owned(),
-                    _ => sha256(block.body.as_bytes()),
+                    _ => sha256_hex(block.body.as_bytes()),
                 },
                 id: block.id,
             })
@@ -185,7 +188,7 @@ fn is_blank(base: &str, is_text: bool) -> bool {
     base.trim().is_empty() || (!is_text && document::is_empty(base))
 }
 
-/// Whether an empty remainder is a file that somebody left empty.
+/// Whether an empty remainder is a file that was empty before.
 fn text_is_users(current: &Option<Vec<u8>>, base: &str) -> bool {
     current.as_deref() == Some(base.as_bytes())
 }

@@ -3,7 +3,7 @@
 use capdeck_definition::Exposure;
 use capdeck_host::{Author, CapsuleCaller, CapsuleServiceExt as _, CreateCapsuleRequest};
 use capdeck_test::FakePlan;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::browser::{Browser, client_with, hello};
 use crate::served::{Served, Setting};

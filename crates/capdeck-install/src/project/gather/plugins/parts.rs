@@ -3,7 +3,7 @@
 use capdeck_definition::capa::is_safe_path;
 use serde_json::{Map, Value, json};
 
-use super::{PluginFolder, Taken, slug};
+use super::{PluginFolder, PluginParts, slug};
 use crate::{
     frontmatter::{Frontmatter, render_frontmatter},
     project::content::{Content, RuleContent, SkillContent, SubagentContent},
@@ -14,7 +14,7 @@ use crate::{
 const KNOWN_TO_ALL: [&str; 2] = ["name", "description"];
 
 pub(super) fn add_skills(
-    taken: &mut Taken<'_>,
+    taken: &mut PluginParts<'_>,
     plugin: &PluginFolder,
     files: &[FolderFile],
     content: &mut Content,
@@ -61,7 +61,7 @@ pub(super) fn add_skills(
     }
 }
 
-pub(super) fn add_agents(taken: &mut Taken<'_>, files: &[FolderFile], content: &mut Content) {
+pub(super) fn add_agents(taken: &mut PluginParts<'_>, files: &[FolderFile], content: &mut Content) {
     for file in markdown_in(files, "agents/") {
         let text = String::from_utf8_lossy(&file.content);
         let agent = Frontmatter::parse(&text);
@@ -92,7 +92,7 @@ pub(super) fn add_agents(taken: &mut Taken<'_>, files: &[FolderFile], content: &
     }
 }
 
-pub(super) fn add_rules(taken: &mut Taken<'_>, files: &[FolderFile], content: &mut Content) {
+pub(super) fn add_rules(taken: &mut PluginParts<'_>, files: &[FolderFile], content: &mut Content) {
     for file in markdown_in(files, "rules/") {
         let id = slug(stem(&file.path));
         let is_taken = content.rules.iter().any(|rule| rule.id == id);

@@ -8,7 +8,7 @@ use capdeck_definition::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{PluginFolder, Taken, expand, json};
+use super::{PluginFolder, PluginParts, expand, json};
 use crate::{
     frontmatter::render_field,
     project::content::{Content, HookAction, HookContent, ServerDefinition},
@@ -17,7 +17,7 @@ use crate::{
 
 /// Adds the servers. Returns whether there are any.
 pub(super) fn add_servers(
-    taken: &mut Taken<'_>,
+    taken: &mut PluginParts<'_>,
     plugin: &Plugin,
     found: &PluginFolder,
     files: &[FolderFile],
@@ -131,7 +131,7 @@ fn argument(text: &str, copy: &Path) -> String {
 
 /// Adds the hooks, those of the other agent's manifest too. Returns whether there are any.
 pub(super) fn add_hooks(
-    taken: &mut Taken<'_>,
+    taken: &mut PluginParts<'_>,
     plugin: &PluginFolder,
     files: &[FolderFile],
     copy: &Path,
@@ -182,7 +182,7 @@ impl HooksOf<'_> {
     fn add(
         &self,
         events: &Map<String, Value>,
-        taken: &mut Taken<'_>,
+        taken: &mut PluginParts<'_>,
         content: &mut Content,
         count: &mut usize,
     ) {
