@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleService, CapsuleServiceExt as _, ClientProfile, Continuity,
-    CreateCapsuleRequest, ErrorCode, Host, HostEvent, LocalCapsules, NoListener, Principal, Scope,
-    Session, SessionSettings, StoreOptions, TaskForm, ViewPolicy,
+    Author, CapsuleCaller, CapsuleServiceExt as _, ClientProfile, Continuity, CreateCapsuleRequest,
+    ErrorCode, Host, HostEvent, LocalCapsules, NoListener, Principal, Scope, Session,
+    SessionSettings, StoreOptions, TaskForm, ViewPolicy,
 };
 use serde_json::{Value, json};
 

@@ -9,9 +9,9 @@ use async_trait::async_trait;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Admission, AdmissionSource, CapsuleError, ClientProfile, Continuity, DeckGrant, GrantDesk,
-    GrantWish, Granted, Host, NoListener, Principal, Scope, Session, SessionSettings, TaskForm,
-    ViewPolicy,
+    Admission, AdmissionSource, CapsuleError, CapsuleErrorCode, ClientProfile, Continuity,
+    DeckGrant, GrantDesk, GrantWish, Granted, Host, NoListener, Principal, Scope, Session,
+    SessionSettings, TaskForm, ViewPolicy,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -78,7 +78,10 @@ impl GrantDesk for Book {
         if let GrantWish::RequestAccess { capsule, .. } = &wish
             && capsule == "secret"
         {
-            return Err(CapsuleError::new("not_found", "there is no capsule `secret`"));
+            return Err(CapsuleError::new(
+                CapsuleErrorCode::NotFound,
+                "there is no capsule `secret`",
+            ));
         }
         self.wishes.lock().push(wish);
         Ok(json!({ "request_id": "grq_1", "status": "pending" }))

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use capdeck_auth::inbound::capsule_key;
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Access, Author, CapsuleCaller, CapsuleService, CapsuleServiceExt as _, CreateCapsuleRequest,
-    ErrorCode, GrantWish, Granted, GrantedCapsule, Host, LocalCapsules, NarrowedGrant,
-    RegistryAuditFilter, Role, Session, StoreOptions, WantedGrant,
+    Access, Author, CapsuleCaller, CapsuleServiceExt as _, CreateCapsuleRequest, ErrorCode,
+    GrantWish, Granted, GrantedCapsule, Host, LocalCapsules, NarrowedGrant, RegistryAuditFilter,
+    Role, Session, StoreOptions, WantedGrant,
 };
 use serde_json::{Value, json};
 
