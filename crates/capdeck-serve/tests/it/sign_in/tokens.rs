@@ -1,9 +1,11 @@
 //! Tokens as bearers: for one place, one session, and never passed on.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{Author, CapsuleCaller, CapsuleServiceExt as _, CreateCapsuleRequest};
+use capdeck_host::{
+    Author, CapsuleCaller, CapsuleInfo, CapsuleServiceExt as _, CreateCapsuleRequest,
+};
 use capdeck_test::FakePlan;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::browser::{Browser, client_with, hello};
 use crate::served::{Served, Setting};
@@ -79,14 +81,14 @@ fn security_05_no_server_sees_the_token() {
 #[test]
 fn item_14_a_capsule_is_granted_with_a_role_and_prefixes() {
     let served = served();
-    let capsule = |name: &str| -> Value {
+    let capsule = |name: &str| -> CapsuleInfo {
         let create =
             CreateCapsuleRequest { name: name.to_owned(), description: None, visibility: None };
         let caller = CapsuleCaller::local(Author::client("owner"));
         served.wait(served.host.capsules().unwrap().ask(caller.request(None, create))).unwrap()
     };
-    let team = capsule("team")["id"].as_str().unwrap().to_owned();
-    let other = capsule("other")["id"].as_str().unwrap().to_owned();
+    let team = capsule("team").id;
+    let other = capsule("other").id;
     let mut browser = Browser::new(&served);
     let (role, prefixes) = (format!("role.{team}"), format!("prefixes.{team}"));
     let choices = [
@@ -116,7 +118,7 @@ fn security_07_a_write_beyond_the_scopes_is_told_so() {
         CreateCapsuleRequest { name: "team".to_owned(), description: None, visibility: None };
     let caller = CapsuleCaller::local(Author::client("owner"));
     let made = served.wait(served.host.capsules().unwrap().ask(caller.request(None, create)));
-    let id = made.unwrap()["id"].as_str().unwrap().to_owned();
+    let id = made.unwrap().id;
     let mut browser = Browser::new(&served);
     let path = format!("/mcp/{id}");
     let choices = [("scope", "capsule:read"), ("capsule", id.as_str())];
