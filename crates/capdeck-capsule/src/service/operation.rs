@@ -15,9 +15,19 @@ pub trait CapsuleCall: Into<CapsuleOperation> + Send {
     fn response(response: CapsuleResponse) -> Option<Self::Response>;
 }
 
-/// Declares the operations: the name, the request and the response of each.
+/// Declares the operations: whether each may be sent again when it is not known whether it was done, its name, its request
+/// and its response.
 macro_rules! operations {
-    ($($name:ident($request:ty) -> $response:ty,)*) => {
+    (@repeatable $request:ident) => {
+        true
+    };
+    (@once $request:ident) => {
+        false
+    };
+    (@keyed $request:ident) => {
+        $request.idempotency_key.is_some()
+    };
+    ($($repeat:ident $name:ident($request:ty) -> $response:ty,)*) => {
         /// One operation. Those about capsules as a whole take no capsule in the request.
         #[derive(Clone, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -38,6 +48,13 @@ macro_rules! operations {
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$name(_) => stringify!($name),)*
+                }
+            }
+
+            /// Whether doing it twice is the same as doing it once.
+            pub fn is_repeatable(&self) -> bool {
+                match self {
+                    $(Self::$name(_request) => operations!(@$repeat _request),)*
                 }
             }
         }
@@ -64,57 +81,57 @@ macro_rules! operations {
 }
 
 operations! {
-    ListCapsules(ListCapsulesRequest) -> ListCapsulesResponse,
-    CreateCapsule(CreateCapsuleRequest) -> CapsuleInfo,
-    UpdateCapsule(CapsuleUpdate) -> CapsuleInfo,
-    DeleteCapsule(DeleteCapsuleRequest) -> CapsuleInfo,
-    PurgeCapsule(PurgeCapsuleRequest) -> PurgeCapsuleResponse,
-    Discover(DiscoverRequest) -> DiscoverResponse,
-    StorageStatus(StorageStatusRequest) -> StorageStatusResponse,
-    Overview(OverviewRequest) -> OverviewResponse,
-    Read(ReadRequest) -> ReadResponse,
-    List(ListQuery) -> ListResponse,
-    Search(SearchQuery) -> SearchResponse,
-    History(HistoryRequest) -> HistoryResponse,
-    Diff(DiffRequest) -> DiffResponse,
-    Prompts(PromptsRequest) -> PromptsResponse,
-    Prompt(PromptRequest) -> PromptResponse,
-    Skills(SkillsRequest) -> SkillsResponse,
-    Skill(SkillRequest) -> SkillResponse,
-    ReadBlob(ReadBlobRequest) -> BlobResponse,
-    Schemes(SchemesRequest) -> SchemesResponse,
-    AddScheme(AddSchemeRequest) -> SchemeResponse,
-    RemoveScheme(RemoveSchemeRequest) -> SchemeResponse,
-    Write(WriteRequest) -> WriteResponse,
-    Restore(RestoreRequest) -> WriteResponse,
-    Delete(DeleteRequest) -> DeleteResponse,
-    Deleted(DeletedRequest) -> DeletedResponse,
-    Purge(PurgeRequest) -> PurgeResponse,
-    CollectBlobs(CollectBlobsRequest) -> CollectBlobsResponse,
-    SendSignal(SendSignalRequest) -> SignalResponse,
-    PollSignals(PollSignalsRequest) -> PollSignalsResponse,
-    Acknowledge(AcknowledgeRequest) -> AcknowledgeResponse,
-    MemoryGet(MemoryGetRequest) -> MemoryGetResponse,
-    MemorySet(MemorySetRequest) -> MemorySetResponse,
-    MemoryDelete(MemoryDeleteRequest) -> MemoryDeleteResponse,
-    MemoryList(MemoryListRequest) -> MemoryItemsResponse,
-    MemorySearch(MemorySearchRequest) -> MemoryItemsResponse,
-    Shares(SharesRequest) -> SharesResponse,
-    AddShare(AddShareRequest) -> AddShareResponse,
-    RevokeShare(RevokeShareRequest) -> RevokeShareResponse,
-    OpenShare(OpenShareRequest) -> Share,
-    NoteRefusal(NoteRefusalRequest) -> (),
-    NoteLook(LookAround) -> (),
-    NoteAccess(AccessEvent) -> (),
-    Verify(VerifyRequest) -> VerifyResponse,
-    Export(ExportRequest) -> ExportResponse,
-    Import(ImportFilesRequest) -> ImportResponse,
-    AuditVerify(AuditVerifyRequest) -> AuditVerifyResponse,
-    AuditQuery(AuditFilter) -> AuditLinesResponse,
-    AuditPrune(AuditPruneRequest) -> AuditPruneResponse,
-    RegistryAuditVerify(RegistryAuditVerifyRequest) -> AuditVerifyResponse,
-    RegistryAuditQuery(RegistryAuditFilter) -> AuditLinesResponse,
-    RegistryAuditPrune(RegistryAuditPruneRequest) -> AuditPruneResponse,
+    repeatable ListCapsules(ListCapsulesRequest) -> ListCapsulesResponse,
+    once CreateCapsule(CreateCapsuleRequest) -> CapsuleInfo,
+    repeatable UpdateCapsule(CapsuleUpdate) -> CapsuleInfo,
+    once DeleteCapsule(DeleteCapsuleRequest) -> CapsuleInfo,
+    once PurgeCapsule(PurgeCapsuleRequest) -> PurgeCapsuleResponse,
+    repeatable Discover(DiscoverRequest) -> DiscoverResponse,
+    repeatable StorageStatus(StorageStatusRequest) -> StorageStatusResponse,
+    repeatable Overview(OverviewRequest) -> OverviewResponse,
+    repeatable Read(ReadRequest) -> ReadResponse,
+    repeatable List(ListQuery) -> ListResponse,
+    repeatable Search(SearchQuery) -> SearchResponse,
+    repeatable History(HistoryRequest) -> HistoryResponse,
+    repeatable Diff(DiffRequest) -> DiffResponse,
+    repeatable Prompts(PromptsRequest) -> PromptsResponse,
+    repeatable Prompt(PromptRequest) -> PromptResponse,
+    repeatable Skills(SkillsRequest) -> SkillsResponse,
+    repeatable Skill(SkillRequest) -> SkillResponse,
+    repeatable ReadBlob(ReadBlobRequest) -> BlobResponse,
+    repeatable Schemes(SchemesRequest) -> SchemesResponse,
+    once AddScheme(AddSchemeRequest) -> SchemeResponse,
+    once RemoveScheme(RemoveSchemeRequest) -> SchemeResponse,
+    keyed Write(WriteRequest) -> WriteResponse,
+    once Restore(RestoreRequest) -> WriteResponse,
+    once Delete(DeleteRequest) -> DeleteResponse,
+    repeatable Deleted(DeletedRequest) -> DeletedResponse,
+    once Purge(PurgeRequest) -> PurgeResponse,
+    repeatable CollectBlobs(CollectBlobsRequest) -> CollectBlobsResponse,
+    once SendSignal(SendSignalRequest) -> SignalResponse,
+    repeatable PollSignals(PollSignalsRequest) -> PollSignalsResponse,
+    repeatable Acknowledge(AcknowledgeRequest) -> AcknowledgeResponse,
+    repeatable MemoryGet(MemoryGetRequest) -> MemoryGetResponse,
+    repeatable MemorySet(MemorySetRequest) -> MemorySetResponse,
+    once MemoryDelete(MemoryDeleteRequest) -> MemoryDeleteResponse,
+    repeatable MemoryList(MemoryListRequest) -> MemoryItemsResponse,
+    repeatable MemorySearch(MemorySearchRequest) -> MemoryItemsResponse,
+    repeatable Shares(SharesRequest) -> SharesResponse,
+    once AddShare(AddShareRequest) -> AddShareResponse,
+    once RevokeShare(RevokeShareRequest) -> RevokeShareResponse,
+    repeatable OpenShare(OpenShareRequest) -> Share,
+    once NoteRefusal(NoteRefusalRequest) -> (),
+    once NoteLook(LookAround) -> (),
+    once NoteAccess(AccessEvent) -> (),
+    repeatable Verify(VerifyRequest) -> VerifyResponse,
+    once Export(ExportRequest) -> ExportResponse,
+    once Import(ImportFilesRequest) -> ImportResponse,
+    repeatable AuditVerify(AuditVerifyRequest) -> AuditVerifyResponse,
+    repeatable AuditQuery(AuditFilter) -> AuditLinesResponse,
+    repeatable AuditPrune(AuditPruneRequest) -> AuditPruneResponse,
+    repeatable RegistryAuditVerify(RegistryAuditVerifyRequest) -> AuditVerifyResponse,
+    repeatable RegistryAuditQuery(RegistryAuditFilter) -> AuditLinesResponse,
+    repeatable RegistryAuditPrune(RegistryAuditPruneRequest) -> AuditPruneResponse,
 }
 
 impl CapsuleCall for CapsuleOperation {
@@ -122,65 +139,6 @@ impl CapsuleCall for CapsuleOperation {
 
     fn response(response: CapsuleResponse) -> Option<CapsuleResponse> {
         Some(response)
-    }
-}
-
-impl CapsuleOperation {
-    /// Whether doing it twice is the same as doing it once, for those who do not know whether it was done.
-    pub fn is_repeatable(&self) -> bool {
-        match self {
-            Self::Write(write) => write.idempotency_key.is_some(),
-            Self::CreateCapsule(_)
-            | Self::DeleteCapsule(_)
-            | Self::PurgeCapsule(_)
-            | Self::AddScheme(_)
-            | Self::RemoveScheme(_)
-            | Self::Restore(_)
-            | Self::Delete(_)
-            | Self::Purge(_)
-            | Self::SendSignal(_)
-            | Self::MemoryDelete(_)
-            | Self::AddShare(_)
-            | Self::RevokeShare(_)
-            | Self::NoteRefusal(_)
-            | Self::NoteLook(_)
-            | Self::NoteAccess(_)
-            | Self::Export(_)
-            | Self::Import(_) => false,
-            Self::ListCapsules(_)
-            | Self::UpdateCapsule(_)
-            | Self::Discover(_)
-            | Self::StorageStatus(_)
-            | Self::Overview(_)
-            | Self::Read(_)
-            | Self::List(_)
-            | Self::Search(_)
-            | Self::History(_)
-            | Self::Diff(_)
-            | Self::Prompts(_)
-            | Self::Prompt(_)
-            | Self::Skills(_)
-            | Self::Skill(_)
-            | Self::ReadBlob(_)
-            | Self::Schemes(_)
-            | Self::Deleted(_)
-            | Self::CollectBlobs(_)
-            | Self::PollSignals(_)
-            | Self::Acknowledge(_)
-            | Self::MemoryGet(_)
-            | Self::MemorySet(_)
-            | Self::MemoryList(_)
-            | Self::MemorySearch(_)
-            | Self::Shares(_)
-            | Self::OpenShare(_)
-            | Self::Verify(_)
-            | Self::AuditVerify(_)
-            | Self::AuditQuery(_)
-            | Self::AuditPrune(_)
-            | Self::RegistryAuditVerify(_)
-            | Self::RegistryAuditQuery(_)
-            | Self::RegistryAuditPrune(_) => true,
-        }
     }
 }
 

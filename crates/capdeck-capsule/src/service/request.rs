@@ -56,16 +56,13 @@ plain_requests! {
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct ListCapsulesRequest {
     /// Opens every capsule to count its entries.
-    #[serde(default)]
     pub with_counts: bool,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CreateCapsuleRequest {
     pub name: String,
-    #[serde(default)]
     pub description: Option<String>,
-    #[serde(default)]
     pub visibility: Option<Visibility>,
 }
 
@@ -81,9 +78,7 @@ impl CreateCapsuleRequest {
 pub struct ReadRequest {
     pub uri: String,
     /// Absent: the current version.
-    #[serde(default)]
     pub version: Option<u64>,
-    #[serde(default)]
     pub body: ReadBody,
 }
 
@@ -158,7 +153,6 @@ pub struct DiffRequest {
     pub uri: String,
     pub from: u64,
     /// Absent: the current version.
-    #[serde(default)]
     pub to: Option<u64>,
 }
 
@@ -166,7 +160,6 @@ pub struct DiffRequest {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PromptRequest {
     pub name: String,
-    #[serde(default)]
     pub arguments: BTreeMap<String, String>,
 }
 
@@ -180,7 +173,6 @@ pub struct SkillRequest {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadBlobRequest {
     pub uri: String,
-    #[serde(default)]
     pub version: Option<u64>,
 }
 
@@ -199,28 +191,17 @@ pub struct RemoveSchemeRequest {
 pub struct WriteRequest {
     pub uri: String,
     /// Absent: `patch` when there are steps, else `replace` for writers and `create` for appenders.
-    #[serde(default)]
     pub mode: Option<WriteMode>,
-    #[serde(default)]
     pub content: Option<String>,
-    #[serde(default)]
     pub patch: Option<Vec<PatchStep>>,
-    #[serde(default)]
     pub title: Option<String>,
-    #[serde(default)]
     pub tags: Option<Vec<String>>,
-    #[serde(default)]
     pub risk_class: Option<RiskClass>,
-    #[serde(default)]
     pub file_anchors: Vec<String>,
     /// The commit that the writer says it worked on; absent: the one checked out in the caller's project.
-    #[serde(default)]
     pub commit: Option<String>,
-    #[serde(default)]
     pub if_version: Option<u64>,
-    #[serde(default)]
     pub idempotency_key: Option<String>,
-    #[serde(default)]
     pub blob: Option<WriteBlob>,
 }
 
@@ -250,7 +231,6 @@ pub enum WriteBlob {
 pub struct RestoreRequest {
     pub uri: String,
     pub version: u64,
-    #[serde(default)]
     pub if_version: Option<u64>,
 }
 
@@ -258,7 +238,6 @@ pub struct RestoreRequest {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DeleteRequest {
     pub uri: String,
-    #[serde(default)]
     pub if_version: Option<u64>,
 }
 
@@ -271,24 +250,17 @@ pub struct PurgeRequest {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SendSignalRequest {
     pub kind: String,
-    #[serde(default)]
     pub text: Option<String>,
-    #[serde(default)]
     pub uri: Option<String>,
-    #[serde(default)]
     pub to: Option<String>,
-    #[serde(default)]
     pub data: Option<Map<String, Value>>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct PollSignalsRequest {
     /// The signal after which to start; absent: after the last one acknowledged.
-    #[serde(default)]
     pub after: Option<String>,
-    #[serde(default)]
     pub kinds: Vec<String>,
-    #[serde(default)]
     pub limit: usize,
 }
 
@@ -324,11 +296,8 @@ pub struct AddShareRequest {
     /// What it is for.
     pub name: String,
     pub role: Role,
-    #[serde(default)]
     pub uri_prefixes: Vec<String>,
-    #[serde(default)]
     pub denied_prefixes: Vec<String>,
-    #[serde(default)]
     pub expires_at: ShareExpiry,
 }
 
@@ -356,10 +325,8 @@ pub struct NoteRefusalRequest {
 pub struct LookAround {
     pub look: Look,
     /// The capsule that was chosen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capsule: Option<String>,
     /// Why it failed, if it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<CapsuleErrorCode>,
 }
 
@@ -409,9 +376,7 @@ pub enum ExportTarget {
 pub struct ImportFilesRequest {
     pub path: PathBuf,
     pub form: ImportSource,
-    #[serde(default)]
     pub existing: Existing,
-    #[serde(default)]
     pub mode: ImportMode,
 }
 
@@ -432,25 +397,16 @@ pub enum ImportSource {
 /// Which audit lines of a capsule to get.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct AuditFilter {
-    #[serde(default)]
     pub since: Option<Timestamp>,
-    #[serde(default)]
     pub until: Option<Timestamp>,
-    #[serde(default)]
     pub agent: Option<String>,
-    #[serde(default)]
     pub principal: Option<String>,
     /// An action, or its first part.
-    #[serde(default)]
     pub action: Option<String>,
-    #[serde(default)]
     pub prefix: Option<String>,
-    #[serde(default)]
     pub outcome: Option<AuditOutcome>,
-    #[serde(default)]
     pub after_seq: Option<u64>,
     /// 0 means 50.
-    #[serde(default)]
     pub limit: usize,
 }
 

@@ -1,7 +1,9 @@
 //! Capsules that programs make and name.
 
-use capdeck_host::{CapsuleInfo, CapsuleUpdate, CreateCapsuleRequest, PurgeCapsuleRequest};
-use serde_json::{Value, json};
+use capdeck_host::{
+    Access, CapsuleInfo, CapsuleSummary, CapsuleUpdate, CreateCapsuleRequest, PurgeCapsuleRequest,
+};
+use serde_json::json;
 
 use super::{Outcome, RegistryDesk, refused::Refused};
 
@@ -26,7 +28,7 @@ impl RegistryDesk {
             }
             return Err(Refused::by_registry(error));
         }
-        Ok(json!({ "capsule": owned(&made) }))
+        Ok(json!({ "capsule": owned(made) }))
     }
 
     /// Renames or describes a capsule.
@@ -44,18 +46,12 @@ impl RegistryDesk {
         let update = CapsuleUpdate { name, description, visibility: None };
         let changed = self.capsules.ask_for_name(Some(&key), update, &access).await;
         let changed = changed.map_err(Refused::There)?;
-        Ok(json!({ "capsule": owned(&changed) }))
+        Ok(json!({ "capsule": owned(changed) }))
     }
 }
 
 /// A capsule as its owner is shown it: without the uid, which is for records.
-fn owned(capsule: &CapsuleInfo) -> Value {
-    json!({
-        "id": capsule.id,
-        "name": capsule.name,
-        "description": capsule.description,
-        "visibility": capsule.visibility,
-        "created_at": capsule.created_at,
-        "role": "owner",
-    })
+fn owned(mut info: CapsuleInfo) -> CapsuleSummary {
+    info.uid.clear();
+    CapsuleSummary { info, access: Access::owner(), entries: None, problem: None }
 }

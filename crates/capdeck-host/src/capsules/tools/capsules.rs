@@ -1,8 +1,7 @@
 //! `capsol_capsules`: which there are, and which one this session works in.
 
-use capdeck_capsule::{Access, RegistryError, Visibility};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use capdeck_capsule::RegistryError;
+use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use super::{
@@ -35,38 +34,6 @@ enum Action {
     Unmount,
     Discover,
     RequestAccess,
-}
-
-/// A capsule as an agent is shown it: without the uid, which is for records.
-#[derive(Serialize)]
-struct ListedCapsule<'a> {
-    id: &'a str,
-    name: &'a str,
-    description: &'a str,
-    visibility: Visibility,
-    created_at: Timestamp,
-    #[serde(flatten)]
-    access: &'a Access,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    entries: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<&'a str>,
-}
-
-impl<'a> From<&'a CapsuleSummary> for ListedCapsule<'a> {
-    fn from(summary: &'a CapsuleSummary) -> Self {
-        let CapsuleSummary { info, access, entries, problem } = summary;
-        Self {
-            id: &info.id,
-            name: &info.name,
-            description: &info.description,
-            visibility: info.visibility,
-            created_at: info.created_at,
-            access,
-            entries: *entries,
-            problem: problem.as_deref(),
-        }
-    }
 }
 
 pub(super) async fn call(
@@ -109,14 +76,13 @@ async fn look_around(
     let answer = match look {
         Look::List => {
             let list = ListCapsulesRequest { with_counts: true };
-            let capsules = run.ask_in(None, list).await?.capsules;
+            let capsules = shown(run.ask_in(None, list).await?.capsules);
             let mounted = mount.mounted();
             let mut text = lines(capsules.iter().map(summary_line), "you reach no capsule");
             if let Some(id) = &mounted {
                 text.push_str(&format!("mounted: `{id}`\n"));
             }
-            let shown: Vec<ListedCapsule<'_>> = capsules.iter().map(ListedCapsule::from).collect();
-            ToolAnswer::new(text, &json!({ "capsules": shown, "mounted": mounted }))
+            ToolAnswer::new(text, &json!({ "capsules": capsules, "mounted": mounted }))
         }
         Look::Discover => {
             let found = run.ask_in(None, DiscoverRequest).await?;
@@ -128,14 +94,14 @@ async fn look_around(
         Look::Mount => {
             mount.require_memory()?;
             let name = needed(capsule, "capsule", "mount")?;
-            let listed = run.ask_in(None, ListCapsulesRequest::default()).await?.capsules;
+            let listed = shown(run.ask_in(None, ListCapsulesRequest::default()).await?.capsules);
             let found =
                 find_capsule(&listed, bare_name(&name), |one| (&one.info.id, &one.info.name))?;
             let found = found.ok_or(RegistryError::NotFound { name })?;
             let id = found.info.id.clone();
             mount.set(Some(id.clone()));
             let text = format!("mounted {}", summary_line(found));
-            let facts = json!({ "mounted": id, "capsules": [ListedCapsule::from(found)] });
+            let facts = json!({ "mounted": id, "capsules": [found] });
             return Ok((ToolAnswer::new(text, &facts), Some(id)));
         }
         Look::Unmount => {
@@ -145,6 +111,12 @@ async fn look_around(
         }
     };
     Ok((answer, None))
+}
+
+/// Capsules as an agent is shown them. The uid is for records; every reader would pay for it.
+fn shown(mut capsules: Vec<CapsuleSummary>) -> Vec<CapsuleSummary> {
+    capsules.iter_mut().for_each(|capsule| capsule.info.uid.clear());
+    capsules
 }
 
 fn lines(capsules: impl Iterator<Item = String>, nothing: &str) -> String {

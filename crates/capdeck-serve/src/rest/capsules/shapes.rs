@@ -22,10 +22,10 @@ pub(in crate::rest) struct Capsule {
     /// What you may do in it.
     pub(in crate::rest) role: Role,
     /// The part of it that you reach; everything when absent.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(in crate::rest) uri_prefixes: Vec<String>,
     /// What you do not reach of that part.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(in crate::rest) denied_prefixes: Vec<String>,
     /// How many entries you reach, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

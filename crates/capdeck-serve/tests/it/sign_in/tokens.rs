@@ -1,7 +1,9 @@
 //! Tokens as bearers: for one place, one session, and never passed on.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{Author, CapsuleCaller, CapsuleServiceExt as _, CreateCapsuleRequest};
+use capdeck_host::{
+    Author, CapsuleCaller, CapsuleInfo, CapsuleServiceExt as _, CreateCapsuleRequest,
+};
 use capdeck_test::FakePlan;
 use serde_json::json;
 
@@ -79,13 +81,14 @@ fn security_05_no_server_sees_the_token() {
 #[test]
 fn item_14_a_capsule_is_granted_with_a_role_and_prefixes() {
     let served = served();
-    let capsule = |name: &str| -> String {
+    let capsule = |name: &str| -> CapsuleInfo {
         let create =
             CreateCapsuleRequest { name: name.to_owned(), description: None, visibility: None };
         let caller = CapsuleCaller::local(Author::client("owner"));
-        served.wait(served.host.capsules().unwrap().ask(caller.request(None, create))).unwrap().id
+        served.wait(served.host.capsules().unwrap().ask(caller.request(None, create))).unwrap()
     };
-    let (team, other) = (capsule("team"), capsule("other"));
+    let team = capsule("team").id;
+    let other = capsule("other").id;
     let mut browser = Browser::new(&served);
     let (role, prefixes) = (format!("role.{team}"), format!("prefixes.{team}"));
     let choices = [
