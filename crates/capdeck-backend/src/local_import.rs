@@ -45,17 +45,17 @@ fn without_credentials(backend: &Backend) -> Option<(PathBuf, Backend)> {
     match backend {
         Backend::OpenApi(api) => {
             let mut anonymous = api.clone();
-            anonymous.auth = auth;
+            anonymous.requests.auth = auth;
             Some((file(&api.spec_path)?, Backend::OpenApi(anonymous)))
         }
         Backend::GoogleDiscovery(api) => {
             let mut anonymous = api.clone();
-            anonymous.auth = auth;
+            anonymous.requests.auth = auth;
             Some((file(&api.discovery_path)?, Backend::GoogleDiscovery(anonymous)))
         }
         Backend::GraphQl(api) => {
             let mut anonymous = api.clone();
-            anonymous.auth = auth;
+            anonymous.requests.auth = auth;
             Some((file(&api.schema_path)?, Backend::GraphQl(anonymous)))
         }
         Backend::Mcp(_)

@@ -66,7 +66,7 @@ fn openapi(api: &OpenApiEndpoint) -> Vec<String> {
     let mut lines = sources([&api.spec_path, &api.spec_url]);
     lines.extend(api.base_url.as_ref().map(|url| format!("sends requests to {}", one_line(url))));
     lines.extend(inside(api));
-    lines.extend(sign_in(&api.auth));
+    lines.extend(sign_in(&api.requests.auth));
     lines
 }
 
@@ -74,7 +74,7 @@ fn google(api: &GoogleDiscoveryApi) -> Vec<String> {
     let mut lines = sources([&api.discovery_path, &api.discovery_url]);
     lines.extend(api.base_url.as_ref().map(|url| format!("sends requests to {}", one_line(url))));
     lines.extend(inside(api));
-    lines.extend(sign_in(&api.auth));
+    lines.extend(sign_in(&api.requests.auth));
     lines
 }
 
@@ -82,7 +82,7 @@ fn graphql(api: &GraphQlEndpoint) -> Vec<String> {
     let mut lines = sources([&api.schema_path, &api.schema_url]);
     lines.push(format!("sends requests to {}", one_line(&api.endpoint_url)));
     lines.extend(inside(api));
-    lines.extend(sign_in(&api.auth));
+    lines.extend(sign_in(&api.requests.auth));
     lines
 }
 
@@ -94,7 +94,7 @@ fn http(api: &HttpApi) -> Vec<String> {
     };
     let mut lines: Vec<String> = api.actions.iter().map(line).collect();
     lines.extend(inside(api));
-    lines.extend(sign_in(&api.auth));
+    lines.extend(sign_in(&api.requests.auth));
     lines
 }
 

@@ -63,7 +63,7 @@ pub use backend::graphql::{
 pub use backend::http::{HttpAction, HttpApi, HttpMethod};
 pub use backend::mcp::{McpServer, McpTransport, ProtocolEra, ToolFilter};
 pub use backend::openapi::OpenApiEndpoint;
-pub use backend::outgoing::{HttpBlock, Network, Outgoing, RateLimit, RatePeriod};
+pub use backend::outgoing::{HttpBlock, Network, Outgoing, RateLimit, RatePeriod, RequestSettings};
 pub use backend::set::CapletSet;
 pub use backend::{Backend, BackendKind};
 pub use capa::{CAPABILITY_FILE_NAMES, CapabilityFile, parse_capability_file};
