@@ -8,11 +8,13 @@ use url::Url;
 use super::{
     OAuthError, SignInStatus,
     error::plain_code,
-    pkce::{Pkce, random},
     redirect::{RedirectListener, Redirected},
     started::Started,
 };
-use crate::{LoginKind, Secret};
+use crate::{
+    LoginKind, Secret,
+    pkce::{Pkce, random},
+};
 
 /// A sign-in that waits for the person. Dropping it gives it up.
 pub struct Login {

@@ -14,14 +14,16 @@ use super::{
     error::plain_code,
     fetch::Fetcher,
     id_token::{Expected, verify},
-    pkce::{Pkce, random},
     profile::Profile,
     record::{Client, ClientMethod},
     server_metadata::{self, ServerMetadata},
     sign_in::now,
     token::TokenRequest,
 };
-use crate::{GuardedClients, Secret};
+use crate::{
+    GuardedClients, Secret,
+    pkce::{Pkce, random},
+};
 
 /// How long a person may take.
 const PATIENCE: Duration = Duration::from_secs(600);
