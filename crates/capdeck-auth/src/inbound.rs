@@ -33,7 +33,6 @@ mod operator;
 mod options;
 mod owner;
 mod page;
-mod pkce;
 mod policy;
 mod principal;
 mod profile;

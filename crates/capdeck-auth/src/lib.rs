@@ -15,6 +15,7 @@ mod key_file;
 mod keyring;
 mod keys;
 mod outbound;
+mod pkce;
 mod private_file;
 mod project_variables;
 mod scrub;

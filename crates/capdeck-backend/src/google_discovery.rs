@@ -1,52 +1,46 @@
 //! APIs described by Google Discovery documents.
 //!
-//! [`DiscoveryReader`] fetches the document, `import` turns it into tools, and [`DiscoveryApi`] calls them. Uploads and
-//! downloads are part of a call: `media` goes up, `filename` brings the content down as an artifact.
+//! [`DiscoveryReader`] fetches the document, `translate` makes it an OpenAPI document, the OpenAPI import makes that into
+//! tools, and [`DiscoveryApi`] calls them. Uploads and downloads are part of a call: `media` goes up, `filename` brings
+//! the content down as an artifact.
 
-mod arguments;
-mod document;
 mod filter;
-mod import;
 mod media;
-mod method;
-mod path;
-mod request;
 mod schema;
 mod scopes;
 #[cfg(test)]
 mod tests;
-mod tool;
+mod translate;
 mod upload;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use async_trait::async_trait;
 use capdeck_catalog::Discovery;
-use capdeck_definition::{Auth, GoogleDiscoveryApi};
+use capdeck_definition::{Auth, CapabilityId, GoogleDiscoveryApi};
+use reqwest::Method as Verb;
 use serde_json::{Map, Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::{
-    arguments::Arguments,
-    document::{Bases, Document},
     filter::Filter,
-    import::import,
-    media::Media,
-    method::Method,
+    media::{Media, MediaArgument},
     scopes::{narrowest, suffices},
+    translate::{Bases, DiscoveryDocument, Extras},
     upload::UploadCall,
 };
 use crate::{
     CallError, ErrorCode,
-    arguments::no_such_tool,
+    arguments::{no_such_tool, scalar_text},
     connect::Prepared,
     described::{Api, DescribedApi, DocumentPlace, Reader, read_document},
-    http::{DEFAULT_INLINE, Delivery, Endpoint, Pace, parse_base},
+    http::{Body, DEFAULT_INLINE, Delivery, Endpoint, Pace, Request, parse_base},
+    openapi::{FilePlaces, Imported, Operation, build_request, import_value, on_large_stack},
 };
 
 /// The largest document that is read.
@@ -60,7 +54,7 @@ pub(crate) struct DiscoveryReader {
     filter: Filter,
     /// Where callers may name files to upload.
     project: Option<PathBuf>,
-    has_credentials: bool,
+    auth: Auth,
     /// True when the document is fetched with the credentials of the API.
     is_trusted: bool,
 }
@@ -70,7 +64,8 @@ pub(crate) struct DiscoveryReader {
 struct DiscoveryApi {
     bases: Bases,
     project: Option<PathBuf>,
-    methods: BTreeMap<String, Method>,
+    operations: HashMap<String, Operation>,
+    extras: BTreeMap<String, Extras>,
     discovery: Discovery,
 }
 
@@ -84,14 +79,13 @@ pub(crate) fn connect(
     let reader =
         DiscoveryReader::new(&block, prepared.surroundings.project.as_deref()).map_err(scrub)?;
     let server = server(&block).map_err(scrub)?;
-    let endpoint =
-        Endpoint::new(&mut prepared, &block.auth, server, block.request_timeout_ms, cancel);
+    let endpoint = Endpoint::new(&mut prepared, server, cancel);
     Ok(DescribedApi::new(reader, endpoint, block.operation_cache_ttl_ms))
 }
 
 /// What a sign-in is for: the API where the definition says where it is, else where its document is, else what that says.
 pub(crate) fn server(block: &GoogleDiscoveryApi) -> Result<Option<Url>, CallError> {
-    if !is_sign_in(&block.auth) {
+    if !is_sign_in(&block.requests.auth) {
         return Ok(None);
     }
     if let Some(base) = &block.base_url {
@@ -106,7 +100,7 @@ pub(crate) fn server(block: &GoogleDiscoveryApi) -> Result<Option<Url>, CallErro
                     format!("the description `{}` cannot be read: {error}", path.display()),
                 )
             })?;
-            Ok(Some(Document::read(&text)?.bases(None)?.service))
+            Ok(Some(DiscoveryDocument::read(&text)?.bases(None)?.service))
         }
     }
 }
@@ -151,9 +145,9 @@ impl DiscoveryReader {
                 exclude: block.exclude_operations.clone(),
             },
             project: project.map(Path::to_path_buf),
-            has_credentials: !matches!(block.auth, Auth::None {}),
+            auth: block.requests.auth.clone(),
             // Tools are listed before anybody has signed in.
-            is_trusted: is_same_server && !is_sign_in(&block.auth),
+            is_trusted: is_same_server && !is_sign_in(&block.requests.auth),
         })
     }
 
@@ -161,7 +155,7 @@ impl DiscoveryReader {
     fn check_bases(&self, bases: &Bases) -> Result<(), CallError> {
         let DocumentPlace::Url(url) = &self.place else { return Ok(()) };
         let service = &bases.service;
-        let is_vouched_for = !self.has_credentials
+        let is_vouched_for = matches!(self.auth, Auth::None {})
             || self.base_url.is_some()
             || service.origin() == url.origin()
             || (is_google(service) && is_google(url));
@@ -196,21 +190,22 @@ fn is_google(url: &Url) -> bool {
 impl Reader for DiscoveryReader {
     async fn read(&self, endpoint: &Endpoint) -> Result<Arc<dyn Api>, CallError> {
         let text = read_document(endpoint, &self.place, self.is_trusted, LARGEST_DOCUMENT).await?;
-        let (base_url, filter, id) =
-            (self.base_url.clone(), self.filter.clone(), endpoint.id().clone());
-        let project = self.project.clone();
+        let (base_url, filter) = (self.base_url.clone(), self.filter.clone());
+        let (id, auth) = (endpoint.id().clone(), self.auth.clone());
         // Large documents take long enough to hold others up.
         let reading = tokio::task::spawn_blocking(move || {
-            let document = Document::read(&text)?;
-            let bases = document.bases(base_url.as_deref())?;
-            let imported = import(&document, &id, &filter);
-            let (methods, discovery) = (imported.methods, imported.discovery);
-            Ok(DiscoveryApi { bases, project, methods, discovery })
+            on_large_stack(|| {
+                let document = DiscoveryDocument::read(&text)?;
+                let bases = document.bases(base_url.as_deref())?;
+                DiscoveryApi::import(&document, bases, &id, &filter, &auth)
+            })
         });
-        let api = reading.await.unwrap_or_else(|error| {
-            Err(CallError::new(ErrorCode::InternalError, "the description could not be read")
-                .detail(error))
-        })?;
+        let reading = reading.await.map_err(std::io::Error::other).flatten();
+        let mut api = reading.map_err(|error| {
+            CallError::new(ErrorCode::InternalError, "the description could not be read")
+                .detail(error)
+        })??;
+        api.project = self.project.clone();
         self.check_bases(&api.bases)?;
         Ok(Arc::new(api))
     }
@@ -226,41 +221,140 @@ impl Api for DiscoveryApi {
         &self,
         endpoint: &Endpoint,
         tool: &str,
-        arguments: Map<String, Value>,
+        mut arguments: Map<String, Value>,
         pace: &Pace,
     ) -> Result<Box<RawValue>, CallError> {
-        let method =
-            self.methods.get(tool).ok_or_else(|| no_such_tool(tool, self.methods.keys()))?;
-        let mut arguments = Arguments::read(arguments)?;
-        if arguments.body.is_some() && !method.takes_body {
-            return Err(CallError::new(
-                ErrorCode::RequestInvalid,
-                format!("`{tool}` takes no body"),
-            ));
-        }
-        check_rights(endpoint, &method.scopes)?;
-        if let Some(media) = arguments.media.take() {
-            let upload = method.upload.as_ref().ok_or_else(|| {
+        let unknown = || no_such_tool(tool, self.extras.keys());
+        let operation = self.operations.get(tool).ok_or_else(unknown)?;
+        let extras = self.extras.get(tool).ok_or_else(unknown)?;
+        let (media, download) = (take_media(&mut arguments)?, take_download_name(&mut arguments)?);
+        check_arguments(&arguments)?;
+        operation.check_names(&arguments)?;
+        check_rights(endpoint, &extras.scopes)?;
+        if let Some(media) = media {
+            let upload = extras.upload.as_ref().ok_or_else(|| {
                 CallError::new(ErrorCode::RequestInvalid, format!("`{tool}` takes no media"))
             })?;
             let media =
                 Media::open(media, upload, self.project.as_deref(), endpoint.artifacts()).await?;
             let (bases, arguments, media) = (&self.bases, &arguments, &media);
-            let call = UploadCall { endpoint, bases, method, upload, arguments, media, pace };
+            let call = UploadCall { endpoint, bases, operation, upload, arguments, media, pace };
             return call.run().await;
         }
-        let auth = endpoint.auth_headers()?;
-        let filename = arguments.download_name()?;
-        let download = filename.is_some();
-        let alt = download.then_some(("alt", "media"));
-        let request =
-            request::build(method, &self.bases.service, &method.path, &arguments, &auth, alt)?;
-        let request = request::with_json(request, arguments.body.as_ref());
-        let delivery = if download {
-            Delivery::Artifact { filename: filename.filter(|name| !name.is_empty()) }
-        } else {
-            Delivery::Inline { limit: DEFAULT_INLINE }
+        let alt = download.is_some().then_some(("alt", "media"));
+        let request = request(endpoint, operation, &arguments, alt)?;
+        let delivery = match download {
+            Some(name) => Delivery::Artifact { filename: Some(name).filter(|it| !it.is_empty()) },
+            None => Delivery::Inline { limit: DEFAULT_INLINE },
         };
         endpoint.exchange(request, delivery).await
+    }
+}
+
+impl DiscoveryApi {
+    fn import(
+        document: &DiscoveryDocument,
+        bases: Bases,
+        id: &CapabilityId,
+        filter: &Filter,
+        auth: &Auth,
+    ) -> Result<Self, CallError> {
+        let translation = document.translate(id, filter);
+        let imported = if translation.extras.is_empty() {
+            Imported::default()
+        } else {
+            import_value(translation.document, bases.service.clone(), auth)
+                .map_err(|reason| CallError::new(ErrorCode::ConfigInvalid, reason))?
+        };
+        let (mut extras, mut problems) = (translation.extras, translation.problems);
+        extras.retain(|name, _| imported.operations.contains_key(name));
+        problems.extend(imported.problems);
+        let mut scopes: Vec<String> =
+            extras.values().filter_map(|method| narrowest(&method.scopes)).cloned().collect();
+        scopes.sort_unstable();
+        scopes.dedup();
+        let discovery =
+            Discovery { tools: imported.tools, problems, scopes, ..Discovery::default() };
+        Ok(Self { bases, project: None, operations: imported.operations, extras, discovery })
+    }
+}
+
+/// The request of a call. `extra` goes into the query.
+fn request(
+    endpoint: &Endpoint,
+    operation: &Operation,
+    arguments: &Map<String, Value>,
+    extra: Option<(&str, &str)>,
+) -> Result<Request, CallError> {
+    let files = FilePlaces { artifacts: endpoint.artifacts(), project: None };
+    let mut arguments = arguments.clone();
+    let query = arguments.entry("query").or_insert_with(|| Map::new().into());
+    if let (Some((name, _)), Value::Object(query)) = (extra, &mut *query) {
+        query.remove(name);
+    }
+    let indents = operation.has_query("prettyPrint") && query.get("prettyPrint").is_none();
+    let mut request = build_request(operation, &arguments, files)?;
+    if let Some((name, value)) = extra {
+        request.url.query_pairs_mut().append_pair(name, value);
+    }
+    if indents {
+        // Indentation would be a third of what the model reads.
+        request.url.query_pairs_mut().append_pair("prettyPrint", "false");
+    }
+    // A request that could have a body and does not says that it is empty.
+    if request.body.is_none() && matches!(request.method, Verb::POST | Verb::PUT | Verb::PATCH) {
+        request.body = Some(Body::default().with_bytes(""));
+    }
+    Ok(request)
+}
+
+fn take_media(arguments: &mut Map<String, Value>) -> Result<Option<MediaArgument>, CallError> {
+    let media = arguments.remove("media").filter(|media| !media.is_null());
+    media.map(serde_json::from_value).transpose().map_err(|error| {
+        CallError::new(ErrorCode::RequestInvalid, format!("`media` cannot be used: {error}"))
+    })
+}
+
+/// The name that content is to be kept under; `None` when it is not asked for.
+///
+/// Where artifacts lie is the host's decision, so a path is refused: its caller would look for the file in the wrong place.
+fn take_download_name(arguments: &mut Map<String, Value>) -> Result<Option<String>, CallError> {
+    let mut text = |name: &str| match arguments.remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => {
+            Err(CallError::new(ErrorCode::RequestInvalid, format!("`{name}` must be a string")))
+        }
+    };
+    let (filename, output_path) = (text("filename")?, text("outputPath")?);
+    match output_path {
+        Some(path) if path.contains(['/', '\\']) => Err(CallError::new(
+            ErrorCode::RequestInvalid,
+            format!("`outputPath` names a place, and content is kept as an artifact: `{path}`"),
+        )
+        .hint("give `filename`; the result says where the artifact is")),
+        path => Ok(filename.or(path)),
+    }
+}
+
+/// Discovery knows no other arguments, and no query parameters that are objects.
+fn check_arguments(arguments: &Map<String, Value>) -> Result<(), CallError> {
+    let refuse = |message: String| CallError::new(ErrorCode::RequestInvalid, message);
+    if let Some(name) =
+        arguments.keys().find(|name| !["path", "query", "header", "body"].contains(&name.as_str()))
+    {
+        return Err(refuse(format!("unknown field `{name}`"))
+            .hint("put arguments into `path`, `query`, `header`, `body` and `media`"));
+    }
+    let is_scalar = |value: &Value| value.is_null() || scalar_text(value).is_some();
+    let query = arguments.get("query").and_then(Value::as_object);
+    match query.into_iter().flatten().find(|(_, value)| match value {
+        Value::Array(items) => !items.iter().all(is_scalar),
+        single => !is_scalar(single),
+    }) {
+        Some((name, _)) => Err(refuse(format!(
+            "`query.{name}` must be a string, a number or a boolean, or a list of those"
+        ))),
+        None => Ok(()),
     }
 }

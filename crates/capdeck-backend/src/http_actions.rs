@@ -63,8 +63,7 @@ impl HttpActions {
         let base =
             parse_base(&block.base_url).map_err(|error| error.scrubbed(&prepared.log_scrubber))?;
         let server = Some(base.clone());
-        let endpoint =
-            Endpoint::new(&mut prepared, &block.auth, server, block.request_timeout_ms, cancel);
+        let endpoint = Endpoint::new(&mut prepared, server, cancel);
         Ok(Self { block, base, endpoint: endpoint.passing_refusals_on() })
     }
 

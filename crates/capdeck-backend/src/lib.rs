@@ -16,6 +16,7 @@ mod cmp;
 mod command_run;
 mod connect;
 mod connection;
+mod data_url;
 mod declared_tool;
 mod described;
 mod fault_sources;

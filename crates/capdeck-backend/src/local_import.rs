@@ -1,10 +1,6 @@
 //! Reads descriptions that are files of this machine, without connecting to what they describe.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{fs, path::PathBuf, time::Duration};
 
 use capdeck_catalog::Discovery;
 use capdeck_definition::{Auth, Backend, Definition};
@@ -40,29 +36,19 @@ impl Connector {
 
 /// The file that describes a backend, and the backend as if nobody had to sign in.
 fn without_credentials(backend: &Backend) -> Option<(PathBuf, Backend)> {
-    let file = |path: &Option<String>| path.as_deref().map(|path| Path::new(path).to_owned());
-    let auth = Auth::None {};
-    match backend {
-        Backend::OpenApi(api) => {
-            let mut anonymous = api.clone();
-            anonymous.auth = auth;
-            Some((file(&api.spec_path)?, Backend::OpenApi(anonymous)))
-        }
-        Backend::GoogleDiscovery(api) => {
-            let mut anonymous = api.clone();
-            anonymous.auth = auth;
-            Some((file(&api.discovery_path)?, Backend::GoogleDiscovery(anonymous)))
-        }
-        Backend::GraphQl(api) => {
-            let mut anonymous = api.clone();
-            anonymous.auth = auth;
-            Some((file(&api.schema_path)?, Backend::GraphQl(anonymous)))
-        }
+    let mut anonymous = backend.clone();
+    let (path, requests) = match &mut anonymous {
+        Backend::OpenApi(api) => (&api.spec_path, &mut api.requests),
+        Backend::GoogleDiscovery(api) => (&api.discovery_path, &mut api.requests),
+        Backend::GraphQl(api) => (&api.schema_path, &mut api.requests),
         Backend::Mcp(_)
         | Backend::Http(_)
         | Backend::Cli(_)
         | Backend::Cmp(_)
         | Backend::Caplets(_)
-        | Backend::Capsules => None,
-    }
+        | Backend::Capsules => return None,
+    };
+    let file = PathBuf::from(path.as_ref()?);
+    requests.auth = Auth::None {};
+    Some((file, anonymous))
 }

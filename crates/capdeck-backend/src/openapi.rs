@@ -48,12 +48,14 @@ use url::Url;
 
 use self::{
     document::{Document, Surrounding},
-    file_input::FilePlaces,
     filter::Filter,
-    import::{Imported, Rules, import},
-    large_stack::on_large_stack,
+    import::{Rules, import},
     security::Offer,
     server::ServerRules,
+};
+pub(crate) use self::{
+    file_input::FilePlaces, import::Imported, large_stack::on_large_stack, operation::Operation,
+    path::PathTemplate, request::build as build_request,
 };
 use crate::{
     CallError, ErrorCode,
@@ -95,7 +97,7 @@ pub(crate) async fn connect(
     let block = prepared.block.clone();
     let reader = OpenApiReader::new(&prepared, base_dir);
     let reader = reader.map_err(|error| error.scrubbed(&scrubber))?;
-    let server = match block.auth {
+    let server = match block.requests.auth {
         Auth::OAuth2(_) | Auth::Oidc(_) => {
             let of_block = block.clone();
             let server = tokio::task::spawn_blocking(move || resource(&of_block));
@@ -103,8 +105,7 @@ pub(crate) async fn connect(
         }
         Auth::None {} | Auth::Bearer { .. } | Auth::Headers { .. } => None,
     };
-    let endpoint =
-        Endpoint::new(&mut prepared, &block.auth, server, block.request_timeout_ms, cancel);
+    let endpoint = Endpoint::new(&mut prepared, server, cancel);
     Ok(DescribedApi::new(reader, endpoint, block.operation_cache_ttl_ms))
 }
 
@@ -158,7 +159,7 @@ impl OpenApiReader {
             DocumentPlace::Url(url) => Some(url.clone()),
             DocumentPlace::File(_) => None,
         };
-        let offer = Offer::new(&block.auth);
+        let offer = Offer::new(&block.requests.auth);
         let has_credentials = offer != Offer::Nothing;
         Ok(Self {
             place,
@@ -234,6 +235,14 @@ impl Api for OpenApi {
         let request = request::build(operation, &arguments, files)?;
         endpoint.exchange(request, Delivery::Inline { limit: DEFAULT_INLINE }).await
     }
+}
+
+/// Imports a description that was made from another format, for an API at this address.
+pub(crate) fn import_value(root: Value, base: Url, auth: &Auth) -> Result<Imported, String> {
+    let offer = Offer::new(auth);
+    let has_credentials = offer != Offer::Nothing;
+    let servers = ServerRules { base: Some(base), spec_url: None, has_credentials };
+    import(&Document::new(root)?, &Rules { servers, filter: Filter::default(), offer })
 }
 
 /// Reads and imports; also tells whether the description is one file.

@@ -54,7 +54,7 @@ impl Connector {
             Backend::Http(api) => {
                 let prepared = self.prepare(definition, api)?;
                 let url = parse(&prepared.id, "baseUrl", &prepared.block.base_url)?;
-                of_api(&prepared.id, &prepared.block.auth, url, &prepared.surroundings)
+                of_api(&prepared.id, &prepared.block.requests.auth, url, &prepared.surroundings)
             }
             Backend::GoogleDiscovery(api) => {
                 let prepared = self.prepare(definition, api)?;
@@ -64,12 +64,12 @@ impl Connector {
             Backend::GraphQl(api) => {
                 let prepared = self.prepare(definition, api)?;
                 let url = parse(&prepared.id, "endpointUrl", &prepared.block.endpoint_url)?;
-                of_api(&prepared.id, &prepared.block.auth, url, &prepared.surroundings)
+                of_api(&prepared.id, &prepared.block.requests.auth, url, &prepared.surroundings)
             }
             Backend::OpenApi(api) => {
                 let prepared = self.prepare(definition, api)?;
                 openapi::resource(&prepared.block).and_then(|url| {
-                    of_api(&prepared.id, &prepared.block.auth, url, &prepared.surroundings)
+                    of_api(&prepared.id, &prepared.block.requests.auth, url, &prepared.surroundings)
                 })
             }
             _ => None,
@@ -107,7 +107,7 @@ fn of_google_api(
     server: Url,
     described_scopes: &[String],
 ) -> Option<CapabilitySignIn> {
-    let mut settings = settings(&prepared.block.auth, server)?;
+    let mut settings = settings(&prepared.block.requests.auth, server)?;
     settings.authorization_parameters = GOOGLE_PARAMETERS;
     if settings.scopes.is_empty() && !described_scopes.is_empty() {
         if settings.kind == LoginKind::Oidc {

@@ -4,7 +4,6 @@ use std::{fmt, marker::PhantomData};
 
 use serde::{Deserialize, Deserializer, de::MapAccess, de::Visitor};
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 
 /// Deeper values are taken as they are written.
 const DEEPEST: usize = 128;
@@ -17,11 +16,6 @@ pub fn canonical(value: &RawValue) -> String {
     let mut text = String::with_capacity(value.get().len());
     write(value.get(), 0, &mut text);
     text
-}
-
-/// SHA-256 in lower-case hex.
-pub fn sha256_hex(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The members of an object in the order they are written, repeated keys included.

@@ -10,7 +10,7 @@ use capdeck_definition::{CapabilityId, DeckConfig, Diagnostic, Quarantined};
 
 use crate::{
     BadCursor, Capability, Discovery, Held, Part, Parts, SearchPage, SearchRequest, SkillTools,
-    Tool, nearest::nearest, search::Index,
+    Tool, nearest, search::Index,
 };
 
 /// The merged deck: capabilities with their state, tools and provenance.

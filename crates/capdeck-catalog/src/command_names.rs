@@ -5,7 +5,7 @@ use std::sync::Arc;
 use capdeck_definition::Layer;
 use rustc_hash::FxHashMap;
 
-use crate::{Capability, Catalog, Tool, nearest::nearest, shell_word};
+use crate::{Capability, Catalog, Tool, nearest, shell_word};
 
 /// The words under which usable capabilities and their tools are found.
 #[derive(Debug)]

@@ -18,7 +18,6 @@ mod hidden_text;
 mod input_shape;
 mod modes;
 mod names;
-mod nearest;
 mod observed_shape;
 mod parts;
 mod pin;
@@ -37,8 +36,9 @@ pub use arguments::{
     is_sound_pattern,
 };
 pub use build::{Facts, Trust, build};
-pub use canonical::{canonical, sha256_hex};
+pub use canonical::canonical;
 pub use capability::{Capability, HiddenReason, Status};
+pub use capdeck_definition::{nearest, sha256_hex};
 pub use catalog::Catalog;
 pub use choice::{choose, with_defaults};
 pub use command_names::{CommandNames, CommandWords, Unfound, command_word, tool_by_word};
@@ -47,7 +47,6 @@ pub use discovery::{Discovery, ImportProblem, RawObject, ServerFacts, Tool};
 pub use hidden_text::{HiddenText, hidden_text};
 pub use modes::Modes;
 pub use names::{NameTable, Owner};
-pub use nearest::nearest;
 pub use observed_shape::Shape;
 pub use parts::{NamedView, Part, Parts, SkillTools};
 pub use pin::{Held, HeldReason, Pin, PinBook, definition_digest, held_for_hidden_text};

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Discovery, PinChange, RawObject, Tool, canonical::canonical, canonical::sha256_hex,
-    hidden_text, pin_diff,
+    Discovery, PinChange, RawObject, Tool, canonical::canonical, hidden_text, pin_diff, sha256_hex,
 };
 
 /// The members that say what a tool does and how to call it. Others may change unnoticed.

@@ -94,7 +94,7 @@ fn http(api: &HttpApi) -> Vec<String> {
     };
     let mut lines: Vec<String> = api.actions.iter().map(line).collect();
     lines.extend(private_network(api));
-    lines.extend(sign_in(&api.auth));
+    lines.extend(sign_in(&api.requests.auth));
     lines
 }
 

@@ -13,7 +13,7 @@ use crate::{
     document::{Content, Entry, Node},
     pattern,
     rules::{bearer_token, is_authorization},
-    suggest::nearest,
+    suggest::nearest_key,
 };
 
 /// An MCP server as other clients write it. Keys of a single client are ignored.
@@ -159,7 +159,7 @@ fn rewrite(server: &mut Entry, name: &str, findings: &mut Findings) {
             "tools" if entry.value.is_map() => entries.push(entry),
             key if KEPT.contains(&key) => entries.push(entry),
             key => {
-                let fix = match nearest(key, KEPT) {
+                let fix = match nearest_key(key, KEPT) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "remove it, or leave it for the other client".to_owned(),
                 };

@@ -23,7 +23,7 @@ use crate::{
     pattern,
     schema::FileSchema,
     shape::{Presentation, cmp_files::ManifestFile},
-    suggest::nearest,
+    suggest::nearest_key,
     violation,
 };
 
@@ -168,7 +168,7 @@ fn check_keys(node: &Node, known: &[&str], findings: &mut Findings) {
         if known.contains(&key) || key.starts_with('$') {
             continue;
         }
-        let meant = nearest(key, known.iter().copied());
+        let meant = nearest_key(key, known.iter().copied());
         let found = match meant {
             Some("confirm" | "destructive" | "required") => {
                 Diagnostic::error("unknown-key", format!("there is no key `{key}`"))

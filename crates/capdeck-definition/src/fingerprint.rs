@@ -21,11 +21,11 @@ pub(crate) struct Behaviour<'a> {
 
 /// SHA-256 over a capability's behaviour, in a form that key order does not affect.
 pub(crate) fn fingerprint(behaviour: Behaviour<'_>) -> String {
-    sha256_hex(sorted(json!(behaviour)).to_string().as_bytes())
+    sha256_hex(sorted(json!(behaviour)).to_string())
 }
 
 /// SHA-256 in lower-case hex.
-pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+pub fn sha256_hex(bytes: impl AsRef<[u8]>) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

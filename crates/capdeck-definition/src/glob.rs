@@ -74,6 +74,15 @@ mod tests {
             ("de?ete", "delete", true),
             ("delete", "delete_all", false),
             ("[ab]", "a", false),
+            ("issues/*", "issues/create", true),
+            ("*create*", "issues/create-comment", true),
+            ("*/list-*", "issues/list-for-repo", true),
+            ("GET /repos/*/issues", "GET /repos/{owner}/{repo}/issues", true),
+            ("GET *", "POST /repos", false),
+            ("tag:pet", "tag:pets", false),
+            ("ä*", "äöü", true),
+            ("", "", true),
+            ("", "x", false),
         ] {
             assert_eq!(Glob::new(pattern).matches(name), expected, "{pattern} {name}");
         }

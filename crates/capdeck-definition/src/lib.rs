@@ -63,7 +63,7 @@ pub use backend::graphql::{
 pub use backend::http::{HttpAction, HttpApi, HttpMethod};
 pub use backend::mcp::{McpServer, McpTransport, ProtocolEra, ToolFilter};
 pub use backend::openapi::OpenApiEndpoint;
-pub use backend::outgoing::{HttpBlock, Network, Outgoing, RateLimit, RatePeriod};
+pub use backend::outgoing::{HttpBlock, Network, Outgoing, RateLimit, RatePeriod, RequestSettings};
 pub use backend::set::CapletSet;
 pub use backend::{Backend, BackendKind};
 pub use capa::{CAPABILITY_FILE_NAMES, CapabilityFile, parse_capability_file};
@@ -81,6 +81,7 @@ pub use definition::{
 };
 pub use diagnostic::{Diagnostic, Severity};
 pub use exposure::Exposure;
+pub use fingerprint::sha256_hex;
 pub use flow_mode::FlowMode;
 pub use glob::Glob;
 pub use hidden_characters::{HiddenCharacter, HiddenKind, hidden_characters, reveal};
@@ -97,5 +98,6 @@ pub use setup::{Setup, SetupStep};
 pub use shape::config_file::NamespaceAliases;
 pub use skill_file::{BadSkill, skill_frontmatter};
 pub use source::{Layer, Source};
+pub use suggest::nearest;
 pub use tailoring::{ChosenTool, Tailoring, ToolChoice};
 pub use view_config::ViewConfig;

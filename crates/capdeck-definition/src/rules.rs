@@ -1,16 +1,12 @@
 //! What a schema cannot say: rules between fields, URLs, headers and paths. One file per backend kind.
 
+mod api;
 mod auth;
 mod chaos;
 mod cli;
-mod google_discovery;
-mod graphql;
 mod header;
-mod http;
 mod icon;
-mod input_schema;
 mod mcp;
-mod openapi;
 mod path;
 mod set;
 mod shared;
@@ -22,6 +18,7 @@ pub(crate) use auth::check as check_auth;
 pub use header::FORBIDDEN_HEADERS;
 pub(crate) use header::{bearer_token, is_authorization};
 pub(crate) use icon::check_icon;
+use shared::check_input_schema;
 pub(crate) use shared::{check_hint, check_shared};
 
 use crate::{
@@ -61,10 +58,10 @@ pub(crate) fn check_backend(
 ) {
     match backend {
         Backend::Mcp(server) => mcp::check(server, declaration, findings),
-        Backend::OpenApi(api) => openapi::check(api, declaration, findings),
-        Backend::GoogleDiscovery(api) => google_discovery::check(api, declaration, findings),
-        Backend::GraphQl(api) => graphql::check(api, declaration, findings),
-        Backend::Http(api) => http::check(api, declaration, findings),
+        Backend::OpenApi(api) => api::check_openapi(api, declaration, findings),
+        Backend::GoogleDiscovery(api) => api::check_google(api, declaration, findings),
+        Backend::GraphQl(api) => api::check_graphql(api, declaration, findings),
+        Backend::Http(api) => api::check_actions(api, declaration, findings),
         Backend::Cli(tools) => cli::check(tools, declaration, findings),
         // Checked as a whole where its files are read, or in no file at all.
         Backend::Cmp(_) | Backend::Capsules => {}

@@ -1,13 +1,21 @@
-//! The nearest known name to a mistyped one.
+//! The known name nearest to a mistyped one.
 
-/// How many candidates are compared. A file with thousands of names and thousands of typing errors gets its messages all the
-/// same, some without a suggestion.
+/// How many names of a file are compared. A file with thousands of names and thousands of typing errors gets its messages
+/// all the same, some without a suggestion.
 pub(crate) const MAX_CANDIDATES: usize = 256;
-/// How far a name may be from the one that is meant.
+
+/// How far a key may be from the one that is meant.
 const MAX_DISTANCE: usize = 3;
 
-/// The candidate most like `written`, if one is close enough to be meant.
-pub(crate) fn nearest<'a>(
+/// Below this similarity a suggestion misleads more than it helps.
+const LEAST_SIMILAR: f64 = 0.6;
+
+/// Letters of a name that are compared.
+const LONGEST: usize = 128;
+
+/// The key of a file that was meant. Stricter than [`nearest`]: a key that is only contained in another one, or shares
+/// half of its letters, is usually another key.
+pub(crate) fn nearest_key<'a>(
     written: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
@@ -30,17 +38,66 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
+/// The candidate most like `wanted`, if any is close. The first of equals wins.
+pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = plain(wanted);
+    let mut best: Option<(f64, &str)> = None;
+    for candidate in candidates {
+        let similarity = similarity(&wanted, &plain(candidate));
+        if similarity >= LEAST_SIMILAR && best.is_none_or(|(most, _)| similarity > most) {
+            best = Some((similarity, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+/// Spelling differences that people make without noticing: case and separators.
+fn plain(name: &str) -> String {
+    name.chars()
+        .take(LONGEST)
+        .filter(|letter| letter.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+fn similarity(wanted: &str, candidate: &str) -> f64 {
+    if wanted.is_empty() || candidate.is_empty() {
+        return 0.0;
+    }
+    let edits = strsim::normalized_damerau_levenshtein(wanted, candidate);
+    // `issue` for `create_issue`: a name inside the other one is a fair guess even at a distance.
+    let inside = wanted.len() >= 4 && candidate.contains(wanted)
+        || candidate.len() >= 4 && wanted.contains(candidate);
+    if inside { edits.max(LEAST_SIMILAR + edits / 10.0) } else { edits }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::*;
+
+    #[test]
+    fn close_names_are_suggested_and_far_ones_are_not() {
+        let names = ["create_issue", "list_issues", "close_issue", "ping"];
+        for (wanted, expected) in [
+            ("creat_issue", Some("create_issue")),
+            ("createIssue", Some("create_issue")),
+            ("list-issue", Some("list_issues")),
+            ("pnig", Some("ping")),
+            ("pingg", Some("ping")),
+            ("deploy", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(wanted, names), expected, "{wanted}");
+        }
+    }
 
     #[test]
     fn finds_typos_and_other_spellings_only() {
         let keys = ["command", "startupTimeoutMs", "url", "env"];
-        assert_eq!(nearest("comand", keys), Some("command"));
-        assert_eq!(nearest("startup_timeout_ms", keys), Some("startupTimeoutMs"));
-        assert_eq!(nearest("URL", keys), Some("url"));
-        assert_eq!(nearest("banana", keys), None);
-        assert_eq!(nearest(&"x".repeat(1000), keys), None);
+        assert_eq!(nearest_key("comand", keys), Some("command"));
+        assert_eq!(nearest_key("startup_timeout_ms", keys), Some("startupTimeoutMs"));
+        assert_eq!(nearest_key("URL", keys), Some("url"));
+        assert_eq!(nearest_key("banana", keys), None);
+        assert_eq!(nearest_key(&"x".repeat(1000), keys), None);
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     diagnostic::Diagnostic,
     document::{Node, Step},
     schema::FileSchema,
-    suggest::nearest,
+    suggest::nearest_key,
 };
 
 /// Beyond this many, more messages about one file help nobody, and the file is given up.
@@ -117,7 +117,10 @@ pub(crate) fn is_singular_cli(value: &Node) -> bool {
         // Children have `actions` of their own, whatever they are called.
         None => {
             value.entries().iter().all(|entry| entry.value.get("actions").is_none())
-                && value.entries().iter().any(|entry| nearest(&entry.key, ["actions"]).is_some())
+                && value
+                    .entries()
+                    .iter()
+                    .any(|entry| nearest_key(&entry.key, ["actions"]).is_some())
         }
     }
 }

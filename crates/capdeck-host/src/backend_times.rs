@@ -35,10 +35,10 @@ pub(crate) fn max_list_age(backend: &Backend) -> Option<Duration> {
 pub(crate) fn answer_time(backend: &Backend) -> Duration {
     let milliseconds = match backend {
         Backend::Mcp(server) => server.call_timeout_ms,
-        Backend::OpenApi(api) => api.request_timeout_ms,
-        Backend::GoogleDiscovery(api) => api.request_timeout_ms,
-        Backend::GraphQl(api) => api.request_timeout_ms,
-        Backend::Http(api) => api.request_timeout_ms,
+        Backend::OpenApi(api) => api.requests.request_timeout_ms,
+        Backend::GoogleDiscovery(api) => api.requests.request_timeout_ms,
+        Backend::GraphQl(api) => api.requests.request_timeout_ms,
+        Backend::Http(api) => api.requests.request_timeout_ms,
         Backend::Cli(_) | Backend::Cmp(_) | Backend::Caplets(_) | Backend::Capsules => {
             return DEFAULT_ANSWER_TIME;
         }

@@ -41,17 +41,17 @@ fn backend_facts(definition: &Definition) -> Value {
             "toolCacheTtlMs": server.tool_cache_ttl_ms,
         }),
         Backend::OpenApi(api) => json!({
-            "requestTimeoutMs": api.request_timeout_ms,
+            "requestTimeoutMs": api.requests.request_timeout_ms,
             "operationCacheTtlMs": api.operation_cache_ttl_ms,
             "source": if api.spec_path.is_some() { "specPath" } else { "specUrl" },
         }),
         Backend::GoogleDiscovery(api) => json!({
-            "requestTimeoutMs": api.request_timeout_ms,
+            "requestTimeoutMs": api.requests.request_timeout_ms,
             "operationCacheTtlMs": api.operation_cache_ttl_ms,
             "source": if api.discovery_path.is_some() { "discoveryPath" } else { "discoveryUrl" },
         }),
         Backend::GraphQl(api) => json!({
-            "requestTimeoutMs": api.request_timeout_ms,
+            "requestTimeoutMs": api.requests.request_timeout_ms,
             "operationCacheTtlMs": api.operation_cache_ttl_ms,
             "source": match (&api.schema_path, &api.schema_url) {
                 (Some(_), _) => "schemaPath",
@@ -61,7 +61,7 @@ fn backend_facts(definition: &Definition) -> Value {
             "configuredOperations": !api.operations.is_empty(),
         }),
         Backend::Http(api) => json!({
-            "requestTimeoutMs": api.request_timeout_ms,
+            "requestTimeoutMs": api.requests.request_timeout_ms,
             "configuredActions": api.actions.len(),
         }),
         Backend::Cli(tools) => json!({

@@ -5,10 +5,9 @@ use jiff::Timestamp;
 use super::{
     Caller, Client, Registry, RegistryError, Scopes,
     event::{AuditEvent, Subject},
-    pkce::CodeChallenge,
     token::{TokenHash, TokenKind},
 };
-use crate::Secret;
+use crate::{Secret, pkce::CodeChallenge};
 
 /// What came with a request for a code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

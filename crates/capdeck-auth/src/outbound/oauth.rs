@@ -13,7 +13,6 @@ mod fetch;
 mod id_token;
 mod json_keys;
 mod login;
-mod pkce;
 mod plan;
 mod profile;
 mod provider_sign_in;

@@ -11,9 +11,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use capdeck_definition::CapabilityId;
+use capdeck_definition::{CapabilityId, sha256_hex};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use url::Url;
 
 /// A folder of copies.
@@ -60,8 +59,8 @@ impl DocumentCache {
 
     /// The place for what one capability reads at this address. What was read with credentials is kept apart.
     pub(super) fn entry(&self, id: &CapabilityId, url: &Url, is_trusted: bool) -> Entry {
-        let digest = Sha256::digest(format!("{is_trusted} {url}"));
-        let mark: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+        let digest = sha256_hex(format!("{is_trusted} {url}"));
+        let mark: String = digest.chars().take(24).collect();
         Entry { path: self.folder.join(format!("{id}-{mark}")) }
     }
 }

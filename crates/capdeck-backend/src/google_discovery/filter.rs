@@ -1,5 +1,7 @@
 //! Which methods of a document become tools.
 
+use capdeck_definition::Glob;
+
 /// `includeOperations` and `excludeOperations`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Filter {
@@ -34,27 +36,12 @@ fn matches(pattern: &str, method: &str) -> bool {
     if surplus > 0 && pattern.first() != Some(&"*") {
         return false;
     }
-    pattern.iter().zip(method.iter().skip(surplus)).all(|(pattern, part)| fits(pattern, part))
+    let mut pairs = pattern.iter().zip(method.iter().skip(surplus));
+    pairs.all(|(pattern, part)| Glob::new(*pattern).matches(part))
 }
 
 fn parts(name: &str) -> Vec<&str> {
     name.split('.').collect()
-}
-
-/// Letters as they are, `*` for any number of them.
-fn fits(pattern: &str, part: &str) -> bool {
-    let Some((before, after)) = pattern.split_once('*') else { return pattern == part };
-    let Some(mut rest) = part.strip_prefix(before) else { return false };
-    loop {
-        if fits(after, rest) {
-            return true;
-        }
-        let mut letters = rest.chars();
-        if letters.next().is_none() {
-            return false;
-        }
-        rest = letters.as_str();
-    }
 }
 
 #[cfg(test)]

@@ -1,22 +1,29 @@
 //! What is uploaded: a file, an artifact or the bytes of a data URL.
 
-mod data_url;
-mod mime_type;
-
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use self::{
-    data_url::DataUrl,
-    mime_type::{accepts, by_extension},
-};
-use super::{arguments::MediaArgument, method::Upload};
+use serde::Deserialize;
+
+use super::translate::Upload;
 use crate::{
     ArtifactStore, CallError, ErrorCode,
+    data_url::DataUrl,
     http::Body,
     project_file::{HINT, project_file},
 };
+
+/// What to upload, and as what.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct MediaArgument {
+    path: Option<String>,
+    artifact: Option<String>,
+    data_url: Option<String>,
+    mime_type: Option<String>,
+    filename: Option<String>,
+}
 
 /// Content of known length and type. A file is read while it is sent.
 #[derive(Debug)]
@@ -61,7 +68,10 @@ impl Media {
                 (Source::File(file), facts.mime_type, Some(facts.filename))
             }
             (None, None, Some(url)) => {
-                let read = DataUrl::read(&url)?;
+                let read = DataUrl::read(&url).map_err(|reason| {
+                    CallError::new(ErrorCode::RequestInvalid, format!("`media.dataUrl` {reason}"))
+                        .hint("write it as `data:text/plain;base64,aGVsbG8=`")
+                })?;
                 (Source::Bytes(read.bytes), read.mime_type, None)
             }
             _ => {
@@ -132,6 +142,64 @@ fn check(upload: &Upload, length: u64, mime_type: &str) -> Result<(), CallError>
         format!("this method does not take content of type `{mime_type}`"),
     )
     .hint(format!("set `media.mimeType` to what the content is; accepted: `{accepted}`")))
+}
+
+/// The media type a file name stands for.
+fn by_extension(name: &str) -> Option<&'static str> {
+    let (_, extension) = name.rsplit_once('.')?;
+    Some(match extension.to_ascii_lowercase().as_str() {
+        "aac" => "audio/aac",
+        "avi" => "video/x-msvideo",
+        "bmp" => "image/bmp",
+        "csv" => "text/csv",
+        "doc" => "application/msword",
+        "docx" => "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "eml" => "message/rfc822",
+        "gif" => "image/gif",
+        "gz" => "application/gzip",
+        "htm" | "html" => "text/html",
+        "ics" => "text/calendar",
+        "jpeg" | "jpg" => "image/jpeg",
+        "json" => "application/json",
+        "md" => "text/markdown",
+        "mov" => "video/quicktime",
+        "mp3" => "audio/mpeg",
+        "mp4" => "video/mp4",
+        "odt" => "application/vnd.oasis.opendocument.text",
+        "ods" => "application/vnd.oasis.opendocument.spreadsheet",
+        "ogg" => "audio/ogg",
+        "pdf" => "application/pdf",
+        "png" => "image/png",
+        "ppt" => "application/vnd.ms-powerpoint",
+        "pptx" => "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+        "svg" => "image/svg+xml",
+        "tar" => "application/x-tar",
+        "tif" | "tiff" => "image/tiff",
+        "tsv" => "text/tab-separated-values",
+        "txt" | "log" => "text/plain",
+        "wav" => "audio/wav",
+        "webm" => "video/webm",
+        "webp" => "image/webp",
+        "xls" => "application/vnd.ms-excel",
+        "xlsx" => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "xml" => "application/xml",
+        "yaml" | "yml" => "application/yaml",
+        "zip" => "application/zip",
+        _ => return None,
+    })
+}
+
+/// True when one of the accepted types, such as `image/*`, is this one. An empty list accepts all.
+fn accepts(accepted: &[String], mime_type: &str) -> bool {
+    let essence = mime_type.split(';').next().unwrap_or_default().trim();
+    let fits = |pattern: &String| match pattern.strip_suffix('*') {
+        Some("*/" | "") => true,
+        Some(family) => {
+            essence.get(..family.len()).is_some_and(|start| start.eq_ignore_ascii_case(family))
+        }
+        None => pattern.eq_ignore_ascii_case(essence),
+    };
+    accepted.is_empty() || accepted.iter().any(fits)
 }
 
 #[cfg(test)]

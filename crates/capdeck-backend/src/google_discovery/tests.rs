@@ -4,7 +4,7 @@ use capdeck_catalog::ImportProblem;
 use capdeck_definition::CapabilityId;
 use serde_json::{Value, json};
 
-use super::{document::Document, filter::Filter, import::Import, *};
+use super::*;
 
 fn small() -> Value {
     json!({
@@ -35,14 +35,16 @@ fn small() -> Value {
     })
 }
 
-fn imported(document: &Value, include: &[&str]) -> Import {
-    let document = Document::read(document.to_string().as_bytes()).unwrap();
+fn imported(document: &Value, include: &[&str]) -> DiscoveryApi {
+    let document = DiscoveryDocument::read(document.to_string().as_bytes()).unwrap();
     let include = include.iter().map(|pattern| (*pattern).to_owned()).collect();
     let id = CapabilityId::new("thing").unwrap();
-    import(&document, &id, &Filter { include, exclude: Vec::new() })
+    let filter = Filter { include, exclude: Vec::new() };
+    let bases = document.bases(Some("https://things.example/things/v1/")).unwrap();
+    DiscoveryApi::import(&document, bases, &id, &filter, &Auth::None {}).unwrap()
 }
 
-fn tool(import: &Import, name: &str) -> Value {
+fn tool(import: &DiscoveryApi, name: &str) -> Value {
     let tools = &import.discovery.tools;
     let tool = tools.iter().find(|tool| tool.name() == name).unwrap();
     serde_json::to_value(tool).unwrap()
@@ -153,7 +155,7 @@ fn a_broken_method_is_listed_and_the_rest_works() {
     );
     // Two methods of one id are told apart by their place.
     assert_eq!(import.discovery.tools.len(), 7);
-    assert!(import.methods.contains_key("thing.things.list2"));
+    assert!(import.operations.contains_key("thing.things.list2"));
 }
 
 #[test]

@@ -1,25 +1,24 @@
 //! Sending media with a call: in one request, or in pieces that survive interruptions.
 
-mod related;
 mod resumable;
 
 use std::time::Instant;
 
 use reqwest::header::CONTENT_TYPE;
-use serde_json::value::RawValue;
+use serde_json::{Map, Value, value::RawValue};
 use url::Url;
+use uuid::Uuid;
 
 use self::resumable::Session;
 use super::{
-    arguments::Arguments,
-    document::Bases,
     media::Media,
-    method::{Method, Upload},
-    request::{build, with_json},
+    request,
+    translate::{Bases, Upload},
 };
 use crate::{
     CallError, ErrorCode,
-    http::{Body, DEFAULT_INLINE, Delivery, Endpoint, Pace, header_value},
+    http::{Body, DEFAULT_INLINE, Delivery, Endpoint, Pace, Request, header_value},
+    openapi::{Operation, PathTemplate},
 };
 
 /// Larger content goes in pieces where the method allows it.
@@ -41,9 +40,9 @@ enum Protocol {
 pub(super) struct UploadCall<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) bases: &'a Bases,
-    pub(super) method: &'a Method,
+    pub(super) operation: &'a Operation,
     pub(super) upload: &'a Upload,
-    pub(super) arguments: &'a Arguments,
+    pub(super) arguments: &'a Map<String, Value>,
     pub(super) media: &'a Media,
     pub(super) pace: &'a Pace,
 }
@@ -52,17 +51,19 @@ impl UploadCall<'_> {
     /// Sends the content and tells the answer.
     pub(super) async fn run(&self) -> Result<Box<RawValue>, CallError> {
         let started = Instant::now();
-        let has_body = self.arguments.body.is_some();
-        let (protocol, path) = choose(self.upload, has_body, self.media.length)?;
+        let body = self.arguments.get("body").filter(|body| !body.is_null());
+        let (protocol, path) = choose(self.upload, body.is_some(), self.media.length)?;
         let kind = match protocol {
             Protocol::Simple => "media",
             Protocol::Related => "multipart",
             Protocol::Resumable => "resumable",
         };
-        let auth = self.endpoint.auth_headers()?;
+        let path = PathTemplate::parse(&format!("/{}", path.trim_start_matches('/')))
+            .map_err(|reason| CallError::new(ErrorCode::ConfigInvalid, reason))?;
+        let mut operation = self.operation.clone();
+        (operation.server, operation.path) = (self.bases.root.clone().into(), path);
         let upload_type = Some(("uploadType", kind));
-        let mut request =
-            build(self.method, &self.bases.root, path, self.arguments, &auth, upload_type)?;
+        let mut request = request(self.endpoint, &operation, self.arguments, upload_type)?;
         let mime_type = header_value("content-type", &self.media.mime_type)?;
         match protocol {
             Protocol::Simple => {
@@ -70,10 +71,9 @@ impl UploadCall<'_> {
                 request.body = Some(self.media.append_to(Body::default()));
             }
             Protocol::Related => {
-                related::fill(&mut request, self.arguments.body.as_ref(), self.media)?;
+                fill_related(&mut request, body, self.media)?;
             }
             Protocol::Resumable => {
-                let mut request = with_json(request, self.arguments.body.as_ref());
                 request.headers.insert("x-upload-content-type", mime_type);
                 request.headers.insert("x-upload-content-length", self.media.length.into());
                 let (response, url) = Session::new(self, request).run().await?;
@@ -94,6 +94,35 @@ impl UploadCall<'_> {
         let delivery = Delivery::Inline { limit: DEFAULT_INLINE };
         self.endpoint.answer(response, url, delivery, started).await
     }
+}
+
+/// `multipart/related`: makes the JSON body and the content the body of a request.
+fn fill_related(
+    request: &mut Request,
+    body: Option<&Value>,
+    media: &Media,
+) -> Result<(), CallError> {
+    // Long and random: it cannot be part of what is sent.
+    let boundary = format!("capdeck-{}", Uuid::new_v4().simple());
+    let head = format!(
+        "--{boundary}\r\ncontent-type: application/json; charset=UTF-8\r\n\r\n{}\r\n\
+         --{boundary}\r\ncontent-type: {}\r\n{}\r\n",
+        body.unwrap_or(&Value::Object(Map::new())),
+        media.mime_type,
+        media.filename.as_deref().map(disposition).unwrap_or_default(),
+    );
+    let parts = media.append_to(Body::default().with_bytes(head));
+    request.body = Some(parts.with_bytes(format!("\r\n--{boundary}--\r\n")));
+    let kind = header_value("content-type", &format!("multipart/related; boundary={boundary}"))?;
+    request.headers.insert(CONTENT_TYPE, kind);
+    Ok(())
+}
+
+/// The name of the content, without what could end the line or the quotes.
+fn disposition(name: &str) -> String {
+    let safe: String =
+        name.chars().filter(|letter| !letter.is_control() && !"\"\\".contains(*letter)).collect();
+    format!("content-disposition: attachment; filename=\"{safe}\"\r\n")
 }
 
 /// The protocol for content of this length, and its path.

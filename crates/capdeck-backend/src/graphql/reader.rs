@@ -59,8 +59,7 @@ impl GraphQlReader {
             (None, None) => SchemaSource::Introspection,
         };
         let server = Some(url.clone());
-        let timeout = block.request_timeout_ms;
-        let endpoint = Endpoint::new(&mut prepared, &block.auth, server, timeout, cancel);
+        let endpoint = Endpoint::new(&mut prepared, server, cancel);
         let time_to_live = block.operation_cache_ttl_ms;
         Ok(DescribedApi::new(Self { block, url, source }, endpoint, time_to_live))
     }

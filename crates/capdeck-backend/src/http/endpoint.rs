@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use capdeck_auth::{AuthHeader, Credentials, Reference, Scrubber};
-use capdeck_definition::{Auth, CapabilityId, HttpBlock};
+use capdeck_definition::{CapabilityId, HttpBlock, RequestSettings};
 use reqwest::{
     Response,
     header::{AUTHORIZATION, HeaderMap},
@@ -74,12 +74,11 @@ impl Endpoint {
     /// Creates the endpoint of a prepared block. `server` is the base URL for a sign-in, if known.
     pub(crate) fn new<T: HttpBlock>(
         prepared: &mut Prepared<T>,
-        auth: &Auth,
         server: Option<Url>,
-        timeout_ms: u64,
         cancel: &CancellationToken,
     ) -> Self {
-        let credentials = credentials(auth);
+        let RequestSettings { auth, request_timeout_ms, .. } = prepared.block.requests().clone();
+        let credentials = credentials(&auth);
         prepared.also_secret(&credentials.secrets());
         let outgoing = prepared.block.outgoing();
         let sender = Sender {
@@ -91,8 +90,9 @@ impl Endpoint {
             turns: Turns::new(&prepared.id, outgoing),
             retries: outgoing.retries,
         };
-        let sign_in = server
-            .and_then(|server| sign_in::of_api(&prepared.id, auth, server, &prepared.surroundings));
+        let sign_in = server.and_then(|server| {
+            sign_in::of_api(&prepared.id, &auth, server, &prepared.surroundings)
+        });
         Self {
             id: prepared.id.clone(),
             credentials,
@@ -101,7 +101,7 @@ impl Endpoint {
             log_scrubber: prepared.log_scrubber.clone(),
             result_scrubber: prepared.result_scrubber.clone(),
             surroundings: Arc::clone(&prepared.surroundings),
-            timeout: Duration::from_millis(timeout_ms),
+            timeout: Duration::from_millis(request_timeout_ms),
             closed: cancel.child_token(),
             auth_references: prepared.auth_references.clone(),
             are_refusals_errors: true,

@@ -55,11 +55,14 @@ pub(super) struct Surrounding {
 impl Document {
     /// Reads a description. Files it refers to are read only with a `surrounding`.
     pub(super) fn read(bytes: &[u8], surrounding: Option<&Surrounding>) -> Result<Self, String> {
-        let root = syntax::parse(bytes)?;
-        let version = version(&root)?;
-        let mut document = Self { version, files: vec![root], links: HashMap::new() };
+        let mut document = Self::new(syntax::parse(bytes)?)?;
         document.link(surrounding);
         Ok(document)
+    }
+
+    /// A description that stands alone.
+    pub(super) fn new(root: Value) -> Result<Self, String> {
+        Ok(Self { version: version(&root)?, files: vec![root], links: HashMap::new() })
     }
 
     /// The description itself.

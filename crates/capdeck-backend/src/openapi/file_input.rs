@@ -5,40 +5,30 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use base64::{
-    Engine as _,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
-};
 use bytes::Bytes;
-use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use crate::{
     ArtifactStore, CallError, ErrorCode,
+    data_url::{DataUrl, decode_base64},
     http::Body,
     project_file::{HINT, project_file},
 };
 
-/// Callers leave out the padding as often as not.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &base64::alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
-
 /// Where files may come from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FilePlaces<'a> {
-    pub(super) artifacts: &'a ArtifactStore,
+pub(crate) struct FilePlaces<'a> {
+    pub(crate) artifacts: &'a ArtifactStore,
     /// Paths are only read inside of it.
-    pub(super) project: Option<&'a Path>,
+    pub(crate) project: Option<&'a Path>,
 }
 
 /// A file, ready to be sent.
 #[derive(Debug, Clone)]
-pub(super) struct FileInput {
+pub(crate) struct FileInput {
     content: Content,
-    pub(super) filename: Option<String>,
-    pub(super) mime_type: Option<String>,
+    pub(crate) filename: Option<String>,
+    pub(crate) mime_type: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -49,7 +39,7 @@ enum Content {
 
 impl FileInput {
     /// Finds the file that an argument means. `argument` is its name, for messages.
-    pub(super) fn read(
+    pub(crate) fn read(
         argument: &str,
         value: &Value,
         places: FilePlaces<'_>,
@@ -71,15 +61,13 @@ impl FileInput {
             let name = file_name(&path);
             (plain_file(path).map_err(refuse)?, name, None)
         } else if let Some(encoded) = text("base64") {
-            let letters: String = encoded.split_whitespace().collect();
-            let bytes = BASE64
-                .decode(letters)
+            let bytes = decode_base64(encoded)
                 .map_err(|error| refuse(format!("is not base64: {error}")))?;
             (Content::Bytes(bytes.into()), None, None)
         } else if let Some(url) = text("dataUrl") {
-            let (bytes, mime_type) =
-                data_url(url).ok_or_else(|| refuse("holds no data URL".to_owned()))?;
-            (Content::Bytes(bytes.into()), None, mime_type)
+            let read =
+                DataUrl::read(url).map_err(|_reason| refuse("holds no data URL".to_owned()))?;
+            (Content::Bytes(read.bytes), None, read.mime_type)
         } else if let Some(text) = text("text").or(value.as_str()) {
             (Content::Bytes(text.to_owned().into()), None, None)
         } else {
@@ -94,7 +82,7 @@ impl FileInput {
     }
 
     /// Adds the content to a body.
-    pub(super) fn append_to(self, body: Body) -> Body {
+    pub(crate) fn append_to(self, body: Body) -> Body {
         match self.content {
             Content::Bytes(bytes) => body.with_bytes(bytes),
             Content::File { path, length } => body.with_file(path, length),
@@ -112,19 +100,4 @@ fn plain_file(path: PathBuf) -> Result<Content, String> {
 
 fn file_name(path: &Path) -> Option<String> {
     path.file_name().map(|name| name.to_string_lossy().into_owned())
-}
-
-/// `data:image/png;base64,…`
-fn data_url(url: &str) -> Option<(Vec<u8>, Option<String>)> {
-    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
-    let (mime_type, is_base64) = match head.strip_suffix(";base64") {
-        Some(mime_type) => (mime_type, true),
-        None => (head, false),
-    };
-    let bytes = if is_base64 {
-        BASE64.decode(percent_decode_str(data).decode_utf8().ok()?.as_bytes()).ok()?
-    } else {
-        percent_decode_str(data).collect()
-    };
-    Some((bytes, (!mime_type.is_empty()).then(|| mime_type.to_owned())))
 }

@@ -28,11 +28,11 @@ pub(super) struct Rules {
 
 /// A description that has been imported. The document itself is not kept.
 #[derive(Debug, Default)]
-pub(super) struct Imported {
+pub(crate) struct Imported {
     /// Sorted by name.
-    pub(super) tools: Vec<Arc<Tool>>,
-    pub(super) operations: HashMap<String, Operation>,
-    pub(super) problems: Vec<ImportProblem>,
+    pub(crate) tools: Vec<Arc<Tool>>,
+    pub(crate) operations: HashMap<String, Operation>,
+    pub(crate) problems: Vec<ImportProblem>,
 }
 
 /// Imports a description. The error says why nothing of it can be used.

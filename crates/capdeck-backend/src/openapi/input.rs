@@ -4,16 +4,18 @@ use serde_json::{Map, Value, json};
 
 use super::{
     body::Bodies,
+    document::Node,
     operation::Import,
     parameter::{Described, Location, annotate},
     schemas::{DefinitionId, Direction},
 };
 
-/// The schema as text, complete in itself.
+/// The schema as text, complete in itself. `own` are arguments beside parameters and body.
 pub(super) fn schema<'a>(
     import: &mut Import<'a>,
     parameters: &[Described<'a>],
     bodies: &Bodies,
+    own: Option<Node<'a>>,
     place: &str,
 ) -> String {
     let mut properties = Map::new();
@@ -39,6 +41,9 @@ pub(super) fn schema<'a>(
         if let Some(choice) = content_type(bodies) {
             properties.insert("contentType".to_owned(), choice);
         }
+    }
+    for (name, schema) in own.into_iter().flat_map(Node::members) {
+        properties.insert(name.to_owned(), schema.value.clone());
     }
     let mut root = Map::new();
     root.insert("type".to_owned(), "object".into());

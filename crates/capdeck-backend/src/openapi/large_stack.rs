@@ -6,7 +6,7 @@ use std::{io, thread};
 const STACK_BYTES: usize = 32 * 1024 * 1024;
 
 /// Runs this on a thread with a large stack and waits for it.
-pub(super) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let thread = thread::Builder::new()
             .name("description".to_owned())

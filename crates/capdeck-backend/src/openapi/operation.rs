@@ -23,13 +23,14 @@ use super::{
     schemas::Schemas,
     swagger2,
 };
+use crate::{CallError, ErrorCode};
 
 /// What a call needs to know.
-#[derive(Debug)]
-pub(super) struct Operation {
+#[derive(Debug, Clone)]
+pub(crate) struct Operation {
     pub(super) method: Method,
-    pub(super) server: Arc<Url>,
-    pub(super) path: PathTemplate,
+    pub(crate) server: Arc<Url>,
+    pub(crate) path: PathTemplate,
     pub(super) parameters: Vec<Parameter>,
     /// Sent unless the caller gives another value.
     pub(super) default_headers: Vec<(HeaderName, HeaderValue)>,
@@ -52,6 +53,31 @@ pub(super) struct Import<'a> {
     pub(super) problems: Problems,
     /// Names of headers that carry the definition's credentials, in lower case.
     pub(super) auth_headers: Vec<String>,
+}
+
+impl Operation {
+    /// True when there is a query parameter of this name.
+    pub(crate) fn has_query(&self, name: &str) -> bool {
+        let is_it = |one: &Parameter| one.location == Location::Query && one.name == name;
+        self.parameters.iter().any(is_it)
+    }
+
+    /// Refuses values for parameters that the operation does not have.
+    pub(crate) fn check_names(&self, arguments: &Map<String, Value>) -> Result<(), CallError> {
+        for location in Location::ALL {
+            let group = location.group();
+            let here = self.parameters.iter().filter(|one| one.location == location);
+            let known: Vec<&str> = here.map(|one| one.name.as_str()).collect();
+            let given = arguments.get(group).and_then(Value::as_object).into_iter().flatten();
+            let mut names = given.filter(|(_, value)| !value.is_null()).map(|(name, _)| name);
+            if let Some(name) = names.find(|name| !known.contains(&name.as_str())) {
+                let message = format!("there is no `{group}.{name}`");
+                return Err(CallError::new(ErrorCode::RequestInvalid, message)
+                    .hint(format!("known here: {}", known.join(", "))));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Spot<'_> {
@@ -84,7 +110,9 @@ pub(super) fn read<'a>(
         }
         None => Bodies::default(),
     };
-    let input_schema = input::schema(import, &parameters, &bodies, &place);
+    let extension = spot.node.get("x-capdeck");
+    let own = extension.and_then(|extension| extension.get("arguments"));
+    let input_schema = input::schema(import, &parameters, &bodies, own, &place);
     let output_schema =
         output::read(import.document, spot.node, &place, &mut import.schemas, &mut import.problems);
     let tool = build_tool(name, spot, &method, input_schema, output_schema)
@@ -192,7 +220,15 @@ fn build_tool(
     input_schema: String,
     output_schema: Option<String>,
 ) -> Option<Tool> {
-    let (title, description) = describe(spot);
+    let (title, mut description) = describe(spot);
+    let mut annotations = annotations(method);
+    // What a translated description says about a tool in words that OpenAPI does not have.
+    if let Some(extension) = spot.node.get("x-capdeck") {
+        description = extension.text("description").map_or(description, str::to_owned);
+        if extension.is_true("isDestructive") {
+            annotations["destructiveHint"] = true.into();
+        }
+    }
     let mut raw = RawObject::new();
     let mut insert = |key: &str, value: Value| {
         let value = serde_json::value::to_raw_value(&value).ok();
@@ -203,7 +239,7 @@ fn build_tool(
         insert("title", title.into());
     }
     insert("description", description.into());
-    insert("annotations", annotations(method));
+    insert("annotations", annotations);
     raw.insert("inputSchema".to_owned(), RawValue::from_string(input_schema).ok()?);
     if let Some(schema) = output_schema {
         raw.insert("outputSchema".to_owned(), RawValue::from_string(schema).ok()?);

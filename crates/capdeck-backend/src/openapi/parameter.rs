@@ -146,7 +146,8 @@ pub(super) fn format(node: Node<'_>, location: Location) -> Result<Format, Strin
     Ok(Format {
         style,
         explode: explode.unwrap_or(style == Style::Form),
-        allow_reserved: node.is_true("allowReserved") && location == Location::Query,
+        allow_reserved: node.is_true("allowReserved")
+            && matches!(location, Location::Query | Location::Path),
     })
 }
 

@@ -10,7 +10,7 @@ use crate::{CallError, ErrorCode};
 
 /// A path, and the query that some descriptions write behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PathTemplate {
+pub(crate) struct PathTemplate {
     pieces: Vec<Piece>,
     query: Option<Vec<Piece>>,
 }
@@ -23,7 +23,7 @@ enum Piece {
 
 impl PathTemplate {
     /// Reads a key of `paths`. What follows a `#` only tells operations apart and is not sent.
-    pub(super) fn parse(path: &str) -> Result<Self, String> {
+    pub(crate) fn parse(path: &str) -> Result<Self, String> {
         let path = path.split('#').next().unwrap_or_default();
         let (path, query) = path.split_once('?').map_or((path, None), |(a, b)| (a, Some(b)));
         if !path.starts_with('/') {
@@ -84,6 +84,17 @@ fn fill_hole(
         )
         .hint(format!("call the tool with a value for `path.{name}`"))
     })?;
+    // A whole segment is seen where the URL is made; inside of a value its neighbours are encoded.
+    let leaves = |text: &str| {
+        text.contains(['/', '\\']) && text.split(['/', '\\']).any(|it| matches!(it, "." | ".."))
+    };
+    if value.as_str().is_some_and(leaves) {
+        return Err(CallError::new(
+            ErrorCode::RequestInvalid,
+            format!("`path.{name}` has a `.` or `..` segment, which could lead elsewhere"),
+        )
+        .hint("use the name of the resource as the API gives it"));
+    }
     let spelling = parameters
         .iter()
         .find(|parameter| parameter.location == Location::Path && parameter.name == name)
@@ -142,6 +153,30 @@ mod tests {
         }
         let filled = fill("/do?action={what}&v=1", json!({"what": "a&b"})).unwrap();
         assert_eq!(filled, ("/do".to_owned(), Some("action=a%26b&v=1".to_owned())));
+    }
+
+    #[test]
+    fn a_reserved_name_keeps_its_slashes() {
+        let template = PathTemplate::parse("/v1/{+name}:cancel").unwrap();
+        let mut name = Parameter::in_path("name");
+        if let Spelling::Styled(format) = &mut name.spelling {
+            format.allow_reserved = true;
+        }
+        for (value, expected) in
+            [("projects/p 1/x", "/v1/projects/p%201/x:cancel"), ("a?b#c", "/v1/a%3Fb%23c:cancel")]
+        {
+            let values = Map::from_iter([("name".to_owned(), value.into())]);
+            let filled = template.fill(std::slice::from_ref(&name), &values).unwrap();
+            assert_eq!(filled, (expected.to_owned(), None));
+        }
+    }
+
+    #[test]
+    fn what_would_lead_elsewhere_is_refused() {
+        for value in ["a/../../b", "a\\..\\b", "a/./b"] {
+            let told = fill("/x/{n}", json!({"n": value})).unwrap_err();
+            assert!(told.contains("`.` or `..` segment"), "{value}: {told}");
+        }
     }
 
     #[test]

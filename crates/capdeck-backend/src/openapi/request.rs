@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Builds the request of a call.
-pub(super) fn build(
+pub(crate) fn build(
     operation: &Operation,
     arguments: &Map<String, Value>,
     files: FilePlaces<'_>,

@@ -117,6 +117,8 @@ impl Format {
                     matrix_key(join(members.flat_map(|(name, value)| [name, value]), separator))
                 }
             }
+            // `{+name}` of other formats: a name of several segments.
+            scalar if self.allow_reserved => join(text(scalar).split('/').map(encode), "/"),
             scalar => matrix_key(encode(&text(scalar))),
         };
         format!("{prefix}{whole}")

@@ -36,7 +36,7 @@ async fn arguments_go_where_the_document_says() {
     assert_eq!(
         google.lines(),
         [
-            "GET /things/v1/things?label=a+b&label=c%26d&max=7&prettyPrint=false",
+            "GET /things/v1/things?label=a%20b&label=c%26d&max=7&prettyPrint=false",
             "POST /things/v1/projects/p%201/x:touch?prettyPrint=false",
             "POST /things/v1/things?prettyPrint=false",
         ]
@@ -58,10 +58,10 @@ async fn arguments_that_fit_nowhere_send_nothing() {
             "there is no `query.access_token`",
         ),
         ("things.list", json!({"query": {"max": {"a": [1]}}}), "`query.max` must be a string"),
-        ("things.list", json!({"body": {}}), "`things.list` takes no body"),
+        ("things.list", json!({"body": {}}), "takes no `body`"),
         ("things.list", json!({"media": {"dataUrl": "data:,x"}}), "`things.list` takes no media"),
         ("things.list", json!({"max": 7}), "unknown field `max`"),
-        ("things.get", json!({}), "`path.thingId` must be a non-empty string"),
+        ("things.get", json!({}), "`path.thingId` is part of the path"),
         ("things.get", json!({"path": {"thingId": ".."}}), "`.` or `..` segment"),
         ("things.touch", json!({"path": {"name": "a/../../b"}}), "`.` or `..` segment"),
         (

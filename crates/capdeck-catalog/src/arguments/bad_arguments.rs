@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::template;
-use crate::{input_shape::InputShape, nearest::nearest, signature};
+use crate::{input_shape::InputShape, nearest, signature};
 
 /// Arguments that do not fit a tool's input schema. Never repeats the values that were sent.
 #[derive(Debug, Clone, PartialEq, Serialize, thiserror::Error)]

@@ -4,15 +4,13 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    openapi::{operation_cache_ttl_ms, request_timeout_ms},
-    outgoing::{Network, RateLimit},
-};
-use crate::{Auth, definition::id_pattern};
+use super::{openapi::operation_cache_ttl_ms, outgoing::RequestSettings};
+use crate::definition::id_pattern;
 
 /// A GraphQL endpoint whose schema comes from a file, a URL or introspection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct GraphQlEndpoint {
     #[schemars(length(min = 1))]
     pub endpoint_url: String,
@@ -28,25 +26,8 @@ pub struct GraphQlEndpoint {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(extend("propertyNames" = id_pattern()))]
     pub operations: IndexMap<String, GraphQlOperation>,
-    #[serde(default)]
-    pub auth: Auth,
-    #[serde(default = "request_timeout_ms")]
-    #[schemars(range(min = 1))]
-    pub request_timeout_ms: u64,
-    /// Which networks requests may go to. `private` also opens private networks and this machine.
-    #[serde(default, skip_serializing_if = "Network::is_public")]
-    pub network: Network,
-    /// How often a request that may be repeated is sent again after a passing failure. 2 when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 5))]
-    pub retries: Option<u8>,
-    /// How many requests run at once; others wait for their turn. 16 when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub max_concurrency: Option<u16>,
-    /// How many requests are sent in any second or minute; others wait for their turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate_limit: Option<RateLimit>,
+    #[serde(flatten)]
+    pub requests: RequestSettings,
     #[serde(default = "operation_cache_ttl_ms")]
     pub operation_cache_ttl_ms: u64,
     #[serde(default = "selection_depth")]

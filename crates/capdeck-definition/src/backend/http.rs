@@ -5,39 +5,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{
-    openapi::request_timeout_ms,
-    outgoing::{Network, RateLimit},
-};
-use crate::{Auth, definition::id_pattern, pattern};
+use super::outgoing::RequestSettings;
+use crate::{definition::id_pattern, pattern};
 
 /// HTTP actions below one base URL.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct HttpApi {
     #[schemars(length(min = 1))]
     pub base_url: String,
-    #[serde(default)]
-    pub auth: Auth,
     #[schemars(extend("propertyNames" = id_pattern(), "minProperties" = 1))]
     pub actions: IndexMap<String, HttpAction>,
-    #[serde(default = "request_timeout_ms")]
-    #[schemars(range(min = 1))]
-    pub request_timeout_ms: u64,
-    /// Which networks requests may go to. `private` also opens private networks and this machine.
-    #[serde(default, skip_serializing_if = "Network::is_public")]
-    pub network: Network,
-    /// How often a request that may be repeated is sent again after a passing failure. 2 when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 5))]
-    pub retries: Option<u8>,
-    /// How many requests run at once; others wait for their turn. 16 when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_000))]
-    pub max_concurrency: Option<u16>,
-    /// How many requests are sent in any second or minute; others wait for their turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate_limit: Option<RateLimit>,
+    #[serde(flatten)]
+    pub requests: RequestSettings,
     #[serde(default = "max_response_bytes")]
     #[schemars(range(min = 1))]
     pub max_response_bytes: u64,

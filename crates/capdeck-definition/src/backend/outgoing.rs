@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, OpenApiEndpoint};
+use crate::{Auth, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, OpenApiEndpoint};
 
 /// How often a request that may be repeated is sent again, where a file does not say.
 const RETRIES: u8 = 2;
@@ -11,10 +11,45 @@ const RETRIES: u8 = 2;
 /// How many requests run at once, where a file does not say.
 const MAX_CONCURRENCY: u16 = 16;
 
+/// What every HTTP block may say about its requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestSettings {
+    #[serde(default)]
+    pub auth: Auth,
+    #[serde(default = "request_timeout_ms")]
+    #[schemars(range(min = 1))]
+    pub request_timeout_ms: u64,
+    /// Which networks requests may go to. `private` also opens private networks and this machine.
+    #[serde(default, skip_serializing_if = "Network::is_public")]
+    pub network: Network,
+    /// How often a request that may be repeated is sent again after a passing failure. 2 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 5))]
+    pub retries: Option<u8>,
+    /// How many requests run at once; others wait for their turn. 16 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub max_concurrency: Option<u16>,
+    /// How many requests are sent in any second or minute; others wait for their turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimit>,
+}
+
 /// A block that makes HTTP requests.
 pub trait HttpBlock {
+    fn requests(&self) -> &RequestSettings;
+
     /// Its rules for requests, with defaults put in.
-    fn outgoing(&self) -> Outgoing;
+    fn outgoing(&self) -> Outgoing {
+        let requests = self.requests();
+        Outgoing {
+            network: requests.network,
+            retries: requests.retries.unwrap_or(RETRIES),
+            max_concurrency: requests.max_concurrency.unwrap_or(MAX_CONCURRENCY),
+            rate_limit: requests.rate_limit,
+        }
+    }
 
     /// The addresses that stand in the block itself.
     fn addresses(&self) -> Vec<&str>;
@@ -57,22 +92,6 @@ pub enum RatePeriod {
     Minute,
 }
 
-impl Outgoing {
-    fn new(
-        network: Network,
-        retries: Option<u8>,
-        max_concurrency: Option<u16>,
-        rate_limit: Option<RateLimit>,
-    ) -> Self {
-        Self {
-            network,
-            retries: retries.unwrap_or(RETRIES),
-            max_concurrency: max_concurrency.unwrap_or(MAX_CONCURRENCY),
-            rate_limit,
-        }
-    }
-}
-
 impl Network {
     pub(super) fn is_public(&self) -> bool {
         *self == Self::Public
@@ -90,8 +109,8 @@ impl RatePeriod {
 }
 
 impl HttpBlock for HttpApi {
-    fn outgoing(&self) -> Outgoing {
-        Outgoing::new(self.network, self.retries, self.max_concurrency, self.rate_limit)
+    fn requests(&self) -> &RequestSettings {
+        &self.requests
     }
 
     fn addresses(&self) -> Vec<&str> {
@@ -100,8 +119,8 @@ impl HttpBlock for HttpApi {
 }
 
 impl HttpBlock for OpenApiEndpoint {
-    fn outgoing(&self) -> Outgoing {
-        Outgoing::new(self.network, self.retries, self.max_concurrency, self.rate_limit)
+    fn requests(&self) -> &RequestSettings {
+        &self.requests
     }
 
     fn addresses(&self) -> Vec<&str> {
@@ -110,8 +129,8 @@ impl HttpBlock for OpenApiEndpoint {
 }
 
 impl HttpBlock for GoogleDiscoveryApi {
-    fn outgoing(&self) -> Outgoing {
-        Outgoing::new(self.network, self.retries, self.max_concurrency, self.rate_limit)
+    fn requests(&self) -> &RequestSettings {
+        &self.requests
     }
 
     fn addresses(&self) -> Vec<&str> {
@@ -120,11 +139,15 @@ impl HttpBlock for GoogleDiscoveryApi {
 }
 
 impl HttpBlock for GraphQlEndpoint {
-    fn outgoing(&self) -> Outgoing {
-        Outgoing::new(self.network, self.retries, self.max_concurrency, self.rate_limit)
+    fn requests(&self) -> &RequestSettings {
+        &self.requests
     }
 
     fn addresses(&self) -> Vec<&str> {
         self.schema_url.iter().chain([&self.endpoint_url]).map(String::as_str).collect()
     }
+}
+
+fn request_timeout_ms() -> u64 {
+    60_000
 }

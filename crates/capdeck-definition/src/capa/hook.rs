@@ -12,7 +12,7 @@ use super::{
 use crate::{
     diagnostic::{Diagnostic, Findings},
     document::Node,
-    suggest::nearest,
+    suggest::nearest_key,
 };
 
 /// A hook of the file.
@@ -113,7 +113,7 @@ impl HookShape {
         }
         let Some(event) = HookEvent::read(&self.on) else {
             let names = AgentEvent::ALL.map(AgentEvent::as_str);
-            let fix = match nearest(&self.on, names) {
+            let fix = match nearest_key(&self.on, names) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("use one of {}, or `provider:event`", names.join(", ")),
             };

@@ -18,7 +18,7 @@ use crate::{
     diagnostic::{Diagnostic, Findings, Place},
     document::{Content, Node, Step, json, yaml},
     schema,
-    suggest::nearest,
+    suggest::nearest_key,
     violation,
 };
 
@@ -259,7 +259,7 @@ fn warn_about_unknown_keys(root: &Node, findings: &mut Findings) {
         if KEYS.contains(&entry.key.as_str()) {
             continue;
         }
-        let fix = match nearest(&entry.key, KEYS) {
+        let fix = match nearest_key(&entry.key, KEYS) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("remove it; the keys are {}", KEYS.join(", ")),
         };

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     diagnostic::{Diagnostic, Findings},
     document::Node,
-    suggest::{MAX_CANDIDATES, nearest},
+    suggest::{MAX_CANDIDATES, nearest_key},
 };
 
 /// Checks every reference. A tool without its server is left out; anything else that dangles is a warning.
@@ -82,7 +82,7 @@ fn check_tools(file: &mut CapabilityFile, document: &mut Document, findings: &mu
         } else {
             Diagnostic::error("unknown-reference", message)
         };
-        let fix = match nearest(&mcp.server, known.iter().map(String::as_str)) {
+        let fix = match nearest_key(&mcp.server, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "add it to `servers`".to_owned(),
         };
@@ -140,11 +140,11 @@ fn check_tool_references(
         if known.may_resolve(reference) {
             continue;
         }
-        let fix = match nearest(without_at(reference), known.tool_names.iter().map(String::as_str))
-        {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "add the tool to `tools`, or remove the reference".to_owned(),
-        };
+        let fix =
+            match nearest_key(without_at(reference), known.tool_names.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "add the tool to `tools`, or remove the reference".to_owned(),
+            };
         findings.add(
             Diagnostic::warning(
                 "unknown-reference",
@@ -182,7 +182,7 @@ fn check_skills(known: &KnownNames<'_>, subagent: &Subagent, node: &Node, findin
         if known.skills.contains(skill) || !known.file.plugins.is_empty() {
             continue;
         }
-        let fix = match nearest(skill, known.skills.iter().map(String::as_str)) {
+        let fix = match nearest_key(skill, known.skills.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "add it to `skills`, or remove it here".to_owned(),
         };

@@ -6,7 +6,7 @@ use crate::{
     diagnostic::{Diagnostic, Findings},
     document::Node,
     shape::PLURAL_KEYS,
-    suggest::nearest,
+    suggest::nearest_key,
     violation::is_singular_cli,
 };
 
@@ -58,7 +58,8 @@ pub(super) fn check(root: &Node, findings: &mut Findings) -> bool {
 fn check_none(root: &Node, findings: &mut Findings) {
     // A mistyped backend key has been reported as an unknown key, which says more.
     let all = SINGULAR_KEYS.into_iter().chain(PLURAL_KEYS);
-    let mistyped = root.entries().iter().any(|entry| nearest(&entry.key, all.clone()).is_some());
+    let mistyped =
+        root.entries().iter().any(|entry| nearest_key(&entry.key, all.clone()).is_some());
     if !mistyped {
         findings.add(
             Diagnostic::error("missing-backend", "the file declares no backend")

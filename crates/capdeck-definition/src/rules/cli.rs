@@ -1,6 +1,6 @@
 //! Rules of `cliTools` and its actions.
 
-use super::{Declaration, check_hint, input_schema, path};
+use super::{Declaration, check_hint, check_input_schema, path};
 use crate::{
     CliAction, CliTools,
     diagnostic::{Diagnostic, Findings, Place},
@@ -17,7 +17,7 @@ pub(super) fn check(tools: &mut CliTools, declaration: &Declaration<'_>, finding
     for (name, action) in &mut tools.actions {
         let node = actions.child(name);
         check_references(action, node, findings);
-        input_schema::check(action.input_schema.as_ref(), node, findings);
+        check_input_schema(action.input_schema.as_ref(), node, findings);
         path::resolve(&mut action.cwd, declaration);
         check_hint(&mut action.use_when, "useWhen", node, findings);
         check_hint(&mut action.avoid_when, "avoidWhen", node, findings);

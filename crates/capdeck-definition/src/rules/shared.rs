@@ -1,5 +1,7 @@
 //! Rules of the fields every capability has, whatever its backend.
 
+use serde_json::{Map, Value};
+
 use crate::{
     diagnostic::{Diagnostic, Findings},
     document::Node,
@@ -80,4 +82,24 @@ pub(crate) fn check_hint(
         );
     }
     *hint = Some(text.chars().take(MAX_HINT).collect());
+}
+
+/// Warns of a schema that no call can satisfy. `node` is the action.
+pub(super) fn check_input_schema(
+    schema: Option<&Map<String, Value>>,
+    node: &Node,
+    findings: &mut Findings,
+) {
+    let kind = schema.and_then(|schema| schema.get("type"));
+    if kind.is_none_or(|kind| kind == "object") {
+        return;
+    }
+    findings.add(
+        Diagnostic::warning(
+            "wrong-type",
+            "`inputSchema` does not describe an object, which arguments are",
+        )
+        .with_fix("write `type: object` and name the arguments under `properties`")
+        .at(node.child("inputSchema").child("type").place),
+    );
 }

@@ -8,7 +8,7 @@ use crate::{
     document::{Content, Node, Step},
     pattern,
     schema::FileSchema,
-    suggest::nearest,
+    suggest::nearest_key,
 };
 
 /// Collects violations until there are more than anyone reads.
@@ -210,7 +210,7 @@ impl<'a> Walk<'a> {
     fn unknown_key(&mut self, key: &str, properties: Option<&Map<String, Value>>, place: Place) {
         let known = properties.into_iter().flat_map(Map::keys).map(String::as_str);
         let known: Vec<&str> = known.filter(|key| !key.starts_with('$')).collect();
-        let meant = nearest(key, known.iter().copied());
+        let meant = nearest_key(key, known.iter().copied());
         let unknown = wording::UnknownKey { key, meant, known: &known };
         let diagnostic = unknown.describe(&self.steps, self.name).at(place);
         self.key(

@@ -7,7 +7,7 @@ use crate::{
     diagnostic::Diagnostic,
     document::{Content, Node, Step},
     pattern::Pattern,
-    suggest::nearest,
+    suggest::nearest_key,
 };
 
 /// More known keys than this are not worth reading in a message.
@@ -75,7 +75,7 @@ pub(super) fn not_one_of(node: &Node, steps: &[Step], values: &[&Value]) -> Diag
         )
         .with_fix(format!("use one of {allowed}"));
     };
-    let fix = match nearest(written, names.iter().map(String::as_str)) {
+    let fix = match nearest_key(written, names.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`? The values are {allowed}"),
         None => format!("use one of {allowed}"),
     };

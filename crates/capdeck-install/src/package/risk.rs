@@ -119,24 +119,24 @@ impl Risk {
                 self.host(api.spec_url.as_deref());
                 self.host(api.base_url.as_deref());
                 self.http(api);
-                self.auth(Some(&api.auth));
+                self.auth(Some(&api.requests.auth));
             }
             Backend::GoogleDiscovery(api) => {
                 self.host(api.discovery_url.as_deref());
                 self.host(api.base_url.as_deref());
                 self.http(api);
-                self.auth(Some(&api.auth));
+                self.auth(Some(&api.requests.auth));
             }
             Backend::GraphQl(api) => {
                 self.host(Some(&api.endpoint_url));
                 self.host(api.schema_url.as_deref());
                 self.http(api);
-                self.auth(Some(&api.auth));
+                self.auth(Some(&api.requests.auth));
             }
             Backend::Http(api) => {
                 self.host(Some(&api.base_url));
                 self.http(api);
-                self.auth(Some(&api.auth));
+                self.auth(Some(&api.requests.auth));
                 for (name, action) in &api.actions {
                     if action.method != HttpMethod::Get {
                         self.mutating.insert(format!("{}.{name}", definition.id));

@@ -204,7 +204,7 @@ async fn read_body(rest: &Rest, operation: &Operation, body: Body) -> Result<Byt
 
 /// A digest of the request, without hop-by-hop data.
 fn request_digest(head: &Parts, body: &Bytes) -> String {
-    let body = sha256_hex(&String::from_utf8_lossy(body));
+    let body = sha256_hex(String::from_utf8_lossy(body).as_bytes());
     let target = head.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
     sha256_hex(&format!("{} {target}\n{body}", head.method))
 }

@@ -8,11 +8,13 @@ use url::Url;
 use super::{
     OAuthError, SignInStatus,
     error::plain_code,
-    pkce::{Pkce, random},
     redirect::{RedirectListener, Redirected},
     started::Started,
 };
-use crate::{LoginKind, Secret};
+use crate::{
+    LoginKind, Secret,
+    pkce::{Pkce, random},
+};
 
 /// A pending browser sign-in. Dropping it cancels it.
 pub struct Login {

@@ -13,14 +13,16 @@ use super::{
     error::plain_code,
     fetch::Fetcher,
     id_token::{Expected, verify},
-    pkce::{Pkce, random},
     profile::Profile,
     record::{Client, ClientMethod},
     server_metadata::{self, ServerMetadata},
     sign_in::now,
     token::TokenRequest,
 };
-use crate::{GuardedClients, Secret};
+use crate::{
+    GuardedClients, Secret,
+    pkce::{Pkce, random},
+};
 
 const PATIENCE: Duration = Duration::from_secs(600);
 const MOST: usize = 2000;

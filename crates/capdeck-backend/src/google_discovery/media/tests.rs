@@ -35,7 +35,7 @@ fn data_urls() {
         ("data:text/plain", "has no comma"),
         ("data:;base64,???", "is not base64"),
     ] {
-        assert!(DataUrl::read(text).unwrap_err().message.contains(reason), "{text}");
+        assert!(DataUrl::read(text).unwrap_err().contains(reason), "{text}");
     }
 }
 

@@ -1,23 +1,37 @@
 //! Tables of schemas and what they become.
 
+use capdeck_definition::{Auth, CapabilityId};
 use serde_json::json;
 
 use super::*;
+use crate::google_discovery::{DiscoveryApi, DiscoveryDocument, Filter};
 
-/// What a schema becomes among these types, with its `$defs` and flaws.
+/// What a schema becomes among these types as a body or a response, with its `$defs` and the problems found.
 fn written(schema: &Value, types: &Value, direction: Direction) -> (Value, Value, Vec<String>) {
-    let types = types.as_object().unwrap();
-    let mut writer = SchemaWriter::new(types, direction, "api.things.insert");
-    let mut flaws = Flaws::new();
-    writer.count(schema);
-    let written = writer.write(schema, &mut flaws);
-    let flaws = flaws.into_iter().map(|(place, reason)| format!("{place}: {reason}")).collect();
-    (written, writer.definitions().into(), flaws)
+    let mut method = json!({"id": "api.things.insert", "httpMethod": "POST", "path": "things"});
+    let (part, place) = match direction {
+        Direction::Input => ("request", "/inputSchema/properties/body"),
+        Direction::Output => ("response", "/outputSchema/anyOf/0/properties/body"),
+    };
+    method[part] = schema.clone();
+    let root = json!({"schemas": types, "methods": {"insert": method}});
+    let document = DiscoveryDocument::read(root.to_string().as_bytes()).unwrap();
+    let bases = document.bases(Some("https://things.example/")).unwrap();
+    let (id, filter) = (CapabilityId::new("thing").unwrap(), Filter::default());
+    let api = DiscoveryApi::import(&document, bases, &id, &filter, &Auth::None {}).unwrap();
+    let tool = serde_json::to_value(&api.discovery.tools[0]).unwrap();
+    let definitions = match direction {
+        Direction::Input => tool["inputSchema"]["$defs"].clone(),
+        Direction::Output => tool["outputSchema"]["$defs"].clone(),
+    };
+    let problems = api.discovery.problems.iter();
+    let problems = problems.map(|one| format!("{}: {}", one.place, one.reason)).collect();
+    (tool.pointer(place).unwrap().clone(), definitions, problems)
 }
 
 fn input(schema: Value) -> Value {
     let (written, definitions, flaws) = written(&schema, &json!({}), Direction::Input);
-    assert_eq!((definitions, flaws), (json!({}), vec![]));
+    assert_eq!((definitions, flaws), (Value::Null, vec![]));
     written
 }
 
@@ -108,7 +122,7 @@ fn members_are_required_by_the_methods_that_say_so() {
 }
 
 #[test]
-fn types_used_once_stand_in_place_and_others_are_shared() {
+fn types_are_shared_and_described_where_they_are_used() {
     let types = json!({
         "Thing": {"id": "Thing", "type": "object", "properties": {
             "once": {"$ref": "Once", "description": "the only one"},
@@ -120,11 +134,31 @@ fn types_used_once_stand_in_place_and_others_are_shared() {
     assert_eq!(
         thing,
         json!({"type": "object", "properties": {
-            "once": {"type": "object", "description": "the only one", "properties": {"x": {"type": "string"}}},
-            "left": {"$ref": "#/$defs/Shared"}, "right": {"$ref": "#/$defs/Shared"}}})
+            "once": {"$ref": "#/$defs/Once", "description": "the only one"},
+            "left": {"type": "string"}, "right": {"type": "string"}}})
     );
-    assert_eq!(definitions, json!({"Shared": {"type": "string"}}));
+    assert_eq!(
+        definitions,
+        json!({"Once": {"type": "object", "description": "in general", "properties": {"x": {"type": "string"}}}})
+    );
     assert!(flaws.is_empty());
+}
+
+#[test]
+fn members_that_a_method_requires_deep_inside_are_required_of_it_alone() {
+    let types = json!({
+        "Thing": {"type": "object", "properties": {"owner": {"$ref": "Owner"}, "place": {"$ref": "Place"}}},
+        "Owner": {"type": "object", "properties": {
+            "name": {"type": "string", "annotations": {"required": ["api.things.insert"]}},
+            "thing": {"$ref": "Thing"}}},
+        "Place": {"type": "object", "properties": {
+            "name": {"type": "string", "annotations": {"required": ["api.things.update"]}}}},
+    });
+    let (thing, definitions, _) = written(&json!({"$ref": "Thing"}), &types, Direction::Input);
+    assert_eq!(thing["properties"]["owner"], json!({"$ref": "#/$defs/Owner"}));
+    assert_eq!(definitions["Owner"]["required"], json!(["name"]));
+    assert_eq!(definitions["Owner"]["properties"]["thing"], json!({"$ref": "#/$defs/Thing"}));
+    assert_eq!(definitions["Place"]["required"], Value::Null);
 }
 
 #[test]
@@ -146,10 +180,13 @@ fn recursive_types_stay_exact() {
             "parts": {"type": "array", "items": {"$ref": "#/$defs/Part"}}}}})
     );
     let (a, definitions, _) = written(&json!({"$ref": "A"}), &types, Direction::Output);
-    assert_eq!(a, json!({"$ref": "#/$defs/A"}));
+    assert_eq!(a, json!({"type": "object", "properties": {"b": {"$ref": "#/$defs/B"}}}));
     assert_eq!(
         definitions,
-        json!({"A": {"type": "object", "properties": {"b": {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}}}}})
+        json!({
+            "A": {"type": "object", "properties": {"b": {"$ref": "#/$defs/B"}}},
+            "B": {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}},
+        })
     );
 }
 
@@ -180,17 +217,16 @@ fn what_cannot_be_read_accepts_anything_and_is_told() {
     let (thing, _, flaws) = written(&json!({"$ref": "Thing"}), &types, Direction::Input);
     assert_eq!(
         thing["properties"],
-        json!({"lost": {}, "odd": {}, "bad": {}, "number": {}, "list": {"type": "array", "items": {}}, "deep": {}, "open": {"type": "string"}})
+        json!({"lost": {}, "odd": {}, "bad": {}, "number": {}, "list": {"type": "array", "items": {}}, "deep": {"$ref": "#/$defs/Deep"}, "open": {"type": "string"}})
     );
     assert_eq!(
         flaws,
         [
-            "schemas.Deep: this is not a schema",
-            "schemas.Thing.bad: this is not a schema",
-            "schemas.Thing.lost: there is no schema \"Gone\"",
-            "schemas.Thing.number: there is no schema 8",
-            "schemas.Thing.odd: there is no type `strnig`",
-            "schemas.Thing.open: `^[^` is no regular expression that can be checked; any text is accepted there",
+            "POST /things#api.things.insert: the reference `#/x-input/Gone` leads to nothing; any value is accepted there",
+            "POST /things#api.things.insert: the type `strnig` is unknown; any value is accepted there",
+            "POST /things#api.things.insert: a schema is neither an object nor a boolean; any value is accepted there",
+            "POST /things#api.things.insert: `^[^` is no regular expression that can be checked; any text is accepted there",
+            "schema `Deep`: a schema is neither an object nor a boolean; any value is accepted there",
         ]
     );
 }

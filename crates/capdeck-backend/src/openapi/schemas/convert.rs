@@ -84,6 +84,10 @@ impl<'a> Conversion<'_, 'a> {
                 schema.insert(renamed(key).to_owned(), value);
             }
         }
+        // A member that only the server sets, and that may be sent back as it came.
+        if node.is_true("x-read-only") {
+            schema.insert("readOnly".to_owned(), true.into());
+        }
         self.tidy(node, &mut schema);
         let schema = Value::Object(schema);
         if node.is_true("nullable") || node.is_true("x-nullable") {

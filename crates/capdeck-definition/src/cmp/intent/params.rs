@@ -9,7 +9,7 @@ use crate::{
     document::Node,
     schema::CMP_CAPABILITY,
     shape::cmp_files::ParamShape,
-    suggest::nearest,
+    suggest::nearest_key,
 };
 
 /// The parameters by name. `None` means the findings say why.
@@ -49,7 +49,7 @@ pub(super) fn compare(
         if params.contains_key(name) {
             continue;
         }
-        let near = nearest(name, params.keys().map(String::as_str));
+        let near = nearest_key(name, params.keys().map(String::as_str));
         let fix = match near {
             Some(near) => format!("did you mean `{{{near}}}`? Else declare it in `params`"),
             None => "declare it in `params`; until then it is a required string".to_owned(),
@@ -98,7 +98,7 @@ fn read_one(shape: ParamShape, node: &Node, findings: &mut Findings) -> Option<C
     let Some(kind) = CmpType::ALL.into_iter().find(|kind| kind.as_str() == shape.kind) else {
         let known = CmpType::ALL.iter().filter(|kind| kind.is_listed());
         let listed = known.map(|kind| format!("`{}`", kind.as_str())).collect::<Vec<_>>();
-        let fix = nearest(&shape.kind, CmpType::ALL.map(CmpType::as_str))
+        let fix = nearest_key(&shape.kind, CmpType::ALL.map(CmpType::as_str))
             .map_or_else(|| format!("use {}", listed.join(", ")), |near| format!("write `{near}`"));
         findings.add(
             Diagnostic::error("unknown-type", format!("there is no type `{}`", shape.kind))

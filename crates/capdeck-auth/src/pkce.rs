@@ -1,17 +1,44 @@
-//! The proof that whoever redeems a code is who asked for it (RFC 7636). Only `S256`: `plain` proves nothing to whoever can
-//! read the request.
+//! The proof that whoever redeems a code is who asked for it (RFC 7636), for sign-ins elsewhere and at this host. Only
+//! `S256`: `plain` proves nothing to whoever can read the request.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
+use crate::{OAuthError, Secret};
+
+/// A code verifier.
+pub(crate) struct Pkce {
+    pub(crate) verifier: Secret,
+}
+
+impl Pkce {
+    pub(crate) fn new() -> Result<Self, OAuthError> {
+        Ok(Self { verifier: Secret::new(random::<32>()?) })
+    }
+
+    /// The S256 challenge of the verifier.
+    pub(crate) fn challenge(&self) -> String {
+        URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier.expose()))
+    }
+}
+
+/// This many random bytes, in letters that a URL takes as they are.
+pub(crate) fn random<const BYTES: usize>() -> Result<String, OAuthError> {
+    let mut bytes = [0; BYTES];
+    getrandom::fill(&mut bytes).map_err(|_| OAuthError::Client {
+        reason: "the system's random number generator failed".to_owned(),
+    })?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
 /// What a client said when it asked for a code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CodeChallenge([u8; 32]);
+pub(crate) struct CodeChallenge([u8; 32]);
 
 impl CodeChallenge {
     /// Reads a challenge, or says what is wrong with it.
-    pub(super) fn parse(
+    pub(crate) fn parse(
         challenge: Option<&str>,
         method: Option<&str>,
     ) -> Result<Self, &'static str> {
@@ -27,7 +54,7 @@ impl CodeChallenge {
     }
 
     /// Whether a verifier is the one.
-    pub(super) fn is_met_by(&self, verifier: &str) -> bool {
+    pub(crate) fn is_met_by(&self, verifier: &str) -> bool {
         let is_verifier = (43..=128).contains(&verifier.len())
             && verifier.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
         let digest: [u8; 32] = Sha256::digest(verifier).into();
@@ -38,6 +65,21 @@ impl CodeChallenge {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_challenge_is_that_of_the_standard_s_example() {
+        let verifier = Secret::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
+        let challenge = Pkce { verifier }.challenge();
+        assert_eq!(challenge, "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+    }
+
+    #[test]
+    fn random_values_differ_and_are_long_enough() {
+        let (one, two) = (Pkce::new().unwrap(), Pkce::new().unwrap());
+        assert_ne!(one.verifier, two.verifier);
+        assert_eq!(one.verifier.expose().len(), 43);
+        assert_eq!(random::<24>().unwrap().len(), 32);
+    }
 
     const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
