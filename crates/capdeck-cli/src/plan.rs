@@ -11,16 +11,19 @@ use crate::plain_text::{command_line, one_line, written};
 pub(crate) fn plan(definition: &Definition) -> Vec<String> {
     let mut lines = match &definition.backend {
         Backend::Mcp(server) => mcp(server),
-        Backend::OpenApi(api) => {
-            api_plan(api, [&api.spec_path, &api.spec_url], api.base_url.as_ref(), &api.auth)
-        }
+        Backend::OpenApi(api) => api_plan(
+            api,
+            [&api.spec_path, &api.spec_url],
+            api.base_url.as_ref(),
+            &api.requests.auth,
+        ),
         Backend::GoogleDiscovery(api) => {
             let sources = [&api.discovery_path, &api.discovery_url];
-            api_plan(api, sources, api.base_url.as_ref(), &api.auth)
+            api_plan(api, sources, api.base_url.as_ref(), &api.requests.auth)
         }
         Backend::GraphQl(api) => {
             let sources = [&api.schema_path, &api.schema_url];
-            api_plan(api, sources, Some(&api.endpoint_url), &api.auth)
+            api_plan(api, sources, Some(&api.endpoint_url), &api.requests.auth)
         }
         Backend::Http(api) => http(api),
         Backend::Cli(tools) => cli(tools),

@@ -1,7 +1,8 @@
 //! Capsules that programs make and name.
 
 use capdeck_host::{
-    Access, CapsuleInfo, CapsuleSummary, CapsuleUpdate, CreateCapsuleRequest, PurgeCapsuleRequest,
+    CapsuleAccess, CapsuleInfo, CapsuleSummary, CapsuleUpdate, CreateCapsuleRequest,
+    PurgeCapsuleRequest,
 };
 use serde_json::json;
 
@@ -53,5 +54,5 @@ impl RegistryDesk {
 /// A capsule as its owner is shown it: without the uid, which is for records.
 fn owned(mut info: CapsuleInfo) -> CapsuleSummary {
     info.uid.clear();
-    CapsuleSummary { info, access: Access::owner(), entries: None, problem: None }
+    CapsuleSummary { info, access: CapsuleAccess::owner(), entries: None, problem: None }
 }
