@@ -38,15 +38,15 @@ impl Role {
     }
 }
 
-/// What a person may do.
+/// The role of an operator.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum OperatorRole {
-    /// Has capsules of their own, reads those of the team, decides about their own.
+    /// Owns capsules, reads those of the team, decides requests for their own.
     Member,
-    /// Decides about every capsule and the deck.
+    /// Decides requests for every capsule and the deck.
     Approver,
     /// Everything.
     Admin,

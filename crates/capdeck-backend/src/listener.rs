@@ -35,7 +35,7 @@ impl Listener for NoListener {
     ) -> Result<Box<RawValue>, CallError> {
         Err(CallError::new(
             ErrorCode::UnsupportedCapability,
-            format!("nobody is here to answer `{method}`"),
+            format!("no client can answer `{method}`"),
         ))
     }
 }

@@ -112,7 +112,7 @@ impl BadArguments {
             })
             .collect();
         let tool = &self.tool;
-        format!("arguments for `{tool}` do not fit: {}{}", problems.join("; "), meant.concat())
+        format!("invalid arguments for `{tool}`: {}{}", problems.join("; "), meant.concat())
     }
 }
 

@@ -72,7 +72,7 @@ fn bad_arguments_say_everything_needed_to_correct_them() {
     let arguments = "path: string, mode?: \"text\" | \"binary\", limit?: number | null, range?: { from: number }";
     assert_eq!(bad.arguments, arguments);
     let sentence = bad.to_string();
-    assert!(sentence.starts_with("arguments for `read_file` do not fit: "), "{sentence}");
+    assert!(sentence.starts_with("invalid arguments for `read_file`: "), "{sentence}");
     assert!(sentence.ends_with("; did you mean `path` instead of `pth`?"), "{sentence}");
     assert!(!format!("{sentence}{told}").contains("secret-value"));
 }

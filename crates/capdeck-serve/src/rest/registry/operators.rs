@@ -46,7 +46,7 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// How an account is known.
+/// How an account is identified.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "OperatorAccount")]
