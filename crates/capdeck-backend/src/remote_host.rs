@@ -118,7 +118,7 @@ impl RemoteHost {
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> CallError {
-        let why = if error.is_timeout() { "it does not answer" } else { "nobody answers there" };
+        let why = if error.is_timeout() { "it does not answer" } else { "nothing answers there" };
         CallError::new(ErrorCode::ServerUnavailable, format!("cannot reach {}: {why}", self.origin))
             .hint("is `capdeck up` running there?")
             .detail(error)

@@ -285,7 +285,7 @@ impl CapabilitySignIn {
                 ErrorCode::AuthFailed,
                 format!("`{id}` refuses this request although the sign-in has every right it names"),
             )
-            .hint("the account itself may lack the right; ask whoever runs the service"),
+            .hint("the account itself may lack the right; ask the operator of the service"),
             Refusal::RenewalFailed { error } => CallError::new(
                 ErrorCode::AuthFailed,
                 format!("the sign-in to `{id}` could not be renewed: {error}"),

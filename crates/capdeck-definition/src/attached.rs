@@ -64,7 +64,7 @@ impl Deck {
                     None => self.quarantined.push(Quarantined {
                         id: id.to_string(),
                         source: remote.source(),
-                        reason: "its id is too long to be told apart from the local one's"
+                        reason: "its id is too long to be distinguished from the local one's"
                             .to_owned(),
                     }),
                 },

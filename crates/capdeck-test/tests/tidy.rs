@@ -5,6 +5,8 @@
 
 #[path = "tidy/manifests.rs"]
 mod manifests;
+#[path = "tidy/names.rs"]
+mod names;
 #[path = "tidy/paths.rs"]
 mod paths;
 #[path = "tidy/security_list.rs"]
@@ -52,6 +54,24 @@ fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+/// The code of the product: every source file of the crates that ship, without its tests.
+fn product_sources() -> Vec<(PathBuf, String)> {
+    let is_product = |path: &PathBuf| {
+        let name = shown(path);
+        name.contains("/src/")
+            && !["crates/capdeck-test/", "crates/capdeck-fuzz/"].iter().any(|it| name.starts_with(it))
+            && !name.contains("/tests/")
+            && !name.ends_with("tests.rs")
+    };
+    let paths = files(&root().join("crates"), &[".rs"]).into_iter().filter(is_product);
+    let without_tests = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default().to_owned();
+        (path, code)
+    };
+    paths.map(without_tests).collect()
 }
 
 /// A path as a reader would name it.

@@ -179,7 +179,7 @@ impl Registry {
         state.enrollment_state(found, self.now(), self.interval()).ok()
     }
 
-    /// The sign-up that filed a request, for whoever decides it.
+    /// The sign-up that filed a request, for the person who decides it.
     pub fn enrollment_of_request(&self, request: &str) -> Option<Enrollment> {
         self.state().enrollments.values().find(|one| one.request == request).cloned()
     }

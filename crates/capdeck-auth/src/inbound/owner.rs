@@ -77,7 +77,7 @@ impl Registry {
                 || draft.state.grants.values().any(|one| about(&one.target));
             if is_owned {
                 return Err(RegistryError::Forbidden {
-                    reason: "the capsule is somebody's already",
+                    reason: "the capsule already has an owner",
                 });
             }
             let manage = Scopes::from_iter([OAuthScope::RegistryManage]);

@@ -129,7 +129,7 @@ async fn fetch(
         (Ok(Said::Same), None) => Err(not_given(url, StatusCode::NOT_MODIFIED)),
         (Err(Missing::Passing(error)), Some(copy)) => {
             endpoint.note(&format!(
-                "the description was not fetched anew ({}); a stale copy, {} s old, is used",
+                "the description could not be fetched ({}); using the cached copy, {} s old",
                 error.message,
                 copy.age().as_secs()
             ));

@@ -106,7 +106,7 @@ fn why_knows_what_attaching_hides() {
         assert!(told.stderr.contains(name), "{}", told.stderr);
     }
     let nobody = run(&here, &["why", "fake", "--attach", "http://127.0.0.1:1"]);
-    assert!(nobody.stderr.contains("nobody answers there"), "{}", nobody.stderr);
+    assert!(nobody.stderr.contains("nothing answers there"), "{}", nobody.stderr);
     assert_eq!(run(&here, &["why", "fake", "--key-file", "key"]).code, Some(2));
 }
 
@@ -184,7 +184,7 @@ fn addresses_that_lead_nowhere_are_told() {
     exit 1
     --- stdout
     --- stderr
-    error: cannot reach http://127.0.0.1:1: nobody answers there
+    error: cannot reach http://127.0.0.1:1: nothing answers there
     hint: is `capdeck up` running there?
     ");
     for (url, part) in [

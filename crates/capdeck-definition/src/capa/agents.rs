@@ -122,7 +122,7 @@ impl SnippetShape {
         };
         let Some(id) = self.id.or(derived) else {
             findings.add(
-                Diagnostic::error("missing-key", format!("{what} cannot be told from others"))
+                Diagnostic::error("missing-key", format!("{what} cannot be distinguished from others"))
                     .with_fix("add `id`")
                     .at(node.place),
             );

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, fs};
 
-use super::{Problem, assert_none, root};
+use super::{Problem, assert_none, product_sources, root, shown};
 
 const MAX_GLOSSARY_WORDS: usize = 40;
 
@@ -43,6 +43,54 @@ fn guides_use_plain_words() {
         }
     }
     assert_none(&problems);
+}
+
+/// Files whose words are those of others: what people write in questions and searches.
+const VOCABULARIES: [&str; 2] = [
+    "crates/capdeck-catalog/src/search/words.rs",
+    "crates/capdeck-definition/src/cmp/matcher/lexicon.rs",
+];
+
+#[test]
+fn messages_use_plain_words() {
+    let mut problems: Vec<Problem> = Vec::new();
+    for (path, text) in product_sources() {
+        if VOCABULARIES.contains(&shown(&path).as_str()) {
+            continue;
+        }
+        for (line, number) in text.lines().zip(1..) {
+            let texts = string_literals(line);
+            let mut words = texts.split(|letter: char| !letter.is_alphanumeric());
+            if let Some(word) = words.find(|word| DIALECT.contains(&word.to_lowercase().as_str())) {
+                problems.push(format!("{}:{number}: `{word}` is not a plain word", shown(&path)));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+/// What stands in quotes on a line of code, without what is put in by name.
+fn string_literals(line: &str) -> String {
+    if line.trim_start().starts_with("//") {
+        return String::new();
+    }
+    let line = line.replace("\\\"", "").replace("'\"'", "");
+    let mut texts = String::new();
+    for text in line.split('"').skip(1).step_by(2) {
+        let mut is_name = false;
+        texts.extend(text.chars().filter(|letter| {
+            is_name = (is_name || *letter == '{') && *letter != '}';
+            !is_name
+        }));
+        texts.push(' ');
+    }
+    texts
+}
+
+#[test]
+fn names_put_into_a_message_are_no_words_of_it() {
+    assert_eq!(string_literals(r#"let told = format!("a {told} b", "c");"#), "a } b c ");
+    assert_eq!(string_literals("// \"told\""), "");
 }
 
 /// The lines outside of fenced blocks, with their numbers. Blocks show files and output.

@@ -134,7 +134,7 @@ fn input(tool: CapsuleTool, grants: GrantTools) -> Value {
                 "action": { "enum": ["list", "mount", "unmount", "discover", "request_access"] },
                 "capsule": text("id or name"),
                 "role": role(),
-                "reason": text("for whoever decides"),
+                "reason": text("for the person who decides"),
             }),
         ),
         CapsuleTool::Manage => object(

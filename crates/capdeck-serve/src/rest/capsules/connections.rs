@@ -26,7 +26,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .about("For the capsule's owner. Tokens are never shown.")
             .who(Who::Operator)
             .done_by(list),
-        post(PATH, "addConnection", "Let somebody use a part of a capsule")
+        post(PATH, "addConnection", "Give a client access to a part of a capsule")
             .about("Makes a share. Its `token` is in this answer and nowhere else; it opens this capsule at `/mcp` and at `/mcp/<capsule>`. It ends after 90 days, at `expires_at`, or when you may no longer share the capsule: when you are removed, or when it is no longer yours and you are no admin.")
             .who(Who::Operator)
             .success(&[201])

@@ -38,7 +38,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .who(Who::Operator)
             .done_by(export),
         post("/v1/capsules/import", "importCapsule", "Make a capsule of an archive")
-            .about("Takes what an export gave, compressed or not, up to 256 MiB. What is wrong with one file leaves that file out and is told.")
+            .about("Takes what an export gave, compressed or not, up to 256 MiB. A problem with one file skips that file and is reported.")
             .who(Who::Operator)
             .success(&[201])
             .problems(&[507])
