@@ -7,8 +7,8 @@
 )]
 
 use capdeck_auth::inbound::{
-    Caller, Decider, Decision, GrantTarget, Holder, NewRequest, OperatorRole, Registry,
-    RegistryOptions, RequestSource, Role, Scopes, Terms,
+    ApprovalTerms, DecisionMaker, EventCaller, GrantRecipient, GrantTarget, NewRequest,
+    OperatorRole, Registry, RegistryOptions, RequestDecision, RequestSource, Role, Scopes,
 };
 
 #[tokio::main(flavor = "current_thread")]
@@ -17,8 +17,8 @@ async fn main() {
     let (folder, round) = (arguments.next().unwrap(), arguments.next().unwrap());
     let registry = Registry::open(folder, RegistryOptions::default()).unwrap();
     println!("ready");
-    let caller = Caller::new("admin", None);
-    let decider = Decider::Operator {
+    let caller = EventCaller::new("admin", None);
+    let decider = DecisionMaker::Operator {
         id: "admin".to_owned(),
         role: OperatorRole::Admin,
         readable: Vec::new(),
@@ -26,7 +26,10 @@ async fn main() {
     for number in 0_u64.. {
         let new = NewRequest {
             source: RequestSource::Dashboard,
-            holder: Holder::New { name: format!("Agent {round}-{number}"), client_id: None },
+            holder: GrantRecipient::New {
+                name: format!("Agent {round}-{number}"),
+                client_id: None,
+            },
             requested_by: "admin".to_owned(),
             target: GrantTarget::capsule(format!("cap_{number}"), Role::Reader),
             scopes: Scopes::of_role(Role::Reader),
@@ -35,7 +38,7 @@ async fn main() {
         };
         let filed = registry.file_request(&caller, new).await.unwrap();
         println!("filed {}", filed.id);
-        let approve = Decision::Approve(Terms::default());
+        let approve = RequestDecision::Approve(ApprovalTerms::default());
         let decided = registry.decide(&caller, &decider, &filed.id, approve).await.unwrap();
         println!("granted {} {}", decided.id, decided.grant.unwrap());
     }

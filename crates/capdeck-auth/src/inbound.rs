@@ -7,10 +7,11 @@
 
 mod access;
 mod admin_key;
+mod approver_access;
 mod authorization;
 mod bulk_denial;
-mod capsule_end;
 mod capsule_key;
+mod capsule_removal;
 mod client;
 mod client_document;
 mod client_end;
@@ -18,17 +19,15 @@ mod clock;
 mod collection;
 mod connection;
 mod credential;
-mod decide;
+mod decision;
 mod enrollment;
 mod error;
 mod event;
 mod exchange;
 mod failures;
 mod grant;
-mod holdings;
-mod last_used;
+mod last_use_time;
 mod listing;
-mod newcomers;
 mod operator;
 mod options;
 mod owner;
@@ -45,11 +44,12 @@ mod revocation;
 mod self_approval;
 mod session;
 mod sign_in;
+mod sign_up_domains;
 mod state;
 mod storage;
 mod text;
 mod token;
-mod volatile;
+mod transient_state;
 
 pub use capdeck_access::{
     Access, DeckGrant, GrantTarget, OAuthScope, OperatorRole, Principal, Role, Scopes, UnknownScope,
@@ -57,40 +57,42 @@ pub use capdeck_access::{
 
 pub use self::{
     admin_key::{AdminKey, AdminKeyError, LoadedAdminKey},
-    authorization::{Authorization, AuthorizationError, AuthorizationRequest, NewCode},
+    authorization::{
+        AuthorizationError, AuthorizationRequest, NewAuthorizationCode, PendingAuthorization,
+    },
     bulk_denial::BulkDenial,
-    capsule_end::PresentCapsule,
     capsule_key::{capsule_id_of, capsule_key, is_capsule_key, missing_capsule_key},
-    client::{Client, ClientAuthMethod, ClientKind, ClientMetadata, RegisteredClient},
+    capsule_removal::ExistingCapsule,
+    client::{ClientAuthMethod, ClientKind, ClientMetadata, OAuthClient, RegisteredClient},
     client_document::{ClientDocument, ClientDocumentError, fetch_client_document},
-    clock::Clock,
-    connection::{NewConnection, OpenedConnection},
+    clock::RegistryClock,
+    connection::{IssuedCredential, NewCredential},
     credential::{AuthenticatedClient, Credential, CredentialKind},
-    decide::{Decider, Decision, Terms},
-    enrollment::{Enrolled, Enrollment, EnrollmentState, EnrollmentStatus, NewEnrollment},
+    decision::{ApprovalTerms, DecisionMaker, RequestDecision},
+    enrollment::{Enrollment, EnrollmentResult, EnrollmentState, EnrollmentStatus, NewEnrollment},
     error::{OpenRegistryError, RegistryError, TokenRefusal},
-    event::{AuditSink, Caller, RegistryEvent, Subject},
+    event::{AuditSink, EventCaller, EventSubject, RegistryEvent},
     exchange::{ClientProof, CodeRedemption, TokenSet},
     failures::{CredentialClass, FailedAttempt, FailedCredentials},
     grant::Grant,
-    last_used::LastUsed,
+    last_use_time::LastUseTime,
     listing::{CredentialQuery, GrantQuery, RequestQuery},
-    newcomers::Newcomers,
     operator::{
-        ADMIN_OPERATOR, AuthenticatedOperator, LOCAL_OPERATOR, NewOperator, Operator,
-        OperatorAccount, OperatorSubject, OperatorUpdate, OperatorWithKey,
+        ADMIN_OPERATOR, AuthenticatedOperator, IssuedOperatorKey, LOCAL_OPERATOR, NewOperator,
+        Operator, OperatorAccount, OperatorSubject, OperatorUpdate,
     },
-    options::{Lifetimes, Limits, RegistryOptions},
-    page::{Page, PageRequest},
-    policy::{ApprovalMode, Network, Policy, PolicyRule, RuleAction, RuleMatch},
-    principal::{Holder, PrincipalRecord},
+    options::{RegistryLifetimes, RegistryLimits, RegistryOptions},
+    page::{PageRequest, RegistryPage},
+    policy::{ApprovalMode, GrantPolicy, GrantRule, IpNetwork, RuleAction, RuleMatch},
+    principal::{GrantRecipient, PrincipalRecord},
     profile::{AccessProfile, ProfileTerms},
-    recognition::RefusedGrant,
+    recognition::TokenRequestError,
     redirect::RedirectPolicy,
     registry::Registry,
     renewal::TokenRenewal,
     request::{GrantRequest, NewRequest, RequestSource, RequestStatus},
-    self_approval::{RequestOrigin, SelfLink},
+    self_approval::{RequestOrigin, SelfApprovalLink},
     session::{NewSession, OperatorSession},
-    sign_in::Blame,
+    sign_in::SignInPenalty,
+    sign_up_domains::SignUpDomains,
 };

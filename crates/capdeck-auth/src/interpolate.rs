@@ -12,32 +12,35 @@ use std::path::PathBuf;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use self::reference::{Naming, Piece, pieces, pieces_with};
-use crate::{Environment, Holder, ProjectVariables, Secret, Vault, VaultMiss, is_secret_name};
+use self::reference::{TextPiece, VariableNaming, pieces, pieces_with};
+use crate::{
+    EnvironmentSnapshot, ProjectVariables, Secret, Vault, VaultHolder, VaultLookupError,
+    is_secret_name,
+};
 
 /// Where references are looked up.
 #[derive(Debug, Clone, Copy)]
-pub struct Lookup<'a> {
-    environment: &'a Environment,
-    vault: Option<(&'a Vault, Asker<'a>)>,
+pub struct ReferenceLookup<'a> {
+    environment: &'a EnvironmentSnapshot,
+    vault: Option<(&'a Vault, VaultReader<'a>)>,
     project: Option<&'a ProjectVariables>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Asker<'a> {
-    Holder(&'a Holder),
+enum VaultReader<'a> {
+    Holder(&'a VaultHolder),
     Owner,
 }
 
 #[derive(Debug, Clone)]
-pub struct Resolved<T> {
+pub struct ResolvedValue<T> {
     pub value: T,
     /// The replaced values, for scrubbing logs, errors and results.
-    pub substitutions: Vec<Substitution>,
+    pub substitutions: Vec<ReferenceSubstitution>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Substitution {
+pub struct ReferenceSubstitution {
     pub name: String,
     pub value: Secret,
     /// True for vault values, and when the name or the position (`auth`, `headers`, a secret-like key) marks a
@@ -48,13 +51,13 @@ pub struct Substitution {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedText {
     pub text: String,
-    pub substitutions: Vec<Substitution>,
+    pub substitutions: Vec<ReferenceSubstitution>,
 }
 
 /// A reference without a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
-pub struct Unresolved {
+pub struct UnresolvedReference {
     /// The reference as written, such as `$env:GH_TOKEN`.
     pub reference: String,
     /// The position, such as `env.GITHUB_TOKEN`; empty for a single text.
@@ -70,19 +73,19 @@ pub enum MissingReason {
     #[error("the variable `{name}` is not set")]
     ProjectVariable { name: String, file: PathBuf, vault_hint: String },
     #[error(transparent)]
-    Vault(VaultMiss),
+    Vault(VaultLookupError),
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     #[error("{}", join(.unresolved))]
-    Unresolved { unresolved: Vec<Unresolved> },
+    Unresolved { unresolved: Vec<UnresolvedReference> },
     /// The type does not round-trip through JSON; no definition does this.
     #[error("the value cannot be rebuilt after interpolation")]
     Shape { source: serde_json::Error },
 }
 
-impl Unresolved {
+impl UnresolvedReference {
     pub fn hint(&self) -> String {
         match &self.reason {
             MissingReason::Variable { name } => {
@@ -106,18 +109,22 @@ impl Unresolved {
     }
 }
 
-impl<'a> Lookup<'a> {
+impl<'a> ReferenceLookup<'a> {
     /// Searches the environment and the vault entries granted to this holder.
-    pub fn new(environment: &'a Environment, vault: &'a Vault, holder: &'a Holder) -> Self {
-        Self { environment, vault: Some((vault, Asker::Holder(holder))), project: None }
+    pub fn new(
+        environment: &'a EnvironmentSnapshot,
+        vault: &'a Vault,
+        holder: &'a VaultHolder,
+    ) -> Self {
+        Self { environment, vault: Some((vault, VaultReader::Holder(holder))), project: None }
     }
 
     /// Searches the environment and the whole vault, for the owner's host settings.
-    pub fn of_owner(environment: &'a Environment, vault: &'a Vault) -> Self {
-        Self { environment, vault: Some((vault, Asker::Owner)), project: None }
+    pub fn of_owner(environment: &'a EnvironmentSnapshot, vault: &'a Vault) -> Self {
+        Self { environment, vault: Some((vault, VaultReader::Owner)), project: None }
     }
 
-    pub fn of_environment(environment: &'a Environment) -> Self {
+    pub fn of_environment(environment: &'a EnvironmentSnapshot) -> Self {
         Self { environment, vault: None, project: None }
     }
 
@@ -130,32 +137,36 @@ impl<'a> Lookup<'a> {
 
 /// Returns whether a text has a reference that connecting replaces.
 pub fn has_reference(text: &str) -> bool {
-    pieces(text).iter().any(|piece| !matches!(piece, Piece::Literal(_)))
+    pieces(text).iter().any(|piece| !matches!(piece, TextPiece::Literal(_)))
 }
 
 /// The target of a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reference {
+pub enum ReferenceTarget {
     Variable { name: String },
     Vault { name: String },
 }
 
 /// Returns the distinct references in one member of a value.
-pub fn references(value: &impl Serialize, member: &str) -> Vec<Reference> {
+pub fn references(value: &impl Serialize, member: &str) -> Vec<ReferenceTarget> {
     let tree = serde_json::to_value(value).unwrap_or_default();
     let mut found = Vec::new();
     collect(tree.get(member).unwrap_or(&Value::Null), &mut found);
     found
 }
 
-fn collect(value: &Value, found: &mut Vec<Reference>) {
+fn collect(value: &Value, found: &mut Vec<ReferenceTarget>) {
     match value {
         Value::String(text) => {
             for piece in pieces(text) {
                 let reference = match piece {
-                    Piece::Literal(_) => continue,
-                    Piece::Variable { name, .. } => Reference::Variable { name: name.to_owned() },
-                    Piece::Vault { name, .. } => Reference::Vault { name: name.to_owned() },
+                    TextPiece::Literal(_) => continue,
+                    TextPiece::Variable { name, .. } => {
+                        ReferenceTarget::Variable { name: name.to_owned() }
+                    }
+                    TextPiece::Vault { name, .. } => {
+                        ReferenceTarget::Vault { name: name.to_owned() }
+                    }
                 };
                 if !found.contains(&reference) {
                     found.push(reference);
@@ -168,8 +179,11 @@ fn collect(value: &Value, found: &mut Vec<Reference>) {
     }
 }
 
-pub fn resolve_text(text: &str, lookup: Lookup<'_>) -> Result<ResolvedText, Vec<Unresolved>> {
-    let mut walk = Walk::new(lookup);
+pub fn resolve_text(
+    text: &str,
+    lookup: ReferenceLookup<'_>,
+) -> Result<ResolvedText, Vec<UnresolvedReference>> {
+    let mut walk = ReferenceResolver::new(lookup);
     let text = walk.text(text);
     walk.finish().map(|substitutions| ResolvedText { text, substitutions })
 }
@@ -177,36 +191,36 @@ pub fn resolve_text(text: &str, lookup: Lookup<'_>) -> Result<ResolvedText, Vec<
 /// Resolves every string at any depth; map keys stay as written.
 pub fn resolve_value<T: Serialize + DeserializeOwned>(
     value: &T,
-    lookup: Lookup<'_>,
-) -> Result<Resolved<T>, ResolveError> {
+    lookup: ReferenceLookup<'_>,
+) -> Result<ResolvedValue<T>, ResolveError> {
     let mut tree = serde_json::to_value(value).map_err(|source| ResolveError::Shape { source })?;
-    let mut walk = Walk::new(lookup);
+    let mut walk = ReferenceResolver::new(lookup);
     walk.tree(&mut tree);
     let substitutions =
         walk.finish().map_err(|unresolved| ResolveError::Unresolved { unresolved })?;
     let value = serde_json::from_value(tree).map_err(|source| ResolveError::Shape { source })?;
-    Ok(Resolved { value, substitutions })
+    Ok(ResolvedValue { value, substitutions })
 }
 
-fn join(unresolved: &[Unresolved]) -> String {
+fn join(unresolved: &[UnresolvedReference]) -> String {
     let mut messages: Vec<String> = unresolved.iter().map(ToString::to_string).collect();
     messages.dedup();
     messages.join("; ")
 }
 
-struct Walk<'a> {
-    lookup: Lookup<'a>,
+struct ReferenceResolver<'a> {
+    lookup: ReferenceLookup<'a>,
     place: Vec<String>,
-    substitutions: Vec<Substitution>,
-    unresolved: Vec<Unresolved>,
+    substitutions: Vec<ReferenceSubstitution>,
+    unresolved: Vec<UnresolvedReference>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(lookup: Lookup<'a>) -> Self {
+impl<'a> ReferenceResolver<'a> {
+    fn new(lookup: ReferenceLookup<'a>) -> Self {
         Self { lookup, place: Vec::new(), substitutions: Vec::new(), unresolved: Vec::new() }
     }
 
-    fn finish(self) -> Result<Vec<Substitution>, Vec<Unresolved>> {
+    fn finish(self) -> Result<Vec<ReferenceSubstitution>, Vec<UnresolvedReference>> {
         if self.unresolved.is_empty() { Ok(self.substitutions) } else { Err(self.unresolved) }
     }
 
@@ -235,11 +249,16 @@ impl<'a> Walk<'a> {
 
     fn text(&mut self, text: &str) -> String {
         let mut replaced = String::with_capacity(text.len());
-        let naming = if self.lookup.project.is_some() { Naming::Free } else { Naming::Strict };
+        let naming = if self.lookup.project.is_some() {
+            VariableNaming::Free
+        } else {
+            VariableNaming::Strict
+        };
         for piece in pieces_with(text, naming) {
             match piece {
-                Piece::Literal(literal) => replaced.push_str(literal),
-                Piece::Variable { text, name, default } => match (self.variable(name), default) {
+                TextPiece::Literal(literal) => replaced.push_str(literal),
+                TextPiece::Variable { text, name, default } => match (self.variable(name), default)
+                {
                     (Some(value), None) => replaced.push_str(self.substitute(name, value)),
                     (Some(value), Some(_)) if !value.is_empty() => {
                         replaced.push_str(self.substitute(name, value));
@@ -251,10 +270,14 @@ impl<'a> Walk<'a> {
                         Err(reason) => self.miss(text, reason),
                     },
                 },
-                Piece::Vault { text, name } => match self.vault_entry(name) {
+                TextPiece::Vault { text, name } => match self.vault_entry(name) {
                     Ok(value) => {
                         replaced.push_str(value.expose());
-                        self.note(Substitution { name: name.to_owned(), value, sensitive: true });
+                        self.add_substitution(ReferenceSubstitution {
+                            name: name.to_owned(),
+                            value,
+                            sensitive: true,
+                        });
                     }
                     Err(miss) => self.miss(text, MissingReason::Vault(miss)),
                 },
@@ -276,8 +299,9 @@ impl<'a> Walk<'a> {
         };
         match self.vault_entry(name) {
             Ok(value) => {
-                let noted = Substitution { name: owned, value: value.clone(), sensitive: true };
-                self.note(noted);
+                let noted =
+                    ReferenceSubstitution { name: owned, value: value.clone(), sensitive: true };
+                self.add_substitution(noted);
                 Ok(value)
             }
             Err(miss) => Err(MissingReason::ProjectVariable {
@@ -288,18 +312,18 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn vault_entry(&self, reference: &str) -> Result<Secret, VaultMiss> {
+    fn vault_entry(&self, reference: &str) -> Result<Secret, VaultLookupError> {
         match self.lookup.vault {
-            Some((vault, Asker::Holder(holder))) => vault.resolve(holder, reference),
-            Some((vault, Asker::Owner)) => vault.resolve_own(reference),
-            None => Err(VaultMiss::no_vault(reference)),
+            Some((vault, VaultReader::Holder(holder))) => vault.resolve(holder, reference),
+            Some((vault, VaultReader::Owner)) => vault.resolve_own(reference),
+            None => Err(VaultLookupError::no_vault(reference)),
         }
     }
 
     fn substitute(&mut self, name: &str, value: &'a str) -> &'a str {
         let secret_place =
             |step: &String| step == "headers" || step == "auth" || is_secret_name(step);
-        self.note(Substitution {
+        self.add_substitution(ReferenceSubstitution {
             name: name.to_owned(),
             value: Secret::new(value),
             sensitive: is_secret_name(name) || self.place.iter().any(secret_place),
@@ -307,14 +331,14 @@ impl<'a> Walk<'a> {
         value
     }
 
-    fn note(&mut self, substitution: Substitution) {
+    fn add_substitution(&mut self, substitution: ReferenceSubstitution) {
         if !self.substitutions.contains(&substitution) {
             self.substitutions.push(substitution);
         }
     }
 
     fn miss(&mut self, reference: &str, reason: MissingReason) {
-        self.unresolved.push(Unresolved {
+        self.unresolved.push(UnresolvedReference {
             reference: reference.to_owned(),
             place: self.place.join("."),
             reason,

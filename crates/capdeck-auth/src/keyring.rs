@@ -5,7 +5,7 @@ use std::fmt;
 use crate::Secret;
 
 /// Stores small secrets by name for the logged-in user.
-pub trait Keyring: fmt::Debug + Send + Sync {
+pub trait KeyringStore: fmt::Debug + Send + Sync {
     /// Returns the value of a name, if it has one.
     fn get(&self, name: &str) -> Result<Option<Secret>, KeyringError>;
 
@@ -27,7 +27,7 @@ pub struct KeyringError {
 pub(crate) struct SystemKeyring;
 
 #[cfg(not(all(feature = "keyring", any(target_os = "linux", target_os = "macos", windows))))]
-impl Keyring for SystemKeyring {
+impl KeyringStore for SystemKeyring {
     fn get(&self, _name: &str) -> Result<Option<Secret>, KeyringError> {
         Err(not_built_in())
     }
@@ -58,29 +58,29 @@ mod native {
     #[cfg(target_os = "linux")]
     use zbus_secret_service_keyring_store::Store;
 
-    use super::{Keyring, KeyringError, SystemKeyring};
+    use super::{KeyringError, KeyringStore, SystemKeyring};
     use crate::Secret;
 
     const SERVICE: &str = "capdeck";
     /// Bounds the wait of a call. If the keyring first asks its owner for a password, the next call finds it
     /// unlocked.
-    const READING: Duration = Duration::from_secs(5);
+    const READ_TIMEOUT: Duration = Duration::from_secs(5);
     /// Bounds the wait for a person to unlock the keyring during a key change.
-    const WRITING: Duration = Duration::from_secs(60);
+    const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
-    impl Keyring for SystemKeyring {
+    impl KeyringStore for SystemKeyring {
         fn get(&self, name: &str) -> Result<Option<Secret>, KeyringError> {
-            let text = ask(name, READING, Entry::get_password)?;
+            let text = ask(name, READ_TIMEOUT, Entry::get_password)?;
             Ok(text.map(Secret::new))
         }
 
         fn set(&self, name: &str, value: &Secret) -> Result<(), KeyringError> {
             let value = value.clone();
-            ask(name, WRITING, move |entry| entry.set_password(value.expose())).map(drop)
+            ask(name, WRITE_TIMEOUT, move |entry| entry.set_password(value.expose())).map(drop)
         }
 
         fn remove(&self, name: &str) -> Result<(), KeyringError> {
-            ask(name, WRITING, Entry::delete_credential).map(drop)
+            ask(name, WRITE_TIMEOUT, Entry::delete_credential).map(drop)
         }
     }
 
@@ -104,13 +104,13 @@ mod native {
         match answer.recv_timeout(patience) {
             Ok(Ok(value)) => Ok(Some(value)),
             Ok(Err(Error::NoEntry)) => Ok(None),
-            Ok(Err(error)) => Err(KeyringError { reason: told(&error) }),
+            Ok(Err(error)) => Err(KeyringError { reason: error_kind(&error) }),
             Err(_) => Err(KeyringError { reason: "it does not answer".to_owned() }),
         }
     }
 
     /// Some errors contain the value that was read, so only their kind is reported.
-    fn told(error: &Error) -> String {
+    fn error_kind(error: &Error) -> String {
         match error {
             Error::PlatformFailure(reason) => reason.to_string(),
             Error::NoStorageAccess(reason) => format!("it is locked ({reason})"),

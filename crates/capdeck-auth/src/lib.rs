@@ -1,6 +1,6 @@
 //! Secrets, outbound sign-in to other services, and inbound access to Capdeck.
 //!
-//! Read [`Secret`] first, then [`resolve_value`] (replaces the references of a definition) and [`Credentials`] (the
+//! Read [`Secret`] first, then [`resolve_value`] (replaces the references of a definition) and [`StaticCredentials`] (the
 //! headers of a request). [`SignIn`] handles OAuth sign-ins, [`Vault`] stores secrets. [`inbound`] decides who may
 //! use this host.
 //!
@@ -10,40 +10,43 @@
 mod environment;
 pub mod inbound;
 mod interpolate;
-mod key;
 mod key_file;
+mod key_source;
 mod keyring;
-mod keys;
 mod outbound;
 mod pkce;
 mod private_file;
 mod project_variables;
 mod scrub;
 mod sealed_folder;
+mod sealing_key;
 mod secret;
 mod vault;
 
-pub use environment::Environment;
+pub use environment::EnvironmentSnapshot;
 pub use interpolate::{
-    Lookup, MissingReason, Reference, ResolveError, Resolved, ResolvedText, Substitution,
-    Unresolved, has_reference, references, resolve_text, resolve_value,
+    MissingReason, ReferenceLookup, ReferenceSubstitution, ReferenceTarget, ResolveError,
+    ResolvedText, ResolvedValue, UnresolvedReference, has_reference, references, resolve_text,
+    resolve_value,
 };
-pub use keyring::{Keyring, KeyringError};
-pub use keys::{KeyError, KeyHome, KeySettings};
+pub use key_source::{KeyError, KeyLocation, KeySettings};
+pub use keyring::{KeyringError, KeyringStore};
 pub use outbound::{
-    AuthHeader, BuildClient, Credentials, GuardedClients, GuardedResolver, Names, OutOfReach,
-    OutboundError, Reach, SystemNames, TRANSPORT_HEADERS, is_transport_header,
+    AuthHeader, ClientFactory, GuardedClients, GuardedResolver, NameResolver, NetworkReach,
+    OutboundError, ReachError, StaticCredentials, SystemResolver, TRANSPORT_HEADERS,
+    is_transport_header,
     oauth::{
-        Begun, Challenge, DeviceLogin, Login, LoginKind, LoginWay, OAuthError, OAuthSettings,
-        ProviderAnswer, ProviderIdentity, ProviderPage, ProviderReturn, ProviderSettings,
-        ProviderSignIn, ProviderVisit, Refusal, Revocation, SignIn, SignInState, SignInStatus,
-        SignedOut, TokenStore,
+        BearerChallenge, BrowserLogin, DeviceLogin, LoginKind, LoginMethod, LoginStart, OAuthError,
+        OAuthSettings, ProviderCallback, ProviderIdentity, ProviderRedirect, ProviderSettings,
+        ProviderSignIn, ProviderSignInRequest, ProviderSignInResult, RevocationOutcome, SignIn,
+        SignInRefusal, SignInState, SignInStatus, SignOutReport, TokenStore,
     },
 };
 pub use project_variables::ProjectVariables;
-pub use scrub::{ScrubStream, Scrubber};
+pub use scrub::{ScrubStream, SecretScrubber};
 pub use sealed_folder::SealedError;
 pub use secret::{Secret, is_secret_name};
 pub use vault::{
-    EntryFacts, Grant, Holder, ListedEntry, Rekeyed, Vault, VaultError, VaultMiss, VaultMissKind,
+    RekeyReport, Vault, VaultEntryInfo, VaultError, VaultGrant, VaultHolder, VaultListItem,
+    VaultLookupError, VaultLookupErrorKind,
 };

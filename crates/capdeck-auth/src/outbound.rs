@@ -5,14 +5,14 @@ pub(crate) mod oauth;
 mod reach;
 
 pub use self::{
-    guarded_clients::{BuildClient, GuardedClients},
-    reach::{GuardedResolver, Names, OutOfReach, Reach, SystemNames},
+    guarded_clients::{ClientFactory, GuardedClients},
+    reach::{GuardedResolver, NameResolver, NetworkReach, ReachError, SystemResolver},
 };
 use crate::Secret;
 
 /// A definition's static `auth` block with its references resolved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Credentials {
+pub enum StaticCredentials {
     #[default]
     None,
     Bearer {
@@ -61,7 +61,7 @@ pub const TRANSPORT_HEADERS: [&str; 15] = [
     "upgrade",
 ];
 
-impl Credentials {
+impl StaticCredentials {
     /// Returns every secret value, for scrubbing.
     pub fn secrets(&self) -> Vec<Secret> {
         match self {
@@ -128,16 +128,16 @@ fn checked(name: &str, value: Secret) -> Result<AuthHeader, OutboundError> {
 mod tests {
     use super::*;
 
-    fn headers(pairs: &[(&str, &str)]) -> Credentials {
+    fn headers(pairs: &[(&str, &str)]) -> StaticCredentials {
         let headers =
             pairs.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(*value))).collect();
-        Credentials::Headers { headers }
+        StaticCredentials::Headers { headers }
     }
 
     #[test]
     fn static_credentials_become_headers() {
-        assert_eq!(Credentials::None.headers(), Ok(Vec::new()));
-        let bearer = Credentials::Bearer { token: Secret::new("canary-1") };
+        assert_eq!(StaticCredentials::None.headers(), Ok(Vec::new()));
+        let bearer = StaticCredentials::Bearer { token: Secret::new("canary-1") };
         let [header] = bearer.headers().unwrap().try_into().unwrap();
         assert_eq!(
             (header.name.as_str(), header.value.expose()),
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn bad_credentials_are_refused_without_showing_them() {
         for (credentials, message) in [
-            (Credentials::Bearer { token: Secret::new("") }, "the bearer token is empty"),
+            (StaticCredentials::Bearer { token: Secret::new("") }, "the bearer token is empty"),
             (headers(&[("X-Key", "")]), "the value of auth header `X-Key` is empty"),
             (headers(&[("Host", "x")]), "`Host` cannot be sent as an auth header"),
             (

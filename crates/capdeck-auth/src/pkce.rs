@@ -8,11 +8,11 @@ use subtle::ConstantTimeEq as _;
 use crate::{OAuthError, Secret};
 
 /// A code verifier.
-pub(crate) struct Pkce {
+pub(crate) struct PkceVerifier {
     pub(crate) verifier: Secret,
 }
 
-impl Pkce {
+impl PkceVerifier {
     pub(crate) fn new() -> Result<Self, OAuthError> {
         Ok(Self { verifier: Secret::new(random::<32>()?) })
     }
@@ -69,13 +69,13 @@ mod tests {
     #[test]
     fn the_challenge_is_that_of_the_standard_s_example() {
         let verifier = Secret::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
-        let challenge = Pkce { verifier }.challenge();
+        let challenge = PkceVerifier { verifier }.challenge();
         assert_eq!(challenge, "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
     }
 
     #[test]
     fn random_values_differ_and_are_long_enough() {
-        let (one, two) = (Pkce::new().unwrap(), Pkce::new().unwrap());
+        let (one, two) = (PkceVerifier::new().unwrap(), PkceVerifier::new().unwrap());
         assert_ne!(one.verifier, two.verifier);
         assert_eq!(one.verifier.expose().len(), 43);
         assert_eq!(random::<24>().unwrap().len(), 32);

@@ -9,14 +9,14 @@ use std::{
 use tempfile::NamedTempFile;
 
 /// A file that is written and synced but not yet renamed. Dropping it changes nothing.
-pub(crate) struct Staged {
+pub(crate) struct StagedFile {
     file: NamedTempFile,
     path: PathBuf,
 }
 
 /// A lock across processes. Dropping it releases the lock.
 #[derive(Debug)]
-pub(crate) struct Held(#[expect(dead_code, reason = "the lock ends with the file")] File);
+pub(crate) struct FileLock(#[expect(dead_code, reason = "the lock ends with the file")] File);
 
 /// Creates the folder of a file with mode 0700.
 pub(crate) fn make_folder(path: &Path) -> io::Result<&Path> {
@@ -30,11 +30,11 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<&Path> {
 }
 
 /// Writes a temporary file beside the target, with mode 0600 from the start.
-pub(crate) fn stage(path: &Path, bytes: &[u8]) -> io::Result<Staged> {
+pub(crate) fn stage(path: &Path, bytes: &[u8]) -> io::Result<StagedFile> {
     let mut file = NamedTempFile::new_in(make_folder(path)?)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
-    Ok(Staged { file, path: path.to_owned() })
+    Ok(StagedFile { file, path: path.to_owned() })
 }
 
 /// Replaces a file atomically and durably.
@@ -59,16 +59,16 @@ pub(crate) fn remove(path: &Path) -> io::Result<bool> {
 }
 
 /// Waits for this lock. Blocks the thread.
-pub(crate) fn hold(lock: &Path) -> io::Result<Held> {
+pub(crate) fn lock_file(lock: &Path) -> io::Result<FileLock> {
     let file = open_lock(lock)?;
     file.lock()?;
-    Ok(Held(file))
+    Ok(FileLock(file))
 }
 
-pub(crate) fn try_hold(lock: &Path) -> io::Result<Option<Held>> {
+pub(crate) fn try_hold(lock: &Path) -> io::Result<Option<FileLock>> {
     let file = open_lock(lock)?;
     match file.try_lock() {
-        Ok(()) => Ok(Some(Held(file))),
+        Ok(()) => Ok(Some(FileLock(file))),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),
     }
@@ -92,7 +92,7 @@ fn open_lock(lock: &Path) -> io::Result<File> {
     File::options().create(true).append(true).open(lock)
 }
 
-impl Staged {
+impl StagedFile {
     pub(crate) fn put(self) -> io::Result<()> {
         let Self { file, path } = self;
         file.persist(&path).map_err(|error| error.error)?;

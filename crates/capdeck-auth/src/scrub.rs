@@ -5,25 +5,25 @@ mod tests;
 
 use std::{borrow::Cow, fmt};
 
-use crate::{Secret, Substitution, secret::REDACTED};
+use crate::{ReferenceSubstitution, Secret, secret::REDACTED};
 
 /// Shorter values are not replaced: replacing every `1` or `true` would only damage the message.
 const MIN_LENGTH: usize = 6;
 
 /// Replaces secret values by `[redacted]`. Cheap without values.
 #[derive(Clone, Default)]
-pub struct Scrubber {
+pub struct SecretScrubber {
     /// Longest first, so that a value that contains another is replaced as a whole.
     values: Vec<Secret>,
 }
 
 /// Scrubs a stream, also where a value spans two chunks.
 pub struct ScrubStream {
-    scrubber: Scrubber,
+    scrubber: SecretScrubber,
     pending: Vec<u8>,
 }
 
-impl Scrubber {
+impl SecretScrubber {
     pub fn new<'a>(values: impl IntoIterator<Item = &'a Secret>) -> Self {
         Self::default().with(values)
     }
@@ -45,12 +45,12 @@ impl Scrubber {
     }
 
     /// For logs and errors: every value from outside the file.
-    pub fn of_all(substitutions: &[Substitution]) -> Self {
+    pub fn of_all(substitutions: &[ReferenceSubstitution]) -> Self {
         Self::new(substitutions.iter().map(|one| &one.value))
     }
 
     /// For results: only secrets, so that other values stay readable in data.
-    pub fn of_sensitive(substitutions: &[Substitution]) -> Self {
+    pub fn of_sensitive(substitutions: &[ReferenceSubstitution]) -> Self {
         Self::new(substitutions.iter().filter(|one| one.sensitive).map(|one| &one.value))
     }
 
@@ -76,11 +76,11 @@ impl Scrubber {
     /// Scrubs bytes and returns how many were consumed.
     ///
     /// With more to come, a possible start of a value is left for the next call.
-    fn bytes(&self, bytes: &[u8], more_to_come: MoreToCome) -> (Vec<u8>, usize) {
+    fn bytes(&self, bytes: &[u8], more_to_come: StreamContinuation) -> (Vec<u8>, usize) {
         let mut passed = Vec::with_capacity(bytes.len());
         let mut rest = bytes;
         while let Some((first, tail)) = rest.split_first() {
-            if more_to_come == MoreToCome::Yes && self.is_open_beginning(rest) {
+            if more_to_come == StreamContinuation::Yes && self.is_open_beginning(rest) {
                 break;
             }
             let found = self.values.iter().find(|one| rest.starts_with(one.expose().as_bytes()));
@@ -103,7 +103,7 @@ impl Scrubber {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum MoreToCome {
+enum StreamContinuation {
     Yes,
     No,
 }
@@ -115,17 +115,17 @@ impl ScrubStream {
             return chunk.to_vec();
         }
         self.pending.extend_from_slice(chunk);
-        let (passed, used) = self.scrubber.bytes(&self.pending, MoreToCome::Yes);
+        let (passed, used) = self.scrubber.bytes(&self.pending, StreamContinuation::Yes);
         self.pending.drain(..used);
         passed
     }
 
     pub fn finish(self) -> Vec<u8> {
-        self.scrubber.bytes(&self.pending, MoreToCome::No).0
+        self.scrubber.bytes(&self.pending, StreamContinuation::No).0
     }
 }
 
-impl fmt::Debug for Scrubber {
+impl fmt::Debug for SecretScrubber {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Scrubber({} values)", self.values.len())
     }

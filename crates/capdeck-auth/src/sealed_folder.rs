@@ -7,21 +7,21 @@ use zeroize::Zeroizing;
 
 use crate::{
     KeyError,
-    key::Key,
-    keys::{KeyRing, Keys},
-    private_file::{self, Held, Staged},
+    key_source::{ActiveKeys, KeySource},
+    private_file::{self, FileLock, StagedFile},
+    sealing_key::SealingKey,
 };
 
 const FORMAT: &str = "capdeck-v1";
 
 #[derive(Debug, Clone)]
 pub(crate) struct SealedFolder {
-    keys: Keys,
+    keys: KeySource,
     folder: PathBuf,
     purpose: &'static str,
 }
 
-pub(crate) enum Content {
+pub(crate) enum SealedContent {
     Sealed(Zeroizing<Vec<u8>>),
     Plain(Zeroizing<Vec<u8>>),
 }
@@ -32,7 +32,7 @@ pub enum SealedError {
     #[error(transparent)]
     Key(#[from] KeyError),
     #[error(
-        "`{path}` was sealed with key {sealed_with}, but the key in force is {in_force} from {place}"
+        "`{path}` was sealed with sealing_key {sealed_with}, but the sealing_key in force is {in_force} from {place}"
     )]
     OtherKey { path: String, sealed_with: String, in_force: String, place: String },
     #[error("`{path}` is damaged: {reason}")]
@@ -44,14 +44,14 @@ pub enum SealedError {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Envelope {
+struct SealedEnvelope {
     sealed: String,
     key: String,
     data: String,
 }
 
 impl SealedFolder {
-    pub(crate) fn new(keys: Keys, folder: PathBuf, purpose: &'static str) -> Self {
+    pub(crate) fn new(keys: KeySource, folder: PathBuf, purpose: &'static str) -> Self {
         Self { keys, folder, purpose }
     }
 
@@ -77,7 +77,7 @@ impl SealedFolder {
         Ok(names)
     }
 
-    pub(crate) fn load(&self, name: &str) -> Result<Option<Content>, SealedError> {
+    pub(crate) fn load(&self, name: &str) -> Result<Option<SealedContent>, SealedError> {
         match self.load_once(name) {
             // A rotation may have run between reading the file and reading the key.
             Err(SealedError::OtherKey { .. }) => self.load_once(name),
@@ -100,9 +100,14 @@ impl SealedFolder {
         }
     }
 
-    pub(crate) fn stage(&self, name: &str, bytes: &[u8], key: &Key) -> Result<Staged, SealedError> {
+    pub(crate) fn stage(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        key: &SealingKey,
+    ) -> Result<StagedFile, SealedError> {
         let data = key.seal(&[FORMAT, self.purpose, name], bytes).map_err(KeyError::from)?;
-        let envelope = Envelope { sealed: FORMAT.to_owned(), key: key.id().to_owned(), data };
+        let envelope = SealedEnvelope { sealed: FORMAT.to_owned(), key: key.id().to_owned(), data };
         let path = self.path(name);
         let mut text = serde_json::to_vec_pretty(&envelope)
             .map_err(|error| failed(&path, &std::io::Error::other(error)))?;
@@ -115,12 +120,12 @@ impl SealedFolder {
         private_file::remove(&path).map_err(|error| failed(&path, &error))
     }
 
-    pub(crate) fn hold(&self, name: &str) -> Result<Held, SealedError> {
+    pub(crate) fn lock(&self, name: &str) -> Result<FileLock, SealedError> {
         let lock = self.path(name).with_extension("lock");
-        private_file::hold(&lock).map_err(|error| failed(&lock, &error))
+        private_file::lock_file(&lock).map_err(|error| failed(&lock, &error))
     }
 
-    pub(crate) fn try_hold(&self, name: &str) -> Option<Held> {
+    pub(crate) fn try_hold(&self, name: &str) -> Option<FileLock> {
         private_file::try_hold(&self.path(name).with_extension("lock")).ok().flatten()
     }
 
@@ -128,7 +133,8 @@ impl SealedFolder {
     pub(crate) fn key_id(&self, name: &str) -> Result<Option<String>, SealedError> {
         let path = self.path(name);
         let bytes = private_file::read(&path).map_err(|error| failed(&path, &error))?;
-        let envelope = bytes.and_then(|bytes| serde_json::from_slice::<Envelope>(&bytes).ok());
+        let envelope =
+            bytes.and_then(|bytes| serde_json::from_slice::<SealedEnvelope>(&bytes).ok());
         Ok(envelope.map(|envelope| envelope.key))
     }
 
@@ -156,7 +162,7 @@ impl SealedFolder {
         SealedError::Damaged { path: self.path(name).display().to_string(), reason }
     }
 
-    fn load_once(&self, name: &str) -> Result<Option<Content>, SealedError> {
+    fn load_once(&self, name: &str) -> Result<Option<SealedContent>, SealedError> {
         let path = self.path(name);
         let damaged = |reason| self.damaged(name, reason);
         let bytes = private_file::read(&path).map_err(|error| failed(&path, &error))?;
@@ -164,8 +170,8 @@ impl SealedFolder {
         if private_file::is_open_to_others(&path).map_err(|error| failed(&path, &error))? {
             return Err(SealedError::OpenToOthers { path: path.display().to_string() });
         }
-        let Ok(envelope) = serde_json::from_slice::<Envelope>(&bytes) else {
-            return Ok(Some(Content::Plain(bytes)));
+        let Ok(envelope) = serde_json::from_slice::<SealedEnvelope>(&bytes) else {
+            return Ok(Some(SealedContent::Plain(bytes)));
         };
         if envelope.sealed != FORMAT {
             return Err(damaged("it is sealed in a format that this version does not know"));
@@ -179,11 +185,11 @@ impl SealedFolder {
         };
         let opened = key.open(&[FORMAT, self.purpose, name], &envelope.data);
         opened
-            .map(|bytes| Some(Content::Sealed(bytes)))
+            .map(|bytes| Some(SealedContent::Sealed(bytes)))
             .ok_or_else(|| damaged("it was changed after it was sealed"))
     }
 
-    fn other_key(&self, name: &str, sealed_with: String, ring: &KeyRing) -> SealedError {
+    fn other_key(&self, name: &str, sealed_with: String, ring: &ActiveKeys) -> SealedError {
         SealedError::OtherKey {
             path: self.path(name).display().to_string(),
             sealed_with,
@@ -193,7 +199,7 @@ impl SealedFolder {
     }
 }
 
-pub(crate) fn in_force(ring: &KeyRing) -> Result<&Key, SealedError> {
+pub(crate) fn in_force(ring: &ActiveKeys) -> Result<&SealingKey, SealedError> {
     ring.in_force()
         .ok_or_else(|| KeyError::NotAKey { place: ring.place.clone() })
         .map_err(SealedError::from)

@@ -18,32 +18,32 @@ use zeroize::{Zeroize, Zeroizing};
 
 pub use self::{
     error::VaultError,
-    grant::{Grant, Holder, VaultMiss, VaultMissKind},
-    rekey::Rekeyed,
+    grant::{VaultGrant, VaultHolder, VaultLookupError, VaultLookupErrorKind},
+    rekey::RekeyReport,
 };
 use self::{
-    grant::{GRANTS, Grants},
+    grant::{GRANTS, VaultGrants},
     name::{check_name, check_reference},
 };
 use crate::{
     KeySettings, Secret,
-    keys::Keys,
-    private_file::{self, Held},
-    sealed_folder::{Content, SealedError, SealedFolder},
+    key_source::KeySource,
+    private_file::{self, FileLock},
+    sealed_folder::{SealedContent, SealedError, SealedFolder},
 };
 
 /// In bytes.
-const MAX_VALUE: usize = 65_536;
+const MAX_VALUE_BYTES: usize = 65_536;
 
 /// The secrets of one state folder. Cheap to clone; files are read on demand.
 #[derive(Debug, Clone)]
 pub struct Vault {
-    keys: Keys,
+    keys: KeySource,
     state: PathBuf,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EntryFacts {
+pub struct VaultEntryInfo {
     pub name: String,
     pub bytes: usize,
     /// In seconds since 1970.
@@ -54,14 +54,14 @@ pub struct EntryFacts {
 
 /// A listed entry: its metadata, or the reason it cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListedEntry {
+pub struct VaultListItem {
     pub name: String,
-    pub facts: Result<EntryFacts, VaultError>,
+    pub facts: Result<VaultEntryInfo, VaultError>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct VaultEntry {
     value: String,
     created_at: u64,
     updated_at: u64,
@@ -71,20 +71,20 @@ impl Vault {
     /// Opens the vault below a state folder, which need not exist yet.
     pub fn new(state: &Path, settings: KeySettings) -> Self {
         let folder = state.join("vault");
-        let keys = Keys::new(settings, &folder, folder.join("values"));
+        let keys = KeySource::new(settings, &folder, folder.join("values"));
         Self { keys, state: state.to_owned() }
     }
 
-    pub fn set(&self, name: &str, value: &Secret) -> Result<EntryFacts, VaultError> {
+    pub fn set(&self, name: &str, value: &Secret) -> Result<VaultEntryInfo, VaultError> {
         check_name(name)?;
         check_value(value)?;
-        let _held = self.hold()?;
+        let _held = self.lock()?;
         let values = self.values();
         values.check_keys()?;
         let now = now();
         // An unreadable entry is replaced like any other.
         let created_at = self.entry(name).map_or(now, |earlier| earlier.created_at);
-        let entry = Entry { value: value.expose().to_owned(), created_at, updated_at: now };
+        let entry = VaultEntry { value: value.expose().to_owned(), created_at, updated_at: now };
         values.save(name, &entry.to_bytes())?;
         Ok(entry.facts(name))
     }
@@ -95,36 +95,36 @@ impl Vault {
         self.entry(name).map(|mut entry| Secret::new(std::mem::take(&mut entry.value)))
     }
 
-    pub fn facts(&self, name: &str) -> Result<EntryFacts, VaultError> {
+    pub fn facts(&self, name: &str) -> Result<VaultEntryInfo, VaultError> {
         check_name(name)?;
         self.entry(name).map(|entry| entry.facts(name))
     }
 
-    pub fn list(&self) -> Result<Vec<ListedEntry>, VaultError> {
+    pub fn list(&self) -> Result<Vec<VaultListItem>, VaultError> {
         let names = self.values().names()?;
-        let listed = names.into_iter().map(|name| ListedEntry { facts: self.facts(&name), name });
+        let listed = names.into_iter().map(|name| VaultListItem { facts: self.facts(&name), name });
         Ok(listed.collect())
     }
 
     /// Deletes a value; false when there was none. Its grants stay for the next value of this name.
     pub fn delete(&self, name: &str) -> Result<bool, VaultError> {
         check_name(name)?;
-        let _held = self.hold()?;
+        let _held = self.lock()?;
         Ok(self.values().remove(name)?)
     }
 
-    pub fn grants(&self) -> Result<Vec<Grant>, VaultError> {
-        Ok(Grants::load(&self.grants_folder())?.0)
+    pub fn grants(&self) -> Result<Vec<VaultGrant>, VaultError> {
+        Ok(VaultGrants::load(&self.grants_folder())?.0)
     }
 
     /// Lets a holder read an entry under its own reference. Replaces the holder's earlier grant of that reference.
-    pub fn grant(&self, grant: Grant) -> Result<(), VaultError> {
+    pub fn grant(&self, grant: VaultGrant) -> Result<(), VaultError> {
         check_name(&grant.entry)?;
         check_reference(&grant.reference)?;
-        let _held = self.hold()?;
+        let _held = self.lock()?;
         self.values().check_keys()?;
         let folder = self.grants_folder();
-        let mut grants = Grants::load(&folder)?;
+        let mut grants = VaultGrants::load(&folder)?;
         grants.add(grant);
         grants.save(&folder)
     }
@@ -135,10 +135,10 @@ impl Vault {
         holder: &str,
         entry: &str,
         reference: Option<&str>,
-    ) -> Result<Vec<Grant>, VaultError> {
-        let _held = self.hold()?;
+    ) -> Result<Vec<VaultGrant>, VaultError> {
+        let _held = self.lock()?;
         let folder = self.grants_folder();
-        let mut grants = Grants::load(&folder)?;
+        let mut grants = VaultGrants::load(&folder)?;
         let taken = grants.take(|grant| {
             grant.holder.name == holder
                 && grant.entry == entry
@@ -151,15 +151,19 @@ impl Vault {
     }
 
     /// Returns the value that a holder's reference means.
-    pub fn resolve(&self, holder: &Holder, reference: &str) -> Result<Secret, VaultMiss> {
-        let unusable = |error: VaultError| VaultMiss::unusable(reference, &error);
-        let grants = Grants::load(&self.grants_folder()).map_err(unusable)?;
+    pub fn resolve(
+        &self,
+        holder: &VaultHolder,
+        reference: &str,
+    ) -> Result<Secret, VaultLookupError> {
+        let unusable = |error: VaultError| VaultLookupError::unusable(reference, &error);
+        let grants = VaultGrants::load(&self.grants_folder()).map_err(unusable)?;
         let Some(entry) = grants.entry_for(holder, reference) else {
             let exists = self.values().path(reference).exists();
-            return Err(VaultMiss::no_grant(holder, reference, exists));
+            return Err(VaultLookupError::no_grant(holder, reference, exists));
         };
         match self.value(entry) {
-            Err(VaultError::Missing { name }) => Err(VaultMiss::no_value(&name)),
+            Err(VaultError::Missing { name }) => Err(VaultLookupError::no_value(&name)),
             Err(error) => Err(unusable(error)),
             Ok(value) => Ok(value),
         }
@@ -167,10 +171,10 @@ impl Vault {
 
     /// Returns the value of a reference in the owner's host settings. These need no grant: only the owner writes
     /// them.
-    pub(crate) fn resolve_own(&self, reference: &str) -> Result<Secret, VaultMiss> {
+    pub(crate) fn resolve_own(&self, reference: &str) -> Result<Secret, VaultLookupError> {
         self.value(reference).map_err(|error| match error {
-            VaultError::Missing { name } => VaultMiss::no_value(&name),
-            error => VaultMiss::unusable(reference, &error),
+            VaultError::Missing { name } => VaultLookupError::no_value(&name),
+            error => VaultLookupError::unusable(reference, &error),
         })
     }
 
@@ -190,20 +194,20 @@ impl Vault {
         self.state.join("vault")
     }
 
-    fn hold(&self) -> Result<Held, VaultError> {
+    fn lock(&self) -> Result<FileLock, VaultError> {
         let lock = self.folder().join("vault.lock");
-        private_file::hold(&lock).map_err(|error| {
+        private_file::lock_file(&lock).map_err(|error| {
             let path = lock.display().to_string();
             SealedError::File { path, reason: error.to_string() }.into()
         })
     }
 
-    fn entry(&self, name: &str) -> Result<Entry, VaultError> {
+    fn entry(&self, name: &str) -> Result<VaultEntry, VaultError> {
         let values = self.values();
         match values.load(name)? {
             None => Err(VaultError::Missing { name: name.to_owned() }),
-            Some(Content::Plain(_)) => Err(values.not_sealed(name).into()),
-            Some(Content::Sealed(bytes)) => serde_json::from_slice(&bytes)
+            Some(SealedContent::Plain(_)) => Err(values.not_sealed(name).into()),
+            Some(SealedContent::Sealed(bytes)) => serde_json::from_slice(&bytes)
                 .map_err(|_| values.damaged(name, "it holds no entry").into()),
         }
     }
@@ -213,15 +217,15 @@ fn check_value(value: &Secret) -> Result<(), VaultError> {
     let bad = |reason| Err(VaultError::BadValue { reason });
     match value.expose() {
         "" => bad("it is empty"),
-        text if text.len() > MAX_VALUE => bad("it is longer than 65536 bytes"),
+        text if text.len() > MAX_VALUE_BYTES => bad("it is longer than 65536 bytes"),
         text if text.contains('\0') => bad("it holds a zero byte, which no header or variable can"),
         _ => Ok(()),
     }
 }
 
-impl Entry {
-    fn facts(&self, name: &str) -> EntryFacts {
-        EntryFacts {
+impl VaultEntry {
+    fn facts(&self, name: &str) -> VaultEntryInfo {
+        VaultEntryInfo {
             name: name.to_owned(),
             bytes: self.value.len(),
             created_at: self.created_at,
@@ -235,7 +239,7 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
+impl Drop for VaultEntry {
     fn drop(&mut self) {
         self.value.zeroize();
     }

@@ -6,12 +6,12 @@
 
 use std::{error::Error, path::PathBuf, time::Duration};
 
-use capdeck_auth::{Environment, KeySettings, Vault};
+use capdeck_auth::{EnvironmentSnapshot, KeySettings, Vault};
 use capdeck_backend::{
     CallContext, ConnectOptions, Connector, ConnectorSettings, GuardianCommand, ToolCall,
     run_guardian,
 };
-use capdeck_definition::{CapabilityId, Definition, Layer, Source};
+use capdeck_definition::{CapabilityId, Definition, DefinitionSource, SourceLayer};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
@@ -28,7 +28,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn host(file: &str) -> Result<(), Box<dyn Error>> {
-    let environment: Environment = [("PATH", "/usr/local/bin:/usr/bin:/bin")].into_iter().collect();
+    let environment: EnvironmentSnapshot =
+        [("PATH", "/usr/local/bin:/usr/bin:/bin")].into_iter().collect();
     let connector = Connector::new(ConnectorSettings {
         environment,
         project: None,
@@ -52,7 +53,7 @@ async fn host(file: &str) -> Result<(), Box<dyn Error>> {
     let definition = Definition::new(
         CapabilityId::new("waiting")?,
         serde_json::from_value(backend)?,
-        Source { layer: Layer::UserFile, path: PathBuf::from("/waiting.md") },
+        DefinitionSource { layer: SourceLayer::UserFile, path: PathBuf::from("/waiting.md") },
     );
     let connection = connector.connect(&definition, ConnectOptions::default()).await?;
     let call = ToolCall {

@@ -14,9 +14,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_auth::{Environment, KeySettings, Vault};
+use capdeck_auth::{EnvironmentSnapshot, KeySettings, Vault};
 use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings};
-use capdeck_definition::{Backend, CapabilityId, Definition, Layer, Source};
+use capdeck_definition::{Backend, CapabilityId, Definition, DefinitionSource, SourceLayer};
 use serde_json::{Value, json};
 
 /// Nobody waits for a single document here, and the machine may be busy.
@@ -40,7 +40,7 @@ fn check_all<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Vec<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let nowhere = PathBuf::from("nowhere");
     let connector = Connector::new(ConnectorSettings {
-        environment: Environment::default(),
+        environment: EnvironmentSnapshot::default(),
         project: None,
         vault: Vault::new(&nowhere, KeySettings::default()),
         artifacts_dir: nowhere.clone(),
@@ -93,6 +93,6 @@ fn definition(file: &PathBuf) -> Definition {
     Definition::new(
         CapabilityId::new("api").unwrap(),
         backend,
-        Source { layer: Layer::UserFile, path: PathBuf::from("/api.md") },
+        DefinitionSource { layer: SourceLayer::UserFile, path: PathBuf::from("/api.md") },
     )
 }

@@ -10,7 +10,7 @@ use std::{
 
 use capdeck_auth::{KeySettings, Vault};
 use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings};
-use capdeck_definition::{Backend, CapabilityId, Definition, Layer, Source};
+use capdeck_definition::{Backend, CapabilityId, Definition, DefinitionSource, SourceLayer};
 use serde_json::json;
 
 #[tokio::main]
@@ -57,7 +57,7 @@ fn definition(file: PathBuf) -> Result<Definition, Box<dyn Error>> {
     Ok(Definition::new(
         CapabilityId::new("api")?,
         backend,
-        Source { layer: Layer::UserFile, path: file },
+        DefinitionSource { layer: SourceLayer::UserFile, path: file },
     ))
 }
 

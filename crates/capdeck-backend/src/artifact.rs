@@ -4,8 +4,8 @@
 //! Files are private to the user, written atomically, and never reached through links. Old ones are removed by age
 //! and by total size, never while any process writes or reads them.
 
-mod in_use;
 mod listing;
+mod lock;
 mod reader;
 mod sweep;
 #[cfg(test)]
@@ -28,24 +28,24 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     listing::StoredArtifact,
     reader::ArtifactReader,
-    sweep::{ArtifactLimits, Swept},
+    sweep::{ArtifactLimits, ArtifactSweepReport},
     uri::{ArtifactPart, ArtifactUri},
     writer::ArtifactWriter,
 };
 
 const FACTS_SUFFIX: &str = ".capdeck.json";
 
-const SWEEP_EVERY: Duration = Duration::from_secs(3600);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// The artifacts of one host. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ArtifactStore {
     root: Arc<PathBuf>,
-    upkeep: Arc<Mutex<Upkeep>>,
+    upkeep: Arc<Mutex<ArtifactSweepState>>,
 }
 
 #[derive(Debug)]
-struct Upkeep {
+struct ArtifactSweepState {
     limits: ArtifactLimits,
     /// `None` before the limits are known.
     last_sweep: Option<Instant>,
@@ -86,7 +86,7 @@ impl ArtifactStore {
     /// Opens a store below this folder, which is created with the first artifact. Nothing is removed before
     /// [`keep_within`](Self::keep_within) sets the limits.
     pub(crate) fn open(root: PathBuf) -> Self {
-        let upkeep = Upkeep { limits: ArtifactLimits::default(), last_sweep: None };
+        let upkeep = ArtifactSweepState { limits: ArtifactLimits::default(), last_sweep: None };
         Self { root: Arc::new(root), upkeep: Arc::new(Mutex::new(upkeep)) }
     }
 
@@ -96,7 +96,7 @@ impl ArtifactStore {
         if upkeep.limits == limits && upkeep.last_sweep.is_some() {
             return;
         }
-        *upkeep = Upkeep { limits, last_sweep: Some(Instant::now()) };
+        *upkeep = ArtifactSweepState { limits, last_sweep: Some(Instant::now()) };
         if self.root.is_dir() {
             sweep_in_background(self.root.as_ref().clone(), limits);
         }
@@ -116,7 +116,7 @@ impl ArtifactStore {
     /// A long-running host sweeps while it writes, not only at its start.
     fn sweep_again(&self) {
         let mut upkeep = self.upkeep.lock();
-        if upkeep.last_sweep.is_some_and(|last| last.elapsed() >= SWEEP_EVERY) {
+        if upkeep.last_sweep.is_some_and(|last| last.elapsed() >= SWEEP_INTERVAL) {
             upkeep.last_sweep = Some(Instant::now());
             sweep_in_background(self.root.as_ref().clone(), upkeep.limits);
         }
@@ -151,13 +151,13 @@ impl ArtifactStore {
         listing::delete(&self.root, uri)
     }
 
-    pub fn prune(&self) -> Swept {
+    pub fn prune(&self) -> ArtifactSweepReport {
         let limits = self.upkeep.lock().limits;
         sweep::sweep(&self.root, &limits)
     }
 
     /// Removes everything that is not in use.
-    pub fn clear(&self) -> Swept {
+    pub fn clear(&self) -> ArtifactSweepReport {
         sweep::sweep(&self.root, &ArtifactLimits::NOTHING)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use capdeck_auth::Scrubber;
+use capdeck_auth::SecretScrubber;
 use serde_json::{Value, value::RawValue};
 
 use crate::scrub_json::scrub_json;
@@ -140,7 +140,7 @@ impl CallError {
 
     /// Removes known secret values from all texts.
     #[must_use]
-    pub(crate) fn scrubbed(mut self, scrubber: &Scrubber) -> Self {
+    pub(crate) fn scrubbed(mut self, scrubber: &SecretScrubber) -> Self {
         if !scrubber.is_empty() {
             self.message = scrubber.text(&self.message).into_owned();
             self.detail = self.detail.map(|detail| scrubber.text(&detail).into_owned());
@@ -156,7 +156,7 @@ impl CallError {
 
 impl RpcFailure {
     /// A server may echo its input; its data stays byte for byte when it does not.
-    fn scrubbed(mut self, scrubber: &Scrubber) -> Self {
+    fn scrubbed(mut self, scrubber: &SecretScrubber) -> Self {
         self.message = scrubber.text(&self.message).into_owned();
         let leaks = |data: &RawValue| matches!(scrubber.text(data.get()), Cow::Owned(_));
         if let Some(data) = self.data.take_if(|data| leaks(data)) {

@@ -1,7 +1,7 @@
 //! Takes in a stream of unknown length: the beginning in memory, all of it in an artifact when that
 //! is not enough. Secrets are taken out on the way, so neither ever holds them.
 
-use capdeck_auth::{ScrubStream, Scrubber};
+use capdeck_auth::{ScrubStream, SecretScrubber};
 use capdeck_definition::CapabilityId;
 
 use crate::{
@@ -17,7 +17,7 @@ pub(crate) const MAX_TOTAL: u64 = 100 * 1024 * 1024;
 
 /// Where the whole goes when it does not fit inline.
 #[derive(Debug, Clone)]
-pub(crate) struct SpillPlace {
+pub(crate) struct SpillTarget {
     pub(crate) store: ArtifactStore,
     pub(crate) capability: CapabilityId,
     pub(crate) filename: String,
@@ -26,35 +26,36 @@ pub(crate) struct SpillPlace {
 
 /// A stream being taken in.
 #[derive(Debug)]
-pub(crate) struct Capture {
+pub(crate) struct StreamCapture {
     limit: usize,
     scrub: ScrubStream,
-    captured: Captured,
+    captured: CapturedStream,
 }
 
 /// A stream that has been taken in.
 #[derive(Debug)]
-pub(crate) struct Captured {
+pub(crate) struct CapturedStream {
     /// The beginning, up to the limit.
     head: Vec<u8>,
     /// The length of the whole.
     total: u64,
-    spill: Spill,
-    place: SpillPlace,
+    spill: SpillState,
+    place: SpillTarget,
 }
 
 #[derive(Debug)]
-enum Spill {
+enum SpillState {
     /// Everything so far is in `head`.
     NotNeeded,
     Writing(Box<ArtifactWriter>),
     Failed(ArtifactError),
 }
 
-impl Capture {
-    pub(crate) fn new(limit: u64, scrubber: &Scrubber, place: SpillPlace) -> Self {
+impl StreamCapture {
+    pub(crate) fn new(limit: u64, scrubber: &SecretScrubber, place: SpillTarget) -> Self {
         let limit = usize::try_from(limit.min(MAX_INLINE)).unwrap_or(usize::MAX);
-        let captured = Captured { head: Vec::new(), total: 0, spill: Spill::NotNeeded, place };
+        let captured =
+            CapturedStream { head: Vec::new(), total: 0, spill: SpillState::NotNeeded, place };
         Self { limit, scrub: scrubber.stream(), captured }
     }
 
@@ -65,35 +66,35 @@ impl Capture {
     }
 
     /// The stream has ended.
-    pub(crate) async fn finish(self) -> Captured {
+    pub(crate) async fn finish(self) -> CapturedStream {
         let Self { limit, scrub, mut captured } = self;
         captured.add(&scrub.finish(), limit).await;
         captured
     }
 }
 
-impl Captured {
+impl CapturedStream {
     async fn add(&mut self, bytes: &[u8], limit: usize) {
         self.total += bytes.len() as u64;
         let room = limit.saturating_sub(self.head.len()).min(bytes.len());
         let fits = bytes.get(..room).unwrap_or_default();
-        if room < bytes.len() && matches!(self.spill, Spill::NotNeeded) {
+        if room < bytes.len() && matches!(self.spill, SpillState::NotNeeded) {
             self.spill = match self.start_spill().await {
-                Ok(writer) => Spill::Writing(Box::new(writer)),
-                Err(error) => Spill::Failed(error),
+                Ok(writer) => SpillState::Writing(Box::new(writer)),
+                Err(error) => SpillState::Failed(error),
             };
         }
         self.head.extend_from_slice(fits);
-        if let Spill::Writing(writer) = &mut self.spill
+        if let SpillState::Writing(writer) = &mut self.spill
             && let Err(error) = writer.write(bytes).await
         {
-            self.spill = Spill::Failed(error);
+            self.spill = SpillState::Failed(error);
         }
     }
 
     /// Opens the artifact and writes what came before.
     async fn start_spill(&self) -> Result<ArtifactWriter, ArtifactError> {
-        let SpillPlace { store, capability, filename, mime_type } = &self.place;
+        let SpillTarget { store, capability, filename, mime_type } = &self.place;
         let mut writer = store.create(capability, filename, mime_type.as_deref()).await?;
         writer.write(&self.head).await?;
         Ok(writer)
@@ -126,10 +127,10 @@ impl Captured {
 
     /// Keeps the whole as an artifact.
     pub(crate) async fn keep(mut self) -> Result<Artifact, ArtifactError> {
-        let writer = match std::mem::replace(&mut self.spill, Spill::NotNeeded) {
-            Spill::NotNeeded => self.start_spill().await?,
-            Spill::Writing(writer) => *writer,
-            Spill::Failed(error) => return Err(error),
+        let writer = match std::mem::replace(&mut self.spill, SpillState::NotNeeded) {
+            SpillState::NotNeeded => self.start_spill().await?,
+            SpillState::Writing(writer) => *writer,
+            SpillState::Failed(error) => return Err(error),
         };
         writer.finish().await
     }

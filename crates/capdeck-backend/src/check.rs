@@ -1,13 +1,13 @@
 //! Whether a definition could be connected, without connecting it.
 
 use capdeck_definition::{
-    Backend, CliTools, CmpTool, Definition, McpServer, McpTransport, Placeholders,
+    Backend, CliTools, CmpTool, Definition, McpServer, McpTransport, PlaceholderStyle,
 };
 use indexmap::IndexMap;
 
 use crate::{
     CallError, Connector, child_environment::child_environment, cli::template::has_input, cmp,
-    connect::Prepared, openapi, process::find_program, tailored::split_command,
+    connect::ResolvedBackend, openapi, process::find_program, tailored::split_command,
 };
 
 impl Connector {
@@ -16,7 +16,7 @@ impl Connector {
     /// Looks at the machine only; starts nothing and sends nothing. Empty means ready as far as one can tell.
     pub fn check(&self, definition: &Definition) -> Vec<CallError> {
         let found = match &definition.backend {
-            Backend::Cli(tools) if tools.placeholders == Placeholders::Braces => {
+            Backend::Cli(tools) if tools.placeholders == PlaceholderStyle::Braces => {
                 self.unresolved(definition, fixed_commands(tools)).map(|ready| check_cli(&ready))
             }
             Backend::Cli(tools) => self.prepare(definition, tools).map(|ready| check_cli(&ready)),
@@ -56,7 +56,7 @@ fn fixed_commands(tools: &CliTools) -> CliTools {
     fixed
 }
 
-fn check_cli(prepared: &Prepared<CliTools>) -> Vec<CallError> {
+fn check_cli(prepared: &ResolvedBackend<CliTools>) -> Vec<CallError> {
     let tools = &prepared.block;
     let mut problems: Vec<CallError> = Vec::new();
     for action in tools.actions.values() {
@@ -73,7 +73,7 @@ fn check_cli(prepared: &Prepared<CliTools>) -> Vec<CallError> {
     problems
 }
 
-fn check_cmp(prepared: &Prepared<CmpTool>) -> Vec<CallError> {
+fn check_cmp(prepared: &ResolvedBackend<CmpTool>) -> Vec<CallError> {
     let tool = &prepared.block;
     let env = cmp::environment(tool, &prepared.surroundings);
     let path = env.get("PATH").map(String::as_str);
@@ -85,7 +85,7 @@ fn check_cmp(prepared: &Prepared<CmpTool>) -> Vec<CallError> {
     missing.map(CallError::from).collect()
 }
 
-fn check_mcp(prepared: &Prepared<McpServer>) -> Vec<CallError> {
+fn check_mcp(prepared: &ResolvedBackend<McpServer>) -> Vec<CallError> {
     let server = &prepared.block;
     let (McpTransport::Stdio, Some(command)) = (server.effective_transport(), &server.command)
     else {
@@ -100,7 +100,7 @@ fn check_mcp(prepared: &Prepared<McpServer>) -> Vec<CallError> {
 
 /// What depends on a call's arguments can only be known at the call, and counts as fine here.
 fn check_command<T>(
-    prepared: &Prepared<T>,
+    prepared: &ResolvedBackend<T>,
     command: &str,
     cwd: Option<&String>,
     layers: &[&IndexMap<String, String>],

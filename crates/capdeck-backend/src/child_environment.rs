@@ -4,11 +4,11 @@
 //! environment as soon as one is. Here configuring `env` adds to the safe variables and nothing else:
 //! a token meant for one server must not reach every other one.
 
-use capdeck_auth::Environment;
+use capdeck_auth::EnvironmentSnapshot;
 use indexmap::IndexMap;
 
 /// Variables that programs need to find their home, their tools, their language and their network.
-const SAFE: [&str; 28] = [
+const SAFE_VARIABLES: [&str; 28] = [
     "HOME",
     "PATH",
     "SHELL",
@@ -43,7 +43,7 @@ const SAFE: [&str; 28] = [
 const SAFE_PREFIXES: [&str; 2] = ["LC_", "XDG_"];
 
 /// Passed on only when they hold no password.
-const PROXIES: [&str; 8] = [
+const PROXY_VARIABLES: [&str; 8] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "ALL_PROXY",
@@ -56,7 +56,7 @@ const PROXIES: [&str; 8] = [
 
 /// The whole environment of a child: the safe variables, then each layer over the ones before.
 pub(crate) fn child_environment<'a>(
-    host: &Environment,
+    host: &EnvironmentSnapshot,
     layers: impl IntoIterator<Item = &'a IndexMap<String, String>>,
 ) -> IndexMap<String, String> {
     let mut variables: IndexMap<String, String> = host
@@ -71,9 +71,9 @@ pub(crate) fn child_environment<'a>(
 }
 
 fn is_safe(name: &str, value: &str) -> bool {
-    SAFE.contains(&name)
+    SAFE_VARIABLES.contains(&name)
         || SAFE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        || (PROXIES.contains(&name) && !value.contains('@'))
+        || (PROXY_VARIABLES.contains(&name) && !value.contains('@'))
 }
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_child_sees_safe_variables_and_its_own() {
-        let host: Environment = [
+        let host: EnvironmentSnapshot = [
             ("HOME", "/home/ada"),
             ("PATH", "/bin"),
             ("LC_ALL", "C.UTF-8"),

@@ -1,7 +1,7 @@
 //! Command-line actions as a connection: every call starts its own process and ends it.
 
-mod braces;
 pub(crate) mod command_call;
+mod command_variables;
 pub(crate) mod result;
 pub(crate) mod template;
 
@@ -14,32 +14,32 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::braces::ProjectCommands;
+pub(crate) use self::command_variables::CommandVariables;
 use self::{
-    braces::ReadyCommand,
     command_call::CommandCall,
-    result::{Style, Terms, answer},
+    command_variables::ReadyCommand,
+    result::{CommandOutputStyle, CommandResultOptions, answer},
     template::{fill, fill_word},
 };
 use crate::{
     CallContext, CallError, Connection, ToolCall,
     arguments::{no_such_tool, read_arguments},
     child_environment::child_environment,
-    command_run::{Ending, Outcome},
-    connect::Prepared,
+    command_run::{CommandEnd, CommandOutcome},
+    connect::ResolvedBackend,
     declared_tool::{DeclaredTool, declared_discovery},
     option_guard::OptionGuard,
-    process::{ChildCommand, Errors, Input},
+    process::{ChildCommand, StderrTarget, StdinMode},
 };
 
 /// The commands of one capability.
 #[derive(Debug)]
 pub(crate) struct CliConnection {
-    prepared: Prepared<CliTools>,
+    prepared: ResolvedBackend<CliTools>,
     /// Cancelled when the connection is closed; running commands end with it.
     closed: CancellationToken,
     /// Set for the commands of a capability file.
-    project: Option<ProjectCommands>,
+    project: Option<CommandVariables>,
 }
 
 #[async_trait]
@@ -68,14 +68,14 @@ impl Connection for CliConnection {
 
 impl CliConnection {
     /// A connection that also ends with this token.
-    pub(crate) fn new(prepared: Prepared<CliTools>, cancel: &CancellationToken) -> Self {
+    pub(crate) fn new(prepared: ResolvedBackend<CliTools>, cancel: &CancellationToken) -> Self {
         Self { prepared, closed: cancel.child_token(), project: None }
     }
 
     /// The commands of a capability file, whose block still holds its references.
     pub(crate) fn of_project(
-        prepared: Prepared<CliTools>,
-        project: ProjectCommands,
+        prepared: ResolvedBackend<CliTools>,
+        project: CommandVariables,
         cancel: &CancellationToken,
     ) -> Self {
         Self { project: Some(project), ..Self::new(prepared, cancel) }
@@ -93,12 +93,16 @@ impl CliConnection {
             .ok_or_else(|| no_such_tool(call.name, tools.actions.keys()))?;
         let arguments = read_arguments(call.arguments)?;
         let declared_timeout = Duration::from_millis(action.timeout_ms.unwrap_or(tools.timeout_ms));
-        let terms = Terms {
+        let terms = CommandResultOptions {
             tool: call.name,
             timeout: context.timeout.unwrap_or(declared_timeout),
             max_output_bytes: action.max_output_bytes.unwrap_or(tools.max_output_bytes),
             output: action.output.map(|output| output.kind).unwrap_or_default(),
-            style: if self.project.is_some() { Style::Plain } else { Style::Streams },
+            style: if self.project.is_some() {
+                CommandOutputStyle::Plain
+            } else {
+                CommandOutputStyle::Streams
+            },
         };
         if let Some(failure) = self.prepare_tool(&terms, action, &arguments, context).await? {
             return Ok(failure);
@@ -118,7 +122,7 @@ impl CliConnection {
     /// Runs a tool's `init` if it has one that never succeeded. What is returned tells the caller that it failed.
     async fn prepare_tool(
         &self,
-        terms: &Terms<'_>,
+        terms: &CommandResultOptions<'_>,
         action: &CliAction,
         arguments: &Map<String, Value>,
         context: &CallContext,
@@ -134,7 +138,7 @@ impl CliConnection {
         if records.is_done(&key) {
             return Ok(None);
         }
-        let turn = records.take_turn(&key).await;
+        let turn = records.lock(&key).await;
         if let Err(error) = &turn {
             // Where nothing can be locked nothing can be kept either, and the tool is still wanted.
             tracing::warn!(%error, "another process may initialise `{}` at the same time", terms.tool);
@@ -143,23 +147,23 @@ impl CliConnection {
             return Ok(None);
         }
         let outcome = self.run(&ready, terms, context).await.map_err(failed)?;
-        if matches!(outcome.ending, Ending::Exited(exit) if exit.code == Some(0)) {
-            if let Err(error) = records.note(&key) {
+        if matches!(outcome.ending, CommandEnd::Exited(exit) if exit.code == Some(0)) {
+            if let Err(error) = records.mark_done(&key) {
                 // It runs once more next time, which is better than not at all.
                 tracing::warn!(%error, "it could not be kept that `{}` is initialised", terms.tool);
             }
             return Ok(None);
         }
-        let terms = Terms { style: Style::Init, ..*terms };
+        let terms = CommandResultOptions { style: CommandOutputStyle::Init, ..*terms };
         answer(outcome, &terms).await.map(Some).map_err(failed)
     }
 
     async fn run(
         &self,
         ready: &ReadyCommand,
-        terms: &Terms<'_>,
+        terms: &CommandResultOptions<'_>,
         context: &CallContext,
-    ) -> Result<Outcome, CallError> {
+    ) -> Result<CommandOutcome, CallError> {
         let call = CommandCall {
             tool: terms.tool,
             command: &ready.command,
@@ -197,8 +201,8 @@ impl CliConnection {
                 .collect::<Result<_, _>>()?,
             env: child_environment(&self.prepared.surroundings.environment, &layers),
             folder: self.prepared.folder.resolve(configured.as_deref())?,
-            input: Input::Closed,
-            errors: Errors::Piped,
+            input: StdinMode::Closed,
+            errors: StderrTarget::Piped,
         })
     }
 }

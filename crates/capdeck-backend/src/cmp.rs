@@ -18,23 +18,23 @@ use crate::{
     child_environment::child_environment,
     cli::{
         command_call::CommandCall,
-        result::{Style, Terms},
+        result::{CommandOutputStyle, CommandResultOptions},
     },
-    connect::Prepared,
+    connect::ResolvedBackend,
+    connector_context::ConnectorContext,
     declared_tool::{DeclaredTool, declared_discovery},
-    process::{ChildCommand, Errors, Input},
-    surroundings::Surroundings,
+    process::{ChildCommand, StderrTarget, StdinMode},
 };
 
 /// How long a command may take. The format has no way to say otherwise.
-const TIME_LIMIT: Duration = Duration::from_secs(30);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 /// Output beyond this is kept as a file, and is then no structured answer any more.
 const MAX_OUTPUT_BYTES: u64 = 4 << 20;
 
 /// The commands of one tool.
 #[derive(Debug)]
 pub(crate) struct CmpConnection {
-    prepared: Prepared<CmpTool>,
+    prepared: ResolvedBackend<CmpTool>,
     /// Cancelled when the connection is closed; running commands end with it.
     closed: CancellationToken,
 }
@@ -58,12 +58,12 @@ impl Connection for CmpConnection {
         let mut arguments = read_arguments(call.arguments)?;
         intent.coerce(&mut arguments);
         let command = self.command(intent, &arguments)?;
-        let terms = Terms {
+        let terms = CommandResultOptions {
             tool: call.name,
-            timeout: context.timeout.unwrap_or(TIME_LIMIT),
+            timeout: context.timeout.unwrap_or(COMMAND_TIMEOUT),
             max_output_bytes: MAX_OUTPUT_BYTES,
             output: CliOutputType::Text,
-            style: Style::Streams,
+            style: CommandOutputStyle::Streams,
         };
         let run = CommandCall {
             tool: call.name,
@@ -88,7 +88,7 @@ impl Connection for CmpConnection {
 
 impl CmpConnection {
     /// A connection that also ends with this token.
-    pub(crate) fn new(prepared: Prepared<CmpTool>, cancel: &CancellationToken) -> Self {
+    pub(crate) fn new(prepared: ResolvedBackend<CmpTool>, cancel: &CancellationToken) -> Self {
         Self { prepared, closed: cancel.child_token() }
     }
 
@@ -103,14 +103,17 @@ impl CmpConnection {
             args: words.collect(),
             env: environment(&self.prepared.block, &self.prepared.surroundings),
             folder: self.prepared.folder.resolve(None)?,
-            input: Input::Closed,
-            errors: Errors::Piped,
+            input: StdinMode::Closed,
+            errors: StderrTarget::Piped,
         })
     }
 }
 
 /// What a tool's commands see: the safe variables, its own programs first, and that an agent is asking.
-pub(crate) fn environment(tool: &CmpTool, surroundings: &Surroundings) -> IndexMap<String, String> {
+pub(crate) fn environment(
+    tool: &CmpTool,
+    surroundings: &ConnectorContext,
+) -> IndexMap<String, String> {
     let mut env = child_environment(&surroundings.environment, []);
     env.insert("CMP_AGENT".to_owned(), "1".to_owned());
     if let Some(bin) = &tool.bin {
@@ -148,7 +151,7 @@ pub(crate) fn discovery(tool: &CmpTool) -> Result<Discovery, CallError> {
         }
     });
     // Nothing in a tool's files refers to a secret.
-    declared_discovery(declared, &capdeck_auth::Scrubber::default())
+    declared_discovery(declared, &capdeck_auth::SecretScrubber::default())
 }
 
 /// The first phrase as a sentence, and what is run.

@@ -13,36 +13,36 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     CallError,
-    capture::{Capture, Captured},
-    process::{ChildCommand, Exit, Process, Spawner},
+    capture::{CapturedStream, StreamCapture},
+    process::{ChildCommand, Process, ProcessExit, ProcessSpawner},
 };
 
 /// Bounds the wait for output after all writers were ended.
-const LAST_WORDS: Duration = Duration::from_millis(250);
+const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
-pub(crate) struct Run<'a, Cancel> {
+pub(crate) struct CommandRun<'a, Cancel> {
     pub(crate) command: &'a ChildCommand,
     pub(crate) timeout: Duration,
     /// Ends the run when it resolves.
     pub(crate) cancel: Cancel,
-    pub(crate) stdout: Capture,
-    pub(crate) stderr: Capture,
+    pub(crate) stdout: StreamCapture,
+    pub(crate) stderr: StreamCapture,
     /// A longer stream ends the run.
     pub(crate) max_total: u64,
 }
 
 #[derive(Debug)]
-pub(crate) struct Outcome {
-    pub(crate) ending: Ending,
-    pub(crate) stdout: Captured,
-    pub(crate) stderr: Captured,
+pub(crate) struct CommandOutcome {
+    pub(crate) ending: CommandEnd,
+    pub(crate) stdout: CapturedStream,
+    pub(crate) stderr: CapturedStream,
     pub(crate) elapsed: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    Exited(Exit),
+pub(crate) enum CommandEnd {
+    Exited(ProcessExit),
     TimedOut,
     Cancelled,
     /// It exceeded the output limit and was ended.
@@ -51,64 +51,68 @@ pub(crate) enum Ending {
 
 /// Runs a command, and always ends its whole process group.
 pub(crate) async fn run(
-    spawner: &Spawner,
-    run: Run<'_, impl Future<Output = ()>>,
-) -> Result<Outcome, CallError> {
+    spawner: &ProcessSpawner,
+    run: CommandRun<'_, impl Future<Output = ()>>,
+) -> Result<CommandOutcome, CallError> {
     let started = Instant::now();
     let (process, pipes) = spawner.spawn(run.command)?;
-    let reading = Reading::new(run.max_total);
+    let reading = OutputReaderState::new(run.max_total);
     let read = async {
         let captured = tokio::join!(
-            reading.take(pipes.stdout, run.stdout),
-            reading.take(pipes.stderr, run.stderr)
+            reading.read_stream(pipes.stdout, run.stdout),
+            reading.read_stream(pipes.stderr, run.stderr)
         );
         reading.finished.cancel();
         captured
     };
     let watch = async {
         let ending = tokio::select! {
-            exit = process.exited() => Ending::Exited(exit),
-            () = run.cancel => Ending::Cancelled,
-            () = reading.flood.cancelled() => Ending::TooMuchOutput,
-            () = sleep_until(started + run.timeout) => Ending::TimedOut,
+            exit = process.exited() => CommandEnd::Exited(exit),
+            () = run.cancel => CommandEnd::Cancelled,
+            () = reading.flood.cancelled() => CommandEnd::TooMuchOutput,
+            () = sleep_until(started + run.timeout) => CommandEnd::TimedOut,
         };
         let elapsed = started.elapsed();
-        if !matches!(ending, Ending::Exited(_)) {
+        if !matches!(ending, CommandEnd::Exited(_)) {
             process.stop();
         }
         tokio::select! {
             () = reading.finished.cancelled() => {}
             // Does not wait for a process that left the group and holds the pipe.
-            () = last_words(&process, ending) => reading.stop.cancel(),
+            () = drain_output(&process, ending) => reading.stop.cancel(),
         }
         (ending, elapsed)
     };
     let ((stdout, stderr), (ending, elapsed)) = tokio::join!(read, watch);
-    Ok(Outcome { ending, stdout, stderr, elapsed })
+    Ok(CommandOutcome { ending, stdout, stderr, elapsed })
 }
 
-async fn last_words(process: &Process, ending: Ending) {
-    if matches!(ending, Ending::Exited(_)) {
-        process.gone().await;
+async fn drain_output(process: &Process, ending: CommandEnd) {
+    if matches!(ending, CommandEnd::Exited(_)) {
+        process.wait_group_exit().await;
     }
-    sleep(LAST_WORDS).await;
+    sleep(OUTPUT_DRAIN_TIMEOUT).await;
 }
 
 #[derive(Debug)]
-struct Reading {
+struct OutputReaderState {
     max_total: u64,
     stop: CancellationToken,
     flood: CancellationToken,
     finished: CancellationToken,
 }
 
-impl Reading {
+impl OutputReaderState {
     fn new(max_total: u64) -> Self {
         let (stop, flood) = (CancellationToken::new(), CancellationToken::new());
         Self { max_total, stop, flood, finished: CancellationToken::new() }
     }
 
-    async fn take(&self, stream: Option<impl AsyncRead + Unpin>, mut capture: Capture) -> Captured {
+    async fn read_stream(
+        &self,
+        stream: Option<impl AsyncRead + Unpin>,
+        mut capture: StreamCapture,
+    ) -> CapturedStream {
         let mut buffer = vec![0; 64 * 1024];
         let mut total = 0;
         if let Some(mut stream) = stream {

@@ -3,25 +3,26 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use capdeck_auth::{
-    Environment, GuardedClients, Names, Reference, ResolveError, Scrubber, Secret, SystemNames,
-    Unresolved, Vault, references, resolve_value,
+    EnvironmentSnapshot, GuardedClients, NameResolver, ReferenceTarget, ResolveError, Secret,
+    SecretScrubber, SystemResolver, UnresolvedReference, Vault, references, resolve_value,
 };
-use capdeck_catalog::RawObject;
-use capdeck_definition::{Backend, CapabilityId, Definition, Placeholders};
+use capdeck_catalog::RawMembers;
+use capdeck_definition::{Backend, CapabilityId, Definition, PlaceholderStyle};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ArtifactStore, CallError, Connection, ErrorCode, GuardianCommand, Listener, NoListener,
-    cli::{CliConnection, ProjectCommands},
+    ArtifactStore, CallError, Connection, ConnectionListener, ErrorCode, GuardianCommand,
+    NoListener,
+    cli::{CliConnection, CommandVariables},
     cmp::CmpConnection,
+    connector_context::ConnectorContext,
     google_discovery,
     graphql::GraphQlReader,
     http_actions::HttpActions,
     mcp, openapi,
     project_values::project_variables,
-    surroundings::Surroundings,
     tailored, vault_holder,
     working_folder::WorkingFolder,
 };
@@ -29,13 +30,13 @@ use crate::{
 /// Opens connections. Cheap to clone; one per host.
 #[derive(Debug, Clone)]
 pub struct Connector {
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<ConnectorContext>,
 }
 
 #[derive(Debug, Clone)]
 pub struct ConnectorSettings {
     /// The source of `${VAR}` and of the environment of children.
-    pub environment: Environment,
+    pub environment: EnvironmentSnapshot,
     pub project: Option<PathBuf>,
     pub artifacts_dir: PathBuf,
     pub documents_dir: PathBuf,
@@ -52,7 +53,7 @@ pub struct ConnectorSettings {
 #[derive(Clone)]
 pub struct ConnectOptions {
     pub client: ClientProfile,
-    pub listener: Arc<dyn Listener>,
+    pub listener: Arc<dyn ConnectionListener>,
     /// The protocol version of the last connection to this server (`ServerFacts::protocol_version`), so that it is
     /// not probed again. A wrong one costs no more than none.
     pub known_revision: Option<String>,
@@ -64,32 +65,32 @@ pub struct ConnectOptions {
 #[derive(Debug, Clone, Default)]
 pub struct ClientProfile {
     /// `clientInfo`; `None` means the host's own name and version.
-    pub info: Option<RawObject>,
-    pub capabilities: RawObject,
+    pub info: Option<RawMembers>,
+    pub capabilities: RawMembers,
 }
 
 /// A definition's block with its references resolved, and the values its connection needs.
 #[derive(Debug)]
-pub(crate) struct Prepared<T> {
+pub(crate) struct ResolvedBackend<T> {
     pub(crate) id: CapabilityId,
     pub(crate) block: T,
     pub(crate) folder: WorkingFolder,
-    pub(crate) log_scrubber: Scrubber,
-    pub(crate) result_scrubber: Scrubber,
-    pub(crate) surroundings: Arc<Surroundings>,
-    pub(crate) auth_references: Vec<Reference>,
+    pub(crate) log_scrubber: SecretScrubber,
+    pub(crate) result_scrubber: SecretScrubber,
+    pub(crate) surroundings: Arc<ConnectorContext>,
+    pub(crate) auth_references: Vec<ReferenceTarget>,
     /// Headers in addition to those of its `auth` block.
     pub(crate) headers: Vec<(String, Secret)>,
 }
 
 impl Connector {
     pub fn new(settings: ConnectorSettings) -> Self {
-        Self::with_names(settings, Arc::new(SystemNames))
+        Self::with_names(settings, Arc::new(SystemResolver))
     }
 
     /// Creates a connector with its own name resolver for HTTP APIs.
-    pub fn with_names(settings: ConnectorSettings, names: Arc<dyn Names>) -> Self {
-        Self { surroundings: Arc::new(Surroundings::new(settings, names)) }
+    pub fn with_names(settings: ConnectorSettings, names: Arc<dyn NameResolver>) -> Self {
+        Self { surroundings: Arc::new(ConnectorContext::new(settings, names)) }
     }
 
     pub async fn connect(
@@ -110,9 +111,9 @@ impl Connector {
             Backend::Http(api) => {
                 Ok(Arc::new(HttpActions::new(self.prepare(definition, api)?, &options.cancel)?))
             }
-            Backend::Cli(tools) if tools.placeholders == Placeholders::Braces => {
+            Backend::Cli(tools) if tools.placeholders == PlaceholderStyle::Braces => {
                 let prepared = self.unresolved(definition, tools.clone())?;
-                let project = ProjectCommands::new(definition);
+                let project = CommandVariables::new(definition);
                 Ok(Arc::new(CliConnection::of_project(prepared, project, &options.cancel)))
             }
             Backend::Cli(tools) => {
@@ -159,7 +160,7 @@ impl Connector {
         &self.surroundings.artifacts
     }
 
-    pub(crate) fn surroundings(&self) -> &Arc<Surroundings> {
+    pub(crate) fn surroundings(&self) -> &Arc<ConnectorContext> {
         &self.surroundings
     }
 
@@ -167,15 +168,15 @@ impl Connector {
         &self,
         definition: &Definition,
         block: &T,
-    ) -> Result<Prepared<T>, CallError> {
+    ) -> Result<ResolvedBackend<T>, CallError> {
         let holder = vault_holder(definition);
         let variables = project_variables(definition)?;
         let lookup = self.surroundings.lookup(&holder);
         let lookup = lookup.in_project(variables.as_ref());
         let resolved = resolve_value(block, lookup)?;
-        Ok(Prepared {
-            log_scrubber: Scrubber::of_all(&resolved.substitutions),
-            result_scrubber: Scrubber::of_sensitive(&resolved.substitutions),
+        Ok(ResolvedBackend {
+            log_scrubber: SecretScrubber::of_all(&resolved.substitutions),
+            result_scrubber: SecretScrubber::of_sensitive(&resolved.substitutions),
             auth_references: references(block, "auth"),
             ..self.unresolved(definition, resolved.value)?
         })
@@ -186,14 +187,14 @@ impl Connector {
         &self,
         definition: &Definition,
         block: T,
-    ) -> Result<Prepared<T>, CallError> {
+    ) -> Result<ResolvedBackend<T>, CallError> {
         let project = self.surroundings.project.as_deref();
-        Ok(Prepared {
+        Ok(ResolvedBackend {
             id: definition.id.clone(),
             block,
             folder: WorkingFolder::new(definition.project_bound, project)?,
-            log_scrubber: Scrubber::default(),
-            result_scrubber: Scrubber::default(),
+            log_scrubber: SecretScrubber::default(),
+            result_scrubber: SecretScrubber::default(),
             surroundings: Arc::clone(&self.surroundings),
             auth_references: Vec::new(),
             headers: Vec::new(),
@@ -201,9 +202,9 @@ impl Connector {
     }
 }
 
-impl<T> Prepared<T> {
+impl<T> ResolvedBackend<T> {
     /// Also scrubs these values: a token may be in the file itself.
-    pub(crate) fn also_secret(&mut self, values: &[Secret]) {
+    pub(crate) fn add_secrets(&mut self, values: &[Secret]) {
         self.log_scrubber = std::mem::take(&mut self.log_scrubber).with(values);
         self.result_scrubber = std::mem::take(&mut self.result_scrubber).with(values);
     }
@@ -245,7 +246,8 @@ impl From<ResolveError> for CallError {
                         })
                     })
                     .collect();
-                let mut hints: Vec<String> = unresolved.iter().map(Unresolved::hint).collect();
+                let mut hints: Vec<String> =
+                    unresolved.iter().map(UnresolvedReference::hint).collect();
                 hints.dedup();
                 Self::new(ErrorCode::ConfigInvalid, error.to_string())
                     .hint(hints.join("; "))

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use capdeck_catalog::{Discovery, RawObject, ServerFacts};
+use capdeck_catalog::{Discovery, RawMembers, ServerDetails};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,7 @@ pub trait Connection: fmt::Debug + Send + Sync {
     async fn request(
         &self,
         method: &str,
-        _params: Option<RawObject>,
+        _params: Option<RawMembers>,
         _context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         Err(CallError::new(
@@ -50,9 +50,9 @@ pub trait Connection: fmt::Debug + Send + Sync {
     }
 
     /// Sends an MCP notification. Other backends ignore it.
-    async fn notify(&self, _method: &str, _params: Option<RawObject>) {}
+    async fn notify(&self, _method: &str, _params: Option<RawMembers>) {}
 
-    fn server(&self) -> Option<ServerFacts> {
+    fn server(&self) -> Option<ServerDetails> {
         None
     }
 
@@ -71,9 +71,9 @@ pub struct ToolCall<'a> {
     /// The arguments object, unchanged. `None` when the caller sent none.
     pub arguments: Option<&'a RawValue>,
     /// The caller's `_meta` without its progress token, which is per hop.
-    pub meta: Option<RawObject>,
+    pub meta: Option<RawMembers>,
     /// Other members of the request's `params`, forwarded.
-    pub rest: RawObject,
+    pub rest: RawMembers,
     /// Skips the formatter of the definition.
     pub unformatted: bool,
 }
@@ -84,7 +84,7 @@ pub struct CallContext {
     /// Idle timeout; progress from the remote resets it. `None` means that of the definition.
     pub timeout: Option<Duration>,
     pub cancel: CancellationToken,
-    pub caller: Arc<dyn Caller>,
+    pub caller: Arc<dyn CallerHandle>,
     /// The client of the call. `None` means the client of the connection. A modern server gets it with each request,
     /// so one connection can serve many clients; a legacy one got it once, in the handshake.
     pub client: Option<Arc<ClientProfile>>,
@@ -93,24 +93,24 @@ pub struct CallContext {
 
 /// The caller, as far as a remote may reach it during the call.
 #[async_trait]
-pub trait Caller: Send + Sync {
+pub trait CallerHandle: Send + Sync {
     fn wants_progress(&self) -> bool;
 
     /// Handles the params of a progress notification, without the token.
-    fn progress(&self, params: RawObject);
+    fn progress(&self, params: RawMembers);
 
     /// Handles a notification of this call, such as `notifications/message`.
-    fn notify(&self, method: &str, params: Option<RawObject>);
+    fn notify(&self, method: &str, params: Option<RawMembers>);
 
     /// Sends a request of the remote to the person's client: sampling, elicitation, roots.
     async fn request(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, CallError>;
 
     /// Returns whether the caller accepts an `input_required` result and answers it with its next request. Otherwise
-    /// [`Caller::request`] is used and the call continues.
+    /// [`CallerHandle::request`] is used and the call continues.
     fn takes_input_required(&self) -> bool {
         false
     }
@@ -125,19 +125,19 @@ pub trait Caller: Send + Sync {
 pub struct NoCaller;
 
 #[async_trait]
-impl Caller for NoCaller {
+impl CallerHandle for NoCaller {
     fn wants_progress(&self) -> bool {
         false
     }
 
-    fn progress(&self, _params: RawObject) {}
+    fn progress(&self, _params: RawMembers) {}
 
-    fn notify(&self, _method: &str, _params: Option<RawObject>) {}
+    fn notify(&self, _method: &str, _params: Option<RawMembers>) {}
 
     async fn request(
         &self,
         method: &str,
-        _params: Option<RawObject>,
+        _params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, CallError> {
         Err(CallError::new(
             ErrorCode::UnsupportedCapability,

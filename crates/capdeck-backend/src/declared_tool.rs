@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_auth::Scrubber;
+use capdeck_auth::SecretScrubber;
 use capdeck_catalog::{CONFIRM, Discovery, Tool};
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,7 @@ pub(crate) struct DeclaredTool<'a> {
 /// The discovery of a backend whose tools are all declared, sorted by name.
 pub(crate) fn declared_discovery<'a>(
     tools: impl IntoIterator<Item = DeclaredTool<'a>>,
-    scrubber: &Scrubber,
+    scrubber: &SecretScrubber,
 ) -> Result<Discovery, CallError> {
     let mut tools: Vec<Arc<Tool>> = tools
         .into_iter()
@@ -38,7 +38,7 @@ pub(crate) fn declared_discovery<'a>(
 }
 
 impl DeclaredTool<'_> {
-    fn build(self, scrubber: &Scrubber) -> Result<Tool, CallError> {
+    fn build(self, scrubber: &SecretScrubber) -> Result<Tool, CallError> {
         let mut members = Map::new();
         members.insert("name".into(), self.name.into());
         members.insert("description".into(), self.description.into());

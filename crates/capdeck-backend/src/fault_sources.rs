@@ -2,8 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use capdeck_definition::{CapabilityId, Chaos as Declared, ChaosDelay};
-use capdeck_mcp::client::{Chaos, FaultSource};
+use capdeck_definition::{CapabilityId, ChaosConfig as Declared, ChaosDelay};
+use capdeck_mcp::client::{FaultSettings, FaultSource};
 use parking_lot::Mutex;
 
 /// Sources by capability.
@@ -27,9 +27,9 @@ impl FaultSources {
     }
 }
 
-fn chaos(declared: &Declared) -> Chaos {
+fn chaos(declared: &Declared) -> FaultSettings {
     let millis = |(min, max)| Duration::from_millis(min)..=Duration::from_millis(max);
-    Chaos {
+    FaultSettings {
         seed: declared.seed,
         delay: declared.delay_ms.map(|delay| match delay {
             ChaosDelay::Always(delay) => millis((delay, delay)),

@@ -9,7 +9,7 @@ use tokio::{
 
 use crate::{
     CallError,
-    process::{ChildCommand, Exit, Spawner},
+    process::{ChildCommand, ProcessExit, ProcessSpawner},
 };
 
 /// Why a program's output cannot be taken.
@@ -20,7 +20,7 @@ pub(crate) enum FilterError {
     #[error("it did not end within {} ms", .0.as_millis())]
     TimedOut(Duration),
     #[error("{0}")]
-    Failed(Exit),
+    Failed(ProcessExit),
     #[error("it printed more than {0} bytes")]
     TooLong(u64),
     #[error("it printed something that is not text")]
@@ -29,7 +29,7 @@ pub(crate) enum FilterError {
 
 /// Runs a command to its end. The output is what it printed, without one line break at the end.
 pub(crate) async fn run_filter(
-    spawner: &Spawner,
+    spawner: &ProcessSpawner,
     command: &ChildCommand,
     input: &str,
     longest: Duration,

@@ -1,7 +1,7 @@
 //! APIs described by Google Discovery documents.
 //!
-//! [`DiscoveryReader`] fetches the document, `translate` makes it an OpenAPI document, the OpenAPI import makes that into
-//! tools, and [`DiscoveryApi`] calls them. Uploads and downloads are part of a call: `media` goes up, `filename` brings
+//! [`GoogleApiReader`] fetches the document, `translate` makes it an OpenAPI document, the OpenAPI import makes that into
+//! tools, and [`GoogleApi`] calls them. Uploads and downloads are part of a call: `media` goes up, `filename` brings
 //! the content down as an artifact.
 
 mod filter;
@@ -21,66 +21,72 @@ use std::{
 
 use async_trait::async_trait;
 use capdeck_catalog::Discovery;
-use capdeck_definition::{Auth, CapabilityId, GoogleDiscoveryApi};
+use capdeck_definition::{BackendAuth, CapabilityId, GoogleDiscoveryApi};
 use reqwest::Method as Verb;
 use serde_json::{Map, Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::{
-    filter::Filter,
-    media::{Media, MediaArgument},
+    filter::GoogleOperationFilter,
+    media::{MediaArgument, UploadMedia},
     scopes::{narrowest, suffices},
-    translate::{Bases, DiscoveryDocument, Extras},
+    translate::{DiscoveryDocument, Extras, GoogleBaseUrls},
     upload::UploadCall,
 };
 use crate::{
     CallError, ErrorCode,
+    api_connection::{ApiConnection, ApiReader, CallableApi, DocumentLocation, read_document},
     arguments::{no_such_tool, scalar_text},
-    connect::Prepared,
-    described::{Api, DescribedApi, DocumentPlace, Reader, read_document},
-    http::{Body, DEFAULT_INLINE, Delivery, Endpoint, Pace, Request, parse_base},
-    openapi::{FilePlaces, Imported, Operation, build_request, import_value, on_large_stack},
+    connect::ResolvedBackend,
+    http::{
+        ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, EndpointRequest, HttpRequestBody, ProgressDeadline,
+        ResponseDelivery, parse_base,
+    },
+    openapi::{
+        FileInputSources, OpenApiImport, OpenApiOperation, build_request, import_value,
+        on_large_stack,
+    },
 };
 
 /// The largest document that is read.
-const LARGEST_DOCUMENT: u64 = 20 * 1024 * 1024;
+const MAX_DOCUMENT_BYTES: u64 = 20 * 1024 * 1024;
 
 /// Fetches and reads the document of one capability.
 #[derive(Debug)]
-pub(crate) struct DiscoveryReader {
-    place: DocumentPlace,
+pub(crate) struct GoogleApiReader {
+    place: DocumentLocation,
     base_url: Option<String>,
-    filter: Filter,
+    filter: GoogleOperationFilter,
     /// Where callers may name files to upload.
     project: Option<PathBuf>,
-    auth: Auth,
+    auth: BackendAuth,
     /// True when the document is fetched with the credentials of the API.
     is_trusted: bool,
 }
 
 /// A document that has been read.
 #[derive(Debug)]
-struct DiscoveryApi {
-    bases: Bases,
+struct GoogleApi {
+    bases: GoogleBaseUrls,
     project: Option<PathBuf>,
-    operations: HashMap<String, Operation>,
+    operations: HashMap<String, OpenApiOperation>,
     extras: BTreeMap<String, Extras>,
     discovery: Discovery,
 }
 
 /// A connection for a prepared block; nothing is fetched yet.
 pub(crate) fn connect(
-    mut prepared: Prepared<GoogleDiscoveryApi>,
+    mut prepared: ResolvedBackend<GoogleDiscoveryApi>,
     cancel: &CancellationToken,
-) -> Result<DescribedApi<DiscoveryReader>, CallError> {
+) -> Result<ApiConnection<GoogleApiReader>, CallError> {
     let block = prepared.block.clone();
     let scrub = |error: CallError| error.scrubbed(&prepared.log_scrubber);
     let reader =
-        DiscoveryReader::new(&block, prepared.surroundings.project.as_deref()).map_err(scrub)?;
+        GoogleApiReader::new(&block, prepared.surroundings.project.as_deref()).map_err(scrub)?;
     let server = server(&block).map_err(scrub)?;
-    let endpoint = Endpoint::new(&mut prepared, server, cancel);
-    Ok(DescribedApi::new(reader, endpoint, block.operation_cache_ttl_ms))
+    let endpoint = ApiEndpoint::new(&mut prepared, server, cancel);
+    Ok(ApiConnection::new(reader, endpoint, block.operation_cache_ttl_ms))
 }
 
 /// What a sign-in is for: the API where the definition says where it is, else where its document is, else what that says.
@@ -92,8 +98,8 @@ pub(crate) fn server(block: &GoogleDiscoveryApi) -> Result<Option<Url>, CallErro
         return parse_base(base).map(Some);
     }
     match place(block)? {
-        DocumentPlace::Url(url) => Ok(Some(url)),
-        DocumentPlace::File(path) => {
+        DocumentLocation::Url(url) => Ok(Some(url)),
+        DocumentLocation::File(path) => {
             let text = std::fs::read(&path).map_err(|error| {
                 CallError::new(
                     ErrorCode::ConfigInvalid,
@@ -105,13 +111,13 @@ pub(crate) fn server(block: &GoogleDiscoveryApi) -> Result<Option<Url>, CallErro
     }
 }
 
-fn is_sign_in(auth: &Auth) -> bool {
-    matches!(auth, Auth::OAuth2(_) | Auth::Oidc(_))
+fn is_sign_in(auth: &BackendAuth) -> bool {
+    matches!(auth, BackendAuth::OAuth2(_) | BackendAuth::Oidc(_))
 }
 
-fn place(block: &GoogleDiscoveryApi) -> Result<DocumentPlace, CallError> {
+fn place(block: &GoogleDiscoveryApi) -> Result<DocumentLocation, CallError> {
     match (&block.discovery_path, &block.discovery_url) {
-        (Some(path), _) => Ok(DocumentPlace::File(PathBuf::from(path))),
+        (Some(path), _) => Ok(DocumentLocation::File(PathBuf::from(path))),
         (None, Some(text)) => {
             let url = Url::parse(text).map_err(|error| {
                 CallError::new(
@@ -120,7 +126,7 @@ fn place(block: &GoogleDiscoveryApi) -> Result<DocumentPlace, CallError> {
                 )
                 .hint("write it as `https://host/path`")
             })?;
-            Ok(DocumentPlace::Url(url))
+            Ok(DocumentLocation::Url(url))
         }
         (None, None) => Err(CallError::new(
             ErrorCode::ConfigInvalid,
@@ -129,18 +135,18 @@ fn place(block: &GoogleDiscoveryApi) -> Result<DocumentPlace, CallError> {
     }
 }
 
-impl DiscoveryReader {
+impl GoogleApiReader {
     fn new(block: &GoogleDiscoveryApi, project: Option<&Path>) -> Result<Self, CallError> {
         let place = place(block)?;
         let base = block.base_url.as_deref().map(parse_base).transpose()?;
         let is_same_server = match (&base, &place) {
-            (Some(base), DocumentPlace::Url(url)) => base.origin() == url.origin(),
+            (Some(base), DocumentLocation::Url(url)) => base.origin() == url.origin(),
             _ => false,
         };
         Ok(Self {
             place,
             base_url: block.base_url.clone(),
-            filter: Filter {
+            filter: GoogleOperationFilter {
                 include: block.include_operations.clone(),
                 exclude: block.exclude_operations.clone(),
             },
@@ -152,10 +158,10 @@ impl DiscoveryReader {
     }
 
     /// Refuses to send credentials where only a fetched document says they belong.
-    fn check_bases(&self, bases: &Bases) -> Result<(), CallError> {
-        let DocumentPlace::Url(url) = &self.place else { return Ok(()) };
+    fn check_bases(&self, bases: &GoogleBaseUrls) -> Result<(), CallError> {
+        let DocumentLocation::Url(url) = &self.place else { return Ok(()) };
         let service = &bases.service;
-        let is_vouched_for = matches!(self.auth, Auth::None {})
+        let is_vouched_for = matches!(self.auth, BackendAuth::None {})
             || self.base_url.is_some()
             || service.origin() == url.origin()
             || (is_google(service) && is_google(url));
@@ -172,10 +178,12 @@ impl DiscoveryReader {
 }
 
 /// Refuses a call that the sign-in does not allow before anything is sent, and says which right would do.
-fn check_rights(endpoint: &Endpoint, scopes: &[String]) -> Result<(), CallError> {
+fn check_rights(endpoint: &ApiEndpoint, scopes: &[String]) -> Result<(), CallError> {
     let Some(sign_in) = endpoint.sign_in() else { return Ok(()) };
     match (sign_in.granted_scopes(), narrowest(scopes)) {
-        (Some(granted), Some(wanted)) if !suffices(&granted, scopes) => Err(sign_in.lacks(wanted)),
+        (Some(granted), Some(wanted)) if !suffices(&granted, scopes) => {
+            Err(sign_in.missing_scope_error(wanted))
+        }
         _ => Ok(()),
     }
 }
@@ -187,9 +195,10 @@ fn is_google(url: &Url) -> bool {
 }
 
 #[async_trait]
-impl Reader for DiscoveryReader {
-    async fn read(&self, endpoint: &Endpoint) -> Result<Arc<dyn Api>, CallError> {
-        let text = read_document(endpoint, &self.place, self.is_trusted, LARGEST_DOCUMENT).await?;
+impl ApiReader for GoogleApiReader {
+    async fn read(&self, endpoint: &ApiEndpoint) -> Result<Arc<dyn CallableApi>, CallError> {
+        let text =
+            read_document(endpoint, &self.place, self.is_trusted, MAX_DOCUMENT_BYTES).await?;
         let (base_url, filter) = (self.base_url.clone(), self.filter.clone());
         let (id, auth) = (endpoint.id().clone(), self.auth.clone());
         // Large documents take long enough to hold others up.
@@ -197,7 +206,7 @@ impl Reader for DiscoveryReader {
             on_large_stack(|| {
                 let document = DiscoveryDocument::read(&text)?;
                 let bases = document.bases(base_url.as_deref())?;
-                DiscoveryApi::import(&document, bases, &id, &filter, &auth)
+                GoogleApi::import(&document, bases, &id, &filter, &auth)
             })
         });
         let reading = reading.await.map_err(std::io::Error::other).flatten();
@@ -212,17 +221,17 @@ impl Reader for DiscoveryReader {
 }
 
 #[async_trait]
-impl Api for DiscoveryApi {
+impl CallableApi for GoogleApi {
     fn discovery(&self) -> Discovery {
         self.discovery.clone()
     }
 
     async fn call(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &ApiEndpoint,
         tool: &str,
         mut arguments: Map<String, Value>,
-        pace: &Pace,
+        pace: &ProgressDeadline,
     ) -> Result<Box<RawValue>, CallError> {
         let unknown = || no_such_tool(tool, self.extras.keys());
         let operation = self.operations.get(tool).ok_or_else(unknown)?;
@@ -236,7 +245,8 @@ impl Api for DiscoveryApi {
                 CallError::new(ErrorCode::RequestInvalid, format!("`{tool}` takes no media"))
             })?;
             let media =
-                Media::open(media, upload, self.project.as_deref(), endpoint.artifacts()).await?;
+                UploadMedia::open(media, upload, self.project.as_deref(), endpoint.artifacts())
+                    .await?;
             let (bases, arguments, media) = (&self.bases, &arguments, &media);
             let call = UploadCall { endpoint, bases, operation, upload, arguments, media, pace };
             return call.run().await;
@@ -244,24 +254,26 @@ impl Api for DiscoveryApi {
         let alt = download.is_some().then_some(("alt", "media"));
         let request = request(endpoint, operation, &arguments, alt)?;
         let delivery = match download {
-            Some(name) => Delivery::Artifact { filename: Some(name).filter(|it| !it.is_empty()) },
-            None => Delivery::Inline { limit: DEFAULT_INLINE },
+            Some(name) => {
+                ResponseDelivery::Artifact { filename: Some(name).filter(|it| !it.is_empty()) }
+            }
+            None => ResponseDelivery::Inline { limit: DEFAULT_MAX_INLINE_BYTES },
         };
         endpoint.exchange(request, delivery).await
     }
 }
 
-impl DiscoveryApi {
+impl GoogleApi {
     fn import(
         document: &DiscoveryDocument,
-        bases: Bases,
+        bases: GoogleBaseUrls,
         id: &CapabilityId,
-        filter: &Filter,
-        auth: &Auth,
+        filter: &GoogleOperationFilter,
+        auth: &BackendAuth,
     ) -> Result<Self, CallError> {
         let translation = document.translate(id, filter);
         let imported = if translation.extras.is_empty() {
-            Imported::default()
+            OpenApiImport::default()
         } else {
             import_value(translation.document, bases.service.clone(), auth)
                 .map_err(|reason| CallError::new(ErrorCode::ConfigInvalid, reason))?
@@ -281,12 +293,12 @@ impl DiscoveryApi {
 
 /// The request of a call. `extra` goes into the query.
 fn request(
-    endpoint: &Endpoint,
-    operation: &Operation,
+    endpoint: &ApiEndpoint,
+    operation: &OpenApiOperation,
     arguments: &Map<String, Value>,
     extra: Option<(&str, &str)>,
-) -> Result<Request, CallError> {
-    let files = FilePlaces { artifacts: endpoint.artifacts(), project: None };
+) -> Result<EndpointRequest, CallError> {
+    let files = FileInputSources { artifacts: endpoint.artifacts(), project: None };
     let mut arguments = arguments.clone();
     let query = arguments.entry("query").or_insert_with(|| Map::new().into());
     if let (Some((name, _)), Value::Object(query)) = (extra, &mut *query) {
@@ -303,7 +315,7 @@ fn request(
     }
     // A request that could have a body and does not says that it is empty.
     if request.body.is_none() && matches!(request.method, Verb::POST | Verb::PUT | Verb::PATCH) {
-        request.body = Some(Body::default().with_bytes(""));
+        request.body = Some(HttpRequestBody::default().with_bytes(""));
     }
     Ok(request)
 }

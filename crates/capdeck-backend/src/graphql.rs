@@ -3,7 +3,6 @@
 //! [`ApiSchema`](schema::ApiSchema) is the schema without its broken parts. Every operation is a document that passed
 //! validation against it ([`operation`]). [`GraphQlApi`](api::GraphQlApi) offers and calls them.
 
-mod answer;
 mod api;
 mod automatic;
 mod check;
@@ -14,6 +13,7 @@ mod introspection;
 mod literal;
 mod nearest;
 mod operation;
+mod outcome;
 mod output_schema;
 mod problems;
 mod query_tool;

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 /// The time for orphaned groups to end by themselves.
-const GRACE: Duration = Duration::from_millis(500);
+const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardianCommand {
@@ -32,17 +32,17 @@ pub struct GuardianCommand {
 
 /// The host's side. Cheap to clone; does nothing without a command.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Guardian(Option<Arc<Mutex<Watch>>>);
+pub(crate) struct ProcessGuardian(Option<Arc<Mutex<GuardianState>>>);
 
 #[derive(Debug)]
-struct Watch {
+struct GuardianState {
     command: GuardianCommand,
     groups: BTreeSet<i32>,
-    helper: Helper,
+    helper: GuardianProcess,
 }
 
 #[derive(Debug)]
-enum Helper {
+enum GuardianProcess {
     NotStarted,
     Running {
         child: Child,
@@ -67,7 +67,7 @@ pub fn run_guardian(stdin: impl BufRead) {
     for group in &groups {
         let _gone = kill_process_group(*group, Signal::TERM);
     }
-    let deadline = Instant::now() + GRACE;
+    let deadline = Instant::now() + STOP_TIMEOUT;
     while Instant::now() < deadline
         && groups.iter().any(|group| test_kill_process_group(*group).is_ok())
     {
@@ -83,13 +83,13 @@ fn parse_group(text: &str) -> Option<i32> {
     text.parse().ok().filter(|id| *id > 1)
 }
 
-impl Guardian {
+impl ProcessGuardian {
     pub(crate) fn new(command: Option<GuardianCommand>) -> Self {
         Self(command.map(|command| {
-            Arc::new(Mutex::new(Watch {
+            Arc::new(Mutex::new(GuardianState {
                 command,
                 groups: BTreeSet::new(),
-                helper: Helper::NotStarted,
+                helper: GuardianProcess::NotStarted,
             }))
         }))
     }
@@ -98,7 +98,7 @@ impl Guardian {
     pub(crate) fn prepare(&self) {
         let Some(watch) = &self.0 else { return };
         let mut watch = watch.lock();
-        if matches!(watch.helper, Helper::NotStarted) {
+        if matches!(watch.helper, GuardianProcess::NotStarted) {
             watch.restart();
         }
     }
@@ -107,29 +107,29 @@ impl Guardian {
         let Some(watch) = &self.0 else { return };
         let mut watch = watch.lock();
         watch.groups.insert(group.as_raw_nonzero().get());
-        watch.tell(&format!("+{}\n", group.as_raw_nonzero()));
+        watch.send_line(&format!("+{}\n", group.as_raw_nonzero()));
     }
 
-    pub(crate) fn forget(&self, group: Pid) {
+    pub(crate) fn unwatch(&self, group: Pid) {
         let Some(watch) = &self.0 else { return };
         let mut watch = watch.lock();
         watch.groups.remove(&group.as_raw_nonzero().get());
-        if matches!(watch.helper, Helper::Running { .. }) {
-            watch.tell(&format!("-{}\n", group.as_raw_nonzero()));
+        if matches!(watch.helper, GuardianProcess::Running { .. }) {
+            watch.send_line(&format!("-{}\n", group.as_raw_nonzero()));
         }
     }
 }
 
-impl Watch {
+impl GuardianState {
     /// Sends a line and starts the helper if needed. A dead helper is replaced once per line.
-    fn tell(&mut self, line: &str) {
-        if let Helper::Running { stdin, .. } = &mut self.helper {
+    fn send_line(&mut self, line: &str) {
+        if let GuardianProcess::Running { stdin, .. } = &mut self.helper {
             if stdin.write_all(line.as_bytes()).is_ok() {
                 return;
             }
             self.stop();
         }
-        if !matches!(self.helper, Helper::Unavailable) {
+        if !matches!(self.helper, GuardianProcess::Unavailable) {
             self.restart();
         }
     }
@@ -137,11 +137,11 @@ impl Watch {
     fn restart(&mut self) {
         self.helper = self.start().unwrap_or_else(|error| {
             tracing::warn!(%error, "the guardian process is not running; children may outlive a killed host");
-            Helper::Unavailable
+            GuardianProcess::Unavailable
         });
     }
 
-    fn start(&self) -> io::Result<Helper> {
+    fn start(&self) -> io::Result<GuardianProcess> {
         let mut child = Command::new(&self.command.program)
             .args(&self.command.args)
             .env_clear()
@@ -154,13 +154,13 @@ impl Watch {
         let mut stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let lines: String = self.groups.iter().map(|group| format!("+{group}\n")).collect();
         stdin.write_all(lines.as_bytes())?;
-        Ok(Helper::Running { child, stdin })
+        Ok(GuardianProcess::Running { child, stdin })
     }
 
     /// Closes the pipe, which ends the helper, and reaps it.
     fn stop(&mut self) {
-        if let Helper::Running { mut child, stdin } =
-            std::mem::replace(&mut self.helper, Helper::NotStarted)
+        if let GuardianProcess::Running { mut child, stdin } =
+            std::mem::replace(&mut self.helper, GuardianProcess::NotStarted)
         {
             drop(stdin);
             thread::spawn(move || child.wait());
@@ -168,7 +168,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for GuardianState {
     fn drop(&mut self) {
         self.stop();
     }
@@ -202,14 +202,14 @@ mod tests {
 
     #[test]
     fn a_guardian_that_cannot_start_is_done_without() {
-        let guardian = Guardian::new(Some(GuardianCommand {
+        let guardian = ProcessGuardian::new(Some(GuardianCommand {
             program: PathBuf::from("/no/such/guardian"),
             args: Vec::new(),
         }));
         let mut child = sleeper();
         let group = Pid::from_raw(child.id().cast_signed()).unwrap();
         guardian.watch(group);
-        guardian.forget(group);
+        guardian.unwatch(group);
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -17,16 +17,16 @@ use self::request::build_request;
 use crate::{
     CallContext, CallError, Connection, ToolCall,
     arguments::{no_such_tool, read_arguments},
-    connect::Prepared,
+    connect::ResolvedBackend,
     declared_tool::{DeclaredTool, declared_discovery},
-    http::{Delivery, Endpoint, parse_base},
+    http::{ApiEndpoint, ResponseDelivery, parse_base},
 };
 
 #[derive(Debug)]
 pub(crate) struct HttpActions {
     block: HttpApi,
     base: Url,
-    endpoint: Endpoint,
+    endpoint: ApiEndpoint,
 }
 
 #[async_trait]
@@ -56,15 +56,15 @@ impl Connection for HttpActions {
 
 impl HttpActions {
     pub(crate) fn new(
-        mut prepared: Prepared<HttpApi>,
+        mut prepared: ResolvedBackend<HttpApi>,
         cancel: &CancellationToken,
     ) -> Result<Self, CallError> {
         let block = prepared.block.clone();
         let base =
             parse_base(&block.base_url).map_err(|error| error.scrubbed(&prepared.log_scrubber))?;
         let server = Some(base.clone());
-        let endpoint = Endpoint::new(&mut prepared, server, cancel);
-        Ok(Self { block, base, endpoint: endpoint.passing_refusals_on() })
+        let endpoint = ApiEndpoint::new(&mut prepared, server, cancel);
+        Ok(Self { block, base, endpoint: endpoint.with_auth_errors_as_responses() })
     }
 
     async fn call(&self, call: ToolCall<'_>) -> Result<Box<RawValue>, CallError> {
@@ -74,7 +74,7 @@ impl HttpActions {
         let arguments = read_arguments(call.arguments)?;
         let auth = self.endpoint.auth_headers()?;
         let request = build_request(&self.base, action, &auth, &arguments)?;
-        let delivery = Delivery::Inline { limit: self.block.max_response_bytes };
+        let delivery = ResponseDelivery::Inline { limit: self.block.max_response_bytes };
         self.endpoint.exchange(request, delivery).await
     }
 }

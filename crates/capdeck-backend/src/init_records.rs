@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 /// How long to wait before looking again whether another process is done.
-const PAUSE: Duration = Duration::from_millis(20);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// One small file per prepared tool. A changed `init` is another one and runs again.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct InitRecords {
 
 /// The right to prepare a tool, until it is dropped or the process ends in whatever way.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct InitLock {
     _in_process: tokio::sync::OwnedMutexGuard<()>,
     _among_processes: File,
 }
@@ -45,7 +45,7 @@ impl InitRecords {
     }
 
     /// Waits until nobody else prepares the same tool, in this process or another one.
-    pub(crate) async fn take_turn(&self, key: &InitKey) -> io::Result<Turn> {
+    pub(crate) async fn lock(&self, key: &InitKey) -> io::Result<InitLock> {
         let turn = Arc::clone(self.turns.lock().entry(key.name()).or_default());
         let in_process = turn.lock_owned().await;
         fs::create_dir_all(&self.folder)?;
@@ -53,9 +53,9 @@ impl InitRecords {
         let file = File::options().create(true).truncate(false).write(true).open(path)?;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Turn { _in_process: in_process, _among_processes: file }),
+                Ok(()) => return Ok(InitLock { _in_process: in_process, _among_processes: file }),
                 // A blocking wait could not be given up when the caller cancels.
-                Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_POLL_INTERVAL).await,
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
@@ -66,7 +66,7 @@ impl InitRecords {
     }
 
     /// Remembers that the tool is prepared.
-    pub(crate) fn note(&self, key: &InitKey) -> io::Result<()> {
+    pub(crate) fn mark_done(&self, key: &InitKey) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let text = json!({ "project": key.project, "tool": key.tool }).to_string();
         // A name of its own first, so that a file that is there is whole.
@@ -83,6 +83,6 @@ impl InitRecords {
 impl InitKey {
     fn name(&self) -> String {
         let InitKey { project, tool, command } = self;
-        sha256_hex(&json!([project, tool, command]).to_string())
+        sha256_hex(json!([project, tool, command]).to_string())
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! This crate never knows who is calling or how a result is shown.
 
+mod api_connection;
 mod arguments;
 mod artifact;
 mod call_error;
@@ -16,9 +17,9 @@ mod cmp;
 mod command_run;
 mod connect;
 mod connection;
+mod connector_context;
 mod data_url;
 mod declared_tool;
-mod described;
 mod fault_sources;
 mod filter_run;
 mod google_discovery;
@@ -42,29 +43,31 @@ mod scrub_json;
 mod setup_run;
 mod sign_in;
 mod static_discovery;
-mod surroundings;
 mod tailored;
 mod tool_result;
 mod vault_holder;
 mod working_folder;
 
 pub use capdeck_auth::{
-    Begun, DeviceLogin, Login, LoginWay, Revocation, SignIn, SignInState, SignInStatus, SignedOut,
+    BrowserLogin, DeviceLogin, LoginMethod, LoginStart, RevocationOutcome, SignIn, SignInState,
+    SignInStatus, SignOutReport,
 };
 
 pub use artifact::{
     Artifact, ArtifactError, ArtifactLimits, ArtifactPart, ArtifactReader, ArtifactStore,
-    ArtifactUri, ArtifactWriter, StoredArtifact, Swept,
+    ArtifactSweepReport, ArtifactUri, ArtifactWriter, StoredArtifact,
 };
 pub use call_error::{CallError, ErrorCode, ErrorKind, RpcFailure};
 pub use connect::{ClientProfile, ConnectOptions, Connector, ConnectorSettings};
-pub use connection::{CallContext, Caller, Connection, NoCaller, ToolCall};
+pub use connection::{CallContext, CallerHandle, Connection, NoCaller, ToolCall};
 pub use guardian::{GuardianCommand, run_guardian};
 pub use http::{JsonSender, fetch_text};
-pub use listener::{Listener, NoListener};
+pub use listener::{ConnectionListener, NoListener};
 pub use local_import::LocalImport;
 pub use project_values::project_variables;
-pub use remote_host::{MANIFEST_VERSION, Manifest, ManifestFacts, RemoteHost, Tagged};
+pub use remote_host::{
+    HostManifest, HostManifestFacts, MANIFEST_VERSION, RemoteHost, TaggedManifest,
+};
 pub use setup_run::{SetupEvent, SetupPhase, SetupReport, StepReport, StepStatus};
 pub use static_discovery::static_discovery;
 pub use vault_holder::vault_holder;

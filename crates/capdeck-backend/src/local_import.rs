@@ -3,12 +3,12 @@
 use std::{fs, path::PathBuf, time::Duration};
 
 use capdeck_catalog::Discovery;
-use capdeck_definition::{Auth, Backend, Definition};
+use capdeck_definition::{Backend, BackendAuth, Definition};
 
 use crate::{CallContext, CallError, ConnectOptions, Connector};
 
 /// Reading a file takes no longer; parsing a very large one may.
-const LONGEST: Duration = Duration::from_secs(60);
+const IMPORT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What became of a description.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Connector {
         }
         let anonymous = Definition { backend, ..definition.clone() };
         let connection = self.connect(&anonymous, ConnectOptions::default()).await.ok()?;
-        let outcome = connection.discover(&CallContext::detached(LONGEST)).await;
+        let outcome = connection.discover(&CallContext::detached(IMPORT_TIMEOUT)).await;
         connection.close().await;
         Some(LocalImport { file, outcome })
     }
@@ -49,6 +49,6 @@ fn without_credentials(backend: &Backend) -> Option<(PathBuf, Backend)> {
         | Backend::Capsules => return None,
     };
     let file = PathBuf::from(path.as_ref()?);
-    requests.auth = Auth::None {};
+    requests.auth = BackendAuth::None {};
     Some((file, anonymous))
 }

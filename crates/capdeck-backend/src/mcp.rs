@@ -1,37 +1,37 @@
 //! Connections to MCP servers: start, handshake, calls and end.
 
 mod bridge;
-mod clients;
+mod client_records;
 mod discover;
 mod failure;
-mod given;
 mod open;
+mod server_scrubber;
 mod session;
 mod subscriptions;
 
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
-use capdeck_catalog::{Discovery, RawObject, ServerFacts};
+use capdeck_catalog::{Discovery, RawMembers, ServerDetails};
 use capdeck_definition::McpServer;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::{failure::Operation, session::Session};
+use self::{failure::McpOperation, session::McpSession};
 use crate::{
     CallContext, CallError, ConnectOptions, Connection, ErrorCode, ToolCall,
-    connect::Prepared,
+    connect::ResolvedBackend,
     outbound::credentials,
     sign_in::{self, CapabilitySignIn},
 };
 
 /// Opens a connection to an MCP server. Its start and the handshake share one deadline.
 pub(crate) async fn connect(
-    mut prepared: Prepared<McpServer>,
+    mut prepared: ResolvedBackend<McpServer>,
     options: ConnectOptions,
 ) -> Result<Arc<dyn Connection>, CallError> {
     if let Some(credentials) = prepared.block.auth.as_ref().map(credentials) {
-        prepared.also_secret(&credentials.secrets());
+        prepared.add_secrets(&credentials.secrets());
     }
     let stop = options.cancel.child_token();
     let guard = stop.clone().drop_guard();
@@ -50,7 +50,7 @@ pub(crate) async fn connect(
 
 /// One MCP server. Dropping it ends the session and its process.
 struct McpConnection {
-    session: Arc<Session>,
+    session: Arc<McpSession>,
     sign_in: Option<CapabilitySignIn>,
     stop: CancellationToken,
     _guard: DropGuard,
@@ -69,7 +69,7 @@ impl Connection for McpConnection {
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let call_name = call.name;
-        let operation = Operation::Tool { name: call_name };
+        let operation = McpOperation::Tool { name: call_name };
         let params = tool_params(call)?;
         let answer = self.session.request("tools/call", Some(params), context, operation).await;
         let answer = answer.map_err(|error| explain(self.sign_in.as_ref(), error))?;
@@ -85,10 +85,10 @@ impl Connection for McpConnection {
     async fn request(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        let answer = self.session.request(method, params, context, Operation::of(method)).await;
+        let answer = self.session.request(method, params, context, McpOperation::of(method)).await;
         answer.map_err(|error| explain(self.sign_in.as_ref(), error))
     }
 
@@ -96,11 +96,11 @@ impl Connection for McpConnection {
         self.session.watch_tasks(ids, context).await
     }
 
-    async fn notify(&self, method: &str, params: Option<RawObject>) {
+    async fn notify(&self, method: &str, params: Option<RawMembers>) {
         self.session.notify(method, params).await;
     }
 
-    fn server(&self) -> Option<ServerFacts> {
+    fn server(&self) -> Option<ServerDetails> {
         Some(self.session.facts())
     }
 
@@ -110,7 +110,7 @@ impl Connection for McpConnection {
 
     async fn close(&self) {
         self.stop.cancel();
-        self.session.gone().await;
+        self.session.wait_closed().await;
     }
 }
 
@@ -131,11 +131,11 @@ fn explain(sign_in: Option<&CapabilitySignIn>, error: CallError) -> CallError {
 }
 
 /// `{name, arguments, …rest, _meta}`, each value as the caller wrote it.
-fn tool_params(call: ToolCall<'_>) -> Result<RawObject, CallError> {
+fn tool_params(call: ToolCall<'_>) -> Result<RawMembers, CallError> {
     let unwritable = |error: serde_json::Error| {
         CallError::new(ErrorCode::InternalError, "the call cannot be written").detail(error)
     };
-    let mut params = RawObject::with_capacity(call.rest.len() + 3);
+    let mut params = RawMembers::with_capacity(call.rest.len() + 3);
     params.insert("name".to_owned(), to_raw_value(call.name).map_err(unwritable)?);
     if let Some(arguments) = call.arguments {
         params.insert("arguments".to_owned(), arguments.to_owned());

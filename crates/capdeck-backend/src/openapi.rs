@@ -39,7 +39,7 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use capdeck_catalog::Discovery;
-use capdeck_definition::{Auth, OpenApiEndpoint};
+use capdeck_definition::{BackendAuth, OpenApiEndpoint};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, value::RawValue};
 use sha2::{Digest as _, Sha256};
@@ -47,34 +47,34 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::{
-    document::{Document, Surrounding},
-    filter::Filter,
-    import::{Rules, import},
-    security::Offer,
+    document::{DocumentFolder, OpenApiDocument},
+    filter::OperationFilter,
+    import::{OpenApiImportRules, import},
+    security::AvailableAuth,
     server::ServerRules,
 };
 pub(crate) use self::{
-    file_input::FilePlaces, import::Imported, large_stack::on_large_stack, operation::Operation,
-    path::PathTemplate, request::build as build_request,
+    file_input::FileInputSources, import::OpenApiImport, large_stack::on_large_stack,
+    operation::OpenApiOperation, path::PathTemplate, request::build as build_request,
 };
 use crate::{
     CallError, ErrorCode,
+    api_connection::{ApiConnection, ApiReader, CallableApi, DocumentLocation, read_document},
     arguments::no_such_tool,
-    connect::Prepared,
-    described::{Api, DescribedApi, DocumentPlace, Reader, read_document},
-    http::{DEFAULT_INLINE, Delivery, Endpoint, Pace, parse_base},
+    connect::ResolvedBackend,
+    http::{ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, ProgressDeadline, ResponseDelivery, parse_base},
 };
 
 /// The largest description that is read.
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_DOCUMENT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Reads the description of one capability.
 #[derive(Debug)]
 pub(crate) struct OpenApiReader {
-    place: DocumentPlace,
+    place: DocumentLocation,
     /// Where references to other files may lead; only for a description that is a file itself.
-    surrounding: Option<Surrounding>,
-    rules: Rules,
+    surrounding: Option<DocumentFolder>,
+    rules: OpenApiImportRules,
     project: Option<PathBuf>,
     /// The last text and what it was read as. Most of the time nothing has changed.
     last: Mutex<Option<([u8; 32], Arc<OpenApi>)>>,
@@ -83,42 +83,42 @@ pub(crate) struct OpenApiReader {
 /// A description that has been read.
 #[derive(Debug)]
 struct OpenApi {
-    imported: Imported,
+    imported: OpenApiImport,
     project: Option<PathBuf>,
 }
 
 /// Opens the connection of an OpenAPI capability. Nothing is read yet, unless a sign-in needs to know its server.
 pub(crate) async fn connect(
-    mut prepared: Prepared<OpenApiEndpoint>,
+    mut prepared: ResolvedBackend<OpenApiEndpoint>,
     base_dir: &Path,
     cancel: &CancellationToken,
-) -> Result<DescribedApi<OpenApiReader>, CallError> {
+) -> Result<ApiConnection<OpenApiReader>, CallError> {
     let scrubber = prepared.log_scrubber.clone();
     let block = prepared.block.clone();
     let reader = OpenApiReader::new(&prepared, base_dir);
     let reader = reader.map_err(|error| error.scrubbed(&scrubber))?;
     let server = match block.requests.auth {
-        Auth::OAuth2(_) | Auth::Oidc(_) => {
+        BackendAuth::OAuth2(_) | BackendAuth::Oidc(_) => {
             let of_block = block.clone();
             let server = tokio::task::spawn_blocking(move || resource(&of_block));
             server.await.ok().flatten()
         }
-        Auth::None {} | Auth::Bearer { .. } | Auth::Headers { .. } => None,
+        BackendAuth::None {} | BackendAuth::Bearer { .. } | BackendAuth::Headers { .. } => None,
     };
-    let endpoint = Endpoint::new(&mut prepared, server, cancel);
-    Ok(DescribedApi::new(reader, endpoint, block.operation_cache_ttl_ms))
+    let endpoint = ApiEndpoint::new(&mut prepared, server, cancel);
+    Ok(ApiConnection::new(reader, endpoint, block.operation_cache_ttl_ms))
 }
 
 /// Whether the addresses and the file of a definition can be used, without reading anything.
-pub(crate) fn check(prepared: &Prepared<OpenApiEndpoint>) -> Result<(), CallError> {
+pub(crate) fn check(prepared: &ResolvedBackend<OpenApiEndpoint>) -> Result<(), CallError> {
     let reader = OpenApiReader::new(prepared, Path::new(""))?;
     match &reader.place {
-        DocumentPlace::File(path) if !path.is_file() => {
+        DocumentLocation::File(path) if !path.is_file() => {
             let message = format!("the description `{}` is not there", path.display());
             Err(CallError::new(ErrorCode::ConfigInvalid, message)
                 .hint("check `specPath`; it is relative to the file that names it"))
         }
-        DocumentPlace::File(_) | DocumentPlace::Url(_) => Ok(()),
+        DocumentLocation::File(_) | DocumentLocation::Url(_) => Ok(()),
     }
 }
 
@@ -133,21 +133,24 @@ pub(crate) fn resource(block: &OpenApiEndpoint) -> Option<Url> {
     }
     let bytes = std::fs::read(block.spec_path.as_ref()?).ok()?;
     let rules = ServerRules { base: None, spec_url: None, has_credentials: true };
-    let root = || Document::read(&bytes, None).and_then(|document| rules.root(&document));
+    let root = || OpenApiDocument::read(&bytes, None).and_then(|document| rules.root(&document));
     on_large_stack(root).ok()?.ok()
 }
 
 impl OpenApiReader {
-    fn new(prepared: &Prepared<OpenApiEndpoint>, base_dir: &Path) -> Result<Self, CallError> {
+    fn new(
+        prepared: &ResolvedBackend<OpenApiEndpoint>,
+        base_dir: &Path,
+    ) -> Result<Self, CallError> {
         let block = &prepared.block;
         let base = block.base_url.as_deref().map(parse_base).transpose()?;
         let (place, surrounding) = match (&block.spec_path, &block.spec_url) {
             (Some(path), _) => {
                 let file = PathBuf::from(path);
                 let folder = base_dir.to_path_buf();
-                (DocumentPlace::File(file.clone()), Some(Surrounding { file, folder }))
+                (DocumentLocation::File(file.clone()), Some(DocumentFolder { file, folder }))
             }
-            (None, Some(url)) => (DocumentPlace::Url(parse_spec_url(url)?), None),
+            (None, Some(url)) => (DocumentLocation::Url(parse_spec_url(url)?), None),
             (None, None) => {
                 return Err(CallError::new(
                     ErrorCode::ConfigInvalid,
@@ -156,17 +159,17 @@ impl OpenApiReader {
             }
         };
         let spec_url = match &place {
-            DocumentPlace::Url(url) => Some(url.clone()),
-            DocumentPlace::File(_) => None,
+            DocumentLocation::Url(url) => Some(url.clone()),
+            DocumentLocation::File(_) => None,
         };
-        let offer = Offer::new(&block.requests.auth);
-        let has_credentials = offer != Offer::Nothing;
+        let offer = AvailableAuth::new(&block.requests.auth);
+        let has_credentials = offer != AvailableAuth::Nothing;
         Ok(Self {
             place,
             surrounding,
-            rules: Rules {
+            rules: OpenApiImportRules {
                 servers: ServerRules { base, spec_url, has_credentials },
-                filter: Filter::new(block),
+                filter: OperationFilter::new(block),
                 offer,
             },
             project: prepared.surroundings.project.clone(),
@@ -187,9 +190,10 @@ impl OpenApiReader {
 }
 
 #[async_trait]
-impl Reader for OpenApiReader {
-    async fn read(&self, endpoint: &Endpoint) -> Result<Arc<dyn Api>, CallError> {
-        let bytes = read_document(endpoint, &self.place, self.is_trusted(), MOST_BYTES).await?;
+impl ApiReader for OpenApiReader {
+    async fn read(&self, endpoint: &ApiEndpoint) -> Result<Arc<dyn CallableApi>, CallError> {
+        let bytes =
+            read_document(endpoint, &self.place, self.is_trusted(), MAX_DOCUMENT_BYTES).await?;
         let digest: [u8; 32] = Sha256::digest(&bytes).into();
         if let Some((known, api)) = &*self.last.lock()
             && *known == digest
@@ -211,7 +215,7 @@ impl Reader for OpenApiReader {
 }
 
 #[async_trait]
-impl Api for OpenApi {
+impl CallableApi for OpenApi {
     fn discovery(&self) -> Discovery {
         Discovery {
             tools: self.imported.tools.clone(),
@@ -222,43 +226,54 @@ impl Api for OpenApi {
 
     async fn call(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &ApiEndpoint,
         tool: &str,
         arguments: Map<String, Value>,
-        _pace: &Pace,
+        _pace: &ProgressDeadline,
     ) -> Result<Box<RawValue>, CallError> {
         let operations = &self.imported.operations;
         let operation =
             operations.get(tool).ok_or_else(|| no_such_tool(tool, operations.keys()))?;
         let files =
-            FilePlaces { artifacts: endpoint.artifacts(), project: self.project.as_deref() };
+            FileInputSources { artifacts: endpoint.artifacts(), project: self.project.as_deref() };
         let request = request::build(operation, &arguments, files)?;
-        endpoint.exchange(request, Delivery::Inline { limit: DEFAULT_INLINE }).await
+        endpoint
+            .exchange(request, ResponseDelivery::Inline { limit: DEFAULT_MAX_INLINE_BYTES })
+            .await
     }
 }
 
 /// Imports a description that was made from another format, for an API at this address.
-pub(crate) fn import_value(root: Value, base: Url, auth: &Auth) -> Result<Imported, String> {
-    let offer = Offer::new(auth);
-    let has_credentials = offer != Offer::Nothing;
+pub(crate) fn import_value(
+    root: Value,
+    base: Url,
+    auth: &BackendAuth,
+) -> Result<OpenApiImport, String> {
+    let offer = AvailableAuth::new(auth);
+    let has_credentials = offer != AvailableAuth::Nothing;
     let servers = ServerRules { base: Some(base), spec_url: None, has_credentials };
-    import(&Document::new(root)?, &Rules { servers, filter: Filter::default(), offer })
+    import(
+        &OpenApiDocument::new(root)?,
+        &OpenApiImportRules { servers, filter: OperationFilter::default(), offer },
+    )
 }
 
 /// Reads and imports; also tells whether the description is one file.
 fn read(
     bytes: &Bytes,
-    surrounding: Option<&Surrounding>,
-    rules: &Rules,
-) -> Result<(Imported, bool), String> {
-    let document = Document::read(bytes, surrounding)?;
+    surrounding: Option<&DocumentFolder>,
+    rules: &OpenApiImportRules,
+) -> Result<(OpenApiImport, bool), String> {
+    let document = OpenApiDocument::read(bytes, surrounding)?;
     Ok((import(&document, rules)?, document.is_alone()))
 }
 
-fn unusable(place: &DocumentPlace, reason: &str) -> CallError {
+fn unusable(place: &DocumentLocation, reason: &str) -> CallError {
     let place = match place {
-        DocumentPlace::File(path) => path.display().to_string(),
-        DocumentPlace::Url(url) => format!("{}{}", url.origin().ascii_serialization(), url.path()),
+        DocumentLocation::File(path) => path.display().to_string(),
+        DocumentLocation::Url(url) => {
+            format!("{}{}", url.origin().ascii_serialization(), url.path())
+        }
     };
     let hint = if reason.contains("server") || reason.contains("`host`") {
         "set `baseUrl` to the address of the API"

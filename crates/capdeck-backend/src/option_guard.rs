@@ -3,7 +3,7 @@
 //! A value that begins a word of a command line must not begin with `-`: which options a program has, and which of them
 //! take the next word, cannot be known in general. It may after a `--` of the author, or where the definition allows it.
 
-use capdeck_definition::{ALLOW_LEADING_DASH, capa::command_line::is_shell};
+use capdeck_definition::{ALLOW_LEADING_DASH, capability_file::command_line::is_shell};
 use serde_json::{Map, Value};
 
 use crate::{CallError, ErrorCode};

@@ -1,17 +1,21 @@
 //! From a definition's `auth` block to the credentials sent with requests.
 
-use capdeck_auth::{Credentials, OutboundError, Secret};
-use capdeck_definition::Auth;
+use capdeck_auth::{OutboundError, Secret, StaticCredentials};
+use capdeck_definition::BackendAuth;
 
 use crate::{CallError, ErrorCode};
 
 /// The fixed credentials an `auth` block with resolved references stands for.
-pub(crate) fn credentials(auth: &Auth) -> Credentials {
+pub(crate) fn credentials(auth: &BackendAuth) -> StaticCredentials {
     match auth {
         // The token of a sign-in is asked for with each request instead.
-        Auth::None {} | Auth::OAuth2(_) | Auth::Oidc(_) => Credentials::None,
-        Auth::Bearer { token } => Credentials::Bearer { token: Secret::new(token.as_str()) },
-        Auth::Headers { headers } => Credentials::Headers {
+        BackendAuth::None {} | BackendAuth::OAuth2(_) | BackendAuth::Oidc(_) => {
+            StaticCredentials::None
+        }
+        BackendAuth::Bearer { token } => {
+            StaticCredentials::Bearer { token: Secret::new(token.as_str()) }
+        }
+        BackendAuth::Headers { headers } => StaticCredentials::Headers {
             headers: headers
                 .iter()
                 .map(|(name, value)| (name.clone(), Secret::new(value.as_str())))

@@ -12,7 +12,7 @@ mod tests;
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
-use capdeck_auth::Scrubber;
+use capdeck_auth::SecretScrubber;
 use indexmap::IndexMap;
 use rustix::process::{Pid, Signal};
 use tokio::{
@@ -23,13 +23,13 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::{exit::Exit, find::find_program, spawn_error::SpawnError};
-use crate::{guardian::Guardian, process_log::ProcessLog};
+pub(crate) use self::{exit::ProcessExit, find::find_program, spawn_error::SpawnError};
+use crate::{guardian::ProcessGuardian, process_log::ProcessLog};
 
-const GRACE: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The time for the rest of a group, such as the end of a pipeline, after its program exited.
-const LINGER: Duration = Duration::from_millis(200);
+const GROUP_EXIT_TIMEOUT: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone)]
 pub(crate) struct ChildCommand {
@@ -39,12 +39,12 @@ pub(crate) struct ChildCommand {
     pub(crate) env: IndexMap<String, String>,
     /// `None` means the host's own folder.
     pub(crate) folder: Option<PathBuf>,
-    pub(crate) input: Input,
-    pub(crate) errors: Errors,
+    pub(crate) input: StdinMode,
+    pub(crate) errors: StderrTarget,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Input {
+pub(crate) enum StdinMode {
     /// Reading returns the end of file.
     Closed,
     Piped,
@@ -52,13 +52,13 @@ pub(crate) enum Input {
 
 /// The destination of standard error. It is always read, so that the program never blocks.
 #[derive(Debug, Clone)]
-pub(crate) enum Errors {
-    Log { log: ProcessLog, scrubber: Scrubber },
+pub(crate) enum StderrTarget {
+    Log { log: ProcessLog, scrubber: SecretScrubber },
     Piped,
 }
 
 #[derive(Debug)]
-pub(crate) struct Pipes {
+pub(crate) struct ProcessPipes {
     pub(crate) stdin: Option<ChildStdin>,
     pub(crate) stdout: Option<ChildStdout>,
     pub(crate) stderr: Option<ChildStderr>,
@@ -68,30 +68,33 @@ pub(crate) struct Pipes {
 #[derive(Debug)]
 pub(crate) struct Process {
     stop: CancellationToken,
-    life: watch::Receiver<Life>,
+    life: watch::Receiver<ProcessState>,
 }
 
 /// Starts programs and registers them with the guardian. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Spawner {
-    guardian: Guardian,
+pub(crate) struct ProcessSpawner {
+    guardian: ProcessGuardian,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Life {
+enum ProcessState {
     Running,
     /// The program has exited; others of its group may still run.
-    Exited(Exit),
-    Gone(Exit),
+    Exited(ProcessExit),
+    Gone(ProcessExit),
 }
 
-impl Spawner {
-    pub(crate) fn new(guardian: Guardian) -> Self {
+impl ProcessSpawner {
+    pub(crate) fn new(guardian: ProcessGuardian) -> Self {
         Self { guardian }
     }
 
     /// Starts a program. Must be called inside the runtime.
-    pub(crate) fn spawn(&self, command: &ChildCommand) -> Result<(Process, Pipes), SpawnError> {
+    pub(crate) fn spawn(
+        &self,
+        command: &ChildCommand,
+    ) -> Result<(Process, ProcessPipes), SpawnError> {
         let search_path = command.env.get("PATH").map(String::as_str);
         let file = find_program(&command.program, search_path, command.folder.as_deref())?;
         let mut builder = Command::new(&file);
@@ -100,8 +103,8 @@ impl Spawner {
             .env_clear()
             .envs(&command.env)
             .stdin(match command.input {
-                Input::Closed => Stdio::null(),
-                Input::Piped => Stdio::piped(),
+                StdinMode::Closed => Stdio::null(),
+                StdinMode::Piped => Stdio::piped(),
             })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -113,11 +116,11 @@ impl Spawner {
         self.guardian.prepare();
         let mut child =
             builder.spawn().map_err(|source| SpawnError::from_io(&command.program, source))?;
-        let group = Group::new(&child, self.guardian.clone());
+        let group = ProcessGroup::new(&child, self.guardian.clone());
         let mut pipes =
-            Pipes { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: None };
+            ProcessPipes { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: None };
         let logging = match (&command.errors, child.stderr.take()) {
-            (Errors::Log { log, scrubber }, Some(stderr)) => {
+            (StderrTarget::Log { log, scrubber }, Some(stderr)) => {
                 Some(tokio::spawn(log.clone().drain(stderr, scrubber.clone())))
             }
             (_, stderr) => {
@@ -125,7 +128,7 @@ impl Spawner {
                 None
             }
         };
-        let (announce, life) = watch::channel(Life::Running);
+        let (announce, life) = watch::channel(ProcessState::Running);
         let stop = CancellationToken::new();
         tokio::spawn(supervise(child, group, logging, stop.clone(), announce));
         Ok((Process { stop, life }, pipes))
@@ -133,20 +136,20 @@ impl Spawner {
 }
 
 impl Process {
-    pub(crate) async fn exited(&self) -> Exit {
-        self.reached(|life| !matches!(life, Life::Running)).await
+    pub(crate) async fn exited(&self) -> ProcessExit {
+        self.reached(|life| !matches!(life, ProcessState::Running)).await
     }
 
-    pub(crate) fn exit(&self) -> Option<Exit> {
+    pub(crate) fn exit(&self) -> Option<ProcessExit> {
         match *self.life.borrow() {
-            Life::Running => None,
-            Life::Exited(exit) | Life::Gone(exit) => Some(exit),
+            ProcessState::Running => None,
+            ProcessState::Exited(exit) | ProcessState::Gone(exit) => Some(exit),
         }
     }
 
     /// Waits until the program and the rest of its group have ended.
-    pub(crate) async fn gone(&self) -> Exit {
-        self.reached(|life| matches!(life, Life::Gone(_))).await
+    pub(crate) async fn wait_group_exit(&self) -> ProcessExit {
+        self.reached(|life| matches!(life, ProcessState::Gone(_))).await
     }
 
     /// Ends the whole group without waiting.
@@ -154,17 +157,17 @@ impl Process {
         self.stop.cancel();
     }
 
-    pub(crate) async fn kill(&self) -> Exit {
+    pub(crate) async fn kill(&self) -> ProcessExit {
         self.stop();
-        self.gone().await
+        self.wait_group_exit().await
     }
 
-    async fn reached(&self, goal: impl Fn(&Life) -> bool) -> Exit {
+    async fn reached(&self, goal: impl Fn(&ProcessState) -> bool) -> ProcessExit {
         let mut life = self.life.clone();
         match life.wait_for(goal).await.as_deref() {
-            Ok(Life::Exited(exit) | Life::Gone(exit)) => *exit,
+            Ok(ProcessState::Exited(exit) | ProcessState::Gone(exit)) => *exit,
             // The supervisor only ends early with the runtime, which also ends the group.
-            Ok(Life::Running) | Err(_) => Exit::UNKNOWN,
+            Ok(ProcessState::Running) | Err(_) => ProcessExit::UNKNOWN,
         }
     }
 }
@@ -178,16 +181,16 @@ impl Drop for Process {
 /// Waits for a program, ends it on request, and never leaves its group behind.
 async fn supervise(
     mut child: Child,
-    mut group: Group,
+    mut group: ProcessGroup,
     logging: Option<JoinHandle<()>>,
     stop: CancellationToken,
-    announce: watch::Sender<Life>,
+    announce: watch::Sender<ProcessState>,
 ) {
     let ended = tokio::select! {
         ended = child.wait() => ended,
         () = stop.cancelled() => {
             group.signal(Signal::TERM);
-            if let Ok(ended) = timeout(GRACE, child.wait()).await {
+            if let Ok(ended) = timeout(STOP_TIMEOUT, child.wait()).await {
                 ended
             } else {
                 group.signal(Signal::KILL);
@@ -196,30 +199,30 @@ async fn supervise(
         }
     };
     let exit = match ended {
-        Ok(status) => Exit::from(status),
+        Ok(status) => ProcessExit::from(status),
         Err(error) => {
             tracing::warn!(%error, "waiting for a child process failed");
-            Exit::UNKNOWN
+            ProcessExit::UNKNOWN
         }
     };
     if let Some(logging) = logging {
         // The exit is reported after the program's last output was read. Others may hold the pipe for longer.
-        let _still_open = timeout(LINGER, logging).await;
+        let _still_open = timeout(GROUP_EXIT_TIMEOUT, logging).await;
     }
-    announce.send_replace(Life::Exited(exit));
+    announce.send_replace(ProcessState::Exited(exit));
     group.end(&stop).await;
-    announce.send_replace(Life::Gone(exit));
+    announce.send_replace(ProcessState::Gone(exit));
 }
 
 /// A process group. Dropping it before its end kills it.
 #[derive(Debug)]
-struct Group {
+struct ProcessGroup {
     id: Option<Pid>,
-    guardian: Guardian,
+    guardian: ProcessGuardian,
 }
 
-impl Group {
-    fn new(child: &Child, guardian: Guardian) -> Self {
+impl ProcessGroup {
+    fn new(child: &Child, guardian: ProcessGuardian) -> Self {
         // The child leads its own group, so both have the same number.
         let id = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         if let Some(id) = id {
@@ -245,17 +248,17 @@ impl Group {
     async fn end(&mut self, stop: &CancellationToken) {
         if self.exists() {
             tokio::select! {
-                () = self.ended(LINGER) => {}
+                () = self.ended(GROUP_EXIT_TIMEOUT) => {}
                 () = stop.cancelled() => {}
             }
         }
         if self.exists() {
             self.signal(Signal::TERM);
-            self.ended(GRACE).await;
+            self.ended(STOP_TIMEOUT).await;
             self.signal(Signal::KILL);
         }
         if let Some(id) = self.id.take() {
-            self.guardian.forget(id);
+            self.guardian.unwatch(id);
         }
     }
 
@@ -268,11 +271,11 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
         if let Some(id) = self.id.take() {
-            self.guardian.forget(id);
+            self.guardian.unwatch(id);
         }
     }
 }

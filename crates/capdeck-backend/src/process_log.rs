@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use capdeck_auth::Scrubber;
+use capdeck_auth::SecretScrubber;
 use capdeck_definition::CapabilityId;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -20,13 +20,13 @@ pub(crate) struct ProcessLogs(Arc<Mutex<indexmap::IndexMap<CapabilityId, Process
 /// One capability's log, as one of its processes writes it. Cheap to clone; all clones write to the same log.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProcessLog {
-    lines: Arc<Mutex<Lines>>,
+    lines: Arc<Mutex<ProcessLogLines>>,
     /// Which of the processes writes here.
     process: u64,
 }
 
 #[derive(Debug, Default)]
-struct Lines {
+struct ProcessLogLines {
     /// Each line with the number of the process that wrote it.
     lines: VecDeque<(u64, String)>,
     bytes: usize,
@@ -96,7 +96,7 @@ impl ProcessLog {
     }
 
     /// Reads a stream to its end, line by line, in bounded memory.
-    pub(crate) async fn drain(self, mut stream: impl AsyncRead + Unpin, scrubber: Scrubber) {
+    pub(crate) async fn drain(self, mut stream: impl AsyncRead + Unpin, scrubber: SecretScrubber) {
         let mut buffer = vec![0; 16 * 1024];
         let mut line: Vec<u8> = Vec::new();
         // A read error means the pipe is gone, which ends the log like an orderly end does.
@@ -115,7 +115,7 @@ impl ProcessLog {
         }
     }
 
-    fn push_bytes(&self, line: &[u8], scrubber: &Scrubber) {
+    fn push_bytes(&self, line: &[u8], scrubber: &SecretScrubber) {
         let text = String::from_utf8_lossy(line);
         self.push(scrubber.text(text.trim_end_matches('\r')).into_owned());
     }
@@ -134,7 +134,7 @@ mod tests {
             stream.extend(format!("line {number:06} {}\n", "x".repeat(40)).into_bytes());
         }
         let log = ProcessLog::default();
-        log.clone().drain(stream.as_slice(), Scrubber::default()).await;
+        log.clone().drain(stream.as_slice(), SecretScrubber::default()).await;
         let text = log.text();
         assert!(text.len() <= MAX_BYTES && text.len() > MAX_BYTES - 100, "{}", text.len());
         assert!(text.ends_with(&format!("line 019999 {}\n", "x".repeat(40))));
@@ -146,7 +146,7 @@ mod tests {
         let secret = Secret::new("canary-1");
         let stream = format!("a canary-1\r\n{}\nlast", "é".repeat(5_000));
         let log = ProcessLog::default();
-        log.clone().drain(stream.as_bytes(), Scrubber::new([&secret])).await;
+        log.clone().drain(stream.as_bytes(), SecretScrubber::new([&secret])).await;
         let text = log.text();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!((lines[0], lines[2]), ("a [redacted]", "last"));

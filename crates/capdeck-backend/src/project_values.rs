@@ -4,27 +4,27 @@
 use std::{fs::File, io::Read, path::Path, time::Duration};
 
 use capdeck_auth::{ProjectVariables, ResolveError, Secret, resolve_text};
-use capdeck_definition::{Definition, Layer, capa::Value};
+use capdeck_definition::{Definition, SourceLayer, capability_file::DeclaredValue};
 use indexmap::IndexMap;
 
 use crate::{
     CallError, ErrorCode,
     child_environment::child_environment,
-    connect::Prepared,
+    connect::ResolvedBackend,
     filter_run::run_filter,
-    process::{ChildCommand, Errors, Input},
+    process::{ChildCommand, StderrTarget, StdinMode},
     vault_holder,
 };
 
 /// How long a program may take to print a value.
-const LONGEST: Duration = Duration::from_secs(15);
+const VALUE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// No honest value is longer.
 const MAX_BYTES: u64 = 64 * 1024;
 
 /// The variables of a definition's project; `None` for files that have none.
 pub fn project_variables(definition: &Definition) -> Result<Option<ProjectVariables>, CallError> {
-    if definition.source.layer != Layer::ProjectCapabilityFile {
+    if definition.source.layer != SourceLayer::ProjectCapabilityFile {
         return Ok(None);
     }
     let file = definition.base_dir.join(".env");
@@ -36,9 +36,9 @@ pub fn project_variables(definition: &Definition) -> Result<Option<ProjectVariab
 
 /// Takes the values of one map, `env` or `headers`, each from where it is.
 pub(crate) async fn take_values<T>(
-    values: &IndexMap<String, Value>,
+    values: &IndexMap<String, DeclaredValue>,
     map: &str,
-    prepared: &Prepared<T>,
+    prepared: &ResolvedBackend<T>,
     definition: &Definition,
 ) -> Result<Vec<(String, Secret)>, CallError> {
     let mut taken = Vec::with_capacity(values.len());
@@ -61,14 +61,14 @@ pub(crate) async fn take_values<T>(
 }
 
 async fn take<T>(
-    value: &Value,
-    prepared: &Prepared<T>,
+    value: &DeclaredValue,
+    prepared: &ResolvedBackend<T>,
     definition: &Definition,
 ) -> Result<Secret, CallError> {
     let surroundings = &prepared.surroundings;
     let invalid = |message: String| CallError::new(ErrorCode::ConfigInvalid, message);
     match value {
-        Value::Text(text) => {
+        DeclaredValue::Text(text) => {
             let holder = vault_holder(definition);
             let variables = project_variables(definition)?;
             let lookup = surroundings.lookup(&holder);
@@ -77,7 +77,7 @@ async fn take<T>(
                 .map_err(|unresolved| ResolveError::Unresolved { unresolved })?;
             Ok(Secret::new(resolved.text))
         }
-        Value::FromEnv(name) => {
+        DeclaredValue::FromEnv(name) => {
             let variables = project_variables(definition)?;
             let own = || variables.as_ref().and_then(|variables| variables.get(name));
             let value = surroundings.environment.get(name).or_else(own);
@@ -86,11 +86,13 @@ async fn take<T>(
                     .hint(format!("set it where capdeck is started, for example `export {name}=…`"))
             })
         }
-        Value::FromFile(path) => read_value(&definition.base_dir.join(path)).map_err(|reason| {
-            invalid(format!("the file `{path}` cannot be used: {reason}"))
-                .hint("put the value alone into that file; relative paths start at the project")
-        }),
-        Value::FromCommand(words) => {
+        DeclaredValue::FromFile(path) => {
+            read_value(&definition.base_dir.join(path)).map_err(|reason| {
+                invalid(format!("the file `{path}` cannot be used: {reason}"))
+                    .hint("put the value alone into that file; relative paths start at the project")
+            })
+        }
+        DeclaredValue::FromCommand(words) => {
             let Some((program, arguments)) = words.split_first() else {
                 return Err(invalid("no program is named".to_owned()));
             };
@@ -99,13 +101,14 @@ async fn take<T>(
                 args: arguments.to_vec(),
                 env: child_environment(&surroundings.environment, []),
                 folder: Some(definition.base_dir.clone()),
-                input: Input::Closed,
-                errors: Errors::Log {
+                input: StdinMode::Closed,
+                errors: StderrTarget::Log {
                     log: surroundings.logs.of(&definition.id),
                     scrubber: prepared.log_scrubber.clone(),
                 },
             };
-            let printed = run_filter(&surroundings.spawner, &command, "", LONGEST, MAX_BYTES).await;
+            let printed =
+                run_filter(&surroundings.spawner, &command, "", VALUE_TIMEOUT, MAX_BYTES).await;
             printed.map(Secret::new).map_err(|error| {
                 invalid(format!("the program `{program}` gave no value: {error}"))
                     .hint(format!("try it in the project's folder; what it wrote to standard error: capdeck logs {}", definition.id))

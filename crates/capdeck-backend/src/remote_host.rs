@@ -13,22 +13,22 @@ use crate::{CallError, ErrorCode, http::client};
 pub const MANIFEST_VERSION: u32 = 1;
 
 /// Longest wait for an answer that needs no waiting.
-const PATIENCE: Duration = Duration::from_secs(15);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A deck has thousands of capabilities at most.
-const LONGEST_MANIFEST: usize = 16 << 20;
+const MAX_MANIFEST_BYTES: usize = 16 << 20;
 
 /// What a host offers to whoever asks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct HostManifest {
     /// Says that this is a Capdeck host.
-    pub capdeck: ManifestFacts,
+    pub capdeck: HostManifestFacts,
     pub capabilities: Vec<RemoteCapability>,
 }
 
 /// What the manifest itself is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ManifestFacts {
+pub struct HostManifestFacts {
     pub manifest: u32,
     pub version: String,
 }
@@ -43,8 +43,8 @@ pub struct RemoteHost {
 
 /// A manifest, and the tag by which the host knows it.
 #[derive(Debug)]
-pub struct Tagged {
-    pub manifest: Manifest,
+pub struct TaggedManifest {
+    pub manifest: HostManifest,
     pub tag: Option<String>,
 }
 
@@ -81,9 +81,9 @@ impl RemoteHost {
         &self,
         tag: Option<&str>,
         wait: Duration,
-    ) -> Result<Option<Tagged>, CallError> {
+    ) -> Result<Option<TaggedManifest>, CallError> {
         let url = format!("{}/attach/manifest?wait={}", self.origin, wait.as_secs());
-        let mut request = self.client.get(url).timeout(wait + PATIENCE);
+        let mut request = self.client.get(url).timeout(wait + RESPONSE_TIMEOUT);
         if let Some(key) = &self.key {
             request = request.bearer_auth(key.expose());
         }
@@ -100,11 +100,11 @@ impl RemoteHost {
         }
         let tag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok());
         let tag = tag.map(str::to_owned);
-        if response.content_length().is_some_and(|length| length > LONGEST_MANIFEST as u64) {
+        if response.content_length().is_some_and(|length| length > MAX_MANIFEST_BYTES as u64) {
             return Err(self.no_host());
         }
         let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
-        let manifest: Manifest = serde_json::from_slice(&body).map_err(|_| self.no_host())?;
+        let manifest: HostManifest = serde_json::from_slice(&body).map_err(|_| self.no_host())?;
         if manifest.capdeck.manifest != MANIFEST_VERSION {
             let version = &manifest.capdeck.version;
             let message = format!(
@@ -114,7 +114,7 @@ impl RemoteHost {
             return Err(CallError::new(ErrorCode::UnsupportedOperation, message)
                 .hint("use the same version on both sides"));
         }
-        Ok(Some(Tagged { manifest, tag }))
+        Ok(Some(TaggedManifest { manifest, tag }))
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> CallError {

@@ -5,17 +5,17 @@
 
 use std::{path::Path, time::Duration};
 
-use capdeck_auth::{Scrubber, Secret, is_secret_name, resolve_value};
-use capdeck_definition::{CapabilityId, Definition, Setup, SetupStep};
+use capdeck_auth::{Secret, SecretScrubber, is_secret_name, resolve_value};
+use capdeck_definition::{CapabilityId, Definition, SetupCommands, SetupStep};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     CallError, Connector, ErrorCode,
-    capture::{Capture, Captured, MAX_TOTAL, SpillPlace},
+    capture::{CapturedStream, MAX_TOTAL, SpillTarget, StreamCapture},
     child_environment::child_environment,
-    command_run::{Ending, Run, run},
-    process::{ChildCommand, Errors, Input},
+    command_run::{CommandEnd, CommandRun, run},
+    process::{ChildCommand, StderrTarget, StdinMode},
     vault_holder,
     working_folder::WorkingFolder,
 };
@@ -89,9 +89,9 @@ impl Connector {
         })?;
         let surroundings = self.surroundings();
         let holder = vault_holder(definition);
-        let resolved = resolve_value::<Setup>(setup, surroundings.lookup(&holder))?;
+        let resolved = resolve_value::<SetupCommands>(setup, surroundings.lookup(&holder))?;
         let folder = WorkingFolder::new(definition.project_bound, surroundings.project.as_deref())?;
-        let Setup { commands, verify } = resolved.value;
+        let SetupCommands { commands, verify } = resolved.value;
         let steps: Vec<(SetupPhase, SetupStep)> = commands
             .into_iter()
             .map(|step| (SetupPhase::Commands, step))
@@ -103,11 +103,11 @@ impl Connector {
             tell(SetupEvent::Started { phase, index, count, step: &step });
             let substituted = resolved.substitutions.iter().map(|one| &one.value);
             let declared: Vec<Secret> = secrets_of(&step).collect();
-            let scrubber = Scrubber::new(substituted.chain(&declared));
+            let scrubber = SecretScrubber::new(substituted.chain(&declared));
             let result = self.run_step(&definition.id, &folder, &step, &scrubber, cancel).await;
             let finished = match result {
                 Ok(finished) => finished,
-                Err(error) => Finished::not_started(error.scrubbed(&scrubber)),
+                Err(error) => SetupStepResult::not_started(error.scrubbed(&scrubber)),
             };
             let step_report = finished.report(phase, step.label);
             tell(SetupEvent::Finished { index, count, report: &step_report });
@@ -126,9 +126,9 @@ impl Connector {
         id: &CapabilityId,
         folder: &WorkingFolder,
         step: &SetupStep,
-        scrubber: &Scrubber,
+        scrubber: &SecretScrubber,
         cancel: &CancellationToken,
-    ) -> Result<Finished, CallError> {
+    ) -> Result<SetupStepResult, CallError> {
         if let Some(cwd) = step.cwd.as_deref().filter(|cwd| !Path::new(cwd).is_absolute()) {
             return Err(CallError::new(
                 ErrorCode::ConfigInvalid,
@@ -141,30 +141,32 @@ impl Connector {
             args: step.args.clone(),
             env: child_environment(&surroundings.environment, [&step.env]),
             folder: folder.resolve(step.cwd.as_deref())?,
-            input: Input::Closed,
-            errors: Errors::Piped,
+            input: StdinMode::Closed,
+            errors: StderrTarget::Piped,
         };
         let capture = |filename: &str| {
-            let place = SpillPlace {
+            let place = SpillTarget {
                 store: surroundings.artifacts.clone(),
                 capability: id.clone(),
                 filename: filename.to_owned(),
                 mime_type: None,
             };
-            Capture::new(step.max_output_bytes, scrubber, place)
+            StreamCapture::new(step.max_output_bytes, scrubber, place)
         };
         let timeout = Duration::from_millis(step.timeout_ms);
         let (stdout, stderr) = (capture("stdout.txt"), capture("stderr.txt"));
         let (max_total, cancel) = (MAX_TOTAL, cancel.cancelled());
-        let run_once = Run { command: &command, timeout, cancel, stdout, stderr, max_total };
+        let run_once = CommandRun { command: &command, timeout, cancel, stdout, stderr, max_total };
         let outcome = run(&surroundings.spawner, run_once).await?;
-        Ok(Finished {
+        Ok(SetupStepResult {
             status: match outcome.ending {
-                Ending::Exited(exit) if exit.code == Some(0) => StepStatus::Done,
-                Ending::Exited(exit) => failed(exit.to_string()),
-                Ending::TimedOut => failed(format!("did not end within {} ms", step.timeout_ms)),
-                Ending::Cancelled => failed("cancelled".to_owned()),
-                Ending::TooMuchOutput => failed("wrote too much output".to_owned()),
+                CommandEnd::Exited(exit) if exit.code == Some(0) => StepStatus::Done,
+                CommandEnd::Exited(exit) => failed(exit.to_string()),
+                CommandEnd::TimedOut => {
+                    failed(format!("did not end within {} ms", step.timeout_ms))
+                }
+                CommandEnd::Cancelled => failed("cancelled".to_owned()),
+                CommandEnd::TooMuchOutput => failed("wrote too much output".to_owned()),
             },
             stdout: shown(&outcome.stdout, step.max_output_bytes),
             stderr: shown(&outcome.stderr, step.max_output_bytes),
@@ -173,14 +175,14 @@ impl Connector {
     }
 }
 
-struct Finished {
+struct SetupStepResult {
     status: StepStatus,
     stdout: String,
     stderr: String,
     elapsed: Duration,
 }
 
-impl Finished {
+impl SetupStepResult {
     fn not_started(error: CallError) -> Self {
         Self {
             status: StepStatus::Failed { reason: error.message, hint: error.hint },
@@ -206,7 +208,7 @@ fn failed(reason: String) -> StepStatus {
     StepStatus::Failed { reason, hint: None }
 }
 
-fn shown(captured: &Captured, limit: u64) -> String {
+fn shown(captured: &CapturedStream, limit: u64) -> String {
     let text = captured.text(limit);
     if captured.total() <= limit {
         return text;

@@ -3,11 +3,13 @@
 use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
-use capdeck_auth::{LoginKind, OAuthError, OAuthSettings, Refusal, Scrubber, Secret, SignIn};
-use capdeck_definition::{
-    Auth, Backend, CapabilityId, Definition, GoogleDiscoveryApi, McpServer, OAuth,
+use capdeck_auth::{
+    LoginKind, OAuthError, OAuthSettings, Secret, SecretScrubber, SignIn, SignInRefusal,
 };
-use capdeck_mcp::client::Credentials;
+use capdeck_definition::{
+    Backend, BackendAuth, CapabilityId, Definition, GoogleDiscoveryApi, McpServer, OAuthConfig,
+};
+use capdeck_mcp::client::CredentialProvider;
 use reqwest::{
     Response,
     header::{HeaderValue, WWW_AUTHENTICATE},
@@ -16,8 +18,8 @@ use serde_json::json;
 use url::Url;
 
 use crate::{
-    CallError, Connector, ErrorCode, connect::Prepared, google_discovery, openapi,
-    surroundings::Surroundings,
+    CallError, Connector, ErrorCode, connect::ResolvedBackend, connector_context::ConnectorContext,
+    google_discovery, openapi,
 };
 
 /// Google's authorization server.
@@ -87,7 +89,7 @@ impl Connector {
 pub(crate) fn of_server(
     id: &CapabilityId,
     server: &McpServer,
-    surroundings: &Surroundings,
+    surroundings: &ConnectorContext,
 ) -> Result<Option<CapabilitySignIn>, CallError> {
     let Some(url) = &server.url else { return Ok(None) };
     let url = parse(id, "url", url)?;
@@ -103,7 +105,7 @@ pub(crate) fn of_server(
 
 /// The sign-in of an API that Google's own documents describe: at Google, whatever its address.
 fn of_google_api(
-    prepared: &Prepared<GoogleDiscoveryApi>,
+    prepared: &ResolvedBackend<GoogleDiscoveryApi>,
     server: Url,
     described_scopes: &[String],
 ) -> Option<CapabilitySignIn> {
@@ -121,21 +123,23 @@ fn of_google_api(
 /// The sign-in of an HTTP API that declares one.
 pub(crate) fn of_api(
     id: &CapabilityId,
-    auth: &Auth,
+    auth: &BackendAuth,
     base: Url,
-    surroundings: &Surroundings,
+    surroundings: &ConnectorContext,
 ) -> Option<CapabilitySignIn> {
     let settings = settings(auth, base)?;
     Some(CapabilitySignIn::new(id, settings, surroundings, true))
 }
 
-fn settings(auth: &Auth, server: Url) -> Option<OAuthSettings> {
+fn settings(auth: &BackendAuth, server: Url) -> Option<OAuthSettings> {
     let (kind, block) = match auth {
-        Auth::OAuth2(block) => (LoginKind::OAuth2, block),
-        Auth::Oidc(block) => (LoginKind::Oidc, block),
-        Auth::None {} | Auth::Bearer { .. } | Auth::Headers { .. } => return None,
+        BackendAuth::OAuth2(block) => (LoginKind::OAuth2, block),
+        BackendAuth::Oidc(block) => (LoginKind::Oidc, block),
+        BackendAuth::None {} | BackendAuth::Bearer { .. } | BackendAuth::Headers { .. } => {
+            return None;
+        }
     };
-    let OAuth {
+    let OAuthConfig {
         authorization_url,
         token_url,
         issuer,
@@ -179,7 +183,7 @@ impl CapabilitySignIn {
     fn new(
         id: &CapabilityId,
         settings: OAuthSettings,
-        surroundings: &Surroundings,
+        surroundings: &ConnectorContext,
         is_declared: bool,
     ) -> Self {
         let clients = surroundings.guarded_clients.clone();
@@ -195,7 +199,7 @@ impl CapabilitySignIn {
         let mut resends = 0;
         loop {
             let Some(sent) = self.authorization().await else {
-                return Err(self.worded(&self.sign_in.needed()));
+                return Err(self.to_call_error(&self.sign_in.needed()));
             };
             let response = send(sent.clone()).await?;
             let status = response.status().as_u16();
@@ -210,7 +214,7 @@ impl CapabilitySignIn {
                 continue;
             }
             return match self.sign_in.last_refusal() {
-                Some(refusal) => Err(self.worded(&refusal)),
+                Some(refusal) => Err(self.to_call_error(&refusal)),
                 // An API says no for reasons of its own, too; its words pass on.
                 None => Ok(response),
             };
@@ -219,13 +223,13 @@ impl CapabilitySignIn {
 
     /// Adds to a refused request's error what to do about it. Other errors stay as they are, without our token.
     pub(crate) fn explain(&self, error: CallError) -> CallError {
-        let error = error.scrubbed(&Scrubber::new(&self.sign_in.secrets()));
+        let error = error.scrubbed(&SecretScrubber::new(&self.sign_in.secrets()));
         match (error.code, self.sign_in.last_refusal()) {
             (ErrorCode::AuthRequired | ErrorCode::AuthFailed, Some(refusal)) => {
-                let worded = self.worded(&refusal);
+                let worded = self.to_call_error(&refusal);
                 match refusal {
                     // What the server said with its refusal may tell more.
-                    Refusal::SignInNeeded => CallError { hint: worded.hint, ..error },
+                    SignInRefusal::SignInNeeded => CallError { hint: worded.hint, ..error },
                     _ => CallError { detail: Some(error.message), ..worded },
                 }
             }
@@ -239,54 +243,54 @@ impl CapabilitySignIn {
     }
 
     /// The error for a right that the sign-in does not have.
-    pub(crate) fn lacks(&self, scope: &str) -> CallError {
-        self.worded(&Refusal::RightsMissing { scopes: vec![scope.to_owned()] })
+    pub(crate) fn missing_scope_error(&self, scope: &str) -> CallError {
+        self.to_call_error(&SignInRefusal::RightsMissing { scopes: vec![scope.to_owned()] })
     }
 
     /// The same scrubber, which also knows the tokens of now.
-    pub(crate) fn scrubber<'a>(&self, base: &'a Scrubber) -> Cow<'a, Scrubber> {
+    pub(crate) fn scrubber<'a>(&self, base: &'a SecretScrubber) -> Cow<'a, SecretScrubber> {
         match self.sign_in.secrets() {
             none if none.is_empty() => Cow::Borrowed(base),
             secrets => Cow::Owned(base.clone().with(&secrets)),
         }
     }
 
-    fn worded(&self, refusal: &Refusal) -> CallError {
+    fn to_call_error(&self, refusal: &SignInRefusal) -> CallError {
         let id = &self.id;
         let needed = |message: String| CallError::new(ErrorCode::AuthRequired, message);
         match refusal {
-            Refusal::SignInNeeded if self.is_declared => {
+            SignInRefusal::SignInNeeded if self.is_declared => {
                 needed(format!("`{id}` asks for a sign-in")).hint(format!("run: capdeck auth login {id}"))
             }
-            Refusal::SignInNeeded => needed(format!("`{id}` asks for a sign-in")).hint(format!(
+            SignInRefusal::SignInNeeded => needed(format!("`{id}` asks for a sign-in")).hint(format!(
                 "run: capdeck auth login {id} (or, if it takes a key, give its definition an `auth` block)"
             )),
-            Refusal::OtherSignIn { reason } => {
+            SignInRefusal::OtherSignIn { reason } => {
                 needed(format!("the sign-in to `{id}` is not used: {reason}"))
                     .hint(format!("run: capdeck auth login {id}"))
             }
-            Refusal::Unreadable { error } => match (error, error.hint()) {
+            SignInRefusal::Unreadable { error } => match (error, error.hint()) {
                 // Signing in anew would not help: it could not be kept either.
                 (OAuthError::Key(_), Some(hint)) => {
                     CallError::new(ErrorCode::AuthFailed, error.to_string()).hint(hint)
                 }
                 _ => needed(error.to_string()).hint(format!("run: capdeck auth login {id}")),
             },
-            Refusal::SignInOver => needed(format!("the sign-in to `{id}` is over"))
+            SignInRefusal::SignInOver => needed(format!("the sign-in to `{id}` is over"))
                 .hint(format!("run: capdeck auth login {id}")),
-            Refusal::RightsMissing { scopes } => {
+            SignInRefusal::RightsMissing { scopes } => {
                 let wanted: Vec<String> =
                     scopes.iter().map(|scope| format!(" --scope {}", quoted(scope))).collect();
                 needed(format!("`{id}` asks for more rights: `{}`", scopes.join(" ")))
                     .hint(format!("run: capdeck auth login {id}{}", wanted.concat()))
                     .data(json!({ "scopes": scopes }))
             }
-            Refusal::RightsUseless => CallError::new(
+            SignInRefusal::RightsUseless => CallError::new(
                 ErrorCode::AuthFailed,
                 format!("`{id}` refuses this request although the sign-in has every right it names"),
             )
             .hint("the account itself may lack the right; ask the operator of the service"),
-            Refusal::RenewalFailed { error } => CallError::new(
+            SignInRefusal::RenewalFailed { error } => CallError::new(
                 ErrorCode::AuthFailed,
                 format!("the sign-in to `{id}` could not be renewed: {error}"),
             )
@@ -296,7 +300,7 @@ impl CapabilitySignIn {
 }
 
 #[async_trait]
-impl Credentials for CapabilitySignIn {
+impl CredentialProvider for CapabilitySignIn {
     async fn authorization(&self) -> Option<HeaderValue> {
         let token = self.sign_in.token().await?;
         let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose())).ok()?;

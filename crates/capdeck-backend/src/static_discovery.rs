@@ -1,6 +1,6 @@
 //! Tools that are known without asking anyone, because the definition itself declares them.
 
-use capdeck_auth::Scrubber;
+use capdeck_auth::SecretScrubber;
 use capdeck_catalog::Discovery;
 use capdeck_definition::{Backend, Definition};
 
@@ -8,7 +8,7 @@ use crate::{cli, cmp, declared_tool::declared_discovery, http_actions};
 
 /// What a definition declares, references left as text. `None` for backends that must be asked.
 pub fn static_discovery(definition: &Definition) -> Option<Discovery> {
-    let scrubber = Scrubber::default();
+    let scrubber = SecretScrubber::default();
     match &definition.backend {
         Backend::Cli(tools) => {
             let declared = tools.actions.iter().map(|(name, action)| cli::declare(name, action));

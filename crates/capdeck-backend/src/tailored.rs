@@ -6,28 +6,30 @@ mod task_formats;
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use capdeck_catalog::{Discovery, RawObject, ServerFacts, choose, with_defaults};
-use capdeck_definition::{Definition, McpServer, Tailoring, capa::command_line};
+use capdeck_catalog::{Discovery, RawMembers, ServerDetails, choose, with_defaults};
+use capdeck_definition::{
+    CapabilityTailoring, Definition, McpServer, capability_file::command_line,
+};
 use serde_json::{json, value::RawValue};
 
 use task_formats::TaskFormats;
 
 use crate::{
     CallContext, CallError, ConnectOptions, Connection, ErrorCode, ToolCall,
-    child_environment::child_environment, connect::Prepared, mcp, process::find_program,
-    project_values::take_values, surroundings::Surroundings,
+    child_environment::child_environment, connect::ResolvedBackend,
+    connector_context::ConnectorContext, mcp, process::find_program, project_values::take_values,
 };
 
 pub(crate) async fn connect(
-    mut prepared: Prepared<McpServer>,
+    mut prepared: ResolvedBackend<McpServer>,
     definition: &Definition,
-    tailoring: &Arc<Tailoring>,
+    tailoring: &Arc<CapabilityTailoring>,
     options: ConnectOptions,
 ) -> Result<Arc<dyn Connection>, CallError> {
     let env = take_values(&tailoring.env, "env", &prepared, definition).await?;
     let headers = take_values(&tailoring.headers, "headers", &prepared, definition).await?;
     let secrets: Vec<_> = env.iter().chain(&headers).map(|(_, value)| value.clone()).collect();
-    prepared.also_secret(&secrets);
+    prepared.add_secrets(&secrets);
     for (name, value) in &env {
         prepared.block.env.insert(name.clone(), value.expose().to_owned());
     }
@@ -50,7 +52,7 @@ pub(crate) async fn connect(
 
 /// Many files have a whole command line in place of a program. It is split only when there is no program of that
 /// name.
-pub(crate) fn split_command(prepared: &mut Prepared<McpServer>) -> Result<(), CallError> {
+pub(crate) fn split_command(prepared: &mut ResolvedBackend<McpServer>) -> Result<(), CallError> {
     let block = &mut prepared.block;
     let Some(command) = &block.command else { return Ok(()) };
     if !command.contains(char::is_whitespace) {
@@ -75,11 +77,11 @@ pub(crate) fn split_command(prepared: &mut Prepared<McpServer>) -> Result<(), Ca
 #[derive(Debug)]
 struct TailoredConnection {
     inner: Arc<dyn Connection>,
-    tailoring: Arc<Tailoring>,
+    tailoring: Arc<CapabilityTailoring>,
     /// The working folder of formatters: the project.
     folder: PathBuf,
     log_name: capdeck_definition::CapabilityId,
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<ConnectorContext>,
     /// The formatters of task results, which are fetched later.
     task_formats: TaskFormats,
 }
@@ -109,7 +111,7 @@ impl Connection for TailoredConnection {
         let result = self.inner.call_tool(inner, context).await?;
         match chosen.and_then(|tool| tool.formatter.as_ref()) {
             Some(formatter) if !unformatted => {
-                self.task_formats.note(&result, formatter);
+                self.task_formats.remember(&result, formatter);
                 Ok(self.format(formatter, result, context).await)
             }
             _ => Ok(result),
@@ -119,11 +121,11 @@ impl Connection for TailoredConnection {
     async fn request(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         if method != "tools/list" {
-            let formatter = self.task_formats.of(method, params.as_ref());
+            let formatter = self.task_formats.formatter_for(method, params.as_ref());
             let result = self.inner.request(method, params, context).await?;
             return match formatter {
                 Some(formatter) => self.format_task(method, &formatter, result, context).await,
@@ -141,11 +143,11 @@ impl Connection for TailoredConnection {
         self.inner.watch_tasks(ids, context).await
     }
 
-    async fn notify(&self, method: &str, params: Option<RawObject>) {
+    async fn notify(&self, method: &str, params: Option<RawMembers>) {
         self.inner.notify(method, params).await;
     }
 
-    fn server(&self) -> Option<ServerFacts> {
+    fn server(&self) -> Option<ServerDetails> {
         self.inner.server()
     }
 

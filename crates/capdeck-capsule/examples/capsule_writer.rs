@@ -11,8 +11,8 @@
 use std::io::Write as _;
 
 use capdeck_capsule::{
-    Access, AuditMode, Author, CapsuleHandle, CapsuleUpdate, Capsules, Durability, EntryUri,
-    StoreError, StoreOptions, Write,
+    Access, AuditMode, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate, EntryUri,
+    StoreError, StoreOptions, StoreWrite, WriteDurability,
 };
 
 const TASKS: u64 = 6;
@@ -34,14 +34,15 @@ fn main() {
 async fn run(folder: &str, seed: u64, audit: AuditMode) {
     // With the journal and without: what a kill of the process leaves does not depend on what reached the disk, and
     // without waiting for it there are many more steps to be killed in.
-    let durability = if seed.is_multiple_of(2) { Durability::Synced } else { Durability::Cached };
+    let durability =
+        if seed.is_multiple_of(2) { WriteDurability::Synced } else { WriteDurability::Cached };
     let options = StoreOptions { durability, audit, ..StoreOptions::default() };
-    let capsules = Capsules::open(folder.as_ref(), options).await.unwrap();
+    let capsules = CapsuleRegistry::open(folder.as_ref(), options).await.unwrap();
     if capsules.find("crash").is_err() {
         let new = CapsuleUpdate { name: Some("crash".to_owned()), ..CapsuleUpdate::default() };
         capsules.create(new).await.unwrap();
     }
-    let author = Author::client("writer");
+    let author = CapsuleAuthor::client("writer");
     let session = capsules.handle("crash", author, Access::owner()).await.unwrap();
     say("ready");
     let mut tasks = Vec::new();
@@ -78,8 +79,10 @@ async fn write_on(session: CapsuleHandle, seed: u64) {
                 say(&format!("memory {key} {number}"));
             }
             _ => {
-                let written =
-                    session.write(Write::replace(uri.clone(), number.to_string())).await.unwrap();
+                let written = session
+                    .write(StoreWrite::replace(uri.clone(), number.to_string()))
+                    .await
+                    .unwrap();
                 say(&format!("write {uri} {} {number}", written.version));
             }
         }

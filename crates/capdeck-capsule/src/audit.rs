@@ -17,45 +17,45 @@ use parking_lot::Mutex;
 pub(crate) use line::AuditRecord;
 pub use {
     chain::PrunedLines,
-    line::{AuditLine, AuditMetadata, AuditOutcome},
+    line::{AuditLogLine, AuditOrigin, AuditOutcome},
     query::{AuditQuery, query_audit, tail_audit},
     verify::{AuditProblem, AuditReport, verify_audit},
 };
 
-use self::chain::Chain;
-use crate::{AuditMode, Clock, Durability, StoreOptions, file_store::Disk};
+use self::chain::AuditChain;
+use crate::{AuditMode, StoreClock, StoreOptions, WriteDurability, file_store::StoreDisk};
 
 /// The hash before the first line.
 const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 /// Lines that are kept in memory while they cannot be written.
-const MAX_OWED: usize = 10_000;
+const MAX_UNWRITTEN_LINES: usize = 10_000;
 
 /// A chain of lines in `<prefix><day>.jsonl` files.
 #[derive(Debug)]
-pub(crate) struct AuditLog {
-    inner: Mutex<Inner>,
+pub(crate) struct ChainedAuditLog {
+    inner: Mutex<AuditLogState>,
     mode: AuditMode,
-    durability: Durability,
-    clock: Clock,
+    durability: WriteDurability,
+    clock: StoreClock,
 }
 
 #[derive(Debug)]
-struct Inner {
-    chain: Chain,
+struct AuditLogState {
+    chain: AuditChain,
     /// Lines that could not be written yet. In strict mode nothing else is done before they are.
-    owed: Vec<AuditLine>,
+    pending: Vec<AuditLogLine>,
 }
 
-impl AuditLog {
+impl ChainedAuditLog {
     /// Goes on after the last line in the folder.
     pub(crate) fn open(
         folder: PathBuf,
         prefix: &'static str,
         options: &StoreOptions,
     ) -> io::Result<Self> {
-        let chain = Chain::open(folder, prefix)?;
+        let chain = AuditChain::open(folder, prefix)?;
         let lost = chain.lost;
-        let inner = Mutex::new(Inner { chain, owed: Vec::new() });
+        let inner = Mutex::new(AuditLogState { chain, pending: Vec::new() });
         let (mode, durability, clock) = (options.audit, options.durability, options.clock.clone());
         let log = Self { inner, mode, durability, clock };
         if lost > 0 {
@@ -78,7 +78,7 @@ impl AuditLog {
     /// Writes nothing more. Blocks while the disk takes the last lines.
     pub(crate) fn close(&self) {
         let mut inner = self.inner.lock();
-        if self.durability == Durability::Synced
+        if self.durability == WriteDurability::Synced
             && let Err(error) = inner.chain.sync()
         {
             tracing::warn!(%error, "the disk did not confirm the last lines of the audit");
@@ -97,11 +97,11 @@ impl AuditLog {
 
     /// Whether lines could not be written yet.
     pub(crate) fn has_owed(&self) -> bool {
-        !self.inner.lock().owed.is_empty()
+        !self.inner.lock().pending.is_empty()
     }
 
     /// Writes lines that are owed. In strict mode calls are refused while that fails.
-    pub(crate) fn settle(&self) -> io::Result<()> {
+    pub(crate) fn write_pending(&self) -> io::Result<()> {
         self.inner.lock().settle(&self.clock)
     }
 
@@ -118,7 +118,11 @@ impl AuditLog {
     }
 
     /// Writes the lines of changes, all of them or none. In strict mode the disk has them afterwards.
-    pub(crate) fn append_changes(&self, lines: Vec<AuditLine>, disk: &Disk) -> io::Result<()> {
+    pub(crate) fn append_changes(
+        &self,
+        lines: Vec<AuditLogLine>,
+        disk: &StoreDisk,
+    ) -> io::Result<()> {
         if lines.is_empty() {
             return Ok(());
         }
@@ -136,17 +140,17 @@ impl AuditLog {
 
     /// Writes those lines of changes that the log does not have: their process ended before it wrote them. Each tells in
     /// `seq` a number that its line in the log has to be above. Returns how many there were.
-    pub(crate) fn recover(&self, lines: Vec<AuditLine>) -> io::Result<usize> {
+    pub(crate) fn recover(&self, lines: Vec<AuditLogLine>) -> io::Result<usize> {
         let mut inner = self.inner.lock();
         let Some(after) = lines.iter().map(|line| line.seq).min() else { return Ok(0) };
         let mut known: HashSet<String> = inner.chain.change_ids(after)?.into_iter().collect();
         let now = self.clock.now();
         for line in lines {
             if line.change_id.clone().is_none_or(|id| known.insert(id)) {
-                inner.owed.push(AuditLine { recovered_at: Some(now), ..line });
+                inner.pending.push(AuditLogLine { recovered_at: Some(now), ..line });
             }
         }
-        let missing = inner.owed.len();
+        let missing = inner.pending.len();
         inner.settle(&self.clock)?;
         Ok(missing)
     }
@@ -157,24 +161,24 @@ impl AuditLog {
     }
 }
 
-impl Inner {
-    fn settle(&mut self, clock: &Clock) -> io::Result<()> {
-        if self.owed.is_empty() {
+impl AuditLogState {
+    fn settle(&mut self, clock: &StoreClock) -> io::Result<()> {
+        if self.pending.is_empty() {
             return Ok(());
         }
-        self.chain.append(&self.owed, clock.now(), false, write_all)?;
-        self.owed.clear();
+        self.chain.append(&self.pending, clock.now(), false, write_all)?;
+        self.pending.clear();
         Ok(())
     }
 
     fn owe_unless(
         &mut self,
         appended: &io::Result<()>,
-        lines: impl IntoIterator<Item = AuditLine>,
+        lines: impl IntoIterator<Item = AuditLogLine>,
     ) {
         if appended.is_err() {
-            let room = MAX_OWED.saturating_sub(self.owed.len());
-            self.owed.extend(lines.into_iter().take(room));
+            let room = MAX_UNWRITTEN_LINES.saturating_sub(self.pending.len());
+            self.pending.extend(lines.into_iter().take(room));
         }
     }
 }

@@ -11,14 +11,15 @@ use std::{borrow::Cow, future::poll_fn, sync::Arc, task::Poll};
 use jiff::civil::Date;
 use serde::Serialize;
 
-pub use prompts::{Prompt, PromptArgument};
-pub use skills::Skill;
+pub use prompts::{EntryPrompt, PromptArgument};
+pub use skills::CapsuleSkill;
 
 use crate::{
-    Access, AnchorReport, AuditMode, Author, Bands, Blob, CapsuleInfo, Changes, Clock, Entry,
-    EntryMeta, EntryUri, ListRequest, Order, Page, Project, PrunedLines, Role, Scheme, SchemeCount,
-    SearchPage, SearchRequest, Store, StoreError,
-    audit::{AuditLog, AuditOutcome, AuditRecord},
+    Access, AnchorProject, AnchorReport, AuditMode, BlobContent, CapsuleAuthor, CapsuleInfo,
+    ChangeSubscription, Entry, EntryMeta, EntrySearchPage, EntrySearchRequest, EntryUri, ListOrder,
+    ListRequest, ProvenanceFrame, PrunedLines, Role, Scheme, SchemeCount, Store, StoreClock,
+    StoreError, StorePage,
+    audit::{AuditOutcome, AuditRecord, ChainedAuditLog},
     neutralise, unified_diff,
 };
 
@@ -34,15 +35,15 @@ pub struct CapsuleHandle {
     capsule: Arc<CapsuleInfo>,
     store: Arc<dyn Store>,
     access: Arc<Access>,
-    audit: Option<Arc<AuditLog>>,
-    author: Arc<Author>,
-    clock: Clock,
-    project: Option<Arc<dyn Project>>,
+    audit: Option<Arc<ChainedAuditLog>>,
+    author: Arc<CapsuleAuthor>,
+    clock: StoreClock,
+    project: Option<Arc<dyn AnchorProject>>,
 }
 
 /// An entry as it is given to a reader.
 #[derive(Debug, Clone)]
-pub struct ReadEntry {
+pub struct RenderedEntry {
     pub entry: Entry,
     /// The files it cites, checked where the host knows the project.
     pub anchors: AnchorReport,
@@ -52,7 +53,7 @@ pub struct ReadEntry {
 
 /// What a capsule holds.
 #[derive(Debug, Clone, Serialize)]
-pub struct Overview {
+pub struct EntryOverview {
     pub schemes: Vec<SchemeCount>,
     pub recent: Vec<EntryMeta>,
 }
@@ -78,16 +79,16 @@ impl CapsuleHandle {
         capsule: CapsuleInfo,
         store: Arc<dyn Store>,
         access: Access,
-        audit: Option<Arc<AuditLog>>,
-        author: Author,
-        clock: Clock,
+        audit: Option<Arc<ChainedAuditLog>>,
+        author: CapsuleAuthor,
+        clock: StoreClock,
     ) -> Self {
         let (capsule, access, author) = (Arc::new(capsule), Arc::new(access), Arc::new(author));
         Self { capsule, store, access, audit, author, clock, project: None }
     }
 
     /// With the project the caller works in: anchors are checked against it.
-    pub fn in_project(mut self, project: Arc<dyn Project>) -> Self {
+    pub fn in_project(mut self, project: Arc<dyn AnchorProject>) -> Self {
         self.project = Some(project);
         self
     }
@@ -100,7 +101,7 @@ impl CapsuleHandle {
         &self.access
     }
 
-    pub fn author(&self) -> &Author {
+    pub fn author(&self) -> &CapsuleAuthor {
         &self.author
     }
 
@@ -109,7 +110,7 @@ impl CapsuleHandle {
         &self,
         uri: &EntryUri,
         version: Option<u64>,
-    ) -> Result<ReadEntry, StoreError> {
+    ) -> Result<RenderedEntry, StoreError> {
         let (handle, address) = (self.clone(), uri.clone());
         let work = async move {
             let entry = handle.read_unrecorded(&address, version).await?;
@@ -123,28 +124,34 @@ impl CapsuleHandle {
         .await
     }
 
-    pub async fn list(&self, request: ListRequest) -> Result<Page<EntryMeta>, StoreError> {
+    pub async fn list(&self, request: ListRequest) -> Result<StorePage<EntryMeta>, StoreError> {
         let handle = self.clone();
         let work = async move { handle.list_unrecorded(request).await };
         self.audited("list", None, work, |_| AuditNote::default()).await
     }
 
     /// Schemes with counts and the latest entries.
-    pub async fn overview(&self) -> Result<Overview, StoreError> {
+    pub async fn overview(&self) -> Result<EntryOverview, StoreError> {
         let handle = self.clone();
         let work = async move {
             let scope = &handle.access.scope;
             let mut schemes = handle.store.counts(scope).await?;
             schemes.retain(|count| scope.reaches_scheme(&count.scheme));
-            let latest =
-                ListRequest { order: Order::ByTime, limit: MAX_RECENT, ..ListRequest::default() };
-            Ok(Overview { schemes, recent: handle.list_unrecorded(latest).await?.items })
+            let latest = ListRequest {
+                order: ListOrder::ByTime,
+                limit: MAX_RECENT,
+                ..ListRequest::default()
+            };
+            Ok(EntryOverview { schemes, recent: handle.list_unrecorded(latest).await?.items })
         };
         self.audited("list", None, work, |_| AuditNote::default()).await
     }
 
     /// Hits on the page whose cited files are stale come after those whose are not.
-    pub async fn search(&self, mut request: SearchRequest) -> Result<SearchPage, StoreError> {
+    pub async fn search(
+        &self,
+        mut request: EntrySearchRequest,
+    ) -> Result<EntrySearchPage, StoreError> {
         let handle = self.clone();
         let work = async move {
             if let Some(scheme) = &request.scheme {
@@ -188,7 +195,7 @@ impl CapsuleHandle {
         &self,
         uri: &EntryUri,
         version: Option<u64>,
-    ) -> Result<Blob, StoreError> {
+    ) -> Result<BlobContent, StoreError> {
         let (handle, address) = (self.clone(), uri.clone());
         let work = async move { handle.read_blob_unrecorded(&address, version).await };
         self.audited("blob.read", Some(uri), work, move |blob| AuditNote {
@@ -217,7 +224,7 @@ impl CapsuleHandle {
     }
 
     /// Changes that this caller may see, from now on. Not a call, so not in the audit.
-    pub fn changes(&self) -> Changes {
+    pub fn changes(&self) -> ChangeSubscription {
         self.store.changes().within(self.access.scope.clone())
     }
 
@@ -241,12 +248,13 @@ impl CapsuleHandle {
         result
     }
 
-    pub(crate) async fn with_bands(&self, entry: Entry) -> ReadEntry {
+    pub(crate) async fn with_bands(&self, entry: Entry) -> RenderedEntry {
         let (project, now) = (self.project.clone(), self.clock.now());
         let rendered = move || {
             let anchors = AnchorReport::of(&entry.meta, project.as_deref());
-            let text = Bands { entry: &entry, anchors: &anchors, now: Some(now) }.render();
-            ReadEntry { entry, anchors, text }
+            let text =
+                ProvenanceFrame { entry: &entry, anchors: &anchors, now: Some(now) }.render();
+            RenderedEntry { entry, anchors, text }
         };
         match &self.project {
             // Asking git takes its time.
@@ -305,7 +313,7 @@ impl CapsuleHandle {
     fn settle(&self) -> Result<(), StoreError> {
         match self.audit.as_ref().filter(|audit| audit.mode() == AuditMode::Strict) {
             None => Ok(()),
-            Some(audit) => audit.settle().map_err(|source| StoreError::AuditOwed { source }),
+            Some(audit) => audit.write_pending().map_err(|source| StoreError::AuditOwed { source }),
         }
     }
 
@@ -353,7 +361,7 @@ impl CapsuleHandle {
     }
 }
 
-fn rank_by_anchors(mut page: SearchPage, project: &dyn Project) -> SearchPage {
+fn rank_by_anchors(mut page: EntrySearchPage, project: &dyn AnchorProject) -> EntrySearchPage {
     for hit in &mut page.hits {
         let report = AnchorReport::of(&hit.meta, Some(project));
         hit.is_stale = report.is_stale();

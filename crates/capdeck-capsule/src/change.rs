@@ -8,7 +8,7 @@ use crate::{EntryUri, Scope};
 
 /// An entry is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct ChangeEvent {
     pub uri: EntryUri,
     pub version: u64,
     pub kind: ChangeKind,
@@ -39,21 +39,21 @@ impl ChangeKind {
 
 /// What a subscriber hears next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
-    Change(Change),
+pub enum SubscriptionEvent {
+    Change(ChangeEvent),
     /// The subscriber was too slow for some changes; anything may have changed.
-    Missed,
+    Lagged,
 }
 
 /// Changes within what one subscriber reaches, from the moment of subscribing.
 #[derive(Debug)]
-pub struct Changes {
-    receiver: broadcast::Receiver<Change>,
+pub struct ChangeSubscription {
+    receiver: broadcast::Receiver<ChangeEvent>,
     scopes: Vec<Scope>,
 }
 
-impl Changes {
-    pub(crate) fn new(receiver: broadcast::Receiver<Change>) -> Self {
+impl ChangeSubscription {
+    pub(crate) fn new(receiver: broadcast::Receiver<ChangeEvent>) -> Self {
         Self { receiver, scopes: Vec::new() }
     }
 
@@ -64,14 +64,16 @@ impl Changes {
     }
 
     /// Waits for the next change; `None` when the store is gone. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Option<Heard> {
+    pub async fn next(&mut self) -> Option<SubscriptionEvent> {
         loop {
             match self.receiver.recv().await {
                 Ok(change) if self.scopes.iter().all(|scope| scope.reaches(&change.uri)) => {
-                    return Some(Heard::Change(change));
+                    return Some(SubscriptionEvent::Change(change));
                 }
                 Ok(_) => {}
-                Err(broadcast::error::RecvError::Lagged(_)) => return Some(Heard::Missed),
+                Err(broadcast::error::RecvError::Lagged(_)) => {
+                    return Some(SubscriptionEvent::Lagged);
+                }
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
         }

@@ -40,13 +40,13 @@ pub(crate) fn days(folder: &Path, prefix: &str) -> io::Result<Vec<(Date, PathBuf
 pub(crate) struct DayFile {
     folder: PathBuf,
     prefix: &'static str,
-    open: Option<Open>,
+    open: Option<OpenDayFile>,
     /// The last day that has a file: a clock that goes back does not go back to older files.
     last: Option<Date>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenDayFile {
     day: Date,
     file: File,
     length: u64,
@@ -95,7 +95,7 @@ impl DayFile {
     }
 
     /// The file of a moment's day.
-    fn opened(&mut self, now: Timestamp) -> io::Result<&mut Open> {
+    fn opened(&mut self, now: Timestamp) -> io::Result<&mut OpenDayFile> {
         let day = self.last.map_or(day(now), |last| last.max(day(now)));
         match self.open.take() {
             Some(open) if open.day == day => Ok(self.open.insert(open)),
@@ -114,7 +114,7 @@ impl DayFile {
         self.folder.join(format!("{}{day}.jsonl", self.prefix))
     }
 
-    fn start(&self, day: Date) -> io::Result<Open> {
+    fn start(&self, day: Date) -> io::Result<OpenDayFile> {
         let path = self.path_of(day);
         let mut options = OpenOptions::new();
         options.append(true).read(true).create(true);
@@ -129,7 +129,7 @@ impl DayFile {
         let mut file = options.open(path)?;
         let length = whole_lines(&mut file)?;
         file.set_len(length)?;
-        Ok(Open { day, file, length })
+        Ok(OpenDayFile { day, file, length })
     }
 }
 

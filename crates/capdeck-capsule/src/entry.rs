@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EntryUri, scheme::Format};
+use crate::{EntryUri, scheme::BodyFormat};
 
 /// An entry in one of its versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Entry {
     pub meta: EntryMeta,
     /// Exactly what was written. It is data of others: show it through [`crate::Bands`].
     pub body: String,
-    pub format: Format,
+    pub format: BodyFormat,
 }
 
 /// What is known about one version of an entry.
@@ -49,7 +49,7 @@ pub struct EntryMeta {
     pub connection_id: Option<String>,
     pub written_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit_at_write: Option<Commit>,
+    pub commit_at_write: Option<CommitRef>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub file_anchors: Vec<String>,
     pub content_sha256: String,
@@ -103,7 +103,7 @@ pub enum PromotionReason {
 /// The commit a writer worked on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Commit {
+pub struct CommitRef {
     pub hash: String,
     /// The writer said so and nobody checked.
     pub is_claimed: bool,
@@ -126,12 +126,12 @@ pub struct BlobId(String);
 /// A text is no blob pointer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a blob pointer is `sha256:` and 64 lower-case hex digits")]
-pub struct BadBlobId;
+pub struct BlobIdError;
 
 /// A text is no commit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a commit is 7 to 64 hex digits")]
-pub struct BadCommit;
+pub struct CommitRefError;
 
 impl RiskClass {
     pub fn as_str(self) -> &'static str {
@@ -156,34 +156,34 @@ impl PromotionReason {
     }
 }
 
-impl Commit {
+impl CommitRef {
     /// A commit that the writer names.
-    pub fn claimed(hash: &str) -> Result<Self, BadCommit> {
+    pub fn claimed(hash: &str) -> Result<Self, CommitRefError> {
         let hash = hash.trim().to_ascii_lowercase();
         let is_hash =
             (7..=64).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if is_hash { Ok(Self { hash, is_claimed: true }) } else { Err(BadCommit) }
+        if is_hash { Ok(Self { hash, is_claimed: true }) } else { Err(CommitRefError) }
     }
 
     /// A commit that the host saw itself.
-    pub fn observed(hash: &str) -> Result<Self, BadCommit> {
+    pub fn observed(hash: &str) -> Result<Self, CommitRefError> {
         Ok(Self { is_claimed: false, ..Self::claimed(hash)? })
     }
 }
 
 const CLAIMED: &str = " (claimed)";
 
-impl fmt::Display for Commit {
+impl fmt::Display for CommitRef {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.hash)?;
         formatter.write_str(if self.is_claimed { CLAIMED } else { "" })
     }
 }
 
-impl TryFrom<String> for Commit {
-    type Error = BadCommit;
+impl TryFrom<String> for CommitRef {
+    type Error = CommitRefError;
 
-    fn try_from(text: String) -> Result<Self, BadCommit> {
+    fn try_from(text: String) -> Result<Self, CommitRefError> {
         match text.strip_suffix(CLAIMED) {
             Some(hash) => Self::claimed(hash),
             None => Self::observed(&text),
@@ -191,21 +191,21 @@ impl TryFrom<String> for Commit {
     }
 }
 
-impl From<Commit> for String {
-    fn from(commit: Commit) -> Self {
+impl From<CommitRef> for String {
+    fn from(commit: CommitRef) -> Self {
         commit.to_string()
     }
 }
 
 impl BlobId {
     /// Reads a pointer, with or without `sha256:`.
-    pub fn parse(text: &str) -> Result<Self, BadBlobId> {
+    pub fn parse(text: &str) -> Result<Self, BlobIdError> {
         let digits = text.strip_prefix("sha256:").unwrap_or(text);
         let is_hex = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
         if digits.len() == 64 && digits.bytes().all(is_hex) {
             Ok(Self(digits.to_owned()))
         } else {
-            Err(BadBlobId)
+            Err(BlobIdError)
         }
     }
 
@@ -232,9 +232,9 @@ impl fmt::Debug for BlobId {
 }
 
 impl TryFrom<String> for BlobId {
-    type Error = BadBlobId;
+    type Error = BlobIdError;
 
-    fn try_from(text: String) -> Result<Self, BadBlobId> {
+    fn try_from(text: String) -> Result<Self, BlobIdError> {
         Self::parse(&text)
     }
 }
@@ -264,18 +264,18 @@ mod tests {
             format!("sha256:sha256:{good}"),
             "0".repeat(62) + "é",
         ] {
-            assert_eq!(BlobId::parse(&bad), Err(BadBlobId), "{bad}");
+            assert_eq!(BlobId::parse(&bad), Err(BlobIdError), "{bad}");
         }
     }
 
     #[test]
     fn a_commit_says_whether_it_was_claimed() {
-        let claimed = Commit::claimed("7F2A1C9").unwrap();
+        let claimed = CommitRef::claimed("7F2A1C9").unwrap();
         assert_eq!(claimed.to_string(), "7f2a1c9 (claimed)");
-        assert_eq!(Commit::try_from(claimed.to_string()), Ok(claimed));
-        assert_eq!(Commit::try_from("7f2a1c9".to_owned()), Commit::observed("7f2a1c9"));
+        assert_eq!(CommitRef::try_from(claimed.to_string()), Ok(claimed));
+        assert_eq!(CommitRef::try_from("7f2a1c9".to_owned()), CommitRef::observed("7f2a1c9"));
         for bad in ["HEAD", "--help", "7f2a1c", "7f2a1c9; rm"] {
-            assert_eq!(Commit::claimed(bad), Err(BadCommit), "{bad}");
+            assert_eq!(CommitRef::claimed(bad), Err(CommitRefError), "{bad}");
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::io;
 
 use crate::{
-    CapsuleErrorCode, Conflict, EntryUri, Role, UriError,
-    entry::{BadBlobId, BadCommit},
+    CapsuleErrorCode, EntryUri, Role, UriError, WriteConflict,
+    entry::{BlobIdError, CommitRefError},
     scheme::SchemeError,
 };
 
@@ -26,7 +26,7 @@ pub enum StoreError {
     #[error("`{existing}` exists and differs from `{uri}` in case only; use that address")]
     CaseTwin { uri: EntryUri, existing: EntryUri },
     #[error(transparent)]
-    VersionConflict(Box<Conflict>),
+    VersionConflict(Box<WriteConflict>),
     #[error("the role `{}` may not {action}; it takes `{}`", .role.as_str(), .needed.as_str())]
     ForbiddenRole { role: Role, needed: Role, action: &'static str },
     #[error("this access does not reach `{uri}`; write below a prefix it allows")]
@@ -141,14 +141,14 @@ impl StoreError {
     }
 }
 
-impl From<BadBlobId> for StoreError {
-    fn from(error: BadBlobId) -> Self {
+impl From<BlobIdError> for StoreError {
+    fn from(error: BlobIdError) -> Self {
         Self::invalid("blob", error.to_string())
     }
 }
 
-impl From<BadCommit> for StoreError {
-    fn from(error: BadCommit) -> Self {
+impl From<CommitRefError> for StoreError {
+    fn from(error: CommitRefError) -> Self {
         Self::invalid("commit", error.to_string())
     }
 }

@@ -5,18 +5,18 @@ mod checking;
 mod commit;
 mod disk;
 mod engine;
+mod entry_cache;
 mod frontmatter;
 mod history;
 mod journal;
+mod journal_record;
 mod layout;
 mod listing;
 mod live_index;
 mod memory_file;
 mod quota;
-mod recent;
 mod recorder;
 mod recovery;
-mod redo;
 mod remove_entry;
 mod scan;
 mod schemes_file;
@@ -35,29 +35,29 @@ use std::{fs::File, path::Path, sync::Arc};
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, oneshot};
 
-pub use disk::Durability;
-pub(crate) use disk::{Disk, make_private_folder};
-pub(crate) use engine::{Engine, Fit};
-pub(crate) use recorder::Recorder;
-pub(crate) use signal_log::Line as SignalLine;
+pub use disk::WriteDurability;
+pub(crate) use disk::{StoreDisk, make_private_folder};
+pub(crate) use engine::{StoreEngine, VersionIntegrity};
+pub(crate) use recorder::ChangeRecorder;
+pub(crate) use signal_log::SignalLine;
 
 use crate::{
-    Author, Blob, BlobCollection, BlobId, Changes, DeletedEntry, Entry, EntryMeta, EntryUri,
-    Indexing, ListRequest, MemoryItem, NewSignal, Owner, Page, PollRequest, Role, Scheme,
-    SchemeCount, Scope, SearchPage, SearchRequest, Signal, SignalPage, Store, StoreError,
-    StoreOptions, Write, WriteOutcome, audit::AuditLog,
+    BlobCollection, BlobContent, BlobId, CapsuleAuthor, ChangeSubscription, DeletedEntry, Entry,
+    EntryMeta, EntrySearchPage, EntrySearchRequest, EntryUri, IndexTiming, ListRequest, MemoryItem,
+    MemoryOwner, PollRequest, Role, Scheme, SchemeCount, Scope, Signal, SignalDraft, SignalPage,
+    Store, StoreError, StoreOptions, StorePage, StoreWrite, WriteOutcome, audit::ChainedAuditLog,
 };
 
 /// Threads that may wait for one capsule's disk at the same time.
-const MOST_AT_ONCE: usize = 64;
+const MAX_BLOCKING_THREADS: usize = 64;
 
 /// A capsule in a folder. Whoever opens it for writing holds the lock of the data folder: see [`crate::Capsules`].
 #[derive(Debug, Clone)]
 pub struct FileStore {
-    engine: Arc<Engine>,
+    engine: Arc<StoreEngine>,
     running: Arc<Semaphore>,
     /// Who is named in the audit for what is changed through this clone. Without one, whoever changes something records it.
-    recorder: Option<Arc<Recorder>>,
+    recorder: Option<Arc<ChangeRecorder>>,
 }
 
 impl FileStore {
@@ -69,32 +69,32 @@ impl FileStore {
         lock: Option<Arc<File>>,
     ) -> Result<Self, StoreError> {
         let indexing = options.indexing;
-        let engine = Arc::new(Engine::open(root, options)?);
+        let engine = Arc::new(StoreEngine::open(root, options)?);
         *engine.lock.lock() = lock;
-        if indexing == Indexing::WhenOpened {
+        if indexing == IndexTiming::WhenOpened {
             engine.prepare_index();
         }
-        Ok(Self { engine, running: Arc::new(Semaphore::new(MOST_AT_ONCE)), recorder: None })
+        Ok(Self { engine, running: Arc::new(Semaphore::new(MAX_BLOCKING_THREADS)), recorder: None })
     }
 
     /// The same capsule, with the lines of changes written together with the changes.
-    pub(crate) fn recorded_as(&self, author: Author, role: Role) -> Self {
-        let recorder = Some(Arc::new(Recorder { author: Arc::new(author), role }));
+    pub(crate) fn recorded_as(&self, author: CapsuleAuthor, role: Role) -> Self {
+        let recorder = Some(Arc::new(ChangeRecorder { author: Arc::new(author), role }));
         Self { recorder, ..self.clone() }
     }
 
-    pub(crate) fn engine(&self) -> &Engine {
+    pub(crate) fn engine(&self) -> &StoreEngine {
         &self.engine
     }
 
     /// The capsule's audit; none where it is only read.
-    pub(crate) fn audit(&self) -> Option<Arc<AuditLog>> {
+    pub(crate) fn audit(&self) -> Option<Arc<ChainedAuditLog>> {
         self.engine.audit.clone()
     }
 
     /// Waits for everything under way, takes nothing more, and lets go of the lock.
     pub(crate) async fn close(&self) {
-        let all = self.running.acquire_many(MOST_AT_ONCE as u32).await;
+        let all = self.running.acquire_many(MAX_BLOCKING_THREADS as u32).await;
         self.running.close();
         drop(all);
         let engine = Arc::clone(&self.engine);
@@ -113,7 +113,7 @@ impl FileStore {
     /// after the answer.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Engine) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&StoreEngine) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let engine = Arc::clone(&self.engine);
         let permit = Arc::clone(&self.running).acquire_owned().await;
@@ -149,7 +149,7 @@ impl Store for FileStore {
         self.run(move |engine| engine.read(&uri, version)).await
     }
 
-    async fn list(&self, request: &ListRequest) -> Result<Page<EntryMeta>, StoreError> {
+    async fn list(&self, request: &ListRequest) -> Result<StorePage<EntryMeta>, StoreError> {
         self.engine.list(request)
     }
 
@@ -157,18 +157,26 @@ impl Store for FileStore {
         Ok(self.engine.counts(scope))
     }
 
-    async fn search(&self, request: &SearchRequest) -> Result<SearchPage, StoreError> {
+    async fn search(&self, request: &EntrySearchRequest) -> Result<EntrySearchPage, StoreError> {
         let request = request.clone();
         self.run(move |engine| engine.search(&request)).await
     }
 
-    async fn write(&self, write: Write, author: &Author) -> Result<WriteOutcome, StoreError> {
+    async fn write(
+        &self,
+        write: StoreWrite,
+        author: &CapsuleAuthor,
+    ) -> Result<WriteOutcome, StoreError> {
         let author = author.clone();
         let recorder = self.recorder.clone();
         self.run(move |engine| engine.write(write, &author, recorder.as_deref())).await
     }
 
-    async fn rehearse(&self, write: Write, author: &Author) -> Result<WriteOutcome, StoreError> {
+    async fn dry_run(
+        &self,
+        write: StoreWrite,
+        author: &CapsuleAuthor,
+    ) -> Result<WriteOutcome, StoreError> {
         let author = author.clone();
         self.run(move |engine| engine.rehearse(write, &author)).await
     }
@@ -178,11 +186,11 @@ impl Store for FileStore {
         uri: &EntryUri,
         version: u64,
         if_version: Option<u64>,
-        author: &Author,
+        author: &CapsuleAuthor,
     ) -> Result<WriteOutcome, StoreError> {
         let (uri, author) = (uri.clone(), author.clone());
         let recorder = self.recorder.clone();
-        let restore = move |engine: &Engine| {
+        let restore = move |engine: &StoreEngine| {
             engine.restore(&uri, version, if_version, &author, recorder.as_deref())
         };
         self.run(restore).await
@@ -192,7 +200,7 @@ impl Store for FileStore {
         &self,
         uri: &EntryUri,
         if_version: Option<u64>,
-        author: &Author,
+        author: &CapsuleAuthor,
     ) -> Result<DeletedEntry, StoreError> {
         let (uri, author) = (uri.clone(), author.clone());
         let recorder = self.recorder.clone();
@@ -203,7 +211,7 @@ impl Store for FileStore {
         Ok(self.engine.deleted(scope))
     }
 
-    async fn purge(&self, uri: &EntryUri, author: &Author) -> Result<(), StoreError> {
+    async fn purge(&self, uri: &EntryUri, author: &CapsuleAuthor) -> Result<(), StoreError> {
         let (uri, author) = (uri.clone(), author.clone());
         let recorder = self.recorder.clone();
         self.run(move |engine| engine.purge(&uri, &author, recorder.as_deref())).await
@@ -214,7 +222,11 @@ impl Store for FileStore {
         self.run(move |engine| engine.history(&uri)).await
     }
 
-    async fn read_blob(&self, uri: &EntryUri, version: Option<u64>) -> Result<Blob, StoreError> {
+    async fn read_blob(
+        &self,
+        uri: &EntryUri,
+        version: Option<u64>,
+    ) -> Result<BlobContent, StoreError> {
         let uri = uri.clone();
         self.run(move |engine| engine.read_blob(&uri, version)).await
     }
@@ -224,7 +236,7 @@ impl Store for FileStore {
     }
 
     async fn collect_blobs(&self) -> Result<BlobCollection, StoreError> {
-        self.run(Engine::collect_blobs).await
+        self.run(StoreEngine::collect_blobs).await
     }
 
     async fn schemes(&self) -> Result<Vec<Scheme>, StoreError> {
@@ -242,7 +254,11 @@ impl Store for FileStore {
         self.run(move |engine| engine.remove_scheme(&name, recorder.as_deref())).await
     }
 
-    async fn send_signal(&self, signal: NewSignal, author: &Author) -> Result<Signal, StoreError> {
+    async fn send_signal(
+        &self,
+        signal: SignalDraft,
+        author: &CapsuleAuthor,
+    ) -> Result<Signal, StoreError> {
         let author = author.clone();
         let recorder = self.recorder.clone();
         self.run(move |engine| engine.send_signal(signal, &author, recorder.as_deref())).await
@@ -251,49 +267,54 @@ impl Store for FileStore {
     async fn poll_signals(
         &self,
         request: &PollRequest,
-        author: &Author,
+        author: &CapsuleAuthor,
     ) -> Result<SignalPage, StoreError> {
         let (request, author) = (request.clone(), author.clone());
         self.run(move |engine| engine.poll_signals(&request, &author)).await
     }
 
-    async fn acknowledge(&self, signal: &str, author: &Author) -> Result<(), StoreError> {
+    async fn acknowledge(&self, signal: &str, author: &CapsuleAuthor) -> Result<(), StoreError> {
         let (signal, author) = (signal.to_owned(), author.clone());
         self.run(move |engine| engine.acknowledge(&signal, &author)).await
     }
 
-    async fn memory_get(&self, owner: &Owner, key: &str) -> Result<String, StoreError> {
+    async fn memory_get(&self, owner: &MemoryOwner, key: &str) -> Result<String, StoreError> {
         let (owner, key) = (owner.clone(), key.to_owned());
         self.run(move |engine| engine.memory_get(&owner, &key)).await
     }
 
-    async fn memory_set(&self, owner: &Owner, key: &str, value: &str) -> Result<(), StoreError> {
+    async fn memory_set(
+        &self,
+        owner: &MemoryOwner,
+        key: &str,
+        value: &str,
+    ) -> Result<(), StoreError> {
         let (owner, key, value) = (owner.clone(), key.to_owned(), value.to_owned());
         let recorder = self.recorder.clone();
         self.run(move |engine| engine.memory_set(&owner, &key, &value, recorder.as_deref())).await
     }
 
-    async fn memory_delete(&self, owner: &Owner, key: &str) -> Result<(), StoreError> {
+    async fn memory_delete(&self, owner: &MemoryOwner, key: &str) -> Result<(), StoreError> {
         let (owner, key) = (owner.clone(), key.to_owned());
         let recorder = self.recorder.clone();
         self.run(move |engine| engine.memory_delete(&owner, &key, recorder.as_deref())).await
     }
 
-    async fn memory_list(&self, owner: &Owner) -> Result<Vec<MemoryItem>, StoreError> {
+    async fn memory_list(&self, owner: &MemoryOwner) -> Result<Vec<MemoryItem>, StoreError> {
         let owner = owner.clone();
         self.run(move |engine| engine.memory_list(&owner)).await
     }
 
     async fn memory_search(
         &self,
-        owner: &Owner,
+        owner: &MemoryOwner,
         query: &str,
     ) -> Result<Vec<MemoryItem>, StoreError> {
         let (owner, query) = (owner.clone(), query.to_owned());
         self.run(move |engine| engine.memory_search(&owner, &query)).await
     }
 
-    fn changes(&self) -> Changes {
-        Changes::new(self.engine.changes.subscribe())
+    fn changes(&self) -> ChangeSubscription {
+        ChangeSubscription::new(self.engine.changes.subscribe())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Three types are the crate: [`service::CapsuleService`] is what everything outside asks, [`CapsuleHandle`] is one capsule
 //! for one caller (role, prefixes, audit), and [`Store`] is what a capsule is kept in. Start with `service.rs`; a request
-//! goes from there through `service/local.rs` and `capsule_handle.rs` to `file_store.rs`. [`Capsules`] is the data folder
+//! goes from there through `service/local.rs` and `capsule_handle.rs` to `file_store.rs`. [`CapsuleRegistry`] is the data folder
 //! with all capsules.
 //!
 //! Nothing here knows HTTP, MCP or a terminal. Identities come from the host; content of entries is data of strangers.
@@ -10,7 +10,8 @@
 mod audit;
 mod author;
 mod capsule_handle;
-mod capsules;
+mod capsule_info;
+mod capsule_registry;
 mod change;
 mod day_file;
 mod digest;
@@ -23,7 +24,6 @@ mod merge;
 mod options;
 mod page;
 mod patch;
-mod registry;
 mod registry_audit;
 mod scheme;
 mod search;
@@ -43,37 +43,42 @@ pub use capdeck_access::{
 };
 
 pub use audit::{
-    AuditLine, AuditMetadata, AuditOutcome, AuditProblem, AuditQuery, AuditReport, PrunedLines,
+    AuditLogLine, AuditOrigin, AuditOutcome, AuditProblem, AuditQuery, AuditReport, PrunedLines,
     query_audit, tail_audit, verify_audit,
 };
-pub use author::{Author, Owner};
-pub use capsule_handle::{CapsuleHandle, Overview, Prompt, PromptArgument, ReadEntry, Skill};
-pub use capsules::{Capsules, probe_folder};
-pub use change::{Change, ChangeKind, Changes, Heard};
+pub use author::{CapsuleAuthor, MemoryOwner};
+pub use capsule_handle::{
+    CapsuleHandle, CapsuleSkill, EntryOverview, EntryPrompt, PromptArgument, RenderedEntry,
+};
+pub use capsule_info::{
+    CapsuleInfo, CapsuleRegistryError, CapsuleUpdate, CapsuleVisibility, NameScope,
+};
+pub use capsule_registry::{CapsuleRegistry, probe_folder};
+pub use change::{ChangeEvent, ChangeKind, ChangeSubscription, SubscriptionEvent};
 pub use entry::{
-    BadBlobId, BadCommit, BlobId, BlobRef, Commit, Entry, EntryMeta, PromotionReason, RiskClass,
+    BlobId, BlobIdError, BlobRef, CommitRef, CommitRefError, Entry, EntryMeta, PromotionReason,
+    RiskClass,
 };
 pub use error::StoreError;
 pub use error_code::CapsuleErrorCode;
-pub use file_store::{Durability, FileStore};
-pub use merge::{Conflict, MergeProposal, merge, unified_diff};
-pub use options::{AuditMode, Clock, Indexing, Limits, Mode, StoreOptions};
-pub use page::{ListRequest, MOST_LISTED, Order, Page};
-pub use registry::{CapsuleInfo, CapsuleUpdate, NameScope, RegistryError, Visibility};
+pub use file_store::{FileStore, WriteDurability};
+pub use merge::{MergeProposal, WriteConflict, merge, unified_diff};
+pub use options::{AuditMode, IndexTiming, StoreClock, StoreLimits, StoreMode, StoreOptions};
+pub use page::{ListOrder, ListRequest, MAX_LIST_PAGE_SIZE, StorePage};
 pub use registry_audit::{AccessEvent, REGISTRY_LOG};
-pub use scheme::{Format, Origin, Scheme, SchemeError};
-pub use search::{MOST_FOUND, SearchHit, SearchPage, SearchRequest};
-pub use share::{BadShareExpiry, NewShare, Share, ShareExpiry, ShareToken};
-pub use signal::{MOST_POLLED, NewSignal, PollRequest, Signal, SignalPage};
-pub use store::{Blob, BlobCollection, DeletedEntry, MemoryItem, SchemeCount, Store};
+pub use scheme::{BodyFormat, Scheme, SchemeError, SchemeOrigin};
+pub use search::{EntrySearchMatch, EntrySearchPage, EntrySearchRequest, MAX_SEARCH_PAGE_SIZE};
+pub use share::{NewShare, Share, ShareExpiry, ShareExpiryError, ShareToken};
+pub use signal::{MAX_SIGNAL_PAGE_SIZE, PollRequest, Signal, SignalDraft, SignalPage};
+pub use store::{BlobCollection, BlobContent, DeletedEntry, MemoryItem, SchemeCount, Store};
 pub use transfer::{
-    Existing, ExportForm, ExportReport, ImportForm, ImportMode, ImportOutcome, ImportReport,
-    ImportRequest, ImportedFile, SkippedEntry, SkippedFile, export, export_folder,
+    ExistingEntryMode, ExportFormat, ExportReport, ImportFormat, ImportMode, ImportOutcome,
+    ImportReport, ImportRequest, ImportedFile, SkippedEntry, SkippedFile, export, export_folder,
     export_git_stream, export_tar, import,
 };
 pub use trust::{
-    AnchorReport, AnchorState, Bands, CheckedAnchor, GitProject, Project, age_in_words, neutralise,
-    one_line,
+    AnchorProject, AnchorReport, AnchorState, CheckedAnchor, GitProject, ProvenanceFrame,
+    age_in_words, neutralise, one_line,
 };
 pub use verify::{VerifyProblem, VerifyReport};
-pub use write::{BlobSource, Content, PatchStep, Write, WriteOutcome};
+pub use write::{BlobSource, PatchStep, StoreWrite, WriteContent, WriteOutcome};

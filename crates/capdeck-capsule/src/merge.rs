@@ -8,12 +8,12 @@ use similar::{Algorithm, DiffOp, TextDiff, capture_diff_slices_deadline};
 use crate::EntryUri;
 
 /// How long a comparison may take; a worse result is returned then.
-const PATIENCE: Duration = Duration::from_millis(500);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Someone else wrote first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{}", said(.uri, *.expected_version, *.current_version))]
-pub struct Conflict {
+#[error("{}", conflict_message(.uri, *.expected_version, *.current_version))]
+pub struct WriteConflict {
     pub uri: EntryUri,
     pub expected_version: u64,
     /// 0 when there is no entry.
@@ -33,7 +33,7 @@ pub struct MergeProposal {
     pub conflicts: usize,
 }
 
-fn said(uri: &EntryUri, expected: u64, current: u64) -> String {
+fn conflict_message(uri: &EntryUri, expected: u64, current: u64) -> String {
     match (expected, current) {
         (_, 0) => format!(
             "there is no `{uri}` any more, and version {expected} was expected; to make it again, write with `if_version`: 0"
@@ -49,7 +49,7 @@ fn said(uri: &EntryUri, expected: u64, current: u64) -> String {
 
 /// A unified diff of two bodies.
 pub fn unified_diff(old: &str, new: &str, old_name: &str, new_name: &str) -> String {
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
+    let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(old, new);
     diff.unified_diff().context_radius(3).header(old_name, new_name).to_string()
 }
 
@@ -57,7 +57,7 @@ pub fn unified_diff(old: &str, new: &str, old_name: &str, new_name: &str) -> Str
 pub fn merge(base: &str, ours: &str, theirs: &str) -> MergeProposal {
     let [base, ours, theirs] = [base, ours, theirs].map(lines);
     let (our_changes, their_changes) = (changes(&base, &ours), changes(&base, &theirs));
-    let mut merged = Merged { text: String::new(), conflicts: 0 };
+    let mut merged = MergedText { text: String::new(), conflicts: 0 };
     let (mut at, mut next_ours, mut next_theirs) = (0, 0, 0);
     loop {
         let (one, other) = (our_changes.get(next_ours), their_changes.get(next_theirs));
@@ -86,7 +86,7 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> MergeProposal {
                 break;
             }
         }
-        let side = |changes: &[Change], first: usize, last: usize, lines: &[&str]| {
+        let side = |changes: &[DiffHunk], first: usize, last: usize, lines: &[&str]| {
             let touched = changes.get(first..last).unwrap_or_default();
             (!touched.is_empty()).then(|| replaced(&base, lines, touched, start, end))
         };
@@ -99,12 +99,12 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> MergeProposal {
     MergeProposal { text: merged.text, conflicts: merged.conflicts }
 }
 
-struct Merged {
+struct MergedText {
     text: String,
     conflicts: usize,
 }
 
-impl Merged {
+impl MergedText {
     fn keep(&mut self, base: &[&str], from: usize, to: usize) {
         self.text.extend(base.get(from..to).unwrap_or_default().iter().copied());
     }
@@ -134,7 +134,7 @@ impl Merged {
 
 /// Lines of the base and the lines that stand there instead, as half-open ranges.
 #[derive(Debug)]
-struct Change {
+struct DiffHunk {
     base: (usize, usize),
     side: (usize, usize),
 }
@@ -143,20 +143,26 @@ fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-fn changes(base: &[&str], side: &[&str]) -> Vec<Change> {
-    let deadline = Some(Instant::now() + PATIENCE);
+fn changes(base: &[&str], side: &[&str]) -> Vec<DiffHunk> {
+    let deadline = Some(Instant::now() + DIFF_TIMEOUT);
     capture_diff_slices_deadline(Algorithm::Myers, base, side, deadline)
         .into_iter()
         .filter(|op| !matches!(op, DiffOp::Equal { .. }))
         .map(|op| {
             let (base, side) = (op.old_range(), op.new_range());
-            Change { base: (base.start, base.end), side: (side.start, side.end) }
+            DiffHunk { base: (base.start, base.end), side: (side.start, side.end) }
         })
         .collect()
 }
 
 /// What one side has for the base lines `start..end`, which hold all of the given changes.
-fn replaced(base: &[&str], side: &[&str], changes: &[Change], start: usize, end: usize) -> String {
+fn replaced(
+    base: &[&str],
+    side: &[&str],
+    changes: &[DiffHunk],
+    start: usize,
+    end: usize,
+) -> String {
     let mut text = String::new();
     let mut at = start;
     for change in changes {

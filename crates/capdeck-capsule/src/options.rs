@@ -4,25 +4,25 @@ use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
 
-use crate::{Durability, Scheme};
+use crate::{Scheme, WriteDurability};
 
 /// Settings of every capsule of a data folder.
 #[derive(Debug, Clone, Default)]
 pub struct StoreOptions {
-    pub mode: Mode,
-    pub durability: Durability,
-    pub limits: Limits,
+    pub mode: StoreMode,
+    pub durability: WriteDurability,
+    pub limits: StoreLimits,
     /// Schemes that every capsule has besides the built-in ones.
     pub schemes: Vec<Scheme>,
     /// Whether a call fails when its audit line cannot be written.
     pub audit: AuditMode,
-    pub clock: Clock,
-    pub indexing: Indexing,
+    pub clock: StoreClock,
+    pub indexing: IndexTiming,
 }
 
 /// When the index for searching is made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Indexing {
+pub enum IndexTiming {
     /// By the first search, for those who may never search.
     #[default]
     WhenSearched,
@@ -32,7 +32,7 @@ pub enum Indexing {
 
 /// What a store is opened for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum StoreMode {
     /// Alone: a second process that wants to write is refused.
     #[default]
     ReadWrite,
@@ -52,7 +52,7 @@ pub enum AuditMode {
 
 /// Sizes that a capsule does not exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct StoreLimits {
     /// Bytes of one body.
     pub body: u64,
     /// Bytes of one blob.
@@ -66,7 +66,7 @@ pub struct Limits {
     pub memories: u64,
 }
 
-impl Default for Limits {
+impl Default for StoreLimits {
     fn default() -> Self {
         Self {
             body: 1024 * 1024,
@@ -82,9 +82,9 @@ impl Default for Limits {
 
 /// Tells the time. Nothing relies on it going forward.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+pub struct StoreClock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
-impl Clock {
+impl StoreClock {
     /// A clock of one's own.
     pub fn from_fn(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
@@ -97,13 +97,13 @@ impl Clock {
     }
 }
 
-impl Default for Clock {
+impl Default for StoreClock {
     fn default() -> Self {
         Self::from_fn(Timestamp::now)
     }
 }
 
-impl fmt::Debug for Clock {
+impl fmt::Debug for StoreClock {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Clock")
     }

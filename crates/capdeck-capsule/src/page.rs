@@ -7,11 +7,11 @@ use serde::Serialize;
 use crate::{Prefix, Scope, StoreError, digest::sha256_hex};
 
 /// Items of one page at most.
-pub const MOST_LISTED: usize = 200;
+pub const MAX_LIST_PAGE_SIZE: usize = 200;
 
 /// One page of a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Page<T> {
+pub struct StorePage<T> {
     pub items: Vec<T>,
     /// Set while there are more.
     #[serde(rename = "next_cursor", skip_serializing_if = "Option::is_none")]
@@ -26,8 +26,8 @@ pub struct ListRequest {
     pub tag: Option<String>,
     /// Only entries written after this moment.
     pub written_after: Option<Timestamp>,
-    pub order: Order,
-    /// 0 means 50; never more than [`MOST_LISTED`].
+    pub order: ListOrder,
+    /// 0 means 50; never more than [`MAX_LIST_PAGE_SIZE`].
     pub limit: usize,
     /// `next_cursor` of the page before, for the same request.
     pub cursor: Option<String>,
@@ -37,7 +37,7 @@ pub struct ListRequest {
 
 /// In which order entries are listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum ListOrder {
     #[default]
     ByUri,
     /// Latest first.
@@ -46,7 +46,7 @@ pub enum Order {
 
 impl ListRequest {
     pub(crate) fn page_size(&self) -> usize {
-        if self.limit == 0 { 50 } else { self.limit.min(MOST_LISTED) }
+        if self.limit == 0 { 50 } else { self.limit.min(MAX_LIST_PAGE_SIZE) }
     }
 
     /// What makes two requests the same listing.

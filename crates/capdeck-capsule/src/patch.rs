@@ -11,12 +11,12 @@ pub(crate) struct PatchProblem {
 }
 
 /// Steps one patch may have.
-const MOST_STEPS: usize = 100;
+const MAX_PATCH_STEPS: usize = 100;
 
 /// The body after all steps.
 pub(crate) fn apply(body: &str, steps: &[PatchStep]) -> Result<String, PatchProblem> {
-    if steps.is_empty() || steps.len() > MOST_STEPS {
-        let reason = format!("a patch has 1 to {MOST_STEPS} steps, not {}", steps.len());
+    if steps.is_empty() || steps.len() > MAX_PATCH_STEPS {
+        let reason = format!("a patch has 1 to {MAX_PATCH_STEPS} steps, not {}", steps.len());
         return Err(PatchProblem { step: 1, reason });
     }
     let mut text = body.to_owned();
@@ -84,7 +84,7 @@ fn section(text: &str, heading: &str, new: &str) -> Result<String, String> {
     Ok(format!("{before}{joint}\n{new}{close}{gap}{after}"))
 }
 
-struct Heading<'a> {
+struct MarkdownHeading<'a> {
     level: usize,
     title: &'a str,
     /// Bytes of the line, its end included.
@@ -93,7 +93,7 @@ struct Heading<'a> {
 }
 
 /// The `#` headings of a Markdown text, those inside code blocks left out.
-fn headings(text: &str) -> Vec<Heading<'_>> {
+fn headings(text: &str) -> Vec<MarkdownHeading<'_>> {
     let mut found = Vec::new();
     let mut start = 0;
     let mut fence: Option<&str> = None;
@@ -109,7 +109,7 @@ fn headings(text: &str) -> Vec<Heading<'_>> {
                 let rest = line.trim_start_matches('#');
                 if (1..=6).contains(&level) && rest.starts_with([' ', '\t']) {
                     let title = rest.trim().trim_end_matches('#').trim_end();
-                    found.push(Heading { level, title, start, end });
+                    found.push(MarkdownHeading { level, title, start, end });
                 }
             }
             (Some(_), _) => {}
@@ -121,8 +121,9 @@ fn headings(text: &str) -> Vec<Heading<'_>> {
 
 /// The title of the first heading.
 pub(crate) fn first_heading(text: &str) -> Option<String> {
-    const READ: usize = 4_096;
-    let end = (0..=READ.min(text.len())).rev().find(|end| text.is_char_boundary(*end))?;
+    const MAX_SCANNED_BYTES: usize = 4_096;
+    let end =
+        (0..=MAX_SCANNED_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end))?;
     let title = headings(text.get(..end)?).first()?.title.to_owned();
     (!title.is_empty()).then_some(title)
 }

@@ -7,8 +7,9 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AuditMode, Author, Mode, PrunedLines, RegistryError, StoreError, StoreOptions,
-    audit::{AuditLog, AuditOutcome, AuditRecord},
+    AuditMode, CapsuleAuthor, CapsuleRegistryError, PrunedLines, StoreError, StoreMode,
+    StoreOptions,
+    audit::{AuditOutcome, AuditRecord, ChainedAuditLog},
     file_store::make_private_folder,
 };
 
@@ -17,7 +18,7 @@ pub const REGISTRY_LOG: &str = "registry-";
 
 /// The registry's own trail; none where the data folder is only read.
 #[derive(Debug)]
-pub(crate) struct RegistryAudit(Option<AuditLog>);
+pub(crate) struct RegistryAudit(Option<ChainedAuditLog>);
 
 /// Something that was decided about who may use what. It holds ids and no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,12 +40,12 @@ pub struct AccessEvent {
 
 /// What a line of the registry is about.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Subject {
+pub(crate) struct AuditSubject {
     pub(crate) capsule: Option<String>,
     pub(crate) share: Option<String>,
 }
 
-impl Subject {
+impl AuditSubject {
     pub(crate) fn capsule(id: &str) -> Self {
         Self { capsule: Some(id.to_owned()), share: None }
     }
@@ -52,13 +53,16 @@ impl Subject {
 
 impl RegistryAudit {
     /// Goes on with the trail in a folder.
-    pub(crate) fn open(folder: &Path, options: &StoreOptions) -> Result<Self, RegistryError> {
-        if options.mode == Mode::ReadOnly {
+    pub(crate) fn open(
+        folder: &Path,
+        options: &StoreOptions,
+    ) -> Result<Self, CapsuleRegistryError> {
+        if options.mode == StoreMode::ReadOnly {
             return Ok(Self(None));
         }
-        let failed = || RegistryError::io("open the registry's audit");
+        let failed = || CapsuleRegistryError::io("open the registry's audit");
         make_private_folder(folder).map_err(failed())?;
-        let log = AuditLog::open(folder.to_owned(), REGISTRY_LOG, options);
+        let log = ChainedAuditLog::open(folder.to_owned(), REGISTRY_LOG, options);
         Ok(Self(Some(log.map_err(failed())?)))
     }
 
@@ -70,17 +74,19 @@ impl RegistryAudit {
     }
 
     /// Removes the files of days before one.
-    pub(crate) fn prune(&self, before: Date) -> Result<PrunedLines, RegistryError> {
+    pub(crate) fn prune(&self, before: Date) -> Result<PrunedLines, CapsuleRegistryError> {
         match &self.0 {
-            Some(log) => log.prune(before).map_err(RegistryError::io("prune the audit")),
-            None => Err(RegistryError::ReadOnly),
+            Some(log) => log.prune(before).map_err(CapsuleRegistryError::io("prune the audit")),
+            None => Err(CapsuleRegistryError::ReadOnly),
         }
     }
 
     /// In strict mode, nothing is done while something earlier is not recorded.
-    pub(crate) fn settle(&self) -> Result<(), RegistryError> {
+    pub(crate) fn write_pending(&self) -> Result<(), CapsuleRegistryError> {
         match self.0.as_ref().filter(|log| log.mode() == AuditMode::Strict) {
-            Some(log) => log.settle().map_err(|source| StoreError::AuditOwed { source }.into()),
+            Some(log) => {
+                log.write_pending().map_err(|source| StoreError::AuditOwed { source }.into())
+            }
             None => Ok(()),
         }
     }
@@ -88,11 +94,11 @@ impl RegistryAudit {
     /// Writes the line of something that was done or failed.
     pub(crate) fn record(
         &self,
-        author: &Arc<Author>,
+        author: &Arc<CapsuleAuthor>,
         action: &'static str,
-        subject: Subject,
-        result: Result<(), &RegistryError>,
-    ) -> Result<(), RegistryError> {
+        subject: AuditSubject,
+        result: Result<(), &CapsuleRegistryError>,
+    ) -> Result<(), CapsuleRegistryError> {
         let outcome = if result.is_ok() { AuditOutcome::Ok } else { AuditOutcome::Error };
         let error_code = result.err().map(|error| error.code().as_str().into());
         self.append(AuditRecord {
@@ -107,17 +113,17 @@ impl RegistryAudit {
     }
 
     /// Writes down that somebody came with a token that opens nothing. The token is no part of it.
-    pub(crate) fn refused(&self, author: &Arc<Author>) {
+    pub(crate) fn refused(&self, author: &Arc<CapsuleAuthor>) {
         self.denied(author, "share.open", "invalid_token");
     }
 
     /// Writes down that somebody named a capsule that is none to them. What they named is no part of it: it may be
     /// anything.
-    pub(crate) fn out_of_reach(&self, author: &Arc<Author>) {
+    pub(crate) fn out_of_reach(&self, author: &Arc<CapsuleAuthor>) {
         self.denied(author, "capsule.open", "not_found");
     }
 
-    fn denied(&self, author: &Arc<Author>, action: &'static str, error_code: &'static str) {
+    fn denied(&self, author: &Arc<CapsuleAuthor>, action: &'static str, error_code: &'static str) {
         let recorded = self.append(AuditRecord {
             author: Arc::clone(author),
             action: action.into(),
@@ -131,11 +137,11 @@ impl RegistryAudit {
     }
 
     /// Writes the line of something that was decided about access, elsewhere.
-    pub(crate) fn note(
+    pub(crate) fn record_access_event(
         &self,
-        author: &Arc<Author>,
+        author: &Arc<CapsuleAuthor>,
         noted: AccessEvent,
-    ) -> Result<(), RegistryError> {
+    ) -> Result<(), CapsuleRegistryError> {
         self.append(AuditRecord {
             author: Arc::clone(author),
             action: noted.action.into(),
@@ -148,7 +154,7 @@ impl RegistryAudit {
         })
     }
 
-    fn append(&self, record: AuditRecord) -> Result<(), RegistryError> {
+    fn append(&self, record: AuditRecord) -> Result<(), CapsuleRegistryError> {
         let Some(log) = &self.0 else { return Ok(()) };
         match (log.append(record), log.mode()) {
             (Ok(()), _) => Ok(()),

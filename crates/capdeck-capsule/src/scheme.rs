@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{EntryUri, StoreError, UriError, entry::RiskClass};
 
 /// Custom schemes one capsule may have.
-const MOST_SCHEMES: usize = 64;
+const MAX_CUSTOM_SCHEMES: usize = 64;
 
 /// Names that mean something else to clients, which open addresses: of the web, of files, of other programs.
 const FOREIGN_SCHEMES: [&str; 21] = [
@@ -46,7 +46,7 @@ pub struct Scheme {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     #[serde(default)]
-    pub format: Format,
+    pub format: BodyFormat,
     /// Whether its entries are offered as prompts.
     #[serde(default)]
     pub prompt_source: bool,
@@ -54,13 +54,14 @@ pub struct Scheme {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_risk_class: Option<RiskClass>,
     #[serde(default)]
-    pub origin: Origin,
+    pub origin: SchemeOrigin,
 }
 
 /// How the bodies of a scheme look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Format {
+#[schemars(rename = "Format")]
+pub enum BodyFormat {
     #[default]
     Markdown,
     Json,
@@ -70,7 +71,8 @@ pub enum Format {
 /// Who declared a scheme.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Origin {
+#[schemars(rename = "Origin")]
+pub enum SchemeOrigin {
     Builtin,
     Registry,
     #[default]
@@ -89,13 +91,13 @@ pub enum SchemeError {
     Declared { name: String },
     #[error("`{name}://` is reserved: {reason}; choose another name")]
     Reserved { name: String, reason: &'static str },
-    #[error("no more than {MOST_SCHEMES} schemes can be added")]
+    #[error("no more than {MAX_CUSTOM_SCHEMES} schemes can be added")]
     TooMany,
     #[error("the list of schemes is neither JSON nor a comma list: {reason}")]
     Unreadable { reason: String },
 }
 
-impl Format {
+impl BodyFormat {
     /// The ending of files in this format.
     pub fn extension(self) -> &'static str {
         match self {
@@ -121,10 +123,10 @@ impl Scheme {
             name: name.to_owned(),
             title: String::new(),
             description: String::new(),
-            format: Format::Markdown,
+            format: BodyFormat::Markdown,
             prompt_source: false,
             default_risk_class: None,
-            origin: Origin::Capsule,
+            origin: SchemeOrigin::Capsule,
         }
     }
 
@@ -141,9 +143,9 @@ impl Scheme {
         let scheme = |(name, title, description): (&str, &str, &str)| Self {
             title: title.to_owned(),
             description: description.to_owned(),
-            format: if name == "api-data" { Format::Json } else { Format::Markdown },
+            format: if name == "api-data" { BodyFormat::Json } else { BodyFormat::Markdown },
             prompt_source: name == "skills",
-            origin: Origin::Builtin,
+            origin: SchemeOrigin::Builtin,
             ..Self::named(name)
         };
         BUILTIN.map(scheme).into()
@@ -162,7 +164,7 @@ impl Scheme {
         };
         let mut known = Self::builtin();
         for scheme in &mut declared {
-            scheme.origin = Origin::Registry;
+            scheme.origin = SchemeOrigin::Registry;
             scheme.check_new(&known)?;
             known.push(scheme.clone());
         }
@@ -171,7 +173,7 @@ impl Scheme {
 
     /// Checks that a body has the format of this scheme.
     pub(crate) fn check_body(&self, uri: &EntryUri, body: &str) -> Result<(), StoreError> {
-        if self.format != Format::Json {
+        if self.format != BodyFormat::Json {
             return Ok(());
         }
         let parsed = serde_json::from_str::<serde::de::IgnoredAny>(body);
@@ -202,9 +204,11 @@ impl Scheme {
         let name = self.name.clone();
         check_scheme(&name).map_err(|problem| UriError { text: format!("{name}://"), problem })?;
         match known.iter().find(|scheme| scheme.name == name) {
-            Some(scheme) if scheme.origin == Origin::Builtin => Err(SchemeError::Builtin { name }),
+            Some(scheme) if scheme.origin == SchemeOrigin::Builtin => {
+                Err(SchemeError::Builtin { name })
+            }
             Some(_) => Err(SchemeError::Declared { name }),
-            None if known.len() >= MOST_SCHEMES => Err(SchemeError::TooMany),
+            None if known.len() >= MAX_CUSTOM_SCHEMES => Err(SchemeError::TooMany),
             None => Ok(()),
         }
     }
@@ -231,7 +235,7 @@ mod tests {
             .map(|scheme| scheme.name.as_str())
             .collect();
         assert_eq!(prompts, ["skills"]);
-        let json = builtin.iter().filter(|scheme| scheme.format == Format::Json);
+        let json = builtin.iter().filter(|scheme| scheme.format == BodyFormat::Json);
         assert_eq!(json.map(|scheme| scheme.name.as_str()).collect::<Vec<_>>(), ["api-data"]);
     }
 
@@ -243,9 +247,9 @@ mod tests {
             r#"[{"name":"runbooks","format":"text","prompt_source":true}]"#,
         )
         .unwrap();
-        assert_eq!(declared[0].format, Format::Text);
+        assert_eq!(declared[0].format, BodyFormat::Text);
         assert!(declared[0].prompt_source);
-        assert_eq!(declared[0].origin, Origin::Registry);
+        assert_eq!(declared[0].origin, SchemeOrigin::Registry);
     }
 
     #[test]

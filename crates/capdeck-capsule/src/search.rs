@@ -12,18 +12,18 @@ mod words;
 use jiff::Timestamp;
 use serde::Serialize;
 
-pub(crate) use index::Index;
-pub(crate) use rank::Ranking;
+pub(crate) use index::EntryIndex;
+pub(crate) use rank::EntryRanking;
 pub(crate) use snippet::snippet;
 
 use crate::{EntryMeta, Prefix, RiskClass, Scope, page};
 
 /// Hits of one page at most.
-pub const MOST_FOUND: usize = 50;
+pub const MAX_SEARCH_PAGE_SIZE: usize = 50;
 
 /// A question to a capsule.
 #[derive(Debug, Clone, Default)]
-pub struct SearchRequest {
+pub struct EntrySearchRequest {
     /// Plain words; `"…"` is a phrase that must occur, `begin*` stands for longer words.
     pub query: String,
     pub scheme: Option<String>,
@@ -35,7 +35,7 @@ pub struct SearchRequest {
     pub risk_class: Option<RiskClass>,
     pub written_after: Option<Timestamp>,
     pub written_before: Option<Timestamp>,
-    /// 0 means 10; never more than [`MOST_FOUND`].
+    /// 0 means 10; never more than [`MAX_SEARCH_PAGE_SIZE`].
     pub limit: usize,
     /// `next_cursor` of the page before, for the same request.
     pub cursor: Option<String>,
@@ -45,8 +45,8 @@ pub struct SearchRequest {
 
 /// One page of hits, best first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SearchPage {
-    pub hits: Vec<SearchHit>,
+pub struct EntrySearchPage {
+    pub hits: Vec<EntrySearchMatch>,
     /// All hits of all pages.
     pub total: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct SearchPage {
 
 /// An entry that fits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SearchHit {
+pub struct EntrySearchMatch {
     pub meta: EntryMeta,
     /// Higher is better; comparable within one search only.
     pub score: f32,
@@ -65,18 +65,18 @@ pub struct SearchHit {
     pub is_stale: bool,
 }
 
-impl SearchRequest {
+impl EntrySearchRequest {
     /// A question with nothing else said.
     pub fn words(query: &str) -> Self {
         Self { query: query.to_owned(), ..Self::default() }
     }
 
     pub(crate) fn page_size(&self) -> usize {
-        if self.limit == 0 { 10 } else { self.limit.min(MOST_FOUND) }
+        if self.limit == 0 { 10 } else { self.limit.min(MAX_SEARCH_PAGE_SIZE) }
     }
 
     /// Whether an entry is among those asked about.
-    pub(crate) fn takes(&self, meta: &EntryMeta) -> bool {
+    pub(crate) fn matches(&self, meta: &EntryMeta) -> bool {
         self.scheme.as_ref().is_none_or(|scheme| meta.uri.scheme() == scheme)
             && self.prefix.as_ref().is_none_or(|prefix| prefix.covers(&meta.uri))
             && self.tags.iter().all(|tag| meta.tags.contains(tag))

@@ -1,6 +1,6 @@
 //! The capsule service: every operation on capsules, with a typed request and a typed response.
 //!
-//! [`CapsuleService`] is the seam. [`LocalCapsules`] answers from the data folder, which one process has at a time; the
+//! [`CapsuleService`] is the seam. [`LocalCapsuleService`] answers from the data folder, which one process has at a time; the
 //! other processes send the same requests to that one. Callers use [`CapsuleServiceExt::ask`] and do not know which of
 //! the two they have. Requests and responses become JSON only where they leave the process.
 
@@ -22,7 +22,7 @@ pub use self::{
     caller::{AmbiguousName, CapsuleCaller, CapsuleRequest, Reach, bare_name, find_capsule},
     changes::{CapsuleChange, CapsuleChanges},
     error::{CapsuleChoice, CapsuleError, ErrorDetails},
-    local::LocalCapsules,
+    local::LocalCapsuleService,
     operation::{CapsuleCall, CapsuleOperation, CapsuleResponse},
     request::*,
     response::*,

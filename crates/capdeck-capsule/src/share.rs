@@ -6,12 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
-use crate::{Access, Author, CapsuleInfo, RegistryError, digest::sha256_hex, trust::one_line};
+use crate::{
+    Access, CapsuleAuthor, CapsuleInfo, CapsuleRegistryError, digest::sha256_hex, trust::one_line,
+};
 
 /// What tokens start with, so that scanners for leaked secrets can tell them.
 const PREFIX: &str = "cap_sh_";
 /// The start of a token that is kept to tell shares apart.
-const HINT: usize = 4;
+const TOKEN_HINT_LENGTH: usize = 4;
 const MAX_NAME: usize = 100;
 /// How long a share lasts when its maker names no end.
 const DEFAULT_LIFETIME: SignedDuration = SignedDuration::from_hours(90 * 24);
@@ -80,7 +82,7 @@ pub enum ShareExpiry {
 /// A text does not say when a share ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the end of a share is a time such as `2030-01-31T00:00:00Z`, or `never`")]
-pub struct BadShareExpiry;
+pub struct ShareExpiryError;
 
 impl ShareExpiry {
     fn end(self, now: Timestamp) -> Option<Timestamp> {
@@ -93,13 +95,13 @@ impl ShareExpiry {
 }
 
 impl TryFrom<String> for ShareExpiry {
-    type Error = BadShareExpiry;
+    type Error = ShareExpiryError;
 
-    fn try_from(text: String) -> Result<Self, BadShareExpiry> {
+    fn try_from(text: String) -> Result<Self, ShareExpiryError> {
         match text.as_str() {
             "default" => Ok(Self::Default),
             "never" => Ok(Self::Never),
-            moment => moment.parse().map(Self::At).map_err(|_| BadShareExpiry),
+            moment => moment.parse().map(Self::At).map_err(|_| ShareExpiryError),
         }
     }
 }
@@ -136,19 +138,20 @@ impl ShareRecord {
     pub(crate) fn create(
         capsule: &CapsuleInfo,
         new: NewShare,
-        author: &Author,
+        author: &CapsuleAuthor,
         now: Timestamp,
-    ) -> Result<(Self, ShareToken), RegistryError> {
+    ) -> Result<(Self, ShareToken), CapsuleRegistryError> {
         if new.name.is_empty()
             || new.name.chars().count() > MAX_NAME
             || one_line(&new.name) != new.name
         {
             let reason = format!("1 to {MAX_NAME} characters on one line");
-            return Err(RegistryError::InvalidInput { what: "name", reason });
+            return Err(CapsuleRegistryError::InvalidInput { what: "name", reason });
         }
         let mut random = [0_u8; 44];
-        getrandom::fill(&mut random)
-            .map_err(|error| RegistryError::io("make a token")(std::io::Error::other(error)))?;
+        getrandom::fill(&mut random).map_err(|error| {
+            CapsuleRegistryError::io("make a token")(std::io::Error::other(error))
+        })?;
         let (secret, id) = random.split_at(32);
         let token = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(secret));
         let id = crate::digest::hex(id).chars().take(12).collect::<String>();
@@ -164,7 +167,7 @@ impl ShareRecord {
             created_by_principal: author.principal.clone(),
             expires_at: new.expires_at.end(now),
             last_used_at: None,
-            hint: token.chars().take(PREFIX.len() + HINT).collect(),
+            hint: token.chars().take(PREFIX.len() + TOKEN_HINT_LENGTH).collect(),
         };
         let token_sha256 = sha256_hex(token.as_bytes());
         Ok((Self { share, token_sha256 }, ShareToken(token)))

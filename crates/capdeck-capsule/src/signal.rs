@@ -5,20 +5,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Author, EntryUri, Scope, StoreError, trust::one_line};
+use crate::{CapsuleAuthor, EntryUri, Scope, StoreError, trust::one_line};
 
 /// Signals of one page at most.
-pub const MOST_POLLED: usize = 100;
-const LONGEST_KIND: usize = 64;
-const LONGEST_TEXT: usize = 4 * 1024;
-const LONGEST_DATA: usize = 8 * 1024;
+pub const MAX_SIGNAL_PAGE_SIZE: usize = 100;
+const MAX_KIND_LENGTH: usize = 64;
+const MAX_TEXT_BYTES: usize = 4 * 1024;
+const MAX_DATA_BYTES: usize = 8 * 1024;
 
 /// A short message of a capsule. Ids grow in the order in which signals were sent, and tell nothing else.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Signal {
     pub id: String,
     pub ts: Timestamp,
-    pub from: Author,
+    pub from: CapsuleAuthor,
     pub kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -37,7 +37,7 @@ pub struct Signal {
 /// A message to be sent.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NewSignal {
+pub struct SignalDraft {
     pub kind: String,
     #[serde(default)]
     pub text: Option<String>,
@@ -56,7 +56,7 @@ pub struct PollRequest {
     pub after: Option<String>,
     /// 0 means all kinds.
     pub kinds: Vec<String>,
-    /// 0 means 50; never more than [`MOST_POLLED`].
+    /// 0 means 50; never more than [`MAX_SIGNAL_PAGE_SIZE`].
     pub limit: usize,
     /// What the caller reaches; signals about anything else do not exist.
     pub scope: Scope,
@@ -72,7 +72,7 @@ pub struct SignalPage {
     pub has_more: bool,
 }
 
-impl NewSignal {
+impl SignalDraft {
     /// A signal of a kind with nothing else.
     pub fn of_kind(kind: &str) -> Self {
         Self { kind: kind.to_owned(), ..Self::default() }
@@ -81,10 +81,10 @@ impl NewSignal {
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._:-".contains(letter);
         if self.kind.is_empty()
-            || self.kind.len() > LONGEST_KIND
+            || self.kind.len() > MAX_KIND_LENGTH
             || !self.kind.chars().all(is_plain)
         {
-            let rule = format!("1 to {LONGEST_KIND} letters, digits, `.`, `_`, `:` or `-`");
+            let rule = format!("1 to {MAX_KIND_LENGTH} letters, digits, `.`, `_`, `:` or `-`");
             return Err(StoreError::invalid("kind", rule));
         }
         // Kinds of the store's own signals are facts and cannot be claimed.
@@ -95,20 +95,20 @@ impl NewSignal {
         {
             return Err(StoreError::invalid("to", "the name of a client, up to 100 characters"));
         }
-        limit("the text of a signal", self.text.as_ref().map_or(0, String::len), LONGEST_TEXT)?;
+        limit("the text of a signal", self.text.as_ref().map_or(0, String::len), MAX_TEXT_BYTES)?;
         let data =
             self.data.as_ref().map_or(0, |data| Value::Object(data.clone()).to_string().len());
-        limit("the data of a signal", data, LONGEST_DATA)
+        limit("the data of a signal", data, MAX_DATA_BYTES)
     }
 }
 
 impl PollRequest {
     pub(crate) fn page_size(&self) -> usize {
-        if self.limit == 0 { 50 } else { self.limit.min(MOST_POLLED) }
+        if self.limit == 0 { 50 } else { self.limit.min(MAX_SIGNAL_PAGE_SIZE) }
     }
 
     /// Whether a signal is for this caller.
-    pub(crate) fn takes(&self, signal: &Signal, author: &Author) -> bool {
+    pub(crate) fn matches(&self, signal: &Signal, author: &CapsuleAuthor) -> bool {
         let is_kind = self.kinds.is_empty() || self.kinds.contains(&signal.kind);
         let is_reached = signal.uri.as_ref().is_none_or(|uri| self.scope.reaches(uri));
         let is_meant = signal.to.as_ref().is_none_or(|to| {

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Author, BlobId, BlobRef, Changes, Entry, EntryMeta, EntryUri, ListRequest, NewSignal, Owner,
-    Page, PollRequest, Scheme, Scope, SearchPage, SearchRequest, Signal, SignalPage, StoreError,
-    Write, WriteOutcome,
+    BlobId, BlobRef, CapsuleAuthor, ChangeSubscription, Entry, EntryMeta, EntrySearchPage,
+    EntrySearchRequest, EntryUri, ListRequest, MemoryOwner, PollRequest, Scheme, Scope, Signal,
+    SignalDraft, SignalPage, StoreError, StorePage, StoreWrite, WriteOutcome,
 };
 
 /// What one capsule is kept in. [`crate::FileStore`] keeps it in plain files; a database can take its place. Only
@@ -37,17 +37,25 @@ pub trait Store: Send + Sync {
     /// The entry, in its current version or an older one.
     async fn read(&self, uri: &EntryUri, version: Option<u64>) -> Result<Entry, StoreError>;
 
-    async fn list(&self, request: &ListRequest) -> Result<Page<EntryMeta>, StoreError>;
+    async fn list(&self, request: &ListRequest) -> Result<StorePage<EntryMeta>, StoreError>;
 
     /// Entries per scheme, schemes without entries included.
     async fn counts(&self, scope: &Scope) -> Result<Vec<SchemeCount>, StoreError>;
 
-    async fn search(&self, request: &SearchRequest) -> Result<SearchPage, StoreError>;
+    async fn search(&self, request: &EntrySearchRequest) -> Result<EntrySearchPage, StoreError>;
 
-    async fn write(&self, write: Write, author: &Author) -> Result<WriteOutcome, StoreError>;
+    async fn write(
+        &self,
+        write: StoreWrite,
+        author: &CapsuleAuthor,
+    ) -> Result<WriteOutcome, StoreError>;
 
     /// What [`Self::write`] would answer now. Nothing is written.
-    async fn rehearse(&self, write: Write, author: &Author) -> Result<WriteOutcome, StoreError>;
+    async fn dry_run(
+        &self,
+        write: StoreWrite,
+        author: &CapsuleAuthor,
+    ) -> Result<WriteOutcome, StoreError>;
 
     /// Writes an old version again, as a new one. Brings back what was deleted, too.
     async fn restore(
@@ -55,7 +63,7 @@ pub trait Store: Send + Sync {
         uri: &EntryUri,
         version: u64,
         if_version: Option<u64>,
-        author: &Author,
+        author: &CapsuleAuthor,
     ) -> Result<WriteOutcome, StoreError>;
 
     /// Takes an entry away; it can be restored until it is purged.
@@ -63,20 +71,24 @@ pub trait Store: Send + Sync {
         &self,
         uri: &EntryUri,
         if_version: Option<u64>,
-        author: &Author,
+        author: &CapsuleAuthor,
     ) -> Result<DeletedEntry, StoreError>;
 
     /// What was deleted and can be restored.
     async fn deleted(&self, scope: &Scope) -> Result<Vec<DeletedEntry>, StoreError>;
 
     /// Takes an entry away with everything it ever was.
-    async fn purge(&self, uri: &EntryUri, author: &Author) -> Result<(), StoreError>;
+    async fn purge(&self, uri: &EntryUri, author: &CapsuleAuthor) -> Result<(), StoreError>;
 
     /// All kept versions, oldest first.
     async fn history(&self, uri: &EntryUri) -> Result<Vec<EntryMeta>, StoreError>;
 
     /// The binary payload of an entry.
-    async fn read_blob(&self, uri: &EntryUri, version: Option<u64>) -> Result<Blob, StoreError>;
+    async fn read_blob(
+        &self,
+        uri: &EntryUri,
+        version: Option<u64>,
+    ) -> Result<BlobContent, StoreError>;
 
     /// Whether a current entry within the scope has this blob.
     async fn has_blob(&self, id: &BlobId, scope: &Scope) -> Result<bool, StoreError>;
@@ -91,34 +103,43 @@ pub trait Store: Send + Sync {
     /// Removes a scheme of the capsule that has no entries.
     async fn remove_scheme(&self, name: &str) -> Result<(), StoreError>;
 
-    async fn send_signal(&self, signal: NewSignal, author: &Author) -> Result<Signal, StoreError>;
+    async fn send_signal(
+        &self,
+        signal: SignalDraft,
+        author: &CapsuleAuthor,
+    ) -> Result<Signal, StoreError>;
 
     async fn poll_signals(
         &self,
         request: &PollRequest,
-        author: &Author,
+        author: &CapsuleAuthor,
     ) -> Result<SignalPage, StoreError>;
 
     /// Remembers that the author dealt with everything up to a signal.
-    async fn acknowledge(&self, signal: &str, author: &Author) -> Result<(), StoreError>;
+    async fn acknowledge(&self, signal: &str, author: &CapsuleAuthor) -> Result<(), StoreError>;
 
-    async fn memory_get(&self, owner: &Owner, key: &str) -> Result<String, StoreError>;
+    async fn memory_get(&self, owner: &MemoryOwner, key: &str) -> Result<String, StoreError>;
 
-    async fn memory_set(&self, owner: &Owner, key: &str, value: &str) -> Result<(), StoreError>;
+    async fn memory_set(
+        &self,
+        owner: &MemoryOwner,
+        key: &str,
+        value: &str,
+    ) -> Result<(), StoreError>;
 
-    async fn memory_delete(&self, owner: &Owner, key: &str) -> Result<(), StoreError>;
+    async fn memory_delete(&self, owner: &MemoryOwner, key: &str) -> Result<(), StoreError>;
 
-    async fn memory_list(&self, owner: &Owner) -> Result<Vec<MemoryItem>, StoreError>;
+    async fn memory_list(&self, owner: &MemoryOwner) -> Result<Vec<MemoryItem>, StoreError>;
 
     /// Keys and values that hold all words of a question, best first.
     async fn memory_search(
         &self,
-        owner: &Owner,
+        owner: &MemoryOwner,
         query: &str,
     ) -> Result<Vec<MemoryItem>, StoreError>;
 
     /// Changes from now on.
-    fn changes(&self) -> Changes;
+    fn changes(&self) -> ChangeSubscription;
 }
 
 /// A scheme and how many entries it has.
@@ -140,7 +161,7 @@ pub struct DeletedEntry {
 
 /// A binary payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blob {
+pub struct BlobContent {
     pub reference: BlobRef,
     pub bytes: Vec<u8>,
 }

@@ -5,17 +5,17 @@
 
 mod archive;
 mod export;
-mod gather;
 mod git_stream;
 mod import;
+mod import_candidates;
 mod manifest;
 mod tar;
 mod tar_index;
 
-pub use export::{ExportForm, ExportReport, SkippedEntry, export, export_folder};
+pub use export::{ExportFormat, ExportReport, SkippedEntry, export, export_folder};
 pub use git_stream::export_git_stream;
 pub use import::{
-    Existing, ImportForm, ImportMode, ImportOutcome, ImportReport, ImportRequest, ImportedFile,
-    SkippedFile, import,
+    ExistingEntryMode, ImportFormat, ImportMode, ImportOutcome, ImportReport, ImportRequest,
+    ImportedFile, SkippedFile, import,
 };
 pub use tar::export_tar;

@@ -8,7 +8,7 @@ use crate::{
     AuditReport, BlobId, EntryUri, FileStore, StoreError,
     audit::verify_audit,
     digest::sha256_hex,
-    file_store::{Engine, Fit, SignalLine},
+    file_store::{SignalLine, StoreEngine, VersionIntegrity},
 };
 
 /// What a check found.
@@ -54,8 +54,9 @@ impl FileStore {
 }
 
 /// What cannot be read is a problem of the report, and everything else is checked nevertheless.
-fn verify(engine: &Engine) -> VerifyReport {
-    let mut check = Check { engine, report: VerifyReport::default(), blobs: BTreeSet::new() };
+fn verify(engine: &StoreEngine) -> VerifyReport {
+    let mut check =
+        CapsuleCheck { engine, report: VerifyReport::default(), blobs: BTreeSet::new() };
     for (path, what) in engine.scan_problems() {
         check.problem(path, what);
     }
@@ -84,14 +85,14 @@ fn verify(engine: &Engine) -> VerifyReport {
     check.report
 }
 
-struct Check<'a> {
-    engine: &'a Engine,
+struct CapsuleCheck<'a> {
+    engine: &'a StoreEngine,
     report: VerifyReport,
     /// Blobs that versions point to.
     blobs: BTreeSet<BlobId>,
 }
 
-impl Check<'_> {
+impl CapsuleCheck<'_> {
     fn problem(&mut self, place: impl ToString, what: impl Into<String>) {
         self.report.problems.push(VerifyProblem { place: place.to_string(), what: what.into() });
     }
@@ -105,7 +106,7 @@ impl Check<'_> {
         let read = self.engine.read_for_check(uri, None);
         let version = match read {
             Ok(Some((entry, fit))) => {
-                if fit != Fit::Whole {
+                if fit != VersionIntegrity::Whole {
                     let what = "it was put there or edited by hand".to_owned();
                     self.report.remarks.push(VerifyProblem { place: uri.to_string(), what });
                 }
@@ -143,7 +144,7 @@ impl Check<'_> {
             found.push(version);
             self.report.versions += 1;
             match self.engine.read_for_check(uri, Some(version)) {
-                Ok(Some((entry, Fit::Apart))) => {
+                Ok(Some((entry, VersionIntegrity::Apart))) => {
                     let what = format!("version {} does not fit its sidecar", entry.meta.version);
                     self.problem(uri, what);
                 }

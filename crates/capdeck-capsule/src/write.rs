@@ -4,15 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BlobId, Commit, EntryUri,
+    BlobId, CommitRef, EntryUri,
     entry::{PromotionReason, RiskClass},
 };
 
 /// What to write. Who writes it is not part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Write {
+pub struct StoreWrite {
     pub uri: EntryUri,
-    pub content: Content,
+    pub content: WriteContent,
     /// Only when this version is the current one; 0: only when there is no entry.
     pub if_version: Option<u64>,
     /// Absent: the title stays.
@@ -23,7 +23,7 @@ pub struct Write {
     pub risk_class: Option<RiskClass>,
     /// Files the body is about, besides those found in it.
     pub file_anchors: Vec<String>,
-    pub commit: Option<Commit>,
+    pub commit: Option<CommitRef>,
     /// Absent: the blob stays.
     pub blob: Option<BlobSource>,
     /// The same key with the same request gives the first answer again.
@@ -32,7 +32,7 @@ pub struct Write {
 
 /// The body, whole or as changes to the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum WriteContent {
     /// A new entry; it must not exist.
     Create(String),
     /// The new body of an entry that may exist.
@@ -41,7 +41,7 @@ pub enum Content {
     Patch(Vec<PatchStep>),
 }
 
-impl Content {
+impl WriteContent {
     /// What the audit calls a write of this.
     pub(crate) fn action(&self) -> &'static str {
         match self {
@@ -105,9 +105,9 @@ pub struct WriteOutcome {
     pub repeated: bool,
 }
 
-impl Write {
+impl StoreWrite {
     /// A write of a body with nothing else said.
-    pub fn new(uri: EntryUri, content: Content) -> Self {
+    pub fn new(uri: EntryUri, content: WriteContent) -> Self {
         Self {
             uri,
             content,
@@ -124,17 +124,17 @@ impl Write {
 
     /// A new body.
     pub fn replace(uri: EntryUri, body: impl Into<String>) -> Self {
-        Self::new(uri, Content::Replace(body.into()))
+        Self::new(uri, WriteContent::Replace(body.into()))
     }
 
     /// A new entry.
     pub fn create(uri: EntryUri, body: impl Into<String>) -> Self {
-        Self::new(uri, Content::Create(body.into()))
+        Self::new(uri, WriteContent::Create(body.into()))
     }
 
     /// Changes to an entry.
     pub fn patch(uri: EntryUri, steps: Vec<PatchStep>) -> Self {
-        Self::new(uri, Content::Patch(steps))
+        Self::new(uri, WriteContent::Patch(steps))
     }
 
     /// Only on this version.

@@ -1,12 +1,12 @@
 //! Checks a call's arguments before anything is called, and explains what is wrong with them.
 
-mod bad_arguments;
+mod invalid_arguments;
 mod template;
 
 use jsonschema::{Draft, Validator};
 use serde_json::Value;
 
-pub use bad_arguments::{ArgumentError, ArgumentProblem, BadArguments, UnexpectedArgument};
+pub use invalid_arguments::{ArgumentError, ArgumentProblem, InvalidArguments, UnexpectedArgument};
 pub(crate) use template::template;
 
 use crate::{Tool, input_shape::InputShape};
@@ -52,10 +52,10 @@ impl ArgumentCheck {
     }
 
     /// Accepts the arguments, or tells everything needed to correct them.
-    pub fn check(&self, arguments: &Value) -> Result<(), Box<BadArguments>> {
+    pub fn check(&self, arguments: &Value) -> Result<(), Box<InvalidArguments>> {
         if !arguments.is_object() {
             let error = ArgumentError::not_an_object();
-            return Err(Box::new(BadArguments::new(
+            return Err(Box::new(InvalidArguments::new(
                 &self.tool,
                 &self.shape,
                 arguments,
@@ -73,10 +73,10 @@ impl ArgumentCheck {
         }
         let errors = validator
             .iter_errors(arguments)
-            .take(BadArguments::MOST_ERRORS)
+            .take(InvalidArguments::MAX_ERRORS)
             .map(|error| ArgumentError::from_schema(&error))
             .collect();
-        Err(Box::new(BadArguments::new(&self.tool, &self.shape, arguments, errors)))
+        Err(Box::new(InvalidArguments::new(&self.tool, &self.shape, arguments, errors)))
     }
 }
 

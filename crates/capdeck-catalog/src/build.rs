@@ -16,13 +16,13 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use capdeck_definition::{CapabilityId, Deck, DeckConfig, Definition, Exposure, PinMode};
 
-use self::merge::{Entry, Merged, merge};
-use crate::{Capability, Catalog, Discovery, Held, HiddenReason, Parts, Status};
+use self::merge::{MergeEntry, MergeResult, merge};
+use crate::{Capability, CapabilityStatus, Catalog, DeckParts, Discovery, HeldTools, HiddenReason};
 
 /// What the deck's files cannot say.
-pub struct Facts<'a> {
+pub struct BuildInputs<'a> {
     /// Whether the project's files may be used.
-    pub trust: Trust,
+    pub trust: ProjectTrust,
     /// Whether there is a project at all.
     pub has_project: bool,
     /// Whether a definition's `setup` has been approved and verified.
@@ -30,24 +30,24 @@ pub struct Facts<'a> {
     /// The last known answer of a definition's backend.
     pub discoveries: &'a dyn Fn(&Definition) -> Option<Arc<Discovery>>,
     /// What is held of a definition's tools; asked only where changes are blocked.
-    pub held: &'a dyn Fn(&Definition, &Arc<Discovery>) -> Held,
+    pub held: &'a dyn Fn(&Definition, &Arc<Discovery>) -> HeldTools,
     /// How capabilities are offered that say nothing, in a deck that says nothing.
     pub default_exposure: Exposure,
 }
 
 /// Whether project files may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trust {
+pub enum ProjectTrust {
     Trusted,
     Untrusted { reason: String },
 }
 
 /// Builds the catalog of a deck. Pure: the same input gives the same catalog.
-pub fn build(deck: &Deck, facts: &Facts<'_>, previous: Option<&Catalog>) -> Catalog {
-    let Merged { in_force, held_back } = merge(deck, &facts.trust, previous);
+pub fn build(deck: &Deck, facts: &BuildInputs<'_>, previous: Option<&Catalog>) -> Catalog {
+    let MergeResult { in_force, held_back } = merge(deck, &facts.trust, previous);
     let mut config = match facts.trust {
-        Trust::Trusted => deck.config.clone(),
-        Trust::Untrusted { .. } => deck.user_config.clone(),
+        ProjectTrust::Trusted => deck.config.clone(),
+        ProjectTrust::Untrusted { .. } => deck.user_config.clone(),
     };
     // Rules that no longer load keep their last good form, as capabilities do.
     if let Some(previous) = previous.map(|previous| &previous.config().policy)
@@ -56,9 +56,9 @@ pub fn build(deck: &Deck, facts: &Facts<'_>, previous: Option<&Catalog>) -> Cata
     {
         config.policy = previous.clone();
     }
-    let is_trusted = facts.trust == Trust::Trusted;
+    let is_trusted = facts.trust == ProjectTrust::Trusted;
     let file = deck.capability_file.clone().filter(|_| is_trusted);
-    let mut maker = Maker { config: &config, facts, done: BTreeMap::new() };
+    let mut maker = CapabilityBuilder { config: &config, facts, done: BTreeMap::new() };
     let mut capabilities = BTreeMap::new();
     for id in in_force.keys() {
         let status = maker.status(id, &in_force);
@@ -67,13 +67,13 @@ pub fn build(deck: &Deck, facts: &Facts<'_>, previous: Option<&Catalog>) -> Cata
         }
     }
     let reason = match &facts.trust {
-        Trust::Untrusted { reason } => reason.clone(),
-        Trust::Trusted => String::new(),
+        ProjectTrust::Untrusted { reason } => reason.clone(),
+        ProjectTrust::Trusted => String::new(),
     };
     let untrusted = held_back
         .iter()
         .map(|entry| {
-            let status = Status::Untrusted { reason: reason.clone() };
+            let status = CapabilityStatus::Untrusted { reason: reason.clone() };
             maker.capability(entry, &in_force, status)
         })
         .collect();
@@ -84,25 +84,25 @@ pub fn build(deck: &Deck, facts: &Facts<'_>, previous: Option<&Catalog>) -> Cata
         untrusted,
         quarantined: deck.quarantined.clone().into(),
         diagnostics: deck.diagnostics.clone().into(),
-        parts: Arc::new(Parts::of(&config, file.as_deref())),
+        parts: Arc::new(DeckParts::of(&config, file.as_deref())),
         config: Arc::new(config),
         ..Catalog::default()
     }
 }
 
 /// Turns merged entries into capabilities.
-struct Maker<'a> {
+struct CapabilityBuilder<'a> {
     config: &'a DeckConfig,
-    facts: &'a Facts<'a>,
-    done: BTreeMap<CapabilityId, Status>,
+    facts: &'a BuildInputs<'a>,
+    done: BTreeMap<CapabilityId, CapabilityStatus>,
 }
 
-impl Maker<'_> {
+impl CapabilityBuilder<'_> {
     fn capability(
         &self,
-        entry: &Entry,
-        in_force: &BTreeMap<CapabilityId, Entry>,
-        status: Status,
+        entry: &MergeEntry,
+        in_force: &BTreeMap<CapabilityId, MergeEntry>,
+        status: CapabilityStatus,
     ) -> Arc<Capability> {
         let definition = Arc::clone(&entry.definition);
         let chosen = chosen_exposure(&definition, in_force).or(self.config.exposure);
@@ -110,7 +110,7 @@ impl Maker<'_> {
         let pins = self.pin_mode(&definition);
         let held = match &discovery {
             Some(known) if pins == PinMode::Block => (self.facts.held)(&definition, known),
-            _ => Held::new(),
+            _ => HeldTools::new(),
         };
         Arc::new(Capability {
             discovery,
@@ -138,11 +138,15 @@ impl Maker<'_> {
     }
 
     /// The state of one entry: what keeps its set from being used keeps it from being used too.
-    fn status(&mut self, id: &CapabilityId, in_force: &BTreeMap<CapabilityId, Entry>) -> Status {
+    fn status(
+        &mut self,
+        id: &CapabilityId,
+        in_force: &BTreeMap<CapabilityId, MergeEntry>,
+    ) -> CapabilityStatus {
         if let Some(known) = self.done.get(id) {
             return known.clone();
         }
-        let Some(entry) = in_force.get(id) else { return Status::Disabled };
+        let Some(entry) = in_force.get(id) else { return CapabilityStatus::Disabled };
         let own = self.own_status(entry);
         let set = entry.definition.member_of.as_ref().map(|set| self.status(set, in_force));
         let status = match set {
@@ -153,16 +157,16 @@ impl Maker<'_> {
         status
     }
 
-    fn own_status(&self, entry: &Entry) -> Status {
+    fn own_status(&self, entry: &MergeEntry) -> CapabilityStatus {
         let definition = &entry.definition;
-        let hidden = |reason| Status::Hidden { reason };
+        let hidden = |reason| CapabilityStatus::Hidden { reason };
         if definition.disabled {
-            return Status::Disabled;
+            return CapabilityStatus::Disabled;
         }
         if entry.untrusted
-            && let Trust::Untrusted { reason } = &self.facts.trust
+            && let ProjectTrust::Untrusted { reason } = &self.facts.trust
         {
-            return Status::Untrusted { reason: reason.clone() };
+            return CapabilityStatus::Untrusted { reason: reason.clone() };
         }
         if definition.setup.is_some() && !(self.facts.setup_done)(definition) {
             return hidden(HiddenReason::SetupRequired);
@@ -171,8 +175,8 @@ impl Maker<'_> {
             return hidden(HiddenReason::ProjectMissing);
         }
         match &entry.stale {
-            Some(reason) => Status::Stale { reason: reason.clone() },
-            None => Status::Ready,
+            Some(reason) => CapabilityStatus::Stale { reason: reason.clone() },
+            None => CapabilityStatus::Ready,
         }
     }
 }
@@ -180,7 +184,7 @@ impl Maker<'_> {
 /// What a file says about the exposure. A member is offered as its set is, or not at all.
 fn chosen_exposure(
     definition: &Definition,
-    in_force: &BTreeMap<CapabilityId, Entry>,
+    in_force: &BTreeMap<CapabilityId, MergeEntry>,
 ) -> Option<Exposure> {
     let set = definition.member_of.as_ref().and_then(|set| in_force.get(set));
     match (set, definition.exposure) {
@@ -192,14 +196,14 @@ fn chosen_exposure(
 }
 
 /// The order in which reasons not to use a capability count; the first one that applies is reported.
-fn rank(status: &Status) -> u8 {
+fn rank(status: &CapabilityStatus) -> u8 {
     match status {
-        Status::Disabled => 0,
-        Status::Untrusted { .. } => 1,
-        Status::Hidden { reason: HiddenReason::SetupRequired } => 2,
-        Status::Hidden { reason: HiddenReason::ProjectMissing } => 3,
-        Status::Stale { .. } => 4,
-        Status::Ready => 5,
+        CapabilityStatus::Disabled => 0,
+        CapabilityStatus::Untrusted { .. } => 1,
+        CapabilityStatus::Hidden { reason: HiddenReason::SetupRequired } => 2,
+        CapabilityStatus::Hidden { reason: HiddenReason::ProjectMissing } => 3,
+        CapabilityStatus::Stale { .. } => 4,
+        CapabilityStatus::Ready => 5,
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, de::MapAccess, de::Visitor};
 use serde_json::value::RawValue;
 
 /// Deeper values are taken as they are written.
-const DEEPEST: usize = 128;
+const MAX_DEPTH: usize = 128;
 
 /// The value without spaces, its keys sorted and its strings escaped one way.
 ///
@@ -19,33 +19,36 @@ pub fn canonical(value: &RawValue) -> String {
 }
 
 /// The members of an object in the order they are written, repeated keys included.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+struct ObjectMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ObjectMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for Read<'a> {
-            type Value = Members<'a>;
+        struct ObjectMembersVisitor<'a>(PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for ObjectMembersVisitor<'a> {
+            type Value = ObjectMembers<'a>;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object")
             }
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Members<'a>, M::Error> {
+            fn visit_map<M: MapAccess<'de>>(
+                self,
+                mut map: M,
+            ) -> Result<ObjectMembers<'a>, M::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry::<String, &'de RawValue>()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(ObjectMembers(members))
             }
         }
-        deserializer.deserialize_map(Read(PhantomData))
+        deserializer.deserialize_map(ObjectMembersVisitor(PhantomData))
     }
 }
 
 fn write(value: &str, depth: usize, text: &mut String) {
     let value = value.trim();
     let written = match value.as_bytes().first() {
-        Some(b'{') if depth < DEEPEST => write_object(value, depth, text),
-        Some(b'[') if depth < DEEPEST => write_array(value, depth, text),
+        Some(b'{') if depth < MAX_DEPTH => write_object(value, depth, text),
+        Some(b'[') if depth < MAX_DEPTH => write_array(value, depth, text),
         Some(b'"') => serde_json::from_str::<String>(value)
             .and_then(|plain| serde_json::to_string(&plain))
             .map(|plain| text.push_str(&plain)),
@@ -60,7 +63,7 @@ fn write(value: &str, depth: usize, text: &mut String) {
 }
 
 fn write_object(value: &str, depth: usize, text: &mut String) -> serde_json::Result<()> {
-    let Members(mut members) = serde_json::from_str(value)?;
+    let ObjectMembers(mut members) = serde_json::from_str(value)?;
     members.sort_by(|one, other| one.0.cmp(&other.0));
     text.push('{');
     for (index, (key, member)) in members.iter().enumerate() {

@@ -6,11 +6,11 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use capdeck_definition::{CapabilityId, DeckConfig, Diagnostic, Quarantined};
+use capdeck_definition::{CapabilityId, DeckConfig, Diagnostic, QuarantinedItem};
 
 use crate::{
-    BadCursor, Capability, Discovery, Held, Part, Parts, SearchPage, SearchRequest, SkillTools,
-    Tool, nearest, search::Index,
+    Capability, CatalogPart, DeckParts, Discovery, HeldTools, SearchCursorError, SkillTools, Tool,
+    ToolSearchRequest, ToolSearchResult, nearest, search::ToolIndex,
 };
 
 /// The merged deck: capabilities with their state, tools and provenance.
@@ -19,16 +19,16 @@ pub struct Catalog {
     pub(crate) version: u64,
     pub(crate) capabilities: Arc<BTreeMap<CapabilityId, Arc<Capability>>>,
     pub(crate) untrusted: Arc<[Arc<Capability>]>,
-    pub(crate) quarantined: Arc<[Quarantined]>,
+    pub(crate) quarantined: Arc<[QuarantinedItem]>,
     pub(crate) diagnostics: Arc<[Diagnostic]>,
     pub(crate) config: Arc<DeckConfig>,
     /// True when some tool is held.
     pub(crate) holds_tools: bool,
-    pub(crate) parts: Arc<Parts>,
+    pub(crate) parts: Arc<DeckParts>,
     /// True when this is a part of another catalog.
     pub(crate) is_narrowed: bool,
     /// Built by the first search: many processes never search.
-    pub(crate) index: OnceLock<Index>,
+    pub(crate) index: OnceLock<ToolIndex>,
 }
 
 impl Catalog {
@@ -65,7 +65,7 @@ impl Catalog {
     }
 
     /// Entries that could not be read.
-    pub fn quarantined(&self) -> &[Quarantined] {
+    pub fn quarantined(&self) -> &[QuarantinedItem] {
         &self.quarantined
     }
 
@@ -89,12 +89,12 @@ impl Catalog {
     }
 
     /// True when this part of it is all of it, whoever asks.
-    pub fn is_open_to(&self, part: &Part) -> bool {
+    pub fn is_open_to(&self, part: &CatalogPart) -> bool {
         self.is_open() && !self.parts.narrows(part)
     }
 
     /// The named parts of the deck: skills' tools and views.
-    pub fn parts(&self) -> &Parts {
+    pub fn parts(&self) -> &DeckParts {
         &self.parts
     }
 
@@ -148,7 +148,10 @@ impl Catalog {
     }
 
     /// Finds tools by what they do. Nothing found is an empty page.
-    pub fn search(&self, request: &SearchRequest<'_>) -> Result<SearchPage, BadCursor> {
+    pub fn search(
+        &self,
+        request: &ToolSearchRequest<'_>,
+    ) -> Result<ToolSearchResult, SearchCursorError> {
         self.index().search(request)
     }
 
@@ -166,7 +169,7 @@ impl Catalog {
     #[must_use]
     pub fn with_discoveries(
         &self,
-        discoveries: impl IntoIterator<Item = (CapabilityId, Arc<Discovery>, Held)>,
+        discoveries: impl IntoIterator<Item = (CapabilityId, Arc<Discovery>, HeldTools)>,
     ) -> Self {
         let mut capabilities = BTreeMap::clone(&self.capabilities);
         for (id, discovery, held) in discoveries {
@@ -192,7 +195,7 @@ impl Catalog {
         }
     }
 
-    fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::build(self.capabilities()))
+    fn index(&self) -> &ToolIndex {
+        self.index.get_or_init(|| ToolIndex::build(self.capabilities()))
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use crate::{Discovery, ImportProblem, RawObject, Tool};
+use crate::{Discovery, ImportProblem, RawMembers, Tool};
 
 /// The offer after the choice. Tools stay as the backend sent them, but for names and defaults that the file gives.
 pub fn choose(choice: &ToolChoice, mut discovery: Discovery) -> Discovery {
@@ -35,9 +35,9 @@ pub fn with_defaults(
     defaults: &Map<String, Value>,
     arguments: Option<&RawValue>,
 ) -> Option<Box<RawValue>> {
-    let mut given: RawObject = match arguments {
+    let mut given: RawMembers = match arguments {
         Some(text) => serde_json::from_str(text.get()).ok()?,
-        None => RawObject::new(),
+        None => RawMembers::new(),
     };
     let before = given.len();
     for (name, value) in defaults {
@@ -61,7 +61,7 @@ fn tailored(choice: &ChosenTool, tool: &Tool) -> Option<Arc<Tool>> {
 
 /// A schema that asks for none of the defaulted arguments and tells their defaults. `None` when it is not an object.
 fn eased(schema: &RawValue, defaults: &Map<String, Value>) -> Option<Box<RawValue>> {
-    let mut schema: RawObject = serde_json::from_str(schema.get()).ok()?;
+    let mut schema: RawMembers = serde_json::from_str(schema.get()).ok()?;
     if let Some(required) = schema.get("required")
         && let Ok(mut names) = serde_json::from_str::<Vec<String>>(required.get())
     {
@@ -69,12 +69,12 @@ fn eased(schema: &RawValue, defaults: &Map<String, Value>) -> Option<Box<RawValu
         schema.insert("required".to_owned(), to_raw_value(&names).ok()?);
     }
     if let Some(properties) = schema.get("properties")
-        && let Ok(mut properties) = serde_json::from_str::<RawObject>(properties.get())
+        && let Ok(mut properties) = serde_json::from_str::<RawMembers>(properties.get())
     {
         for (name, default) in defaults {
             // Some schemas say `true` for "anything", which has no room for a default.
             let Some(property) = properties.get(name) else { continue };
-            let Ok(mut property) = serde_json::from_str::<RawObject>(property.get()) else {
+            let Ok(mut property) = serde_json::from_str::<RawMembers>(property.get()) else {
                 continue;
             };
             property.insert("default".to_owned(), to_raw_value(default).ok()?);
@@ -87,7 +87,7 @@ fn eased(schema: &RawValue, defaults: &Map<String, Value>) -> Option<Box<RawValu
 
 #[cfg(test)]
 mod tests {
-    use capdeck_definition::capa::Expose;
+    use capdeck_definition::capability_file::ServerToolFilter;
     use serde_json::json;
 
     use super::*;
@@ -112,11 +112,11 @@ mod tests {
     #[test]
     fn a_policy_filters_and_changes_nothing() {
         let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let table: [(Expose, &[&str]); 4] = [
-            (Expose::All, &["brave_web_search", "other"]),
-            (Expose::Except(list(&["other"])), &["brave_web_search"]),
-            (Expose::Exactly(list(&["other", "lost"])), &["other"]),
-            (Expose::None, &[]),
+        let table: [(ServerToolFilter, &[&str]); 4] = [
+            (ServerToolFilter::All, &["brave_web_search", "other"]),
+            (ServerToolFilter::Except(list(&["other"])), &["brave_web_search"]),
+            (ServerToolFilter::Exactly(list(&["other", "lost"])), &["other"]),
+            (ServerToolFilter::None, &[]),
         ];
         for (policy, expected) in table {
             let found = choose(&ToolChoice::Policy(policy), offered());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_definition::Layer;
+use capdeck_definition::SourceLayer;
 use rustc_hash::FxHashMap;
 
 use crate::{Capability, Catalog, Tool, nearest, shell_word};
@@ -16,7 +16,7 @@ pub struct CommandNames<'a> {
 
 /// Why a word names nothing, or too much.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unfound {
+pub enum NameLookupError {
     /// There is no such name; this one is close.
     Unknown { nearest: Option<String> },
     /// Several have this name when written as a word of a command line; these are their own names.
@@ -34,7 +34,7 @@ impl<'a> CommandNames<'a> {
         let ungrouped = catalog.parts().ungrouped.as_ref();
         let ungrouped = ungrouped.and_then(|id| catalog.get(id.as_str())).filter(|one| {
             // Another file may have a capability of the same id.
-            one.definition.source.layer == Layer::ProjectCapabilityFile && one.is_usable()
+            one.definition.source.layer == SourceLayer::ProjectCapabilityFile && one.is_usable()
         });
         Self { groups, ungrouped }
     }
@@ -67,7 +67,7 @@ impl<'a> CommandNames<'a> {
     }
 
     /// The group that a word names: by the capability's own id, or by the id written as a word.
-    pub fn group(&self, word: &str) -> Result<&'a Arc<Capability>, Unfound> {
+    pub fn group(&self, word: &str) -> Result<&'a Arc<Capability>, NameLookupError> {
         let named = |one: &&(String, &'a Arc<Capability>)| one.1.definition.id.as_str() == word;
         if let Some((_, capability)) = self.groups.iter().find(named) {
             return Ok(capability);
@@ -77,7 +77,7 @@ impl<'a> CommandNames<'a> {
         let found = ids.filter(|one| command_word(one.definition.id.as_str()) == wanted);
         match found.collect::<Vec<_>>().as_slice() {
             [capability] => Ok(capability),
-            several @ [_, _, ..] => Err(Unfound::Ambiguous {
+            several @ [_, _, ..] => Err(NameLookupError::Ambiguous {
                 names: several.iter().map(|one| one.definition.id.to_string()).collect(),
             }),
             [] => {
@@ -87,7 +87,7 @@ impl<'a> CommandNames<'a> {
                 let tools: Vec<String> = tools.iter().map(|tool| words.get(tool.name())).collect();
                 let groups = self.groups.iter().map(|(known, _)| known.as_str());
                 let near = nearest(word, groups.chain(tools.iter().map(String::as_str)));
-                Err(Unfound::Unknown { nearest: near.map(str::to_owned) })
+                Err(NameLookupError::Unknown { nearest: near.map(str::to_owned) })
             }
         }
     }
@@ -139,7 +139,10 @@ impl CommandWords {
 }
 
 /// The tool that a word names: by its own name, or by the name written as a word.
-pub fn tool_by_word<'a>(tools: &'a [Arc<Tool>], word: &str) -> Result<&'a Arc<Tool>, Unfound> {
+pub fn tool_by_word<'a>(
+    tools: &'a [Arc<Tool>],
+    word: &str,
+) -> Result<&'a Arc<Tool>, NameLookupError> {
     if let Some(tool) = tools.iter().find(|tool| tool.name() == word) {
         return Ok(tool);
     }
@@ -152,11 +155,11 @@ pub fn tool_by_word<'a>(tools: &'a [Arc<Tool>], word: &str) -> Result<&'a Arc<To
             let words = CommandWords::of_tools(tools);
             let words: Vec<String> = tools.iter().map(|tool| words.get(tool.name())).collect();
             let near = nearest(word, words.iter().map(String::as_str));
-            Err(Unfound::Unknown { nearest: near.map(str::to_owned) })
+            Err(NameLookupError::Unknown { nearest: near.map(str::to_owned) })
         }
         several => {
             let names = several.iter().map(|tool| tool.name().to_owned()).collect();
-            Err(Unfound::Ambiguous { names })
+            Err(NameLookupError::Ambiguous { names })
         }
     }
 }
@@ -221,9 +224,9 @@ mod tests {
         assert_eq!(name("close-issue").unwrap(), "close_issue");
         assert_eq!(name("closeIssue").unwrap(), "close_issue");
         let names = vec!["createIssue".to_owned(), "create_issue".to_owned()];
-        assert_eq!(name("create-issue"), Err(Unfound::Ambiguous { names }));
+        assert_eq!(name("create-issue"), Err(NameLookupError::Ambiguous { names }));
         let nearest = Some("close-issue".to_owned());
-        assert_eq!(name("clsoe-issue"), Err(Unfound::Unknown { nearest }));
-        assert_eq!(name("zzz"), Err(Unfound::Unknown { nearest: None }));
+        assert_eq!(name("clsoe-issue"), Err(NameLookupError::Unknown { nearest }));
+        assert_eq!(name("zzz"), Err(NameLookupError::Unknown { nearest: None }));
     }
 }

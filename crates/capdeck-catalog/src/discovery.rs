@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::ArgumentCheck;
 
 /// A JSON object whose members keep their order and their exact text.
-pub type RawObject = IndexMap<String, Box<RawValue>>;
+pub type RawMembers = IndexMap<String, Box<RawValue>>;
 
 /// One answer to "what do you offer?", all pages read. Cached on disk and fed into the next catalog.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -17,14 +17,14 @@ pub type RawObject = IndexMap<String, Box<RawValue>>;
 pub struct Discovery {
     pub tools: Vec<Arc<Tool>>,
     #[serde(default)]
-    pub resources: Vec<RawObject>,
+    pub resources: Vec<RawMembers>,
     #[serde(default)]
-    pub resource_templates: Vec<RawObject>,
+    pub resource_templates: Vec<RawMembers>,
     #[serde(default)]
-    pub prompts: Vec<RawObject>,
+    pub prompts: Vec<RawMembers>,
     /// Set for MCP servers only.
     #[serde(default)]
-    pub server: Option<ServerFacts>,
+    pub server: Option<ServerDetails>,
     /// What a description holds that could not be made into a tool; the rest works.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<ImportProblem>,
@@ -46,15 +46,15 @@ pub struct ImportProblem {
 /// What an MCP server said about itself.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ServerFacts {
+pub struct ServerDetails {
     pub protocol_version: String,
-    pub capabilities: RawObject,
-    pub server_info: RawObject,
+    pub capabilities: RawMembers,
+    pub server_info: RawMembers,
     #[serde(default)]
     pub instructions: Option<String>,
 }
 
-impl ServerFacts {
+impl ServerDetails {
     /// True for servers whose requests stand alone, since revision 2026-07-28. Revisions are dates, so text order is
     /// their order.
     pub fn is_modern(&self) -> bool {
@@ -66,14 +66,14 @@ impl ServerFacts {
 #[derive(Debug, Clone)]
 pub struct Tool {
     name: String,
-    raw: RawObject,
+    raw: RawMembers,
     /// Compiled when the first call is checked: most tools are never called.
     check: OnceLock<Arc<ArgumentCheck>>,
 }
 
 impl Tool {
     /// Wraps a tool definition. `None` when its `name` is no string, or an empty one.
-    pub fn new(raw: RawObject) -> Option<Self> {
+    pub fn new(raw: RawMembers) -> Option<Self> {
         let name: String = serde_json::from_str(raw.get("name")?.get()).ok()?;
         (!name.is_empty()).then(|| Self { name, raw, check: OnceLock::new() })
     }
@@ -84,7 +84,7 @@ impl Tool {
     }
 
     /// The whole definition, as sent.
-    pub fn raw(&self) -> &RawObject {
+    pub fn raw(&self) -> &RawMembers {
         &self.raw
     }
 
@@ -130,7 +130,7 @@ impl Serialize for Tool {
 
 impl<'de> Deserialize<'de> for Tool {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::new(RawObject::deserialize(deserializer)?)
+        Self::new(RawMembers::deserialize(deserializer)?)
             .ok_or_else(|| D::Error::custom("a tool needs a string `name`"))
     }
 }

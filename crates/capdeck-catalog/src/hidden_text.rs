@@ -12,9 +12,9 @@ use serde_json::Value;
 use crate::Tool;
 
 /// Places listed per tool; a tool full of hidden text is as bad with one hundred as with one.
-const MOST_PLACES: usize = 20;
+const MAX_PLACES: usize = 20;
 /// Letters of a revealed text that are shown.
-const SHOWN: usize = 240;
+const MAX_SHOWN_LETTERS: usize = 240;
 
 /// Hidden characters in one text of a tool's definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,7 +38,7 @@ pub fn hidden_text(tool: &Tool) -> Vec<HiddenText> {
             look_into(&value, key, &mut found);
         }
     }
-    found.truncate(MOST_PLACES);
+    found.truncate(MAX_PLACES);
     found
 }
 
@@ -80,8 +80,8 @@ fn examine(text: &str, at: &str) -> Option<HiddenText> {
 }
 
 fn cut(text: &str) -> String {
-    if text.chars().count() <= SHOWN {
+    if text.chars().count() <= MAX_SHOWN_LETTERS {
         return text.to_owned();
     }
-    format!("{}…", text.chars().take(SHOWN).collect::<String>())
+    format!("{}…", text.chars().take(MAX_SHOWN_LETTERS).collect::<String>())
 }

@@ -10,52 +10,54 @@ mod build;
 mod canonical;
 mod capability;
 mod catalog;
+mod catalog_filter;
+mod catalog_selection;
 mod choice;
 mod command_names;
 mod compact;
+mod deck_parts;
 mod discovery;
+mod exposure_modes;
 mod hidden_text;
 mod input_shape;
-mod modes;
 mod names;
 mod observed_shape;
-mod parts;
 mod pin;
 mod pin_diff;
+mod policy_decision;
 mod problems;
-mod ruling;
-mod screen;
 mod search;
-mod selection;
 mod shell_word;
 mod signature;
 mod tokens;
 
 pub use arguments::{
-    ArgumentCheck, ArgumentError, ArgumentProblem, BadArguments, UnexpectedArgument,
+    ArgumentCheck, ArgumentError, ArgumentProblem, InvalidArguments, UnexpectedArgument,
     is_sound_pattern,
 };
-pub use build::{Facts, Trust, build};
+pub use build::{BuildInputs, ProjectTrust, build};
 pub use canonical::canonical;
-pub use capability::{Capability, HiddenReason, Status};
+pub use capability::{Capability, CapabilityStatus, HiddenReason};
 pub use capdeck_definition::{nearest, sha256_hex};
 pub use catalog::Catalog;
+pub use catalog_filter::{grants_tool, screen};
+pub use catalog_selection::{CatalogSelection, SelectionItem, ToolSelector};
 pub use choice::{choose, with_defaults};
-pub use command_names::{CommandNames, CommandWords, Unfound, command_word, tool_by_word};
+pub use command_names::{CommandNames, CommandWords, NameLookupError, command_word, tool_by_word};
 pub use compact::compact;
-pub use discovery::{Discovery, ImportProblem, RawObject, ServerFacts, Tool};
+pub use deck_parts::{CatalogPart, DeckParts, NamedView, SkillTools};
+pub use discovery::{Discovery, ImportProblem, RawMembers, ServerDetails, Tool};
+pub use exposure_modes::ExposureModes;
 pub use hidden_text::{HiddenText, hidden_text};
-pub use modes::Modes;
-pub use names::{NameTable, Owner};
-pub use observed_shape::Shape;
-pub use parts::{NamedView, Part, Parts, SkillTools};
-pub use pin::{Held, HeldReason, Pin, PinBook, definition_digest, held_for_hidden_text};
+pub use names::{NameOwner, NameTable};
+pub use observed_shape::ObservedShape;
+pub use pin::{
+    CapabilityPins, HeldTools, HoldReason, Pin, definition_digest, held_for_hidden_text,
+};
 pub use pin_diff::{DefinitionChange, MemberChange, MemberChangeKind, PinChange};
+pub use policy_decision::{CONFIRM, CallSubject, DecisionReason, PolicyDecision, RuleClearance};
 pub use problems::import_problems;
-pub use ruling::{Because, CONFIRM, Clearance, Ruling, Subject};
-pub use screen::{grants_tool, screen};
-pub use search::{BadCursor, SearchHit, SearchPage, SearchRequest};
-pub use selection::{Pick, PickedTool, Selection};
+pub use search::{SearchCursorError, ToolSearchMatch, ToolSearchRequest, ToolSearchResult};
 pub use shell_word::{shell_word, tool_words};
 pub use signature::{argument_list, brief_signature, signature};
 pub use tokens::estimate_tokens;

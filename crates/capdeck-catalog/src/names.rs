@@ -15,22 +15,22 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use sha2::{Digest, Sha256};
 
 /// The longest name all MCP clients accept.
-const LONGEST: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 /// Digits of hash in a name, five bits each. The longer form is for pairs whose first 60 bits are equal.
 const HASH_DIGITS: [usize; 2] = [12, 50];
 /// What stands before the hash.
-const HASH_MARK: &str = "_x";
+const HASH_PREFIX: &str = "_x";
 
 /// Client-safe names for wrapper tools and for capabilities' own tools, both ways.
 #[derive(Debug, Default)]
 pub struct NameTable {
-    names: FxHashMap<Owner, String>,
-    owners: FxHashMap<String, Owner>,
+    names: FxHashMap<NameOwner, String>,
+    owners: FxHashMap<String, NameOwner>,
 }
 
 /// What a name stands for: a capability (its wrapper tool), or one tool of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Owner {
+pub struct NameOwner {
     pub capability: String,
     pub tool: Option<String>,
 }
@@ -42,9 +42,9 @@ impl NameTable {
         wrappers: impl IntoIterator<Item = &'a str>,
         tools: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Self {
-        let wrappers = wrappers.into_iter().map(Owner::wrapper);
-        let tools = tools.into_iter().map(|(capability, tool)| Owner::tool(capability, tool));
-        let mut owners: Vec<Owner> = wrappers.chain(tools).collect();
+        let wrappers = wrappers.into_iter().map(NameOwner::wrapper);
+        let tools = tools.into_iter().map(|(capability, tool)| NameOwner::tool(capability, tool));
+        let mut owners: Vec<NameOwner> = wrappers.chain(tools).collect();
         owners.sort_unstable();
         owners.dedup();
         Self::assign(reserved, &owners, HASH_DIGITS)
@@ -52,27 +52,27 @@ impl NameTable {
 
     /// The name of one tool of a capability.
     pub fn tool_name(&self, capability: &str, tool: &str) -> Option<&str> {
-        self.names.get(&Owner::tool(capability, tool)).map(String::as_str)
+        self.names.get(&NameOwner::tool(capability, tool)).map(String::as_str)
     }
 
     /// True when the tool's name is `<capability>__<tool>` as it stands, whatever else is in the deck but for a
     /// capability of that id.
     pub fn is_natural(capability: &str, tool: &str) -> bool {
-        let owner = Owner::tool(capability, tool);
-        owner.keeps(&owner.natural())
+        let owner = NameOwner::tool(capability, tool);
+        owner.keeps_natural_name(&owner.natural())
     }
 
     /// The name of a capability's wrapper tool.
     pub fn wrapper_name(&self, capability: &str) -> Option<&str> {
-        self.names.get(&Owner::wrapper(capability)).map(String::as_str)
+        self.names.get(&NameOwner::wrapper(capability)).map(String::as_str)
     }
 
     /// What a name stands for.
-    pub fn owner(&self, name: &str) -> Option<&Owner> {
+    pub fn owner(&self, name: &str) -> Option<&NameOwner> {
         self.owners.get(name)
     }
 
-    fn assign(reserved: &[&str], owners: &[Owner], [short, long]: [usize; 2]) -> Self {
+    fn assign(reserved: &[&str], owners: &[NameOwner], [short, long]: [usize; 2]) -> Self {
         let taken: FxHashSet<&str> = reserved
             .iter()
             .copied()
@@ -84,10 +84,10 @@ impl NameTable {
             )
             .collect();
         let reserved: FxHashSet<&str> = reserved.iter().copied().collect();
-        let name = |owner: &Owner, digits| {
+        let name = |owner: &NameOwner, digits| {
             let natural = owner.natural();
             let taken = if owner.tool.is_none() { &reserved } else { &taken };
-            if owner.keeps(&natural) && !taken.contains(natural.as_str()) {
+            if owner.keeps_natural_name(&natural) && !taken.contains(natural.as_str()) {
                 natural
             } else {
                 owner.hashed(&natural, digits)
@@ -111,7 +111,7 @@ impl NameTable {
     }
 }
 
-impl Owner {
+impl NameOwner {
     fn wrapper(capability: &str) -> Self {
         Self { capability: capability.to_owned(), tool: None }
     }
@@ -128,22 +128,22 @@ impl Owner {
     }
 
     /// True when the natural name is legal and can only be this owner's.
-    fn keeps(&self, natural: &str) -> bool {
+    fn keeps_natural_name(&self, natural: &str) -> bool {
         let unambiguous = match &self.tool {
             None => true,
             Some(tool) => natural.rsplit_once("__") == Some((self.capability.as_str(), tool)),
         };
         unambiguous
-            && natural.len() <= LONGEST
+            && natural.len() <= MAX_NAME_LENGTH
             && natural.chars().all(is_legal)
             && !looks_hashed(natural)
     }
 
     fn hashed(&self, natural: &str, digits: usize) -> String {
-        let room = LONGEST - HASH_MARK.len() - digits;
+        let room = MAX_NAME_LENGTH - HASH_PREFIX.len() - digits;
         let legal = |letter: char| if is_legal(letter) { letter } else { '_' };
         let kept: String = natural.chars().map(legal).take(room).collect();
-        format!("{kept}{HASH_MARK}{}", self.digest(digits))
+        format!("{kept}{HASH_PREFIX}{}", self.digest(digits))
     }
 
     fn digest(&self, digits: usize) -> String {
@@ -174,7 +174,7 @@ fn is_legal(letter: char) -> bool {
 /// server can choose a name that is another tool's.
 fn looks_hashed(name: &str) -> bool {
     HASH_DIGITS.iter().any(|digits| {
-        name.rsplit_once(HASH_MARK).is_some_and(|(_, tail)| {
+        name.rsplit_once(HASH_PREFIX).is_some_and(|(_, tail)| {
             tail.len() == *digits
                 && tail.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'v'))
         })

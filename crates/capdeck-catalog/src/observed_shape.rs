@@ -10,29 +10,29 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Levels that are looked at; what is below is `unknown`.
-const DEEPEST: usize = 6;
+const MAX_DEPTH: usize = 6;
 /// Fields of one object that are remembered.
-const MOST_FIELDS: usize = 40;
+const MAX_FIELDS: usize = 40;
 /// Items of one array that are looked at.
-const MOST_ITEMS: usize = 20;
+const MAX_ITEMS: usize = 20;
 /// Alternatives that are told apart; more are `unknown`.
-const MOST_VARIANTS: usize = 4;
+const MAX_VARIANTS: usize = 4;
 /// The longest TypeScript text.
-const LONGEST_TEXT: usize = 4_000;
+const MAX_TEXT_BYTES: usize = 4_000;
 /// The longest JSON form.
-const LONGEST_JSON: usize = 16_000;
+const MAX_JSON_BYTES: usize = 16_000;
 
 /// The types that were seen at one place.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Shape {
+pub struct ObservedShape {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    scalars: BTreeSet<Scalar>,
+    scalars: BTreeSet<ScalarKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     object: Option<Box<ObjectShape>>,
     /// Of the items of an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    items: Option<Box<Shape>>,
+    items: Option<Box<ObservedShape>>,
     /// Something was seen here that is not told: it lies too deep, or there are too many kinds of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     unknown: bool,
@@ -41,7 +41,7 @@ pub struct Shape {
 /// A type without parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Scalar {
+enum ScalarKind {
     String,
     Number,
     Boolean,
@@ -52,16 +52,16 @@ enum Scalar {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct ObjectShape {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    fields: BTreeMap<String, Shape>,
+    fields: BTreeMap<String, ObservedShape>,
     /// Of every member, where the names are data rather than names of fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    values: Option<Shape>,
+    values: Option<ObservedShape>,
     /// There were more fields than are remembered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     more: bool,
 }
 
-impl Shape {
+impl ObservedShape {
     /// The shape of one value.
     pub fn of(value: &Value) -> Self {
         Self::at_depth(value, 0)
@@ -70,16 +70,16 @@ impl Shape {
     fn at_depth(value: &Value, depth: usize) -> Self {
         let scalar = |scalar| Self { scalars: BTreeSet::from([scalar]), ..Self::default() };
         match value {
-            Value::Null => scalar(Scalar::Null),
-            Value::Bool(_) => scalar(Scalar::Boolean),
-            Value::Number(_) => scalar(Scalar::Number),
-            Value::String(_) => scalar(Scalar::String),
-            Value::Array(_) | Value::Object(_) if depth >= DEEPEST => {
+            Value::Null => scalar(ScalarKind::Null),
+            Value::Bool(_) => scalar(ScalarKind::Boolean),
+            Value::Number(_) => scalar(ScalarKind::Number),
+            Value::String(_) => scalar(ScalarKind::String),
+            Value::Array(_) | Value::Object(_) if depth >= MAX_DEPTH => {
                 Self { unknown: true, ..Self::default() }
             }
             Value::Array(items) => {
                 let mut shape = Self::default();
-                for item in items.iter().take(MOST_ITEMS) {
+                for item in items.iter().take(MAX_ITEMS) {
                     shape.merge(Self::at_depth(item, depth + 1));
                 }
                 Self { items: Some(Box::new(shape)), ..Self::default() }
@@ -88,12 +88,12 @@ impl Shape {
                 let mut object = ObjectShape::default();
                 let below = |member: &Value| Self::at_depth(member, depth + 1);
                 if members.keys().all(|key| field_name::is_field_name(key)) {
-                    let known = members.iter().take(MOST_FIELDS);
+                    let known = members.iter().take(MAX_FIELDS);
                     object.fields = known.map(|(key, one)| (key.clone(), below(one))).collect();
-                    object.more = members.len() > MOST_FIELDS;
+                    object.more = members.len() > MAX_FIELDS;
                 } else {
                     let mut values = Self::default();
-                    for member in members.values().take(MOST_ITEMS) {
+                    for member in members.values().take(MAX_ITEMS) {
                         values.merge(below(member));
                     }
                     object.values = Some(values);
@@ -105,10 +105,10 @@ impl Shape {
 
     /// As TypeScript, to at most 4,000 letters. True when something had to be left out.
     pub fn type_script(&self) -> (String, bool) {
-        for depth in (1..=DEEPEST).rev() {
+        for depth in (1..=MAX_DEPTH).rev() {
             let text = type_script::render(self, depth);
-            if text.len() <= LONGEST_TEXT {
-                return (text, depth < DEEPEST || self.is_incomplete());
+            if text.len() <= MAX_TEXT_BYTES {
+                return (text, depth < MAX_DEPTH || self.is_incomplete());
             }
         }
         ("unknown".to_owned(), true)
@@ -117,10 +117,11 @@ impl Shape {
     /// The same with as many levels as fit 16,000 bytes of JSON.
     #[must_use]
     pub fn bounded(&self) -> Self {
-        let fits =
-            |shape: &Self| serde_json::to_vec(shape).is_ok_and(|bytes| bytes.len() <= LONGEST_JSON);
+        let fits = |shape: &Self| {
+            serde_json::to_vec(shape).is_ok_and(|bytes| bytes.len() <= MAX_JSON_BYTES)
+        };
         let mut shape = self.clone();
-        for depth in (1..=DEEPEST).rev() {
+        for depth in (1..=MAX_DEPTH).rev() {
             if fits(&shape) {
                 return shape;
             }
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     fn text(value: &Value) -> String {
-        Shape::of(value).type_script().0
+        ObservedShape::of(value).type_script().0
     }
 
     #[test]
@@ -171,9 +172,12 @@ mod tests {
         let expected = "{ empty?: unknown[]; \"first-name\"?: string; items?: { id?: number | null; name?: string; \
                         on?: boolean; tags?: string[] }[]; password?: string }";
         assert_eq!(text(&value), expected);
-        let kept = serde_json::to_string(&Shape::of(&value)).unwrap();
+        let kept = serde_json::to_string(&ObservedShape::of(&value)).unwrap();
         assert!(!kept.contains("canary"), "{kept}");
-        assert_eq!(serde_json::from_str::<Shape>(&kept).unwrap(), Shape::of(&value));
+        assert_eq!(
+            serde_json::from_str::<ObservedShape>(&kept).unwrap(),
+            ObservedShape::of(&value)
+        );
     }
 
     #[test]
@@ -189,7 +193,7 @@ mod tests {
             "deadbeefdeadbeef",
             "a very long sentence that says something about somebody",
         ] {
-            let shape = Shape::of(&json!({"users": {key: {"age": 3}, "b": {"age": 4}}}));
+            let shape = ObservedShape::of(&json!({"users": {key: {"age": 3}, "b": {"age": 4}}}));
             let kept = serde_json::to_string(&shape).unwrap();
             assert!(!kept.contains(key), "{key}: {kept}");
             assert_eq!(shape.type_script().0, "{ users?: { [key: string]: { age?: number } } }");
@@ -198,11 +202,11 @@ mod tests {
 
     #[test]
     fn results_add_to_what_is_known() {
-        let mut shape = Shape::of(&json!({"a": 1}));
-        assert!(shape.merge(Shape::of(&json!({"a": "x", "b": [1]}))));
-        assert!(!shape.merge(Shape::of(&json!({"a": 2, "b": []}))));
+        let mut shape = ObservedShape::of(&json!({"a": 1}));
+        assert!(shape.merge(ObservedShape::of(&json!({"a": "x", "b": [1]}))));
+        assert!(!shape.merge(ObservedShape::of(&json!({"a": 2, "b": []}))));
         assert_eq!(shape.type_script().0, "{ a?: string | number; b?: number[] }");
-        assert!(shape.merge(Shape::of(&json!([{"c": 1}]))));
+        assert!(shape.merge(ObservedShape::of(&json!([{"c": 1}]))));
         assert_eq!(
             shape.type_script().0,
             "{ a?: string | number; b?: number[] } | { c?: number }[]"
@@ -215,7 +219,7 @@ mod tests {
         for _ in 0..100 {
             deep = json!({"a": deep});
         }
-        let (text, is_cut) = Shape::of(&deep).type_script();
+        let (text, is_cut) = ObservedShape::of(&deep).type_script();
         assert!(text.contains("unknown") && is_cut, "{text}");
         let wide: serde_json::Map<String, Value> = ('a'..='z')
             .flat_map(|one| {
@@ -223,9 +227,9 @@ mod tests {
             })
             .collect();
         let wide = json!({"a": wide, "b": wide, "c": {"d": wide, "e": [wide]}});
-        let shape = Shape::of(&wide).bounded();
-        assert!(serde_json::to_vec(&shape).unwrap().len() <= LONGEST_JSON);
+        let shape = ObservedShape::of(&wide).bounded();
+        assert!(serde_json::to_vec(&shape).unwrap().len() <= MAX_JSON_BYTES);
         let (text, is_cut) = shape.type_script();
-        assert!(text.len() <= LONGEST_TEXT && is_cut, "{}", text.len());
+        assert!(text.len() <= MAX_TEXT_BYTES && is_cut, "{}", text.len());
     }
 }

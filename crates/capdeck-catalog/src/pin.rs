@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Discovery, PinChange, RawObject, Tool, canonical::canonical, hidden_text, pin_diff, sha256_hex,
+    Discovery, PinChange, RawMembers, Tool, canonical::canonical, hidden_text, pin_diff, sha256_hex,
 };
 
 /// The members that say what a tool does and how to call it. Others may change unnoticed.
-const MEMBERS: [&str; 6] =
+const PINNED_MEMBERS: [&str; 6] =
     ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
 
 /// The pins of one capability.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PinBook {
+pub struct CapabilityPins {
     /// The fingerprint of the definition the tools were seen behind.
     pub fingerprint: String,
     /// True from the moment the definition leads somewhere else until a person approves what is there.
@@ -38,16 +38,16 @@ pub struct Pin {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_approved: bool,
     /// The pinned members, as the backend sent them.
-    pub definition: RawObject,
+    pub definition: RawMembers,
 }
 
 /// The tools of a capability that are kept from everybody until a person approves them.
-pub type Held = BTreeMap<String, HeldReason>;
+pub type HeldTools = BTreeMap<String, HoldReason>;
 
 /// Why a tool is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum HeldReason {
+pub enum HoldReason {
     /// Its definition is not the one that was pinned.
     Changed,
     /// It was not there when the capability was pinned.
@@ -56,7 +56,7 @@ pub enum HeldReason {
     HiddenText,
 }
 
-impl HeldReason {
+impl HoldReason {
     /// The reason as the end of a sentence about the tool.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -69,15 +69,15 @@ impl HeldReason {
 
 /// SHA-256 of a tool's definition: its name, texts, schemas and annotations.
 pub fn definition_digest(tool: &Tool) -> String {
-    digest(tool.raw(), &MEMBERS)
+    digest(tool.raw(), &PINNED_MEMBERS)
 }
 
 /// The same without the name, to find a tool again that was renamed.
-pub(crate) fn nameless_digest(definition: &RawObject) -> String {
-    digest(definition, MEMBERS.get(1..).unwrap_or_default())
+pub(crate) fn nameless_digest(definition: &RawMembers) -> String {
+    digest(definition, PINNED_MEMBERS.get(1..).unwrap_or_default())
 }
 
-fn digest(definition: &RawObject, members: &[&str]) -> String {
+fn digest(definition: &RawMembers, members: &[&str]) -> String {
     let mut text = String::new();
     for key in members {
         if let Some(member) = definition.get(*key) {
@@ -90,7 +90,7 @@ fn digest(definition: &RawObject, members: &[&str]) -> String {
 impl Pin {
     /// The pin of a tool as it is now.
     pub fn of(tool: &Tool) -> Self {
-        let pinned = |(key, _): &(&String, _)| MEMBERS.contains(&key.as_str());
+        let pinned = |(key, _): &(&String, _)| PINNED_MEMBERS.contains(&key.as_str());
         Self {
             digest: definition_digest(tool),
             is_approved: false,
@@ -104,7 +104,7 @@ impl Pin {
     }
 }
 
-impl PinBook {
+impl CapabilityPins {
     /// Pins everything a backend offers at first sight.
     pub fn first_sight(fingerprint: &str, discovery: &Discovery) -> Self {
         let mut book = Self { fingerprint: fingerprint.to_owned(), ..Self::default() };
@@ -154,13 +154,13 @@ impl PinBook {
     }
 
     /// What is held while changes are blocked.
-    pub fn held(&self, discovery: &Discovery) -> Held {
+    pub fn held(&self, discovery: &Discovery) -> HeldTools {
         let reason = |tool: &Tool| {
-            let Some(pin) = self.tools.get(tool.name()) else { return Some(HeldReason::New) };
+            let Some(pin) = self.tools.get(tool.name()) else { return Some(HoldReason::New) };
             if pin.digest != definition_digest(tool) {
-                return Some(HeldReason::Changed);
+                return Some(HoldReason::Changed);
             }
-            (!pin.is_approved && !hidden_text(tool).is_empty()).then_some(HeldReason::HiddenText)
+            (!pin.is_approved && !hidden_text(tool).is_empty()).then_some(HoldReason::HiddenText)
         };
         let tools = discovery.tools.iter();
         tools.filter_map(|tool| Some((tool.name().to_owned(), reason(tool)?))).collect()
@@ -168,7 +168,7 @@ impl PinBook {
 }
 
 /// What is held of a capability whose tools stand in the person's own file: only what deceives its reader.
-pub fn held_for_hidden_text(book: Option<&PinBook>, discovery: &Discovery) -> Held {
+pub fn held_for_hidden_text(book: Option<&CapabilityPins>, discovery: &Discovery) -> HeldTools {
     let is_approved = |tool: &Tool| {
         book.and_then(|book| book.tools.get(tool.name()))
             .is_some_and(|pin| pin.is_approved && pin.digest == definition_digest(tool))
@@ -176,6 +176,6 @@ pub fn held_for_hidden_text(book: Option<&PinBook>, discovery: &Discovery) -> He
     let tools = discovery.tools.iter();
     tools
         .filter(|tool| !hidden_text(tool).is_empty() && !is_approved(tool))
-        .map(|tool| (tool.name().to_owned(), HeldReason::HiddenText))
+        .map(|tool| (tool.name().to_owned(), HoldReason::HiddenText))
         .collect()
 }

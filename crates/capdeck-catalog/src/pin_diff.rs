@@ -10,16 +10,16 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{PinBook, RawObject, Tool, pin::definition_digest, pin::nameless_digest};
+use crate::{CapabilityPins, RawMembers, Tool, pin::definition_digest, pin::nameless_digest};
 
 pub use members::{MemberChange, MemberChangeKind};
 
 /// Two definitions at least this alike, one gone and one new, are one tool with another name.
-const SAME_TOOL: f64 = 0.75;
+const MIN_RENAME_SIMILARITY: f64 = 0.75;
 /// More pairs than this are not compared for likeness.
-const MOST_PAIRS: usize = 10_000;
+const MAX_COMPARED_PAIRS: usize = 10_000;
 /// Letters of a description that are compared.
-const COMPARED: usize = 400;
+const MAX_COMPARED_LETTERS: usize = 400;
 
 /// One difference between the pins and what is offered.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -82,10 +82,10 @@ impl DefinitionChange {
 }
 
 /// Compares all tools; the changes come in the order of the tools, those that are gone last.
-pub(crate) fn compare(book: &PinBook, tools: &[Arc<Tool>]) -> Vec<PinChange> {
+pub(crate) fn compare(book: &CapabilityPins, tools: &[Arc<Tool>]) -> Vec<PinChange> {
     let offered: BTreeMap<&str, &Arc<Tool>> =
         tools.iter().map(|tool| (tool.name(), tool)).collect();
-    let mut gone: BTreeMap<&str, &RawObject> = book
+    let mut gone: BTreeMap<&str, &RawMembers> = book
         .tools
         .iter()
         .filter(|(name, _)| !offered.contains_key(name.as_str()))
@@ -117,10 +117,10 @@ pub(crate) fn compare(book: &PinBook, tools: &[Arc<Tool>]) -> Vec<PinChange> {
 
 /// New names of pinned tools, taken out of `gone`: first by the very same definition, then by likeness.
 fn renames<'a>(
-    book: &PinBook,
+    book: &CapabilityPins,
     offered: &BTreeMap<&'a str, &'a Arc<Tool>>,
-    gone: &mut BTreeMap<&'a str, &'a RawObject>,
-) -> BTreeMap<&'a str, (&'a str, &'a RawObject)> {
+    gone: &mut BTreeMap<&'a str, &'a RawMembers>,
+) -> BTreeMap<&'a str, (&'a str, &'a RawMembers)> {
     let new: Vec<(&str, &Arc<Tool>)> = offered
         .iter()
         .filter(|(name, _)| !book.tools.contains_key(**name))
@@ -138,14 +138,14 @@ fn renames<'a>(
         }
     }
     let left: Vec<_> = new.iter().filter(|(name, _)| !renamed.contains_key(name)).collect();
-    if left.len().saturating_mul(gone.len()) > MOST_PAIRS {
+    if left.len().saturating_mul(gone.len()) > MAX_COMPARED_PAIRS {
         return renamed;
     }
     let mut pairs: Vec<(f64, &str, &str)> = Vec::new();
     for (name, tool) in left {
         for (from, definition) in gone.iter() {
             let likeness = likeness(from, definition, name, tool.raw());
-            if likeness >= SAME_TOOL {
+            if likeness >= MIN_RENAME_SIMILARITY {
                 pairs.push((likeness, *name, *from));
             }
         }
@@ -162,9 +162,13 @@ fn renames<'a>(
 }
 
 /// How alike two definitions are, from 0 to 1: by what they say, what they take and what they are called.
-fn likeness(from: &str, before: &RawObject, name: &str, after: &RawObject) -> f64 {
-    let description = |definition: &RawObject| -> String {
-        text(definition, "description").unwrap_or_default().chars().take(COMPARED).collect()
+fn likeness(from: &str, before: &RawMembers, name: &str, after: &RawMembers) -> f64 {
+    let description = |definition: &RawMembers| -> String {
+        text(definition, "description")
+            .unwrap_or_default()
+            .chars()
+            .take(MAX_COMPARED_LETTERS)
+            .collect()
     };
     let (one, other) = (description(before), description(after));
     let said = if one.is_empty() && other.is_empty() {
@@ -180,13 +184,13 @@ fn likeness(from: &str, before: &RawObject, name: &str, after: &RawObject) -> f6
     0.5 * said + 0.3 * taken + 0.2 * strsim::normalized_levenshtein(from, name)
 }
 
-fn parameters(definition: &RawObject) -> Vec<String> {
+fn parameters(definition: &RawMembers) -> Vec<String> {
     let schema = value(definition, "inputSchema");
     let properties = schema.as_ref().and_then(|schema| schema.get("properties")?.as_object());
     properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect()
 }
 
-fn definition_changes(before: &RawObject, after: &RawObject) -> Vec<DefinitionChange> {
+fn definition_changes(before: &RawMembers, after: &RawMembers) -> Vec<DefinitionChange> {
     let mut changes = Vec::new();
     let texts = |key: &str| {
         let (one, other) = (text(before, key), text(after, key));
@@ -199,7 +203,7 @@ fn definition_changes(before: &RawObject, after: &RawObject) -> Vec<DefinitionCh
         changes.push(DefinitionChange::Description { before, after });
     }
     let parts = |key: &str| {
-        let part = |definition: &'_ RawObject| definition.get(key).cloned();
+        let part = |definition: &'_ RawMembers| definition.get(key).cloned();
         let members = members::compare(part(before).as_deref(), part(after).as_deref());
         (!members.is_empty()).then_some(members)
     };
@@ -215,10 +219,10 @@ fn definition_changes(before: &RawObject, after: &RawObject) -> Vec<DefinitionCh
     changes
 }
 
-fn text(definition: &RawObject, key: &str) -> Option<String> {
+fn text(definition: &RawMembers, key: &str) -> Option<String> {
     value(definition, key)?.as_str().map(str::to_owned)
 }
 
-fn value(definition: &RawObject, key: &str) -> Option<Value> {
+fn value(definition: &RawMembers, key: &str) -> Option<Value> {
     serde_json::from_str(definition.get(key)?.get()).ok()
 }

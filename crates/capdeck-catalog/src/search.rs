@@ -18,13 +18,13 @@ use std::sync::Arc;
 
 use capdeck_definition::CapabilityId;
 
-pub(crate) use index::Index;
+pub(crate) use index::ToolIndex;
 
 use crate::{Capability, Tool};
 
 /// A question to the catalog.
 #[derive(Clone, Copy)]
-pub struct SearchRequest<'a> {
+pub struct ToolSearchRequest<'a> {
     /// What is wanted, in plain words.
     pub query: &'a str,
     /// Only this capability.
@@ -40,8 +40,8 @@ pub struct SearchRequest<'a> {
 
 /// One page of hits, best first.
 #[derive(Debug, Clone, Default)]
-pub struct SearchPage {
-    pub hits: Vec<SearchHit>,
+pub struct ToolSearchResult {
+    pub hits: Vec<ToolSearchMatch>,
     /// Set while there are more.
     pub next_cursor: Option<String>,
     /// All hits of all pages.
@@ -50,7 +50,7 @@ pub struct SearchPage {
 
 /// A tool that fits, or a capability whose tools are not known yet.
 #[derive(Debug, Clone)]
-pub struct SearchHit {
+pub struct ToolSearchMatch {
     pub capability: CapabilityId,
     /// `None` when the capability itself fits and has not been asked for its tools.
     pub tool: Option<Arc<Tool>>,
@@ -61,12 +61,15 @@ pub struct SearchHit {
 /// The cursor is not one of this search.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the cursor does not belong to this search: {cursor:?}; repeat the search without it")]
-pub struct BadCursor {
+pub struct SearchCursorError {
     pub cursor: String,
 }
 
-impl Index {
-    pub(crate) fn search(&self, request: &SearchRequest<'_>) -> Result<SearchPage, BadCursor> {
+impl ToolIndex {
+    pub(crate) fn search(
+        &self,
+        request: &ToolSearchRequest<'_>,
+    ) -> Result<ToolSearchResult, SearchCursorError> {
         let offset = cursor::read(request)?;
         let visible: Vec<bool> = self
             .capabilities
@@ -82,13 +85,13 @@ impl Index {
         let hits = ranking.best.iter().skip(offset).filter_map(|(document, score)| {
             let (capability, place) = self.owner(*document)?;
             let discovery = capability.discovery.as_ref();
-            Some(SearchHit {
+            Some(ToolSearchMatch {
                 capability: capability.definition.id.clone(),
                 tool: discovery.and_then(|discovery| discovery.tools.get(place)).cloned(),
                 score: *score,
             })
         });
-        Ok(SearchPage {
+        Ok(ToolSearchResult {
             hits: hits.collect(),
             next_cursor: (end < ranking.total).then(|| cursor::write(request, end)),
             total: ranking.total,

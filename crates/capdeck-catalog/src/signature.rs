@@ -16,11 +16,11 @@ use crate::{
 };
 
 /// Arguments named in a signature; optional ones beyond this become `…`.
-const MOST_ARGUMENTS: usize = 12;
+const MAX_ARGUMENTS: usize = 12;
 /// Alternatives named in a union; more become `…`.
-const MOST_ALTERNATIVES: usize = 6;
+const MAX_ALTERNATIVES: usize = 6;
 /// Object levels that are spelled out; deeper ones read `object`.
-const DEEPEST: usize = 2;
+const MAX_OBJECT_DEPTH: usize = 2;
 
 /// The call of a tool under the name that the caller uses, required arguments first.
 pub fn signature(name: &str, tool: &Tool) -> String {
@@ -35,7 +35,7 @@ pub fn argument_list(tool: &Tool) -> String {
 pub(crate) fn render(shape: &InputShape) -> String {
     let required = shape.required();
     let optional = shape.accepted().into_iter().filter(|argument| !shape.is_required(argument));
-    let room = MOST_ARGUMENTS.max(required.len());
+    let room = MAX_ARGUMENTS.max(required.len());
     let named: Vec<&str> = required.into_iter().chain(optional).collect();
     let budget = SchemaBudget::default();
     let walk = SchemaWalk::new(shape.root(), &budget);
@@ -91,7 +91,7 @@ fn named(walk: SchemaWalk<'_>, schema: &Value, name: &str) -> String {
             None => "unknown[]".to_owned(),
         },
         "object" => match object(schema, "properties") {
-            Some(properties) if walk.objects < DEEPEST && !properties.is_empty() => {
+            Some(properties) if walk.objects < MAX_OBJECT_DEPTH && !properties.is_empty() => {
                 let members = members(schema, properties, |member, is_required, schema| {
                     let mark = if is_required { "" } else { "?" };
                     format!("{}{mark}: {}", key(member), kind(walk.in_object(), schema))
@@ -116,7 +116,7 @@ fn alternatives(options: impl Iterator<Item = String>) -> Vec<String> {
         if shown.contains(&option) {
             continue;
         }
-        if shown.len() == MOST_ALTERNATIVES {
+        if shown.len() == MAX_ALTERNATIVES {
             shown.push("…".to_owned());
             break;
         }
@@ -137,7 +137,7 @@ fn members(
     let is_settable = |schema: &Value| schema.get("readOnly") != Some(&Value::Bool(true));
     let settable = properties.iter().filter(|(_, schema)| is_settable(schema));
     let written = settable.clone().map(|(name, schema)| write(name, is_required(name), schema));
-    let mut shown: Vec<String> = written.take(MOST_ARGUMENTS).collect();
+    let mut shown: Vec<String> = written.take(MAX_ARGUMENTS).collect();
     if settable.count() > shown.len() {
         shown.push("…".to_owned());
     }

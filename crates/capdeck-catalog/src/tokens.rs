@@ -6,7 +6,7 @@
 //! real tool definitions. Short texts are charged a few tokens extra, since averages need room.
 
 /// Hundredths of a token.
-type Cost = usize;
+type TokenCost = usize;
 
 /// A bound for the o200k tokens of a text: not below the exact count on tool definitions and prose, and
 /// on average less than a quarter above it.
@@ -14,9 +14,9 @@ pub fn estimate_tokens(text: &str) -> usize {
     if text.is_empty() {
         return 0;
     }
-    let mut letters = Letters { rest: text.chars().peekable(), before: Before::Nothing };
-    let mut cost: Cost = 0;
-    let mut unbroken = Unbroken::default();
+    let mut letters = PieceReader { rest: text.chars().peekable(), before: WordPrefix::Nothing };
+    let mut cost: TokenCost = 0;
+    let mut unbroken = UnbrokenRun::default();
     while let Some(piece) = letters.next_piece() {
         cost += piece.cost() + unbroken.follow(&piece);
     }
@@ -25,9 +25,9 @@ pub fn estimate_tokens(text: &str) -> usize {
 }
 
 /// A stretch the tokenizer never joins with its neighbours.
-enum Piece {
+enum TokenPiece {
     Word {
-        before: Before,
+        before: WordPrefix,
         capitals: usize,
         small: usize,
     },
@@ -42,20 +42,20 @@ enum Piece {
         after: usize,
     },
     /// Letters outside ASCII, by what one costs.
-    Foreign(Cost),
+    Foreign(TokenCost),
 }
 
 /// What stands before a word; one sign or blank is taken into the word's first token.
 #[derive(Clone, Copy, PartialEq)]
-enum Before {
+enum WordPrefix {
     Nothing,
     Blank,
     Underscore,
     Sign,
 }
 
-impl Piece {
-    fn cost(&self) -> Cost {
+impl TokenPiece {
+    fn cost(&self) -> TokenCost {
         match *self {
             Self::Word { before, capitals, small } => word_cost(before, capitals, small),
             Self::Digits(count) => count.div_ceil(3) * 100,
@@ -75,30 +75,30 @@ impl Piece {
     }
 }
 
-fn word_cost(before: Before, capitals: usize, small: usize) -> Cost {
+fn word_cost(before: WordPrefix, capitals: usize, small: usize) -> TokenCost {
     let length = capitals + small;
     match (capitals, small) {
         (0 | 1, _) => {}
         // Words in capitals are rare in the vocabulary and fall apart sooner.
-        (2..=4, 0) if before == Before::Blank => return 115,
+        (2..=4, 0) if before == WordPrefix::Blank => return 115,
         (_, 0) => return if length == 2 { 112 } else { (36 * length).max(145) },
-        _ if before == Before::Blank => return (24 * length).max(125),
+        _ if before == WordPrefix::Blank => return (24 * length).max(125),
         _ => return (60 * length).max(150),
     }
     let capital = 12 * capitals;
     match (before, length) {
-        (Before::Blank | Before::Nothing, ..=6) => 103 + capital,
-        (Before::Blank, ..=14) => 106 + capital,
-        (Before::Nothing, ..=8) => 115 + capital,
-        (Before::Nothing, ..=13) => 140 + capital,
-        (Before::Underscore, ..=2) => 103,
-        (Before::Underscore, ..=7) => 115 + 6 * capital,
-        (Before::Underscore, ..=12) => 175 + 6 * capital,
-        (Before::Sign, 1) => 103,
-        (Before::Sign, ..=4) => 130 + 4 * capital,
-        (Before::Sign, ..=6) => 150 + 4 * capital,
-        (Before::Sign, ..=9) => 195,
-        (Before::Sign, ..=14) => 230,
+        (WordPrefix::Blank | WordPrefix::Nothing, ..=6) => 103 + capital,
+        (WordPrefix::Blank, ..=14) => 106 + capital,
+        (WordPrefix::Nothing, ..=8) => 115 + capital,
+        (WordPrefix::Nothing, ..=13) => 140 + capital,
+        (WordPrefix::Underscore, ..=2) => 103,
+        (WordPrefix::Underscore, ..=7) => 115 + 6 * capital,
+        (WordPrefix::Underscore, ..=12) => 175 + 6 * capital,
+        (WordPrefix::Sign, 1) => 103,
+        (WordPrefix::Sign, ..=4) => 130 + 4 * capital,
+        (WordPrefix::Sign, ..=6) => 150 + 4 * capital,
+        (WordPrefix::Sign, ..=9) => 195,
+        (WordPrefix::Sign, ..=14) => 230,
         _ => 28 * length,
     }
 }
@@ -106,21 +106,23 @@ fn word_cost(before: Before, capitals: usize, small: usize) -> Cost {
 /// A stretch of letters and digits without words in it, such as an image in base64, falls into more
 /// tokens than its pieces would cost inside names.
 #[derive(Default)]
-struct Unbroken {
+struct UnbrokenRun {
     letters: usize,
     pieces: usize,
-    cost: Cost,
+    cost: TokenCost,
 }
 
-impl Unbroken {
+impl UnbrokenRun {
     /// Goes on with the stretch or ends it. Returns what an ended one costs beyond its pieces.
-    fn follow(&mut self, piece: &Piece) -> Cost {
+    fn follow(&mut self, piece: &TokenPiece) -> TokenCost {
         let letters = match piece {
-            Piece::Word { before: Before::Nothing | Before::Sign, capitals, small } => {
-                capitals + small
-            }
-            Piece::Digits(count) => *count,
-            Piece::Signs { count: 0 | 1, after_blank: false, .. } => 1,
+            TokenPiece::Word {
+                before: WordPrefix::Nothing | WordPrefix::Sign,
+                capitals,
+                small,
+            } => capitals + small,
+            TokenPiece::Digits(count) => *count,
+            TokenPiece::Signs { count: 0 | 1, after_blank: false, .. } => 1,
             _ => return self.end(),
         };
         self.letters += letters;
@@ -129,7 +131,7 @@ impl Unbroken {
         0
     }
 
-    fn end(&mut self) -> Cost {
+    fn end(&mut self) -> TokenCost {
         let Self { letters, pieces, cost } = std::mem::take(self);
         // Words are longer than this on average.
         let is_noise = letters > 40 && pieces * 4 > letters;
@@ -137,27 +139,27 @@ impl Unbroken {
     }
 }
 
-struct Letters<'a> {
+struct PieceReader<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
-    before: Before,
+    before: WordPrefix,
 }
 
-impl Letters<'_> {
-    fn next_piece(&mut self) -> Option<Piece> {
+impl PieceReader<'_> {
+    fn next_piece(&mut self) -> Option<TokenPiece> {
         let first = *self.rest.peek()?;
-        let before = std::mem::replace(&mut self.before, Before::Nothing);
+        let before = std::mem::replace(&mut self.before, WordPrefix::Nothing);
         Some(match first {
             'a'..='z' | 'A'..='Z' => {
                 let capitals = self.count(char::is_ascii_uppercase);
                 let small = self.count(char::is_ascii_lowercase);
-                Piece::Word { before, capitals, small }
+                TokenPiece::Word { before, capitals, small }
             }
-            '0'..='9' => Piece::Digits(self.count(char::is_ascii_digit)),
+            '0'..='9' => TokenPiece::Digits(self.count(char::is_ascii_digit)),
             _ if first.is_whitespace() => self.blanks(),
             _ if first.is_ascii() => self.signs(before),
             _ => {
                 self.rest.next();
-                Piece::Foreign(foreign_cost(first))
+                TokenPiece::Foreign(foreign_cost(first))
             }
         })
     }
@@ -172,7 +174,7 @@ impl Letters<'_> {
 
     /// A run of blanks. What reaches to its last line break is one token, what follows is another, and
     /// a last blank before something goes with that.
-    fn blanks(&mut self) -> Piece {
+    fn blanks(&mut self) -> TokenPiece {
         let (mut lines, mut after) = (0, 0);
         while let Some(blank) = self.rest.next_if(|letter| letter.is_whitespace()) {
             after += 1;
@@ -181,15 +183,15 @@ impl Letters<'_> {
             }
         }
         if after > 0 && self.rest.peek().is_some_and(|next| !next.is_numeric()) {
-            self.before = Before::Blank;
+            self.before = WordPrefix::Blank;
             after -= 1;
         }
-        Piece::Blanks { lines, after }
+        TokenPiece::Blanks { lines, after }
     }
 
     /// A run of signs, with the blank before it; a sign that stands alone goes with a word that follows.
-    fn signs(&mut self, before: Before) -> Piece {
-        let after_blank = before == Before::Blank;
+    fn signs(&mut self, before: WordPrefix) -> TokenPiece {
+        let after_blank = before == WordPrefix::Blank;
         let (mut last, mut count, mut quoting) = (' ', 0, 0);
         while let Some(sign) =
             self.rest.next_if(|letter| letter.is_ascii_punctuation() || letter.is_ascii_control())
@@ -200,14 +202,14 @@ impl Letters<'_> {
         }
         let before_word = self.rest.peek().is_some_and(|next| next.is_alphabetic());
         if count == 1 && before_word && !after_blank {
-            self.before = if last == '_' { Before::Underscore } else { Before::Sign };
+            self.before = if last == '_' { WordPrefix::Underscore } else { WordPrefix::Sign };
             (count, quoting) = (0, 0);
         }
-        Piece::Signs { count, quoting, after_blank }
+        TokenPiece::Signs { count, quoting, after_blank }
     }
 }
 
-fn foreign_cost(letter: char) -> Cost {
+fn foreign_cost(letter: char) -> TokenCost {
     match letter {
         // Signs of typography that are tokens of their own.
         '\u{2010}'..='\u{2027}' | '\u{3001}' | '\u{3002}' | '\u{ff0c}' => 130,

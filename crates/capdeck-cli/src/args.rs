@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser};
 
-use crate::{commands::Command, printer::ColorChoice};
+use crate::{commands::CapdeckCommand, printer::ColorChoice};
 
 /// The capability host for AI agents: definition files in, tools out.
 #[derive(Debug, Parser)]
@@ -16,11 +16,11 @@ use crate::{commands::Command, printer::ColorChoice};
     after_help = "Start here: `capdeck up` serves your deck (or a starter deck) over HTTP, `capdeck list` shows \
                   what is in it, `capdeck add mcp …` puts a server into it."
 )]
-pub(crate) struct Args {
+pub(crate) struct CommandLineArgs {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CapdeckCommand,
 }
 
 /// Flags that every command takes, before or after its name.
@@ -55,13 +55,13 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Args::command().debug_assert();
+        CommandLineArgs::command().debug_assert();
     }
 
     #[test]
     fn global_flags_stand_before_or_after_the_command() {
         for words in [["capdeck", "--json", "list"], ["capdeck", "list", "--json"]] {
-            assert!(Args::try_parse_from(words).unwrap().global.json, "{words:?}");
+            assert!(CommandLineArgs::try_parse_from(words).unwrap().global.json, "{words:?}");
         }
     }
 }

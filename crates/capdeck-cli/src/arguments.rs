@@ -7,13 +7,13 @@ mod value;
 
 use serde_json::{Value, value::RawValue};
 
-use crate::errors::Failure;
+use crate::errors::CommandFailure;
 
 pub(crate) use self::{
-    flags::{OWN_FLAGS, OwnFlags, read_flags},
+    flags::{OWN_FLAGS, ShellFlags, read_flags},
     pairs::{build, parse_pairs},
-    parameter::{Parameter, Parameters, plain},
-    value::TextSource,
+    parameter::{ToolParameter, ToolParameters, plain},
+    value::ArgumentSource,
 };
 
 /// A tool's input schema as a value. A tool without one takes anything.
@@ -21,7 +21,7 @@ pub(crate) fn schema_value(schema: Option<&RawValue>) -> Value {
     schema.and_then(|schema| serde_json::from_str(schema.get()).ok()).unwrap_or_default()
 }
 
-fn not_an_object(error: &serde_json::Error) -> Failure {
-    Failure::usage(format!("--args is not a JSON object: {error}"))
+fn not_an_object(error: &serde_json::Error) -> CommandFailure {
+    CommandFailure::usage(format!("--args is not a JSON object: {error}"))
         .hint("quote it for the shell, such as --args '{\"key\": \"value\"}'")
 }

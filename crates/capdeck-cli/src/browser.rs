@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use capdeck_auth::Environment;
+use capdeck_auth::EnvironmentSnapshot;
 
 use crate::printer::Printer;
 
@@ -23,7 +23,7 @@ pub(crate) fn open_browser(url: &str, printer: &Printer) {
 }
 
 /// True when there is a screen that a browser could be shown on.
-pub(crate) fn has_browser(environment: &Environment) -> bool {
+pub(crate) fn has_browser(environment: &EnvironmentSnapshot) -> bool {
     let is_set = |name| environment.get(name).is_some_and(|value| !value.is_empty());
     cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
 }

@@ -3,39 +3,39 @@
 use std::borrow::Cow;
 
 use capdeck_host::{
-    Author, CapsuleCall, CapsuleCaller, CapsuleError, CapsuleErrorCode as Code,
+    CapsuleAuthor, CapsuleCall, CapsuleCaller, CapsuleError, CapsuleErrorCode as Code,
     CapsuleService as _, CapsuleServiceExt as _, ErrorDetails,
 };
-use capdeck_serve::SharedCapsules;
+use capdeck_serve::SharedCapsuleService;
 
 use crate::{
-    context::Context,
-    errors::{ExitStatus, FOLDERS_HINT, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus, FOLDERS_HINT},
     runtime::{single_thread, stop_signal},
 };
 
 /// The capsules, for one command.
 pub(crate) struct CommandCapsules {
-    shared: SharedCapsules,
+    shared: SharedCapsuleService,
     caller: CapsuleCaller,
 }
 
 /// Sends one request about one capsule, or about all of them.
 pub(crate) fn ask<C: CapsuleCall>(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     capsule: Option<&str>,
     call: C,
-) -> Result<C::Response, Failure> {
+) -> Result<C::Response, CommandFailure> {
     with_capsules(context, async |capsules| capsules.ask(capsule, call).await)
 }
 
 /// The same for commands that send several requests.
 pub(crate) fn with_capsules<T>(
-    context: &Context<'_>,
-    work: impl AsyncFnOnce(&CommandCapsules) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    context: &CommandContext<'_>,
+    work: impl AsyncFnOnce(&CommandCapsules) -> Result<T, CommandFailure>,
+) -> Result<T, CommandFailure> {
     let settings = context.settings()?;
-    let author = Author::client("capdeck").version(env!("CARGO_PKG_VERSION"));
+    let author = CapsuleAuthor::client("capdeck").version(env!("CARGO_PKG_VERSION"));
     let project = settings.project.as_ref().map(|project| project.dir.clone());
     let capsules = CommandCapsules {
         shared: settings.capsules(),
@@ -44,7 +44,7 @@ pub(crate) fn with_capsules<T>(
     single_thread()?.block_on(async {
         let outcome = tokio::select! {
             outcome = work(&capsules) => outcome,
-            () = stop_signal() => Err(Failure::request("CANCELLED", "stopped before it was done")),
+            () = stop_signal() => Err(CommandFailure::request("CANCELLED", "stopped before it was done")),
         };
         capsules.shared.close().await;
         outcome
@@ -56,7 +56,7 @@ impl CommandCapsules {
         &self,
         capsule: Option<&str>,
         call: C,
-    ) -> Result<C::Response, Failure> {
+    ) -> Result<C::Response, CommandFailure> {
         self.try_ask(capsule, call).await.map_err(|error| into_failure(error, capsule))
     }
 
@@ -71,7 +71,7 @@ impl CommandCapsules {
 }
 
 /// An error of the capsules in the words of the command line.
-pub(crate) fn into_failure(error: CapsuleError, capsule: Option<&str>) -> Failure {
+pub(crate) fn into_failure(error: CapsuleError, capsule: Option<&str>) -> CommandFailure {
     let data = error.data();
     let CapsuleError { code, message, hint, details } = error;
     // Hints for agents name arguments of tools; here commands are named.
@@ -107,7 +107,7 @@ pub(crate) fn into_failure(error: CapsuleError, capsule: Option<&str>) -> Failur
         }
         _ => ExitStatus::RequestFailed,
     };
-    Failure {
+    CommandFailure {
         status,
         code: Cow::Owned(code.as_str().to_uppercase()),
         message,

@@ -36,7 +36,7 @@ mod validate;
 mod vault;
 mod why;
 
-use crate::{context::Context, errors::CommandResult, run::DefaultLog};
+use crate::{context::CommandContext, errors::CommandResult, run::DefaultLog};
 
 /// An enum of commands and the function that runs each, from one table.
 macro_rules! command_table {
@@ -46,7 +46,7 @@ macro_rules! command_table {
         $vis enum $name { $($variant($args),)+ }
 
         impl $name {
-            $vis fn run(&self, context: &Context<'_>) -> CommandResult {
+            $vis fn run(&self, context: &CommandContext<'_>) -> CommandResult {
                 match self { $(Self::$variant(args) => $run(args, context),)+ }
             }
         }
@@ -56,7 +56,7 @@ use command_table;
 
 command_table! {
     /// The commands. The help of each is the doc of its arguments.
-    pub(crate) enum Command {
+    pub(crate) enum CapdeckCommand {
         Up(up::UpArgs) => up::run,
         Serve(serve::ServeArgs) => serve::run,
         Attach(attach::AttachArgs) => attach::run,
@@ -103,7 +103,7 @@ command_table! {
     }
 }
 
-impl Command {
+impl CapdeckCommand {
     /// Servers log what goes wrong; one-shot commands fail with their own error instead.
     pub(crate) fn default_log(&self) -> DefaultLog {
         match self {

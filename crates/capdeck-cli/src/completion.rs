@@ -18,26 +18,32 @@ use clap_complete::{
 use serde_json::Value;
 
 use crate::{
-    args::{Args, GlobalArgs},
-    env_vars::{self, COMPLETE, EnvVars},
-    errors::{CommandResult, ExitStatus, Failure},
+    args::{CommandLineArgs, GlobalArgs},
+    env_vars::{self, COMPLETE_VARIABLE, EnvVars},
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::one_line,
     printer::{ColorChoice, Printer},
-    settings::Settings,
-    target,
+    settings::CommandSettings,
+    tool_target,
 };
 
 pub(crate) use self::capsule_words::{capsules, entries, entry_prefixes};
 
 /// The script that registers this binary with a shell.
-pub(crate) fn script(shell: &str, env: &EnvVars) -> Result<Vec<u8>, Failure> {
+pub(crate) fn script(shell: &str, env: &EnvVars) -> Result<Vec<u8>, CommandFailure> {
     let shells = Shells::builtins();
     let completer = shells.completer(shell).ok_or_else(|| unknown_shell(shell))?;
     let binary = env.executable.as_deref().unwrap_or(Path::new("capdeck"));
     let mut script = Vec::new();
     completer
-        .write_registration(COMPLETE, "capdeck", "capdeck", &binary.to_string_lossy(), &mut script)
-        .map_err(|error| Failure::bug(format!("the script cannot be made: {error}")))?;
+        .write_registration(
+            COMPLETE_VARIABLE,
+            "capdeck",
+            "capdeck",
+            &binary.to_string_lossy(),
+            &mut script,
+        )
+        .map_err(|error| CommandFailure::bug(format!("the script cannot be made: {error}")))?;
     Ok(script)
 }
 
@@ -58,13 +64,15 @@ pub(crate) fn answer(
     }
     let mut command = match shell_line::words_after_sh(&typed) {
         Some(words) => shell_line::command(known().as_deref(), &words),
-        None => Args::command(),
+        None => CommandLineArgs::command(),
     };
     command.build();
     let mut candidates = Vec::new();
     completer
         .write_complete(&mut command, typed, env.current_dir.as_deref(), &mut candidates)
-        .map_err(|error| Failure::usage(format!("this line cannot be completed: {error}")))?;
+        .map_err(|error| {
+            CommandFailure::usage(format!("this line cannot be completed: {error}"))
+        })?;
     printer.bytes(&candidates);
     Ok(ExitStatus::Done)
 }
@@ -121,7 +129,7 @@ fn known() -> Option<Arc<Catalog>> {
 }
 
 /// The settings of the line being typed. One that names other decks is understood, too.
-fn settings() -> Option<Settings> {
+fn settings() -> Option<CommandSettings> {
     let env = EnvVars::read();
     let typed = typed_words(env_vars::words());
     let flag = |name: &str| {
@@ -136,7 +144,7 @@ fn settings() -> Option<Settings> {
         verbose: 0,
         color: ColorChoice::Never,
     };
-    Settings::resolve(&global, &env).ok()
+    CommandSettings::resolve(&global, &env).ok()
 }
 
 fn typed_words(mut words: Vec<OsString>) -> Vec<OsString> {
@@ -153,7 +161,7 @@ fn typed_target(catalog: &Catalog) -> (Option<&Arc<Capability>>, Option<&Arc<Too
     let before = typed.split_last().map_or(typed.as_slice(), |(_, before)| before);
     let mut rest = before.iter().skip(2).map(|word| word.to_string_lossy());
     let target = rest.find_map(|word| {
-        let (id, tool) = target::split(&word);
+        let (id, tool) = tool_target::split(&word);
         catalog.get(&id).map(|capability| (capability, tool))
     });
     let Some((capability, tool)) = target else { return (None, None) };
@@ -210,7 +218,7 @@ fn matching(
         .collect()
 }
 
-fn unknown_shell(name: &str) -> Failure {
-    Failure::usage(format!("there are no completions for the shell `{name}`"))
+fn unknown_shell(name: &str) -> CommandFailure {
+    CommandFailure::usage(format!("there are no completions for the shell `{name}`"))
         .hint("use bash, elvish, fish, powershell or zsh")
 }

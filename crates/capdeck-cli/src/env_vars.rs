@@ -3,17 +3,17 @@
 
 use std::{env, fmt, path::PathBuf};
 
-use capdeck_auth::{Environment, Secret};
+use capdeck_auth::{EnvironmentSnapshot, Secret};
 use etcetera::BaseStrategy as _;
 
 /// The variable that turns a run into an answer for a shell's completion.
-pub(crate) const COMPLETE: &str = "CAPDECK_COMPLETE";
+pub(crate) const COMPLETE_VARIABLE: &str = "CAPDECK_COMPLETE";
 
 /// Lets the starter deck and the person's own files name this very binary.
 const EXECUTABLE: &str = "CAPDECK_EXE";
 
 /// Keys of the host itself. A definition must not be able to send them anywhere.
-const WITHHELD: [&str; 6] = [
+const SECRET_VARIABLES: [&str; 6] = [
     "CAPDECK_ADMIN_KEY",
     "CAPSOL_ADMIN_KEY",
     "CAPDECK_ATTACH_KEY",
@@ -82,7 +82,7 @@ pub(crate) struct EnvVars {
     /// This binary.
     pub(crate) executable: Option<PathBuf>,
     /// What `${NAME}` in a definition is resolved from.
-    pub(crate) snapshot: Environment,
+    pub(crate) snapshot: EnvironmentSnapshot,
 }
 
 /// Where spans of calls go.
@@ -147,7 +147,7 @@ impl EnvVars {
             cmp_tool_path: paths("CMP_TOOL_PATH"),
             no_color: text("NO_COLOR").is_some(),
             dumb_terminal: text("TERM").is_some_and(|terminal| terminal == "dumb"),
-            complete: text(COMPLETE).filter(|shell| shell != "0"),
+            complete: text(COMPLETE_VARIABLE).filter(|shell| shell != "0"),
             home: etcetera::home_dir().ok(),
             base: base_folders(),
             current_dir: env::current_dir().ok(),
@@ -182,10 +182,10 @@ fn base_folders() -> Option<BaseFolders> {
     Some(BaseFolders { config, state, cache, data })
 }
 
-fn snapshot(executable: Option<&PathBuf>) -> Environment {
+fn snapshot(executable: Option<&PathBuf>) -> EnvironmentSnapshot {
     let variables = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| !WITHHELD.contains(&name.as_str()));
+        .filter(|(name, _)| !SECRET_VARIABLES.contains(&name.as_str()));
     let executable = executable.and_then(|path| path.to_str()).map(str::to_owned);
     variables.chain(executable.map(|path| (EXECUTABLE.to_owned(), path))).collect()
 }

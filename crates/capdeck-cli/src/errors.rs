@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, io, path::Path, process::ExitCode};
 
-use capdeck_host::{ApprovalError, CallError, ErrorKind, RehearsalError, RunStoreError};
+use capdeck_host::{ApprovalError, CallError, ErrorKind, ReplayError, RunStoreError};
 use serde_json::{Value, json};
 
 /// What to do when something cannot be written or read.
@@ -22,11 +22,11 @@ pub(crate) enum ExitStatus {
 }
 
 /// What a command comes to.
-pub(crate) type CommandResult = Result<ExitStatus, Failure>;
+pub(crate) type CommandResult = Result<ExitStatus, CommandFailure>;
 
 /// A failed command: what failed, on what, and what to do next.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CommandFailure {
     pub(crate) status: ExitStatus,
     /// A stable upper-case name for programs.
     pub(crate) code: Cow<'static, str>,
@@ -38,7 +38,7 @@ pub(crate) struct Failure {
     pub(crate) said: Option<String>,
 }
 
-impl Failure {
+impl CommandFailure {
     /// The request made sense and failed.
     pub(crate) fn request(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(ExitStatus::RequestFailed, code, message.into())
@@ -82,7 +82,7 @@ impl Failure {
 
     /// Adds lines to show under the message.
     #[must_use]
-    pub(crate) fn said(mut self, text: impl Into<String>) -> Self {
+    pub(crate) fn with_details(mut self, text: impl Into<String>) -> Self {
         self.said = Some(text.into());
         self
     }
@@ -106,13 +106,13 @@ impl Failure {
 }
 
 /// Commands by which a person lets something run. What types here may be an agent, which must not be asked to use them.
-const APPROVING: [&str; 4] =
+const APPROVAL_COMMANDS: [&str; 4] =
     ["capdeck approve ", "capdeck trust", "capdeck pins approve ", "capdeck setup "];
 
 /// A hint of the host in words for the reader of a terminal. The host speaks to agents, which pass a hint on to their
 /// person; what only the person may do stays in these words.
 pub(crate) fn to_person(hint: &str) -> String {
-    if APPROVING.iter().any(|command| hint.contains(command)) {
+    if APPROVAL_COMMANDS.iter().any(|command| hint.contains(command)) {
         return hint.to_owned();
     }
     let spoken = [("the person runs: ", "run: "), ("the person sees ", "see ")];
@@ -120,13 +120,13 @@ pub(crate) fn to_person(hint: &str) -> String {
     said.map_or_else(|| hint.to_owned(), |(said, rest)| format!("{said}{rest}"))
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)
     }
 }
 
-impl From<CallError> for Failure {
+impl From<CallError> for CommandFailure {
     fn from(error: CallError) -> Self {
         let status = ExitStatus::from(error.kind());
         Self {
@@ -140,7 +140,7 @@ impl From<CallError> for Failure {
     }
 }
 
-impl From<ApprovalError> for Failure {
+impl From<ApprovalError> for CommandFailure {
     fn from(error: ApprovalError) -> Self {
         let message = error.to_string();
         match error {
@@ -156,7 +156,7 @@ impl From<ApprovalError> for Failure {
     }
 }
 
-impl From<RunStoreError> for Failure {
+impl From<RunStoreError> for CommandFailure {
     fn from(error: RunStoreError) -> Self {
         let message = error.to_string();
         match error {
@@ -174,15 +174,15 @@ impl From<RunStoreError> for Failure {
     }
 }
 
-impl From<RehearsalError> for Failure {
-    fn from(error: RehearsalError) -> Self {
+impl From<ReplayError> for CommandFailure {
+    fn from(error: ReplayError) -> Self {
         let message = error.to_string();
         match error {
-            RehearsalError::Unrepeatable { .. } | RehearsalError::Missing { .. } => {
+            ReplayError::Unrepeatable { .. } | ReplayError::Missing { .. } => {
                 Self::request("RUN_UNREPEATABLE", message)
             }
-            RehearsalError::Diverged { .. } => Self::request("RUN_DIVERGED", message),
-            RehearsalError::Store(error) => error.into(),
+            ReplayError::Diverged { .. } => Self::request("RUN_DIVERGED", message),
+            ReplayError::Store(error) => error.into(),
         }
     }
 }

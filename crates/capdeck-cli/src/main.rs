@@ -12,7 +12,6 @@ mod completion;
 mod context;
 mod env_vars;
 mod errors;
-mod frames;
 mod new_file;
 mod plain_text;
 mod plan;
@@ -20,8 +19,9 @@ mod printer;
 mod run;
 mod runtime;
 mod settings;
+mod source_frames;
 mod table;
-mod target;
+mod tool_target;
 
 use std::process::ExitCode;
 

@@ -4,18 +4,18 @@ use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _, path::Path};
 
 use serde_json::{Map, Value, json};
 
-use crate::errors::Failure;
+use crate::errors::CommandFailure;
 
 /// What happens to a file that is already there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Existing {
+pub(crate) enum ExistingFilePolicy {
     Keep,
     Replace,
 }
 
 /// Who may read the new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Readers {
+pub(crate) enum FileAccess {
     /// A person's own deck may hold secrets.
     Owner,
     /// A project's files are shared.
@@ -26,19 +26,20 @@ pub(crate) enum Readers {
 pub(crate) fn write_new(
     path: &Path,
     text: &str,
-    existing: Existing,
-    readers: Readers,
-) -> Result<(), Failure> {
+    existing: ExistingFilePolicy,
+    readers: FileAccess,
+) -> Result<(), CommandFailure> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    fs::create_dir_all(folder).map_err(|error| Failure::file("make the folder", folder, &error))?;
+    fs::create_dir_all(folder)
+        .map_err(|error| CommandFailure::file("make the folder", folder, &error))?;
     let mode = match readers {
-        Readers::Owner => 0o600,
-        Readers::Everyone => 0o644,
+        FileAccess::Owner => 0o600,
+        FileAccess::Everyone => 0o644,
     };
-    let failed = |error: std::io::Error| Failure::file("write", path, &error);
+    let failed = |error: std::io::Error| CommandFailure::file("write", path, &error);
     let mut file = tempfile::Builder::new()
         .prefix(".capdeck-")
         .permissions(fs::Permissions::from_mode(mode))
@@ -46,8 +47,8 @@ pub(crate) fn write_new(
         .map_err(failed)?;
     file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
     let kept = match existing {
-        Existing::Replace => file.persist(path),
-        Existing::Keep => file.persist_noclobber(path),
+        ExistingFilePolicy::Replace => file.persist(path),
+        ExistingFilePolicy::Keep => file.persist_noclobber(path),
     };
     kept.map(drop).map_err(|error| match error.error.kind() {
         std::io::ErrorKind::AlreadyExists => already_there(path),
@@ -56,8 +57,8 @@ pub(crate) fn write_new(
 }
 
 /// The refusal to touch a file that is already there.
-pub(crate) fn already_there(path: &Path) -> Failure {
-    Failure::request("FILE_EXISTS", format!("`{}` is already there", path.display()))
+pub(crate) fn already_there(path: &Path) -> CommandFailure {
+    CommandFailure::request("FILE_EXISTS", format!("`{}` is already there", path.display()))
         .hint("replace it with --force, or choose another id")
 }
 
@@ -99,11 +100,11 @@ impl CapletDocument {
     }
 
     /// Frontmatter as YAML, then a body for people.
-    pub(crate) fn render(&self) -> Result<String, Failure> {
+    pub(crate) fn render(&self) -> Result<String, CommandFailure> {
         let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
         let yaml =
             serde_saphyr::to_string_with_options(&self.frontmatter, options).map_err(|error| {
-                Failure::bug(format!("the file cannot be written as YAML: {error}"))
+                CommandFailure::bug(format!("the file cannot be written as YAML: {error}"))
             })?;
         let (name, description) = (&self.name, &self.description);
         Ok(format!("---\n{}\n---\n\n# {name}\n\n{description}\n", yaml.trim_end()))
@@ -128,13 +129,14 @@ mod tests {
     fn an_existing_file_is_replaced_only_on_request() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/er/a.md");
-        write_new(&path, "one", Existing::Keep, Readers::Owner).unwrap();
-        let refused = write_new(&path, "two", Existing::Keep, Readers::Owner).unwrap_err();
+        write_new(&path, "one", ExistingFilePolicy::Keep, FileAccess::Owner).unwrap();
+        let refused =
+            write_new(&path, "two", ExistingFilePolicy::Keep, FileAccess::Owner).unwrap_err();
         assert_eq!(refused.code, "FILE_EXISTS");
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 
-        write_new(&path, "three", Existing::Replace, Readers::Everyone).unwrap();
+        write_new(&path, "three", ExistingFilePolicy::Replace, FileAccess::Everyone).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "three");
         let left: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
         assert_eq!(left.len(), 1, "no temporary file is left behind");

@@ -1,8 +1,8 @@
 //! What a definition would do on this machine, shown before a person agrees to it. Nothing is shortened.
 
 use capdeck_definition::{
-    Auth, Backend, CliTools, CmpTool, Definition, HttpApi, HttpBlock, McpServer, Network, Setup,
-    SetupStep, Tailoring, ToolChoice, capa::Value,
+    Backend, BackendAuth, CapabilityTailoring, CliTools, CmpTool, Definition, HttpApi, HttpBlock,
+    McpServer, NetworkAccess, SetupCommands, SetupStep, ToolChoice, capability_file::DeclaredValue,
 };
 
 use crate::plain_text::{command_line, one_line, written};
@@ -43,12 +43,12 @@ pub(crate) fn plan(definition: &Definition) -> Vec<String> {
 }
 
 /// The steps of a set-up, in the order they would run.
-pub(crate) fn setup_plan(setup: &Setup) -> Vec<String> {
+pub(crate) fn setup_plan(setup: &SetupCommands) -> Vec<String> {
     let steps = |what: &str, steps: &[SetupStep]| {
         let line = |step: &SetupStep| {
             let words = std::iter::once(&step.command).chain(&step.args).map(String::as_str);
             let mut line = format!("{what}: {} ({})", command_line(words), one_line(&step.label));
-            line.push_str(&surroundings(step.cwd.as_deref(), &step.env));
+            line.push_str(&environment_text(step.cwd.as_deref(), &step.env));
             line
         };
         steps.iter().map(line).collect::<Vec<_>>()
@@ -62,7 +62,7 @@ fn mcp(server: &McpServer) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(command) = &server.command {
         let words = std::iter::once(command).chain(&server.args).map(String::as_str);
-        let more = surroundings(server.cwd.as_deref(), &server.env);
+        let more = environment_text(server.cwd.as_deref(), &server.env);
         lines.push(format!("starts {}{more}", command_line(words)));
     }
     if let Some(url) = &server.url {
@@ -77,7 +77,7 @@ fn api_plan(
     api: &impl HttpBlock,
     sources: [&Option<String>; 2],
     base_url: Option<&String>,
-    auth: &Auth,
+    auth: &BackendAuth,
 ) -> Vec<String> {
     let described = sources.into_iter().flatten();
     let mut lines: Vec<String> = described
@@ -103,7 +103,7 @@ fn http(api: &HttpApi) -> Vec<String> {
 
 /// Said only where requests may go further than usual.
 fn private_network(api: &impl HttpBlock) -> Option<String> {
-    let is_open = api.outgoing().network == Network::Private;
+    let is_open = api.outgoing().network == NetworkAccess::Private;
     is_open.then(|| "may send requests to private networks and to this machine".to_owned())
 }
 
@@ -112,12 +112,12 @@ fn cli(tools: &CliTools) -> Vec<String> {
         let words = std::iter::once(&action.command).chain(&action.args).map(String::as_str);
         let cwd = action.cwd.as_deref().or(tools.cwd.as_deref());
         let env = tools.env.iter().chain(&action.env);
-        format!("{name} runs {}{}", command_line(words), surroundings(cwd, env))
+        format!("{name} runs {}{}", command_line(words), environment_text(cwd, env))
     };
     let init = |(name, action): (&String, &capdeck_definition::CliAction)| {
         let init = action.init.as_ref()?;
         let words = std::iter::once(&init.command).chain(&init.args).map(String::as_str);
-        let more = surroundings(init.cwd.as_deref(), &init.env);
+        let more = environment_text(init.cwd.as_deref(), &init.env);
         Some(format!("{name} first runs {}, once{more}", command_line(words)))
     };
     let mut lines: Vec<String> = tools.actions.iter().map(line).collect();
@@ -126,15 +126,15 @@ fn cli(tools: &CliTools) -> Vec<String> {
 }
 
 /// The programs and files that a capability file names beside a server.
-fn tailored(tailoring: &Tailoring) -> Vec<String> {
+fn tailored(tailoring: &CapabilityTailoring) -> Vec<String> {
     let mut lines = Vec::new();
     let values = tailoring.env.iter().chain(&tailoring.headers);
     for (name, value) in values {
         let from = match value {
-            Value::Text(_) => continue,
-            Value::FromEnv(variable) => format!("the variable {}", one_line(variable)),
-            Value::FromFile(path) => format!("the file {}", one_line(path)),
-            Value::FromCommand(words) => {
+            DeclaredValue::Text(_) => continue,
+            DeclaredValue::FromEnv(variable) => format!("the variable {}", one_line(variable)),
+            DeclaredValue::FromFile(path) => format!("the file {}", one_line(path)),
+            DeclaredValue::FromCommand(words) => {
                 format!("what is printed by {}", command_line(words.iter().map(String::as_str)))
             }
         };
@@ -160,7 +160,7 @@ fn cmp(tool: &CmpTool) -> Vec<String> {
     tool.intents.iter().map(line).collect()
 }
 
-fn surroundings<'a>(
+fn environment_text<'a>(
     cwd: Option<&str>,
     env: impl IntoIterator<Item = (&'a String, &'a String)>,
 ) -> String {
@@ -177,15 +177,17 @@ fn surroundings<'a>(
 }
 
 /// Which secret leaves the machine, named as the file names it.
-fn sign_in(auth: &Auth) -> Option<String> {
+fn sign_in(auth: &BackendAuth) -> Option<String> {
     match auth {
-        Auth::None {} => None,
-        Auth::Bearer { token } => Some(format!("sends the token {}", one_line(token))),
-        Auth::Headers { headers } => {
+        BackendAuth::None {} => None,
+        BackendAuth::Bearer { token } => Some(format!("sends the token {}", one_line(token))),
+        BackendAuth::Headers { headers } => {
             let words: Vec<String> =
                 headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
             Some(format!("sends the headers {}", one_line(&words.join(", "))))
         }
-        Auth::OAuth2(_) | Auth::Oidc(_) => Some("signs in as you, once you agree".to_owned()),
+        BackendAuth::OAuth2(_) | BackendAuth::Oidc(_) => {
+            Some("signs in as you, once you agree".to_owned())
+        }
     }
 }

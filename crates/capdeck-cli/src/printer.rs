@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::{
-    errors::{ExitStatus, Failure},
+    errors::{CommandFailure, ExitStatus},
     plain_text::one_line,
 };
 
@@ -37,8 +37,8 @@ pub(crate) struct Printer {
     quiet: bool,
     /// What was not said because it is to be quiet.
     unsaid: Mutex<String>,
-    stdout: Palette,
-    stderr: Palette,
+    stdout: ColorPalette,
+    stderr: ColorPalette,
     stdout_is_terminal: bool,
     stderr_is_terminal: bool,
     /// The first failed write to stdout that was no closed pipe.
@@ -48,7 +48,7 @@ pub(crate) struct Printer {
 /// What the printer is made from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PrinterSettings {
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     pub(crate) quiet: bool,
     pub(crate) color: ColorChoice,
     /// The environment asks for no colour.
@@ -57,7 +57,7 @@ pub(crate) struct PrinterSettings {
 
 /// How data is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     Text,
     Json,
 }
@@ -67,12 +67,12 @@ impl Printer {
         let PrinterSettings { format, quiet, color, plain } = settings;
         let (stdout, stderr) = (io::stdout().is_terminal(), io::stderr().is_terminal());
         let palette = |is_terminal: bool| match color {
-            ColorChoice::Always => Palette::Colored,
-            ColorChoice::Auto if is_terminal && !plain => Palette::Colored,
-            ColorChoice::Auto | ColorChoice::Never => Palette::Plain,
+            ColorChoice::Always => ColorPalette::Colored,
+            ColorChoice::Auto if is_terminal && !plain => ColorPalette::Colored,
+            ColorChoice::Auto | ColorChoice::Never => ColorPalette::Plain,
         };
         Self {
-            is_json: AtomicBool::new(format == Format::Json),
+            is_json: AtomicBool::new(format == OutputFormat::Json),
             quiet,
             unsaid: Mutex::default(),
             stdout: palette(stdout),
@@ -93,12 +93,12 @@ impl Printer {
     }
 
     /// The colours of stdout.
-    pub(crate) fn palette(&self) -> Palette {
+    pub(crate) fn palette(&self) -> ColorPalette {
         self.stdout
     }
 
     /// The colours of stderr.
-    pub(crate) fn note_palette(&self) -> Palette {
+    pub(crate) fn note_palette(&self) -> ColorPalette {
         self.stderr
     }
 
@@ -126,14 +126,14 @@ impl Printer {
     }
 
     /// The person at the terminal, if there is one.
-    pub(crate) fn asker(&self) -> Option<Asker> {
-        self.can_ask().then_some(Asker(()))
+    pub(crate) fn asker(&self) -> Option<TerminalPrompt> {
+        self.can_ask().then_some(TerminalPrompt(()))
     }
 
     /// Asks a yes-or-no question; anything but yes is no. Notes that were held back are shown first,
     /// because a person must see what they agree to.
     pub(crate) fn confirm(&self, question: &str) -> bool {
-        let unsaid = std::mem::take(&mut *self.unsaid());
+        let unsaid = std::mem::take(&mut *self.buffered());
         self.write_stderr(&format!("{unsaid}{question} [y/N] "));
         let mut answer = String::new();
         if io::stdin().read_line(&mut answer).is_err() {
@@ -192,7 +192,7 @@ impl Printer {
     /// Says something to the person, unless they asked for quiet.
     pub(crate) fn note(&self, text: &str) {
         if self.quiet {
-            self.unsaid().push_str(&format!("{text}\n"));
+            self.buffered().push_str(&format!("{text}\n"));
         } else {
             self.write_stderr(&format!("{text}\n"));
         }
@@ -200,23 +200,23 @@ impl Printer {
 
     /// Says something that may need action, unless they asked for quiet.
     pub(crate) fn warn(&self, text: &str) {
-        let label = self.stderr.paint(Style::Careful, "warning:");
+        let label = self.stderr.paint(TextStyle::Careful, "warning:");
         self.note(&format!("{label} {text}"));
     }
 
     /// Tells why the command failed: as text on stderr, or as JSON on stdout.
-    pub(crate) fn failure(&self, failure: &Failure) {
+    pub(crate) fn failure(&self, failure: &CommandFailure) {
         if self.wants_json() {
             self.json(&failure.to_json());
             return;
         }
-        let label = self.stderr.paint(Style::Bad, "error:");
+        let label = self.stderr.paint(TextStyle::Bad, "error:");
         let mut text = format!("{label} {}\n", one_line(&failure.message));
         if let Some(said) = &failure.said {
             text.push_str(&format!("{}\n", said.trim_end()));
         }
         if let Some(hint) = &failure.hint {
-            let label = self.stderr.paint(Style::Strong, "hint:");
+            let label = self.stderr.paint(TextStyle::Strong, "hint:");
             text.push_str(&format!("{label} {}\n", one_line(hint)));
         }
         // An error is shown even when everything else is to be quiet.
@@ -229,26 +229,26 @@ impl Printer {
     }
 
     /// A spinner with a text, shown only on a terminal.
-    pub(crate) fn progress(&self, text: &str) -> Progress {
+    pub(crate) fn progress(&self, text: &str) -> ProgressSpinner {
         if self.stderr_is_terminal && !self.quiet {
-            Progress::shown(text)
+            ProgressSpinner::shown(text)
         } else {
-            Progress::hidden()
+            ProgressSpinner::hidden()
         }
     }
 
     /// Whether everything written to stdout arrived; a reader that left early is no failure.
-    pub(crate) fn finish(&self) -> Result<(), Failure> {
+    pub(crate) fn finish(&self) -> Result<(), CommandFailure> {
         match self.lost.get() {
             None => Ok(()),
-            Some(error) => Err(Failure::request(
+            Some(error) => Err(CommandFailure::request(
                 "OUTPUT_LOST",
                 format!("the output could not be written: {error}"),
             )),
         }
     }
 
-    fn unsaid(&self) -> std::sync::MutexGuard<'_, String> {
+    fn buffered(&self) -> std::sync::MutexGuard<'_, String> {
         self.unsaid.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -271,9 +271,9 @@ impl Printer {
 
 /// Speaks on stderr and reads stdin. Exists only where both are a terminal.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asker(());
+pub(crate) struct TerminalPrompt(());
 
-impl Asker {
+impl TerminalPrompt {
     /// Shows a line.
     pub(crate) fn say(self, text: &str) {
         // A terminal that is gone cannot be told so.
@@ -295,7 +295,7 @@ impl Asker {
 
 /// What a piece of text means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum TextStyle {
     Good,
     Bad,
     Careful,
@@ -305,23 +305,23 @@ pub(crate) enum Style {
 
 /// Whether meanings become colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Palette {
+pub(crate) enum ColorPalette {
     Plain,
     Colored,
 }
 
-impl Palette {
+impl ColorPalette {
     /// The text in the colour of its meaning. The text alone must make sense, too.
-    pub(crate) fn paint(self, style: Style, text: &str) -> String {
+    pub(crate) fn paint(self, style: TextStyle, text: &str) -> String {
         if self == Self::Plain || text.is_empty() {
             return text.to_owned();
         }
         let code = match style {
-            Style::Good => "32",
-            Style::Bad => "31;1",
-            Style::Careful => "33",
-            Style::Strong => "1",
-            Style::Dim => "2",
+            TextStyle::Good => "32",
+            TextStyle::Bad => "31;1",
+            TextStyle::Careful => "33",
+            TextStyle::Strong => "1",
+            TextStyle::Dim => "2",
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }
@@ -329,9 +329,9 @@ impl Palette {
 
 /// A spinner that vanishes when dropped.
 #[derive(Debug)]
-pub(crate) struct Progress(Option<ProgressBar>);
+pub(crate) struct ProgressSpinner(Option<ProgressBar>);
 
-impl Progress {
+impl ProgressSpinner {
     pub(crate) fn hidden() -> Self {
         Self(None)
     }
@@ -354,7 +354,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressSpinner {
     fn drop(&mut self) {
         if let Some(bar) = &self.0 {
             bar.finish_and_clear();

@@ -11,12 +11,12 @@ use clap::{Parser as _, error::ErrorKind as ClapKind};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
-    args::Args,
+    args::CommandLineArgs,
     completion,
-    context::Context,
+    context::CommandContext,
     env_vars::EnvVars,
-    errors::{CommandResult, ExitStatus, Failure},
-    printer::{ColorChoice, Format, Palette, Printer, PrinterSettings},
+    errors::{CommandFailure, CommandResult, ExitStatus},
+    printer::{ColorChoice, ColorPalette, OutputFormat, Printer, PrinterSettings},
 };
 
 /// Parses the words, runs the command and tells how it went.
@@ -24,35 +24,35 @@ pub(crate) fn run(words: Vec<OsString>, env: EnvVars) -> ExitStatus {
     let plain = env.no_color || env.dumb_terminal;
     if let Some(shell) = &env.complete {
         let printer = Printer::new(PrinterSettings {
-            format: Format::Text,
+            format: OutputFormat::Text,
             quiet: false,
             color: ColorChoice::Never,
             plain,
         });
-        return conclude(&printer, completion::answer(shell, words, &env, &printer));
+        return print_outcome(&printer, completion::answer(shell, words, &env, &printer));
     }
-    let args = match Args::try_parse_from(&words) {
+    let args = match CommandLineArgs::try_parse_from(&words) {
         Ok(args) => args,
-        Err(error) => return misunderstood(&error, &words, plain),
+        Err(error) => return print_parse_error(&error, &words, plain),
     };
     let printer = Printer::new(PrinterSettings {
-        format: if args.global.json { Format::Json } else { Format::Text },
+        format: if args.global.json { OutputFormat::Json } else { OutputFormat::Text },
         quiet: args.global.quiet,
         color: args.global.color,
         plain,
     });
     let outcome = catch_panics(|| {
         let global = &args.global;
-        let colored = printer.note_palette() == Palette::Colored;
+        let colored = printer.note_palette() == ColorPalette::Colored;
         let default = args.command.default_log();
         start_log(env.log.as_deref(), global.verbose, global.quiet, default, colored)?;
-        let context = Context { global: args.global, env, printer: &printer };
+        let context = CommandContext { global: args.global, env, printer: &printer };
         args.command.run(&context)
     });
-    conclude(&printer, outcome)
+    print_outcome(&printer, outcome)
 }
 
-fn conclude(printer: &Printer, outcome: CommandResult) -> ExitStatus {
+fn print_outcome(printer: &Printer, outcome: CommandResult) -> ExitStatus {
     match outcome.and_then(|status| printer.finish().map(|()| status)) {
         Ok(status) => status,
         Err(failure) => {
@@ -63,17 +63,17 @@ fn conclude(printer: &Printer, outcome: CommandResult) -> ExitStatus {
 }
 
 /// Help and version go to stdout; a mistake goes to stderr, or to stdout as JSON when the line asks for it.
-fn misunderstood(error: &clap::Error, words: &[OsString], plain: bool) -> ExitStatus {
+fn print_parse_error(error: &clap::Error, words: &[OsString], plain: bool) -> ExitStatus {
     let wants_json = words.iter().any(|word| word == "--json");
     let printer = Printer::new(PrinterSettings {
-        format: if wants_json { Format::Json } else { Format::Text },
+        format: if wants_json { OutputFormat::Json } else { OutputFormat::Text },
         quiet: false,
         color: ColorChoice::Auto,
         plain,
     });
-    let text = |palette: Palette| match palette {
-        Palette::Colored => error.render().ansi().to_string(),
-        Palette::Plain => error.render().to_string(),
+    let text = |palette: ColorPalette| match palette {
+        ColorPalette::Colored => error.render().ansi().to_string(),
+        ColorPalette::Plain => error.render().to_string(),
     };
     match error.kind() {
         ClapKind::DisplayHelp | ClapKind::DisplayVersion => {
@@ -81,7 +81,7 @@ fn misunderstood(error: &clap::Error, words: &[OsString], plain: bool) -> ExitSt
             ExitStatus::Done
         }
         _ if wants_json => {
-            let failure = wrong_words(&text(Palette::Plain));
+            let failure = usage_failure(&text(ColorPalette::Plain));
             printer.failure(&failure);
             failure.status
         }
@@ -93,7 +93,7 @@ fn misunderstood(error: &clap::Error, words: &[OsString], plain: bool) -> ExitSt
 }
 
 /// What the parser tells people in paragraphs, as one message and a way on.
-fn wrong_words(text: &str) -> Failure {
+fn usage_failure(text: &str) -> CommandFailure {
     let paragraphs: Vec<String> = text
         .split("\n\n")
         .map(|paragraph| paragraph.lines().map(str::trim).collect::<Vec<_>>().join(" "))
@@ -106,7 +106,7 @@ fn wrong_words(text: &str) -> Failure {
         (None, Some(usage)) => format!("write it as: {usage}"),
         (None, None) => "see: capdeck --help".to_owned(),
     };
-    Failure::usage(message).hint(hint)
+    CommandFailure::usage(message).hint(hint)
 }
 
 thread_local! {
@@ -115,11 +115,13 @@ thread_local! {
 }
 
 /// Runs the command; a panic in it is a failure like any other, of the kind that is ours to fix.
-pub(crate) fn catch_panics<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+pub(crate) fn catch_panics<T>(
+    work: impl FnOnce() -> Result<T, CommandFailure>,
+) -> Result<T, CommandFailure> {
     panic::set_hook(Box::new(remember));
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         let said = LAST_PANIC.take().unwrap_or_else(|| "no message".to_owned());
-        Err(Failure::bug(format!("internal error: {said}")))
+        Err(CommandFailure::bug(format!("internal error: {said}")))
     })
 }
 
@@ -148,7 +150,7 @@ pub(crate) fn start_log(
     quiet: bool,
     default: DefaultLog,
     color: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let directives = match (variable, verbosity, default) {
         (Some(directives), _, _) => directives,
         (None, 1, _) => "info",
@@ -157,7 +159,7 @@ pub(crate) fn start_log(
         (None, 0, _) => return Ok(()),
     };
     let filter = EnvFilter::builder().parse(directives).map_err(|error| {
-        Failure::setup("BAD_LOG_FILTER", format!("CAPDECK_LOG is not a log filter: {error}"))
+        CommandFailure::setup("BAD_LOG_FILTER", format!("CAPDECK_LOG is not a log filter: {error}"))
             .hint("use a level such as `info`, or `capdeck_host=debug`")
     })?;
     tracing_subscriber::fmt()
@@ -177,7 +179,8 @@ mod tests {
     #[test]
     fn a_panic_is_a_bug_with_its_message() {
         let failure =
-            catch_panics(|| -> Result<(), Failure> { panic!("seven is not even") }).unwrap_err();
+            catch_panics(|| -> Result<(), CommandFailure> { panic!("seven is not even") })
+                .unwrap_err();
         assert_eq!((failure.status, &*failure.code), (ExitStatus::Bug, "INTERNAL_ERROR"));
         assert!(failure.message.contains("seven is not even (at crates/"), "{failure}");
     }
@@ -185,7 +188,8 @@ mod tests {
     #[test]
     fn a_failure_passes_through() {
         let failure =
-            catch_panics(|| -> Result<(), Failure> { Err(Failure::usage("no")) }).unwrap_err();
+            catch_panics(|| -> Result<(), CommandFailure> { Err(CommandFailure::usage("no")) })
+                .unwrap_err();
         assert_eq!(failure.status, ExitStatus::WrongUsage);
     }
 }

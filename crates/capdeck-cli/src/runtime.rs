@@ -2,19 +2,19 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_host::{CallContext, Caller, ClientProfile, Host, NoCaller, Session};
+use capdeck_host::{CallContext, CallerHandle, ClientProfile, Host, NoCaller, Session};
 use tokio::{
     runtime::{Builder, Runtime},
     signal::unix::{SignalKind, signal},
 };
 
-use crate::{context::Context, errors::Failure};
+use crate::{context::CommandContext, errors::CommandFailure};
 
 /// Opens the host and runs `work` with the person's own session.
 pub(crate) fn with_operator<T>(
-    context: &Context<'_>,
-    work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    context: &CommandContext<'_>,
+    work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, CommandFailure>,
+) -> Result<T, CommandFailure> {
     with_caller(context.open_host()?, ClientProfile::default(), Arc::new(NoCaller), work)
 }
 
@@ -22,9 +22,9 @@ pub(crate) fn with_operator<T>(
 pub(crate) fn with_caller<T>(
     host: Host,
     client: ClientProfile,
-    caller: Arc<dyn Caller>,
-    work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    caller: Arc<dyn CallerHandle>,
+    work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, CommandFailure>,
+) -> Result<T, CommandFailure> {
     let session = host.operator_as(client);
     with_session(host, session, caller, work)
 }
@@ -33,16 +33,16 @@ pub(crate) fn with_caller<T>(
 pub(crate) fn with_session<T>(
     host: Host,
     session: Arc<Session>,
-    caller: Arc<dyn Caller>,
-    work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    caller: Arc<dyn CallerHandle>,
+    work: impl AsyncFnOnce(&Session, &CallContext) -> Result<T, CommandFailure>,
+) -> Result<T, CommandFailure> {
     let call = CallContext { timeout: None, caller, ..CallContext::detached(Duration::ZERO) };
     single_thread()?.block_on(async {
         let outcome = tokio::select! {
             outcome = work(&session, &call) => outcome,
             () = stop_signal() => {
                 call.cancel.cancel();
-                Err(Failure::request("CANCELLED", "interrupted"))
+                Err(CommandFailure::request("CANCELLED", "interrupted"))
             }
         };
         session.close().await;
@@ -52,7 +52,7 @@ pub(crate) fn with_session<T>(
 }
 
 /// The runtime of every command. One thread: see `docs/design/007-one-thread.md`.
-pub(crate) fn single_thread() -> Result<Runtime, Failure> {
+pub(crate) fn single_thread() -> Result<Runtime, CommandFailure> {
     Builder::new_current_thread().enable_all().build().map_err(|error| no_runtime(&error))
 }
 
@@ -71,6 +71,9 @@ pub(crate) fn stop_signal() -> impl Future<Output = ()> {
     }
 }
 
-fn no_runtime(error: &std::io::Error) -> Failure {
-    Failure::setup("NO_RUNTIME", format!("the system gives no more threads or files: {error}"))
+fn no_runtime(error: &std::io::Error) -> CommandFailure {
+    CommandFailure::setup(
+        "NO_RUNTIME",
+        format!("the system gives no more threads or files: {error}"),
+    )
 }

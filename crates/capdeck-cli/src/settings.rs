@@ -5,18 +5,20 @@ use std::{
     sync::Arc,
 };
 
-use capdeck_auth::{Environment, KeySettings, Secret, Vault};
+use capdeck_auth::{EnvironmentSnapshot, KeySettings, Secret, Vault};
 use capdeck_catalog::sha256_hex;
-use capdeck_definition::{Exposure, Format, Layer, Owner, Project, Root, SourceFile, find_project};
+use capdeck_definition::{
+    DeckProject, DeckRoot, Exposure, RootOwner, SourceFile, SourceFormat, SourceLayer, find_project,
+};
 use capdeck_host::{
     ApprovalStore, AuditMode, GuardianCommand, Host, HostSettings, RunStore, WorkerCommand,
 };
-use capdeck_serve::{SharedCapsules, SharedCapsulesSettings, Standing};
+use capdeck_serve::{ProcessLifetime, SharedCapsuleService, SharedCapsulesSettings};
 
 use crate::{
     args::GlobalArgs,
     env_vars::{BaseFolders, EnvVars},
-    errors::Failure,
+    errors::CommandFailure,
 };
 
 /// The hidden subcommand that ends orphaned children.
@@ -30,14 +32,14 @@ const SHARED_CMP_TOOLS: &str = "/usr/local/share/cmp/tools";
 
 /// Resolved settings. Nothing here is read from the environment again.
 #[derive(Debug, Clone)]
-pub(crate) struct Settings {
+pub(crate) struct CommandSettings {
     /// The user deck that `add` and `init` write to.
     pub(crate) config_dir: PathBuf,
     /// The person's decks, lowest precedence first.
-    pub(crate) user_roots: Vec<Root>,
+    pub(crate) user_roots: Vec<DeckRoot>,
     /// True when a flag named the user deck, so that a missing folder is a mistake.
     pub(crate) config_is_named: bool,
-    pub(crate) project: Option<Project>,
+    pub(crate) project: Option<DeckProject>,
     /// The folder a project was looked for from.
     pub(crate) start_dir: PathBuf,
     pub(crate) state_dir: PathBuf,
@@ -46,19 +48,19 @@ pub(crate) struct Settings {
     pub(crate) data_dir: PathBuf,
     capsule_schemes: Option<String>,
     capsule_audit: AuditMode,
-    pub(crate) environment: Environment,
+    pub(crate) environment: EnvironmentSnapshot,
     pub(crate) vault: Vault,
     executable: Option<PathBuf>,
 }
 
-impl Settings {
+impl CommandSettings {
     /// Puts flags over environment over defaults.
-    pub(crate) fn resolve(args: &GlobalArgs, env: &EnvVars) -> Result<Self, Failure> {
+    pub(crate) fn resolve(args: &GlobalArgs, env: &EnvVars) -> Result<Self, CommandFailure> {
         // Only the folders matter here; the rest of the flags made the printer and the log.
         let GlobalArgs { project, config, json: _, quiet: _, verbose: _, color: _ } = args;
         let base = env.base.as_ref();
         let here = env.current_dir.as_deref().ok_or_else(|| {
-            Failure::setup("NO_CURRENT_FOLDER", "the current folder no longer exists")
+            CommandFailure::setup("NO_CURRENT_FOLDER", "the current folder no longer exists")
                 .hint("change to another folder")
         })?;
         let place =
@@ -67,8 +69,10 @@ impl Settings {
             ) {
                 (Some(dir), _) => Ok(here.join(dir)),
                 (None, Some(base)) => Ok(choose(base).join("capdeck")),
-                (None, None) => Err(Failure::setup("NO_HOME_FOLDER", "there is no home folder")
-                    .hint(format!("set HOME, or {variable}"))),
+                (None, None) => {
+                    Err(CommandFailure::setup("NO_HOME_FOLDER", "there is no home folder")
+                        .hint(format!("set HOME, or {variable}")))
+                }
             };
         let chosen = config.as_ref().or(env.config_dir.as_ref());
         let config_dir = place(chosen, "CAPDECK_CONFIG_DIR", |base| &base.config)?;
@@ -100,12 +104,12 @@ impl Settings {
     pub(crate) fn open_host_with(
         &self,
         key: Option<&Secret>,
-    ) -> Result<(Host, Option<String>), Failure> {
+    ) -> Result<(Host, Option<String>), CommandFailure> {
         self.check_folders()?;
         let mut settings =
-            HostSettings { starter: Vec::new(), ..self.host_settings(Standing::Lasting) };
+            HostSettings { starter: Vec::new(), ..self.host_settings(ProcessLifetime::Lasting) };
         let variable = key.map(|key| {
-            let name = format!("CAPDECK_ATTACHED_{}", random_word());
+            let name = format!("CAPDECK_ATTACHED_{}", random_secret());
             let known = settings
                 .environment
                 .iter()
@@ -118,24 +122,24 @@ impl Settings {
     }
 
     /// Opens the host. Broken files never fail this; a deck that is no folder does.
-    pub(crate) fn open_host(&self) -> Result<Host, Failure> {
+    pub(crate) fn open_host(&self) -> Result<Host, CommandFailure> {
         self.check_folders()?;
-        Ok(Host::open(self.host_settings(Standing::Passing)))
+        Ok(Host::open(self.host_settings(ProcessLifetime::Passing)))
     }
 
     /// The same for a command that runs until it is stopped.
-    pub(crate) fn open_lasting_host(&self) -> Result<Host, Failure> {
+    pub(crate) fn open_lasting_host(&self) -> Result<Host, CommandFailure> {
         self.check_folders()?;
-        Ok(Host::open(self.host_settings(Standing::Lasting)))
+        Ok(Host::open(self.host_settings(ProcessLifetime::Lasting)))
     }
 
     /// The way to the capsules for a short command. Needs no deck.
-    pub(crate) fn capsules(&self) -> SharedCapsules {
-        self.desk(Standing::Passing)
+    pub(crate) fn capsules(&self) -> SharedCapsuleService {
+        self.capsule_client(ProcessLifetime::Passing)
     }
 
-    fn desk(&self, standing: Standing) -> SharedCapsules {
-        SharedCapsules::new(SharedCapsulesSettings {
+    fn capsule_client(&self, standing: ProcessLifetime) -> SharedCapsuleService {
+        SharedCapsuleService::new(SharedCapsulesSettings {
             folder: self.data_dir.clone(),
             schemes: self.capsule_schemes.clone(),
             audit: self.capsule_audit,
@@ -144,12 +148,12 @@ impl Settings {
         })
     }
 
-    fn check_folders(&self) -> Result<(), Failure> {
+    fn check_folders(&self) -> Result<(), CommandFailure> {
         if self.config_is_named && !self.config_dir.exists() {
             let make = format!("make it with: capdeck init --config {}", self.config_dir.display());
             return Err(no_such_folder(&self.config_dir, "--config").hint(make));
         }
-        let decks = self.user_roots.iter().filter(|root| root.owner == Owner::User);
+        let decks = self.user_roots.iter().filter(|root| root.owner == RootOwner::User);
         for root in decks {
             if root.dir.exists() && !root.dir.is_dir() {
                 return Err(not_a_folder(&root.dir, "the user deck"));
@@ -169,9 +173,12 @@ impl Settings {
     }
 
     /// How code is run without a host.
-    pub(crate) fn sandbox_worker(&self) -> Result<WorkerCommand, Failure> {
+    pub(crate) fn sandbox_worker(&self) -> Result<WorkerCommand, CommandFailure> {
         self.worker().ok_or_else(|| {
-            Failure::setup("NO_PROGRAM", "this program cannot find itself, so it cannot run code")
+            CommandFailure::setup(
+                "NO_PROGRAM",
+                "this program cannot find itself, so it cannot run code",
+            )
         })
     }
 
@@ -186,7 +193,7 @@ impl Settings {
             .chain([self.cache_dir.as_path()])
             .map(|dir| real(dir).to_string_lossy().into_owned())
             .collect();
-        let identity: String = sha256_hex(&places.join("\0")).chars().take(24).collect();
+        let identity: String = sha256_hex(places.join("\0")).chars().take(24).collect();
         self.state_dir.join("sh").join(format!("{identity}.sock"))
     }
 
@@ -201,7 +208,7 @@ impl Settings {
         dir.join(".capdeck")
     }
 
-    fn host_settings(&self, standing: Standing) -> HostSettings {
+    fn host_settings(&self, standing: ProcessLifetime) -> HostSettings {
         HostSettings {
             user_roots: self.user_roots.clone(),
             project: self.project.clone(),
@@ -216,14 +223,14 @@ impl Settings {
                 .map(|program| GuardianCommand { program, args: vec![GUARDIAN.into()] }),
             sandbox: self.worker(),
             default_exposure: Exposure::CodeModeAndSearch,
-            capsules: Some(Arc::new(self.desk(standing))),
+            capsules: Some(Arc::new(self.capsule_client(standing))),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
 }
 
 /// An unguessable word.
-fn random_word() -> String {
+fn random_secret() -> String {
     let one = std::hash::RandomState::new();
     let other = std::hash::RandomState::new();
     let number = |state: &std::hash::RandomState| std::hash::BuildHasher::hash_one(state, 0_u8);
@@ -244,8 +251,8 @@ fn key_settings(env: &EnvVars, here: &Path, state_dir: &Path) -> KeySettings {
 }
 
 /// A deck that was named is the only one; else an existing Caplets deck lies below Capdeck's own.
-fn user_roots(config_dir: &Path, is_chosen: bool, env: &EnvVars, here: &Path) -> Vec<Root> {
-    let root = |dir: PathBuf| Root { dir, owner: Owner::User };
+fn user_roots(config_dir: &Path, is_chosen: bool, env: &EnvVars, here: &Path) -> Vec<DeckRoot> {
+    let root = |dir: PathBuf| DeckRoot { dir, owner: RootOwner::User };
     let caplets = match &env.caplets_config {
         Some(file) => here.join(file).parent().map(Path::to_owned),
         None => env.base.as_ref().map(|base| base.config.join("caplets")),
@@ -260,20 +267,21 @@ fn user_roots(config_dir: &Path, is_chosen: bool, env: &EnvVars, here: &Path) ->
 
 /// Where CMP tools live, the shared place first and what the variable names last. They are the person's whatever deck was
 /// named, as they are installed apart from any deck.
-fn cmp_roots(env: &EnvVars, here: &Path) -> Vec<Root> {
+fn cmp_roots(env: &EnvVars, here: &Path) -> Vec<DeckRoot> {
     let own = env.home.as_ref().map(|home| home.join(".cmp/tools"));
     let places = [Some(PathBuf::from(SHARED_CMP_TOOLS)), own].into_iter().flatten();
-    let mut roots: Vec<Root> = places.map(|dir| Root { dir, owner: Owner::CmpTools }).collect();
+    let mut roots: Vec<DeckRoot> =
+        places.map(|dir| DeckRoot { dir, owner: RootOwner::CmpTools }).collect();
     let named = env.cmp_tool_path.iter();
-    roots.extend(named.map(|dir| Root { dir: here.join(dir), owner: Owner::CmpTool }));
+    roots.extend(named.map(|dir| DeckRoot { dir: here.join(dir), owner: RootOwner::CmpTool }));
     roots
 }
 
 /// The project of a folder: one with a deck, else the one that was named, else the repository around it.
-fn project_from(start: &Path, is_named: bool, home: Option<&Path>) -> Option<Project> {
+fn project_from(start: &Path, is_named: bool, home: Option<&Path>) -> Option<DeckProject> {
     let bare = |dir: &Path| {
         let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-        Project { dir, roots: Vec::new() }
+        DeckProject { dir, roots: Vec::new() }
     };
     find_project(start, home).or_else(|| {
         if is_named {
@@ -290,21 +298,27 @@ fn project_of_config(file: &Path) -> PathBuf {
     deck.parent().unwrap_or(deck).to_owned()
 }
 
-fn existing_folder(dir: &Path, what: &str) -> Result<PathBuf, Failure> {
+fn existing_folder(dir: &Path, what: &str) -> Result<PathBuf, CommandFailure> {
     if dir.is_dir() {
         return Ok(dir.to_owned());
     }
     Err(if dir.exists() { not_a_folder(dir, what) } else { no_such_folder(dir, what) })
 }
 
-fn no_such_folder(dir: &Path, what: &str) -> Failure {
-    Failure::setup("NO_SUCH_FOLDER", format!("{what}: there is no folder `{}`", dir.display()))
-        .hint("name a folder that is there")
+fn no_such_folder(dir: &Path, what: &str) -> CommandFailure {
+    CommandFailure::setup(
+        "NO_SUCH_FOLDER",
+        format!("{what}: there is no folder `{}`", dir.display()),
+    )
+    .hint("name a folder that is there")
 }
 
-fn not_a_folder(dir: &Path, what: &str) -> Failure {
-    Failure::setup("NOT_A_FOLDER", format!("{what}: this is not a folder: `{}`", dir.display()))
-        .hint("move the file away, or name a folder")
+fn not_a_folder(dir: &Path, what: &str) -> CommandFailure {
+    CommandFailure::setup(
+        "NOT_A_FOLDER",
+        format!("{what}: this is not a folder: `{}`", dir.display()),
+    )
+    .hint("move the file away, or name a folder")
 }
 
 /// The files of the starter deck, by capability id.
@@ -319,8 +333,8 @@ pub(crate) fn starter_deck() -> Vec<SourceFile> {
     FILES
         .map(|(id, text)| SourceFile {
             path: format!("starter/{id}.md").into(),
-            layer: Layer::Starter,
-            format: Format::Caplet { id: id.to_owned() },
+            layer: SourceLayer::Starter,
+            format: SourceFormat::Caplet { id: id.to_owned() },
             text: Ok(text.to_owned()),
         })
         .into()

@@ -4,7 +4,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::{
     plain_text::one_line,
-    printer::{Palette, Printer, Style},
+    printer::{ColorPalette, Printer, TextStyle},
 };
 
 /// Narrower than this a last column says nothing.
@@ -12,24 +12,24 @@ const MIN_LAST_COLUMN: usize = 20;
 
 /// Rows of text under a heading.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     heading: Vec<&'static str>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<TableCell>>,
 }
 
 /// One field of a table.
 #[derive(Debug, Clone)]
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     text: String,
-    style: Option<Style>,
+    style: Option<TextStyle>,
 }
 
-impl Table {
+impl TextTable {
     pub(crate) fn new<const COLUMNS: usize>(heading: [&'static str; COLUMNS]) -> Self {
         Self { heading: heading.to_vec(), rows: Vec::new() }
     }
 
-    pub(crate) fn row<const COLUMNS: usize>(&mut self, cells: [Cell; COLUMNS]) {
+    pub(crate) fn row<const COLUMNS: usize>(&mut self, cells: [TableCell; COLUMNS]) {
         self.rows.push(cells.to_vec());
     }
 
@@ -39,13 +39,13 @@ impl Table {
     }
 
     /// The table as text. Only the last column is cut, and only when a width is given.
-    pub(crate) fn render(&self, palette: Palette, width: Option<usize>) -> String {
+    pub(crate) fn render(&self, palette: ColorPalette, width: Option<usize>) -> String {
         let widths: Vec<usize> = (0..self.heading.len()).map(|column| self.width(column)).collect();
         let last = widths.len().saturating_sub(1);
         let before: usize = widths.iter().take(last).map(|width| width + 2).sum();
         let room = width.map(|width| width.saturating_sub(before).max(MIN_LAST_COLUMN));
         let mut text = String::new();
-        let heading = self.heading.iter().map(|title| Cell::dim(*title)).collect();
+        let heading = self.heading.iter().map(|title| TableCell::dim(*title)).collect();
         for cells in std::iter::once(&heading).chain(&self.rows) {
             let mut line = String::new();
             for (column, cell) in cells.iter().enumerate() {
@@ -76,17 +76,17 @@ impl Table {
     }
 }
 
-impl Cell {
+impl TableCell {
     pub(crate) fn plain(text: impl AsRef<str>) -> Self {
         Self { text: one_line(text.as_ref()), style: None }
     }
 
-    pub(crate) fn styled(style: Style, text: impl AsRef<str>) -> Self {
+    pub(crate) fn styled(style: TextStyle, text: impl AsRef<str>) -> Self {
         Self { text: one_line(text.as_ref()), style: Some(style) }
     }
 
     pub(crate) fn dim(text: impl AsRef<str>) -> Self {
-        Self::styled(Style::Dim, text)
+        Self::styled(TextStyle::Dim, text)
     }
 }
 
@@ -111,17 +111,20 @@ fn cut(text: &str, room: usize) -> String {
 mod tests {
     use super::*;
 
-    fn table() -> Table {
-        let mut table = Table::new(["ID", "WHAT"]);
-        table.row([Cell::plain("machine"), Cell::plain("Facts about this machine, read only")]);
-        table.row([Cell::plain("日本"), Cell::plain("x")]);
+    fn table() -> TextTable {
+        let mut table = TextTable::new(["ID", "WHAT"]);
+        table.row([
+            TableCell::plain("machine"),
+            TableCell::plain("Facts about this machine, read only"),
+        ]);
+        table.row([TableCell::plain("日本"), TableCell::plain("x")]);
         table
     }
 
     #[test]
     fn columns_align_by_what_is_seen() {
         assert_eq!(
-            table().render(Palette::Plain, None),
+            table().render(ColorPalette::Plain, None),
             "ID       WHAT\nmachine  Facts about this machine, read only\n日本     x\n"
         );
     }
@@ -129,7 +132,7 @@ mod tests {
     #[test]
     fn the_last_column_gives_way_on_a_terminal() {
         assert_eq!(
-            table().render(Palette::Plain, Some(31)),
+            table().render(ColorPalette::Plain, Some(31)),
             "ID       WHAT\nmachine  Facts about this mach…\n日本     x\n"
         );
     }

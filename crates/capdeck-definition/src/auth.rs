@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The `auth` block, told apart by `type`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Auth {
+#[schemars(rename = "Auth")]
+pub enum BackendAuth {
     /// Requests carry no credentials.
     None {},
     /// `Authorization: Bearer <token>`.
@@ -21,12 +22,12 @@ pub enum Auth {
         headers: IndexMap<String, String>,
     },
     /// OAuth 2: a person signs in once, tokens are refreshed.
-    OAuth2(OAuth),
+    OAuth2(OAuthConfig),
     /// OpenID Connect: OAuth 2 with a verified identity.
-    Oidc(OAuth),
+    Oidc(OAuthConfig),
 }
 
-impl Default for Auth {
+impl Default for BackendAuth {
     /// A backend that declares no `auth` is public.
     fn default() -> Self {
         Self::None {}
@@ -36,7 +37,8 @@ impl Default for Auth {
 /// What `oauth2` and `oidc` share. Everything is optional: the rest is discovered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct OAuth {
+#[schemars(rename = "OAuth")]
+pub struct OAuthConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub authorization_url: Option<String>,

@@ -8,7 +8,7 @@ pub(crate) mod graphql;
 pub(crate) mod http;
 pub(crate) mod mcp;
 pub(crate) mod openapi;
-pub(crate) mod outgoing;
+pub(crate) mod request_settings;
 pub(crate) mod set;
 
 use schemars::JsonSchema;

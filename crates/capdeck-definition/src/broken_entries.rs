@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use indexmap::IndexMap;
 
 use crate::{
-    document::{Node, Step},
+    document::{PathStep, ValueNode},
     shape::PLURAL_KEYS,
-    violation::Violation,
+    violation::SchemaViolation,
 };
 
 /// Broken entries by map and id, each with its first problem.
@@ -16,8 +16,10 @@ pub(crate) struct BrokenEntries(IndexMap<(String, String), String>);
 
 impl BrokenEntries {
     /// Notes the entry a violation is about. False when it is about no single entry.
-    pub(crate) fn note(&mut self, violation: &Violation) -> bool {
-        let [Step::Key(map), Step::Key(id), ..] = violation.steps.as_slice() else { return false };
+    pub(crate) fn record_violation(&mut self, violation: &SchemaViolation) -> bool {
+        let [PathStep::Key(map), PathStep::Key(id), ..] = violation.steps.as_slice() else {
+            return false;
+        };
         if !PLURAL_KEYS.contains(&map.as_str()) {
             return false;
         }
@@ -30,7 +32,7 @@ impl BrokenEntries {
     }
 
     /// Takes the broken entries out of the document.
-    pub(crate) fn remove_from(&self, root: &mut Node) {
+    pub(crate) fn remove_from(&self, root: &mut ValueNode) {
         let mut ids: HashMap<&str, HashSet<&str>> = HashMap::new();
         for (map, id) in self.0.keys() {
             ids.entry(map).or_default().insert(id);

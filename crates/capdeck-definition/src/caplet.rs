@@ -3,14 +3,14 @@
 mod backend_choice;
 
 use crate::{
-    Auth, CapabilityId,
+    BackendAuth, CapabilityId,
     broken_entries::BrokenEntries,
-    diagnostic::{Diagnostic, Findings, Place},
-    document::{Content, Node, yaml},
-    draft::{Draft, Origin, Shared},
-    frontmatter::{self, NoFrontmatter},
-    parsed::{Parsed, Placed},
-    rules::{self, Declaration, DeclaredIn, SharedAuth},
+    definition_draft::{DefinitionDraft, FileOrigin, SharedFields},
+    diagnostic::{Diagnostic, FileFindings, TextPosition},
+    document::{NodeValue, ValueNode, yaml},
+    frontmatter::{self, FrontmatterError},
+    parsed_file::{LocatedDefinition, ParsedFile},
+    rules::{self, BackendDeclaration, DeclarationFile, SharedAuth},
     schema,
     shape::caplet_file::{CapletFile, ChildDraft},
     violation::{self, is_singular_cli},
@@ -23,10 +23,10 @@ const MAX_BODY: usize = 65_536;
 pub(crate) fn parse_caplet(
     text: &str,
     name: &str,
-    origin: &Origin<'_>,
-    findings: &mut Findings,
-) -> Parsed {
-    let mut parsed = Parsed::default();
+    origin: &FileOrigin<'_>,
+    findings: &mut FileFindings,
+) -> ParsedFile {
+    let mut parsed = ParsedFile::default();
     if read(text, name, origin, findings, &mut parsed).is_none() {
         let reason = findings.first_error_since(0).unwrap_or("the file cannot be used");
         parsed.quarantined.push(origin.quarantine(name, reason));
@@ -38,11 +38,11 @@ pub(crate) fn parse_caplet(
 fn read(
     text: &str,
     name: &str,
-    origin: &Origin<'_>,
-    findings: &mut Findings,
-    parsed: &mut Parsed,
+    origin: &FileOrigin<'_>,
+    findings: &mut FileFindings,
+    parsed: &mut ParsedFile,
 ) -> Option<()> {
-    let id = origin.qualify(name, Place::default(), findings)?;
+    let id = origin.qualify(name, TextPosition::default(), findings)?;
     let mut root = parse_frontmatter(text, findings)?;
     let mut broken = BrokenEntries::default();
     let mut whole_file = false;
@@ -51,7 +51,7 @@ fn read(
     let hopeless = violation::is_hopeless(&violations);
     for violation in violations {
         let in_singular = singular_cli && violation.is_below("cliTools");
-        whole_file |= in_singular || !broken.note(&violation);
+        whole_file |= in_singular || !broken.record_violation(&violation);
         findings.add(violation.diagnostic);
     }
     if hopeless {
@@ -67,7 +67,7 @@ fn read(
         .map_err(|_| findings.add(violation::unreadable(&schema::CAPLET)))
         .ok()?;
     let mark = findings.mark();
-    let mut shared = Shared {
+    let mut shared = SharedFields {
         name: Some(std::mem::take(&mut file.name)),
         description: Some(std::mem::take(&mut file.description)),
         presentation: file.presentation.clone(),
@@ -82,7 +82,7 @@ fn read(
         rules::check_auth(auth, &root, findings);
     }
     let backends = file.take_backends();
-    let caplet = Caplet { id, shared, icon, auth: file.auth, root: &root, origin };
+    let caplet = CapletReader { id, shared, icon, auth: file.auth, root: &root, origin };
     for (key, block) in backends.singular {
         let node = root.child(key);
         let mut backend = block.backend;
@@ -90,7 +90,7 @@ fn read(
         if findings.first_error_since(mark).is_some() {
             return None;
         }
-        let definition = origin.define(Draft {
+        let definition = origin.define(DefinitionDraft {
             id: caplet.id.clone(),
             parent: None,
             shared: caplet.shared.clone().with_block(block.fields),
@@ -98,7 +98,7 @@ fn read(
             backend,
             tailoring: None,
         });
-        parsed.definitions.push(Placed { definition, place: root.key_place(key) });
+        parsed.definitions.push(LocatedDefinition { definition, place: root.key_place(key) });
     }
     if findings.first_error_since(mark).is_some() {
         return None;
@@ -113,21 +113,25 @@ fn read(
 }
 
 /// A readable file, while its children are defined.
-struct Caplet<'a> {
+struct CapletReader<'a> {
     id: CapabilityId,
-    shared: Shared,
+    shared: SharedFields,
     icon: Option<String>,
-    auth: Option<Auth>,
-    root: &'a Node,
-    origin: &'a Origin<'a>,
+    auth: Option<BackendAuth>,
+    root: &'a ValueNode,
+    origin: &'a FileOrigin<'a>,
 }
 
-impl Caplet<'_> {
-    fn declaration<'b>(&'b self, node: &'b Node, shared_auth: SharedAuth) -> Declaration<'b> {
-        Declaration {
+impl CapletReader<'_> {
+    fn declaration<'b>(
+        &'b self,
+        node: &'b ValueNode,
+        shared_auth: SharedAuth,
+    ) -> BackendDeclaration<'b> {
+        BackendDeclaration {
             node,
             base_dir: &self.origin.base_dir,
-            declared_in: DeclaredIn::Caplet,
+            declared_in: DeclarationFile::Caplet,
             shared_auth,
         }
     }
@@ -136,8 +140,8 @@ impl Caplet<'_> {
         &self,
         child: ChildDraft,
         name: &str,
-        findings: &mut Findings,
-        parsed: &mut Parsed,
+        findings: &mut FileFindings,
+        parsed: &mut ParsedFile,
     ) {
         let mark = findings.mark();
         let map = self.root.child(child.key);
@@ -153,13 +157,13 @@ impl Caplet<'_> {
             None => SharedAuth::Absent,
         };
         rules::check_backend(&mut backend, &self.declaration(node, shared_auth), findings);
-        let mut shared = Shared::from(child.declared.fields);
+        let mut shared = SharedFields::from(child.declared.fields);
         rules::check_shared(&mut shared, node, findings);
         let id = self.id.child(&child.id).map_err(|invalid| {
-            findings.add(crate::draft::bad_id(&invalid.0).at(map.key_place(&child.id)));
+            findings.add(crate::definition_draft::bad_id(&invalid.0).at(map.key_place(&child.id)));
         });
         if let (Ok(id), None) = (id, findings.first_error_since(mark)) {
-            let definition = self.origin.define(Draft {
+            let definition = self.origin.define(DefinitionDraft {
                 id,
                 parent: Some(self.id.clone()),
                 shared: shared.inherit(&self.shared),
@@ -167,7 +171,9 @@ impl Caplet<'_> {
                 backend,
                 tailoring: None,
             });
-            parsed.definitions.push(Placed { definition, place: map.key_place(&child.id) });
+            parsed
+                .definitions
+                .push(LocatedDefinition { definition, place: map.key_place(&child.id) });
             return;
         }
         let reason = findings.first_error_since(mark).unwrap_or_default().to_owned();
@@ -175,22 +181,22 @@ impl Caplet<'_> {
     }
 }
 
-fn parse_frontmatter(text: &str, findings: &mut Findings) -> Option<Node> {
+fn parse_frontmatter(text: &str, findings: &mut FileFindings) -> Option<ValueNode> {
     let halves = match frontmatter::split(text) {
         Ok(halves) => halves,
-        Err(NoFrontmatter::Missing) => {
+        Err(FrontmatterError::Missing) => {
             findings.add(
                 Diagnostic::error("no-frontmatter", "the file does not start with `---`")
                     .with_fix("put the YAML that declares the capability between two `---` lines at the top")
-                    .at(Place { line: 1, column: 1 }),
+                    .at(TextPosition { line: 1, column: 1 }),
             );
             return None;
         }
-        Err(NoFrontmatter::Unclosed) => {
+        Err(FrontmatterError::Unclosed) => {
             findings.add(
                 Diagnostic::error("no-frontmatter", "the frontmatter is not closed")
                     .with_fix("add a line with `---` after the YAML")
-                    .at(Place { line: 1, column: 1 }),
+                    .at(TextPosition { line: 1, column: 1 }),
             );
             return None;
         }
@@ -205,7 +211,7 @@ fn parse_frontmatter(text: &str, findings: &mut Findings) -> Option<Node> {
     let root = yaml::parse(halves.yaml, frontmatter::FIRST_LINE)
         .map_err(|diagnostic| findings.add(diagnostic))
         .ok()?;
-    if !root.is_map() && !matches!(root.content, Content::Null) {
+    if !root.is_map() && !matches!(root.content, NodeValue::Null) {
         findings.add(
             Diagnostic::error("wrong-type", "the frontmatter must be a mapping")
                 .with_fix("write keys such as `name` and `description`")
@@ -217,7 +223,7 @@ fn parse_frontmatter(text: &str, findings: &mut Findings) -> Option<Node> {
         findings.add(
             Diagnostic::error("no-frontmatter", "the frontmatter declares nothing")
                 .with_fix("add `name`, `description` and a backend such as `mcpServer`")
-                .at(Place { line: 1, column: 1 }),
+                .at(TextPosition { line: 1, column: 1 }),
         );
         return None;
     }

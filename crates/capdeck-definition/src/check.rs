@@ -6,9 +6,9 @@ use std::{
 };
 
 use crate::{
-    Deck, Diagnostic, Owner, Project, Root,
-    deck::{Assembly, Scope},
-    load::{Loaded, cmp_tool_of, holds_cmp_tools, is_cmp_tool},
+    Deck, DeckProject, DeckRoot, Diagnostic, RootOwner,
+    deck::{DeckBuilder, LoadScope},
+    load::{LoadedFiles, cmp_tool_of, holds_cmp_tools, is_cmp_tool},
     project::{has_capability_file, project_roots},
 };
 
@@ -17,9 +17,9 @@ use crate::{
 /// any other folder a root. The files of a CMP tool are that tool, `capabilities.json` or `.yaml` is a capability file, and
 /// any other `.json`, `.yaml` or `.yml` file a config. The result is a deck like any other, for its diagnostics.
 pub fn check_paths(paths: &[PathBuf]) -> Deck {
-    let mut assembly = Assembly::default();
+    let mut assembly = DeckBuilder::default();
     for path in paths {
-        let layers = Owner::User.layers();
+        let layers = RootOwner::User.layers();
         let is_dir = match fs::metadata(path) {
             Ok(metadata) => metadata.is_dir(),
             Err(error) => {
@@ -32,34 +32,34 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
             }
         };
         if is_dir && has_capability_file(path) {
-            let project = Project { dir: path.clone(), roots: project_roots(path) };
+            let project = DeckProject { dir: path.clone(), roots: project_roots(path) };
             assembly.add_project(&project);
             continue;
         }
-        let root = Root { dir: folder_of(path, is_dir), owner: Owner::User };
-        let scope = Scope::of_root(&root);
+        let root = DeckRoot { dir: folder_of(path, is_dir), owner: RootOwner::User };
+        let scope = LoadScope::of_root(&root);
         let loaded = if is_dir {
             let capability = path.join("CAPLET.md");
             if capability.is_file() {
-                Loaded::caplet(&capability, name_of(path), layers.file)
+                LoadedFiles::caplet(&capability, name_of(path), layers.file)
             } else if is_cmp_tool(path) {
-                Loaded::cmp_tool(path)
+                LoadedFiles::cmp_tool(path)
             } else if holds_cmp_tools(path) {
-                Loaded::cmp_tools(path)
+                LoadedFiles::cmp_tools(path)
             } else {
-                Loaded::root(path, layers)
+                LoadedFiles::root(path, layers)
             }
         } else {
             match extension(path).as_str() {
                 "md" if path.file_name().is_some_and(|name| name == "CAPLET.md") => {
-                    Loaded::caplet(path, name_of(&root.dir), layers.file)
+                    LoadedFiles::caplet(path, name_of(&root.dir), layers.file)
                 }
-                "md" => Loaded::caplet(path, stem(path), layers.file),
-                "json" if let Some(tool) = cmp_tool_of(path) => Loaded::cmp_tool(&tool),
+                "md" => LoadedFiles::caplet(path, stem(path), layers.file),
+                "json" if let Some(tool) = cmp_tool_of(path) => LoadedFiles::cmp_tool(&tool),
                 "json" | "yaml" | "yml" if stem(path) == "capabilities" => {
-                    Loaded::capability_file(path)
+                    LoadedFiles::capability_file(path)
                 }
-                "json" | "yaml" | "yml" => Loaded::config(path, layers.config),
+                "json" | "yaml" | "yml" => LoadedFiles::config(path, layers.config),
                 _ => {
                     assembly.report(
                         Diagnostic::error(
@@ -82,15 +82,15 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
 
 /// Reads paths that must be CMP tools, places for them, or their files.
 pub fn check_cmp_paths(paths: &[PathBuf]) -> Deck {
-    let mut assembly = Assembly::default();
+    let mut assembly = DeckBuilder::default();
     for path in paths {
         let loaded = match cmp_tool_of(path) {
-            Some(tool) => Loaded::cmp_tool(&tool),
-            None if holds_cmp_tools(path) && !is_cmp_tool(path) => Loaded::cmp_tools(path),
-            None => Loaded::cmp_tool(path),
+            Some(tool) => LoadedFiles::cmp_tool(&tool),
+            None if holds_cmp_tools(path) && !is_cmp_tool(path) => LoadedFiles::cmp_tools(path),
+            None => LoadedFiles::cmp_tool(path),
         };
-        let root = Root { dir: path.clone(), owner: Owner::CmpTool };
-        assembly.add(loaded, &Scope::of_root(&root));
+        let root = DeckRoot { dir: path.clone(), owner: RootOwner::CmpTool };
+        assembly.add(loaded, &LoadScope::of_root(&root));
     }
     let mut deck = assembly.finish();
     deck.project_hash = None;

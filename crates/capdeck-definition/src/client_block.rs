@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 
 use crate::{
     broken_entries::BrokenEntries,
-    diagnostic::{Diagnostic, Findings, Place},
-    document::{Content, Entry, Node},
+    diagnostic::{Diagnostic, FileFindings, TextPosition},
+    document::{MapEntry, NodeValue, ValueNode},
     pattern,
     rules::{bearer_token, is_authorization},
     suggest::nearest_key,
@@ -23,7 +23,8 @@ use crate::{
     extend("not" = { "anyOf": [{ "required": ["name"] }, { "required": ["description"] }] }),
 )]
 #[expect(dead_code, reason = "only its schema is used; entries are rewritten, not deserialised")]
-pub(crate) struct ClientServer {
+#[schemars(rename = "ClientServer")]
+pub(crate) struct ClientServerBlock {
     /// Program to start.
     command: Option<String>,
     args: Option<Vec<String>>,
@@ -52,7 +53,7 @@ const TRANSPORTS: [(&str, &str); 6] = [
 ];
 
 /// Keys that mean the same in a full entry.
-const KEPT: [&str; 23] = [
+const SHARED_KEYS: [&str; 23] = [
     "command",
     "args",
     "env",
@@ -82,10 +83,10 @@ const KEPT: [&str; 23] = [
 const RUNNERS: [&str; 5] = ["npx", "bunx", "pnpx", "uvx", "pipx"];
 
 /// Rewrites every client entry under `mcpServers`. Entries that cannot be rewritten are noted as broken.
-pub(crate) fn adopt(root: &mut Node, findings: &mut Findings, broken: &mut BrokenEntries) {
-    let Content::Map(keys) = &mut root.content else { return };
+pub(crate) fn adopt(root: &mut ValueNode, findings: &mut FileFindings, broken: &mut BrokenEntries) {
+    let NodeValue::Map(keys) = &mut root.content else { return };
     let Some(servers) = keys.iter_mut().find(|entry| entry.key == "mcpServers") else { return };
-    let Content::Map(servers) = &mut servers.value.content else { return };
+    let NodeValue::Map(servers) = &mut servers.value.content else { return };
     let mut taken: HashSet<String> = servers.iter().map(|entry| entry.key.clone()).collect();
     for server in servers.iter_mut() {
         let full = ["name", "description"].iter().any(|key| server.value.get(key).is_some());
@@ -104,9 +105,9 @@ pub(crate) fn adopt(root: &mut Node, findings: &mut Findings, broken: &mut Broke
 
 /// Makes an id of a name that is none, such as `My Server`.
 fn adopt_id(
-    server: &mut Entry,
+    server: &mut MapEntry,
     taken: &mut HashSet<String>,
-    findings: &mut Findings,
+    findings: &mut FileFindings,
     broken: &mut BrokenEntries,
 ) {
     if pattern::is_id(&server.key) {
@@ -139,27 +140,27 @@ fn adopt_id(
     server.key = id;
 }
 
-fn rewrite(server: &mut Entry, name: &str, findings: &mut Findings) {
+fn rewrite(server: &mut MapEntry, name: &str, findings: &mut FileFindings) {
     let place = server.value.place;
-    let Content::Map(written) = &mut server.value.content else { return };
-    let mut entries: Vec<Entry> = Vec::new();
+    let NodeValue::Map(written) = &mut server.value.content else { return };
+    let mut entries: Vec<MapEntry> = Vec::new();
     for mut entry in std::mem::take(written) {
         plain_references(&mut entry.value);
         match entry.key.as_str() {
             "type" => entries.extend(transport(entry, findings)),
             "headers" => entries.extend(auth(entry)),
-            "httpUrl" | "serverUrl" => entries.push(Entry { key: "url".to_owned(), ..entry }),
+            "httpUrl" | "serverUrl" => entries.push(MapEntry { key: "url".to_owned(), ..entry }),
             "enabled" | "isActive" => {
-                if let Content::Bool(on) = entry.value.content {
-                    let value = Node { content: Content::Bool(!on), ..entry.value };
-                    entries.push(Entry { key: "disabled".to_owned(), value, ..entry });
+                if let NodeValue::Bool(on) = entry.value.content {
+                    let value = ValueNode { content: NodeValue::Bool(!on), ..entry.value };
+                    entries.push(MapEntry { key: "disabled".to_owned(), value, ..entry });
                 }
             }
             // A choice of tools is a mapping here; the lists of other clients mean other things.
             "tools" if entry.value.is_map() => entries.push(entry),
-            key if KEPT.contains(&key) => entries.push(entry),
+            key if SHARED_KEYS.contains(&key) => entries.push(entry),
             key => {
-                let fix = match nearest_key(key, KEPT) {
+                let fix = match nearest_key(key, SHARED_KEYS) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "remove it, or leave it for the other client".to_owned(),
                 };
@@ -178,14 +179,14 @@ fn rewrite(server: &mut Entry, name: &str, findings: &mut Findings) {
     *written = entries.into();
 }
 
-fn transport(entry: Entry, findings: &mut Findings) -> Option<Entry> {
+fn transport(entry: MapEntry, findings: &mut FileFindings) -> Option<MapEntry> {
     let known = |name: &str| TRANSPORTS.iter().find(|(written, _)| *written == name);
     match entry.value.text().map(known) {
         // Not a text: the schema says so under the key it becomes.
-        None => Some(Entry { key: "transport".to_owned(), ..entry }),
+        None => Some(MapEntry { key: "transport".to_owned(), ..entry }),
         Some(Some((_, transport))) => {
             let value = text_node(transport, entry.value.place);
-            Some(Entry { key: "transport".to_owned(), value, ..entry })
+            Some(MapEntry { key: "transport".to_owned(), value, ..entry })
         }
         Some(None) => {
             findings.add(
@@ -199,7 +200,7 @@ fn transport(entry: Entry, findings: &mut Findings) -> Option<Entry> {
 }
 
 /// A lone bearer token becomes `bearer`; anything else stays a set of headers.
-fn auth(entry: Entry) -> Option<Entry> {
+fn auth(entry: MapEntry) -> Option<MapEntry> {
     let place = entry.value.place;
     let headers = entry.value.entries();
     if headers.is_empty() && entry.value.is_map() {
@@ -213,31 +214,32 @@ fn auth(entry: Entry) -> Option<Entry> {
     let fields = match bearer {
         Some(token) if headers.len() == 1 => vec![
             text_entry("type", "bearer", place),
-            Entry { key: "token".to_owned(), place, value: token },
+            MapEntry { key: "token".to_owned(), place, value: token },
         ],
         _ => vec![
             text_entry("type", "headers", place),
-            Entry { key: "headers".to_owned(), place: entry.place, value: entry.value },
+            MapEntry { key: "headers".to_owned(), place: entry.place, value: entry.value },
         ],
     };
-    let value = Node { content: Content::Map(fields.into()), place };
-    Some(Entry { key: "auth".to_owned(), place: entry.place, value })
+    let value = ValueNode { content: NodeValue::Map(fields.into()), place };
+    Some(MapEntry { key: "auth".to_owned(), place: entry.place, value })
 }
 
 /// What a server is, as far as its entry tells. Arguments may hold secrets, so only a package name is shown.
-fn description(entries: &[Entry], name: &str) -> String {
+fn description(entries: &[MapEntry], name: &str) -> String {
     let value = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
-    if let Some(host) = value("url").and_then(Node::text).and_then(host_of) {
+    if let Some(host) = value("url").and_then(ValueNode::text).and_then(host_of) {
         return format!("MCP server `{name}` at {host}");
     }
-    let Some(command) = value("command").and_then(Node::text) else {
+    let Some(command) = value("command").and_then(ValueNode::text) else {
         return format!("MCP server `{name}`");
     };
     let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
     let package = match value("args").map(|args| &args.content) {
-        Some(Content::List(args)) if RUNNERS.contains(&program) => {
-            args.iter().filter_map(Node::text).find(|arg| !arg.starts_with('-') && *arg != "run")
-        }
+        Some(NodeValue::List(args)) if RUNNERS.contains(&program) => args
+            .iter()
+            .filter_map(ValueNode::text)
+            .find(|arg| !arg.starts_with('-') && *arg != "run"),
         _ => None,
     };
     match package {
@@ -251,23 +253,23 @@ fn host_of(address: &str) -> Option<String> {
 }
 
 /// `${env:NAME}` is how some clients write `${NAME}`.
-fn plain_references(node: &mut Node) {
+fn plain_references(node: &mut ValueNode) {
     match &mut node.content {
-        Content::Text(text) if text.contains("${env:") => *text = text.replace("${env:", "${"),
-        Content::List(items) => items.iter_mut().for_each(plain_references),
-        Content::Map(entries) => {
+        NodeValue::Text(text) if text.contains("${env:") => *text = text.replace("${env:", "${"),
+        NodeValue::List(items) => items.iter_mut().for_each(plain_references),
+        NodeValue::Map(entries) => {
             entries.iter_mut().for_each(|entry| plain_references(&mut entry.value));
         }
-        Content::Text(_) | Content::Null | Content::Bool(_) | Content::Number(_) => {}
+        NodeValue::Text(_) | NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) => {}
     }
 }
 
-fn text_entry(key: &str, text: &str, place: Place) -> Entry {
-    Entry { key: key.to_owned(), place, value: text_node(text, place) }
+fn text_entry(key: &str, text: &str, place: TextPosition) -> MapEntry {
+    MapEntry { key: key.to_owned(), place, value: text_node(text, place) }
 }
 
-fn text_node(text: &str, place: Place) -> Node {
-    Node { content: Content::Text(text.to_owned()), place }
+fn text_node(text: &str, place: TextPosition) -> ValueNode {
+    ValueNode { content: NodeValue::Text(text.to_owned()), place }
 }
 
 #[cfg(test)]
@@ -287,7 +289,7 @@ mod tests {
             .unwrap();
         let fields: BTreeSet<&str> = entry.keys().map(String::as_str).collect();
         let made = ["name", "description", "tools"];
-        let known: BTreeSet<&str> = KEPT.into_iter().chain(made).collect();
+        let known: BTreeSet<&str> = SHARED_KEYS.into_iter().chain(made).collect();
         assert_eq!(fields, known);
     }
 }

@@ -14,15 +14,15 @@ mod values;
 use std::{collections::BTreeMap, path::PathBuf};
 
 use crate::{
-    Backend, CapabilityId, CmpTool, Diagnostic, Quarantined,
-    diagnostic::{Findings, Place},
-    document::{Node, json},
-    draft::{Draft, Origin, Shared},
-    fingerprint::{Behaviour, fingerprint},
-    parsed::{Parsed, Placed},
+    Backend, CapabilityId, CmpTool, Diagnostic, QuarantinedItem,
+    definition_draft::{DefinitionDraft, FileOrigin, SharedFields},
+    diagnostic::{FileFindings, TextPosition},
+    document::{ValueNode, json},
+    fingerprint::{FingerprintInput, fingerprint},
+    parsed_file::{LocatedDefinition, ParsedFile},
     pattern,
     schema::FileSchema,
-    shape::{Presentation, cmp_files::ManifestFile},
+    shape::{PresentationFields, cmp_files::ManifestFile},
     suggest::nearest_key,
     violation,
 };
@@ -44,11 +44,11 @@ pub struct CmpFiles {
 pub(crate) fn parse_cmp(
     manifest: &Result<String, Diagnostic>,
     files: &CmpFiles,
-    origin: &Origin<'_>,
-) -> Parsed {
-    let mut parsed = Parsed::default();
-    let mut about_manifest = Findings::new(&origin.source.path);
-    let mut about_intents = Findings::new(&files.capability_path);
+    origin: &FileOrigin<'_>,
+) -> ParsedFile {
+    let mut parsed = ParsedFile::default();
+    let mut about_manifest = FileFindings::new(&origin.source.path);
+    let mut about_intents = FileFindings::new(&files.capability_path);
     let read = match manifest {
         Ok(text) => manifest::read(text, &mut about_manifest),
         Err(problem) => {
@@ -64,7 +64,7 @@ pub(crate) fn parse_cmp(
         }
     };
     match (read, intents) {
-        (Some(manifest::Manifest { file: manifest, place, text }), Some(intents)) => {
+        (Some(manifest::CmpManifest { file: manifest, place, text }), Some(intents)) => {
             let id = id_of(&manifest, origin, place, &mut about_manifest);
             parsed.definitions.extend(id.map(|id| {
                 let backend = Backend::Cmp(CmpTool {
@@ -78,9 +78,15 @@ pub(crate) fn parse_cmp(
                     intents,
                 });
                 let shared = presented(&manifest);
-                let draft =
-                    Draft { id, parent: None, shared, icon: None, backend, tailoring: None };
-                Placed { definition: origin.define(draft), place }
+                let draft = DefinitionDraft {
+                    id,
+                    parent: None,
+                    shared,
+                    icon: None,
+                    backend,
+                    tailoring: None,
+                };
+                LocatedDefinition { definition: origin.define(draft), place }
             }));
         }
         (read, _) => {
@@ -96,7 +102,7 @@ pub(crate) fn parse_cmp(
 }
 
 /// Gives tools of one name and several domains ids of their own: a name is unique within its domain only.
-pub(crate) fn tell_apart(definitions: &mut [Placed]) -> Vec<Diagnostic> {
+pub(crate) fn disambiguate_ids(definitions: &mut [LocatedDefinition]) -> Vec<Diagnostic> {
     let mut domains: BTreeMap<CapabilityId, Vec<String>> = BTreeMap::new();
     for placed in definitions.iter() {
         if let Backend::Cmp(tool) = &placed.definition.backend {
@@ -123,7 +129,7 @@ pub(crate) fn tell_apart(definitions: &mut [Placed]) -> Vec<Diagnostic> {
                 .at(placed.place)
                 .in_file(&definition.source.path),
         );
-        definition.fingerprint = fingerprint(Behaviour {
+        definition.fingerprint = fingerprint(FingerprintInput {
             id: &id,
             backend: &definition.backend,
             setup: None,
@@ -140,8 +146,8 @@ pub(crate) fn tell_apart(definitions: &mut [Placed]) -> Vec<Diagnostic> {
 fn read_shape<T: serde::de::DeserializeOwned>(
     text: &str,
     schema: &FileSchema,
-    findings: &mut Findings,
-) -> Option<(T, Node)> {
+    findings: &mut FileFindings,
+) -> Option<(T, ValueNode)> {
     let root = json::parse(text).map_err(|diagnostic| findings.add(diagnostic)).ok()?;
     let violations = violation::check(schema, &root);
     let is_sound = violations.is_empty();
@@ -162,7 +168,7 @@ fn read_shape<T: serde::de::DeserializeOwned>(
 }
 
 /// Notes keys that mean nothing. A mistyped safety flag must not pass for a comment.
-fn check_keys(node: &Node, known: &[&str], findings: &mut Findings) {
+fn check_keys(node: &ValueNode, known: &[&str], findings: &mut FileFindings) {
     for entry in node.entries() {
         let key = entry.key.as_str();
         if known.contains(&key) || key.starts_with('$') {
@@ -185,24 +191,24 @@ fn check_keys(node: &Node, known: &[&str], findings: &mut Findings) {
 
 fn id_of(
     manifest: &ManifestFile,
-    origin: &Origin<'_>,
-    place: Place,
-    findings: &mut Findings,
+    origin: &FileOrigin<'_>,
+    place: TextPosition,
+    findings: &mut FileFindings,
 ) -> Option<CapabilityId> {
     origin.qualify(&pattern::id_from(&manifest.name), place, findings)
 }
 
-fn presented(manifest: &ManifestFile) -> Shared {
+fn presented(manifest: &ManifestFile) -> SharedFields {
     let mut tags = vec![manifest.domain.clone()];
     for tag in &manifest.tags {
         if !tags.contains(tag) {
             tags.push(tag.clone());
         }
     }
-    Shared {
+    SharedFields {
         name: Some(manifest.name.clone()),
         description: Some(manifest.summary.clone()),
-        presentation: Presentation {
+        presentation: PresentationFields {
             tags,
             exposure: None,
             shadowing: None,
@@ -217,7 +223,7 @@ fn presented(manifest: &ManifestFile) -> Shared {
     }
 }
 
-fn quarantine(name: &str, reason: &str, origin: &Origin<'_>) -> Quarantined {
+fn quarantine(name: &str, reason: &str, origin: &FileOrigin<'_>) -> QuarantinedItem {
     let id = pattern::id_from(name);
     origin.quarantine(if id.is_empty() { name } else { &id }, reason)
 }

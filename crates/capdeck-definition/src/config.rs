@@ -7,17 +7,17 @@ use std::collections::{HashMap, HashSet};
 use crate::{
     broken_entries::BrokenEntries,
     client_block,
-    diagnostic::{Diagnostic, Findings, Place},
-    document::{Content, Entries, Node, Step, json, yaml},
-    draft::{Draft, Origin, Shared},
-    parsed::{Parsed, Placed},
-    rules::{self, Declaration, DeclaredIn, SharedAuth},
+    definition_draft::{DefinitionDraft, FileOrigin, SharedFields},
+    diagnostic::{Diagnostic, FileFindings, TextPosition},
+    document::{MapEntries, NodeValue, PathStep, ValueNode, json, yaml},
+    parsed_file::{LocatedDefinition, ParsedFile},
+    rules::{self, BackendDeclaration, DeclarationFile, SharedAuth},
     schema,
     shape::{
         PLURAL_KEYS,
         config_file::{ConfigFile, EntryDraft},
     },
-    violation::{self, Violation},
+    violation::{self, SchemaViolation},
 };
 
 /// Keys that only the user's own config decides.
@@ -28,10 +28,10 @@ const USER_ONLY_KEYS: [&str; 4] = ["serve", "telemetry", "storage", "artifacts"]
 pub(crate) fn parse_config(
     text: &str,
     file_name: &str,
-    origin: &Origin<'_>,
-    findings: &mut Findings,
-) -> Parsed {
-    let mut parsed = Parsed::default();
+    origin: &FileOrigin<'_>,
+    findings: &mut FileFindings,
+) -> ParsedFile {
+    let mut parsed = ParsedFile::default();
     if read(text, file_name, origin, findings, &mut parsed).is_none() {
         let reason = findings.first_error_since(0).unwrap_or("the file cannot be used");
         parsed.quarantined.push(origin.quarantine(file_name, reason));
@@ -42,9 +42,9 @@ pub(crate) fn parse_config(
 fn read(
     text: &str,
     file_name: &str,
-    origin: &Origin<'_>,
-    findings: &mut Findings,
-    parsed: &mut Parsed,
+    origin: &FileOrigin<'_>,
+    findings: &mut FileFindings,
+    parsed: &mut ParsedFile,
 ) -> Option<()> {
     let mut root = parse_text(text, file_name, findings)?;
     let mut broken = BrokenEntries::default();
@@ -57,9 +57,9 @@ fn read(
     broken.remove_from(&mut root);
     let violations = violation::check(&schema::CONFIG, &root);
     let hopeless = violation::is_hopeless(&violations);
-    let mut guards = policy::Guards::default();
+    let mut guards = policy::GuardProblems::default();
     for violation in violations {
-        if !broken.note(&violation) && !guards.note(&violation) {
+        if !broken.record_violation(&violation) && !guards.record_violation(&violation) {
             drop_option(&mut root, &violation);
         }
         findings.add(violation.diagnostic);
@@ -76,7 +76,7 @@ fn read(
     let mut file: ConfigFile = serde_json::from_value(root.to_json())
         .map_err(|_| findings.add(violation::unreadable(&schema::CONFIG)))
         .ok()?;
-    guards.settle(&mut file, &root, origin.source.layer, findings);
+    guards.apply_strict_defaults(&mut file, &root, origin.source.layer, findings);
     check_options(&mut file, &root, findings);
     check_aliases(&mut file, &root, findings);
     for entry in file.take_entries() {
@@ -86,34 +86,34 @@ fn read(
     Some(())
 }
 
-fn parse_text(text: &str, file_name: &str, findings: &mut Findings) -> Option<Node> {
+fn parse_text(text: &str, file_name: &str, findings: &mut FileFindings) -> Option<ValueNode> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_json = file_name.to_ascii_lowercase().ends_with(".json");
     let root = if is_json { json::parse(text) } else { yaml::parse(text, 1) };
     let root = root.map_err(|diagnostic| findings.add(diagnostic)).ok()?;
     match root.content {
-        Content::Map(_) => Some(root),
+        NodeValue::Map(_) => Some(root),
         // An empty YAML file, or one with only comments, configures nothing.
-        Content::Null if !is_json => {
-            Some(Node { content: Content::Map(Entries::default()), ..root })
+        NodeValue::Null if !is_json => {
+            Some(ValueNode { content: NodeValue::Map(MapEntries::default()), ..root })
         }
-        Content::Null
-        | Content::Bool(_)
-        | Content::Number(_)
-        | Content::Text(_)
-        | Content::List(_) => {
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Number(_)
+        | NodeValue::Text(_)
+        | NodeValue::List(_) => {
             findings.add(
                 Diagnostic::error("wrong-type", "a config file must be a mapping")
                     .with_fix("write keys such as `mcpServers` at the top level")
-                    .at(Place { line: 1, column: 1 }),
+                    .at(TextPosition { line: 1, column: 1 }),
             );
             None
         }
     }
 }
 
-fn drop_user_only_keys(root: &mut Node, findings: &mut Findings) {
-    let Content::Map(entries) = &mut root.content else { return };
+fn drop_user_only_keys(root: &mut ValueNode, findings: &mut FileFindings) {
+    let NodeValue::Map(entries) = &mut root.content else { return };
     entries.retain(|entry| {
         let user_only = USER_ONLY_KEYS.contains(&entry.key.as_str());
         if user_only {
@@ -130,7 +130,7 @@ fn drop_user_only_keys(root: &mut Node, findings: &mut Findings) {
     });
 }
 
-fn note_repeated_ids(root: &Node, findings: &mut Findings, broken: &mut BrokenEntries) {
+fn note_repeated_ids(root: &ValueNode, findings: &mut FileFindings, broken: &mut BrokenEntries) {
     let mut owners: HashMap<&str, &str> = HashMap::new();
     for key in PLURAL_KEYS {
         let Some(map) = root.get(key) else { continue };
@@ -150,16 +150,18 @@ fn note_repeated_ids(root: &Node, findings: &mut Findings, broken: &mut BrokenEn
 }
 
 /// Takes a broken option out of the document. Flat blocks lose one option, everything else its top-level key.
-fn drop_option(root: &mut Node, violation: &Violation) {
+fn drop_option(root: &mut ValueNode, violation: &SchemaViolation) {
     let flat = |key: &str| matches!(key, "options" | "serve" | "completion" | "artifacts");
     match violation.steps.as_slice() {
-        [Step::Key(block), Step::Key(option), ..] if flat(block) => root.remove(&[block, option]),
-        [Step::Key(key), ..] => root.remove(&[key]),
-        [Step::Index(_), ..] | [] => {}
+        [PathStep::Key(block), PathStep::Key(option), ..] if flat(block) => {
+            root.remove(&[block, option]);
+        }
+        [PathStep::Key(key), ..] => root.remove(&[key]),
+        [PathStep::Index(_), ..] | [] => {}
     }
 }
 
-fn check_options(file: &mut ConfigFile, root: &Node, findings: &mut Findings) {
+fn check_options(file: &mut ConfigFile, root: &ValueNode, findings: &mut FileFindings) {
     let ceiling = file.max_search_limit.unwrap_or(50);
     if file.default_search_limit.is_some_and(|limit| limit > ceiling) {
         findings.add(
@@ -185,7 +187,7 @@ fn check_options(file: &mut ConfigFile, root: &Node, findings: &mut Findings) {
     }
 }
 
-fn check_aliases(file: &mut ConfigFile, root: &Node, findings: &mut Findings) {
+fn check_aliases(file: &mut ConfigFile, root: &ValueNode, findings: &mut FileFindings) {
     let Some(aliases) = &file.namespace_aliases else { return };
     let mark = findings.mark();
     let upstreams = root.child("namespaceAliases").child("upstreams");
@@ -206,30 +208,31 @@ fn check_aliases(file: &mut ConfigFile, root: &Node, findings: &mut Findings) {
 
 fn define_entry(
     entry: EntryDraft,
-    root: &Node,
-    origin: &Origin<'_>,
-    findings: &mut Findings,
-    parsed: &mut Parsed,
+    root: &ValueNode,
+    origin: &FileOrigin<'_>,
+    findings: &mut FileFindings,
+    parsed: &mut ParsedFile,
 ) {
     let mark = findings.mark();
     let map = root.child(entry.key);
     let node = map.child(&entry.id);
-    let declaration = Declaration {
+    let declaration = BackendDeclaration {
         node,
         base_dir: &origin.base_dir,
-        declared_in: DeclaredIn::Config,
+        declared_in: DeclarationFile::Config,
         shared_auth: SharedAuth::Absent,
     };
     let mut backend = entry.declared.backend;
     rules::check_backend(&mut backend, &declaration, findings);
-    let mut shared = Shared::from(entry.declared.fields);
+    let mut shared = SharedFields::from(entry.declared.fields);
     rules::check_shared(&mut shared, node, findings);
     let id = origin.qualify(&entry.id, map.key_place(&entry.id), findings);
     match (id, findings.first_error_since(mark)) {
         (Some(id), None) => {
-            let draft = Draft { id, parent: None, shared, icon: None, backend, tailoring: None };
+            let draft =
+                DefinitionDraft { id, parent: None, shared, icon: None, backend, tailoring: None };
             let place = map.key_place(&entry.id);
-            parsed.definitions.push(Placed { definition: origin.define(draft), place });
+            parsed.definitions.push(LocatedDefinition { definition: origin.define(draft), place });
         }
         (_, reason) => {
             parsed.quarantined.push(origin.quarantine(&entry.id, reason.unwrap_or_default()));

@@ -7,12 +7,12 @@ use std::{
 };
 
 use crate::{
-    Backend, CapabilityFile, CapabilityId, DeckConfig, Definition, Diagnostic, Format, Layer,
-    Owner, Project, Root, Source, SourceFile, cmp,
-    draft::Origin,
+    Backend, CapabilityFile, CapabilityId, DeckConfig, DeckProject, DeckRoot, Definition,
+    DefinitionSource, Diagnostic, RootOwner, SourceFile, SourceFormat, SourceLayer, cmp,
+    definition_draft::FileOrigin,
     fingerprint::sha256_hex,
-    load::Loaded,
-    parsed::{self, Parsed, Placed},
+    load::LoadedFiles,
+    parsed_file::{self, LocatedDefinition, ParsedFile},
     set::{self, SetBudget},
     shape::config_file::ConfigFile,
     skill_hash::{skill_lines, variables_line},
@@ -26,7 +26,7 @@ pub struct Deck {
     /// The members of a set follow it directly, so a reader that replaces a set can drop what came with it.
     pub definitions: Vec<Arc<Definition>>,
     /// What could not be used.
-    pub quarantined: Vec<Quarantined>,
+    pub quarantined: Vec<QuarantinedItem>,
     /// The merged options.
     pub config: DeckConfig,
     /// The options without any project's, for as long as the project is not trusted.
@@ -43,32 +43,32 @@ pub struct Deck {
 
 /// A capability, or a whole file, that is left out because of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quarantined {
+pub struct QuarantinedItem {
     /// The id it would have had; for a config file that cannot be read at all, the file's name.
     pub id: String,
     /// The file it stands in.
-    pub source: Source,
+    pub source: DefinitionSource,
     /// The first error's message.
     pub reason: String,
 }
 
 impl Deck {
     /// Reads the roots, the lowest precedence first. Nothing but definition files is touched.
-    pub fn read(roots: &[Root]) -> Self {
-        let mut assembly = Assembly::default();
+    pub fn read(roots: &[DeckRoot]) -> Self {
+        let mut assembly = DeckBuilder::default();
         for root in roots {
             assembly.add_root(root);
         }
         let mut deck = assembly.finish();
-        if roots.iter().all(|root| root.owner != Owner::Project) {
+        if roots.iter().all(|root| root.owner != RootOwner::Project) {
             deck.project_hash = None;
         }
         deck
     }
 
     /// Reads the person's roots and, above them, a project: its capability file, then its roots.
-    pub fn open(user_roots: &[Root], project: Option<&Project>) -> Self {
-        let mut assembly = Assembly::default();
+    pub fn open(user_roots: &[DeckRoot], project: Option<&DeckProject>) -> Self {
+        let mut assembly = DeckBuilder::default();
         for root in user_roots {
             assembly.add_root(root);
         }
@@ -76,7 +76,7 @@ impl Deck {
             assembly.add_project(project);
         }
         let mut deck = assembly.finish();
-        if !project.is_some_and(Project::has_deck) {
+        if !project.is_some_and(DeckProject::has_deck) {
             deck.project_hash = None;
         }
         deck
@@ -84,14 +84,19 @@ impl Deck {
 
     /// Builds a deck from texts that are already in memory, such as one that is built in.
     pub fn from_sources(files: Vec<SourceFile>) -> Self {
-        let mut assembly = Assembly::default();
+        let mut assembly = DeckBuilder::default();
         let (project, user): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|file| file.layer.needs_trust());
         let has_project = !project.is_empty();
-        for (files, owner) in [(user, Owner::User), (project, Owner::Project)] {
-            let scope =
-                Scope { owner, member_of: None, depth: 0, chain: Vec::new(), base: PathBuf::new() };
-            assembly.add(Loaded { files, ..Loaded::default() }, &scope);
+        for (files, owner) in [(user, RootOwner::User), (project, RootOwner::Project)] {
+            let scope = LoadScope {
+                owner,
+                member_of: None,
+                depth: 0,
+                chain: Vec::new(),
+                base: PathBuf::new(),
+            };
+            assembly.add(LoadedFiles { files, ..LoadedFiles::default() }, &scope);
         }
         let mut deck = assembly.finish();
         deck.project_hash = deck.project_hash.filter(|_| has_project);
@@ -101,8 +106,8 @@ impl Deck {
 
 /// Where files stand: whose they are, in which set, and through which folders that set was reached.
 #[derive(Debug, Clone)]
-pub(crate) struct Scope {
-    pub(crate) owner: Owner,
+pub(crate) struct LoadScope {
+    pub(crate) owner: RootOwner,
     pub(crate) member_of: Option<CapabilityId>,
     /// How many sets are around these files.
     pub(crate) depth: usize,
@@ -112,13 +117,13 @@ pub(crate) struct Scope {
     pub(crate) base: PathBuf,
 }
 
-impl Scope {
+impl LoadScope {
     pub(crate) fn of_project(dir: &Path) -> Self {
         let chain = Vec::new();
-        Self { owner: Owner::Project, member_of: None, depth: 0, chain, base: dir.to_owned() }
+        Self { owner: RootOwner::Project, member_of: None, depth: 0, chain, base: dir.to_owned() }
     }
 
-    pub(crate) fn of_root(root: &Root) -> Self {
+    pub(crate) fn of_root(root: &DeckRoot) -> Self {
         let chain = root.dir.canonicalize().into_iter().collect();
         let base = root.dir.parent().unwrap_or(Path::new("")).to_owned();
         Self { owner: root.owner, member_of: None, depth: 0, chain, base }
@@ -132,33 +137,35 @@ fn takes_variables(file: &SourceFile) -> bool {
 
 /// A deck while it is put together.
 #[derive(Debug, Default)]
-pub(crate) struct Assembly {
+pub(crate) struct DeckBuilder {
     deck: Deck,
     /// One line per file read for a project: its name and the hash of its contents.
     project_lines: Vec<String>,
     pub(crate) set_budget: SetBudget,
 }
 
-impl Assembly {
-    pub(crate) fn add_root(&mut self, root: &Root) {
+impl DeckBuilder {
+    pub(crate) fn add_root(&mut self, root: &DeckRoot) {
         let loaded = match root.owner {
-            Owner::User | Owner::Project => Loaded::root(&root.dir, root.owner.layers()),
-            Owner::CmpTools => Loaded::cmp_tools(&root.dir),
-            Owner::CmpTool => Loaded::cmp_tool(&root.dir),
+            RootOwner::User | RootOwner::Project => {
+                LoadedFiles::root(&root.dir, root.owner.layers())
+            }
+            RootOwner::CmpTools => LoadedFiles::cmp_tools(&root.dir),
+            RootOwner::CmpTool => LoadedFiles::cmp_tool(&root.dir),
         };
-        let scope = Scope::of_root(root);
-        if root.owner == Owner::Project {
+        let scope = LoadScope::of_root(root);
+        if root.owner == RootOwner::Project {
             self.project_lines.extend(skill_lines(&root.dir, &scope.base));
         }
         self.add(loaded, &scope);
     }
 
-    pub(crate) fn add_project(&mut self, project: &Project) {
-        let loaded = Loaded::capability_file_of(&project.dir);
+    pub(crate) fn add_project(&mut self, project: &DeckProject) {
+        let loaded = LoadedFiles::capability_file_of(&project.dir);
         if loaded.files.iter().any(takes_variables) {
             self.project_lines.extend(variables_line(&project.dir));
         }
-        let scope = Scope::of_project(&project.dir);
+        let scope = LoadScope::of_project(&project.dir);
         self.add(loaded, &scope);
         for root in &project.roots {
             self.add_root(root);
@@ -166,10 +173,10 @@ impl Assembly {
     }
 
     /// Parses files and adds what they yield, sets with their members.
-    pub(crate) fn add(&mut self, loaded: Loaded, scope: &Scope) {
+    pub(crate) fn add(&mut self, loaded: LoadedFiles, scope: &LoadScope) {
         self.deck.watched.extend(loaded.watched);
         self.deck.diagnostics.extend(loaded.diagnostics);
-        let in_scope = |mut entry: Quarantined| {
+        let in_scope = |mut entry: QuarantinedItem| {
             if let Some(set) = &scope.member_of {
                 entry.id = format!("{set}__{}", entry.id);
             }
@@ -178,13 +185,13 @@ impl Assembly {
         self.deck.quarantined.extend(loaded.quarantined.into_iter().map(in_scope));
         let mut definitions = Vec::new();
         for file in &loaded.files {
-            if scope.owner == Owner::Project {
+            if scope.owner == RootOwner::Project {
                 self.project_lines.push(hash_line(file, &scope.base));
             }
-            let parsed = parsed::parse(file, &Origin::of(file, scope.member_of.as_ref()));
+            let parsed = parsed_file::parse(file, &FileOrigin::of(file, scope.member_of.as_ref()));
             definitions.extend(self.take(parsed, file, scope));
         }
-        self.deck.diagnostics.extend(cmp::tell_apart(&mut definitions));
+        self.deck.diagnostics.extend(cmp::disambiguate_ids(&mut definitions));
         for placed in self.without_repeats(definitions) {
             self.define(placed, scope);
         }
@@ -202,7 +209,12 @@ impl Assembly {
         self.deck
     }
 
-    fn take(&mut self, parsed: Parsed, file: &SourceFile, scope: &Scope) -> Vec<Placed> {
+    fn take(
+        &mut self,
+        parsed: ParsedFile,
+        file: &SourceFile,
+        scope: &LoadScope,
+    ) -> Vec<LocatedDefinition> {
         self.deck.diagnostics.extend(parsed.diagnostics);
         self.deck.quarantined.extend(parsed.quarantined);
         if let Some(file) = parsed.capability_file {
@@ -212,13 +224,13 @@ impl Assembly {
             self.deck.capability_file = Some(Arc::new(file));
         }
         // The options of a set's own config concern nobody outside it.
-        if file.format == Format::Config && scope.member_of.is_none() {
+        if file.format == SourceFormat::Config && scope.member_of.is_none() {
             self.configure(parsed.options.as_ref(), file.layer);
         }
         parsed.definitions
     }
 
-    fn configure(&mut self, options: Option<&ConfigFile>, layer: Layer) {
+    fn configure(&mut self, options: Option<&ConfigFile>, layer: SourceLayer) {
         let mut configs = vec![&mut self.deck.config];
         if !layer.needs_trust() {
             configs.push(&mut self.deck.user_config);
@@ -233,10 +245,12 @@ impl Assembly {
     }
 
     /// Takes out ids that two files of one layer define, such as `a__b.md` beside a plural `a.md`.
-    fn without_repeats(&mut self, definitions: Vec<Placed>) -> Vec<Placed> {
-        let key = |placed: &Placed| (placed.definition.source.layer, placed.definition.id.clone());
-        let mut owners: HashMap<(Layer, CapabilityId), PathBuf> = HashMap::new();
-        let mut repeated: HashSet<(Layer, CapabilityId)> = HashSet::new();
+    fn without_repeats(&mut self, definitions: Vec<LocatedDefinition>) -> Vec<LocatedDefinition> {
+        let key = |placed: &LocatedDefinition| {
+            (placed.definition.source.layer, placed.definition.id.clone())
+        };
+        let mut owners: HashMap<(SourceLayer, CapabilityId), PathBuf> = HashMap::new();
+        let mut repeated: HashSet<(SourceLayer, CapabilityId)> = HashSet::new();
         for placed in &definitions {
             let path = &placed.definition.source.path;
             let Some(first) = owners.insert(key(placed), path.clone()) else { continue };
@@ -256,7 +270,7 @@ impl Assembly {
         definitions.into_iter().filter(|placed| !repeated.contains(&key(placed))).collect()
     }
 
-    fn define(&mut self, placed: Placed, scope: &Scope) {
+    fn define(&mut self, placed: LocatedDefinition, scope: &LoadScope) {
         let file = self.deck.capability_file.as_ref().filter(|_| scope.member_of.is_none());
         let definition = Arc::new(match file {
             Some(file) => file.tailor(placed.definition),
@@ -284,7 +298,7 @@ impl Assembly {
     }
 
     fn quarantine(&mut self, definition: &Definition, reason: String) {
-        self.deck.quarantined.push(Quarantined {
+        self.deck.quarantined.push(QuarantinedItem {
             id: definition.id.as_str().to_owned(),
             source: definition.source.clone(),
             reason,

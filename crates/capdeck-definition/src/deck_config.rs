@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Exposure, FlowMode, Layer, PinMode, Policy, ServeConfig, ViewConfig,
+    CallPolicy, Exposure, FlowMode, PinMode, ServeConfig, SourceLayer, ViewConfig,
     shape::config_file::{ConfigFile, NamespaceAliases},
 };
 
@@ -38,7 +38,7 @@ pub struct DeckConfig {
     /// True when results teach what tools answer.
     pub observed_shapes: bool,
     /// Which calls run, which are asked about and which do not exist for a client.
-    pub policy: Policy,
+    pub policy: CallPolicy,
     /// How closely definitions are watched where a capability does not say.
     pub pins: PinMode,
     /// What a project demands at least, whatever else is said.
@@ -96,7 +96,7 @@ impl Default for DeckConfig {
             flow: FlowMode::Off,
             least_flow: FlowMode::Off,
             observed_shapes: true,
-            policy: Policy::default(),
+            policy: CallPolicy::default(),
             pins: PinMode::default(),
             least_pins: PinMode::Off,
             views: BTreeMap::new(),
@@ -113,7 +113,7 @@ impl DeckConfig {
     }
 
     /// Lays one config file over what is known so far.
-    pub(crate) fn apply(&mut self, file: &ConfigFile, layer: Layer) {
+    pub(crate) fn apply(&mut self, file: &ConfigFile, layer: SourceLayer) {
         if let Some(limit) = file.max_search_limit {
             self.max_search_limit = limit;
         }

@@ -5,7 +5,9 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Backend, Exposure, PinMode, Setup, Source, Tailoring, pattern};
+use crate::{
+    Backend, CapabilityTailoring, DefinitionSource, Exposure, PinMode, SetupCommands, pattern,
+};
 
 /// A capability as a file declares it. Plural files yield one of these per child.
 ///
@@ -22,21 +24,21 @@ pub struct Definition {
     pub tags: Vec<String>,
     /// `None` means the host's default.
     pub exposure: Option<Exposure>,
-    pub shadowing: Shadowing,
+    pub shadowing: ShadowingMode,
     /// `None` means the deck's own choice.
     pub pins: Option<PinMode>,
-    pub hints: Hints,
-    pub setup: Option<Setup>,
+    pub hints: UsageHints,
+    pub setup: Option<SetupCommands>,
     /// True when the capability only makes sense inside a project.
     pub project_bound: bool,
-    pub runtime: Runtime,
+    pub runtime: RuntimeRequirements,
     /// `catalog.icon`, presentation only.
     pub icon: Option<String>,
     pub disabled: bool,
     pub backend: Backend,
     /// What a capability file says about its tools and values; other files have none.
-    pub tailoring: Option<Arc<Tailoring>>,
-    pub source: Source,
+    pub tailoring: Option<Arc<CapabilityTailoring>>,
+    pub source: DefinitionSource,
     /// The folder relative paths were resolved against: the file's own.
     pub base_dir: PathBuf,
     /// SHA-256 (hex) of everything that changes behaviour; not of the Markdown body or presentation.
@@ -46,7 +48,7 @@ pub struct Definition {
 
 impl Definition {
     /// A definition that says nothing but what it must: everything else is as if its file left it out.
-    pub fn new(id: CapabilityId, backend: Backend, source: Source) -> Self {
+    pub fn new(id: CapabilityId, backend: Backend, source: DefinitionSource) -> Self {
         Self {
             parent: None,
             member_of: None,
@@ -55,12 +57,12 @@ impl Definition {
             description: String::new(),
             tags: Vec::new(),
             exposure: None,
-            shadowing: Shadowing::default(),
+            shadowing: ShadowingMode::default(),
             pins: None,
-            hints: Hints::default(),
+            hints: UsageHints::default(),
             setup: None,
             project_bound: false,
-            runtime: Runtime::default(),
+            runtime: RuntimeRequirements::default(),
             icon: None,
             disabled: false,
             backend,
@@ -80,16 +82,20 @@ pub struct CapabilityId(Arc<str>);
 /// The text is no capability id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an id: use 1 to 64 letters, digits, `_` or `-`")]
-pub struct InvalidId(pub String);
+pub struct CapabilityIdError(pub String);
 
 impl CapabilityId {
     /// Checks and wraps an id.
-    pub fn new(text: &str) -> Result<Self, InvalidId> {
-        if pattern::is_id(text) { Ok(Self(text.into())) } else { Err(InvalidId(text.to_owned())) }
+    pub fn new(text: &str) -> Result<Self, CapabilityIdError> {
+        if pattern::is_id(text) {
+            Ok(Self(text.into()))
+        } else {
+            Err(CapabilityIdError(text.to_owned()))
+        }
     }
 
     /// The id of a plural file's child: `parent__child`.
-    pub fn child(&self, child: &str) -> Result<Self, InvalidId> {
+    pub fn child(&self, child: &str) -> Result<Self, CapabilityIdError> {
         Self::new(&format!("{}__{child}", self.0))
     }
 
@@ -112,8 +118,8 @@ impl std::borrow::Borrow<str> for CapabilityId {
 }
 
 impl TryFrom<String> for CapabilityId {
-    type Error = InvalidId;
-    fn try_from(text: String) -> Result<Self, InvalidId> {
+    type Error = CapabilityIdError;
+    fn try_from(text: String) -> Result<Self, CapabilityIdError> {
         Self::new(&text)
     }
 }
@@ -131,7 +137,7 @@ pub(crate) fn id_pattern() -> serde_json::Value {
 
 /// What an author tells agents about when to reach for a capability (the older file dialect).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hints {
+pub struct UsageHints {
     pub use_when: Option<String>,
     pub avoid_when: Option<String>,
 }
@@ -139,7 +145,8 @@ pub struct Hints {
 /// What an attached local deck may do with a remote capability of the same id.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Shadowing {
+#[schemars(rename = "Shadowing")]
+pub enum ShadowingMode {
     #[default]
     Forbid,
     Allow,
@@ -149,7 +156,8 @@ pub enum Shadowing {
 /// What the capability expects of the machine. Advisory: shown, never enforced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Runtime {
+#[schemars(rename = "Runtime")]
+pub struct RuntimeRequirements {
     /// Runtime features this capability expects from the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("uniqueItems" = true))]

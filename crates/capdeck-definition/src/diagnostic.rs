@@ -10,7 +10,7 @@ pub struct Diagnostic {
     pub file: PathBuf,
     pub line: u32,
     pub column: u32,
-    pub severity: Severity,
+    pub severity: DiagnosticSeverity,
     /// A stable kebab-case name for the kind of problem, such as `unknown-key`.
     pub code: String,
     pub message: String,
@@ -22,36 +22,36 @@ pub struct Diagnostic {
 /// Errors quarantine what they are about; warnings only inform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Severity {
+pub enum DiagnosticSeverity {
     Warning,
     Error,
 }
 
 /// A place in a text. Lines and columns count from 1; the default, 0, means the whole file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct TextPosition {
     pub(crate) line: u32,
     pub(crate) column: u32,
 }
 
 /// The problems found so far in one file.
 #[derive(Debug)]
-pub(crate) struct Findings {
+pub(crate) struct FileFindings {
     file: PathBuf,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl Diagnostic {
-    /// An error about a whole file, until [`Diagnostic::at`] and [`Findings::add`] place it.
+    /// An error about a whole file, until [`Diagnostic::at`] and [`FileFindings::add`] place it.
     pub(crate) fn error(code: &str, message: impl Into<String>) -> Self {
-        Self::new(Severity::Error, code, message.into())
+        Self::new(DiagnosticSeverity::Error, code, message.into())
     }
 
     pub(crate) fn warning(code: &str, message: impl Into<String>) -> Self {
-        Self::new(Severity::Warning, code, message.into())
+        Self::new(DiagnosticSeverity::Warning, code, message.into())
     }
 
-    pub(crate) fn at(mut self, place: Place) -> Self {
+    pub(crate) fn at(mut self, place: TextPosition) -> Self {
         self.line = place.line;
         self.column = place.column;
         self
@@ -67,7 +67,7 @@ impl Diagnostic {
         self
     }
 
-    fn new(severity: Severity, code: &str, message: String) -> Self {
+    fn new(severity: DiagnosticSeverity, code: &str, message: String) -> Self {
         Self {
             file: PathBuf::new(),
             line: 0,
@@ -80,7 +80,7 @@ impl Diagnostic {
     }
 }
 
-impl Findings {
+impl FileFindings {
     pub(crate) fn new(file: &Path) -> Self {
         Self { file: file.to_owned(), diagnostics: Vec::new() }
     }
@@ -90,7 +90,7 @@ impl Findings {
         self.diagnostics.push(diagnostic.in_file(&self.file));
     }
 
-    /// How many problems are recorded, to ask [`Findings::first_error_since`] later.
+    /// How many problems are recorded, to ask [`FileFindings::first_error_since`] later.
     pub(crate) fn mark(&self) -> usize {
         self.diagnostics.len()
     }
@@ -100,20 +100,22 @@ impl Findings {
         self.diagnostics
             .iter()
             .skip(mark)
-            .find(|diagnostic| diagnostic.severity == Severity::Error)
+            .find(|diagnostic| diagnostic.severity == DiagnosticSeverity::Error)
             .map(|diagnostic| diagnostic.message.as_str())
     }
 
     /// Whether there is an error of another kind than these.
     pub(crate) fn has_error_besides(&self, codes: &[&str]) -> bool {
         let is_another = |found: &Diagnostic| !codes.iter().any(|code| found.code == *code);
-        self.diagnostics.iter().any(|found| found.severity == Severity::Error && is_another(found))
+        self.diagnostics
+            .iter()
+            .any(|found| found.severity == DiagnosticSeverity::Error && is_another(found))
     }
 
     /// Makes warnings of what was recorded after `mark`, where a mistake costs only the entry it is in.
     pub(crate) fn soften_since(&mut self, mark: usize) {
         for diagnostic in self.diagnostics.iter_mut().skip(mark) {
-            diagnostic.severity = Severity::Warning;
+            diagnostic.severity = DiagnosticSeverity::Warning;
         }
     }
 

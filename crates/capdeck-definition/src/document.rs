@@ -8,9 +8,9 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Number, Value};
 
-pub(crate) use entries::Entries;
+pub(crate) use entries::MapEntries;
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, TextPosition};
 
 /// Nesting beyond this is refused: no honest definition needs it and recursion must end.
 pub(crate) const MAX_DEPTH: usize = 64;
@@ -19,99 +19,99 @@ pub(crate) const MAX_NODES: usize = 200_000;
 
 /// One value and its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) content: Content,
-    pub(crate) place: Place,
+pub(crate) struct ValueNode {
+    pub(crate) content: NodeValue,
+    pub(crate) place: TextPosition,
 }
 
 /// What a node holds. The same for YAML and JSON.
 #[derive(Debug, Clone)]
-pub(crate) enum Content {
+pub(crate) enum NodeValue {
     Null,
     Bool(bool),
     Number(Number),
     Text(String),
-    List(Vec<Node>),
-    Map(Entries),
+    List(Vec<ValueNode>),
+    Map(MapEntries),
 }
 
 /// One key of a mapping with its value.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct MapEntry {
     pub(crate) key: String,
-    pub(crate) place: Place,
-    pub(crate) value: Node,
+    pub(crate) place: TextPosition,
+    pub(crate) value: ValueNode,
 }
 
 /// One step into a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum PathStep {
     Key(String),
     Index(usize),
 }
 
-impl Node {
+impl ValueNode {
     /// The entries of a mapping; none for anything else.
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[MapEntry] {
         match &self.content {
-            Content::Map(entries) => entries,
-            Content::Null
-            | Content::Bool(_)
-            | Content::Number(_)
-            | Content::Text(_)
-            | Content::List(_) => &[],
+            NodeValue::Map(entries) => entries,
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Number(_)
+            | NodeValue::Text(_)
+            | NodeValue::List(_) => &[],
         }
     }
 
-    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+    pub(crate) fn entry(&self, key: &str) -> Option<&MapEntry> {
         match &self.content {
-            Content::Map(entries) => entries.find(key),
-            Content::Null
-            | Content::Bool(_)
-            | Content::Number(_)
-            | Content::Text(_)
-            | Content::List(_) => None,
+            NodeValue::Map(entries) => entries.find(key),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Number(_)
+            | NodeValue::Text(_)
+            | NodeValue::List(_) => None,
         }
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, key: &str) -> Option<&ValueNode> {
         self.entry(key).map(|entry| &entry.value)
     }
 
     /// The value under `key`, or this node when there is none: a place to point at either way.
-    pub(crate) fn child(&self, key: &str) -> &Node {
+    pub(crate) fn child(&self, key: &str) -> &ValueNode {
         self.get(key).unwrap_or(self)
     }
 
     /// The item at `index`, or this node when there is none.
-    pub(crate) fn item(&self, index: usize) -> &Node {
+    pub(crate) fn item(&self, index: usize) -> &ValueNode {
         match &self.content {
-            Content::List(items) => items.get(index).unwrap_or(self),
-            Content::Null
-            | Content::Bool(_)
-            | Content::Number(_)
-            | Content::Text(_)
-            | Content::Map(_) => self,
+            NodeValue::List(items) => items.get(index).unwrap_or(self),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Number(_)
+            | NodeValue::Text(_)
+            | NodeValue::Map(_) => self,
         }
     }
 
     /// Where `key` is written, or where this node starts.
-    pub(crate) fn key_place(&self, key: &str) -> Place {
+    pub(crate) fn key_place(&self, key: &str) -> TextPosition {
         self.entry(key).map_or(self.place, |entry| entry.place)
     }
 
     /// Takes entries out of the mapping under `key`, if they are there.
     pub(crate) fn remove_entries(&mut self, key: &str, ids: &HashSet<&str>) {
-        let Content::Map(entries) = &mut self.content else { return };
+        let NodeValue::Map(entries) = &mut self.content else { return };
         let map = entries.iter_mut().find(|entry| entry.key == key);
-        if let Some(Content::Map(inner)) = map.map(|entry| &mut entry.value.content) {
+        if let Some(NodeValue::Map(inner)) = map.map(|entry| &mut entry.value.content) {
             inner.retain(|entry| !ids.contains(entry.key.as_str()));
         }
     }
 
     /// Takes out what a path of keys leads to, if it is there.
     pub(crate) fn remove(&mut self, path: &[&str]) {
-        let Content::Map(entries) = &mut self.content else { return };
+        let NodeValue::Map(entries) = &mut self.content else { return };
         match path {
             [] => {}
             [key] => entries.retain(|entry| entry.key != *key),
@@ -126,8 +126,8 @@ impl Node {
     /// Takes one item out of the list that a path of keys leads to, if it is there.
     pub(crate) fn remove_item(&mut self, path: &[&str], index: usize) {
         match (&mut self.content, path) {
-            (Content::List(items), []) if index < items.len() => drop(items.remove(index)),
-            (Content::Map(entries), [key, rest @ ..]) => {
+            (NodeValue::List(items), []) if index < items.len() => drop(items.remove(index)),
+            (NodeValue::Map(entries), [key, rest @ ..]) => {
                 if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *key) {
                     entry.value.remove_item(rest, index);
                 }
@@ -138,27 +138,27 @@ impl Node {
 
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.content {
-            Content::Text(text) => Some(text),
-            Content::Null
-            | Content::Bool(_)
-            | Content::Number(_)
-            | Content::List(_)
-            | Content::Map(_) => None,
+            NodeValue::Text(text) => Some(text),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Number(_)
+            | NodeValue::List(_)
+            | NodeValue::Map(_) => None,
         }
     }
 
     pub(crate) fn is_map(&self) -> bool {
-        matches!(self.content, Content::Map(_))
+        matches!(self.content, NodeValue::Map(_))
     }
 
     pub(crate) fn to_json(&self) -> Value {
         match &self.content {
-            Content::Null => Value::Null,
-            Content::Bool(value) => Value::Bool(*value),
-            Content::Number(number) => Value::Number(number.clone()),
-            Content::Text(text) => Value::String(text.clone()),
-            Content::List(items) => items.iter().map(Self::to_json).collect(),
-            Content::Map(entries) => Value::Object(
+            NodeValue::Null => Value::Null,
+            NodeValue::Bool(value) => Value::Bool(*value),
+            NodeValue::Number(number) => Value::Number(number.clone()),
+            NodeValue::Text(text) => Value::String(text.clone()),
+            NodeValue::List(items) => items.iter().map(Self::to_json).collect(),
+            NodeValue::Map(entries) => Value::Object(
                 entries
                     .iter()
                     .map(|entry| (entry.key.clone(), entry.value.to_json()))
@@ -177,11 +177,11 @@ fn too_many_nodes() -> Diagnostic {
     .with_fix("split it into several files")
 }
 
-impl Content {
+impl NodeValue {
     /// A float that is a whole number becomes an integer, so that `5.0` counts as one everywhere.
     pub(crate) fn from_f64(value: f64) -> Self {
-        const LARGEST_EXACT: f64 = 9_007_199_254_740_991.0;
-        if value.fract() == 0.0 && value.abs() <= LARGEST_EXACT {
+        const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_991.0;
+        if value.fract() == 0.0 && value.abs() <= MAX_EXACT_INTEGER {
             #[expect(clippy::cast_possible_truncation, reason = "whole and within 53 bits")]
             let whole = value as i64;
             return Self::Number(whole.into());

@@ -4,23 +4,23 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{Backend, CapabilityId, RuntimeFeature, Setup, Tailoring};
+use crate::{Backend, CapabilityId, CapabilityTailoring, RuntimeFeature, SetupCommands};
 
 /// Everything that changes what a capability does.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Behaviour<'a> {
+pub(crate) struct FingerprintInput<'a> {
     pub(crate) id: &'a CapabilityId,
     pub(crate) backend: &'a Backend,
-    pub(crate) setup: Option<&'a Setup>,
+    pub(crate) setup: Option<&'a SetupCommands>,
     pub(crate) project_bound: bool,
     pub(crate) features: &'a [RuntimeFeature],
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tailoring: Option<&'a Tailoring>,
+    pub(crate) tailoring: Option<&'a CapabilityTailoring>,
 }
 
 /// SHA-256 over a capability's behaviour, in a form that key order does not affect.
-pub(crate) fn fingerprint(behaviour: Behaviour<'_>) -> String {
+pub(crate) fn fingerprint(behaviour: FingerprintInput<'_>) -> String {
     sha256_hex(sorted(json!(behaviour)).to_string())
 }
 

@@ -2,7 +2,7 @@
 
 /// A Caplet file cut in two.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Frontmatter<'a> {
+pub(crate) struct CapletFrontmatter<'a> {
     pub(crate) yaml: &'a str,
     pub(crate) body: &'a str,
 }
@@ -12,24 +12,24 @@ pub(crate) const FIRST_LINE: u32 = 2;
 
 /// Why a text has no frontmatter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoFrontmatter {
+pub(crate) enum FrontmatterError {
     Missing,
     Unclosed,
 }
 
 /// Cuts a text at its fences. A byte order mark before the first fence is ignored.
-pub(crate) fn split(text: &str) -> Result<Frontmatter<'_>, NoFrontmatter> {
+pub(crate) fn split(text: &str) -> Result<CapletFrontmatter<'_>, FrontmatterError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (opener, rest) = text.split_once('\n').unwrap_or((text, ""));
     if opener.trim_end() != "---" {
-        return Err(NoFrontmatter::Missing);
+        return Err(FrontmatterError::Missing);
     }
     // The fence may be the very next line, when the frontmatter is empty.
     if let Some(after) = rest.strip_prefix("---") {
-        return Ok(Frontmatter { yaml: "", body: after_line(after) });
+        return Ok(CapletFrontmatter { yaml: "", body: after_line(after) });
     }
-    let (yaml, after) = rest.split_once("\n---").ok_or(NoFrontmatter::Unclosed)?;
-    Ok(Frontmatter { yaml, body: after_line(after) })
+    let (yaml, after) = rest.split_once("\n---").ok_or(FrontmatterError::Unclosed)?;
+    Ok(CapletFrontmatter { yaml, body: after_line(after) })
 }
 
 /// What follows the fence's own line; the rest of that line carries no meaning.
@@ -49,11 +49,11 @@ mod tests {
             ("\u{feff}---\na: 1\n---", Ok(("a: 1", ""))),
             ("---\n---\nbody", Ok(("", "body"))),
             ("---\na: 1\n--- trailing\nbody", Ok(("a: 1", "body"))),
-            ("# Title\n", Err(NoFrontmatter::Missing)),
-            ("", Err(NoFrontmatter::Missing)),
-            ("---", Err(NoFrontmatter::Unclosed)),
-            ("---\na: 1\n", Err(NoFrontmatter::Unclosed)),
-            ("----\na: 1\n---\n", Err(NoFrontmatter::Missing)),
+            ("# Title\n", Err(FrontmatterError::Missing)),
+            ("", Err(FrontmatterError::Missing)),
+            ("---", Err(FrontmatterError::Unclosed)),
+            ("---\na: 1\n", Err(FrontmatterError::Unclosed)),
+            ("----\na: 1\n---\n", Err(FrontmatterError::Missing)),
         ];
         for (text, expected) in cases {
             let cut = split(text).map(|halves| (halves.yaml, halves.body));

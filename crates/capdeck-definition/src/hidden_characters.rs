@@ -53,16 +53,16 @@ pub fn hidden_characters(text: &str) -> Vec<HiddenCharacter> {
     let flags = flag_tags(&letters);
     let mut hidden = Vec::new();
     for (index, letter) in letters.iter().enumerate() {
-        let around = Around { letters: &letters, index };
+        let around = CharacterContext { letters: &letters, index };
         let kind = match suspicion(*letter) {
-            Suspicion::None => continue,
-            Suspicion::Always(kind) => kind,
-            Suspicion::Joiner if around.joiner_belongs() => continue,
-            Suspicion::Joiner => HiddenKind::ZeroWidth,
-            Suspicion::Selector if around.selector_belongs() => continue,
-            Suspicion::Selector => HiddenKind::VariationSelector,
-            Suspicion::Tag if flags.get(index) == Some(&true) => continue,
-            Suspicion::Tag => HiddenKind::Tag,
+            CharacterSuspicion::None => continue,
+            CharacterSuspicion::Always(kind) => kind,
+            CharacterSuspicion::Joiner if around.joiner_belongs() => continue,
+            CharacterSuspicion::Joiner => HiddenKind::ZeroWidth,
+            CharacterSuspicion::Selector if around.selector_belongs() => continue,
+            CharacterSuspicion::Selector => HiddenKind::VariationSelector,
+            CharacterSuspicion::Tag if flags.get(index) == Some(&true) => continue,
+            CharacterSuspicion::Tag => HiddenKind::Tag,
         };
         hidden.push(HiddenCharacter { index, kind });
     }
@@ -109,7 +109,7 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r')
 }
 
-enum Suspicion {
+enum CharacterSuspicion {
     None,
     Always(HiddenKind),
     /// Zero-width joiner and non-joiner.
@@ -118,21 +118,21 @@ enum Suspicion {
     Tag,
 }
 
-fn suspicion(letter: char) -> Suspicion {
+fn suspicion(letter: char) -> CharacterSuspicion {
     use HiddenKind::{Bidirectional, Control, Invisible, ZeroWidth};
     match letter {
-        '\t' | '\n' | '\r' => Suspicion::None,
-        '\u{200C}' | '\u{200D}' => Suspicion::Joiner,
-        '\u{200B}' | '\u{2060}' | '\u{FEFF}' | '\u{180E}' => Suspicion::Always(ZeroWidth),
+        '\t' | '\n' | '\r' => CharacterSuspicion::None,
+        '\u{200C}' | '\u{200D}' => CharacterSuspicion::Joiner,
+        '\u{200B}' | '\u{2060}' | '\u{FEFF}' | '\u{180E}' => CharacterSuspicion::Always(ZeroWidth),
         '\u{061C}'
         | '\u{200E}'
         | '\u{200F}'
         | '\u{202A}'..='\u{202E}'
-        | '\u{2066}'..='\u{2069}' => Suspicion::Always(Bidirectional),
+        | '\u{2066}'..='\u{2069}' => CharacterSuspicion::Always(Bidirectional),
         '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}' | '\u{180B}'..='\u{180D}' => {
-            Suspicion::Selector
+            CharacterSuspicion::Selector
         }
-        '\u{E0000}'..='\u{E007F}' => Suspicion::Tag,
+        '\u{E0000}'..='\u{E007F}' => CharacterSuspicion::Tag,
         '\u{00AD}'
         | '\u{034F}'
         | '\u{115F}'
@@ -147,19 +147,19 @@ fn suspicion(letter: char) -> Suspicion {
         | '\u{1BCA0}'..='\u{1BCA3}'
         | '\u{1D173}'..='\u{1D17A}'
         | '\u{E0080}'..='\u{E00FF}'
-        | '\u{E01F0}'..='\u{E0FFF}' => Suspicion::Always(Invisible),
-        letter if letter.is_control() => Suspicion::Always(Control),
-        _ => Suspicion::None,
+        | '\u{E01F0}'..='\u{E0FFF}' => CharacterSuspicion::Always(Invisible),
+        letter if letter.is_control() => CharacterSuspicion::Always(Control),
+        _ => CharacterSuspicion::None,
     }
 }
 
 /// A character with its neighbours.
-struct Around<'a> {
+struct CharacterContext<'a> {
     letters: &'a [char],
     index: usize,
 }
 
-impl Around<'_> {
+impl CharacterContext<'_> {
     fn before(&self) -> Option<char> {
         self.index.checked_sub(1).and_then(|index| self.letters.get(index)).copied()
     }

@@ -5,11 +5,10 @@
 //! This crate never runs anything, never opens a socket, never looks at the environment and knows
 //! nothing of what is connected. A broken file is a value, not an error.
 
-mod attached;
 mod auth;
 mod backend;
 mod broken_entries;
-pub mod capa;
+pub mod capability_file;
 mod caplet;
 mod check;
 mod client_block;
@@ -18,9 +17,10 @@ mod config;
 mod deck;
 mod deck_config;
 mod definition;
+mod definition_draft;
+mod definition_source;
 mod diagnostic;
 mod document;
-mod draft;
 mod exposure;
 mod fingerprint;
 mod flow_mode;
@@ -28,12 +28,13 @@ mod frontmatter;
 mod glob;
 mod hidden_characters;
 mod load;
-mod parsed;
+mod parsed_file;
 mod pattern;
 mod pin_mode;
 mod policy;
 mod project;
 mod reference;
+mod remote_deck;
 mod rules;
 mod schema;
 mod serve_config;
@@ -42,18 +43,16 @@ mod setup;
 mod shape;
 mod skill_file;
 mod skill_hash;
-mod source;
 mod suggest;
 mod tailoring;
 mod view_config;
 mod violation;
 
-pub use attached::{Collision, RemoteCapability, RemoteDeck};
-pub use auth::{Auth, OAuth};
-pub use backend::chaos::{Chaos, ChaosDelay, DelayRange};
+pub use auth::{BackendAuth, OAuthConfig};
+pub use backend::chaos::{ChaosConfig, ChaosDelay, DelayRange};
 pub use backend::cli::{
     ALLOW_LEADING_DASH, CliAction, CliAnnotations, CliCommand, CliOutput, CliOutputType, CliTools,
-    Placeholders,
+    PlaceholderStyle,
 };
 pub use backend::cmp::{CmpIntent, CmpParam, CmpTool, CmpType};
 pub use backend::google_discovery::GoogleDiscoveryApi;
@@ -63,41 +62,44 @@ pub use backend::graphql::{
 pub use backend::http::{HttpAction, HttpApi, HttpMethod};
 pub use backend::mcp::{McpServer, McpTransport, ProtocolEra, ToolFilter};
 pub use backend::openapi::OpenApiEndpoint;
-pub use backend::outgoing::{HttpBlock, Network, Outgoing, RateLimit, RatePeriod, RequestSettings};
+pub use backend::request_settings::{
+    HttpBlock, NetworkAccess, OutgoingSettings, RateLimit, RatePeriod, RequestSettings,
+};
 pub use backend::set::CapletSet;
 pub use backend::{Backend, BackendKind};
-pub use capa::{CAPABILITY_FILE_NAMES, CapabilityFile, parse_capability_file};
+pub use capability_file::{CAPABILITY_FILE_NAMES, CapabilityFile, parse_capability_file};
 pub use check::{check_cmp_paths, check_paths};
 pub use cmp::CmpFiles;
 pub use cmp::command::{CommandError, CommandPiece, CommandTemplate, CommandWord};
 pub use cmp::export::{CmpExport, ExportError, export_cmp};
 pub use cmp::matcher::{CmpCandidate, IntentHit, IntentMatch, MatchDoubt, MatchKind, match_intent};
 pub use cmp::schemas::CMP_RESULT;
-pub use deck::{Deck, Quarantined};
+pub use deck::{Deck, QuarantinedItem};
 pub use deck_config::{ArtifactConfig, DeckConfig, RunConfig};
 pub use definition::{
-    CapabilityId, Definition, Hints, InvalidId, ResourceClass, Runtime, RuntimeFeature,
-    RuntimeResources, Shadowing,
+    CapabilityId, CapabilityIdError, Definition, ResourceClass, RuntimeFeature,
+    RuntimeRequirements, RuntimeResources, ShadowingMode, UsageHints,
 };
-pub use diagnostic::{Diagnostic, Severity};
+pub use definition_source::{DefinitionSource, SourceLayer};
+pub use diagnostic::{Diagnostic, DiagnosticSeverity};
 pub use exposure::Exposure;
 pub use fingerprint::sha256_hex;
 pub use flow_mode::FlowMode;
 pub use glob::Glob;
 pub use hidden_characters::{HiddenCharacter, HiddenKind, hidden_characters, reveal};
-pub use load::{Format, Owner, Root, SourceFile};
+pub use load::{DeckRoot, RootOwner, SourceFile, SourceFormat};
 pub use pin_mode::PinMode;
-pub use policy::{About, Annotation, Effect, Policy, PolicyRule};
-pub use project::{Project, find_project};
+pub use policy::{CallPolicy, PolicyEffect, PolicyRule, RuleCondition, ToolAnnotation};
+pub use project::{DeckProject, find_project};
+pub use remote_deck::{IdCollision, RemoteCapability, RemoteDeck};
 pub use rules::FORBIDDEN_HEADERS;
 pub use schema::{capability_file_schema, caplet_schema, cmp_schema, config_schema};
 pub use serve_config::{
-    AuthMode, BucketConfig, LimitConfig, OidcConfig, OtlpConfig, RedirectConfig, ServeConfig,
+    BucketConfig, LimitConfig, OidcConfig, OtlpConfig, RedirectConfig, ServeAuthMode, ServeConfig,
 };
-pub use setup::{Setup, SetupStep};
+pub use setup::{SetupCommands, SetupStep};
 pub use shape::config_file::NamespaceAliases;
-pub use skill_file::{BadSkill, skill_frontmatter};
-pub use source::{Layer, Source};
+pub use skill_file::{SkillFileError, skill_frontmatter};
 pub use suggest::nearest;
-pub use tailoring::{ChosenTool, Tailoring, ToolChoice};
+pub use tailoring::{CapabilityTailoring, ChosenTool, ToolChoice};
 pub use view_config::ViewConfig;

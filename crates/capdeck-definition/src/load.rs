@@ -11,8 +11,8 @@ use std::{
 use indexmap::IndexMap;
 
 use crate::{
-    CAPABILITY_FILE_NAMES, CmpFiles, Diagnostic, Layer, Quarantined, Source,
-    frontmatter::{self, NoFrontmatter},
+    CAPABILITY_FILE_NAMES, CmpFiles, DefinitionSource, Diagnostic, QuarantinedItem, SourceLayer,
+    frontmatter::{self, FrontmatterError},
 };
 
 pub(crate) use cmp::{cmp_tool_of, holds_cmp_tools, is_cmp_tool};
@@ -28,16 +28,16 @@ const CONFIG_NAMES: [&str; 3] = ["config.json", "config.yaml", "config.yml"];
 
 /// A folder that holds definitions. In slices, the lowest precedence comes first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
+pub struct DeckRoot {
     /// The folder. It need not exist.
     pub dir: PathBuf,
     /// Whose folder it is.
-    pub owner: Owner,
+    pub owner: RootOwner,
 }
 
 /// Whose definitions a root holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Owner {
+pub enum RootOwner {
     User,
     /// Untrusted until the person trusts the project.
     Project,
@@ -53,16 +53,16 @@ pub struct SourceFile {
     /// Where the file is. Relative paths inside start at its folder.
     pub path: PathBuf,
     /// The layer its definitions belong to.
-    pub layer: Layer,
+    pub layer: SourceLayer,
     /// How its text is read.
-    pub format: Format,
+    pub format: SourceFormat,
     /// The text, or why there is none: unreadable, too large, not UTF-8.
     pub text: Result<String, Diagnostic>,
 }
 
 /// How a file is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Format {
+pub enum SourceFormat {
     /// Frontmatter and Markdown. The id comes from the file's or folder's name.
     Caplet { id: String },
     /// Options and maps of capabilities; JSON when the name ends in `.json`, else YAML.
@@ -76,39 +76,43 @@ pub enum Format {
 /// The layers that the files of one folder belong to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FolderLayers {
-    pub(crate) config: Layer,
-    pub(crate) file: Layer,
+    pub(crate) config: SourceLayer,
+    pub(crate) file: SourceLayer,
 }
 
 /// What one folder, or a few files, gave.
 #[derive(Debug, Default)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedFiles {
     pub(crate) files: Vec<SourceFile>,
-    pub(crate) quarantined: Vec<Quarantined>,
+    pub(crate) quarantined: Vec<QuarantinedItem>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) watched: Vec<PathBuf>,
 }
 
-impl Owner {
+impl RootOwner {
     pub(crate) fn layers(self) -> FolderLayers {
         match self {
-            Self::User => FolderLayers { config: Layer::UserConfig, file: Layer::UserFile },
-            Self::Project => {
-                FolderLayers { config: Layer::ProjectConfig, file: Layer::ProjectFile }
+            Self::User => {
+                FolderLayers { config: SourceLayer::UserConfig, file: SourceLayer::UserFile }
             }
-            Self::CmpTools | Self::CmpTool => FolderLayers { config: Layer::Cmp, file: Layer::Cmp },
+            Self::Project => {
+                FolderLayers { config: SourceLayer::ProjectConfig, file: SourceLayer::ProjectFile }
+            }
+            Self::CmpTools | Self::CmpTool => {
+                FolderLayers { config: SourceLayer::Cmp, file: SourceLayer::Cmp }
+            }
         }
     }
 }
 
 /// A Caplet file found in a folder, before its id is known to be unique.
-struct Candidate {
+struct CapletCandidate {
     path: PathBuf,
     /// `<id>/CAPLET.md` rather than `<id>.md`.
     in_folder: bool,
 }
 
-impl Loaded {
+impl LoadedFiles {
     /// Reads a root: its config file, then its Caplet files by name.
     pub(crate) fn root(dir: &Path, layers: FolderLayers) -> Self {
         let mut loaded = Self::caplets(dir, layers);
@@ -160,7 +164,7 @@ impl Loaded {
                 .in_file(dir),
             );
         }
-        let mut candidates: IndexMap<String, Vec<Candidate>> = IndexMap::new();
+        let mut candidates: IndexMap<String, Vec<CapletCandidate>> = IndexMap::new();
         for name in names {
             if let Some((id, candidate)) = loaded.candidate(dir, &name) {
                 candidates.entry(id).or_default().push(candidate);
@@ -173,18 +177,18 @@ impl Loaded {
     }
 
     /// Reads one Caplet file that a person named.
-    pub(crate) fn caplet(path: &Path, id: String, layer: Layer) -> Self {
+    pub(crate) fn caplet(path: &Path, id: String, layer: SourceLayer) -> Self {
         let file = SourceFile {
             path: path.to_owned(),
             layer,
-            format: Format::Caplet { id },
+            format: SourceFormat::Caplet { id },
             text: read_text(path, MAX_CAPLET_BYTES),
         };
         Self { files: vec![file], watched: vec![path.to_owned()], ..Self::default() }
     }
 
     /// Reads one config file.
-    pub(crate) fn config(path: &Path, layer: Layer) -> Self {
+    pub(crate) fn config(path: &Path, layer: SourceLayer) -> Self {
         Self {
             files: vec![read_config(path, layer)],
             watched: vec![path.to_owned()],
@@ -217,15 +221,15 @@ impl Loaded {
     pub(crate) fn capability_file(path: &Path) -> Self {
         let file = SourceFile {
             path: path.to_owned(),
-            layer: Layer::ProjectCapabilityFile,
-            format: Format::CapabilityFile,
+            layer: SourceLayer::ProjectCapabilityFile,
+            format: SourceFormat::CapabilityFile,
             text: read_text(path, MAX_CONFIG_BYTES),
         };
         Self { files: vec![file], watched: vec![path.to_owned()], ..Self::default() }
     }
 
     /// The Caplet file that a folder entry stands for, if it is one.
-    fn candidate(&mut self, dir: &Path, name: &str) -> Option<(String, Candidate)> {
+    fn candidate(&mut self, dir: &Path, name: &str) -> Option<(String, CapletCandidate)> {
         // Hidden names are editors' locks and other tools' state.
         if name == "auth" || name.starts_with('.') {
             return None;
@@ -240,7 +244,7 @@ impl Loaded {
                 if is_stray_document(stem, &path) {
                     return None;
                 }
-                Some((stem.to_owned(), Candidate { path, in_folder: false }))
+                Some((stem.to_owned(), CapletCandidate { path, in_folder: false }))
             }
             _ if kind.is_symlink() => {
                 let leads_to_caplet = markdown.is_some() || path.join("CAPLET.md").exists();
@@ -261,14 +265,14 @@ impl Loaded {
                     return None;
                 }
                 self.watched.push(path);
-                Some((name.to_owned(), Candidate { path: file, in_folder: true }))
+                Some((name.to_owned(), CapletCandidate { path: file, in_folder: true }))
             }
             _ => None,
         }
     }
 
     /// Settles on one file for an id. A folder wins over a file; two of a kind cancel each other out.
-    fn choose(&mut self, id: String, candidates: Vec<Candidate>, layer: Layer) {
+    fn choose(&mut self, id: String, candidates: Vec<CapletCandidate>, layer: SourceLayer) {
         let (folders, files): (Vec<_>, Vec<_>) =
             candidates.into_iter().partition(|candidate| candidate.in_folder);
         let (chosen, rest) = if folders.is_empty() { (files, folders) } else { (folders, files) };
@@ -285,9 +289,9 @@ impl Loaded {
                 "`{}` and this file both define `{id}`, so neither is used",
                 file_name(&first.path)
             );
-            self.quarantined.push(Quarantined {
+            self.quarantined.push(QuarantinedItem {
                 id,
-                source: Source { layer, path: second.path.clone() },
+                source: DefinitionSource { layer, path: second.path.clone() },
                 reason: message.clone(),
             });
             self.diagnostics.push(
@@ -299,7 +303,7 @@ impl Loaded {
         }
         for candidate in chosen {
             let text = read_text(&candidate.path, MAX_CAPLET_BYTES);
-            let format = Format::Caplet { id: id.clone() };
+            let format = SourceFormat::Caplet { id: id.clone() };
             self.files.push(SourceFile { path: candidate.path, layer, format, text });
         }
     }
@@ -316,7 +320,7 @@ fn list(dir: &Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
-fn read_config(path: &Path, layer: Layer) -> SourceFile {
+fn read_config(path: &Path, layer: SourceLayer) -> SourceFile {
     let is_symlink = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
     let text = if is_symlink {
         Err(Diagnostic::error("symlink", "the file is a symbolic link, which is not followed")
@@ -325,7 +329,7 @@ fn read_config(path: &Path, layer: Layer) -> SourceFile {
     } else {
         read_text(path, MAX_CONFIG_BYTES)
     };
-    SourceFile { path: path.to_owned(), layer, format: Format::Config, text }
+    SourceFile { path: path.to_owned(), layer, format: SourceFormat::Config, text }
 }
 
 /// Reads a text no larger than `limit`. The size is asked first, so that a huge file costs nothing.
@@ -361,7 +365,7 @@ fn is_stray_document(stem: &str, path: &Path) -> bool {
     let known = ["README", "CHANGELOG", "LICENSE"];
     known.iter().any(|name| stem.eq_ignore_ascii_case(name))
         && !read_text(path, MAX_CAPLET_BYTES)
-            .is_ok_and(|text| frontmatter::split(&text) != Err(NoFrontmatter::Missing))
+            .is_ok_and(|text| frontmatter::split(&text) != Err(FrontmatterError::Missing))
 }
 
 fn symlink() -> Diagnostic {

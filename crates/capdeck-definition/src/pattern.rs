@@ -22,7 +22,7 @@ pub(crate) const DOMAIN: &str = r"^[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+$";
 pub(crate) const WEB_ADDRESS: &str = r"^https?://[^/?#@\s]+(/[^?#\s]*)?$";
 
 /// A published pattern with its check and its words.
-pub(crate) struct Pattern {
+pub(crate) struct TextPattern {
     pub(crate) expression: &'static str,
     pub(crate) matches: fn(&str) -> bool,
     /// What is wrong with a text that does not match.
@@ -30,50 +30,50 @@ pub(crate) struct Pattern {
     pub(crate) fix: &'static str,
 }
 
-const ALL: [Pattern; 8] = [
-    Pattern {
+const ALL: [TextPattern; 8] = [
+    TextPattern {
         expression: ID,
         matches: is_id,
         problem: "is not an id",
         fix: "use 1 to 64 letters, digits, `_` or `-`",
     },
-    Pattern {
+    TextPattern {
         expression: PATH,
         matches: |text| text.starts_with('/'),
         problem: "must start with `/`",
         fix: "write the path below the base URL, such as `/v1/items`",
     },
-    Pattern {
+    TextPattern {
         expression: LABEL,
         matches: is_label,
         problem: "is not a label",
         fix: "use lower-case letters, digits and `-`, at most 32 characters, starting with a letter",
     },
-    Pattern {
+    TextPattern {
         expression: DATABASE_SCHEMA,
         matches: is_database_schema,
         problem: "is not the name of a database schema",
         fix: "use lower-case letters, digits and `_`, at most 63 characters",
     },
-    Pattern {
+    TextPattern {
         expression: ORIGIN,
         matches: is_origin,
         problem: "must be an origin",
         fix: "use a form like `https://host.example`",
     },
-    Pattern {
+    TextPattern {
         expression: ISSUER,
         matches: is_issuer,
         problem: "is not the address of a provider",
         fix: "use a form like `https://sso.example`, as the provider calls itself; `http` is for this machine alone",
     },
-    Pattern {
+    TextPattern {
         expression: DOMAIN,
         matches: is_domain,
         problem: "is not a domain",
         fix: "write what stands behind the `@`, such as `example.com`",
     },
-    Pattern {
+    TextPattern {
         expression: WEB_ADDRESS,
         matches: |text| is_address_of(text, &["https://", "http://"]),
         problem: "is not the address of a server",
@@ -82,7 +82,7 @@ const ALL: [Pattern; 8] = [
 ];
 
 /// The pattern a schema names.
-pub(crate) fn find(expression: &str) -> Option<&'static Pattern> {
+pub(crate) fn find(expression: &str) -> Option<&'static TextPattern> {
     ALL.iter().find(|pattern| pattern.expression == expression)
 }
 

@@ -8,7 +8,7 @@ use crate::Glob;
 /// What a rule, or the absence of one, says about a call. The later, the stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Effect {
+pub enum PolicyEffect {
     /// The call runs.
     Allow,
     /// A person is asked before the call runs.
@@ -20,14 +20,15 @@ pub enum Effect {
 /// One rule: an effect and what it is about. The first rule that fits a call decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyRule {
-    pub effect: Effect,
-    pub about: About,
+    pub effect: PolicyEffect,
+    pub about: RuleCondition,
 }
 
 /// What a rule is about. Everything that is given must fit; a rule that gives nothing fits every call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct About {
+#[schemars(rename = "About")]
+pub struct RuleCondition {
     /// The capability's id, or that of a set around it. `*` stands for any letters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<Glob>,
@@ -36,7 +37,7 @@ pub struct About {
     pub tool: Option<Glob>,
     /// What the tool itself says it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub annotation: Option<Annotation>,
+    pub annotation: Option<ToolAnnotation>,
     /// What the client calls itself. `*` stands for any letters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal: Option<Glob>,
@@ -45,7 +46,8 @@ pub struct About {
 /// A hint in a tool's annotations that is set to true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Annotation {
+#[schemars(rename = "Annotation")]
+pub enum ToolAnnotation {
     ReadOnly,
     Destructive,
     Idempotent,
@@ -55,7 +57,7 @@ pub enum Annotation {
 /// The rules of a deck. A project's rules can make a decision stricter and never looser.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Policy {
+pub struct CallPolicy {
     /// The person's own rules, the file of the highest precedence first.
     pub user: Vec<PolicyRule>,
     /// The project's `ask` and `deny` rules.
@@ -67,11 +69,11 @@ pub struct Policy {
 impl PolicyRule {
     /// Stands for a rule that cannot be read: a person decides about everything it may have been about.
     pub(crate) fn unreadable() -> Self {
-        Self { effect: Effect::Ask, about: About::default() }
+        Self { effect: PolicyEffect::Ask, about: RuleCondition::default() }
     }
 }
 
-impl Annotation {
+impl ToolAnnotation {
     /// The member of `annotations` that says so.
     pub fn hint(self) -> &'static str {
         match self {
@@ -83,14 +85,14 @@ impl Annotation {
     }
 }
 
-impl Policy {
+impl CallPolicy {
     /// Lays the rules of one file over what is known so far.
     pub(crate) fn add_user(&mut self, rules: &[PolicyRule]) {
         self.user.splice(0..0, rules.iter().cloned());
     }
 
     pub(crate) fn add_project(&mut self, rules: &[PolicyRule]) {
-        let strict = rules.iter().filter(|rule| rule.effect > Effect::Allow);
+        let strict = rules.iter().filter(|rule| rule.effect > PolicyEffect::Allow);
         self.project.splice(0..0, strict.cloned());
     }
 

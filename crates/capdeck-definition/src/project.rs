@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{CAPABILITY_FILE_NAMES, Owner, Root};
+use crate::{CAPABILITY_FILE_NAMES, DeckRoot, RootOwner};
 
 /// A project that has a deck.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Project {
+pub struct DeckProject {
     /// The project's folder, with symbolic links resolved.
     pub dir: PathBuf,
     /// Its roots, the lowest precedence first: `.caplets`, then `.capdeck`.
-    pub roots: Vec<Root>,
+    pub roots: Vec<DeckRoot>,
 }
 
-impl Project {
+impl DeckProject {
     /// Whether the project defines anything: a deck, or a capability file.
     pub fn has_deck(&self) -> bool {
         !self.roots.is_empty() || has_capability_file(&self.dir)
@@ -22,7 +22,7 @@ impl Project {
 
 /// The project deck nearest to `start`: the first ancestor, itself included, with `.capdeck/`, `.caplets/`,
 /// `capabilities.yaml` or `capabilities.json`. The walk ends before `home` and after a folder that holds `.git`.
-pub fn find_project(start: &Path, home: Option<&Path>) -> Option<Project> {
+pub fn find_project(start: &Path, home: Option<&Path>) -> Option<DeckProject> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let start = real(start);
     let home = home.map(real);
@@ -32,7 +32,7 @@ pub fn find_project(start: &Path, home: Option<&Path>) -> Option<Project> {
         }
         let roots = project_roots(dir);
         if !roots.is_empty() || has_capability_file(dir) {
-            return Some(Project { dir: dir.to_owned(), roots });
+            return Some(DeckProject { dir: dir.to_owned(), roots });
         }
         if dir.join(".git").exists() {
             return None;
@@ -42,12 +42,12 @@ pub fn find_project(start: &Path, home: Option<&Path>) -> Option<Project> {
 }
 
 /// The roots a project's folder has, the lowest precedence first.
-pub(crate) fn project_roots(dir: &Path) -> Vec<Root> {
+pub(crate) fn project_roots(dir: &Path) -> Vec<DeckRoot> {
     [".caplets", ".capdeck"]
         .iter()
         .map(|name| dir.join(name))
         .filter(|root| root.is_dir())
-        .map(|root| Root { dir: root, owner: Owner::Project })
+        .map(|root| DeckRoot { dir: root, owner: RootOwner::Project })
         .collect()
 }
 

@@ -23,13 +23,13 @@ pub(crate) use shared::{check_hint, check_shared};
 
 use crate::{
     Backend,
-    diagnostic::{Diagnostic, Findings},
-    document::Node,
+    diagnostic::{Diagnostic, FileFindings},
+    document::ValueNode,
 };
 
 /// The kind of file a backend is declared in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DeclaredIn {
+pub(crate) enum DeclarationFile {
     Caplet,
     /// Config files may not point above their own folder.
     Config,
@@ -43,18 +43,18 @@ pub(crate) enum SharedAuth {
 }
 
 /// One declared backend: where it is written and where its paths start.
-pub(crate) struct Declaration<'a> {
-    pub(crate) node: &'a Node,
+pub(crate) struct BackendDeclaration<'a> {
+    pub(crate) node: &'a ValueNode,
     pub(crate) base_dir: &'a Path,
-    pub(crate) declared_in: DeclaredIn,
+    pub(crate) declared_in: DeclarationFile,
     pub(crate) shared_auth: SharedAuth,
 }
 
 /// Checks a backend and resolves its relative paths.
 pub(crate) fn check_backend(
     backend: &mut Backend,
-    declaration: &Declaration<'_>,
-    findings: &mut Findings,
+    declaration: &BackendDeclaration<'_>,
+    findings: &mut FileFindings,
 ) {
     match backend {
         Backend::Mcp(server) => mcp::check(server, declaration, findings),
@@ -70,7 +70,7 @@ pub(crate) fn check_backend(
 }
 
 /// Requires exactly one of several keys. `present` pairs each key with whether it is there.
-pub(crate) fn exactly_one(present: &[(&str, bool)], node: &Node, findings: &mut Findings) {
+pub(crate) fn exactly_one(present: &[(&str, bool)], node: &ValueNode, findings: &mut FileFindings) {
     let given: Vec<&str> =
         present.iter().filter(|(_, there)| *there).map(|(key, _)| *key).collect();
     let all = present.iter().map(|(key, _)| format!("`{key}`")).collect::<Vec<_>>().join(", ");

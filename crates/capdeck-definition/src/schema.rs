@@ -6,8 +6,8 @@ use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::transfor
 use serde_json::{Value, json};
 
 use crate::{
-    capa::CapabilityShape,
-    client_block::ClientServer,
+    capability_file::CapabilityShape,
+    client_block::ClientServerBlock,
     pattern,
     shape::{
         caplet_file::CapletFile,
@@ -24,7 +24,7 @@ pub fn caplet_schema() -> Value {
 /// The schema of a config file. Besides full entries it allows what other MCP clients write under `mcpServers`.
 pub fn config_schema() -> Value {
     let mut schema = CONFIG.schema.clone();
-    let client = generate::<ClientServer>();
+    let client = generate::<ClientServerBlock>();
     if let Some(servers) = schema.pointer_mut("/properties/mcpServers") {
         let full = servers["additionalProperties"].take();
         servers["patternProperties"] = json!({ pattern::ID: { "anyOf": [full, client] } });

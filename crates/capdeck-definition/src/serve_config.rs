@@ -20,7 +20,7 @@ pub struct ServeConfig {
     /// How long a client without a session may take to answer a question before its call is cancelled.
     pub question_lifetime_ms: Option<u64>,
     /// Who needs a token.
-    pub auth: Option<AuthMode>,
+    pub auth: Option<ServeAuthMode>,
     /// Addresses of proxies whose word about the client's address is taken.
     pub trusted_proxies: Vec<String>,
     /// How much a client may ask for.
@@ -38,7 +38,8 @@ pub struct ServeConfig {
 /// Who needs a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum AuthMode {
+#[schemars(rename = "AuthMode")]
+pub enum ServeAuthMode {
     /// Requests without a token from this machine are its owner's.
     Local,
     /// Every request needs a token.

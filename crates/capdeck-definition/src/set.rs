@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    CapletSet, Definition, Diagnostic, Layer, Owner,
-    deck::Scope,
-    load::{FolderLayers, Loaded},
+    CapletSet, Definition, Diagnostic, RootOwner, SourceLayer,
+    deck::LoadScope,
+    load::{FolderLayers, LoadedFiles},
     reference::holds_reference,
 };
 
@@ -30,9 +30,9 @@ impl Default for SetBudget {
 pub(crate) fn load_members(
     set: &CapletSet,
     definition: &Definition,
-    scope: &Scope,
+    scope: &LoadScope,
     budget: &mut SetBudget,
-) -> Result<(Vec<Loaded>, Scope), Diagnostic> {
+) -> Result<(Vec<LoadedFiles>, LoadScope), Diagnostic> {
     if scope.depth >= MAX_DEPTH {
         return Err(Diagnostic::error(
             "set-too-deep",
@@ -44,12 +44,12 @@ pub(crate) fn load_members(
     let mut chain = scope.chain.clone();
     let mut loaded = Vec::new();
     if let Some(path) = &set.config_path {
-        chain.push(real_path(path, "configPath", Kind::File, &scope.chain)?);
-        loaded.push(Loaded::config(Path::new(path), layers.config));
+        chain.push(real_path(path, "configPath", SetSourceKind::File, &scope.chain)?);
+        loaded.push(LoadedFiles::config(Path::new(path), layers.config));
     }
     if let Some(path) = &set.caplets_root {
-        chain.push(real_path(path, "capletsRoot", Kind::Folder, &scope.chain)?);
-        loaded.push(Loaded::caplets(Path::new(path), layers));
+        chain.push(real_path(path, "capletsRoot", SetSourceKind::Folder, &scope.chain)?);
+        loaded.push(LoadedFiles::caplets(Path::new(path), layers));
     }
     let files: usize = loaded.iter().map(|loaded| loaded.files.len()).sum();
     budget.files_left = budget.files_left.checked_sub(files).ok_or_else(|| {
@@ -59,7 +59,7 @@ pub(crate) fn load_members(
         )
         .with_fix("nest fewer sets")
     })?;
-    let inner = Scope {
+    let inner = LoadScope {
         owner: scope.owner,
         member_of: Some(definition.id.clone()),
         depth: scope.depth + 1,
@@ -70,20 +70,27 @@ pub(crate) fn load_members(
 }
 
 /// What a project's set brings in needs the same trust as the project, so it stays in the project's layers.
-fn member_layers(owner: Owner) -> FolderLayers {
+fn member_layers(owner: RootOwner) -> FolderLayers {
     match owner {
-        Owner::User => FolderLayers { config: Layer::SetConfig, file: Layer::SetFile },
-        Owner::Project | Owner::CmpTools | Owner::CmpTool => owner.layers(),
+        RootOwner::User => {
+            FolderLayers { config: SourceLayer::SetConfig, file: SourceLayer::SetFile }
+        }
+        RootOwner::Project | RootOwner::CmpTools | RootOwner::CmpTool => owner.layers(),
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SetSourceKind {
     File,
     Folder,
 }
 
-fn real_path(path: &str, key: &str, kind: Kind, chain: &[PathBuf]) -> Result<PathBuf, Diagnostic> {
+fn real_path(
+    path: &str,
+    key: &str,
+    kind: SetSourceKind,
+    chain: &[PathBuf],
+) -> Result<PathBuf, Diagnostic> {
     if holds_reference(path) {
         return Err(Diagnostic::error(
             "unresolved-path",
@@ -92,12 +99,12 @@ fn real_path(path: &str, key: &str, kind: Kind, chain: &[PathBuf]) -> Result<Pat
         .with_fix("write the path out"));
     }
     let missing = || {
-        let what = if kind == Kind::File { "file" } else { "folder" };
+        let what = if kind == SetSourceKind::File { "file" } else { "folder" };
         Diagnostic::error("missing-path", format!("`{key}` names no {what}: `{path}`"))
             .with_fix("create it, or correct the path")
     };
     let real = Path::new(path).canonicalize().map_err(|_| missing())?;
-    let fits = if kind == Kind::File { real.is_file() } else { real.is_dir() };
+    let fits = if kind == SetSourceKind::File { real.is_file() } else { real.is_dir() };
     if !fits {
         return Err(missing());
     }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Commands that prepare the machine, then commands that verify it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Setup {
+#[schemars(rename = "Setup")]
+pub struct SetupCommands {
     /// Commands to run before the capability is used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<SetupStep>,

@@ -9,7 +9,9 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Auth, Backend, Exposure, PinMode, Runtime, Setup, Shadowing};
+use crate::{
+    Backend, BackendAuth, Exposure, PinMode, RuntimeRequirements, SetupCommands, ShadowingMode,
+};
 
 /// The plural maps of backends, as keys of a file.
 pub(crate) const PLURAL_KEYS: [&str; 7] = [
@@ -27,7 +29,7 @@ pub(crate) const PLURAL_KEYS: [&str; 7] = [
 /// `serde` cannot refuse unknown keys through `flatten`; the schema does, before serde sees the value.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields, rename = "{B}With{F}")]
-pub(crate) struct Declared<F, B> {
+pub(crate) struct DeclaredBlock<F, B> {
     #[serde(flatten)]
     pub(crate) fields: F,
     #[serde(flatten)]
@@ -35,7 +37,7 @@ pub(crate) struct Declared<F, B> {
 }
 
 /// A map of children or entries, by id.
-pub(crate) type Many<F, B> = IndexMap<String, Declared<F, B>>;
+pub(crate) type DeclaredMap<F, B> = IndexMap<String, DeclaredBlock<F, B>>;
 
 /// What every backend block may carry.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -47,7 +49,7 @@ pub(crate) struct BlockFields {
     #[serde(default)]
     pub(crate) project_binding: Option<ProjectBinding>,
     #[serde(default)]
-    pub(crate) runtime: Option<Runtime>,
+    pub(crate) runtime: Option<RuntimeRequirements>,
 }
 
 /// What the child of a plural file may carry: everything, and all of it optional.
@@ -61,7 +63,7 @@ pub(crate) struct ChildFields {
     #[schemars(length(min = 10, max = 1500))]
     pub(crate) description: Option<String>,
     #[serde(flatten)]
-    pub(crate) presentation: Presentation,
+    pub(crate) presentation: PresentationFields,
     #[serde(flatten)]
     pub(crate) block: BlockFields,
 }
@@ -75,7 +77,7 @@ pub(crate) struct EntryFields {
     #[schemars(length(min = 10, max = 1500))]
     pub(crate) description: String,
     #[serde(flatten)]
-    pub(crate) presentation: Presentation,
+    pub(crate) presentation: PresentationFields,
     #[serde(flatten)]
     pub(crate) block: BlockFields,
 }
@@ -83,7 +85,8 @@ pub(crate) struct EntryFields {
 /// How a capability is presented and prepared, wherever it is declared.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Presentation {
+#[schemars(rename = "Presentation")]
+pub(crate) struct PresentationFields {
     /// Tags for grouping and searching.
     #[serde(default)]
     #[schemars(inner(length(min = 1, max = 80)))]
@@ -93,7 +96,7 @@ pub(crate) struct Presentation {
     pub(crate) exposure: Option<Exposure>,
     /// Whether an attached local deck may replace this capability.
     #[serde(default)]
-    pub(crate) shadowing: Option<Shadowing>,
+    pub(crate) shadowing: Option<ShadowingMode>,
     /// What happens when a server changes a tool's definition; the deck's own choice when left out.
     #[serde(default)]
     pub(crate) pins: Option<PinMode>,
@@ -105,7 +108,7 @@ pub(crate) struct Presentation {
     pub(crate) avoid_when: Option<String>,
     /// Commands that prepare and verify the machine, run only when a person asks.
     #[serde(default)]
-    pub(crate) setup: Option<Setup>,
+    pub(crate) setup: Option<SetupCommands>,
 }
 
 /// Whether the capability only makes sense inside a project.
@@ -115,16 +118,16 @@ pub(crate) struct ProjectBinding {
     pub(crate) required: bool,
 }
 
-impl<F, B: Into<Backend>> Declared<F, B> {
+impl<F, B: Into<Backend>> DeclaredBlock<F, B> {
     /// Forgets which kind of backend this is at compile time.
-    pub(crate) fn erase(self) -> Declared<F, Backend> {
-        Declared { fields: self.fields, backend: self.backend.into() }
+    pub(crate) fn erase(self) -> DeclaredBlock<F, Backend> {
+        DeclaredBlock { fields: self.fields, backend: self.backend.into() }
     }
 }
 
 impl Backend {
     /// Gives the backend the sign-in of the file it stands in, for the kinds that have one.
-    pub(crate) fn set_auth(&mut self, inherited: &Auth) {
+    pub(crate) fn set_auth(&mut self, inherited: &BackendAuth) {
         match self {
             Self::Mcp(server) => server.auth = Some(inherited.clone()),
             Self::OpenApi(api) => api.requests.auth = inherited.clone(),

@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 use crate::{document::yaml, frontmatter};
 
 /// Longest name of a skill.
-const LONGEST_NAME: usize = 64;
+const MAX_SKILL_NAME_LENGTH: usize = 64;
 
 /// Why a `SKILL.md` is not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadSkill {
+pub enum SkillFileError {
     #[error("it does not begin with frontmatter between `---` lines")]
     NoFrontmatter,
     #[error("its frontmatter is not YAML: {problem}")]
@@ -21,24 +21,24 @@ pub enum BadSkill {
 }
 
 /// Reads the frontmatter of a `SKILL.md`: at least `name` and `description`, everything else as it is.
-pub fn skill_frontmatter(text: &str) -> Result<Map<String, Value>, BadSkill> {
-    let halves = frontmatter::split(text).map_err(|_| BadSkill::NoFrontmatter)?;
+pub fn skill_frontmatter(text: &str) -> Result<Map<String, Value>, SkillFileError> {
+    let halves = frontmatter::split(text).map_err(|_| SkillFileError::NoFrontmatter)?;
     let node = yaml::parse(halves.yaml, frontmatter::FIRST_LINE)
-        .map_err(|problem| BadSkill::NotYaml { problem: problem.message })?;
+        .map_err(|problem| SkillFileError::NotYaml { problem: problem.message })?;
     let Value::Object(members) = node.to_json() else {
-        return Err(BadSkill::Missing { field: "name" });
+        return Err(SkillFileError::Missing { field: "name" });
     };
     let text = |field: &'static str| {
         let text = members.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-        text.ok_or(BadSkill::Missing { field })
+        text.ok_or(SkillFileError::Missing { field })
     };
     let name = text("name")?;
     text("description")?;
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let parts_are_good =
         name.split('-').all(|part| !part.is_empty() && part.bytes().all(is_letter));
-    if !parts_are_good || name.len() > LONGEST_NAME {
-        return Err(BadSkill::Name { name: name.to_owned() });
+    if !parts_are_good || name.len() > MAX_SKILL_NAME_LENGTH {
+        return Err(SkillFileError::Name { name: name.to_owned() });
     }
     Ok(members)
 }

@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use crate::fingerprint::sha256_hex;
 
 /// How many files are looked at; a folder with more counts as changed by its number alone.
-const MOST_FILES: usize = 10_000;
+const MAX_HASHED_FILES: usize = 10_000;
 
 /// One line per file below `<root>/skills`, named by its path below `base`. Links are not followed.
 pub(crate) fn skill_lines(root: &Path, base: &Path) -> Vec<String> {
@@ -21,8 +21,8 @@ pub(crate) fn skill_lines(root: &Path, base: &Path) -> Vec<String> {
             } else if about.is_file() {
                 lines.push(line(&path, base));
             }
-            if lines.len() + waiting.len() >= MOST_FILES {
-                lines.push(format!("more than {MOST_FILES} files\n"));
+            if lines.len() + waiting.len() >= MAX_HASHED_FILES {
+                lines.push(format!("more than {MAX_HASHED_FILES} files\n"));
                 return lines;
             }
         }
@@ -48,7 +48,7 @@ fn line(path: &Path, base: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Deck, Owner, Root};
+    use crate::{Deck, DeckRoot, RootOwner};
 
     #[test]
     fn a_changed_skill_changes_the_hash_of_its_project() {
@@ -58,7 +58,7 @@ mod tests {
         fs::create_dir_all(&skill).unwrap();
         fs::write(skill.join("run.sh"), "echo one").unwrap();
         let hash = || {
-            let root = Root { dir: dir.clone(), owner: Owner::Project };
+            let root = DeckRoot { dir: dir.clone(), owner: RootOwner::Project };
             Deck::read(&[root]).project_hash.unwrap()
         };
         let before = hash();

@@ -5,24 +5,24 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Map;
 
-use crate::capa::{Expose, Formatter, Value};
+use crate::capability_file::{DeclaredValue, ResultFormatter, ServerToolFilter};
 
 /// What a capability file adds to a definition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Tailoring {
+pub struct CapabilityTailoring {
     /// Which of the backend's tools are offered.
     pub tools: ToolChoice,
     /// Variables of a started server whose values are taken from elsewhere when it is connected.
-    pub env: IndexMap<String, Value>,
+    pub env: IndexMap<String, DeclaredValue>,
     /// Headers whose values are taken from elsewhere when the server is connected.
-    pub headers: IndexMap<String, Value>,
+    pub headers: IndexMap<String, DeclaredValue>,
 }
 
 /// Which of a backend's tools are offered, and under which names.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum ToolChoice {
     /// By the backend's names, unchanged.
-    Policy(Expose),
+    Policy(ServerToolFilter),
     /// These and no others.
     Chosen(Vec<ChosenTool>),
 }
@@ -37,13 +37,13 @@ pub struct ChosenTool {
     /// Arguments a caller need not give.
     pub defaults: Map<String, serde_json::Value>,
     /// What results are passed through.
-    pub formatter: Option<Formatter>,
+    pub formatter: Option<ResultFormatter>,
 }
 
 impl ToolChoice {
     /// True when every tool is offered as it is.
     pub fn is_everything(&self) -> bool {
-        matches!(self, Self::Policy(Expose::All))
+        matches!(self, Self::Policy(ServerToolFilter::All))
     }
 
     /// The choice that is offered under this name.
@@ -65,6 +65,6 @@ impl ToolChoice {
 
 impl Default for ToolChoice {
     fn default() -> Self {
-        Self::Policy(Expose::All)
+        Self::Policy(ServerToolFilter::All)
     }
 }

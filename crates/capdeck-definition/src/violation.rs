@@ -12,7 +12,7 @@ mod tests;
 
 use crate::{
     diagnostic::Diagnostic,
-    document::{Node, Step},
+    document::{PathStep, ValueNode},
     schema::FileSchema,
     suggest::nearest_key,
 };
@@ -22,16 +22,16 @@ const MAX_VIOLATIONS: usize = 50;
 
 /// One broken rule and the value it is about.
 #[derive(Debug)]
-pub(crate) struct Violation {
+pub(crate) struct SchemaViolation {
     /// The steps to the offending value; for a missing key, to the mapping that lacks it.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<PathStep>,
     pub(crate) diagnostic: Diagnostic,
-    about: About,
+    about: ViolationSubject,
 }
 
 /// What ties two violations to the same mistake.
 #[derive(Debug, PartialEq, Eq)]
-enum About {
+enum ViolationSubject {
     /// An unknown key, and the known one it probably stands for.
     Unknown {
         meant: Option<String>,
@@ -44,17 +44,17 @@ enum About {
     Value,
 }
 
-impl Violation {
+impl SchemaViolation {
     /// Whether the violation is about a key that its mapping does not have.
     ///
     /// One that stands for a missing key is more than that: the missing key is not told again.
     pub(crate) fn is_merely_unknown_key(&self) -> bool {
-        matches!(self.about, About::Unknown { stands_for_missing: false, .. })
+        matches!(self.about, ViolationSubject::Unknown { stands_for_missing: false, .. })
     }
 
     /// Whether the violation is about the value of a top-level key, or something in it.
     pub(crate) fn is_below(&self, key: &str) -> bool {
-        matches!(self.steps.first(), Some(Step::Key(first)) if first == key)
+        matches!(self.steps.first(), Some(PathStep::Key(first)) if first == key)
     }
 }
 
@@ -75,28 +75,29 @@ pub(crate) fn too_many() -> Diagnostic {
 }
 
 /// Whether so much is wrong that what is not listed may be broken too.
-pub(crate) fn is_hopeless(violations: &[Violation]) -> bool {
+pub(crate) fn is_hopeless(violations: &[SchemaViolation]) -> bool {
     violations.len() >= MAX_VIOLATIONS
 }
 
 /// Checks a document and returns what is wrong with it, in reading order.
-pub(crate) fn check(schema: &FileSchema, root: &Node) -> Vec<Violation> {
+pub(crate) fn check(schema: &FileSchema, root: &ValueNode) -> Vec<SchemaViolation> {
     let mut violations = walk::walk(schema, root);
     if is_hopeless(&violations) {
         violations.truncate(MAX_VIOLATIONS);
         return violations;
     }
-    let missing: Vec<(Vec<Step>, String)> = violations.iter().filter_map(missing_key).collect();
-    let mistyped: Vec<(Vec<Step>, String)> = violations.iter().filter_map(mistyped_key).collect();
+    let missing: Vec<(Vec<PathStep>, String)> = violations.iter().filter_map(missing_key).collect();
+    let mistyped: Vec<(Vec<PathStep>, String)> =
+        violations.iter().filter_map(mistyped_key).collect();
     violations.retain(|violation| match &violation.about {
-        About::Missing { key } => {
+        ViolationSubject::Missing { key } => {
             !mistyped.iter().any(|(steps, meant)| *steps == violation.steps && meant == key)
         }
-        About::Unknown { .. } | About::Value => true,
+        ViolationSubject::Unknown { .. } | ViolationSubject::Value => true,
     });
     for violation in &mut violations {
         let stands = mistyped_key(violation).is_some_and(|meant| missing.contains(&meant));
-        if let About::Unknown { stands_for_missing, .. } = &mut violation.about {
+        if let ViolationSubject::Unknown { stands_for_missing, .. } = &mut violation.about {
             *stands_for_missing = stands;
         }
     }
@@ -105,8 +106,8 @@ pub(crate) fn check(schema: &FileSchema, root: &Node) -> Vec<Violation> {
 }
 
 /// Whether a `cliTools` value is the singular form, decided by its look so that a typo inside is reported as what it is.
-pub(crate) fn is_singular_cli(value: &Node) -> bool {
-    let reserved_child = |actions: &Node| {
+pub(crate) fn is_singular_cli(value: &ValueNode) -> bool {
+    let reserved_child = |actions: &ValueNode| {
         actions
             .get("actions")
             .is_some_and(|inner| inner.entries().iter().any(|entry| entry.value.is_map()))
@@ -126,14 +127,16 @@ pub(crate) fn is_singular_cli(value: &Node) -> bool {
 }
 
 /// The mapping and the key it lacks only because that key is mistyped: one mistake, so one message.
-fn mistyped_key(violation: &Violation) -> Option<(Vec<Step>, String)> {
-    let About::Unknown { meant: Some(meant), .. } = &violation.about else { return None };
+fn mistyped_key(violation: &SchemaViolation) -> Option<(Vec<PathStep>, String)> {
+    let ViolationSubject::Unknown { meant: Some(meant), .. } = &violation.about else {
+        return None;
+    };
     let (_, mapping) = violation.steps.split_last()?;
     Some((mapping.to_vec(), meant.clone()))
 }
 
 /// The mapping and the key it lacks.
-fn missing_key(violation: &Violation) -> Option<(Vec<Step>, String)> {
-    let About::Missing { key } = &violation.about else { return None };
+fn missing_key(violation: &SchemaViolation) -> Option<(Vec<PathStep>, String)> {
+    let ViolationSubject::Missing { key } = &violation.about else { return None };
     Some((violation.steps.clone(), key.clone()))
 }

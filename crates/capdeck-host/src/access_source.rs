@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use capdeck_access::Access;
 use futures_util::stream::BoxStream;
 
-use crate::GrantDesk;
+use crate::GrantService;
 
 /// Knows what one client may use now. A session asks with every request, so that a revoked grant is gone with the next
 /// one; the host itself stores no access.
@@ -14,7 +14,7 @@ pub trait AccessSource: fmt::Debug + Send + Sync {
     fn access(&self) -> Arc<Access>;
 
     /// Where the client requests more access, and decides about requests of others if it may.
-    fn grant_desk(&self) -> Option<Arc<dyn GrantDesk>> {
+    fn grant_desk(&self) -> Option<Arc<dyn GrantService>> {
         None
     }
 

@@ -19,16 +19,16 @@ use serde::{Deserialize, Serialize};
 
 pub use record::{Approval, ApprovalState};
 
-use self::{record::Record, seal::SealKey};
+use self::{record::ApprovalRecord, seal::SealKey};
 use crate::durable;
 
-const WAITS: SignedDuration = SignedDuration::from_hours(1);
-const OPEN: SignedDuration = SignedDuration::from_mins(10);
+const REQUEST_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
+const APPROVAL_LIFETIME: SignedDuration = SignedDuration::from_mins(10);
 /// The oldest waiting calls are dropped beyond this.
-const MOST_WAITING: usize = 100;
+const MAX_PENDING_REQUESTS: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AskedCall {
+pub(crate) struct ApprovalRequest {
     pub(crate) capability: String,
     /// Fingerprint of the capability's definition: another definition needs another approval.
     pub(crate) fingerprint: String,
@@ -44,8 +44,8 @@ pub(crate) struct AskedCall {
     pub(crate) carries: Option<String>,
 }
 
-impl AskedCall {
-    pub(crate) fn because(&self) -> String {
+impl ApprovalRequest {
+    pub(crate) fn reason_text(&self) -> String {
         let carries = |from: &String| format!(": it carries data from {from}");
         self.carries.as_ref().map(carries).unwrap_or_default()
     }
@@ -53,7 +53,7 @@ impl AskedCall {
 
 /// How long an approval holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
+pub enum ApprovalDuration {
     Once,
     Always,
 }
@@ -78,7 +78,7 @@ pub struct ApprovalStore {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct ApprovalFile {
     #[serde(default)]
-    items: Vec<Record>,
+    items: Vec<ApprovalRecord>,
 }
 
 impl ApprovalStore {
@@ -91,21 +91,26 @@ impl ApprovalStore {
         let key = self.key()?;
         let file = self.load()?;
         let live = file.items.iter().filter(|record| record.is_live(&key, now));
-        Ok(live.map(Record::shown).collect())
+        Ok(live.map(ApprovalRecord::shown).collect())
     }
 
     /// Approves a waiting call, or permanently the tool it calls.
-    pub fn approve(&self, id: &str, hold: Hold, now: Timestamp) -> Result<Approval, ApprovalError> {
+    pub fn approve(
+        &self,
+        id: &str,
+        hold: ApprovalDuration,
+        now: Timestamp,
+    ) -> Result<Approval, ApprovalError> {
         self.change(now, |items, key| {
             let record = items
                 .iter_mut()
                 .find(|record| record.id == id && !record.is_standing)
                 .ok_or_else(|| ApprovalError::Unknown { id: id.to_owned() })?;
-            if hold == Hold::Always && record.definition.is_none() {
+            if hold == ApprovalDuration::Always && record.definition.is_none() {
                 return Err(ApprovalError::NoDefinition { id: id.to_owned() });
             }
             record.approved_at = Some(now);
-            record.is_standing = hold == Hold::Always;
+            record.is_standing = hold == ApprovalDuration::Always;
             record.seal(key);
             Ok(record.shown())
         })?
@@ -120,23 +125,27 @@ impl ApprovalStore {
         })?
     }
 
-    pub(crate) fn stands(&self, call: &AskedCall, now: Timestamp) -> Result<bool, ApprovalError> {
+    pub(crate) fn is_tool_approved(
+        &self,
+        call: &ApprovalRequest,
+        now: Timestamp,
+    ) -> Result<bool, ApprovalError> {
         let key = self.key()?;
         let file = self.load()?;
         Ok(file.items.iter().any(|record| record.covers_tool(call) && record.is_live(&key, now)))
     }
 
     /// Returns whether an earlier approval covers the call; uses up a one-time approval.
-    pub(crate) fn admit(
+    pub(crate) fn use_approval(
         &self,
-        call: &AskedCall,
+        call: &ApprovalRequest,
         now: Timestamp,
-    ) -> Result<Option<Hold>, ApprovalError> {
+    ) -> Result<Option<ApprovalDuration>, ApprovalError> {
         let key = self.key()?;
         let file = self.load()?;
         let live = || file.items.iter().filter(|record| record.is_live(&key, now));
         if live().any(|record| record.covers_tool(call)) {
-            return Ok(Some(Hold::Always));
+            return Ok(Some(ApprovalDuration::Always));
         }
         if !live().any(|record| record.covers_call(call)) {
             return Ok(None);
@@ -144,27 +153,28 @@ impl ApprovalStore {
         // Checked again under the lock, so that two callers never use one approval.
         self.change(now, |items, _| {
             let place = items.iter().position(|record| record.covers_call(call));
-            place.map(|place| items.remove(place)).map(|_| Hold::Once)
+            place.map(|place| items.remove(place)).map(|_| ApprovalDuration::Once)
         })
     }
 
     /// Adds a waiting call. Repeating the same call returns the same entry.
     pub(crate) fn request(
         &self,
-        call: &AskedCall,
+        call: &ApprovalRequest,
         now: Timestamp,
     ) -> Result<Approval, ApprovalError> {
         self.change(now, |items, key| {
             if let Some(known) = items.iter().find(|record| record.is_waiting_for(call)) {
                 return known.shown();
             }
-            while items.iter().filter(|record| record.approved_at.is_none()).count() >= MOST_WAITING
+            while items.iter().filter(|record| record.approved_at.is_none()).count()
+                >= MAX_PENDING_REQUESTS
             {
                 let oldest = items.iter().position(|record| record.approved_at.is_none());
                 oldest.map(|place| items.remove(place));
             }
             let taken = |id: &str| items.iter().any(|record| record.id == id);
-            let mut record = Record::of(call, now, taken);
+            let mut record = ApprovalRecord::of(call, now, taken);
             record.seal(key);
             let shown = record.shown();
             items.push(record);
@@ -172,13 +182,17 @@ impl ApprovalStore {
         })
     }
 
-    pub(crate) fn remember(&self, call: &AskedCall, now: Timestamp) -> Result<(), ApprovalError> {
+    pub(crate) fn remember(
+        &self,
+        call: &ApprovalRequest,
+        now: Timestamp,
+    ) -> Result<(), ApprovalError> {
         self.change(now, |items, key| {
             if items.iter().any(|record| record.covers_tool(call)) {
                 return;
             }
             let taken = |id: &str| items.iter().any(|record| record.id == id);
-            let mut record = Record::of(call, now, taken);
+            let mut record = ApprovalRecord::of(call, now, taken);
             record.approved_at = Some(now);
             record.is_standing = true;
             record.seal(key);
@@ -190,7 +204,7 @@ impl ApprovalStore {
     fn change<R>(
         &self,
         now: Timestamp,
-        change: impl FnOnce(&mut Vec<Record>, &SealKey) -> R,
+        change: impl FnOnce(&mut Vec<ApprovalRecord>, &SealKey) -> R,
     ) -> Result<R, ApprovalError> {
         let key = self.key()?;
         durable::update_json(&self.file(), |file: &mut ApprovalFile| {

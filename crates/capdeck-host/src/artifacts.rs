@@ -1,37 +1,37 @@
 //! Artifacts for clients: who may read them, and how much at once.
 
 mod known_artifacts;
-mod place;
+mod value_excerpt;
 
 use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use capdeck_backend::{
-    Artifact, ArtifactError, ArtifactLimits, ArtifactPart, ArtifactReader, ArtifactUri, CallError,
-    ErrorCode, StoredArtifact, Swept,
+    Artifact, ArtifactError, ArtifactLimits, ArtifactPart, ArtifactReader, ArtifactSweepReport,
+    ArtifactUri, CallError, ErrorCode, StoredArtifact,
 };
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use capdeck_definition::DeckConfig;
 use serde_json::{Value, json, value::RawValue};
 
 pub(crate) use self::known_artifacts::KnownArtifacts;
-use self::{known_artifacts::uris, place::Shown};
+use self::{known_artifacts::uris, value_excerpt::ValueExcerpt};
 use crate::{
-    Host, Scope,
+    Host, SessionScope,
     deck_snapshot::DeckSnapshot,
-    long_result::{self, Range, cut_json, told as describe_cut},
+    long_result::{self, ItemRange, cut_json, truncation_note as describe_cut},
     raw,
 };
 
 const MAX_READ: u64 = 1024 * 1024;
 
 /// How many bytes are examined to detect text.
-const SNIFFED: u64 = 8 * 1024;
+const SNIFF_BYTES: u64 = 8 * 1024;
 
 const TEMPLATE: &str =
     "capdeck://artifacts/{capability}/{call}/{file}{?offset,length,at,from,count}";
 
-struct ReadPart {
+struct ArtifactChunk {
     artifact: Artifact,
     /// By its type, else by its first bytes, so that all parts are treated alike.
     is_text: bool,
@@ -39,11 +39,11 @@ struct ReadPart {
     bytes: Vec<u8>,
 }
 
-struct ShownPart {
+struct ArtifactExcerpt {
     artifact: Artifact,
     at: String,
-    range: Range,
-    shown: Shown,
+    range: ItemRange,
+    shown: ValueExcerpt,
 }
 
 pub(crate) fn artifact_limits(config: &DeckConfig) -> ArtifactLimits {
@@ -56,7 +56,7 @@ pub(crate) fn artifact_limits(config: &DeckConfig) -> ArtifactLimits {
     )
 }
 
-pub(crate) fn template() -> RawObject {
+pub(crate) fn template() -> RawMembers {
     let description = "A result that was too large to send. Results name their URI. `offset` and `length` are bytes; `at` is a JSON pointer, `from` and `count` items or characters there.";
     raw::object([
         ("uriTemplate", json!(TEMPLATE)),
@@ -115,7 +115,7 @@ async fn read_bytes(
     deck: &DeckSnapshot<'_>,
     uri: ArtifactUri,
     part: ArtifactPart,
-) -> Result<ReadPart, CallError> {
+) -> Result<ArtifactChunk, CallError> {
     let host = deck.session().host.clone();
     blocking(move || read_range(&host, &uri, &part)).await
 }
@@ -124,9 +124,9 @@ async fn show(
     deck: &DeckSnapshot<'_>,
     uri: ArtifactUri,
     at: String,
-    range: Range,
+    range: ItemRange,
     budget: usize,
-) -> Result<ShownPart, CallError> {
+) -> Result<ArtifactExcerpt, CallError> {
     let host = deck.session().host.clone();
     blocking(move || {
         let mut reader = host.artifacts().reader(&uri).map_err(to_call_error)?;
@@ -139,11 +139,11 @@ async fn show(
                 )
                 .hint(format!("read it by bytes: {uri}?offset=0&length={MAX_READ}"))
             })?;
-        let shown = place::show(&text, &at, range, budget).ok_or_else(|| {
+        let shown = value_excerpt::show(&text, &at, range, budget).ok_or_else(|| {
             CallError::new(ErrorCode::RequestInvalid, format!("there is nothing at `{at}`"))
                 .hint(format!("start with: {uri}?at="))
         })?;
-        Ok(ShownPart { artifact, at, range, shown })
+        Ok(ArtifactExcerpt { artifact, at, range, shown })
     })
     .await
 }
@@ -198,7 +198,7 @@ fn may_read(deck: &DeckSnapshot<'_>, text: &str) -> Result<(ArtifactUri, Artifac
     let (uri, part) = ArtifactUri::parse(text).map_err(to_call_error)?;
     // The person owns the files, also those of removed capabilities.
     let may_use = match deck.capability(uri.capability().as_str()) {
-        _ if *deck.scope() == Scope::Operator => true,
+        _ if *deck.scope() == SessionScope::Operator => true,
         // Artifacts of other clients are private, also those of a shared capability.
         Ok(capability) if !capability.tools_only && deck.session().access.is_none() => true,
         Ok(_) => deck.session().known_artifacts.has(&uri.to_string()),
@@ -212,17 +212,21 @@ fn may_read(deck: &DeckSnapshot<'_>, text: &str) -> Result<(ArtifactUri, Artifac
 
 impl Host {
     /// Removes the artifacts that exceed the limits; with `all`, every one that is not in use.
-    pub fn prune_artifacts(&self, all: bool) -> Swept {
+    pub fn prune_artifacts(&self, all: bool) -> ArtifactSweepReport {
         if all { self.artifacts().clear() } else { self.artifacts().prune() }
     }
 }
 
-fn read_range(host: &Host, uri: &ArtifactUri, part: &ArtifactPart) -> Result<ReadPart, CallError> {
+fn read_range(
+    host: &Host,
+    uri: &ArtifactUri,
+    part: &ArtifactPart,
+) -> Result<ArtifactChunk, CallError> {
     let mut reader = host.artifacts().reader(uri).map_err(to_call_error)?;
     let artifact = reader.artifact().clone();
     let is_text = match artifact.mime_type.as_deref() {
         Some(mime_type) => is_text_type(mime_type),
-        None => is_text_by_looks(&reader.next(SNIFFED).map_err(to_call_error)?),
+        None => is_text_by_looks(&reader.next(SNIFF_BYTES).map_err(to_call_error)?),
     };
     let (offset, length) = match *part {
         ArtifactPart::Whole | ArtifactPart::Place { .. } => (0, None),
@@ -235,10 +239,10 @@ fn read_range(host: &Host, uri: &ArtifactUri, part: &ArtifactPart) -> Result<Rea
         return Err(too_much(&artifact, offset));
     }
     let bytes = reader.next(wanted).map_err(to_call_error)?;
-    Ok(ReadPart { artifact, is_text, offset, bytes })
+    Ok(ArtifactChunk { artifact, is_text, offset, bytes })
 }
 
-impl ReadPart {
+impl ArtifactChunk {
     fn content(mut self, asked: &str) -> Value {
         let mut content = json!({ "uri": asked });
         if let Some(mime_type) = &self.artifact.mime_type {
@@ -286,7 +290,7 @@ impl ReadPart {
     }
 }
 
-impl ShownPart {
+impl ArtifactExcerpt {
     fn content(self, asked: &str) -> Value {
         let facts = self.facts();
         let kind = if self.shown.is_json { "application/json" } else { "text/plain" };
@@ -328,9 +332,9 @@ impl ShownPart {
     }
 }
 
-fn range(from: u64, count: Option<u64>) -> Range {
+fn range(from: u64, count: Option<u64>) -> ItemRange {
     let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    Range { from: number(from), count: count.map(number) }
+    ItemRange { from: number(from), count: count.map(number) }
 }
 
 async fn blocking<T: Send + 'static>(

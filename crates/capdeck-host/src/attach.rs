@@ -2,31 +2,34 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_backend::{CallError, ClientProfile, RemoteHost, Tagged};
+use capdeck_backend::{CallError, ClientProfile, RemoteHost, TaggedManifest};
 use capdeck_catalog::Capability;
-use capdeck_definition::{Layer, RemoteDeck, Shadowing};
+use capdeck_definition::{RemoteDeck, ShadowingMode, SourceLayer};
 
-use crate::{Host, audience::Audience, connections::Connections, discover::Hurry};
+use crate::{
+    Host, audience::ClientAudience, discover::ListPreference,
+    session_connections::SessionConnections,
+};
 
 /// How long the other host may hold a request until something changes.
-const WAIT: Duration = Duration::from_secs(25);
+const LONG_POLL_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// First and longest pause while the other host cannot be reached.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(15));
+const RETRY_DELAYS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(15));
 
 /// Another host whose deck is part of this one.
 #[derive(Debug)]
-pub struct Attachment {
+pub struct HostAttachment {
     remote: RemoteHost,
     key_variable: Option<String>,
 }
 
-impl Attachment {
+impl HostAttachment {
     pub fn new(remote: RemoteHost, key_variable: Option<String>) -> Self {
         Self { remote, key_variable }
     }
 
-    fn deck(&self, tagged: &Tagged) -> RemoteDeck {
+    fn deck(&self, tagged: &TaggedManifest) -> RemoteDeck {
         RemoteDeck {
             origin: self.remote.origin().to_owned(),
             key_variable: self.key_variable.clone(),
@@ -38,35 +41,35 @@ impl Attachment {
 impl Host {
     /// Adds the other host's deck and follows it. Fails when the other host cannot be reached now;
     /// later failures leave the known deck in place.
-    pub async fn attach(&self, attachment: Attachment) -> Result<(), CallError> {
+    pub async fn attach(&self, attachment: HostAttachment) -> Result<(), CallError> {
         let first = attachment.remote.manifest(None, Duration::ZERO).await?;
         let mut tag = None;
         if let Some(tagged) = first {
-            self.lay_in(attachment.deck(&tagged));
+            self.store_attached(attachment.deck(&tagged));
             tag = tagged.tag;
         }
         let host = self.downgrade();
         let stop = self.0.stop.clone();
         tokio::spawn(async move {
             let following = async {
-                let mut pause = PAUSES.0;
+                let mut pause = RETRY_DELAYS.0;
                 loop {
-                    match attachment.remote.manifest(tag.as_deref(), WAIT).await {
+                    match attachment.remote.manifest(tag.as_deref(), LONG_POLL_TIMEOUT).await {
                         Ok(news) => {
-                            pause = PAUSES.0;
+                            pause = RETRY_DELAYS.0;
                             let Some(tagged) = news else { continue };
                             let Some(state) = host.upgrade() else { return };
                             let host = Host(state);
-                            host.lay_in(attachment.deck(&tagged));
-                            host.learn_attached();
+                            host.store_attached(attachment.deck(&tagged));
+                            host.discover_attached();
                             tag = tagged.tag;
                         }
                         Err(error) => {
-                            if pause == PAUSES.0 {
+                            if pause == RETRY_DELAYS.0 {
                                 tracing::warn!(%error, "cannot follow the attached host; retrying");
                             }
                             tokio::time::sleep(pause).await;
-                            pause = (pause * 2).min(PAUSES.1);
+                            pause = (pause * 2).min(RETRY_DELAYS.1);
                         }
                     }
                 }
@@ -80,35 +83,36 @@ impl Host {
     }
 
     /// Discovers the new tools, so that clients are notified without asking.
-    fn learn_attached(&self) {
+    fn discover_attached(&self) {
         let catalog = self.catalog();
         let is_new = |one: &&Arc<Capability>| {
-            one.definition.source.layer == Layer::Remote && one.discovery.is_none()
+            one.definition.source.layer == SourceLayer::Remote && one.discovery.is_none()
         };
         let new: Vec<_> =
             catalog.capabilities().filter(|one| one.is_usable()).filter(is_new).cloned().collect();
         let host = self.clone();
         tokio::spawn(async move {
-            let nobody = Connections::shared(Audience::new(ClientProfile::default()));
-            let asking = host.discover_unknown(new.into_iter(), &nobody, Hurry::OwnListOnly);
+            let nobody = SessionConnections::shared(ClientAudience::new(ClientProfile::default()));
+            let asking =
+                host.discover_unknown(new.into_iter(), &nobody, ListPreference::OwnListOnly);
             for (id, error) in asking.await {
                 tracing::warn!(capability = %id, %error, "the attached capability could not be listed");
             }
         });
     }
 
-    fn lay_in(&self, remote: RemoteDeck) {
+    fn store_attached(&self, remote: RemoteDeck) {
         self.0.attached.store(Some(Arc::new(remote)));
         for collision in self.reload_attached() {
             let id = &collision.id;
             match collision.shadowing {
-                Shadowing::Forbid => {
+                ShadowingMode::Forbid => {
                     tracing::warn!(%id, "the attached host's capability replaces the local one");
                 }
-                Shadowing::Allow => {
+                ShadowingMode::Allow => {
                     tracing::info!(%id, "the local capability replaces the attached host's");
                 }
-                Shadowing::Namespace => {
+                ShadowingMode::Namespace => {
                     tracing::info!(%id, "both the local and the attached capability are offered, under names of their own");
                 }
             }

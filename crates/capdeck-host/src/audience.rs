@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::tasks::with_extension;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Audience {
+pub(crate) struct ClientAudience {
     key: AudienceKey,
     client: Arc<ClientProfile>,
     with_tasks: Arc<OnceLock<Arc<ClientProfile>>>,
@@ -23,7 +23,7 @@ pub(crate) struct Audience {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct AudienceKey(Option<Arc<str>>);
 
-impl Audience {
+impl ClientAudience {
     pub(crate) fn new(client: ClientProfile) -> Self {
         let key = if client.capabilities.is_empty() {
             AudienceKey::default()
@@ -108,7 +108,7 @@ mod tests {
 
     fn key(capabilities: &str) -> AudienceKey {
         let capabilities = serde_json::from_str(capabilities).unwrap();
-        Audience::new(ClientProfile { info: None, capabilities }).key
+        ClientAudience::new(ClientProfile { info: None, capabilities }).key
     }
 
     #[test]

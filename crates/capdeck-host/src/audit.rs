@@ -14,7 +14,7 @@ use std::{
 };
 
 use capdeck_backend::CallError;
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use jiff::Timestamp;
 use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
@@ -37,27 +37,27 @@ const MAX_FEED_LAG: usize = 1_024;
 
 /// Appends to `audit/<day>.jsonl` from its own thread, so that no call waits for the disk.
 #[derive(Debug)]
-pub(crate) struct AuditLog {
+pub(crate) struct CallAuditLog {
     news: broadcast::Sender<Arc<str>>,
-    queue: Arc<Queue>,
+    queue: Arc<AuditQueue>,
     writer: Option<thread::JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    waiting: Mutex<Waiting>,
+struct AuditQueue {
+    waiting: Mutex<AuditQueueState>,
     filled: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct AuditQueueState {
     lines: String,
     is_closed: bool,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct AuditLine<'a> {
+pub(crate) struct CallAuditLine<'a> {
     pub(crate) at: Timestamp,
     pub(crate) session: &'a str,
     /// Name the client reports for itself; not an identity.
@@ -84,7 +84,7 @@ impl Session {
     /// Writes the line of a client that listens for changes: of one server, or of the deck when the
     /// name is empty.
     pub fn note_listening(&self, capability: &str) {
-        self.host.0.audit.record(AuditLine {
+        self.host.0.audit.record(CallAuditLine {
             at: Timestamp::now(),
             session: &self.id,
             client: &self.client_name,
@@ -112,7 +112,7 @@ impl Session {
     }
 }
 
-pub(crate) fn subject(method: &str, params: Option<&RawObject>) -> Option<String> {
+pub(crate) fn subject(method: &str, params: Option<&RawMembers>) -> Option<String> {
     let text = |key: &str| raw::string(params?.get(key)?);
     let uri = || text("uri").map(|uri| without_query(&uri).to_owned());
     match method {
@@ -128,10 +128,10 @@ pub(crate) fn without_query(uri: &str) -> &str {
     uri.split('?').next().unwrap_or_default()
 }
 
-impl AuditLog {
+impl CallAuditLog {
     /// Starts the writer. It ends, with everything written, when the log is dropped.
     pub(crate) fn open(state_dir: &Path) -> Self {
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(AuditQueue::default());
         let folder = state_dir.join("audit");
         let writer = thread::spawn({
             let queue = queue.clone();
@@ -140,8 +140,8 @@ impl AuditLog {
         Self { news: broadcast::Sender::new(MAX_FEED_LAG), queue, writer: Some(writer) }
     }
 
-    pub(crate) fn record(&self, line: AuditLine<'_>) {
-        let line = AuditLine {
+    pub(crate) fn record(&self, line: CallAuditLine<'_>) {
+        let line = CallAuditLine {
             client: cut(line.client),
             method: cut(line.method),
             capability: cut(line.capability),
@@ -180,7 +180,7 @@ impl Host {
     }
 }
 
-impl Drop for AuditLog {
+impl Drop for CallAuditLog {
     /// Waits for the last lines to be on disk: a one-shot command exits right after its call.
     fn drop(&mut self) {
         self.queue.waiting.lock().is_closed = true;
@@ -191,7 +191,7 @@ impl Drop for AuditLog {
     }
 }
 
-fn write_lines(folder: &Path, queue: &Queue) {
+fn write_lines(folder: &Path, queue: &AuditQueue) {
     let mut open: Option<(PathBuf, File)> = None;
     loop {
         let mut waiting = queue.waiting.lock();

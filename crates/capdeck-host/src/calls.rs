@@ -14,21 +14,20 @@ use capdeck_catalog::Capability;
 use capdeck_definition::Backend;
 use serde_json::value::RawValue;
 
-use self::resolve::{Refusal, ResolvedCall, resolve};
+use self::resolve::{CallRejection, ResolvedCall, resolve};
 pub use self::{
     listed::call_listed,
     resolve::find_tool,
     tool_request::{CallForm, ToolRequest},
 };
-pub(crate) use self::{resolve::ask_again, tool_request::nearest_of};
+pub(crate) use self::{resolve::refresh_list, tool_request::nearest_of};
 use crate::{
-    RequestContext, Scope,
+    RequestContext, SessionScope,
     audit::TOOL_CALL,
+    client_questions::ClientQuestions,
     consent::{ApprovalSource, GatedCall},
-    flow::Flow,
-    long_result, operations, projection,
-    questions::Questions,
-    set_tools,
+    flow::DataFlow,
+    long_result, operations, projection, set_tools,
     spans::CallSpan,
     tasks::{self, TaskCall},
 };
@@ -39,7 +38,7 @@ const MAX_ROUNDS: usize = 8;
 struct AdmittedCall<'a> {
     resolved: ResolvedCall<'a>,
     approval: ApprovalSource,
-    flow: Option<Flow>,
+    flow: Option<DataFlow>,
 }
 
 /// Calls a tool. Returns an MCP `CallToolResult`, of MCP servers byte for byte.
@@ -56,7 +55,7 @@ pub async fn call(
             line.data_from = admitted.flow.take().map(|flow| flow.from).unwrap_or_default();
             run(&admitted.resolved, span.as_ref()).await
         }
-        Err(Refusal { error, by_gate }) => {
+        Err(CallRejection { error, by_gate }) => {
             line.approved = by_gate.then_some("refused");
             Err(*error)
         }
@@ -89,12 +88,12 @@ pub async fn preview(request: RequestContext<'_>, call: &ToolRequest) -> Result<
 async fn admit<'a>(
     mut request: RequestContext<'a>,
     call: &'a ToolRequest,
-) -> Result<AdmittedCall<'a>, Refusal> {
+) -> Result<AdmittedCall<'a>, CallRejection> {
     let mut earlier = None;
     for _ in 0..MAX_ROUNDS {
         let resolved = resolve(request, call).await?;
         let ResolvedCall { request: current, call: read, capability, tool } = &resolved;
-        let refused = |error| Refusal::of(&current.deck, call, error);
+        let refused = |error| CallRejection::of(&current.deck, call, error);
         let flow = flow_into(&resolved);
         let gated = GatedCall {
             deck: &current.deck,
@@ -116,7 +115,7 @@ async fn admit<'a>(
     let message = format!("`{}` keeps changing while it is called", call.capability);
     let error = CallError::new(ErrorCode::ServerUnavailable, message)
         .hint("wait until its file is no longer written, then call again");
-    Err(Refusal { error: Box::new(error), by_gate: false })
+    Err(CallRejection { error: Box::new(error), by_gate: false })
 }
 
 /// A person approved a definition. If the server has another one by now, the catalog is replaced
@@ -156,7 +155,7 @@ async fn run(
     host.0.usage.note(&capability.definition.id);
     let sent = match call.whole {
         true => chosen,
-        false => long_result::fit(session, config, capability, chosen).await?,
+        false => long_result::fit_result(session, config, capability, chosen).await?,
     };
     if capability.tools_only || session.access.is_some() {
         session.known_artifacts.note(&sent);
@@ -173,7 +172,7 @@ async fn call_backend(
     if let Backend::Capsules = capability.definition.backend {
         return session.call_capsules(call, request.call).await;
     }
-    let (questions, context) = Questions::watch(request.call, session.connections.audience());
+    let (questions, context) = ClientQuestions::watch(request.call, session.connections.audience());
     let lease = request.lease(capability).await?;
     let meta = call.meta.clone();
     let sent = ToolCall {
@@ -188,7 +187,7 @@ async fn call_backend(
     };
     let target = TaskCall { request, lease, capability, tool: tool.as_deref(), context: &context };
     let outcome = tasks::call_tool(target, sent).await;
-    if let Scope::Transparent(_) = session.scope {
+    if let SessionScope::Transparent(_) = session.scope {
         return outcome;
     }
     questions.explain(&call.capability, &call.tool, outcome)
@@ -215,7 +214,7 @@ async fn call_member(
     Box::pin(operations::call_wrapper(request, id, call)).await
 }
 
-fn flow_into(resolved: &ResolvedCall<'_>) -> Option<Flow> {
+fn flow_into(resolved: &ResolvedCall<'_>) -> Option<DataFlow> {
     let ResolvedCall { request, call, capability, tool } = resolved;
     let guard = call.flow.as_ref()?;
     if let Backend::Caplets(_) = capability.definition.backend {
@@ -231,9 +230,9 @@ pub(crate) fn is_tool_error(result: &RawValue) -> bool {
         return false;
     }
     #[derive(serde::Deserialize)]
-    struct Flag {
+    struct ToolErrorFlag {
         #[serde(default, rename = "isError")]
         is_error: bool,
     }
-    serde_json::from_str::<Flag>(result.get()).is_ok_and(|flag| flag.is_error)
+    serde_json::from_str::<ToolErrorFlag>(result.get()).is_ok_and(|flag| flag.is_error)
 }

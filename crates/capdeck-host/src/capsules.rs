@@ -2,17 +2,17 @@
 //! one [`CapsuleService`].
 
 pub(crate) mod capability;
-mod changes;
-mod deck_entries;
+mod client_entries;
 mod entries;
 mod entry_search;
+mod event_stream;
 mod tools;
 
 use capdeck_capsule::{CapsuleErrorCode, service::*};
 
 pub use self::{
-    changes::client_changes,
-    entries::{EntryNaming, EntryOffer, EntryPage, EntryPlace},
+    entries::{EntryAddress, EntryCatalog, EntryNaming, EntryPage},
     entry_search::EntryHit,
-    tools::{CapsuleTool, Mount, ToolCaller},
+    event_stream::client_changes,
+    tools::{CapsuleMount, CapsuleTool, CapsuleToolContext},
 };

@@ -30,7 +30,7 @@ async fn check_now(
 ) -> Result<std::sync::Arc<Discovery>, CallError> {
     let capability = request.capability(id)?;
     let (host, definition) = (request.host(), &capability.definition);
-    if let Some(problem) = host.obstacles(definition).into_iter().next() {
+    if let Some(problem) = host.check_prerequisites(definition).into_iter().next() {
         host.note_outcome(definition, Some(&problem));
         return Err(problem);
     }
@@ -45,9 +45,9 @@ async fn check_now(
     if is_declared && let Some(declared) = &capability.discovery {
         return Ok(declared.clone());
     }
-    host.0.shared.forgive(&definition.id);
+    host.0.shared.reset_backoff(&definition.id);
     if let Some(own) = request.connections().own() {
-        own.pool.forgive(&definition.id);
+        own.pool.reset_backoff(&definition.id);
     }
     let context = CallContext {
         timeout: Some(request.call.timeout.unwrap_or_else(|| longest_start(definition))),

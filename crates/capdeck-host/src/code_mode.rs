@@ -1,5 +1,5 @@
 //! Code mode: runs a client's TypeScript against the tools that client may use. Every call of the
-//! script is one call of [`Bridge`], which uses the same functions as other requests.
+//! script is one call of [`SandboxBridge`], which uses the same functions as other requests.
 
 mod bridge;
 mod data;
@@ -20,23 +20,23 @@ use std::{
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::Capability;
 use capdeck_sandbox::{
-    Envelope, Run, RunReport, SandboxPool, SandboxSettings, SessionChoice, SessionId, TypeCheck,
-    WorkerCommand,
+    CellRun, RunEnvelope, RunReport, SandboxPool, SandboxSettings, SessionChoice, SessionId,
+    TypeCheck, WorkerCommand,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use self::{
-    bridge::{Bridge, CallOptions},
+    bridge::{CallOptions, SandboxBridge},
     deck_directory::DeckDirectory,
     logs::LogStore,
 };
 use crate::{
-    Consent, Continuity, Host, RequestContext, Scope, Session, View, ViewPolicy,
-    audit::AuditLine,
+    CallConsent, Host, RequestContext, Session, SessionContinuity, SessionScope, View, ViewPolicy,
+    audit::CallAuditLine,
     deck_snapshot::DeckSnapshot,
-    journal::{Stage, resume_recorded, run_recorded},
+    journal::{RunEnvironment, resume_recorded, run_recorded},
 };
 
 pub(crate) use tool::{CODE_MODE_TOKENS, code_mode_tool};
@@ -51,11 +51,11 @@ pub struct CodeRequest {
     pub session: SessionChoice,
     pub check: TypeCheck,
     /// The person's consent at the command line; nothing that comes over a wire sets this.
-    pub consent: Consent,
+    pub consent: CallConsent,
 }
 
 enum CodeStart<'a> {
-    Run(Box<Run>),
+    Run(Box<CellRun>),
     Resume(&'a str),
 }
 
@@ -96,12 +96,12 @@ struct CodeArguments {
 
 /// Runs code. Failures inside the run are in the report; an error means that there was no run.
 pub async fn run(request: &RequestContext<'_>, code: CodeRequest) -> Result<RunReport, CallError> {
-    let run = Run {
+    let run = CellRun {
         timeout: code.timeout,
         session: code.session,
         owner: code_owner(request.session()),
         check: code.check,
-        ..Run::new(code.code)
+        ..CellRun::new(code.code)
     };
     start(request, CodeStart::Run(Box::new(run)), code.consent).await
 }
@@ -110,7 +110,7 @@ pub async fn run(request: &RequestContext<'_>, code: CodeRequest) -> Result<RunR
 pub async fn resume(
     request: &RequestContext<'_>,
     id: &str,
-    consent: Consent,
+    consent: CallConsent,
 ) -> Result<RunReport, CallError> {
     start(request, CodeStart::Resume(id), consent).await
 }
@@ -118,7 +118,7 @@ pub async fn resume(
 async fn start(
     request: &RequestContext<'_>,
     code: CodeStart<'_>,
-    consent: Consent,
+    consent: CallConsent,
 ) -> Result<RunReport, CallError> {
     let started = Instant::now();
     let (session, host) = (request.session(), request.host());
@@ -134,8 +134,9 @@ async fn start(
     let flow = guards.of(earlier.as_deref(), request.deck.catalog().config().flow_mode());
     let options = CallOptions { consent, flow: flow.clone() };
     let directory = DeckDirectory::new(&request.deck);
-    let bridge = Bridge::new(session, request.call, options)?;
-    let stage = Stage { pool, directory: &directory, calls: &bridge, flow: flow.as_deref() };
+    let bridge = SandboxBridge::new(session, request.call, options)?;
+    let stage =
+        RunEnvironment { pool, directory: &directory, calls: &bridge, flow: flow.as_deref() };
     let work = async {
         match code {
             CodeStart::Run(run) => Ok(run_recorded(request, stage, *run).await),
@@ -175,13 +176,13 @@ pub(crate) async fn run_tool(
                 None => SessionChoice::New,
             };
             let timeout = timeout_ms.map(Duration::from_millis);
-            let consent = Consent::NotAsked;
+            let consent = CallConsent::NotAsked;
             let code = CodeRequest { code, timeout, session, check, consent };
             run(request, code).await?
         }
         CodeArguments {
             code: None, resume: Some(id), timeout_ms: None, session_id: None, ..
-        } => resume(request, &id, Consent::NotAsked).await?,
+        } => resume(request, &id, CallConsent::NotAsked).await?,
         _ => return Err(unclear()),
     };
     as_tool_result(&report.envelope)
@@ -203,7 +204,7 @@ pub fn prepare(session: &Session) {
 /// Ends this client's sessions of code mode, unless it may come back to them.
 pub(crate) fn close_sessions(session: &Session) {
     if let Some(pool) = &session.host.0.code_mode.pool
-        && session.continuity == Continuity::Connection
+        && session.continuity == SessionContinuity::Connection
     {
         pool.close_sessions_of(&code_owner(session));
     }
@@ -214,12 +215,12 @@ pub(crate) fn close_sessions(session: &Session) {
 fn code_owner(session: &Session) -> String {
     let of_principal = format!("principal:{}", session.principal);
     match (session.continuity, &session.scope) {
-        (Continuity::Connection, _) => format!("session:{}", session.id),
+        (SessionContinuity::Connection, _) => format!("session:{}", session.id),
         // A session with the whole deck is not available in a view.
-        (Continuity::Requests, Scope::Deck(ViewPolicy { view: Some(name), .. })) => {
+        (SessionContinuity::Requests, SessionScope::Deck(ViewPolicy { view: Some(name), .. })) => {
             format!("{of_principal} view:{name}")
         }
-        (Continuity::Requests, _) => of_principal,
+        (SessionContinuity::Requests, _) => of_principal,
     }
 }
 
@@ -246,7 +247,7 @@ fn audit_run(session: &Session, outcome: &Result<RunReport, CallError>, started:
         }
         Err(error) => ("", error.code.as_str()),
     };
-    session.host.0.audit.record(AuditLine {
+    session.host.0.audit.record(CallAuditLine {
         at: Timestamp::now(),
         session: &session.id,
         client: &session.client_name,
@@ -263,9 +264,9 @@ fn audit_run(session: &Session, outcome: &Result<RunReport, CallError>, started:
 
 pub(crate) fn may_code(deck: &DeckSnapshot<'_>, view: &View, capability: &Capability) -> bool {
     match deck.scope() {
-        Scope::Operator => capability.is_usable(),
-        Scope::Deck(_) => view.is_coded(capability),
-        Scope::Transparent(_) => false,
+        SessionScope::Operator => capability.is_usable(),
+        SessionScope::Deck(_) => view.is_coded(capability),
+        SessionScope::Transparent(_) => false,
     }
 }
 
@@ -278,7 +279,7 @@ impl Host {
 
 /// The envelope as a tool result: structured for programs, as text for models, each as small as
 /// possible.
-fn as_tool_result(envelope: &Envelope) -> Result<Box<RawValue>, CallError> {
+fn as_tool_result(envelope: &RunEnvelope) -> Result<Box<RawValue>, CallError> {
     let bug =
         |error: serde_json::Error| CallError::new(ErrorCode::InternalError, error.to_string());
     let structured = serde_json::value::to_raw_value(envelope).map_err(bug)?;
@@ -287,7 +288,7 @@ fn as_tool_result(envelope: &Envelope) -> Result<Box<RawValue>, CallError> {
         "content": text,
         "isError": envelope.outcome.is_err(),
     });
-    let mut result: capdeck_catalog::RawObject = serde_json::from_value(result).map_err(bug)?;
+    let mut result: capdeck_catalog::RawMembers = serde_json::from_value(result).map_err(bug)?;
     result.insert("structuredContent".to_owned(), structured);
     serde_json::value::to_raw_value(&result).map_err(bug)
 }

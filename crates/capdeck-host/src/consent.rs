@@ -5,21 +5,21 @@ mod summary;
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
 use capdeck_catalog::{Capability, Tool, canonical, definition_digest, sha256_hex};
-use capdeck_definition::{Backend, Effect};
+use capdeck_definition::{Backend, PolicyEffect};
 use jiff::Timestamp;
 use serde_json::{json, value::RawValue};
 
 pub(crate) use summary::{shorten, substitutions};
 
-use self::question::Answer;
+use self::question::ApprovalAnswer;
 use crate::{
-    Approval, ApprovalError, ApprovalStore, Hold, Scope, Session, ToolRequest,
-    approvals::AskedCall, deck_snapshot::DeckSnapshot, flow::Flow,
+    Approval, ApprovalDuration, ApprovalError, ApprovalStore, Session, SessionScope, ToolRequest,
+    approvals::ApprovalRequest, deck_snapshot::DeckSnapshot, flow::DataFlow,
 };
 
 /// What the person at the command line has already said about a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Consent {
+pub enum CallConsent {
     /// Nothing yet.
     #[default]
     NotAsked,
@@ -50,11 +50,11 @@ impl ApprovalSource {
     }
 }
 
-impl From<Hold> for ApprovalSource {
-    fn from(hold: Hold) -> Self {
+impl From<ApprovalDuration> for ApprovalSource {
+    fn from(hold: ApprovalDuration) -> Self {
         match hold {
-            Hold::Once => Self::Once,
-            Hold::Always => Self::Always,
+            ApprovalDuration::Once => Self::Once,
+            ApprovalDuration::Always => Self::Always,
         }
     }
 }
@@ -66,12 +66,12 @@ pub(crate) struct GatedCall<'a> {
     pub(crate) tool: Option<&'a Tool>,
     pub(crate) request: &'a ToolRequest,
     /// Data of other capabilities that a person has to approve.
-    pub(crate) flow: Option<&'a Flow>,
+    pub(crate) flow: Option<&'a DataFlow>,
 }
 
 /// What a person approved, and how.
 pub(crate) struct EarlierApproval {
-    call: AskedCall,
+    call: ApprovalRequest,
     approval: ApprovalSource,
 }
 
@@ -92,12 +92,12 @@ impl Session {
         capability: &Capability,
         tool: &Tool,
     ) -> Result<bool, CallError> {
-        if deck.effect_on(capability, tool.name(), Some(tool)) != Effect::Ask {
+        if deck.effect_on(capability, tool.name(), Some(tool)) != PolicyEffect::Ask {
             return Ok(false);
         }
         let request = ToolRequest { tool: tool.name().to_owned(), ..ToolRequest::default() };
         let call = self.asked_call(capability, Some(tool), &request);
-        self.store(&call, ApprovalStore::stands).await.map(|stands| !stands)
+        self.store(&call, ApprovalStore::is_tool_approved).await.map(|stands| !stands)
     }
 
     /// Lets a call pass that the client's scopes and grants give it, and that the policy allows or a person approves. `earlier` is what a person approved for this
@@ -118,11 +118,11 @@ impl Session {
             return Ok(ApprovalSource::Policy);
         }
         match deck.effect_on(capability, &request.tool, tool) {
-            Effect::Deny => Err(deck.unknown_tool(capability, &request.tool)),
-            Effect::Allow if flow.is_none() => Ok(ApprovalSource::Policy),
-            Effect::Allow | Effect::Ask => {
+            PolicyEffect::Deny => Err(deck.unknown_tool(capability, &request.tool)),
+            PolicyEffect::Allow if flow.is_none() => Ok(ApprovalSource::Policy),
+            PolicyEffect::Allow | PolicyEffect::Ask => {
                 let mut asked = self.asked_call(capability, tool, request);
-                asked.carries = flow.map(Flow::sources);
+                asked.carries = flow.map(DataFlow::sources);
                 if let Some(earlier) = earlier.as_ref().filter(|earlier| earlier.call == asked) {
                     return Ok(earlier.approval);
                 }
@@ -135,30 +135,30 @@ impl Session {
 
     async fn ask(
         &self,
-        call: &AskedCall,
+        call: &ApprovalRequest,
         request: &ToolRequest,
         context: &CallContext,
     ) -> Result<ApprovalSource, CallError> {
-        if let Some(hold) = self.store(call, ApprovalStore::admit).await? {
+        if let Some(hold) = self.store(call, ApprovalStore::use_approval).await? {
             return Ok(hold.into());
         }
-        let is_operator = self.scope == Scope::Operator;
+        let is_operator = self.scope == SessionScope::Operator;
         match request.consent {
-            Consent::Given if is_operator => return Ok(ApprovalSource::Once),
-            Consent::AskedLater if is_operator => return Err(needs_approval(call)),
-            Consent::Given | Consent::AskedLater | Consent::NotAsked => {}
+            CallConsent::Given if is_operator => return Ok(ApprovalSource::Once),
+            CallConsent::AskedLater if is_operator => return Err(needs_approval(call)),
+            CallConsent::Given | CallConsent::AskedLater | CallConsent::NotAsked => {}
         }
         // A command line asks the person before it calls. One that could not may be an agent's: its call waits, too.
         if !is_operator && self.can_be_asked() {
             match question::put(call, context).await? {
-                Answer::Once => return Ok(ApprovalSource::Once),
-                Answer::Always => {
+                ApprovalAnswer::Once => return Ok(ApprovalSource::Once),
+                ApprovalAnswer::Always => {
                     self.store(call, ApprovalStore::remember).await?;
                     return Ok(ApprovalSource::Always);
                 }
-                Answer::No => return Err(declined(call)),
+                ApprovalAnswer::No => return Err(declined(call)),
                 // A client that cannot answer after all leaves the command line.
-                Answer::None => {}
+                ApprovalAnswer::None => {}
             }
         }
         let waiting = self.store(call, ApprovalStore::request).await?;
@@ -170,11 +170,11 @@ impl Session {
         capability: &Capability,
         tool: Option<&Tool>,
         request: &ToolRequest,
-    ) -> AskedCall {
+    ) -> ApprovalRequest {
         let definition = &capability.definition;
         let arguments = request.arguments.as_deref();
         let text = arguments.map_or_else(|| "{}".to_owned(), canonical);
-        AskedCall {
+        ApprovalRequest {
             capability: definition.id.to_string(),
             fingerprint: definition.fingerprint.clone(),
             tool: request.tool.clone(),
@@ -194,8 +194,8 @@ impl Session {
     /// Works on the approvals without holding up other calls: the disk, or another process, may be slow.
     async fn store<T: Send + 'static>(
         &self,
-        call: &AskedCall,
-        work: impl FnOnce(&ApprovalStore, &AskedCall, Timestamp) -> Result<T, ApprovalError>
+        call: &ApprovalRequest,
+        work: impl FnOnce(&ApprovalStore, &ApprovalRequest, Timestamp) -> Result<T, ApprovalError>
         + Send
         + 'static,
     ) -> Result<T, CallError> {
@@ -216,19 +216,19 @@ impl Session {
     }
 }
 
-fn needs_approval(call: &AskedCall) -> CallError {
+fn needs_approval(call: &ApprovalRequest) -> CallError {
     CallError::new(
         ErrorCode::ApprovalRequired,
         format!(
             "`{}` of `{}` runs only with a person's approval{}",
             call.tool,
             call.capability,
-            call.because()
+            call.reason_text()
         ),
     )
 }
 
-fn declined(call: &AskedCall) -> CallError {
+fn declined(call: &ApprovalRequest) -> CallError {
     CallError::new(
         ErrorCode::Denied,
         format!("the person did not approve `{}` of `{}`", call.tool, call.capability),
@@ -236,7 +236,7 @@ fn declined(call: &AskedCall) -> CallError {
     .hint("do not repeat the call; ask the person what to do instead")
 }
 
-fn waits(call: &AskedCall, waiting: &Approval) -> CallError {
+fn waits(call: &ApprovalRequest, waiting: &Approval) -> CallError {
     needs_approval(call)
         .hint(format!(
             "the person runs: capdeck approve {}; then repeat the call with the same arguments",

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{
-    Capability, Catalog, Clearance, Subject, Tool, grants_tool, shell_word, tool_words,
+    CallSubject, Capability, Catalog, RuleClearance, Tool, grants_tool, shell_word, tool_words,
 };
-use capdeck_definition::{Effect, Exposure, Layer, PinMode};
+use capdeck_definition::{Exposure, PinMode, PolicyEffect, SourceLayer};
 use serde_json::json;
 
-use crate::{Access, Route, Scope, Session, View, ViewPolicy, gate};
+use crate::{Access, Session, SessionScope, ToolRoute, View, ViewPolicy, gate};
 
 /// One catalog as one client may use it.
 #[derive(Clone)]
@@ -76,8 +76,8 @@ impl<'a> DeckSnapshot<'a> {
         let session = self.session;
         let usual = ViewPolicy::default();
         let policy = match &session.scope {
-            Scope::Deck(policy) => policy,
-            Scope::Transparent(_) | Scope::Operator => &usual,
+            SessionScope::Deck(policy) => policy,
+            SessionScope::Transparent(_) | SessionScope::Operator => &usual,
         };
         let audience = session.connections.audience().key();
         let deck_access = self.access.as_ref().map(|access| Arc::clone(&access.deck));
@@ -108,7 +108,9 @@ impl<'a> DeckSnapshot<'a> {
 
     /// The definition of a listed tool that leads straight to a backend's.
     pub fn listed_tool(&self, name: &str) -> Option<Arc<Tool>> {
-        let Some(Route::Tool { capability, tool }) = self.view().route(name) else { return None };
+        let Some(ToolRoute::Tool { capability, tool }) = self.view().route(name) else {
+            return None;
+        };
         self.seen.tool(&capability, &tool).cloned()
     }
 
@@ -119,7 +121,9 @@ impl<'a> DeckSnapshot<'a> {
         tool: &str,
     ) -> Result<Arc<Capability>, CallError> {
         self.capability(id).map_err(|error| match self.seen.get(id) {
-            Some(one) if one.is_usable() && !self.may_see(one) => gate::not_offered(id, Some(tool)),
+            Some(one) if one.is_usable() && !self.may_see(one) => {
+                gate::not_offered_error(id, Some(tool))
+            }
             _ => error,
         })
     }
@@ -127,27 +131,27 @@ impl<'a> DeckSnapshot<'a> {
     /// Refuses to make a capability work for a client that may only look at the deck.
     pub(crate) fn require_use(&self, id: &str) -> Result<(), CallError> {
         match &self.access {
-            Some(access) if !access.may_call => Err(gate::only_looked_at(id)),
+            Some(access) if !access.may_call => Err(gate::read_only_error(id)),
             _ => Ok(()),
         }
     }
 
     /// The scope of the session that took the snapshot.
-    pub(crate) fn scope(&self) -> &Scope {
+    pub(crate) fn scope(&self) -> &SessionScope {
         &self.session.scope
     }
 
     /// True when this client may know that the capability exists.
     pub(crate) fn may_see(&self, capability: &Capability) -> bool {
         match self.scope() {
-            Scope::Operator => true,
-            Scope::Transparent(id) => {
+            SessionScope::Operator => true,
+            SessionScope::Transparent(id) => {
                 capability.may_be_served_alone()
                     && (*id == capability.definition.id
                         // A set is served with its members, which its tools and URIs lead to.
                         || self.base.with_sets(capability).contains(&id.as_str()))
             }
-            Scope::Deck(policy) => policy.exposure_of(capability) != Exposure::None,
+            SessionScope::Deck(policy) => policy.exposure_of(capability) != Exposure::None,
         }
     }
 
@@ -157,19 +161,19 @@ impl<'a> DeckSnapshot<'a> {
         capability: &Capability,
         name: &str,
         tool: Option<&Tool>,
-    ) -> Effect {
+    ) -> PolicyEffect {
         let ids = self.seen.with_sets(capability);
         if let Some(access) = &self.access
             && !grants_tool(&access.deck, capability, &ids, name)
         {
-            return Effect::Deny;
+            return PolicyEffect::Deny;
         }
-        let subject = Subject { capabilities: &ids, tool: name, definition: tool };
+        let subject = CallSubject { capabilities: &ids, tool: name, definition: tool };
         self.clearance().rule_on(&self.seen.config().policy, &subject).effect
     }
 
-    fn clearance(&self) -> Clearance {
-        Clearance::of(&self.seen.config().policy, &self.session.names())
+    fn clearance(&self) -> RuleClearance {
+        RuleClearance::of(&self.seen.config().policy, &self.session.names())
     }
 
     /// The tool of this name.
@@ -190,7 +194,7 @@ impl<'a> DeckSnapshot<'a> {
         let (Some(tool), Some(offered)) = (self.whole.tool(id, name), &whole.discovery) else {
             return ToolLookup::Unknown;
         };
-        if self.effect_on(whole, name, Some(tool.as_ref())) == Effect::Deny {
+        if self.effect_on(whole, name, Some(tool.as_ref())) == PolicyEffect::Deny {
             return ToolLookup::Unknown;
         }
         // Another process may have approved it since the catalog was built.
@@ -215,7 +219,7 @@ impl<'a> DeckSnapshot<'a> {
         let Some(whole) = self.whole.get(id) else { return Vec::new() };
         let is_known = |name: &&String| {
             let tool = self.whole.tool(id, name);
-            self.effect_on(whole, name, tool.map(Arc::as_ref)) != Effect::Deny
+            self.effect_on(whole, name, tool.map(Arc::as_ref)) != PolicyEffect::Deny
         };
         whole.held.keys().filter(is_known).cloned().collect()
     }
@@ -236,12 +240,13 @@ impl<'a> DeckSnapshot<'a> {
 
     /// True where the server itself decides about names and arguments, because the client sees it as it is.
     pub(crate) fn server_decides(&self, capability: &Capability) -> bool {
-        matches!(self.scope(), Scope::Transparent(_)) && !self.is_screened(capability)
+        matches!(self.scope(), SessionScope::Transparent(_)) && !self.is_screened(capability)
     }
 
     pub(crate) fn is_of_capability_file(&self, id: &str) -> bool {
         let capability = self.seen.get(id);
-        capability.is_some_and(|one| one.definition.source.layer == Layer::ProjectCapabilityFile)
+        capability
+            .is_some_and(|one| one.definition.source.layer == SourceLayer::ProjectCapabilityFile)
     }
 
     /// What a client is answered that calls a tool which is not there.
@@ -251,8 +256,8 @@ impl<'a> DeckSnapshot<'a> {
         match self.seen.nearest_tool(id.as_str(), name) {
             Some(near) => {
                 let shown = match self.session.scope {
-                    Scope::Operator => shell_word(near),
-                    Scope::Deck(_) | Scope::Transparent(_) => near.to_owned(),
+                    SessionScope::Operator => shell_word(near),
+                    SessionScope::Deck(_) | SessionScope::Transparent(_) => near.to_owned(),
                 };
                 error.hint(format!("did you mean `{shown}`?")).data(json!({ "nearest": near }))
             }

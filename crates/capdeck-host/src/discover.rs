@@ -15,12 +15,12 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use crate::{
     Host, HostEvent,
-    audience::{Audience, AudienceKey},
+    audience::{AudienceKey, ClientAudience},
     backend_times::{answer_time, max_list_age, time_to_live},
-    connections::Connections,
-    discoveries::still_starting,
-    pins::News,
-    pool::Lease,
+    discovery_table::starting_error,
+    pins::DiscoveryChange,
+    pool::ConnectionLease,
+    session_connections::SessionConnections,
 };
 
 const RELIST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -39,18 +39,18 @@ impl Host {
     pub(crate) async fn discover(
         &self,
         definition: &Arc<Definition>,
-        connections: &Connections,
+        connections: &SessionConnections,
         context: &CallContext,
     ) -> Result<Arc<Discovery>, CallError> {
-        let question = Question::awaited(Instant::now());
-        self.ask(definition, connections, context, question).await
+        let question = DiscoveryRequest::awaited(Instant::now());
+        self.discover_list(definition, connections, context, question).await
     }
 
     /// Makes sure that the list in the catalog came from this connection and is not too old.
     pub(crate) async fn require_current_list(
         &self,
         definition: &Arc<Definition>,
-        connections: &Connections,
+        connections: &SessionConnections,
         context: &CallContext,
     ) -> Result<(), CallError> {
         let Some(max_age) = max_list_age(&definition.backend) else { return Ok(()) };
@@ -62,11 +62,11 @@ impl Host {
             Some(asked) if asked >= lease.opened() => Instant::now(),
             _ => lease.opened(),
         };
-        let question = Question::awaited(since);
+        let question = DiscoveryRequest::awaited(since);
         let longest = context.timeout.unwrap_or_else(|| answer_time(&definition.backend));
         let timeout = Some(longest.min(RELIST_TIMEOUT));
         let context = CallContext { timeout, ..context.clone() };
-        self.ask(definition, connections, &context, question).await.map(drop)
+        self.discover_list(definition, connections, &context, question).await.map(drop)
     }
 
     /// Reads the list again in the background if this connection gave none, or not for long. Cheap
@@ -74,16 +74,16 @@ impl Host {
     pub(crate) fn check_list_when_due(
         &self,
         definition: &Arc<Definition>,
-        connections: &Connections,
-        lease: &Lease,
+        connections: &SessionConnections,
+        lease: &ConnectionLease,
     ) {
         let Some(max_age) = max_list_age(&definition.backend) else { return };
         let audience = connections.audience().key();
         let opened = lease.opened();
         let due = self.0.discoveries.claim_check(&definition.id, audience, opened, max_age);
         if let Some(since) = due {
-            let question = Question { is_aside: true, ..Question::awaited(since) };
-            self.ask_aside(definition.clone(), connections.clone(), question);
+            let question = DiscoveryRequest { is_aside: true, ..DiscoveryRequest::awaited(since) };
+            self.discover_in_background(definition.clone(), connections.clone(), question);
         }
     }
 
@@ -92,12 +92,12 @@ impl Host {
         drop(tokio::time::timeout(CHECK_TIMEOUT, self.0.list_checks.wait()).await);
     }
 
-    async fn ask(
+    async fn discover_list(
         &self,
         definition: &Arc<Definition>,
-        connections: &Connections,
+        connections: &SessionConnections,
         context: &CallContext,
-        question: Question,
+        question: DiscoveryRequest,
     ) -> Result<Arc<Discovery>, CallError> {
         let wanted = Instant::now();
         let _turn = self.0.discoveries.take_turn(definition, context).await?;
@@ -124,7 +124,7 @@ impl Host {
                 let longest = context.timeout.unwrap_or_else(|| answer_time(&definition.backend));
                 tokio::time::timeout(longest, lease.discover(context))
                     .await
-                    .unwrap_or_else(|_elapsed| Err(unlisted(&definition.id, longest)))
+                    .unwrap_or_else(|_elapsed| Err(list_timeout_error(&definition.id, longest)))
             }
             Err(error) => Err(error),
         };
@@ -137,16 +137,16 @@ impl Host {
             self.0.discoveries.note_failed_check(&definition.id, audience.key());
         }
         let discovery = Arc::new(outcome?);
-        self.learn(definition, audience, &discovery, asked, question.cause);
+        self.store_discovery(definition, audience, &discovery, asked, question.cause);
         Ok(discovery)
     }
 
     /// Updates the catalog. An answer about a replaced definition changes neither the catalog nor
     /// the pins.
-    fn learn(
+    fn store_discovery(
         &self,
         definition: &Arc<Definition>,
-        audience: &Audience,
+        audience: &ClientAudience,
         discovery: &Arc<Discovery>,
         asked: Instant,
         cause: ListCause,
@@ -163,7 +163,7 @@ impl Host {
             let before = discoveries.last_answer(definition, audience.key());
             let is_changed = discoveries.learn(definition, audience, discovery, asked);
             is_news = is_changed && before.is_some() && cause == ListCause::Checked;
-            let news = if is_changed { News::Yes(before) } else { News::No };
+            let news = if is_changed { DiscoveryChange::Yes(before) } else { DiscoveryChange::No };
             self.watch_definitions(capability, audience.key(), discovery, news);
             is_changed
         });
@@ -172,12 +172,17 @@ impl Host {
         }
     }
 
-    fn ask_aside(&self, definition: Arc<Definition>, connections: Connections, question: Question) {
+    fn discover_in_background(
+        &self,
+        definition: Arc<Definition>,
+        connections: SessionConnections,
+        question: DiscoveryRequest,
+    ) {
         let host = self.clone();
         self.0.list_checks.spawn(async move {
             let longest = RELIST_TIMEOUT.min(answer_time(&definition.backend));
             let context = CallContext::detached(longest);
-            if let Err(error) = host.ask(&definition, &connections, &context, question).await {
+            if let Err(error) = host.discover_list(&definition, &connections, &context, question).await {
                 tracing::warn!(capability = %definition.id, %error, "the list could not be read again");
             }
         });
@@ -186,14 +191,14 @@ impl Host {
     pub(crate) fn discovery_is_old(
         &self,
         definition: &Definition,
-        connections: &Connections,
+        connections: &SessionConnections,
     ) -> bool {
         let Some(longest) = time_to_live(&definition.backend) else { return false };
         let asked = self.0.discoveries.asked(&definition.id, connections.audience().key());
         asked.is_none_or(|asked| asked.elapsed() >= longest)
     }
 
-    pub(crate) fn knows_offer(&self, capability: &Capability, audience: &AudienceKey) -> bool {
+    pub(crate) fn has_discovery(&self, capability: &Capability, audience: &AudienceKey) -> bool {
         let definition = &capability.definition;
         if audience.is_bare() || !matches!(definition.backend, Backend::Mcp(_)) {
             return capability.discovery.is_some();
@@ -204,11 +209,11 @@ impl Host {
     pub(crate) fn relist(
         &self,
         definition: Arc<Definition>,
-        connections: Connections,
+        connections: SessionConnections,
         cause: ListCause,
     ) {
-        let question = Question { since: Instant::now(), cause, is_aside: true };
-        self.ask_aside(definition, connections, question);
+        let question = DiscoveryRequest { since: Instant::now(), cause, is_aside: true };
+        self.discover_in_background(definition, connections, question);
     }
 
     pub(crate) fn relist_for_everyone(&self, definition: &Arc<Definition>) {
@@ -218,10 +223,14 @@ impl Host {
             audiences.retain(|audience| audience.key().is_bare());
         }
         if audiences.is_empty() {
-            audiences.push(Audience::new(ClientProfile::default()));
+            audiences.push(ClientAudience::new(ClientProfile::default()));
         }
         for audience in audiences {
-            self.relist(definition.clone(), Connections::shared(audience), ListCause::Announced);
+            self.relist(
+                definition.clone(),
+                SessionConnections::shared(audience),
+                ListCause::Announced,
+            );
         }
     }
 
@@ -231,8 +240,8 @@ impl Host {
     pub(crate) async fn discover_unknown(
         &self,
         capabilities: impl Iterator<Item = Arc<Capability>>,
-        connections: &Connections,
-        hurry: Hurry,
+        connections: &SessionConnections,
+        hurry: ListPreference,
     ) -> Vec<(CapabilityId, CallError)> {
         let catalog = self.catalog();
         let config = catalog.config();
@@ -241,9 +250,9 @@ impl Host {
         let mut waiting = BTreeMap::new();
         let mut asking = JoinSet::new();
         let audience = connections.audience().key();
-        for capability in capabilities.filter(|one| !self.knows_offer(one, audience)) {
+        for capability in capabilities.filter(|one| !self.has_discovery(one, audience)) {
             let definition = capability.definition.clone();
-            if hurry == Hurry::AnyListWillDo && capability.discovery.is_some() {
+            if hurry == ListPreference::AnyListWillDo && capability.discovery.is_some() {
                 if !self.0.discoveries.is_being_asked(&definition.id) {
                     self.relist(definition, connections.clone(), ListCause::Checked);
                 }
@@ -257,7 +266,7 @@ impl Host {
                 waiting.insert(definition.id.clone(), error);
                 continue;
             }
-            waiting.insert(definition.id.clone(), still_starting(&definition.id));
+            waiting.insert(definition.id.clone(), starting_error(&definition.id));
             let (host, connections, places) = (self.clone(), connections.clone(), places.clone());
             asking.spawn(async move {
                 let _place = places.acquire_owned().await;
@@ -283,14 +292,14 @@ impl Host {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Question {
+struct DiscoveryRequest {
     /// An answer to a question asked since then is good enough.
     since: Instant,
     cause: ListCause,
     is_aside: bool,
 }
 
-impl Question {
+impl DiscoveryRequest {
     fn awaited(since: Instant) -> Self {
         Self { since, cause: ListCause::Checked, is_aside: false }
     }
@@ -298,12 +307,12 @@ impl Question {
 
 /// Whether a caller accepts a list that was made for clients with fewer capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hurry {
+pub(crate) enum ListPreference {
     AnyListWillDo,
     OwnListOnly,
 }
 
-fn unlisted(id: &CapabilityId, after: Duration) -> CallError {
+fn list_timeout_error(id: &CapabilityId, after: Duration) -> CallError {
     CallError::new(
         ErrorCode::ToolCallTimeout,
         format!("`{id}` did not finish listing within {} ms", after.as_millis()),

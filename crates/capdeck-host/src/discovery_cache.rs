@@ -12,7 +12,7 @@ use capdeck_definition::Definition;
 use crate::{audience::AudienceKey, durable};
 
 /// Per capability.
-const MOST_AUDIENCES: usize = 8;
+const MAX_AUDIENCES: usize = 8;
 
 /// One file per capability, fingerprint and audience: a changed definition never gets an old list.
 #[derive(Debug, Clone)]
@@ -73,7 +73,7 @@ impl DiscoveryCache {
 
     fn prune(&self, definition: &Definition) {
         let lists = self.others(definition);
-        let surplus = lists.len().saturating_sub(MOST_AUDIENCES);
+        let surplus = lists.len().saturating_sub(MAX_AUDIENCES);
         for (_, path) in lists.into_iter().take(surplus) {
             if let Err(error) = fs::remove_file(&path) {
                 tracing::debug!(path = %path.display(), %error, "an old list could not be deleted");

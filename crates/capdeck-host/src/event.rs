@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use capdeck_definition::CapabilityId;
 
 use crate::Principal;
@@ -20,13 +20,13 @@ pub enum HostEvent {
         /// The session of the connection; `None` on a shared one.
         session: Option<Arc<str>>,
         method: Arc<str>,
-        params: Option<Arc<RawObject>>,
+        params: Option<Arc<RawMembers>>,
     },
     TaskChanged {
         capability: CapabilityId,
         owner: Principal,
         session: Arc<str>,
         /// The task in the form of the extension, under the id that its owner knows.
-        task: Arc<RawObject>,
+        task: Arc<RawMembers>,
     },
 }

@@ -10,24 +10,25 @@ use async_trait::async_trait;
 use capdeck_catalog::Tool;
 use capdeck_definition::FlowMode;
 use capdeck_sandbox::{
-    CallAnswer, CallFailure, CallOut, CallRequest, DeckOperation, Diagnostic, Severity,
+    CallFailure, CallHandler, CallRequest, CodeDiagnostic, CodeSeverity, DeckOperation,
+    HandlerResponse,
 };
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
 use tokio::sync::watch;
 
-use self::fingerprints::Fingerprints;
+use self::fingerprints::DataFingerprints;
 
-const MOST_SESSIONS: usize = 64;
+const MAX_SESSIONS: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Flow {
+pub(crate) struct DataFlow {
     pub(crate) from: Vec<String>,
     pub(crate) asks: bool,
 }
 
-impl Flow {
+impl DataFlow {
     pub(crate) fn sources(&self) -> String {
         let quoted: Vec<String> = self.from.iter().map(|id| format!("`{id}`")).collect();
         quoted.join(", ")
@@ -38,7 +39,7 @@ impl Flow {
 #[derive(Debug)]
 pub struct FlowGuard {
     mode: FlowMode,
-    seen: Mutex<Fingerprints>,
+    seen: Mutex<DataFingerprints>,
     noticed: Mutex<Vec<String>>,
 }
 
@@ -49,11 +50,11 @@ impl FlowGuard {
 
     /// The script's own texts are not data of others.
     pub(crate) fn begin(&self, code: &str) {
-        self.seen.lock().know(code);
+        self.seen.lock().ignore_text(code);
         self.noticed.lock().clear();
     }
 
-    pub(crate) fn learn(&self, source: &str, method: DeckOperation, data: &RawValue) {
+    pub(crate) fn record_data(&self, source: &str, method: DeckOperation, data: &RawValue) {
         // Lists and descriptions come from the deck and are not data of the capability.
         let holds_data = matches!(
             method,
@@ -63,7 +64,7 @@ impl FlowGuard {
                 | DeckOperation::Complete
         );
         if holds_data && let Ok(data) = serde_json::from_str::<Value>(data.get()) {
-            self.seen.lock().learn(source, &data);
+            self.seen.lock().add_source(source, &data);
         }
     }
 
@@ -75,7 +76,7 @@ impl FlowGuard {
         name: &str,
         tool: Option<&Tool>,
         arguments: Option<&RawValue>,
-    ) -> Option<Flow> {
+    ) -> Option<DataFlow> {
         if tool.is_some_and(is_read_only) {
             return None;
         }
@@ -87,7 +88,7 @@ impl FlowGuard {
         if from.is_empty() {
             return None;
         }
-        let flow = Flow { from, asks: self.mode == FlowMode::Ask };
+        let flow = DataFlow { from, asks: self.mode == FlowMode::Ask };
         let target = ids.first().copied().unwrap_or_default();
         let noticed = format!("`{target}.{name}` was called with data from {}", flow.sources());
         let mut all = self.noticed.lock();
@@ -97,12 +98,12 @@ impl FlowGuard {
         Some(flow)
     }
 
-    pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
+    pub(crate) fn diagnostics(&self) -> Vec<CodeDiagnostic> {
         let noticed = self.noticed.lock();
-        let told = noticed.iter().map(|message| Diagnostic {
+        let told = noticed.iter().map(|message| CodeDiagnostic {
             code: "DATA_FLOW".to_owned(),
             message: message.clone(),
-            severity: Severity::Warning,
+            severity: CodeSeverity::Warning,
             line: None,
             column: None,
         });
@@ -114,19 +115,19 @@ fn is_read_only(tool: &Tool) -> bool {
     tool.annotation("readOnlyHint") == Some(true)
 }
 
-pub(crate) struct Watched<'a> {
-    pub(crate) calls: &'a dyn CallOut,
+pub(crate) struct GuardedCalls<'a> {
+    pub(crate) calls: &'a dyn CallHandler,
     pub(crate) guard: Option<&'a FlowGuard>,
 }
 
 #[async_trait]
-impl CallOut for Watched<'_> {
-    async fn call(&self, call: CallRequest) -> CallAnswer {
+impl CallHandler for GuardedCalls<'_> {
+    async fn call(&self, call: CallRequest) -> HandlerResponse {
         let Some(guard) = self.guard else { return self.calls.call(call).await };
         let (source, method) = (call.capability.clone(), call.method);
         let answer = self.calls.call(call).await;
         if let (Some(source), Ok(data)) = (&source, &answer.outcome) {
-            guard.learn(source, method, data);
+            guard.record_data(source, method, data);
         }
         answer
     }
@@ -135,8 +136,8 @@ impl CallOut for Watched<'_> {
         self.calls.waiting_for_people()
     }
 
-    fn holds(&self, failure: &CallFailure) -> bool {
-        self.calls.holds(failure)
+    fn is_waiting(&self, failure: &CallFailure) -> bool {
+        self.calls.is_waiting(failure)
     }
 }
 
@@ -160,7 +161,7 @@ impl FlowGuards {
         let mut sessions = self.sessions.lock();
         sessions.shift_remove(session);
         sessions.insert(session.to_owned(), guard.clone());
-        if sessions.len() > MOST_SESSIONS {
+        if sessions.len() > MAX_SESSIONS {
             sessions.shift_remove_index(0);
         }
     }

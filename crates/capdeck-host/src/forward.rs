@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use capdeck_backend::{CallContext, CallError};
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use serde_json::value::RawValue;
 
 use crate::{
-    RequestContext, Session, audit::subject, questions::Questions, tasks::is_task_request,
+    RequestContext, Session, audit::subject, client_questions::ClientQuestions,
+    tasks::is_task_request,
 };
 
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -18,7 +19,7 @@ pub async fn forward(
     request: &RequestContext<'_>,
     id: &str,
     method: &str,
-    params: Option<RawObject>,
+    params: Option<RawMembers>,
 ) -> Result<Box<RawValue>, CallError> {
     match subject(method, params.as_ref()) {
         Some(about) => {
@@ -33,7 +34,7 @@ pub(crate) async fn send(
     request: &RequestContext<'_>,
     id: &str,
     method: &str,
-    params: Option<RawObject>,
+    params: Option<RawMembers>,
 ) -> Result<Box<RawValue>, CallError> {
     let deck = &request.deck;
     let capability = match method {
@@ -45,13 +46,13 @@ pub(crate) async fn send(
         _ if is_task_request(method) => deck.capability(id)?,
         _ => deck.whole_capability(id)?,
     };
-    let (_, context) = Questions::watch(request.call, request.connections().audience());
+    let (_, context) = ClientQuestions::watch(request.call, request.connections().audience());
     let lease = request.lease(&capability).await?;
     lease.request(method, params, &context).await
 }
 
 /// Forwards a notification to one server.
-pub async fn notify(session: &Session, id: &str, method: &str, params: Option<RawObject>) {
+pub async fn notify(session: &Session, id: &str, method: &str, params: Option<RawMembers>) {
     let context = CallContext::detached(NOTIFY_TIMEOUT);
     let request = session.request(&context);
     let Ok(capability) = request.deck.whole_capability(id) else { return };

@@ -1,31 +1,31 @@
 //! The client capabilities that servers get: those the client declares and the host can serve.
 
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 
-use crate::{Scope, TaskForm, tasks::without_extension};
+use crate::{SessionScope, TaskForm, tasks::without_extension};
 
-const ROUTED_BY_THE_DECK: [&str; 3] = ["sampling", "elicitation", "roots"];
+const DECK_ROUTED_CAPABILITIES: [&str; 3] = ["sampling", "elicitation", "roots"];
 
 const DECK_EXTENSIONS: [&str; 1] = ["io.modelcontextprotocol/ui"];
 
 /// The client's capabilities that a session of this scope can forward. Nothing is added, and the
 /// remaining text is unchanged.
 pub(crate) fn forwarded_capabilities(
-    scope: &Scope,
+    scope: &SessionScope,
     tasks: TaskForm,
-    declared: &RawObject,
-) -> RawObject {
+    declared: &RawMembers,
+) -> RawMembers {
     match scope {
         // A handshake cannot promise what is declared with each request; the call says whether it
         // may become a task.
-        Scope::Transparent(_) if tasks == TaskForm::Core => without_extension(declared),
+        SessionScope::Transparent(_) if tasks == TaskForm::Core => without_extension(declared),
         // Everything is forwarded, so all of the client's capabilities work.
-        Scope::Transparent(_) => declared.clone(),
-        Scope::Deck(_) | Scope::Operator => {
-            let mut forwarded = only(declared, &ROUTED_BY_THE_DECK);
+        SessionScope::Transparent(_) => declared.clone(),
+        SessionScope::Deck(_) | SessionScope::Operator => {
+            let mut forwarded = only(declared, &DECK_ROUTED_CAPABILITIES);
             let extensions = declared
                 .get("extensions")
-                .and_then(|text| serde_json::from_str::<RawObject>(text.get()).ok())
+                .and_then(|text| serde_json::from_str::<RawMembers>(text.get()).ok())
                 .map(|all| only(&all, &DECK_EXTENSIONS))
                 .filter(|kept| !kept.is_empty())
                 .and_then(|kept| serde_json::value::to_raw_value(&kept).ok());
@@ -37,7 +37,7 @@ pub(crate) fn forwarded_capabilities(
     }
 }
 
-fn only(object: &RawObject, keys: &[&str]) -> RawObject {
+fn only(object: &RawMembers, keys: &[&str]) -> RawMembers {
     let kept = object.iter().filter(|(key, _)| keys.contains(&key.as_str()));
     kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
@@ -51,7 +51,7 @@ mod tests {
 
     const DECLARED: &str = r#"{"tasks":{"requests":{}},"elicitation":{"url":{},"form":{}},"experimental":{"x":1},"sampling":{"tools":{}},"roots":{"listChanged":true},"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html"]},"com.example/other":{}},"unknown":2.50}"#;
 
-    fn forwarded(scope: &Scope, declared: &str) -> String {
+    fn forwarded(scope: &SessionScope, declared: &str) -> String {
         let declared = serde_json::from_str(declared).unwrap();
         let forwarded = forwarded_capabilities(scope, TaskForm::Extension, &declared);
         serde_json::to_string(&forwarded).unwrap()
@@ -59,14 +59,14 @@ mod tests {
 
     #[test]
     fn a_transparent_session_passes_everything_as_it_was_written() {
-        let scope = Scope::Transparent(CapabilityId::new("one").unwrap());
+        let scope = SessionScope::Transparent(CapabilityId::new("one").unwrap());
         assert_eq!(forwarded(&scope, DECLARED), DECLARED);
         assert_eq!(forwarded(&scope, "{}"), "{}");
     }
 
     #[test]
     fn the_deck_passes_what_it_routes_with_its_parts() {
-        let scope = Scope::Deck(ViewPolicy::default());
+        let scope = SessionScope::Deck(ViewPolicy::default());
         assert_eq!(
             forwarded(&scope, DECLARED),
             r#"{"elicitation":{"url":{},"form":{}},"sampling":{"tools":{}},"roots":{"listChanged":true},"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html"]}}}"#
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn nothing_is_added_and_oddities_do_no_harm() {
-        let scope = Scope::Deck(ViewPolicy::default());
+        let scope = SessionScope::Deck(ViewPolicy::default());
         assert_eq!(forwarded(&scope, "{}"), "{}");
         assert_eq!(forwarded(&scope, r#"{"extensions":[1],"tasks":{}}"#), "{}");
         assert_eq!(forwarded(&scope, r#"{"extensions":{"com.example/other":{}}}"#), "{}");

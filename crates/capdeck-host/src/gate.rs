@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{Capability, Catalog, HiddenReason, Status, shell_word};
+use capdeck_catalog::{Capability, CapabilityStatus, Catalog, HiddenReason, shell_word};
 
-use crate::{Scope, deck_snapshot::DeckSnapshot};
+use crate::{SessionScope, deck_snapshot::DeckSnapshot};
 
 /// The capability of this id, if the client may use it; otherwise why not and what to do.
 pub(crate) fn admit(deck: &DeckSnapshot<'_>, id: &str) -> Result<Arc<Capability>, CallError> {
@@ -14,29 +14,29 @@ pub(crate) fn admit(deck: &DeckSnapshot<'_>, id: &str) -> Result<Arc<Capability>
         return Err(unknown_or_unready(catalog, id));
     };
     match &capability.status {
-        Status::Disabled => return Err(unknown(catalog, id)),
-        Status::Hidden { reason: HiddenReason::SetupRequired } => {
+        CapabilityStatus::Disabled => return Err(unknown(catalog, id)),
+        CapabilityStatus::Hidden { reason: HiddenReason::SetupRequired } => {
             return Err(unavailable(format!("`{id}` needs its set-up first"))
                 .hint(format!("the person runs: capdeck setup {id}")));
         }
-        Status::Hidden { reason: HiddenReason::ProjectMissing } => {
+        CapabilityStatus::Hidden { reason: HiddenReason::ProjectMissing } => {
             return Err(unavailable(format!("`{id}` works only inside a project"))
                 .hint("start capdeck in a project folder, or with --project DIR"));
         }
-        Status::Untrusted { reason } => return Err(untrusted(id, reason)),
-        Status::Ready | Status::Stale { .. } => {}
+        CapabilityStatus::Untrusted { reason } => return Err(untrusted(id, reason)),
+        CapabilityStatus::Ready | CapabilityStatus::Stale { .. } => {}
     }
     if deck.may_see(capability) {
         return Ok(capability.clone());
     }
     match deck.scope() {
-        Scope::Deck(_) | Scope::Transparent(_) => Err(not_offered(id, None)),
-        Scope::Operator => Err(unknown(catalog, id)),
+        SessionScope::Deck(_) | SessionScope::Transparent(_) => Err(not_offered_error(id, None)),
+        SessionScope::Operator => Err(unknown(catalog, id)),
     }
 }
 
 /// What an agent is told of a capability that is not offered to it: the command that reaches it.
-pub(crate) fn not_offered(id: &str, tool: Option<&str>) -> CallError {
+pub(crate) fn not_offered_error(id: &str, tool: Option<&str>) -> CallError {
     let command = match tool {
         // A word that begins with a hyphen would be read as a flag.
         Some(tool) if tool.starts_with('-') => {
@@ -53,7 +53,7 @@ pub(crate) fn not_offered(id: &str, tool: Option<&str>) -> CallError {
 }
 
 /// What an agent is told that calls something where nothing is offered at all.
-pub(crate) fn nothing_offered(name: &str) -> CallError {
+pub(crate) fn nothing_offered_error(name: &str) -> CallError {
     CallError::new(
         ErrorCode::Denied,
         format!("`{name}` cannot be called: no tools are offered over MCP here"),
@@ -62,7 +62,7 @@ pub(crate) fn nothing_offered(name: &str) -> CallError {
 }
 
 /// What a client is told that may look at the deck and make nothing in it work.
-pub(crate) fn only_looked_at(id: &str) -> CallError {
+pub(crate) fn read_only_error(id: &str) -> CallError {
     CallError::new(ErrorCode::Denied, format!("`{id}` may be looked at here, but not used"))
         .hint("ask the person who runs the host for an access that may call")
 }
@@ -70,7 +70,7 @@ pub(crate) fn only_looked_at(id: &str) -> CallError {
 fn unknown_or_unready(catalog: &Catalog, id: &str) -> CallError {
     if let Some(capability) =
         catalog.untrusted().iter().find(|capability| capability.definition.id.as_str() == id)
-        && let Status::Untrusted { reason } = &capability.status
+        && let CapabilityStatus::Untrusted { reason } = &capability.status
     {
         return untrusted(id, reason);
     }

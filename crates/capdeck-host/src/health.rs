@@ -4,7 +4,7 @@
 mod store;
 
 use capdeck_backend::{CallError, ErrorKind};
-use capdeck_catalog::{Capability, HiddenReason, Status};
+use capdeck_catalog::{Capability, CapabilityStatus, HiddenReason};
 use capdeck_definition::Definition;
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -17,7 +17,8 @@ use crate::Host;
 /// The health of a capability.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "lowercase", rename_all_fields = "camelCase")]
-pub enum Health {
+#[schemars(rename = "Health")]
+pub enum HealthStatus {
     /// Not used since its definition last changed.
     Unchecked,
     /// The last request succeeded.
@@ -48,7 +49,7 @@ pub struct LastFailure {
     pub message: String,
 }
 
-impl Health {
+impl HealthStatus {
     /// The name of the state.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -76,30 +77,34 @@ fn moment(at: Timestamp) -> impl std::fmt::Display {
 
 impl Host {
     /// Returns the health of a capability.
-    pub fn health(&self, capability: &Capability) -> Health {
+    pub fn health(&self, capability: &Capability) -> HealthStatus {
         self.health_among(&self.0.health.records(), capability)
     }
 
-    pub(crate) fn health_among(&self, records: &HealthRecords, capability: &Capability) -> Health {
+    pub(crate) fn health_among(
+        &self,
+        records: &HealthRecords,
+        capability: &Capability,
+    ) -> HealthStatus {
         let definition = &capability.definition;
-        let hidden = |reason: &str| Health::Hidden { reason: reason.to_owned() };
+        let hidden = |reason: &str| HealthStatus::Hidden { reason: reason.to_owned() };
         match &capability.status {
-            Status::Disabled => return Health::Disabled,
-            Status::Hidden { reason: HiddenReason::SetupRequired } => {
+            CapabilityStatus::Disabled => return HealthStatus::Disabled,
+            CapabilityStatus::Hidden { reason: HiddenReason::SetupRequired } => {
                 return hidden("its set-up has not been run");
             }
-            Status::Hidden { reason: HiddenReason::ProjectMissing } => {
+            CapabilityStatus::Hidden { reason: HiddenReason::ProjectMissing } => {
                 return hidden("it works only inside a project, and there is none here");
             }
-            Status::Untrusted { reason } => return hidden(reason),
-            Status::Ready | Status::Stale { .. } => {}
+            CapabilityStatus::Untrusted { reason } => return hidden(reason),
+            CapabilityStatus::Ready | CapabilityStatus::Stale { .. } => {}
         }
         match records.health(definition) {
-            Health::Unchecked
+            HealthStatus::Unchecked
                 if capability.discovery.is_none()
                     && self.0.discoveries.is_being_asked(&definition.id) =>
             {
-                Health::Starting
+                HealthStatus::Starting
             }
             known => known,
         }
@@ -110,7 +115,7 @@ impl Host {
         let catalog = self.catalog();
         let capability = catalog.get(id)?;
         match self.0.health.records().health(&capability.definition) {
-            Health::Failing { last_at, reason, .. } => {
+            HealthStatus::Failing { last_at, reason, .. } => {
                 Some(LastFailure { at: last_at, message: reason })
             }
             _ => None,

@@ -9,8 +9,8 @@ use capdeck_auth::GuardedClients;
 use capdeck_backend::{
     ArtifactStore, CallError, ClientProfile, Connector, ConnectorSettings, LocalImport, NoListener,
 };
-use capdeck_catalog::{Capability, Catalog, Facts, Part, Trust};
-use capdeck_definition::{CapabilityId, Collision, Deck, Definition, RemoteDeck};
+use capdeck_catalog::{BuildInputs, Capability, Catalog, CatalogPart, ProjectTrust};
+use capdeck_definition::{CapabilityId, Deck, Definition, IdCollision, RemoteDeck};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
@@ -18,13 +18,14 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::derived::DerivedCatalogs;
 use crate::{
-    Access, ApprovalStore, CapsuleService, Continuity, HostEvent, HostSettings, Principal, Scope,
-    Session, SessionSettings, SetupState, TaskForm, TrustStore, View, ViewPolicy,
-    artifacts::artifact_limits, audience::AudienceKey, audit::AuditLog, capsules::capability,
-    code_mode::CodeMode, discoveries::Discoveries, discovery_cache::DiscoveryCache, eras::Eras,
-    flow::FlowGuards, health::HealthStore, journal::Journal, observed_shapes::ObservedShapes,
-    pins::PinStore, pool::ConnectionPool, spans::Spans, subscriptions::Subscriptions, tasks::Tasks,
-    usage::Usage,
+    Access, ApprovalStore, CapsuleService, HostEvent, HostSettings, Principal, Session,
+    SessionContinuity, SessionScope, SessionSettings, SetupState, TaskForm, TrustStore, View,
+    ViewPolicy, artifacts::artifact_limits, audience::AudienceKey, audit::CallAuditLog,
+    capsules::capability, code_mode::CodeMode, discovery_cache::DiscoveryCache,
+    discovery_table::DiscoveryTable, flow::FlowGuards, health::HealthStore, journal::RunJournal,
+    observed_shapes::ObservedShapes, pins::PinStore, pool::ConnectionPool, server_eras::ServerEras,
+    spans::SpanRecorder, subscriptions::ResourceSubscriptions, tasks::TaskStore,
+    usage::CapabilityUsage,
 };
 
 /// A running deck. Cheap to clone; all clones are the same host.
@@ -38,23 +39,23 @@ pub(crate) struct HostState {
     pub(crate) attached: ArcSwapOption<RemoteDeck>,
     /// Held while a catalog is built, so that no change is based on an outdated one.
     building: Mutex<()>,
-    pub(crate) discoveries: Discoveries,
+    pub(crate) discoveries: DiscoveryTable,
     pub(crate) list_checks: TaskTracker,
     pub(crate) connector: Connector,
     pub(crate) shared: ConnectionPool,
     own_pools: Mutex<Vec<Weak<ConnectionPool>>>,
-    pub(crate) eras: Eras,
-    pub(crate) subscriptions: Subscriptions,
-    pub(crate) tasks: Tasks,
+    pub(crate) eras: ServerEras,
+    pub(crate) subscriptions: ResourceSubscriptions,
+    pub(crate) tasks: TaskStore,
     pub(crate) events: broadcast::Sender<HostEvent>,
-    pub(crate) audit: AuditLog,
-    pub(crate) journal: Journal,
+    pub(crate) audit: CallAuditLog,
+    pub(crate) journal: RunJournal,
     pub(crate) flow_guards: FlowGuards,
     pub(crate) shapes: ObservedShapes,
     pub(crate) health: HealthStore,
-    pub(crate) usage: Usage,
+    pub(crate) usage: CapabilityUsage,
     pub(crate) code_mode: CodeMode,
-    pub(crate) spans: Spans,
+    pub(crate) spans: SpanRecorder,
     derived: DerivedCatalogs,
     pub(crate) stop: CancellationToken,
 }
@@ -75,9 +76,9 @@ impl Host {
         });
         let deck = Arc::new(read_deck(&settings));
         connector.artifacts().keep_within(artifact_limits(&deck.config));
-        let discoveries = Discoveries::new(DiscoveryCache::new(&settings.cache_dir));
+        let discoveries = DiscoveryTable::new(DiscoveryCache::new(&settings.cache_dir));
         let catalog = Arc::new(build_catalog(&settings, &deck, &discoveries, None));
-        let eras = Eras::default();
+        let eras = ServerEras::default();
         eras.note_all(&catalog);
         Self(Arc::new(HostState {
             shared: ConnectionPool::new(
@@ -85,8 +86,8 @@ impl Host {
                 ClientProfile::default(),
                 catalog.clone(),
             ),
-            audit: AuditLog::open(&settings.state_dir),
-            journal: Journal::new(settings.clone()),
+            audit: CallAuditLog::open(&settings.state_dir),
+            journal: RunJournal::new(settings.clone()),
             flow_guards: FlowGuards::default(),
             shapes: ObservedShapes::new(
                 &settings.cache_dir,
@@ -98,16 +99,16 @@ impl Host {
             building: Mutex::new(()),
             own_pools: Mutex::default(),
             eras,
-            subscriptions: Subscriptions::default(),
-            tasks: Tasks::default(),
+            subscriptions: ResourceSubscriptions::default(),
+            tasks: TaskStore::default(),
             discoveries,
             list_checks: TaskTracker::new(),
             connector,
             events: broadcast::channel(256).0,
             health: HealthStore::open(&settings.state_dir),
-            usage: Usage::open(&settings.state_dir),
+            usage: CapabilityUsage::open(&settings.state_dir),
             code_mode: CodeMode::new(settings.sandbox.clone(), &settings.state_dir),
-            spans: Spans::default(),
+            spans: SpanRecorder::default(),
             derived: DerivedCatalogs::default(),
             stop: CancellationToken::new(),
             settings,
@@ -127,7 +128,7 @@ impl Host {
     /// The catalog that a client or principal of this name can see, if it declares no capabilities.
     pub fn known_to(&self, client: &str, access: Option<&Access>) -> Arc<Catalog> {
         let access = access.map(|access| Arc::clone(&access.deck));
-        self.screened_for(&AudienceKey::default(), &[client], Part::Everything, access)
+        self.screened_for(&AudienceKey::default(), &[client], CatalogPart::Everything, access)
     }
 
     /// True when there is a view of this name. Where grants are needed, a view without grants does
@@ -136,7 +137,7 @@ impl Host {
         let Some(access) = access else {
             return self.catalog().parts().views.contains_key(name);
         };
-        let (names, part) = ([access.principal.as_str()], Part::View(name.into()));
+        let (names, part) = ([access.principal.as_str()], CatalogPart::View(name.into()));
         let deck = Arc::clone(&access.deck);
         let seen = self.screened_for(&AudienceKey::default(), &names, part, Some(deck));
         seen.capabilities().next().is_some()
@@ -186,7 +187,7 @@ impl Host {
         self.reload_attached();
     }
 
-    pub(crate) fn reload_attached(&self) -> Vec<Collision> {
+    pub(crate) fn reload_attached(&self) -> Vec<IdCollision> {
         let mut deck = read_deck(&self.0.settings);
         let attached = self.0.attached.load_full();
         let collisions = attached.map(|remote| deck.attach(&remote)).unwrap_or_default();
@@ -229,7 +230,7 @@ impl Host {
         self.announce(HostEvent::CatalogChanged);
     }
 
-    pub(crate) fn adopt(&self, pool: &Arc<ConnectionPool>) {
+    pub(crate) fn register_pool(&self, pool: &Arc<ConnectionPool>) {
         let mut pools = self.0.own_pools.lock();
         pools.retain(|pool| pool.strong_count() > 0);
         pools.push(Arc::downgrade(pool));
@@ -249,7 +250,7 @@ impl Host {
 
     /// Why a capability cannot be used on this machine: unset variables, missing programs. Starts
     /// nothing and sends nothing.
-    pub fn obstacles(&self, definition: &Definition) -> Vec<CallError> {
+    pub fn check_prerequisites(&self, definition: &Definition) -> Vec<CallError> {
         self.0.connector.check(definition)
     }
 
@@ -260,20 +261,20 @@ impl Host {
 
     /// A session for the person's command line: everything usable, no questions.
     pub fn operator(&self) -> Arc<Session> {
-        self.unattended(Scope::Operator)
+        self.unattended(SessionScope::Operator)
     }
 
     /// The same for a person who can answer questions, as in this profile.
     pub fn operator_as(&self, client: ClientProfile) -> Arc<Session> {
-        self.local(Scope::Operator, client)
+        self.local(SessionScope::Operator, client)
     }
 
     /// A session whose client cannot answer questions.
-    pub fn unattended(&self, scope: Scope) -> Arc<Session> {
+    pub fn unattended(&self, scope: SessionScope) -> Arc<Session> {
         self.local(scope, ClientProfile::default())
     }
 
-    fn local(&self, scope: Scope, client: ClientProfile) -> Arc<Session> {
+    fn local(&self, scope: SessionScope, client: ClientProfile) -> Arc<Session> {
         self.session(SessionSettings {
             scope,
             client_name: "capdeck".to_owned(),
@@ -281,13 +282,13 @@ impl Host {
             client,
             listener: Arc::new(NoListener),
             tasks: TaskForm::Awaited,
-            continuity: Continuity::Connection,
+            continuity: SessionContinuity::Connection,
             access: None,
         })
     }
 
     /// The trust state of the project's current files.
-    pub fn trust(&self) -> Trust {
+    pub fn trust(&self) -> ProjectTrust {
         trust_of(&self.0.settings, &self.deck())
     }
 
@@ -335,24 +336,24 @@ fn read_files(settings: &HostSettings) -> Deck {
     deck
 }
 
-fn trust_of(settings: &HostSettings, deck: &Deck) -> Trust {
+fn trust_of(settings: &HostSettings, deck: &Deck) -> ProjectTrust {
     match (&settings.project, &deck.project_hash) {
         (Some(project), Some(hash)) => {
             TrustStore::new(&settings.state_dir).state(&project.dir, hash)
         }
-        _ => Trust::Trusted,
+        _ => ProjectTrust::Trusted,
     }
 }
 
 fn build_catalog(
     settings: &HostSettings,
     deck: &Deck,
-    discoveries: &Discoveries,
+    discoveries: &DiscoveryTable,
     previous: Option<&Catalog>,
 ) -> Catalog {
     let setups = SetupState::new(&settings.state_dir).load();
     let pins = PinStore::new(&settings.state_dir);
-    let facts = Facts {
+    let facts = BuildInputs {
         trust: trust_of(settings, deck),
         has_project: settings.project.is_some(),
         setup_done: &|definition| setups.covers(definition),

@@ -4,14 +4,14 @@
 //! waits for the disk, because the client must find it when it comes back.
 
 mod comparison;
-mod ended_run;
-mod pausing;
+mod finished_run;
+mod pausable_calls;
 mod record;
 mod recording;
 mod recovery;
-mod rehearsal;
 mod replay;
 mod resume;
+mod run_replayer;
 mod run_store;
 mod shown;
 mod test_file;
@@ -33,28 +33,28 @@ use indexmap::IndexMap;
 use parking_lot::{Condvar, Mutex};
 
 pub use record::{RecordedCall, RecordedOutcome, RecordedScope, RunEnd, RunRecord, RunState};
-pub use rehearsal::{Rehearsal, RehearsalError, ReplayReport, TestReport};
+pub use run_replayer::{ReplayError, ReplayReport, RunReplayer, TestReport};
 pub use run_store::{RunListing, RunStore, RunStoreError};
 pub use test_file::{TestCall, TestCell, TestExpectation, TestFile};
 
-pub(crate) use recording::{Stage, run_recorded};
+pub(crate) use recording::{RunEnvironment, run_recorded};
 pub(crate) use recovery::read_recovery;
 pub(crate) use resume::resume_recorded;
 
-use self::{ended_run::EndedRun, run_store::RunLimits, run_store::SweepCount};
+use self::{finished_run::FinishedRun, run_store::RunLimits, run_store::SweepCount};
 use crate::{Host, HostSettings};
 
-const MOST_WAITING: usize = 64;
+const MAX_PENDING_RUNS: usize = 64;
 
 /// How long a reader waits for pending records. A slower disk has a problem.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-const MOST_SESSIONS: usize = 1_000;
+const MAX_SESSIONS: usize = 1_000;
 
-pub(crate) struct Journal {
+pub(crate) struct RunJournal {
     settings: HostSettings,
     /// Started with the first record.
-    writer: Mutex<Option<Writer>>,
+    writer: Mutex<Option<RunJournalWriter>>,
     pending: Arc<PendingRecords>,
     /// The last run of each session of code mode, least recently used first.
     last_runs: Mutex<IndexMap<String, String>>,
@@ -92,12 +92,12 @@ impl PendingRecords {
     }
 }
 
-struct Writer {
-    queue: SyncSender<(Box<EndedRun>, RunLimits)>,
+struct RunJournalWriter {
+    queue: SyncSender<(Box<FinishedRun>, RunLimits)>,
     thread: thread::JoinHandle<()>,
 }
 
-impl Journal {
+impl RunJournal {
     pub(crate) fn new(settings: HostSettings) -> Self {
         Self {
             settings,
@@ -115,9 +115,9 @@ impl Journal {
         self.pending.wait();
     }
 
-    pub(crate) fn record(&self, run: EndedRun, limits: RunLimits) {
+    pub(crate) fn record(&self, run: FinishedRun, limits: RunLimits) {
         let mut writer = self.writer.lock();
-        let start = || Writer::start(self.settings.clone(), self.pending.clone());
+        let start = || RunJournalWriter::start(self.settings.clone(), self.pending.clone());
         let writer = writer.get_or_insert_with(start);
         self.pending.add();
         match writer.queue.try_send((Box::new(run), limits)) {
@@ -131,7 +131,7 @@ impl Journal {
 
     pub(crate) fn record_now(
         &self,
-        run: EndedRun,
+        run: FinishedRun,
         limits: RunLimits,
     ) -> Result<RunRecord, RunStoreError> {
         let record = run.record(&self.settings);
@@ -148,7 +148,7 @@ impl Journal {
         let mut last = self.last_runs.lock();
         last.shift_remove(session);
         last.insert(session.to_owned(), run.to_owned());
-        if last.len() > MOST_SESSIONS {
+        if last.len() > MAX_SESSIONS {
             last.shift_remove_index(0);
         }
     }
@@ -162,26 +162,26 @@ impl Host {
     }
 }
 
-impl Drop for Journal {
+impl Drop for RunJournal {
     /// Waits for the last record to be on disk: a one-shot command exits right after its run.
     fn drop(&mut self) {
-        if let Some(Writer { queue, thread }) = self.writer.lock().take() {
+        if let Some(RunJournalWriter { queue, thread }) = self.writer.lock().take() {
             drop(queue);
             drop(thread.join());
         }
     }
 }
 
-impl Writer {
+impl RunJournalWriter {
     fn start(settings: HostSettings, pending: Arc<PendingRecords>) -> Self {
-        let (queue, waiting) = sync_channel(MOST_WAITING);
+        let (queue, waiting) = sync_channel(MAX_PENDING_RUNS);
         Self { queue, thread: thread::spawn(move || write(&settings, &waiting, &pending)) }
     }
 }
 
 fn write(
     settings: &HostSettings,
-    waiting: &Receiver<(Box<EndedRun>, RunLimits)>,
+    waiting: &Receiver<(Box<FinishedRun>, RunLimits)>,
     pending: &PendingRecords,
 ) {
     let store = RunStore::new(&settings.state_dir);

@@ -31,39 +31,39 @@ mod audit;
 mod backend_times;
 mod capsules;
 mod card;
-mod connections;
+mod client_questions;
 mod consent;
 mod deck_snapshot;
 mod discover;
-mod discoveries;
 mod discovery_cache;
+mod discovery_table;
 mod durable;
-mod eras;
 mod event;
 mod flow;
 mod forwarded_capabilities;
 mod gate;
-mod grant_desk;
+mod grant_service;
 mod health;
 mod host;
 mod journal;
-mod kept_json;
 mod long_result;
 mod meta_tools;
 mod observed_shapes;
 mod on_demand;
 mod operations;
+mod partial_json;
 mod pins;
 mod pool;
 mod projection;
-mod questions;
 mod raw;
 mod redact;
 mod report;
 mod request_context;
 mod required_scopes;
 mod seal_key;
+mod server_eras;
 mod session;
+mod session_connections;
 mod set_tools;
 mod settings;
 mod setup_run;
@@ -80,71 +80,72 @@ pub use capdeck_access::{
     Access, CapsuleAccess, CapsuleGrant, EntryScope, GrantTools, Principal, Role,
 };
 pub use capdeck_backend::{
-    Artifact, ArtifactReader, Begun, CallContext, CallError, Caller, ClientProfile, DeviceLogin,
-    ErrorCode, ErrorKind, GuardianCommand, JsonSender, Listener, LocalImport, Login, LoginWay,
-    MANIFEST_VERSION, Manifest, ManifestFacts, NoCaller, NoListener, RemoteHost, Revocation,
-    RpcFailure, SetupEvent, SetupPhase, SetupReport, SignIn, SignInState, SignInStatus, SignedOut,
-    StepReport, StepStatus, StoredArtifact, Swept, fetch_text, project_variables, run_guardian,
+    Artifact, ArtifactReader, ArtifactSweepReport, BrowserLogin, CallContext, CallError,
+    CallerHandle, ClientProfile, ConnectionListener, DeviceLogin, ErrorCode, ErrorKind,
+    GuardianCommand, HostManifest, HostManifestFacts, JsonSender, LocalImport, LoginMethod,
+    LoginStart, MANIFEST_VERSION, NoCaller, NoListener, RemoteHost, RevocationOutcome, RpcFailure,
+    SetupEvent, SetupPhase, SetupReport, SignIn, SignInState, SignInStatus, SignOutReport,
+    StepReport, StepStatus, StoredArtifact, fetch_text, project_variables, run_guardian,
     vault_holder,
 };
 pub use capdeck_capsule::{
-    AccessEvent, AnchorState, AuditLine, AuditMode, AuditOutcome, AuditProblem, Author,
-    BlobCollection, CapsuleErrorCode, CapsuleInfo, CapsuleUpdate, Change, ChangeKind, Conflict,
-    DeletedEntry, Existing, Format, ImportMode, ImportOutcome, ImportReport, ImportedFile,
-    Indexing, Mode, NameScope, Origin, PatchStep, PromotionReason, RiskClass, Scheme, SchemeCount,
-    SchemeError, Share, ShareExpiry, Signal, SkippedFile, StoreOptions, Visibility, WriteOutcome,
-    probe_folder, service::*,
+    AccessEvent, AnchorState, AuditLogLine, AuditMode, AuditOutcome, AuditProblem, BlobCollection,
+    BodyFormat, CapsuleAuthor, CapsuleErrorCode, CapsuleInfo, CapsuleUpdate, CapsuleVisibility,
+    ChangeEvent, ChangeKind, DeletedEntry, ExistingEntryMode, ImportMode, ImportOutcome,
+    ImportReport, ImportedFile, IndexTiming, NameScope, PatchStep, PromotionReason, RiskClass,
+    Scheme, SchemeCount, SchemeError, SchemeOrigin, Share, ShareExpiry, Signal, SkippedFile,
+    StoreMode, StoreOptions, WriteConflict, WriteOutcome, probe_folder, service::*,
 };
-pub use capdeck_catalog::{Capability, Catalog, RawObject, estimate_tokens, sha256_hex};
+pub use capdeck_catalog::{Capability, Catalog, RawMembers, estimate_tokens, sha256_hex};
 pub use capdeck_definition::{
-    BackendKind, CapabilityId, Exposure, PinMode, RemoteCapability, Source,
+    BackendKind, CapabilityId, DefinitionSource, Exposure, PinMode, RemoteCapability,
 };
 pub use capdeck_sandbox::{
-    DeckOperation, Diagnostic, Envelope, RunError, RunReport, SessionChoice, SessionId, Severity,
-    TypeCheck, WorkerCommand, run_worker,
+    CodeDiagnostic, CodeSeverity, DeckOperation, RunEnvelope, RunError, RunReport, SessionChoice,
+    SessionId, TypeCheck, WorkerCommand, run_worker,
 };
 
 pub use access_source::{AccessSource, SharedAccess};
-pub use approvals::{Approval, ApprovalError, ApprovalState, ApprovalStore, Hold};
-pub use attach::Attachment;
+pub use approvals::{Approval, ApprovalDuration, ApprovalError, ApprovalState, ApprovalStore};
+pub use attach::HostAttachment;
 pub use audit::{TrailCounts, TrailFilter, TrailLine, TrailOutcome};
 pub use calls::{CallForm, ToolRequest};
 pub use capsules::{
-    CapsuleTool, EntryHit, EntryNaming, EntryOffer, EntryPage, EntryPlace, Mount, ToolCaller,
-    client_changes,
+    CapsuleMount, CapsuleTool, CapsuleToolContext, EntryAddress, EntryCatalog, EntryHit,
+    EntryNaming, EntryPage, client_changes,
 };
 pub use card::card;
 pub use check::CheckReport;
 pub use code_mode::CodeRequest;
-pub use consent::Consent;
+pub use consent::CallConsent;
 pub use deck_snapshot::DeckSnapshot;
 pub use event::HostEvent;
 pub use flow::FlowGuard;
-pub use grant_desk::{AccessRequest, GrantDesk, NarrowedGrant, WantedGrant};
-pub use health::{Health, LastFailure};
+pub use grant_service::{AccessRequest, GrantOverrides, GrantService, RequestedGrant};
+pub use health::{HealthStatus, LastFailure};
 pub use host::Host;
 pub use journal::{
-    RecordedCall, RecordedOutcome, RecordedScope, Rehearsal, RehearsalError, ReplayReport, RunEnd,
-    RunListing, RunRecord, RunState, RunStore, RunStoreError, TestCall, TestCell, TestExpectation,
+    RecordedCall, RecordedOutcome, RecordedScope, ReplayError, ReplayReport, RunEnd, RunListing,
+    RunRecord, RunReplayer, RunState, RunStore, RunStoreError, TestCall, TestCell, TestExpectation,
     TestFile, TestReport,
 };
 pub use pins::PinReview;
 pub use report::{
-    Account, BudgetItem, ItemStatus, ListItem, PinItem, artifact_created, artifact_item,
+    BudgetItem, CapabilityReport, ItemStatus, ListItem, PinItem, artifact_created, artifact_item,
     budget_items, capabilities_of_file, described_tool, found_tool, inspection, known_capability,
     list_items, pin_changes, pin_items, tool_item, tools_with_hidden_text,
 };
 pub use request_context::RequestContext;
 pub use required_scopes::capsule_scope;
-pub use search::{SearchAnswer, ToolQuery};
-pub use session::{Continuity, Scope, Session, SessionSettings};
+pub use search::{DeckSearchResults, ToolQuery};
+pub use session::{Session, SessionContinuity, SessionScope, SessionSettings};
 pub use settings::HostSettings;
 pub use setup_state::SetupState;
-pub use shell::{ShellCommand, ShellGroup, ShellPlace, ShellTool};
+pub use shell::{ShellCommand, ShellGroup, ShellTarget, ShellTool};
 pub use sign_in::sign_in;
-pub use spans::{Span, SpanKind, SpanSink, TraceParent};
+pub use spans::{SpanKind, SpanSink, TraceParent, TraceSpan};
 pub use tasks::{TaskForm, is_task_request};
 pub use trust::TrustStore;
-pub use usage::Relevance;
-pub use view::{META_TOOLS, PromptRoute, Route, View, ViewPolicy, direct_tokens};
+pub use usage::CapabilityRelevance;
+pub use view::{META_TOOLS, PromptRoute, ToolRoute, View, ViewPolicy, direct_tokens};
 pub use watch::WatchError;

@@ -8,7 +8,7 @@ use capdeck_definition::{Backend, Definition, Exposure};
 use futures_util::future::join_all;
 
 use crate::{
-    RequestContext, Scope, View, deck_snapshot::DeckSnapshot, discover::Hurry,
+    RequestContext, SessionScope, View, deck_snapshot::DeckSnapshot, discover::ListPreference,
     pins::declares_its_tools,
 };
 
@@ -35,10 +35,10 @@ pub(crate) async fn with_offers<'a>(request: &RequestContext<'a>) -> RequestCont
 
 pub(crate) fn offers_in(deck: &DeckSnapshot<'_>) -> Arc<View> {
     match deck.scope() {
-        Scope::Transparent(id) => {
+        SessionScope::Transparent(id) => {
             Arc::new(View::alone(deck.catalog().clone(), id.as_str(), Exposure::Direct))
         }
-        Scope::Deck(_) | Scope::Operator => deck.view(),
+        SessionScope::Deck(_) | SessionScope::Operator => deck.view(),
     }
 }
 
@@ -51,7 +51,7 @@ async fn ask_unknown<'a>(
 ) -> RequestContext<'a> {
     let (host, connections) = (request.host(), request.connections());
     let audience = connections.audience().key();
-    let is_unknown = |one: &&Arc<Capability>| may_offer(one) && !host.knows_offer(one, audience);
+    let is_unknown = |one: &&Arc<Capability>| may_offer(one) && !host.has_discovery(one, audience);
     let unknown: Vec<_> = capabilities.iter().filter(is_unknown).cloned().collect();
     for definition in capabilities.iter().map(|one| &one.definition) {
         if let Some(lease) = connections.lease_open(host, definition) {
@@ -61,7 +61,8 @@ async fn ask_unknown<'a>(
     if unknown.is_empty() {
         return request.clone();
     }
-    let asking = host.discover_unknown(unknown.into_iter(), connections, Hurry::OwnListOnly);
+    let asking =
+        host.discover_unknown(unknown.into_iter(), connections, ListPreference::OwnListOnly);
     for (id, error) in asking.await {
         tracing::warn!(capability = %id, %error, "the capability could not be listed");
     }

@@ -8,34 +8,34 @@ mod shrink;
 use std::io::Read as _;
 
 use capdeck_backend::{ArtifactStore, ArtifactUri, CallError, ErrorCode};
-use capdeck_catalog::{Capability, RawObject, Shape};
+use capdeck_catalog::{Capability, ObservedShape, RawMembers};
 use capdeck_definition::{Backend, CapabilityId, DeckConfig};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json, value::RawValue};
 
-pub(crate) use self::shrink::{Cut, Range, is_json, shrink, shrink_list, window};
-use crate::{Scope, Session, kept_json::KeptJson, raw};
+pub(crate) use self::shrink::{ItemRange, ValueTruncation, is_json, shrink, shrink_list, window};
+use crate::{Session, SessionScope, partial_json::PartialJson, raw};
 
 /// Limit for backends that are not MCP servers, where the config sets none.
-const DEFAULT_BYTES: usize = 256 * 1024;
+const DEFAULT_MAX_BYTES: usize = 256 * 1024;
 
 /// No limit is smaller, so that most results need no check of the config.
-const SMALLEST_LIMIT: usize = 1024;
+const MIN_LIMIT: usize = 1024;
 
 /// Cuts that are described in the text; all of them are in `_meta`.
-const MOST_TOLD: usize = 8;
+const MAX_REPORTED_CUTS: usize = 8;
 
 const QUERY: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-pub(crate) async fn fit(
+pub(crate) async fn fit_result(
     session: &Session,
     config: &DeckConfig,
     capability: &Capability,
     result: Box<RawValue>,
 ) -> Result<Box<RawValue>, CallError> {
     let size = result.get().len();
-    if size <= SMALLEST_LIMIT || !matches!(session.scope, Scope::Deck(_)) {
+    if size <= MIN_LIMIT || !matches!(session.scope, SessionScope::Deck(_)) {
         return Ok(result);
     }
     let is_server = matches!(capability.definition.backend, Backend::Mcp(_));
@@ -49,7 +49,7 @@ pub(crate) async fn fit(
 
 pub(crate) fn result_bytes(config: &DeckConfig) -> usize {
     let set = config.result_bytes;
-    set.map_or(DEFAULT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+    set.map_or(DEFAULT_MAX_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 struct LongResult {
@@ -64,12 +64,13 @@ impl LongResult {
         result: Box<RawValue>,
     ) -> Result<Box<RawValue>, CallError> {
         let Some(mut object) = self.cuttable(&result) else { return Ok(result) };
-        let (uri, cuts) = match self.cut_kept(store, &mut object).await? {
+        let (uri, cuts) = match self.cut_existing_artifact(store, &mut object).await? {
             Some(done) => done,
             None => self.cut_all(store, &mut object, &result).await?,
         };
         let mut content = blocks(&object);
-        let told: Vec<String> = cuts.iter().take(MOST_TOLD).map(|cut| told(&uri, cut)).collect();
+        let told: Vec<String> =
+            cuts.iter().take(MAX_REPORTED_CUTS).map(|cut| truncation_note(&uri, cut)).collect();
         if !told.is_empty() {
             content.push(json!({ "type": "text", "text": told.join("\n") }));
         }
@@ -78,7 +79,7 @@ impl LongResult {
             content.push(json!({ "type": "resource_link", "uri": uri, "name": "result.json", "mimeType": "application/json" }));
         }
         let cuts: Vec<Value> = cuts.iter().map(|cut| cut_json(&uri, cut)).collect();
-        let mut meta: RawObject = object
+        let mut meta: RawMembers = object
             .get("_meta")
             .and_then(|meta| serde_json::from_str(meta.get()).ok())
             .unwrap_or_default();
@@ -93,31 +94,31 @@ impl LongResult {
 
     /// The members of a result that is too large by what can be cut: images and audio pass
     /// unchanged, and so does a question or a task.
-    fn cuttable(&self, result: &RawValue) -> Option<RawObject> {
-        let object: RawObject = serde_json::from_str(result.get()).ok()?;
+    fn cuttable(&self, result: &RawValue) -> Option<RawMembers> {
+        let object: RawMembers = serde_json::from_str(result.get()).ok()?;
         let content: Vec<&RawValue> = serde_json::from_str(object.get("content")?.get()).ok()?;
         let media: usize =
             content.iter().filter(|block| is_media(block)).map(|block| block.get().len()).sum();
         (result.get().len() - media > self.limit).then_some(object)
     }
 
-    async fn cut_kept(
+    async fn cut_existing_artifact(
         &self,
         store: &ArtifactStore,
-        object: &mut RawObject,
-    ) -> Result<Option<(String, Vec<Cut>)>, CallError> {
+        object: &mut RawMembers,
+    ) -> Result<Option<(String, Vec<ValueTruncation>)>, CallError> {
         let Some(structured) = object.get("structuredContent") else { return Ok(None) };
-        let Some((uri, member)) = kept_already(structured) else { return Ok(None) };
+        let Some((uri, member)) = existing_artifact(structured) else { return Ok(None) };
         let Some(text) = read_text(store, &uri).await? else { return Ok(None) };
-        let mut members: RawObject =
+        let mut members: RawMembers =
             serde_json::from_str(structured.get()).map_err(|error| bug(&error))?;
         let mut cuts = Vec::new();
         let room = self.limit / 3;
         let head = if is_json(&text) {
             serde_json::value::to_raw_value(&shrink(&text, room, "", &mut cuts))
         } else {
-            let (shown, kept, total) = window(&text, Range { from: 0, count: None }, room);
-            cuts.push(Cut { at: String::new(), shown, total, unit: "characters" });
+            let (shown, kept, total) = window(&text, ItemRange { from: 0, count: None }, room);
+            cuts.push(ValueTruncation { at: String::new(), shown, total, unit: "characters" });
             serde_json::value::to_raw_value(&kept)
         };
         let head = head.map_err(|error| bug(&error))?;
@@ -134,9 +135,9 @@ impl LongResult {
     async fn cut_all(
         &self,
         store: &ArtifactStore,
-        object: &mut RawObject,
+        object: &mut RawMembers,
         whole: &RawValue,
-    ) -> Result<(String, Vec<Cut>), CallError> {
+    ) -> Result<(String, Vec<ValueTruncation>), CallError> {
         let uri = self.keep(store, whole).await?;
         let mut cuts = Vec::new();
         let has_structured = object.contains_key("structuredContent");
@@ -144,7 +145,7 @@ impl LongResult {
             .get("content")
             .and_then(|content| serde_json::from_str(content.get()).ok())
             .unwrap_or_default();
-        let same = has_structured && says_the_same(object, &content);
+        let same = has_structured && duplicates_structured(object, &content);
         let parts = if has_structured { 2 } else { 1 };
         let room = self.limit / parts;
         let mut head = None;
@@ -152,10 +153,10 @@ impl LongResult {
             let kept = shrink(structured.get(), room, "/structuredContent", &mut cuts);
             head = Some(serde_json::value::to_raw_value(&kept).map_err(|error| bug(&error))?);
         }
-        let cut: Vec<KeptJson> = match (&head, same) {
+        let cut: Vec<PartialJson> = match (&head, same) {
             (Some(head), true) => {
                 let text = json!({ "type": "text", "text": head.get() });
-                vec![KeptJson::Whole(
+                vec![PartialJson::Whole(
                     serde_json::value::to_raw_value(&text).map_err(|error| bug(&error))?,
                 )]
             }
@@ -163,7 +164,7 @@ impl LongResult {
                 let large = content.iter().filter(|block| !is_media(block)).count().max(1);
                 let cut = content.into_iter().enumerate().map(|(index, block)| {
                     if is_media(&block) {
-                        return KeptJson::Whole(block);
+                        return PartialJson::Whole(block);
                     }
                     shrink(block.get(), room / large, &format!("/content/{index}"), &mut cuts)
                 });
@@ -197,7 +198,7 @@ impl LongResult {
     }
 }
 
-fn kept_already(structured: &RawValue) -> Option<(ArtifactUri, &'static str)> {
+fn existing_artifact(structured: &RawValue) -> Option<(ArtifactUri, &'static str)> {
     let value = raw::value(structured)?;
     if value.get("truncated") != Some(&json!(true)) {
         return None;
@@ -219,7 +220,7 @@ async fn read_text(store: &ArtifactStore, uri: &ArtifactUri) -> Result<Option<St
     reading.await.map_err(|error| bug(&error))
 }
 
-fn says_the_same(object: &RawObject, content: &[Box<RawValue>]) -> bool {
+fn duplicates_structured(object: &RawMembers, content: &[Box<RawValue>]) -> bool {
     let [only] = content else { return false };
     let text = raw::value(only).and_then(|block| block.get("text")?.as_str().map(str::to_owned));
     let structured = object.get("structuredContent").and_then(|text| raw::value(text));
@@ -234,21 +235,21 @@ fn says_the_same(object: &RawObject, content: &[Box<RawValue>]) -> bool {
 fn shape_of(result: &RawValue) -> Option<String> {
     let value = raw::value(result)?;
     let structured = value.get("structuredContent")?;
-    Some(Shape::of(structured).type_script().0)
+    Some(ObservedShape::of(structured).type_script().0)
 }
 
-fn blocks(object: &RawObject) -> Vec<Value> {
+fn blocks(object: &RawMembers) -> Vec<Value> {
     let content = object.get("content");
     content.and_then(|content| serde_json::from_str(content.get()).ok()).unwrap_or_default()
 }
 
 fn is_media(block: &RawValue) -> bool {
     #[derive(serde::Deserialize)]
-    struct Kind {
+    struct ContentBlockKind {
         #[serde(rename = "type")]
         kind: String,
     }
-    serde_json::from_str::<Kind>(block.get())
+    serde_json::from_str::<ContentBlockKind>(block.get())
         .is_ok_and(|block| block.kind == "image" || block.kind == "audio")
 }
 
@@ -257,19 +258,19 @@ fn shown_text(head: &RawValue) -> String {
 }
 
 /// `[20 of 1234 items shown at /structuredContent/items; continue with: capdeck://…]`.
-pub(crate) fn told(uri: &str, cut: &Cut) -> String {
-    let Cut { at, shown, total, unit } = cut;
+pub(crate) fn truncation_note(uri: &str, cut: &ValueTruncation) -> String {
+    let ValueTruncation { at, shown, total, unit } = cut;
     let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
     format!("[{shown} of {total} {unit} shown{place}; continue with: {}]", next(uri, cut))
 }
 
-pub(crate) fn cut_json(uri: &str, cut: &Cut) -> Value {
+pub(crate) fn cut_json(uri: &str, cut: &ValueTruncation) -> Value {
     let mut shown = json!(cut);
     shown["next"] = json!(next(uri, cut));
     shown
 }
 
-fn next(uri: &str, cut: &Cut) -> String {
+fn next(uri: &str, cut: &ValueTruncation) -> String {
     let at = utf8_percent_encode(&cut.at, QUERY);
     format!("{uri}?at={at}&from={}", cut.shown)
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use capdeck_backend::{ArtifactUri, CallError, ErrorCode};
-use capdeck_catalog::{RawObject, SearchHit, signature};
+use capdeck_catalog::{RawMembers, ToolSearchMatch, signature};
 use capdeck_sandbox::DeckOperation;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -15,20 +15,20 @@ use crate::{
     capsules::{CapsuleTool, capability::CAPSULES},
     code_mode,
     deck_snapshot::DeckSnapshot,
-    discover::Hurry,
+    discover::ListPreference,
     listing,
     on_demand::{self, check_set_up, correctable},
     raw,
     search::{self, ToolQuery},
-    view::SpokenName,
+    view::ResolvedName,
 };
 
 /// Max description length in search results; `describe` has all of it.
-const SHOWN_DESCRIPTION: usize = 200;
+const MAX_DESCRIPTION_LENGTH: usize = 200;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SearchArguments {
+struct SearchToolArguments {
     query: String,
     #[serde(default)]
     capability: Option<String>,
@@ -93,8 +93,8 @@ async fn search(
     request: &RequestContext<'_>,
     arguments: Option<&RawValue>,
 ) -> Result<Box<RawValue>, CallError> {
-    let asked: SearchArguments = parse("search", arguments)?;
-    let SearchArguments { query, capability, limit, cursor } = &asked;
+    let asked: SearchToolArguments = parse("search", arguments)?;
+    let SearchToolArguments { query, capability, limit, cursor } = &asked;
     let (within, cursor) = (capability.as_deref(), cursor.as_deref());
     let query = ToolQuery { words: query, within, limit: *limit, cursor };
     let answer = search::find(request, query).await?;
@@ -153,7 +153,7 @@ async fn search(
     answer_with(&result, text)
 }
 
-fn failing_among(deck: &DeckSnapshot<'_>, hits: &[SearchHit]) -> BTreeMap<String, String> {
+fn failing_among(deck: &DeckSnapshot<'_>, hits: &[ToolSearchMatch]) -> BTreeMap<String, String> {
     let host = &deck.session().host;
     let records = host.0.health.records();
     let ids: BTreeSet<&str> = hits.iter().map(|hit| hit.capability.as_str()).collect();
@@ -178,7 +178,7 @@ async fn describe(
     let tool = found.ok_or_else(|| {
         CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`"))
     })?;
-    let mut shown: RawObject = tool.raw().clone();
+    let mut shown: RawMembers = tool.raw().clone();
     shown.extend(raw::object([("name", json!(asked.name))]));
     let mut text = serde_json::to_string(&shown).unwrap_or_default();
     text.push_str(
@@ -251,19 +251,19 @@ async fn named_tool<'a>(
 ) -> Result<(RequestContext<'a>, (String, String)), CallError> {
     let mut request = request.clone();
     let mut meant = request.deck.view().understand(name);
-    if let SpokenName::Unknown { .. } = meant {
+    if let ResolvedName::Unknown { .. } = meant {
         listing::ask_connected(&request).await;
         request = request.renewed();
         meant = request.deck.view().understand(name);
     }
-    if let SpokenName::Unknown { .. } = meant {
+    if let ResolvedName::Unknown { .. } = meant {
         let view = request.deck.view();
         let unasked = view.catalog().capabilities().filter(|one| view.reaches(one)).cloned();
         let unasked: Vec<_> = unasked.filter(|one| one.discovery.is_none()).collect();
         if !unasked.is_empty() {
             let (host, connections) = (request.host(), request.connections());
             let asking = unasked.into_iter();
-            host.discover_unknown(asking, connections, Hurry::OwnListOnly).await;
+            host.discover_unknown(asking, connections, ListPreference::OwnListOnly).await;
             request = request.renewed();
             meant = request.deck.view().understand(name);
         }
@@ -275,11 +275,11 @@ async fn named_tool<'a>(
     };
     let missing = || CallError::new(ErrorCode::ToolNotFound, format!("there is no tool `{name}`"));
     match meant {
-        SpokenName::Tool(capability, tool) => Ok((request, (capability, tool))),
-        SpokenName::Unknown { near: Some(near) } => {
+        ResolvedName::Tool(capability, tool) => Ok((request, (capability, tool))),
+        ResolvedName::Unknown { near: Some(near) } => {
             Err(missing().hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near })))
         }
-        SpokenName::Unknown { near: None } => {
+        ResolvedName::Unknown { near: None } => {
             Err(match request.deck.catalog().nearest_capability(name) {
                 Some(id) if !offers_setup => {
                     missing().hint(format!("search in `{id}`, or {next_step}"))
@@ -287,7 +287,7 @@ async fn named_tool<'a>(
                 _ => missing().hint(next_step),
             })
         }
-        SpokenName::Several(names) => {
+        ResolvedName::Several(names) => {
             let message = format!("`{name}` is the name of several tools");
             Err(CallError::new(ErrorCode::RequestInvalid, message)
                 .hint(format!("use one of: {}", names.join(", "))))
@@ -300,7 +300,7 @@ fn unquoted(data: Box<RawValue>) -> Box<RawValue> {
     inner.unwrap_or(data)
 }
 
-fn search_item(view: &View, hit: &SearchHit) -> Value {
+fn search_item(view: &View, hit: &ToolSearchMatch) -> Value {
     let id = hit.capability.as_str();
     let Some(tool) = &hit.tool else {
         let description = view
@@ -327,10 +327,10 @@ fn search_item(view: &View, hit: &SearchHit) -> Value {
 
 fn shorten(text: &str) -> String {
     let first = text.trim().split("\n\n").next().unwrap_or_default().replace('\n', " ");
-    if first.chars().count() <= SHOWN_DESCRIPTION {
+    if first.chars().count() <= MAX_DESCRIPTION_LENGTH {
         return first;
     }
-    let cut: String = first.chars().take(SHOWN_DESCRIPTION).collect();
+    let cut: String = first.chars().take(MAX_DESCRIPTION_LENGTH).collect();
     let whole = cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words);
     format!("{whole}…")
 }

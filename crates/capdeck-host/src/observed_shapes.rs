@@ -1,7 +1,7 @@
 //! The shapes of results, learned from calls and stored in the cache folder: types and names of
 //! fields, never a value. A thread of its own does the work; a call only hands over a copy.
 
-mod book;
+mod shape_store;
 
 use std::{
     collections::HashMap,
@@ -18,41 +18,41 @@ use capdeck_definition::{DeckConfig, Definition};
 use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
 
-use self::book::{Book, Page};
+use self::shape_store::{ShapeKey, ShapeStore};
 use crate::{Host, raw};
 
 /// A tool with this many results in a row without news is no longer observed.
-const SETTLED: u32 = 5;
+const MAX_UNCHANGED_RESULTS: u32 = 5;
 
-const LARGEST: usize = 1024 * 1024;
+const MAX_RESULT_BYTES: usize = 1024 * 1024;
 
 /// Results that may wait for the thread; further ones are ignored.
-const MOST_WAITING: usize = 16;
+const MAX_PENDING_SAMPLES: usize = 16;
 
 pub(crate) struct ObservedShapes {
-    book: Book,
+    book: ShapeStore,
     /// Shapes belong to a project.
     project: Option<PathBuf>,
-    progress: Arc<Progress>,
-    teacher: Mutex<Option<Teacher>>,
+    progress: Arc<ObservationTable>,
+    teacher: Mutex<Option<ShapeLearner>>,
 }
 
-type Progress = Mutex<HashMap<String, HashMap<String, Watched>>>;
+type ObservationTable = Mutex<HashMap<String, HashMap<String, ObservationState>>>;
 
 #[derive(Debug, Clone, Copy)]
-enum Watched {
+enum ObservationState {
     Never,
     Quiet(u32),
 }
 
 /// The thread that learns. It ends, with everything written, when the sender is dropped.
-struct Teacher {
-    lessons: SyncSender<Lesson>,
+struct ShapeLearner {
+    lessons: SyncSender<ShapeSample>,
     thread: thread::JoinHandle<()>,
 }
 
-struct Lesson {
-    page: Page,
+struct ShapeSample {
+    page: ShapeKey,
     fingerprint: String,
     tool: String,
     result: Box<RawValue>,
@@ -61,7 +61,7 @@ struct Lesson {
 impl ObservedShapes {
     pub(crate) fn new(cache_dir: &Path, project: Option<PathBuf>) -> Self {
         Self {
-            book: Book::new(cache_dir.join("shapes")),
+            book: ShapeStore::new(cache_dir.join("shapes")),
             project,
             progress: Arc::default(),
             teacher: Mutex::default(),
@@ -69,10 +69,10 @@ impl ObservedShapes {
     }
 
     fn observe(&self, definition: &Definition, tool: &Tool, result: &RawValue) {
-        if result.get().len() > LARGEST || !self.has_news(definition, tool) {
+        if result.get().len() > MAX_RESULT_BYTES || !self.should_observe(definition, tool) {
             return;
         }
-        let lesson = Lesson {
+        let lesson = ShapeSample {
             page: self.page(definition, tool.name()),
             fingerprint: definition.fingerprint.clone(),
             tool: tool.name().to_owned(),
@@ -88,7 +88,7 @@ impl ObservedShapes {
         }
     }
 
-    fn has_news(&self, definition: &Definition, tool: &Tool) -> bool {
+    fn should_observe(&self, definition: &Definition, tool: &Tool) -> bool {
         let mut progress = self.progress.lock();
         let tools = match progress.get_mut(&definition.fingerprint) {
             Some(tools) => tools,
@@ -98,24 +98,24 @@ impl ObservedShapes {
             Some(watched) => *watched,
             None => {
                 let schema = tool.output_schema().and_then(raw::value);
-                let first = match schema.as_ref().is_some_and(says_enough) {
-                    true => Watched::Never,
-                    false => Watched::Quiet(0),
+                let first = match schema.as_ref().is_some_and(describes_fields) {
+                    true => ObservationState::Never,
+                    false => ObservationState::Quiet(0),
                 };
                 tools.insert(tool.name().to_owned(), first);
                 first
             }
         };
-        matches!(watched, Watched::Quiet(times) if times < SETTLED)
+        matches!(watched, ObservationState::Quiet(times) if times < MAX_UNCHANGED_RESULTS)
     }
 
-    fn start(&self) -> Option<Teacher> {
-        let (lessons, waiting) = sync_channel(MOST_WAITING);
+    fn start(&self) -> Option<ShapeLearner> {
+        let (lessons, waiting) = sync_channel(MAX_PENDING_SAMPLES);
         let (book, progress) = (self.book.clone(), self.progress.clone());
-        let teach = move || teach(&book, &progress, &waiting);
+        let teach = move || learn_shapes(&book, &progress, &waiting);
         let thread = thread::Builder::new().name("observed-shapes".to_owned()).spawn(teach);
         match thread {
-            Ok(thread) => Some(Teacher { lessons, thread }),
+            Ok(thread) => Some(ShapeLearner { lessons, thread }),
             Err(error) => {
                 tracing::debug!(%error, "cannot learn from results");
                 None
@@ -123,17 +123,17 @@ impl ObservedShapes {
         }
     }
 
-    fn page(&self, definition: &Definition, tool: &str) -> Page {
+    fn page(&self, definition: &Definition, tool: &str) -> ShapeKey {
         let project = self.project.as_deref().unwrap_or(Path::new("")).to_string_lossy();
         let parts = [&*project, definition.id.as_str(), &definition.fingerprint, tool];
-        Page::new(&sha256_hex(&parts.join("\0")))
+        ShapeKey::new(&sha256_hex(parts.join("\0")))
     }
 }
 
 impl Drop for ObservedShapes {
     /// Waits for the last write: a one-shot command exits right after its call.
     fn drop(&mut self) {
-        if let Some(Teacher { lessons, thread }) = self.teacher.get_mut().take() {
+        if let Some(ShapeLearner { lessons, thread }) = self.teacher.get_mut().take() {
             drop(lessons);
             drop(thread.join());
         }
@@ -158,20 +158,23 @@ impl Host {
     pub fn observed_shape(&self, definition: &Definition, tool: &Tool) -> Option<Value> {
         let shapes = &self.0.shapes;
         let schema = tool.output_schema().and_then(raw::value);
-        if !self.catalog().config().observed_shapes || schema.as_ref().is_some_and(says_enough) {
+        if !self.catalog().config().observed_shapes || schema.as_ref().is_some_and(describes_fields)
+        {
             return None;
         }
         shapes.book.read(&shapes.page(definition, tool.name())).map(|record| record.to_json())
     }
 }
 
-fn teach(book: &Book, progress: &Progress, lessons: &Receiver<Lesson>) {
+fn learn_shapes(book: &ShapeStore, progress: &ObservationTable, lessons: &Receiver<ShapeSample>) {
     for lesson in lessons {
         let Some(value) = answer_of(&lesson.result) else { continue };
         let is_news = book.learn(&lesson.page, &value);
         let mut progress = progress.lock();
         let tools = progress.get_mut(&lesson.fingerprint);
-        if let Some(Watched::Quiet(times)) = tools.and_then(|tools| tools.get_mut(&lesson.tool)) {
+        if let Some(ObservationState::Quiet(times)) =
+            tools.and_then(|tools| tools.get_mut(&lesson.tool))
+        {
             *times = if is_news { 0 } else { *times + 1 };
         }
     }
@@ -192,7 +195,7 @@ fn answer_of(result: &RawValue) -> Option<Value> {
 
 /// True for an output schema that names fields. One whose `body` may be anything does not describe
 /// the result.
-fn says_enough(schema: &Value) -> bool {
+fn describes_fields(schema: &Value) -> bool {
     let Value::Object(keywords) = schema else { return false };
     let names = |key: &str| keywords.get(key).is_some_and(|value| !is_anything(value));
     if let Some(Value::Object(properties)) = keywords.get("properties") {
@@ -236,7 +239,7 @@ mod tests {
             (json!({"type": "array", "items": {"type": "string"}}), true),
             (json!({"$ref": "#/$defs/a"}), true),
         ] {
-            assert_eq!(says_enough(&schema), expected, "{schema}");
+            assert_eq!(describes_fields(&schema), expected, "{schema}");
         }
     }
 }

@@ -7,39 +7,39 @@ mod correction;
 use std::collections::BTreeSet;
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{Capability, Selection, brief_signature, nearest};
+use capdeck_catalog::{Capability, CatalogSelection, brief_signature, nearest};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, value::RawValue};
 
 use crate::{
-    Continuity, RequestContext, Session, View,
-    discover::Hurry,
+    RequestContext, Session, SessionContinuity, View,
+    discover::ListPreference,
     meta_tools::{answer_with, parse},
 };
 
 pub(crate) use correction::correctable;
 
 #[derive(Debug, Default)]
-pub(crate) struct SetUp(Mutex<Vec<String>>);
+pub(crate) struct ActiveSkills(Mutex<Vec<String>>);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
-    skills: Names,
+struct SetupToolsArguments {
+    skills: SkillNames,
 }
 
 /// Agents that want one thing often omit the brackets.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Names {
+enum SkillNames {
     Several(Vec<String>),
     One(String),
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct SetupToolsResponse {
     success: bool,
     message: String,
     skills: Vec<String>,
@@ -47,11 +47,11 @@ struct Answer {
     tools: Vec<String>,
     hint: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    unavailable: Vec<Unavailable>,
+    unavailable: Vec<UnavailableSkill>,
 }
 
 #[derive(Serialize)]
-struct Unavailable {
+struct UnavailableSkill {
     capability: String,
     reason: String,
 }
@@ -62,11 +62,11 @@ pub(crate) async fn setup_tools(
     arguments: Option<&RawValue>,
 ) -> Result<Box<RawValue>, CallError> {
     let (session, view) = (request.session(), request.deck.view());
-    let asked: Arguments =
-        parse("setup_tools", arguments).map_err(|error| error.hint(what_there_is(&view)))?;
+    let asked: SetupToolsArguments =
+        parse("setup_tools", arguments).map_err(|error| error.hint(available_names_text(&view)))?;
     let asked = match asked.skills {
-        Names::Several(names) => names,
-        Names::One(name) => vec![name],
+        SkillNames::Several(names) => names,
+        SkillNames::One(name) => vec![name],
     };
     let mut wanted = Vec::new();
     for name in &asked {
@@ -76,9 +76,10 @@ pub(crate) async fn setup_tools(
     let active = session.set_up.with(&names);
     let chosen = selection(&view, &active);
     let asking = view.chosen_capabilities(&chosen).into_iter();
-    let failures = session.host.discover_unknown(asking, &session.connections, Hurry::OwnListOnly);
+    let failures =
+        session.host.discover_unknown(asking, &session.connections, ListPreference::OwnListOnly);
     let failures = failures.await;
-    if session.continuity == Continuity::Connection {
+    if session.continuity == SessionContinuity::Connection {
         session.set_up.keep(&active);
     }
 
@@ -91,7 +92,7 @@ pub(crate) async fn setup_tools(
             brief_signature(&name, tool)
         })
         .collect();
-    let answer = Answer {
+    let answer = SetupToolsResponse {
         success: true,
         message: format!(
             "{} set up, {} in all, {}",
@@ -100,7 +101,7 @@ pub(crate) async fn setup_tools(
             counted(tools.len(), "tool")
         ),
         hint: match asked.is_empty() {
-            true => what_there_is(&view),
+            true => available_names_text(&view),
             false => "`call_tool` with a name and `data`; arguments without a type are strings, `?` marks optional ones".to_owned(),
         },
         skills: asked,
@@ -108,7 +109,7 @@ pub(crate) async fn setup_tools(
         tools,
         unavailable: failures
             .into_iter()
-            .map(|(id, error)| Unavailable { capability: id.to_string(), reason: error.to_string() })
+            .map(|(id, error)| UnavailableSkill { capability: id.to_string(), reason: error.to_string() })
             .collect(),
     };
     let structured = serde_json::to_value(&answer).unwrap_or_default();
@@ -123,7 +124,7 @@ pub(crate) fn check_set_up(
     capability: &Capability,
     tool: &str,
 ) -> Result<(), CallError> {
-    let remembers = session.continuity == Continuity::Connection;
+    let remembers = session.continuity == SessionContinuity::Connection;
     if !remembers || !view.is_on_demand(capability) || view.is_searchable(capability) {
         return Ok(());
     }
@@ -131,7 +132,7 @@ pub(crate) fn check_set_up(
     if selection_has(view, &session.set_up.names(), &ids, tool) {
         return Ok(());
     }
-    let leads = |bundle: &&crate::view::Bundle| bundle.tools.has(&ids, tool);
+    let leads = |bundle: &&crate::view::ToolBundle| bundle.tools.has(&ids, tool);
     let bundles = view.bundles();
     let with = bundles
         .iter()
@@ -143,7 +144,7 @@ pub(crate) fn check_set_up(
         .hint(format!("first call `setup_tools` with {call}")))
 }
 
-impl SetUp {
+impl ActiveSkills {
     fn names(&self) -> Vec<String> {
         self.0.lock().clone()
     }
@@ -165,9 +166,9 @@ impl SetUp {
     }
 }
 
-fn selection(view: &View, names: &[String]) -> Selection {
+fn selection(view: &View, names: &[String]) -> CatalogSelection {
     let bundles = names.iter().filter_map(|name| view.bundle(name));
-    let mut chosen = Selection::default();
+    let mut chosen = CatalogSelection::default();
     for bundle in bundles {
         chosen.extend(bundle.tools);
     }
@@ -183,7 +184,7 @@ fn unknown(view: &View, name: &str) -> CallError {
     let ids = || bundles.iter().map(|bundle| bundle.id.as_str());
     let message = format!("there is no skill or capability `{name}`, so nothing was set up");
     let error = CallError::new(ErrorCode::RequestInvalid, message);
-    let there_is = what_there_is(view);
+    let there_is = available_names_text(view);
     match nearest(name, ids()) {
         Some(near) => error
             .hint(format!("did you mean `{near}`? {there_is}"))
@@ -192,7 +193,7 @@ fn unknown(view: &View, name: &str) -> CallError {
     }
 }
 
-fn what_there_is(view: &View) -> String {
+fn available_names_text(view: &View) -> String {
     let ids: Vec<String> = view.bundles().into_iter().map(|bundle| bundle.id).collect();
     format!("there are: {}", ids.join(", "))
 }

@@ -8,7 +8,7 @@ mod wrapper;
 use std::sync::Arc;
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{Capability, Discovery, RawObject, SearchRequest, compact};
+use capdeck_catalog::{Capability, Discovery, RawMembers, ToolSearchRequest, compact};
 use capdeck_sandbox::DeckOperation;
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -22,12 +22,12 @@ use crate::{
 /// `tool`, `uri` or `prompt`, with its value.
 type OperationItem = (&'static str, String);
 
-pub(crate) enum OperationAnswer {
+pub(crate) enum OperationResult {
     Facts { item: Option<OperationItem>, facts: Value, markdown: String },
     Forwarded { item: OperationItem, answer: Box<RawValue> },
 }
 
-impl OperationAnswer {
+impl OperationResult {
     fn facts(facts: Value, markdown: String) -> Self {
         Self::Facts { item: None, facts, markdown }
     }
@@ -46,7 +46,7 @@ struct CapabilityOperation<'a> {
     capability: &'a Arc<Capability>,
     arguments: &'a OperationArguments,
     /// Other members of the request; answers to a server's questions are forwarded to it.
-    rest: &'a RawObject,
+    rest: &'a RawMembers,
 }
 
 /// Runs an operation on a capability. [`calls::call`] makes the calls of tools.
@@ -55,8 +55,8 @@ pub(crate) async fn run(
     capability: &Arc<Capability>,
     operation: DeckOperation,
     arguments: &OperationArguments,
-    rest: &RawObject,
-) -> Result<OperationAnswer, CallError> {
+    rest: &RawMembers,
+) -> Result<OperationResult, CallError> {
     let this = CapabilityOperation { request, capability, arguments, rest };
     match operation {
         DeckOperation::Inspect => Ok(this.inspect()),
@@ -64,7 +64,7 @@ pub(crate) async fn run(
             let report = check::check(request, this.id()).await;
             let state = if report.is_available() { "available" } else { "unavailable" };
             let markdown = format!("`{}` is {state}", this.id());
-            Ok(OperationAnswer::facts(report.to_json(), markdown))
+            Ok(OperationResult::facts(report.to_json(), markdown))
         }
         DeckOperation::Tools => {
             let rows = |d: &Discovery| d.tools.iter().map(|tool| compact(tool)).collect();
@@ -98,7 +98,7 @@ pub(crate) async fn run(
             let item = ("uri", uri.to_owned());
             if artifacts::has(&request.deck, uri) {
                 let answer = artifacts::read(&request.deck, uri).await?;
-                return Ok(OperationAnswer::Forwarded { item, answer });
+                return Ok(OperationResult::Forwarded { item, answer });
             }
             let params = raw::object([("uri", json!(uri))]);
             this.forward("resources/read", params, item).await
@@ -130,7 +130,7 @@ pub(crate) async fn run(
 }
 
 impl CapabilityOperation<'_> {
-    fn inspect(&self) -> OperationAnswer {
+    fn inspect(&self) -> OperationResult {
         let card = card(self.capability);
         let mut text = format!("`{}`: {}", self.id(), self.capability.definition.description);
         if let Some(count) = card["importProblems"].as_u64() {
@@ -139,10 +139,10 @@ impl CapabilityOperation<'_> {
                 self.id()
             ));
         }
-        OperationAnswer::facts(card, text)
+        OperationResult::facts(card, text)
     }
 
-    async fn search_tools(&self) -> Result<OperationAnswer, CallError> {
+    async fn search_tools(&self) -> Result<OperationResult, CallError> {
         self.discovery().await?;
         let query = self.arguments.text("query")?;
         let deck = self.request.renewed().deck;
@@ -152,7 +152,7 @@ impl CapabilityOperation<'_> {
         let max_limit = config.max_search_limit as usize;
         let limit = self.arguments.limit()?.unwrap_or(config.default_search_limit as usize);
         let page = catalog
-            .search(&SearchRequest {
+            .search(&ToolSearchRequest {
                 query,
                 within: Some(self.id()),
                 limit: limit.min(max_limit),
@@ -169,10 +169,10 @@ impl CapabilityOperation<'_> {
             result.insert("truncated".to_owned(), json!(true));
         }
         let text = list_markdown("Tools", &result, "name");
-        Ok(OperationAnswer::facts(Value::Object(result), text))
+        Ok(OperationResult::facts(Value::Object(result), text))
     }
 
-    async fn describe_tool(&self) -> Result<OperationAnswer, CallError> {
+    async fn describe_tool(&self) -> Result<OperationResult, CallError> {
         let name = self.arguments.text("name")?;
         let found = calls::find_tool(self.request, self.capability, name).await?;
         let tool = found.ok_or_else(|| {
@@ -191,10 +191,10 @@ impl CapabilityOperation<'_> {
             markdown.push_str(&format!("\n\nIts results looked like this so far: `{seen}`"));
             facts["observedOutputShape"] = shape;
         }
-        Ok(OperationAnswer::Facts { item: Some(("tool", name.to_owned())), facts, markdown })
+        Ok(OperationResult::Facts { item: Some(("tool", name.to_owned())), facts, markdown })
     }
 
-    fn completion(&self) -> Result<(RawObject, OperationItem), CallError> {
+    fn completion(&self) -> Result<(RawMembers, OperationItem), CallError> {
         let reference = self.arguments.object("ref")?;
         let text = |key: &str| reference.get(key).and_then(Value::as_str);
         let (wire, subject) = match (text("type"), text("name"), text("uri")) {
@@ -221,15 +221,15 @@ impl CapabilityOperation<'_> {
     async fn forward(
         &self,
         method: &str,
-        mut params: RawObject,
+        mut params: RawMembers,
         item: OperationItem,
-    ) -> Result<OperationAnswer, CallError> {
+    ) -> Result<OperationResult, CallError> {
         let retried = ["inputResponses", "requestState"];
         params.extend(retried.into_iter().filter_map(|key| {
             self.rest.get_key_value(key).map(|(key, value)| (key.clone(), value.clone()))
         }));
         let answer = forward(self.request, self.id(), method, Some(params)).await?;
-        Ok(OperationAnswer::Forwarded { item, answer })
+        Ok(OperationResult::Forwarded { item, answer })
     }
 
     async fn list(
@@ -237,7 +237,7 @@ impl CapabilityOperation<'_> {
         title: &str,
         label: &str,
         rows: impl FnOnce(&Discovery) -> Vec<Value>,
-    ) -> Result<OperationAnswer, CallError> {
+    ) -> Result<OperationResult, CallError> {
         let discovery = self.discovery().await?;
         let max_limit = self.request.deck.catalog().config().max_search_limit as usize;
         let limit = self.arguments.limit()?.unwrap_or(max_limit).min(max_limit);
@@ -245,7 +245,7 @@ impl CapabilityOperation<'_> {
         let mut result = self.listing();
         result.extend(paginate(rows(&discovery), limit, cursor)?);
         let text = list_markdown(title, &result, label);
-        Ok(OperationAnswer::facts(Value::Object(result), text))
+        Ok(OperationResult::facts(Value::Object(result), text))
     }
 
     /// The capability's lists, read again when they are old. If that fails, the old ones are
@@ -275,7 +275,7 @@ impl CapabilityOperation<'_> {
         ])
     }
 
-    fn items(&self, list: &[RawObject], kind: &str) -> Vec<Value> {
+    fn items(&self, list: &[RawMembers], kind: &str) -> Vec<Value> {
         let keys = ["uri", "uriTemplate", "name", "title", "description", "mimeType", "size"];
         let start = [("id", json!(self.id())), ("kind", json!(kind))];
         list.iter().map(|object| row(&start, object, keys.map(|key| (key, key)))).collect()
@@ -290,7 +290,7 @@ impl CapabilityOperation<'_> {
 
 fn row<const N: usize>(
     start: &[(&str, Value)],
-    object: &RawObject,
+    object: &RawMembers,
     keys: [(&str, &str); N],
 ) -> Value {
     let mut row: Map<String, Value> =

@@ -8,7 +8,7 @@ use std::{
 };
 
 use capdeck_catalog::{
-    Capability, Discovery, Held, HeldReason, HiddenText, PinBook, PinChange, Tool,
+    Capability, CapabilityPins, Discovery, HeldTools, HiddenText, HoldReason, PinChange, Tool,
     held_for_hidden_text, hidden_text,
 };
 use capdeck_definition::{Backend, CapabilityId, Definition, PinMode};
@@ -18,7 +18,7 @@ use crate::{Host, audience::AudienceKey, durable};
 
 /// Below the state folder: changes whenever a person approves definitions, so that running hosts
 /// notice.
-pub(crate) const APPROVED: &str = "pins/approved.json";
+pub(crate) const APPROVED_PINS_FILE: &str = "pins/approved.json";
 
 #[derive(Debug, Clone)]
 pub(crate) struct PinStore {
@@ -27,7 +27,7 @@ pub(crate) struct PinStore {
 }
 
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum DiscoveryChange {
     Yes(Option<Arc<Discovery>>),
     No,
 }
@@ -36,11 +36,11 @@ pub(crate) enum News {
 #[derive(Debug, Default)]
 pub struct PinReview {
     /// `None` before the tools were first seen, and for tools of the person's own file.
-    pub book: Option<PinBook>,
+    pub book: Option<CapabilityPins>,
     pub changes: Vec<PinChange>,
     /// Tools with invisible text.
     pub hidden: BTreeMap<String, Vec<HiddenText>>,
-    pub held: Held,
+    pub held: HeldTools,
 }
 
 impl PinReview {
@@ -53,7 +53,7 @@ impl PinReview {
 
 impl PinStore {
     pub(crate) fn new(state_dir: &Path) -> Self {
-        Self { folder: state_dir.join("pins"), approved: state_dir.join(APPROVED) }
+        Self { folder: state_dir.join("pins"), approved: state_dir.join(APPROVED_PINS_FILE) }
     }
 
     fn review(&self, capability: &Capability, offered: &Discovery) -> io::Result<PinReview> {
@@ -71,7 +71,7 @@ impl PinStore {
             .collect();
         let held = match capability.pins {
             PinMode::Block => self.held(&capability.definition, offered),
-            PinMode::Off | PinMode::Warn => Held::new(),
+            PinMode::Off | PinMode::Warn => HeldTools::new(),
         };
         Ok(PinReview { book: book.filter(|_| is_told), changes, hidden, held })
     }
@@ -83,13 +83,13 @@ impl PinStore {
         only: Option<&str>,
     ) -> io::Result<()> {
         let path = self.file(&definition.id);
-        if only.is_none() && durable::load_json::<PinBook>(&path).is_err() {
+        if only.is_none() && durable::load_json::<CapabilityPins>(&path).is_err() {
             // Approving everything does not need the old file, which may be unreadable.
             std::fs::remove_file(&path)?;
         }
-        durable::update_json(&path, |book: &mut PinBook| {
+        durable::update_json(&path, |book: &mut CapabilityPins| {
             if book.fingerprint != definition.fingerprint {
-                *book = PinBook::first_sight(&definition.fingerprint, discovery);
+                *book = CapabilityPins::first_sight(&definition.fingerprint, discovery);
             }
             book.approve(discovery, only);
         })?;
@@ -99,22 +99,22 @@ impl PinStore {
     }
 
     /// The tools that are blocked because they changed. Unreadable pins block everything.
-    pub(crate) fn held(&self, definition: &Definition, discovery: &Discovery) -> Held {
+    pub(crate) fn held(&self, definition: &Definition, discovery: &Discovery) -> HeldTools {
         if let Backend::Caplets(_) | Backend::Capsules = definition.backend {
-            return Held::new();
+            return HeldTools::new();
         }
         let book = match self.load(definition) {
             Ok(book) => book,
             Err(error) => {
                 tracing::error!(capability = %definition.id, %error, "the pins cannot be read");
                 let names = discovery.tools.iter().map(|tool| tool.name().to_owned());
-                return names.map(|name| (name, HeldReason::Changed)).collect();
+                return names.map(|name| (name, HoldReason::Changed)).collect();
             }
         };
         if declares_its_tools(definition) {
             return held_for_hidden_text(book.as_ref(), discovery);
         }
-        book.unwrap_or_else(|| PinBook::first_sight(&definition.fingerprint, discovery))
+        book.unwrap_or_else(|| CapabilityPins::first_sight(&definition.fingerprint, discovery))
             .held(discovery)
     }
 
@@ -126,17 +126,20 @@ impl PinStore {
         audience: &AudienceKey,
         before: Option<&Discovery>,
         discovery: &Discovery,
-    ) -> io::Result<Held> {
+    ) -> io::Result<HeldTools> {
         let path = self.file(&definition.id);
         let audience = audience.to_string();
-        let known: PinBook = durable::load_json(&path)?;
+        let known: CapabilityPins = durable::load_json(&path)?;
         if known.fingerprint == definition.fingerprint && known.audiences.contains(&audience) {
             return Ok(known.held(discovery));
         }
-        durable::update_json(&path, |book: &mut PinBook| {
+        durable::update_json(&path, |book: &mut CapabilityPins| {
             if book.fingerprint != definition.fingerprint {
                 let is_repointed = !book.fingerprint.is_empty();
-                *book = PinBook::first_sight(&definition.fingerprint, before.unwrap_or(discovery));
+                *book = CapabilityPins::first_sight(
+                    &definition.fingerprint,
+                    before.unwrap_or(discovery),
+                );
                 book.is_repointed = is_repointed;
             } else {
                 book.pin_new(before.unwrap_or(discovery));
@@ -146,8 +149,8 @@ impl PinStore {
         })
     }
 
-    fn load(&self, definition: &Definition) -> io::Result<Option<PinBook>> {
-        let book: PinBook = durable::load_json(&self.file(&definition.id))?;
+    fn load(&self, definition: &Definition) -> io::Result<Option<CapabilityPins>> {
+        let book: CapabilityPins = durable::load_json(&self.file(&definition.id))?;
         Ok((book.fingerprint == definition.fingerprint).then_some(book))
     }
 
@@ -195,7 +198,7 @@ impl Host {
         capability: &Capability,
         audience: &AudienceKey,
         discovery: &Discovery,
-        news: News,
+        news: DiscoveryChange,
     ) {
         let definition = &capability.definition;
         let id = &definition.id;
@@ -203,9 +206,9 @@ impl Host {
             return;
         }
         let before = match news {
-            News::Yes(before) => before,
-            News::No if self.pins().file(id).exists() => return,
-            News::No => None,
+            DiscoveryChange::Yes(before) => before,
+            DiscoveryChange::No if self.pins().file(id).exists() => return,
+            DiscoveryChange::No => None,
         };
         match self.pins().observe(definition, audience, before.as_deref(), discovery) {
             Ok(held) => {

@@ -17,10 +17,10 @@ use std::{
 
 use arc_swap::ArcSwapOption;
 use capdeck_backend::{
-    CallContext, CallError, ClientProfile, ConnectOptions, Connection, Connector, ErrorCode,
-    ErrorKind, Listener, ToolCall,
+    CallContext, CallError, ClientProfile, ConnectOptions, Connection, ConnectionListener,
+    Connector, ErrorCode, ErrorKind, ToolCall,
 };
-use capdeck_catalog::{Catalog, Discovery, RawObject, ServerFacts};
+use capdeck_catalog::{Catalog, Discovery, RawMembers, ServerDetails};
 use capdeck_definition::{Backend, CapabilityId, Definition};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -28,38 +28,38 @@ use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 /// The first failure may be retried at once; then 0.5 s, 1 s, … up to this.
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(30);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
 /// How long running calls may continue with a connection whose definition has changed.
-const LAST_CALLS: Duration = Duration::from_secs(60);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct ConnectionPool {
     connector: Connector,
     client: ClientProfile,
-    slots: Mutex<Slots>,
+    slots: Mutex<ConnectionSlots>,
     cancel: CancellationToken,
 }
 
-struct Slots {
+struct ConnectionSlots {
     catalog: Arc<Catalog>,
-    by_id: HashMap<CapabilityId, Arc<Slot>>,
+    by_id: HashMap<CapabilityId, Arc<ConnectionSlot>>,
 }
 
 /// A connection in use. While there are leases the idle timer does not close it.
-pub(crate) struct Lease {
+pub(crate) struct ConnectionLease {
     live: Arc<LiveConnection>,
-    slot: Arc<Slot>,
+    slot: Arc<ConnectionSlot>,
     /// Set when the connection was opened for another client.
     client: Option<Arc<ClientProfile>>,
 }
 
-struct Slot {
+struct ConnectionSlot {
     fingerprint: String,
     live: ArcSwapOption<LiveConnection>,
     leases: AtomicUsize,
     unused: Notify,
     last_used: Mutex<Instant>,
-    attempts: tokio::sync::Mutex<Attempts>,
+    attempts: tokio::sync::Mutex<ConnectAttempts>,
 }
 
 struct LiveConnection {
@@ -68,7 +68,7 @@ struct LiveConnection {
 }
 
 #[derive(Default)]
-struct Attempts {
+struct ConnectAttempts {
     failures: u32,
     not_before: Option<Instant>,
     last_error: Option<CallError>,
@@ -77,17 +77,17 @@ struct Attempts {
 
 impl ConnectionPool {
     pub(crate) fn new(connector: Connector, client: ClientProfile, catalog: Arc<Catalog>) -> Self {
-        let slots = Mutex::new(Slots { catalog, by_id: HashMap::new() });
+        let slots = Mutex::new(ConnectionSlots { catalog, by_id: HashMap::new() });
         Self { connector, client, slots, cancel: CancellationToken::new() }
     }
 
     pub(crate) async fn lease(
         &self,
         definition: &Definition,
-        listener: impl FnOnce() -> Arc<dyn Listener>,
+        listener: impl FnOnce() -> Arc<dyn ConnectionListener>,
         known_revision: impl FnOnce() -> Option<String>,
         cancel: &CancellationToken,
-    ) -> Result<Lease, CallError> {
+    ) -> Result<ConnectionLease, CallError> {
         let slot = self.slot(definition);
         if let Some(lease) = slot.lease_live() {
             return Ok(lease);
@@ -117,7 +117,7 @@ impl ConnectionPool {
         };
         match outcome {
             Ok(connection) => {
-                *attempts = Attempts::default();
+                *attempts = ConnectAttempts::default();
                 let live = Arc::new(LiveConnection { connection, opened });
                 slot.live.store(Some(live.clone()));
                 close_when_idle(&slot, definition);
@@ -133,7 +133,7 @@ impl ConnectionPool {
         }
     }
 
-    pub(crate) fn lease_open(&self, definition: &Definition) -> Option<Lease> {
+    pub(crate) fn lease_open(&self, definition: &Definition) -> Option<ConnectionLease> {
         let slot = self.slots.lock().by_id.get(definition.id.as_str()).cloned()?;
         slot.lease_live().filter(|_| slot.fingerprint == definition.fingerprint)
     }
@@ -150,11 +150,11 @@ impl ConnectionPool {
         });
     }
 
-    pub(crate) fn forgive(&self, id: &CapabilityId) {
+    pub(crate) fn reset_backoff(&self, id: &CapabilityId) {
         if let Some(slot) = self.slots.lock().by_id.get(id.as_str())
             && let Ok(mut attempts) = slot.attempts.try_lock()
         {
-            *attempts = Attempts::default();
+            *attempts = ConnectAttempts::default();
         }
     }
 
@@ -164,9 +164,9 @@ impl ConnectionPool {
         }
     }
 
-    pub(crate) async fn notify(&self, method: &str, params: Option<&RawObject>) {
+    pub(crate) async fn notify(&self, method: &str, params: Option<&RawMembers>) {
         let slots: Vec<_> = self.slots.lock().by_id.values().cloned().collect();
-        for lease in slots.iter().filter_map(Slot::lease_live) {
+        for lease in slots.iter().filter_map(ConnectionSlot::lease_live) {
             lease.notify(method, params.cloned()).await;
         }
     }
@@ -186,14 +186,14 @@ impl ConnectionPool {
     }
 
     /// A definition that is no longer in force gets its own slot, so that it replaces no other.
-    fn slot(&self, definition: &Definition) -> Arc<Slot> {
+    fn slot(&self, definition: &Definition) -> Arc<ConnectionSlot> {
         let (id, fingerprint) = (&definition.id, &definition.fingerprint);
         let mut slots = self.slots.lock();
         let known = slots.by_id.get(id.as_str());
         if let Some(slot) = known.filter(|slot| slot.fingerprint == *fingerprint) {
             return slot.clone();
         }
-        let slot = Arc::new(Slot::new(fingerprint.clone()));
+        let slot = Arc::new(ConnectionSlot::new(fingerprint.clone()));
         if is_in_force(&slots.catalog, id, fingerprint)
             && let Some(replaced) = slots.by_id.insert(id.clone(), slot.clone())
         {
@@ -208,7 +208,7 @@ fn is_in_force(catalog: &Catalog, id: &CapabilityId, fingerprint: &str) -> bool 
     capability.is_some_and(|capability| capability.definition.fingerprint == fingerprint)
 }
 
-impl Slot {
+impl ConnectionSlot {
     fn new(fingerprint: String) -> Self {
         Self {
             fingerprint,
@@ -220,12 +220,12 @@ impl Slot {
         }
     }
 
-    fn lease_live(self: &Arc<Self>) -> Option<Lease> {
+    fn lease_live(self: &Arc<Self>) -> Option<ConnectionLease> {
         // The count is raised before the connection is read, so that the idle timer cannot end it
         // in between.
         self.leases.fetch_add(1, Ordering::SeqCst);
         match self.live.load_full().filter(|live| live.connection.ended().is_none()) {
-            Some(live) => Some(Lease { live, slot: self.clone(), client: None }),
+            Some(live) => Some(ConnectionLease { live, slot: self.clone(), client: None }),
             None => {
                 self.give_back();
                 None
@@ -233,9 +233,9 @@ impl Slot {
         }
     }
 
-    fn lease(self: &Arc<Self>, live: Arc<LiveConnection>) -> Lease {
+    fn lease(self: &Arc<Self>, live: Arc<LiveConnection>) -> ConnectionLease {
         self.leases.fetch_add(1, Ordering::SeqCst);
-        Lease { live, slot: self.clone(), client: None }
+        ConnectionLease { live, slot: self.clone(), client: None }
     }
 
     fn give_back(&self) {
@@ -250,7 +250,7 @@ impl Slot {
         tokio::spawn(async move {
             tokio::select! {
                 () = slot.unused() => {}
-                () = tokio::time::sleep(LAST_CALLS) => {}
+                () = tokio::time::sleep(DRAIN_TIMEOUT) => {}
                 () = closing.cancelled() => {}
             }
             live.connection.close().await;
@@ -268,7 +268,7 @@ impl Slot {
     }
 }
 
-impl Attempts {
+impl ConnectAttempts {
     /// Callers that waited for a failed attempt share its failure instead of waiting for another.
     fn check_shared_failure(&self, wanted: Instant) -> Result<(), CallError> {
         match (&self.last_error, self.last_failure) {
@@ -300,12 +300,12 @@ impl Attempts {
         self.last_error = Some(error.clone());
         self.last_failure = Some(Instant::now());
         let doublings = self.failures.saturating_sub(2).min(6);
-        let wait = (Duration::from_millis(500) * 2_u32.pow(doublings)).min(LONGEST_BACK_OFF);
+        let wait = (Duration::from_millis(500) * 2_u32.pow(doublings)).min(MAX_BACKOFF);
         self.not_before = (self.failures > 1).then(|| Instant::now() + wait);
     }
 }
 
-impl Lease {
+impl ConnectionLease {
     #[must_use]
     pub(crate) fn speaking_for(mut self, client: Arc<ClientProfile>) -> Self {
         self.client = Some(client);
@@ -332,7 +332,7 @@ impl Lease {
     pub(crate) async fn request(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         self.live.connection.request(method, params, &self.introduced(context)).await
@@ -346,11 +346,11 @@ impl Lease {
         self.live.connection.watch_tasks(ids, context).await
     }
 
-    pub(crate) async fn notify(&self, method: &str, params: Option<RawObject>) {
+    pub(crate) async fn notify(&self, method: &str, params: Option<RawMembers>) {
         self.live.connection.notify(method, params).await;
     }
 
-    pub(crate) fn server(&self) -> Option<ServerFacts> {
+    pub(crate) fn server(&self) -> Option<ServerDetails> {
         self.live.connection.server()
     }
 
@@ -364,14 +364,14 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for ConnectionLease {
     fn drop(&mut self) {
         *self.slot.last_used.lock() = Instant::now();
         self.slot.give_back();
     }
 }
 
-fn close_when_idle(slot: &Arc<Slot>, definition: &Definition) {
+fn close_when_idle(slot: &Arc<ConnectionSlot>, definition: &Definition) {
     let Backend::Mcp(server) = &definition.backend else { return };
     let Some(idle) = server.idle_timeout_ms.map(Duration::from_millis) else { return };
     let slot = Arc::downgrade(slot);

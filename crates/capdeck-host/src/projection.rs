@@ -2,28 +2,28 @@
 //! every item. With an output schema the paths are checked before the call; otherwise missing ones
 //! are reported.
 
-mod choice;
-mod pick;
+mod field_picker;
+mod field_selection;
 mod schema;
 
 use std::io::{BufReader, Read};
 
 use capdeck_backend::{ArtifactStore, ArtifactUri, CallError, ErrorCode};
-use capdeck_catalog::{Capability, RawObject, Tool};
+use capdeck_catalog::{Capability, RawMembers, Tool};
 use capdeck_definition::Backend;
 use serde_json::{Value, json, value::RawValue};
 
 use self::{
-    choice::{Choice, segments},
+    field_selection::{FieldSelection, segments},
     schema::missing,
 };
-use crate::{kept_json::KeptJson, raw};
+use crate::{partial_json::PartialJson, raw};
 
 /// Max bytes of a selection from an artifact. A message stays below the 16 MiB frame.
-const MOST_PICKED: usize = 8 * 1024 * 1024;
+const MAX_SELECTION_BYTES: usize = 8 * 1024 * 1024;
 
 /// Where a backend that is not an MCP server puts a large body, and the member it replaces.
-const KEPT_ELSEWHERE: [(&str, &str); 2] = [("body", "/uri"), ("json", "/artifact/uri")];
+const ARTIFACT_POINTERS: [(&str, &str); 2] = [("body", "/uri"), ("json", "/artifact/uri")];
 
 /// Whether fields of this tool's result can be selected: always; `checked` when its output schema
 /// names them.
@@ -46,7 +46,7 @@ pub(crate) fn check(
         return Err(refused("`fields` belongs to the inner call of a set".to_owned())
             .hint("put `fields` beside the inner `name` and `args`"));
     }
-    let choice = Choice::of(fields)?;
+    let choice = FieldSelection::of(fields)?;
     let Some(schema) = tool.output_schema().and_then(raw::value) else { return Ok(()) };
     let wrong: Vec<_> =
         fields.iter().filter_map(|path| Some((path, missing(path, &schema)?))).collect();
@@ -70,7 +70,7 @@ pub(crate) async fn apply(
     store: &ArtifactStore,
     result: Box<RawValue>,
 ) -> Result<Box<RawValue>, CallError> {
-    let (choice, store) = (Choice::of(fields)?, store.clone());
+    let (choice, store) = (FieldSelection::of(fields)?, store.clone());
     let fields = fields.to_vec();
     // An artifact of 100 MiB takes a while to read.
     tokio::task::spawn_blocking(move || apply_now(&fields, &choice, &store, result))
@@ -80,17 +80,17 @@ pub(crate) async fn apply(
 
 fn apply_now(
     fields: &[String],
-    choice: &Choice,
+    choice: &FieldSelection,
     store: &ArtifactStore,
     result: Box<RawValue>,
 ) -> Result<Box<RawValue>, CallError> {
-    let mut object: RawObject = serde_json::from_str(result.get()).map_err(|error| bug(&error))?;
+    let mut object: RawMembers = serde_json::from_str(result.get()).map_err(|error| bug(&error))?;
     if object.get("isError").is_some_and(|flag| flag.get() == "true") {
         return Ok(result);
     }
     let picked = match object.get("structuredContent") {
         Some(structured) => Some(pick_structured(choice, store, structured)?),
-        None => json_text(&object).and_then(|text| pick::from_text(choice, &text).ok()),
+        None => json_text(&object).and_then(|text| field_picker::from_text(choice, &text).ok()),
     };
     let Some(picked) = picked else {
         let told = "[the chosen fields were not applied: the result is not JSON]";
@@ -113,12 +113,13 @@ fn apply_now(
 }
 
 fn pick_structured(
-    choice: &Choice,
+    choice: &FieldSelection,
     store: &ArtifactStore,
     structured: &RawValue,
-) -> Result<KeptJson, CallError> {
-    let mut picked = pick::from_text(choice, structured.get()).map_err(|error| bug(&error))?;
-    for (member, place) in KEPT_ELSEWHERE {
+) -> Result<PartialJson, CallError> {
+    let mut picked =
+        field_picker::from_text(choice, structured.get()).map_err(|error| bug(&error))?;
+    for (member, place) in ARTIFACT_POINTERS {
         let Some(below) = choice.member(member) else { continue };
         let Some(uri) = kept_elsewhere(structured, member, place) else { continue };
         let reader = store.reader(&uri).map_err(|error| {
@@ -126,8 +127,8 @@ fn pick_structured(
                 .hint("call the tool again")
         })?;
         let from = reader.artifact().uri.clone();
-        match pick::from_reader(below, &mut BufReader::new(reader) as &mut dyn Read) {
-            Ok(found) if found.bytes() <= MOST_PICKED => picked.set(member, found),
+        match field_picker::from_reader(below, &mut BufReader::new(reader) as &mut dyn Read) {
+            Ok(found) if found.bytes() <= MAX_SELECTION_BYTES => picked.set(member, found),
             Ok(found) => {
                 return Err(CallError::new(
                     ErrorCode::ContentTooLarge,
@@ -149,25 +150,25 @@ fn kept_elsewhere(structured: &RawValue, member: &str, place: &str) -> Option<Ar
     is_cut.then(|| ArtifactUri::parse(uri).ok()).flatten().map(|(uri, _)| uri)
 }
 
-fn json_text(object: &RawObject) -> Option<String> {
+fn json_text(object: &RawMembers) -> Option<String> {
     let content: Vec<Value> = serde_json::from_str(object.get("content")?.get()).ok()?;
     let [only] = content.as_slice() else { return None };
     let text = only.get("text")?.as_str()?;
     text.trim_start().starts_with(['{', '[']).then(|| text.to_owned())
 }
 
-fn absent_text(absent: &[&String], object: &RawObject) -> String {
+fn absent_text(absent: &[&String], object: &RawMembers) -> String {
     let names: Vec<String> = absent.iter().map(|path| format!("`{path}`")).collect();
-    let whole: Option<RawObject> =
+    let whole: Option<RawMembers> =
         object.get("structuredContent").and_then(|text| serde_json::from_str(text.get()).ok());
-    let there: Vec<String> = whole.iter().flat_map(RawObject::keys).take(40).cloned().collect();
+    let there: Vec<String> = whole.iter().flat_map(RawMembers::keys).take(40).cloned().collect();
     match there.as_slice() {
         [] => names.join(", "),
         there => format!("{}; it has: {}", names.join(", "), there.join(", ")),
     }
 }
 
-fn add_text(object: &mut RawObject, text: &str) {
+fn add_text(object: &mut RawMembers, text: &str) {
     let mut content: Vec<Value> = object
         .get("content")
         .and_then(|content| serde_json::from_str(content.get()).ok())

@@ -1,7 +1,7 @@
 //! Prompts of the deck, and the completion of arguments of prompts and resource templates.
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{RequestContext, View, forward::forward, listing, raw};
@@ -10,7 +10,7 @@ use crate::{RequestContext, View, forward::forward, listing, raw};
 pub async fn get(
     request: &RequestContext<'_>,
     name: &str,
-    mut params: RawObject,
+    mut params: RawMembers,
 ) -> Result<Box<RawValue>, CallError> {
     if let Some(got) = request.session().entry_prompt(name, &params, request.call).await {
         return got;
@@ -27,7 +27,7 @@ pub async fn get(
 /// Completes an argument of a listed prompt or template.
 pub async fn complete(
     request: &RequestContext<'_>,
-    mut params: RawObject,
+    mut params: RawMembers,
 ) -> Result<Box<RawValue>, CallError> {
     if let Some(completed) = request.session().complete_entry(&params, request.call).await {
         return completed;

@@ -1,9 +1,9 @@
 //! Small conversions between JSON values and their exact text.
 
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use serde_json::{Value, value::RawValue};
 
-pub(crate) fn object<const N: usize>(members: [(&str, Value); N]) -> RawObject {
+pub(crate) fn object<const N: usize>(members: [(&str, Value); N]) -> RawMembers {
     members
         .into_iter()
         .filter_map(|(key, value)| {

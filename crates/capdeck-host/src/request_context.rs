@@ -7,7 +7,10 @@ use std::sync::Arc;
 use capdeck_backend::{CallContext, CallError};
 use capdeck_catalog::Capability;
 
-use crate::{Host, Session, connections::Connections, deck_snapshot::DeckSnapshot, pool::Lease};
+use crate::{
+    Host, Session, deck_snapshot::DeckSnapshot, pool::ConnectionLease,
+    session_connections::SessionConnections,
+};
 
 /// What a service needs to know of its request.
 #[derive(Clone)]
@@ -43,7 +46,7 @@ impl<'a> RequestContext<'a> {
         &self.session().host
     }
 
-    pub(crate) fn connections(&self) -> &'a Connections {
+    pub(crate) fn connections(&self) -> &'a SessionConnections {
         &self.session().connections
     }
 
@@ -52,7 +55,10 @@ impl<'a> RequestContext<'a> {
         self.deck.capability(id)
     }
 
-    pub(crate) async fn lease(&self, capability: &Capability) -> Result<Lease, CallError> {
+    pub(crate) async fn lease(
+        &self,
+        capability: &Capability,
+    ) -> Result<ConnectionLease, CallError> {
         let (host, connections) = (self.host(), self.connections());
         let definition = &capability.definition;
         let lease = connections.lease(host, definition, &self.call.cancel).await?;

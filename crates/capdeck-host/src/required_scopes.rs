@@ -9,7 +9,7 @@ use capdeck_sandbox::DeckOperation;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{CapsuleTool, Host, Route, Scope, audience::AudienceKey, meta_tools};
+use crate::{CapsuleTool, Host, SessionScope, ToolRoute, audience::AudienceKey, meta_tools};
 
 impl Host {
     /// The OAuth scopes that a call of a listed tool needs and the client's token lacks. Transports ask before they
@@ -17,7 +17,7 @@ impl Host {
     /// refused by the gate like for every other caller.
     pub fn missing_scopes(
         &self,
-        scope: &Scope,
+        scope: &SessionScope,
         access: &Access,
         name: &str,
         arguments: Option<&RawValue>,
@@ -31,15 +31,15 @@ impl Host {
 
     fn needed_scope(
         &self,
-        scope: &Scope,
+        scope: &SessionScope,
         access: &Access,
         name: &str,
         arguments: Option<&RawValue>,
     ) -> OAuthScope {
         let policy = match scope {
-            Scope::Deck(policy) => policy,
-            Scope::Transparent(id) => return self.tool_scope(id.as_str(), name, arguments),
-            Scope::Operator => return OAuthScope::DeckCall,
+            SessionScope::Deck(policy) => policy,
+            SessionScope::Transparent(id) => return self.tool_scope(id.as_str(), name, arguments),
+            SessionScope::Operator => return OAuthScope::DeckCall,
         };
         // A client without grants of the deck has the tools of capsules under their own names.
         if let Some(tool) = CapsuleTool::named(name) {
@@ -48,19 +48,19 @@ impl Host {
         let (audience, names) = (AudienceKey::default(), [access.principal.as_str()]);
         let view = self.view_for(policy, &audience, &names, Some(Arc::clone(&access.deck)));
         match view.route(name) {
-            Some(Route::Tool { capability, tool }) => {
+            Some(ToolRoute::Tool { capability, tool }) => {
                 self.tool_scope(&capability, &tool, arguments)
             }
-            Some(Route::Deck(
+            Some(ToolRoute::Deck(
                 DeckOperation::Search | DeckOperation::DescribeTool | DeckOperation::SetUpTools,
             )) => OAuthScope::DeckRead,
-            Some(Route::Deck(DeckOperation::CallTool)) => {
+            Some(ToolRoute::Deck(DeckOperation::CallTool)) => {
                 let Some((inner, data)) = meta_tools::called_tool(arguments) else {
                     return OAuthScope::DeckCall;
                 };
                 self.named_scope(&inner, data.as_deref())
             }
-            Some(Route::Deck(_) | Route::Wrapper { .. }) => OAuthScope::DeckCall,
+            Some(ToolRoute::Deck(_) | ToolRoute::Wrapper { .. }) => OAuthScope::DeckCall,
             None => self.named_scope(name, arguments),
         }
     }

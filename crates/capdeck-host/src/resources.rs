@@ -1,10 +1,10 @@
 //! Resources of the deck: those of servers, artifacts, files of skills and entries of capsules.
 
 use capdeck_backend::{ArtifactUri, CallError, ErrorCode};
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use serde_json::{json, value::RawValue};
 
-use crate::{RequestContext, Scope, artifacts, forward::forward, listing, raw, skills};
+use crate::{RequestContext, SessionScope, artifacts, forward::forward, listing, raw, skills};
 
 pub(crate) struct ResourceRoute<'a> {
     pub(crate) request: RequestContext<'a>,
@@ -17,7 +17,7 @@ pub(crate) struct ResourceRoute<'a> {
 pub async fn read(
     request: &RequestContext<'_>,
     uri: &str,
-    mut params: RawObject,
+    mut params: RawMembers,
 ) -> Result<Box<RawValue>, CallError> {
     if ArtifactUri::is_meant(uri) {
         return artifacts::read(&request.deck, uri).await;
@@ -51,7 +51,7 @@ pub(crate) async fn find_route<'a>(
         uri,
     };
     // A URI of the deck names its server, so that none is asked. A set's may take many.
-    if !matches!(request.deck.scope(), Scope::Transparent(_))
+    if !matches!(request.deck.scope(), SessionScope::Transparent(_))
         && let Some(found) = request.deck.view().named_route(uri)
     {
         return Ok(route(request.clone(), found));

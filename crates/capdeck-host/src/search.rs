@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{Capability, Catalog, SearchHit, SearchRequest};
+use capdeck_catalog::{Capability, Catalog, ToolSearchMatch, ToolSearchRequest};
 
-use crate::{EntryHit, RequestContext, Scope, View, deck_snapshot::DeckSnapshot, discover::Hurry};
+use crate::{
+    EntryHit, RequestContext, SessionScope, View, deck_snapshot::DeckSnapshot,
+    discover::ListPreference,
+};
 
 /// A search query.
 #[derive(Debug, Clone, Copy, Default)]
@@ -18,8 +21,8 @@ pub struct ToolQuery<'a> {
 
 /// One page of results, with the capabilities that could not be searched.
 #[derive(Debug)]
-pub struct SearchAnswer {
-    pub hits: Vec<SearchHit>,
+pub struct DeckSearchResults {
+    pub hits: Vec<ToolSearchMatch>,
     pub next_cursor: Option<String>,
     pub total: usize,
     /// Matching entries of capsules, with the first page only.
@@ -32,12 +35,12 @@ pub struct SearchAnswer {
 pub async fn find(
     request: &RequestContext<'_>,
     query: ToolQuery<'_>,
-) -> Result<SearchAnswer, CallError> {
+) -> Result<DeckSearchResults, CallError> {
     let may_search =
         |deck: &DeckSnapshot<'_>, view: &View, capability: &Capability| match deck.scope() {
-            Scope::Operator => capability.is_usable(),
-            Scope::Deck(_) => view.is_searchable(capability),
-            Scope::Transparent(_) => deck.may_see(capability),
+            SessionScope::Operator => capability.is_usable(),
+            SessionScope::Deck(_) => view.is_searchable(capability),
+            SessionScope::Transparent(_) => deck.may_see(capability),
         };
     find_among(request, query, &may_search).await
 }
@@ -46,7 +49,7 @@ pub(crate) async fn find_among(
     request: &RequestContext<'_>,
     query: ToolQuery<'_>,
     allowed: &(dyn Fn(&DeckSnapshot<'_>, &View, &Capability) -> bool + Sync),
-) -> Result<SearchAnswer, CallError> {
+) -> Result<DeckSearchResults, CallError> {
     let ToolQuery { words, within, limit, cursor } = query;
     let (deck, view) = (&request.deck, request.deck.view());
     if let Some(id) = within {
@@ -58,7 +61,8 @@ pub(crate) async fn find_among(
     };
     let unknown = deck.catalog().capabilities().filter(is_meant).cloned();
     let (host, connections) = (request.host(), request.connections());
-    let unavailable = host.discover_unknown(unknown, connections, Hurry::AnyListWillDo).await;
+    let unavailable =
+        host.discover_unknown(unknown, connections, ListPreference::AnyListWillDo).await;
 
     // A capability that just answered may be offered in another form.
     let request = request.renewed();
@@ -69,7 +73,7 @@ pub(crate) async fn find_among(
     let limit = limit.unwrap_or(config.default_search_limit as usize);
     let page = deck
         .catalog()
-        .search(&SearchRequest {
+        .search(&ToolSearchRequest {
             query: words,
             within,
             limit: limit.clamp(1, config.max_search_limit as usize),
@@ -86,7 +90,7 @@ pub(crate) async fn find_among(
         false => Vec::new(),
     };
     let unavailable = unavailable.into_iter().map(|(id, error)| (id.to_string(), error)).collect();
-    Ok(SearchAnswer {
+    Ok(DeckSearchResults {
         hits: page.hits,
         next_cursor: page.next_cursor,
         total: page.total,

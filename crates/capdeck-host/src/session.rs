@@ -3,28 +3,28 @@
 use std::sync::{Arc, Weak};
 
 use capdeck_access::DeckAccess;
-use capdeck_backend::{ClientProfile, Listener};
-use capdeck_catalog::{Catalog, Part, RawObject};
+use capdeck_backend::{ClientProfile, ConnectionListener};
+use capdeck_catalog::{Catalog, CatalogPart, RawMembers};
 use capdeck_definition::CapabilityId;
 use futures_util::stream::BoxStream;
 
 use crate::{
     Access, Host, Principal, SharedAccess, TaskForm, View, ViewPolicy,
     artifacts::KnownArtifacts,
-    audience::Audience,
-    capsules::Mount,
+    audience::ClientAudience,
+    capsules::CapsuleMount,
     code_mode,
-    connections::{Connections, Notices, OwnConnections},
     forwarded_capabilities::forwarded_capabilities,
-    on_demand::SetUp,
+    on_demand::ActiveSkills,
     pool::ConnectionPool,
+    session_connections::{NotificationMode, OwnConnections, SessionConnections},
 };
 
-const ASKABLE: [&str; 3] = ["sampling", "elicitation", "roots"];
+const SERVER_REQUEST_CAPABILITIES: [&str; 3] = ["sampling", "elicitation", "roots"];
 
 /// The settings of a session.
 pub struct SessionSettings {
-    pub scope: Scope,
+    pub scope: SessionScope,
     /// Who sends the client's requests.
     pub principal: Principal,
     /// Name the client reports for itself, for the audit trail and for servers it mirrors.
@@ -32,18 +32,18 @@ pub struct SessionSettings {
     /// The client's own MCP identity and capabilities. Servers get those that the session forwards.
     pub client: ClientProfile,
     /// Receives what servers send outside a call.
-    pub listener: Arc<dyn Listener>,
+    pub listener: Arc<dyn ConnectionListener>,
     /// The form of tasks that the client supports.
     pub tasks: TaskForm,
     /// What identifies the client when it comes back.
-    pub continuity: Continuity,
+    pub continuity: SessionContinuity,
     /// The client's grants. `None` for the person at this machine, who needs none.
     pub access: Option<SharedAccess>,
 }
 
 /// What identifies a client when it comes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Continuity {
+pub enum SessionContinuity {
     /// Its connection, from handshake to end: the session is the client.
     Connection,
     /// Its principal: its requests are self-contained.
@@ -52,7 +52,7 @@ pub enum Continuity {
 
 /// The part of the deck of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
+pub enum SessionScope {
     /// The part of the deck that agents see.
     Deck(ViewPolicy),
     /// One capability with its own names and URIs.
@@ -68,16 +68,16 @@ pub struct Session {
     pub(crate) id: Arc<str>,
     pub(crate) principal: Principal,
     pub(crate) client_name: String,
-    pub(crate) scope: Scope,
-    pub(crate) connections: Connections,
+    pub(crate) scope: SessionScope,
+    pub(crate) connections: SessionConnections,
     pub(crate) tasks: TaskForm,
-    pub(crate) continuity: Continuity,
+    pub(crate) continuity: SessionContinuity,
     /// `None` for those who need no grants.
     pub(crate) access: Option<SharedAccess>,
     /// Empty for clients with self-contained requests.
-    pub(crate) set_up: SetUp,
+    pub(crate) set_up: ActiveSkills,
     pub(crate) known_artifacts: KnownArtifacts,
-    pub(crate) mount: Mount,
+    pub(crate) mount: CapsuleMount,
 }
 
 impl Host {
@@ -95,9 +95,9 @@ impl Host {
         } = settings;
         client.capabilities = forwarded_capabilities(&scope, tasks, &client.capabilities);
         let id: Arc<str> = uuid::Uuid::now_v7().to_string().into();
-        let audience = Audience::new(client);
-        let transparent = matches!(scope, Scope::Transparent(_));
-        let askable = ASKABLE.iter().any(|key| audience.declares(key));
+        let audience = ClientAudience::new(client);
+        let transparent = matches!(scope, SessionScope::Transparent(_));
+        let askable = SERVER_REQUEST_CAPABILITIES.iter().any(|key| audience.declares(key));
         // Servers of an attached host may distinguish clients, so each client has its own
         // connection there.
         let attached = self.0.attached.load().is_some();
@@ -105,12 +105,16 @@ impl Host {
             let client = ClientProfile::clone(audience.client());
             let pool = ConnectionPool::new(self.0.connector.clone(), client, self.catalog());
             let pool = Arc::new(pool);
-            self.adopt(&pool);
+            self.register_pool(&pool);
             OwnConnections {
                 pool,
                 session: id.clone(),
                 client: listener,
-                notices: if transparent { Notices::PassOn(tasks) } else { Notices::Follow },
+                notices: if transparent {
+                    NotificationMode::PassOn(tasks)
+                } else {
+                    NotificationMode::Follow
+                },
             }
         });
         Arc::new_cyclic(|me| Session {
@@ -120,15 +124,15 @@ impl Host {
             principal,
             client_name,
             scope,
-            connections: Connections::new(audience, own),
+            connections: SessionConnections::new(audience, own),
             tasks,
             continuity,
             access,
-            set_up: SetUp::default(),
+            set_up: ActiveSkills::default(),
             known_artifacts: KnownArtifacts::default(),
             mount: match continuity {
-                Continuity::Connection => Mount::default(),
-                Continuity::Requests => Mount::forgetful(),
+                SessionContinuity::Connection => CapsuleMount::default(),
+                SessionContinuity::Requests => CapsuleMount::forgetful(),
             },
         })
     }
@@ -169,10 +173,10 @@ impl Session {
         self.access.as_ref()?.changes()
     }
 
-    pub(crate) fn part(&self) -> Part {
+    pub(crate) fn part(&self) -> CatalogPart {
         match &self.scope {
-            Scope::Deck(policy) => policy.part(),
-            Scope::Transparent(_) | Scope::Operator => Part::Everything,
+            SessionScope::Deck(policy) => policy.part(),
+            SessionScope::Transparent(_) | SessionScope::Operator => CatalogPart::Everything,
         }
     }
 
@@ -193,7 +197,7 @@ impl Session {
     }
 
     /// Notifies the session's own servers, for example that the client's roots changed.
-    pub async fn tell_servers(&self, method: &str, params: Option<RawObject>) {
+    pub async fn notify_servers(&self, method: &str, params: Option<RawMembers>) {
         if let Some(own) = self.connections.own() {
             own.pool.notify(method, params.as_ref()).await;
         }

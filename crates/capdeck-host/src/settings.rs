@@ -2,9 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use capdeck_auth::{Environment, Vault};
+use capdeck_auth::{EnvironmentSnapshot, Vault};
 use capdeck_backend::GuardianCommand;
-use capdeck_definition::{Exposure, Project, Root, SourceFile};
+use capdeck_definition::{DeckProject, DeckRoot, Exposure, SourceFile};
 use capdeck_sandbox::WorkerCommand;
 
 use crate::CapsuleService;
@@ -13,14 +13,14 @@ use crate::CapsuleService;
 #[derive(Debug, Clone)]
 pub struct HostSettings {
     /// The person's own decks, lowest precedence first.
-    pub user_roots: Vec<Root>,
-    pub project: Option<Project>,
+    pub user_roots: Vec<DeckRoot>,
+    pub project: Option<DeckProject>,
     /// The deck used when the roots declare nothing.
     pub starter: Vec<SourceFile>,
     pub state_dir: PathBuf,
     pub cache_dir: PathBuf,
     /// The variables that `${NAME}` is resolved from, at connect time.
-    pub environment: Environment,
+    pub environment: EnvironmentSnapshot,
     /// The secrets that `$vault:NAME` is resolved from, and the sign-ins.
     pub vault: Vault,
     /// Starts the process that ends orphaned children when the host is killed.

@@ -1,7 +1,7 @@
 //! Runs a capability's declared set-up, once a person has approved it.
 
 use capdeck_backend::{CallError, ErrorCode, SetupEvent, SetupReport};
-use capdeck_catalog::Status;
+use capdeck_catalog::CapabilityStatus;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Host, SetupState, gate};
@@ -24,7 +24,7 @@ impl Host {
             .hint("see what there is with: capdeck list --all"));
         };
         // Set-up commands of a project need the same trust as its capabilities.
-        if let Status::Untrusted { reason } = &capability.status {
+        if let CapabilityStatus::Untrusted { reason } = &capability.status {
             return Err(gate::untrusted(id, reason));
         }
         let definition = &capability.definition;

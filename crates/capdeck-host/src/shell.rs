@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{
-    Capability, CommandNames, CommandWords, Discovery, RawObject, Tool, Unfound, command_word,
-    shell_word, tool_by_word,
+    Capability, CommandNames, CommandWords, Discovery, NameLookupError, RawMembers, Tool,
+    command_word, shell_word, tool_by_word,
 };
-use capdeck_definition::{Backend, Layer};
+use capdeck_definition::{Backend, SourceLayer};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use crate::{RequestContext, calls, check, deck_snapshot::DeckSnapshot};
 /// What the first words of a command line name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum ShellPlace {
+pub enum ShellTarget {
     /// No word: every group, and the commands without a group.
     Everything(Vec<ShellGroup>, Vec<ShellCommand>),
     Group(ShellGroup, Vec<ShellCommand>),
@@ -56,7 +56,7 @@ pub struct ShellTool {
     pub command: String,
     /// The number of words that named it; the rest are its arguments.
     pub words: usize,
-    pub definition: RawObject,
+    pub definition: RawMembers,
     /// True when a call requires approval.
     pub asks: bool,
 }
@@ -65,12 +65,12 @@ pub struct ShellTool {
 pub async fn find_command(
     request: &RequestContext<'_>,
     words: &[String],
-) -> Result<ShellPlace, CallError> {
+) -> Result<ShellTarget, CallError> {
     let names = CommandNames::of(request.deck.catalog());
     let tools = names.ungrouped_tools();
     let Some(first) = words.first() else {
         let groups = names.groups().map(|(word, capability)| group(word, capability));
-        return Ok(ShellPlace::Everything(groups.collect(), commands(None, &tools)));
+        return Ok(ShellTarget::Everything(groups.collect(), commands(None, &tools)));
     };
     // A command of the project's file without a group is a word by itself.
     if let Some(ungrouped) = names.ungrouped()
@@ -95,7 +95,7 @@ pub async fn find_command(
             let word = names.word_of(capability.definition.id.as_str());
             let commands = commands(Some(&word), &known.tools);
             let group = ShellGroup { tools: Some(known.tools.len()), ..group(&word, capability) };
-            Ok(ShellPlace::Group(group, commands))
+            Ok(ShellTarget::Group(group, commands))
         }
     }
 }
@@ -105,23 +105,25 @@ async fn find_in(
     capability: &Arc<Capability>,
     word: &str,
     words: usize,
-) -> Result<ShellPlace, CallError> {
+) -> Result<ShellTarget, CallError> {
     let id = capability.definition.id.as_str();
     let known = offered(request, capability).await?;
     let tool = match tool_by_word(&known.tools, word) {
         Ok(tool) => tool.clone(),
-        Err(Unfound::Ambiguous { names }) => {
+        Err(NameLookupError::Ambiguous { names }) => {
             return Err(ambiguous(&format!("several tools of `{id}`"), word, &names));
         }
         // Resolved like any other call: the backend may have changed, or the tool may be blocked.
-        Err(Unfound::Unknown { .. }) => match calls::find_tool(request, capability, word).await {
+        Err(NameLookupError::Unknown { .. }) => match calls::find_tool(request, capability, word)
+            .await
+        {
             Ok(Some(tool)) => tool,
             Ok(None) => return Err(request.deck.unknown_tool(capability, word)),
             Err(error) => return Err(with_nearest_word(&request.deck, error, &known, id, word)),
         },
     };
     let asks = request.session().is_asked_about(capability, &tool).await?;
-    Ok(ShellPlace::Tool(Box::new(ShellTool {
+    Ok(ShellTarget::Tool(Box::new(ShellTool {
         capability: id.to_owned(),
         command: match words {
             1 if is_ungrouped(&request.deck, id) => {
@@ -155,10 +157,10 @@ fn is_ungrouped(deck: &DeckSnapshot<'_>, id: &str) -> bool {
     ungrouped.is_some_and(|one| one.definition.id.as_str() == id)
 }
 
-fn no_group(deck: &DeckSnapshot<'_>, word: &str, unfound: Unfound) -> CallError {
+fn no_group(deck: &DeckSnapshot<'_>, word: &str, unfound: NameLookupError) -> CallError {
     match unfound {
-        Unfound::Ambiguous { names } => ambiguous("several groups", word, &names),
-        Unfound::Unknown { nearest } => {
+        NameLookupError::Ambiguous { names } => ambiguous("several groups", word, &names),
+        NameLookupError::Unknown { nearest } => {
             // A capability that cannot be used gives the reason.
             let id = unusable(deck, word).unwrap_or_else(|| word.to_owned());
             if let Err(error) = deck.capability(&id)
@@ -183,7 +185,9 @@ fn no_group(deck: &DeckSnapshot<'_>, word: &str, unfound: Unfound) -> CallError 
 fn unusable(deck: &DeckSnapshot<'_>, word: &str) -> Option<String> {
     let group = command_word(word.split_once('.').map_or(word, |(group, _)| group));
     let has_command = |one: &Capability| match &one.definition.backend {
-        Backend::Cli(commands) if one.definition.source.layer == Layer::ProjectCapabilityFile => {
+        Backend::Cli(commands)
+            if one.definition.source.layer == SourceLayer::ProjectCapabilityFile =>
+        {
             commands.actions.keys().any(|name| command_word(name) == group)
         }
         _ => false,
@@ -207,7 +211,7 @@ fn with_nearest_word(
     }
     let error = CallError::new(ErrorCode::ToolNotFound, error.message);
     match tool_by_word(&known.tools, word) {
-        Err(Unfound::Unknown { nearest: Some(near) }) => {
+        Err(NameLookupError::Unknown { nearest: Some(near) }) => {
             error.hint(format!("did you mean `{near}`?")).data(json!({ "nearest": near }))
         }
         _ => {

@@ -7,22 +7,22 @@ mod files;
 mod served;
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{Capability, RawObject};
+use capdeck_catalog::{Capability, RawMembers};
 use serde_json::{Value, json, value::RawValue};
 
-pub(crate) use files::OwnSkill;
+pub(crate) use files::DeckSkill;
 
-use crate::{RequestContext, Scope, ViewPolicy, deck_snapshot::DeckSnapshot, raw};
+use crate::{RequestContext, SessionScope, ViewPolicy, deck_snapshot::DeckSnapshot, raw};
 
 const EXTENSION: &str = "io.modelcontextprotocol/skills";
 
-const OWN: &str = "skill://capdeck/";
+const DECK_SKILL_PREFIX: &str = "skill://capdeck/";
 
 const FOLDER_TYPE: &str = "inode/directory";
 
 /// Every skill this client can use: `{uri, frontmatter, resources}`.
 pub async fn list(request: &RequestContext<'_>) -> Vec<Value> {
-    let mut all: Vec<Value> = own_skills(&request.deck).iter().map(OwnSkill::entry).collect();
+    let mut all: Vec<Value> = own_skills(&request.deck).iter().map(DeckSkill::entry).collect();
     for capability in skill_servers(&request.deck) {
         match served::served_skills(request, &capability).await {
             Ok(skills) => all.extend(skills),
@@ -47,9 +47,9 @@ pub async fn get(request: &RequestContext<'_>, uri: &str) -> Result<Value, CallE
 pub(crate) async fn read_file(
     request: &RequestContext<'_>,
     uri: &str,
-    params: RawObject,
+    params: RawMembers,
 ) -> Option<Result<Box<RawValue>, CallError>> {
-    if uri.starts_with(OWN) {
+    if uri.starts_with(DECK_SKILL_PREFIX) {
         let found = own_skills(&request.deck).iter().find_map(|skill| skill.read(uri));
         return Some(match found {
             Some(content) => content.and_then(|content| answer(&json!({ "contents": [content] }))),
@@ -91,9 +91,9 @@ pub async fn read_folder(request: &RequestContext<'_>, uri: &str) -> Result<Vec<
     Ok(children)
 }
 
-fn own_skills(deck: &DeckSnapshot<'_>) -> Vec<OwnSkill> {
+fn own_skills(deck: &DeckSnapshot<'_>) -> Vec<DeckSkill> {
     let mut all = files::read_all(&deck.session().host);
-    if let Scope::Deck(ViewPolicy { view: Some(name), .. }) = deck.scope() {
+    if let SessionScope::Deck(ViewPolicy { view: Some(name), .. }) = deck.scope() {
         let catalog = deck.session().host.catalog();
         let view = catalog.parts().views.get(&**name);
         let named = view.map(|view| view.skills.as_slice()).unwrap_or_default();

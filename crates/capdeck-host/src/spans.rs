@@ -10,7 +10,7 @@ use std::{
     time::SystemTime,
 };
 
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -20,12 +20,12 @@ use crate::{Host, ToolRequest, raw};
 /// Receives finished spans.
 pub trait SpanSink: fmt::Debug + Send + Sync {
     /// Receives one span. Must not block.
-    fn record(&self, span: Span);
+    fn record(&self, span: TraceSpan);
 }
 
 /// A finished piece of work.
 #[derive(Debug, Clone)]
-pub struct Span {
+pub struct TraceSpan {
     pub name: String,
     pub kind: SpanKind,
     /// The trace and the span itself.
@@ -45,7 +45,7 @@ pub enum SpanKind {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Spans(OnceLock<Arc<dyn SpanSink>>);
+pub(crate) struct SpanRecorder(OnceLock<Arc<dyn SpanSink>>);
 
 pub(crate) struct CallSpan {
     sink: Arc<dyn SpanSink>,
@@ -89,7 +89,7 @@ impl Host {
 impl CallSpan {
     /// The `_meta` for the backend, with the inner span as parent. The client's other trace members
     /// remain, unless they belong to no trace.
-    pub(crate) fn meta(&self, sent: Option<RawObject>) -> RawObject {
+    pub(crate) fn meta(&self, sent: Option<RawMembers>) -> RawMembers {
         let mut meta = sent.unwrap_or_default();
         if self.parent.is_none() {
             meta.shift_remove("tracestate");
@@ -113,7 +113,7 @@ impl CallSpan {
         };
         let name = format!("tools/call {}", request.tool);
         if let Some((start, end)) = self.backend.into_inner() {
-            self.sink.record(Span {
+            self.sink.record(TraceSpan {
                 name: format!("{name} of {}", request.capability),
                 kind: SpanKind::Client,
                 place: self.inner,
@@ -127,7 +127,7 @@ impl CallSpan {
         let mut all = attributes();
         all.push(("capdeck.client", client.to_owned()));
         all.push(("capdeck.outcome", outcome.to_owned()));
-        self.sink.record(Span {
+        self.sink.record(TraceSpan {
             name,
             kind: SpanKind::Server,
             place: self.outer,

@@ -11,9 +11,9 @@ use serde_json::json;
 use crate::{
     Host, HostEvent, RequestContext, Session,
     audit::without_query,
-    connections::{Connections, RESOURCE_UPDATED},
     raw,
     resources::{self, ResourceRoute},
+    session_connections::{RESOURCE_UPDATED, SessionConnections},
     view::resource_uri,
 };
 
@@ -26,7 +26,7 @@ const SUBSCRIBE: &str = "resources/subscribe";
 const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
 #[derive(Debug, Default)]
-pub(crate) struct Subscriptions(Mutex<HashMap<WatchedResource, Vec<ResourceWatcher>>>);
+pub(crate) struct ResourceSubscriptions(Mutex<HashMap<WatchedResource, Vec<ResourceWatcher>>>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct WatchedResource {
@@ -162,7 +162,7 @@ impl Session {
                 continue;
             };
             if watched.connection.is_none() {
-                let connections = Connections::shared(self.connections.audience().clone());
+                let connections = SessionConnections::shared(self.connections.audience().clone());
                 let uris = vec![watched.uri];
                 let definition = capability.definition.clone();
                 tell(self.host.clone(), definition, connections, UNSUBSCRIBE, uris);
@@ -176,7 +176,7 @@ impl Host {
         &self,
         definition: &Arc<Definition>,
         connection: Option<&Arc<str>>,
-        connections: impl FnOnce() -> Connections,
+        connections: impl FnOnce() -> SessionConnections,
     ) {
         let uris = self.0.subscriptions.uris(connection, &definition.id);
         if !uris.is_empty() {
@@ -189,7 +189,7 @@ impl Host {
 fn tell(
     host: Host,
     definition: Arc<Definition>,
-    connections: Connections,
+    connections: SessionConnections,
     method: &'static str,
     uris: Vec<String>,
 ) {
@@ -207,7 +207,7 @@ fn tell(
     });
 }
 
-impl Subscriptions {
+impl ResourceSubscriptions {
     fn add(&self, watched: WatchedResource, watcher: ResourceWatcher) {
         self.0.lock().entry(watched).or_default().push(watcher);
     }

@@ -13,15 +13,15 @@ mod followed_task;
 mod inbox;
 mod listing;
 mod notices;
-mod shape;
 mod support;
-mod table;
+mod task_state;
+mod task_store;
 mod translated_task;
 
 use std::time::Duration;
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{RawObject, ServerFacts};
+use capdeck_catalog::{RawMembers, ServerDetails};
 use capdeck_definition::CapabilityId;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -29,11 +29,11 @@ pub(crate) use calls::{TaskCall, call_tool};
 pub(crate) use notices::{CORE_NOTICE, EXTENSION_NOTICE};
 pub use notices::{unwatch_task, watch_task};
 pub(crate) use support::{with_extension, with_task_support, without_extension};
-pub(crate) use table::Tasks;
+pub(crate) use task_store::TaskStore;
 
 use crate::{RequestContext, Session, forward::send, raw};
-use shape::TaskState;
-use table::{Task, TaskKey};
+use task_state::TaskState;
+use task_store::{HostTask, TaskKey};
 use translated_task::TaskTarget;
 
 const MAX_RESULT_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -62,7 +62,7 @@ pub async fn answer(
     request: &RequestContext<'_>,
     id: &CapabilityId,
     method: &str,
-    params: RawObject,
+    params: RawMembers,
 ) -> Result<Box<RawValue>, CallError> {
     let session = request.session();
     let about = params.get("taskId").and_then(|id| raw::string(id)).unwrap_or_default();
@@ -97,7 +97,7 @@ async fn answer_about(
     id: &CapabilityId,
     task_id: &str,
     method: &str,
-    params: RawObject,
+    params: RawMembers,
 ) -> Result<Box<RawValue>, CallError> {
     if params.get("taskId").and_then(|id| raw::string(id)).is_none() {
         return Err(CallError::new(ErrorCode::RequestInvalid, "`taskId` must be a string"));
@@ -108,7 +108,7 @@ async fn answer_about(
     let task = session.host.0.tasks.find(&key).ok_or_else(|| errors::unknown(task_id))?;
     let target = TaskTarget { request, capability: &capability };
     let answer = match (task, method) {
-        (Task::Passed, _) => {
+        (HostTask::Passed, _) => {
             let mut context = request.call.clone();
             if method == "tasks/result" {
                 // Answered when the task has ended, however long that takes.
@@ -121,23 +121,25 @@ async fn answer_about(
             }
             return Ok(answer);
         }
-        (Task::Followed(task), "tasks/get") => task.look(&request.call.cancel).await?,
-        (Task::Followed(task), "tasks/update") => {
+        (HostTask::Followed(task), "tasks/get") => task.look(&request.call.cancel).await?,
+        (HostTask::Followed(task), "tasks/update") => {
             task.update(&params)?;
-            RawObject::new()
+            RawMembers::new()
         }
-        (Task::Followed(task), "tasks/cancel") => {
+        (HostTask::Followed(task), "tasks/cancel") => {
             task.cancel(&request.call.cancel).await?;
-            RawObject::new()
+            RawMembers::new()
         }
-        (Task::Translated(task), "tasks/get") => task.look(&target).await?,
-        (Task::Translated(task), "tasks/cancel") => task.cancel(&target).await?,
-        (Task::Translated(task), "tasks/result") => {
+        (HostTask::Translated(task), "tasks/get") => task.look(&target).await?,
+        (HostTask::Translated(task), "tasks/cancel") => task.cancel(&target).await?,
+        (HostTask::Translated(task), "tasks/result") => {
             return related_result(&task.result(&target).await?, task_id);
         }
-        (Task::Completed(kept), "tasks/get") => kept.task(task_id),
-        (Task::Completed(kept), "tasks/result") => return related_result(&kept.result, task_id),
-        (Task::Completed(_), "tasks/cancel") => return Err(translated_task::is_over(task_id)),
+        (HostTask::Completed(kept), "tasks/get") => kept.task(task_id),
+        (HostTask::Completed(kept), "tasks/result") => {
+            return related_result(&kept.result, task_id);
+        }
+        (HostTask::Completed(_), "tasks/cancel") => return Err(translated_task::is_over(task_id)),
         // A client that changed its era between two requests names a task of the other form.
         _ => return Err(errors::unknown(task_id)),
     };
@@ -149,14 +151,14 @@ async fn answer_about(
 }
 
 fn renew(session: &Session, key: &TaskKey, answer: &RawValue) {
-    let task = serde_json::from_str::<RawObject>(answer.get()).ok();
+    let task = serde_json::from_str::<RawMembers>(answer.get()).ok();
     if let Some(seen) = task.as_ref().and_then(TaskState::of) {
         session.host.0.tasks.renew(key, &seen);
     }
 }
 
 impl Session {
-    pub(crate) fn offers_tasks_by_extension(&self, facts: &ServerFacts) -> bool {
+    pub(crate) fn offers_tasks_by_extension(&self, facts: &ServerDetails) -> bool {
         self.tasks == TaskForm::Core
             && facts.is_modern()
             && support::has_extension(&facts.capabilities)
@@ -169,8 +171,8 @@ impl Session {
 }
 
 fn related_result(result: &RawValue, id: &str) -> Result<Box<RawValue>, CallError> {
-    let mut members: RawObject = serde_json::from_str(result.get()).map_err(errors::unwritable)?;
+    let mut members: RawMembers = serde_json::from_str(result.get()).map_err(errors::unwritable)?;
     members.shift_remove("resultType");
-    shape::relate(&mut members, id);
+    task_state::relate(&mut members, id);
     to_raw_value(&members).map_err(errors::unwritable)
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use capdeck_backend::{ArtifactUri, CallError, ErrorCode};
-use capdeck_catalog::{Capability, Discovery, Held, RawObject, ServerFacts, Tool};
-use capdeck_definition::{Backend, Effect, PinMode};
+use capdeck_catalog::{Capability, Discovery, HeldTools, RawMembers, ServerDetails, Tool};
+use capdeck_definition::{Backend, PinMode, PolicyEffect};
 use serde_json::{json, value::RawValue};
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 pub async fn server_facts(
     request: &RequestContext<'_>,
     id: &str,
-) -> Result<ServerFacts, CallError> {
+) -> Result<ServerDetails, CallError> {
     let capability = request.capability(id)?;
     let definition = &capability.definition;
     if !matches!(definition.backend, Backend::Mcp(_)) {
@@ -24,7 +24,7 @@ pub async fn server_facts(
         if let Backend::Caplets(_) = definition.backend {
             capabilities.extend(raw::object([("prompts", json!({})), ("completions", json!({}))]));
         }
-        return Ok(ServerFacts {
+        return Ok(ServerDetails {
             capabilities,
             server_info: raw::object([
                 ("name", json!(definition.id)),
@@ -32,7 +32,7 @@ pub async fn server_facts(
                 ("version", json!(request.host().settings().version)),
             ]),
             instructions: Some(definition.description.clone()),
-            ..ServerFacts::default()
+            ..ServerDetails::default()
         });
     }
     let lease = request.lease(&capability).await?;
@@ -47,7 +47,7 @@ pub async fn answer(
     request: &RequestContext<'_>,
     id: &str,
     method: &str,
-    params: Option<RawObject>,
+    params: Option<RawMembers>,
 ) -> Result<Box<RawValue>, CallError> {
     let capability = request.capability(id)?;
     let is_server = matches!(capability.definition.backend, Backend::Mcp(_));
@@ -101,7 +101,7 @@ async fn answer_for_members(
     request: &RequestContext<'_>,
     id: &str,
     method: &str,
-    params: Option<RawObject>,
+    params: Option<RawMembers>,
 ) -> Result<Box<RawValue>, CallError> {
     let params = params.unwrap_or_default();
     let text = |key: &str| params.get(key).and_then(|text| raw::string(text));
@@ -136,9 +136,9 @@ async fn screen_list(
             format!("`{}` sent an invalid list: {error}", capability.definition.id),
         )
     };
-    let mut page: RawObject = serde_json::from_str(answer.get()).map_err(broken)?;
+    let mut page: RawMembers = serde_json::from_str(answer.get()).map_err(broken)?;
     let Some(tools) = page.get("tools") else { return Ok(answer.to_owned()) };
-    let tools: Vec<RawObject> = serde_json::from_str(tools.get()).map_err(broken)?;
+    let tools: Vec<RawMembers> = serde_json::from_str(tools.get()).map_err(broken)?;
     let tools: Vec<_> = tools.into_iter().filter_map(Tool::new).map(Arc::new).collect();
     let offered = Discovery { tools, ..Discovery::default() };
     let held = match capability.pins {
@@ -149,20 +149,22 @@ async fn screen_list(
             }
             request.host().pins().held(&capability.definition, &offered)
         }
-        PinMode::Off | PinMode::Warn => Held::new(),
+        PinMode::Off | PinMode::Warn => HeldTools::new(),
     };
     let deck = request.renewed().deck;
     let shown: Vec<&Arc<Tool>> = offered
         .tools
         .iter()
         .filter(|tool| !held.contains_key(tool.name()))
-        .filter(|tool| deck.effect_on(capability, tool.name(), Some(tool.as_ref())) != Effect::Deny)
+        .filter(|tool| {
+            deck.effect_on(capability, tool.name(), Some(tool.as_ref())) != PolicyEffect::Deny
+        })
         .collect();
     page.insert("tools".to_owned(), serde_json::value::to_raw_value(&shown).map_err(broken)?);
     serde_json::value::to_raw_value(&page).map_err(broken)
 }
 
-fn of_tools_only(mut facts: ServerFacts) -> ServerFacts {
+fn of_tools_only(mut facts: ServerDetails) -> ServerDetails {
     facts.capabilities.retain(|name, _| matches!(name.as_str(), "tools" | "tasks" | "extensions"));
     facts.instructions = None;
     facts

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_catalog::Trust;
+use capdeck_catalog::ProjectTrust;
 use serde::{Deserialize, Serialize};
 
 use crate::durable;
@@ -45,12 +45,12 @@ impl TrustStore {
     }
 
     /// Whether `project` is trusted with files of this hash. An unreadable store trusts nothing.
-    pub fn state(&self, project: &Path, hash: &str) -> Trust {
+    pub fn state(&self, project: &Path, hash: &str) -> ProjectTrust {
         let real = fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
-        let untrusted = |reason: &str| Trust::Untrusted { reason: reason.to_owned() };
+        let untrusted = |reason: &str| ProjectTrust::Untrusted { reason: reason.to_owned() };
         match durable::load_json::<TrustFile>(&self.path) {
             Ok(file) => match file.projects.get(&real) {
-                Some(trusted) if trusted == hash => Trust::Trusted,
+                Some(trusted) if trusted == hash => ProjectTrust::Trusted,
                 Some(_) => untrusted("its files changed since they were trusted"),
                 None => untrusted("this project has not been trusted yet"),
             },
@@ -70,15 +70,15 @@ mod tests {
         fs::create_dir_all(&project).unwrap();
         fs::create_dir_all(&other).unwrap();
         let store = TrustStore::new(&folder.path().join("state"));
-        assert!(matches!(store.state(&project, "h1"), Trust::Untrusted { .. }));
+        assert!(matches!(store.state(&project, "h1"), ProjectTrust::Untrusted { .. }));
 
         store.trust(&project, "h1").unwrap();
-        assert_eq!(store.state(&project, "h1"), Trust::Trusted);
-        assert!(matches!(store.state(&project, "h2"), Trust::Untrusted { .. }));
-        assert!(matches!(store.state(&other, "h1"), Trust::Untrusted { .. }));
+        assert_eq!(store.state(&project, "h1"), ProjectTrust::Trusted);
+        assert!(matches!(store.state(&project, "h2"), ProjectTrust::Untrusted { .. }));
+        assert!(matches!(store.state(&other, "h1"), ProjectTrust::Untrusted { .. }));
 
         assert!(store.untrust(&project).unwrap());
         assert!(!store.untrust(&project).unwrap());
-        assert!(matches!(store.state(&project, "h1"), Trust::Untrusted { .. }));
+        assert!(matches!(store.state(&project, "h1"), ProjectTrust::Untrusted { .. }));
     }
 }

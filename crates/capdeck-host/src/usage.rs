@@ -18,35 +18,35 @@ use crate::durable;
 
 const HALF_LIFE: f64 = 7.0 * 24.0 * 3600.0;
 
-const WRITE_EVERY: Duration = Duration::from_secs(60);
+const WRITE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The weight of each capability that was ever used; larger means used more.
-pub type Relevance = BTreeMap<CapabilityId, f64>;
+pub type CapabilityRelevance = BTreeMap<CapabilityId, f64>;
 
-pub(crate) struct Usage {
+pub(crate) struct CapabilityUsage {
     path: Arc<PathBuf>,
     /// Read when the host was opened. Lists use this, so that they remain the same while it runs.
-    at_start: Arc<Relevance>,
-    since: Mutex<Since>,
+    at_start: Arc<CapabilityRelevance>,
+    since: Mutex<UnsavedUsage>,
 }
 
-struct Since {
-    unsaved: Relevance,
+struct UnsavedUsage {
+    unsaved: CapabilityRelevance,
     saved_at: Instant,
 }
 
-impl Usage {
+impl CapabilityUsage {
     pub(crate) fn open(state_dir: &Path) -> Self {
         let path = state_dir.join("usage.json");
         let at_start = durable::load_json(&path).unwrap_or_else(|error| {
             tracing::debug!(%error, "the recorded usage could not be read");
-            Relevance::new()
+            CapabilityRelevance::new()
         });
-        let since = Since { unsaved: Relevance::new(), saved_at: Instant::now() };
+        let since = UnsavedUsage { unsaved: CapabilityRelevance::new(), saved_at: Instant::now() };
         Self { path: Arc::new(path), at_start: Arc::new(at_start), since: Mutex::new(since) }
     }
 
-    pub(crate) fn relevance(&self) -> &Relevance {
+    pub(crate) fn relevance(&self) -> &CapabilityRelevance {
         &self.at_start
     }
 
@@ -57,7 +57,7 @@ impl Usage {
             Some(weight) => *weight = sum(*weight, now),
             None => drop(since.unsaved.insert(id.clone(), now)),
         }
-        if since.saved_at.elapsed() < WRITE_EVERY {
+        if since.saved_at.elapsed() < WRITE_INTERVAL {
             return;
         }
         since.saved_at = Instant::now();
@@ -90,8 +90,8 @@ fn sum(a: f64, b: f64) -> f64 {
     more + (less - more).exp2().ln_1p() / std::f64::consts::LN_2
 }
 
-fn add(path: &Path, uses: Relevance) {
-    let outcome = durable::update_json(path, |known: &mut Relevance| {
+fn add(path: &Path, uses: CapabilityRelevance) {
+    let outcome = durable::update_json(path, |known: &mut CapabilityRelevance| {
         for (id, weight) in uses {
             let known = known.entry(id).or_insert(f64::MIN);
             *known = sum(*known, weight);
@@ -123,13 +123,14 @@ mod tests {
     #[test]
     fn uses_of_two_processes_are_both_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let (first, second) = (Usage::open(folder.path()), Usage::open(folder.path()));
+        let (first, second) =
+            (CapabilityUsage::open(folder.path()), CapabilityUsage::open(folder.path()));
         first.note(&id("a"));
         second.note(&id("a"));
         second.note(&id("b"));
         first.save();
         second.save();
-        let after = Usage::open(folder.path());
+        let after = CapabilityUsage::open(folder.path());
         let weight = |name: &str| after.relevance().get(&id(name)).copied().unwrap();
         assert!(weight("a") > weight("b"), "{:?}", after.relevance());
         assert!(first.relevance().is_empty(), "a running host goes on with what it began with");

@@ -2,12 +2,12 @@
 
 mod direct;
 mod instructions;
-mod lawful;
+mod list_repair;
 mod on_demand;
 mod original_uris;
 mod policy;
-mod spoken_name;
-mod standing;
+mod resolved_name;
+mod tool_list;
 
 use std::{
     collections::HashSet,
@@ -21,16 +21,16 @@ use serde_json::value::RawValue;
 
 use self::original_uris::OriginalUris;
 use crate::{
-    Relevance,
+    CapabilityRelevance,
     code_mode::{CODE_MODE_TOKENS, code_mode_tool},
 };
 
 pub use direct::PromptRoute;
 pub(crate) use direct::resource_uri;
-pub(crate) use on_demand::Bundle;
+pub(crate) use on_demand::ToolBundle;
 pub use policy::ViewPolicy;
-pub(crate) use spoken_name::SpokenName;
-pub use standing::{META_TOOLS, direct_tokens};
+pub(crate) use resolved_name::ResolvedName;
+pub use tool_list::{META_TOOLS, direct_tokens};
 
 /// The tools that one client sees. Immutable; a new catalog means a new view.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub struct View {
 
 /// The target of a listed tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Route {
+pub enum ToolRoute {
     Tool { capability: String, tool: String },
     Wrapper { capability: String },
     Deck(DeckOperation),
@@ -63,7 +63,11 @@ pub enum Route {
 impl View {
     /// Decides what is listed, what scripts reach, what is set up first and what is only
     /// searchable. The most used capabilities come first.
-    pub fn build(catalog: Arc<Catalog>, policy: &ViewPolicy, relevance: &Relevance) -> Self {
+    pub fn build(
+        catalog: Arc<Catalog>,
+        policy: &ViewPolicy,
+        relevance: &CapabilityRelevance,
+    ) -> Self {
         let mut view = Self::empty(catalog.clone());
         let usable = || catalog.capabilities().filter(|capability| capability.is_usable());
         let mut budget = policy.budget(&catalog);
@@ -79,9 +83,9 @@ impl View {
     pub fn alone(catalog: Arc<Catalog>, id: &str, exposure: Exposure) -> Self {
         let mut view = Self::empty(catalog.clone());
         let policy = ViewPolicy::offering(Some(exposure));
-        let mut budget = Budget { left: usize::MAX, is_strict: false };
+        let mut budget = TokenBudget { left: usize::MAX, is_strict: false };
         if let Some(capability) = catalog.get(id).filter(|capability| capability.is_usable()) {
-            let relevance = Relevance::new();
+            let relevance = CapabilityRelevance::new();
             view.offer_code_mode([capability].into_iter(), &policy, &relevance, &mut budget);
             view.place(capability, &policy, &mut budget);
         }
@@ -110,10 +114,10 @@ impl View {
         &mut self,
         usable: impl Iterator<Item = &'a Arc<Capability>>,
         policy: &ViewPolicy,
-        relevance: &Relevance,
-        budget: &mut Budget,
+        relevance: &CapabilityRelevance,
+        budget: &mut TokenBudget,
     ) {
-        let coded = usable.filter(|one| placing(policy.exposure_of(one)).coded);
+        let coded = usable.filter(|one| placement_of(policy.exposure_of(one)).coded);
         let coded: Vec<Arc<Capability>> = coded.cloned().collect();
         if coded.is_empty() {
             return;
@@ -127,25 +131,31 @@ impl View {
         }
     }
 
-    fn offer_setup(&mut self, budget: &Budget) {
+    fn offer_setup(&mut self, budget: &TokenBudget) {
         if self.offers_setup() {
             let room = if budget.is_strict { budget.left } else { usize::MAX };
             self.setup_tools = self.setup_tool(room);
         }
     }
 
-    fn place(&mut self, capability: &Arc<Capability>, policy: &ViewPolicy, budget: &mut Budget) {
+    fn place(
+        &mut self,
+        capability: &Arc<Capability>,
+        policy: &ViewPolicy,
+        budget: &mut TokenBudget,
+    ) {
         let id = &capability.definition.id;
         // A set's members are reached through the set's own tools, and found by search.
         let listed = capability.definition.member_of.is_none();
         let exposure = policy.exposure_of(capability);
-        let Placing { direct, progressive, searched, on_demand, coded } = placing(exposure);
+        let CapabilityPlacement { direct, progressive, searched, on_demand, coded } =
+            placement_of(exposure);
         let (direct, progressive) = (direct && listed, progressive && listed);
         let cost = || {
             if direct {
-                standing::direct_tokens(capability)
+                tool_list::direct_tokens(capability)
             } else {
-                standing::wrapper_tokens(capability)
+                tool_list::wrapper_tokens(capability)
             }
         };
         let explicit = policy.is_explicit(capability);
@@ -226,7 +236,7 @@ impl View {
 
     /// The listed tools as one JSON array, the same bytes for the same catalog and policy.
     pub fn tools(&self) -> &RawValue {
-        self.tools.get_or_init(|| standing::render_tools(self))
+        self.tools.get_or_init(|| tool_list::render_tools(self))
     }
 
     /// Tokens the listed tools cost a client, as an upper bound.
@@ -240,32 +250,33 @@ impl View {
     }
 
     /// Resolves a listed tool.
-    pub fn route(&self, name: &str) -> Option<Route> {
+    pub fn route(&self, name: &str) -> Option<ToolRoute> {
         if name == "code_mode" && self.offers_code_mode() {
-            return Some(Route::Deck(DeckOperation::RunCode));
+            return Some(ToolRoute::Deck(DeckOperation::RunCode));
         }
         let (searched, set_up) = (!self.searchable.is_empty(), self.offers_setup());
         match name {
-            "search" if searched => return Some(Route::Deck(DeckOperation::Search)),
-            "describe" if searched => return Some(Route::Deck(DeckOperation::DescribeTool)),
-            "setup_tools" if set_up => return Some(Route::Deck(DeckOperation::SetUpTools)),
-            "call_tool" if searched || set_up => return Some(Route::Deck(DeckOperation::CallTool)),
+            "search" if searched => return Some(ToolRoute::Deck(DeckOperation::Search)),
+            "describe" if searched => return Some(ToolRoute::Deck(DeckOperation::DescribeTool)),
+            "setup_tools" if set_up => return Some(ToolRoute::Deck(DeckOperation::SetUpTools)),
+            "call_tool" if searched || set_up => {
+                return Some(ToolRoute::Deck(DeckOperation::CallTool));
+            }
             _ => {}
         }
         let owner = self.names().owner(name)?;
         let is =
             |capability: &&Arc<Capability>| capability.definition.id.as_str() == owner.capability;
         match &owner.tool {
-            Some(tool) => self
-                .direct
-                .iter()
-                .find(is)
-                .map(|_| Route::Tool { capability: owner.capability.clone(), tool: tool.clone() }),
+            Some(tool) => self.direct.iter().find(is).map(|_| ToolRoute::Tool {
+                capability: owner.capability.clone(),
+                tool: tool.clone(),
+            }),
             None => self
                 .progressive
                 .iter()
                 .find(is)
-                .map(|_| Route::Wrapper { capability: owner.capability.clone() }),
+                .map(|_| ToolRoute::Wrapper { capability: owner.capability.clone() }),
         }
     }
 
@@ -325,7 +336,7 @@ impl View {
     }
 }
 
-struct Placing {
+struct CapabilityPlacement {
     direct: bool,
     progressive: bool,
     searched: bool,
@@ -333,7 +344,7 @@ struct Placing {
     coded: bool,
 }
 
-fn placing(exposure: Exposure) -> Placing {
+fn placement_of(exposure: Exposure) -> CapabilityPlacement {
     use Exposure as E;
     // Without a wildcard, a new exposure does not compile until it is handled.
     let (direct, progressive) = match exposure {
@@ -346,16 +357,16 @@ fn placing(exposure: Exposure) -> Placing {
         E::CodeMode | E::DirectAndCodeMode | E::ProgressiveAndCodeMode | E::CodeModeAndSearch
     );
     let searched = matches!(exposure, E::Search | E::CodeModeAndSearch);
-    Placing { direct, progressive, searched, on_demand: exposure == E::OnDemand, coded }
+    CapabilityPlacement { direct, progressive, searched, on_demand: exposure == E::OnDemand, coded }
 }
 
-pub(crate) struct Budget {
+pub(crate) struct TokenBudget {
     left: usize,
     /// True for a budget that the person set; an explicit exposure overrides the default one.
     is_strict: bool,
 }
 
-impl Budget {
+impl TokenBudget {
     fn take(&mut self, explicit: bool, cost: impl FnOnce() -> usize) -> bool {
         if explicit && !self.is_strict {
             return true;

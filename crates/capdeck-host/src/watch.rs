@@ -13,15 +13,15 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use crate::{Host, pins::APPROVED};
+use crate::{Host, pins::APPROVED_PINS_FILE};
 
 /// Files are read again after this long without a change.
-const QUIET: Duration = Duration::from_millis(250);
+const SETTLE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Files that change all the time are read again after this.
-const RESTLESS: Duration = Duration::from_secs(2);
+const MAX_SETTLE_TIME: Duration = Duration::from_secs(2);
 
-const DECISIONS: [&str; 3] = ["trust.json", "setup.json", APPROVED];
+const DECISIONS: [&str; 3] = ["trust.json", "setup.json", APPROVED_PINS_FILE];
 
 /// The files cannot be watched, so changes need a restart.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +35,7 @@ impl Host {
         let state_dir = self.settings().state_dir.clone();
         let (list, only_capsules) = (self.capsule_list(), Arc::new(Mutex::new(None)));
         let theirs = Arc::clone(&only_capsules);
-        if let Some(folder) = state_dir.join(APPROVED).parent() {
+        if let Some(folder) = state_dir.join(APPROVED_PINS_FILE).parent() {
             // A folder can only be watched once it exists; without it, approvals are seen at the
             // next use.
             drop(std::fs::create_dir_all(folder));
@@ -56,12 +56,12 @@ impl Host {
             }
         })?;
         let mut watched = Vec::new();
-        follow(&mut watcher, &mut watched, self.watch_list(&only_capsules));
+        update_watches(&mut watcher, &mut watched, self.watch_list(&only_capsules));
         let host = self.clone();
         tokio::spawn(async move {
             loop {
                 tokio::select! {
-                    () = come_to_rest(&changes) => {}
+                    () = wait_until_settled(&changes) => {}
                     () = host.0.stop.cancelled() => return,
                 }
                 loop {
@@ -72,7 +72,8 @@ impl Host {
                         tracing::error!(%error, "reloading the deck panicked");
                     }
                     // Reading once more catches changes in a new folder before it was watched.
-                    if !follow(&mut watcher, &mut watched, host.watch_list(&only_capsules)) {
+                    if !update_watches(&mut watcher, &mut watched, host.watch_list(&only_capsules))
+                    {
                         break;
                     }
                 }
@@ -108,10 +109,10 @@ impl Host {
     }
 }
 
-async fn come_to_rest(changes: &Notify) {
+async fn wait_until_settled(changes: &Notify) {
     changes.notified().await;
-    let end = Instant::now() + RESTLESS;
-    let another = || timeout(QUIET, changes.notified());
+    let end = Instant::now() + MAX_SETTLE_TIME;
+    let another = || timeout(SETTLE_INTERVAL, changes.notified());
     while let Ok(Ok(())) = timeout_at(end, another()).await {}
 }
 
@@ -125,7 +126,7 @@ fn nearest_existing(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(|path| path.is_dir()).map(PathBuf::from)
 }
 
-fn follow(
+fn update_watches(
     watcher: &mut RecommendedWatcher,
     watched: &mut Vec<PathBuf>,
     mut wanted: Vec<PathBuf>,

@@ -9,35 +9,35 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use self::entry::Shape;
-use crate::edit::{Document, FileFormat, Step, keys};
+use self::entry::ServerEntryShape;
+use crate::edit::{ConfigDocument, DocumentStep, FileFormat, keys};
 
-pub use self::entry::{Launch, ServerFields};
+pub use self::entry::{LaunchTarget, ServerFields};
 
 /// An agent, as far as its configuration goes.
 #[derive(Debug)]
-pub struct Client {
+pub struct AgentClient {
     /// What it is called on the command line.
     pub id: &'static str,
     /// What people call it.
     pub name: &'static str,
     /// The file of the person, if it has one.
-    user: Option<Place>,
+    user: Option<ClientFilePlace>,
     /// The file of a project, if it has one.
-    project: Option<Place>,
+    project: Option<ClientFilePlace>,
     /// The scope that is meant when none is named.
-    pub default_scope: Scope,
+    pub default_scope: ClientScope,
     pub format: FileFormat,
     /// The keys that lead to the map of servers.
     container: &'static [&'static str],
-    shape: Shape,
+    shape: ServerEntryShape,
     /// Whether it starts programs without the `PATH` of a shell.
     pub is_desktop_app: bool,
 }
 
 /// Whom an entry is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum ClientScope {
     /// One person, in every project.
     User,
     /// One project, for everybody who works in it.
@@ -46,7 +46,7 @@ pub enum Scope {
 
 /// The folders that files are found in.
 #[derive(Debug, Clone)]
-pub struct Folders {
+pub struct ClientFolders {
     pub home: PathBuf,
     /// `$XDG_CONFIG_HOME`, or `.config` in the home folder.
     pub config: PathBuf,
@@ -58,13 +58,13 @@ pub struct Folders {
 
 /// A file relative to a folder. Of several names the first that exists is meant, else the first.
 #[derive(Debug, Clone, Copy)]
-struct Place {
-    base: Base,
+struct ClientFilePlace {
+    base: ClientBaseFolder,
     names: &'static [&'static str],
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Base {
+enum ClientBaseFolder {
     Home,
     Config,
     ApplicationData,
@@ -73,13 +73,13 @@ enum Base {
 
 /// A server that a client's file names.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ClientServer {
+pub struct ClientServerEntry {
     pub name: String,
     /// What it says in a form that most clients share, or why it cannot be said in it.
     pub server: Result<ServerFields, String>,
 }
 
-impl Client {
+impl AgentClient {
     /// Every client that is known, in the order people should see them.
     pub fn all() -> &'static [Self] {
         table::CLIENTS
@@ -91,17 +91,17 @@ impl Client {
     }
 
     /// The scopes it has a file for.
-    pub fn scopes(&self) -> Vec<Scope> {
-        let user = self.user.map(|_| Scope::User);
-        let project = self.project.map(|_| Scope::Project);
+    pub fn scopes(&self) -> Vec<ClientScope> {
+        let user = self.user.map(|_| ClientScope::User);
+        let project = self.project.map(|_| ClientScope::Project);
         user.into_iter().chain(project).collect()
     }
 
     /// The file of a scope. None where the client has none, or where there is no project.
-    pub fn file(&self, scope: Scope, folders: &Folders) -> Option<PathBuf> {
+    pub fn file(&self, scope: ClientScope, folders: &ClientFolders) -> Option<PathBuf> {
         let place = match scope {
-            Scope::User => self.user?,
-            Scope::Project => self.project?,
+            ClientScope::User => self.user?,
+            ClientScope::Project => self.project?,
         };
         let base = folders.base(place.base)?;
         let paths = || place.names.iter().map(|name| base.join(name));
@@ -109,8 +109,8 @@ impl Client {
     }
 
     /// Whether it looks installed: the folder of its own settings is there.
-    pub fn is_installed(&self, folders: &Folders) -> bool {
-        let Some((file, place)) = self.file(Scope::User, folders).zip(self.user) else {
+    pub fn is_installed(&self, folders: &ClientFolders) -> bool {
+        let Some((file, place)) = self.file(ClientScope::User, folders).zip(self.user) else {
             return false;
         };
         let base = folders.base(place.base);
@@ -119,7 +119,7 @@ impl Client {
     }
 
     /// The keys that lead to the map of servers in this document.
-    pub fn container(&self, document: &Document) -> Vec<Step> {
+    pub fn container(&self, document: &ConfigDocument) -> Vec<DocumentStep> {
         let mut path = keys(self.container);
         // OpenCode moved its servers one level down. Where the new level is used, it is where they are read.
         if self.id == "opencode" {
@@ -132,9 +132,9 @@ impl Client {
     }
 
     /// The keys that lead to a server of this name.
-    pub fn server_path(&self, document: &Document, name: &str) -> Vec<Step> {
+    pub fn server_path(&self, document: &ConfigDocument, name: &str) -> Vec<DocumentStep> {
         let mut path = self.container(document);
-        path.push(Step::from(name));
+        path.push(DocumentStep::from(name));
         path
     }
 
@@ -144,7 +144,7 @@ impl Client {
     }
 
     /// The entry that starts or reaches Capdeck, as this client writes it.
-    pub fn entry(&self, name: &str, launch: &Launch) -> Value {
+    pub fn entry(&self, name: &str, launch: &LaunchTarget) -> Value {
         self.shape.write(name, launch)
     }
 
@@ -154,9 +154,9 @@ impl Client {
     }
 
     /// Every server its document names, in a form that all clients share.
-    pub fn servers(&self, document: &Document) -> Vec<ClientServer> {
+    pub fn servers(&self, document: &ConfigDocument) -> Vec<ClientServerEntry> {
         let servers = document.get(&self.container(document)).and_then(Value::as_object);
-        let read = |(name, entry): (&String, &Value)| ClientServer {
+        let read = |(name, entry): (&String, &Value)| ClientServerEntry {
             name: name.clone(),
             server: self.shape.read(entry),
         };
@@ -164,7 +164,7 @@ impl Client {
     }
 }
 
-impl Scope {
+impl ClientScope {
     /// The word for it on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -174,13 +174,13 @@ impl Scope {
     }
 }
 
-impl Folders {
-    fn base(&self, base: Base) -> Option<&Path> {
+impl ClientFolders {
+    fn base(&self, base: ClientBaseFolder) -> Option<&Path> {
         match base {
-            Base::Home => Some(&self.home),
-            Base::Config => Some(&self.config),
-            Base::ApplicationData => Some(&self.application_data),
-            Base::Project => self.project.as_deref(),
+            ClientBaseFolder::Home => Some(&self.home),
+            ClientBaseFolder::Config => Some(&self.config),
+            ClientBaseFolder::ApplicationData => Some(&self.application_data),
+            ClientBaseFolder::Project => self.project.as_deref(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Connecting an agent and taking that back: one entry in one file of the agent's.
 //!
-//! A [`Plan`] is made first and changes nothing; it can be shown, and applied. What was written is kept in a [`Records`]
+//! A [`ClientEntryPlan`] is made first and changes nothing; it can be shown, and applied. What was written is kept in a [`ClientEntryRecords`]
 //! folder, so that taking it back restores the former bytes.
 
 mod plan;
@@ -11,16 +11,16 @@ use std::{io, path::PathBuf};
 
 use serde_json::{Map, Value};
 
-use self::{record::Record, target::FoundEntry};
+use self::{record::ClientEntryRecord, target::FoundEntry};
 use crate::{
     atomic_file::{WriteError, sha256_hex},
-    edit::{Document, EditError, Step, SyntaxError},
+    edit::{ConfigDocument, DocumentStep, EditError, SyntaxError},
 };
 
 pub use self::{
-    plan::{EntryChange, Plan},
-    record::{Records, RecordsHold},
-    target::Target,
+    plan::{ClientEntryChange, ClientEntryPlan},
+    record::{ClientEntryRecords, ClientRecordsLock},
+    target::ClientEntryTarget,
 };
 
 /// What may be done to an entry that is not ours.
@@ -32,41 +32,44 @@ pub enum ForeignPolicy {
 
 /// What stands under a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
+pub enum EntryPresence {
     Absent,
     Ours,
     Foreign,
 }
 
 /// Whether an agent is connected.
-pub fn presence(target: &Target, records: &Records) -> Result<Presence, ConnectError> {
+pub fn presence(
+    target: &ClientEntryTarget,
+    records: &ClientEntryRecords,
+) -> Result<EntryPresence, ConnectError> {
     let found = target.read()?;
     let record = records.load(target)?;
     Ok(match found.document.get(&target.path_in(&found.document)) {
-        None => Presence::Absent,
-        Some(entry) if owns(record.as_ref(), entry) => Presence::Ours,
-        Some(_) => Presence::Foreign,
+        None => EntryPresence::Absent,
+        Some(entry) if owns(record.as_ref(), entry) => EntryPresence::Ours,
+        Some(_) => EntryPresence::Foreign,
     })
 }
 
 /// Plans the entry into the file.
 pub fn plan_connect(
-    target: &Target,
+    target: &ClientEntryTarget,
     entry: &Value,
     foreign: ForeignPolicy,
-    records: &Records,
-) -> Result<Plan, ConnectError> {
+    records: &ClientEntryRecords,
+) -> Result<ClientEntryPlan, ConnectError> {
     plan_takeover(target, entry, &[], foreign, records)
 }
 
 /// Plans the entry into the file in the place of others, as one change that [`plan_disconnect`] takes back whole.
 pub fn plan_takeover(
-    target: &Target,
+    target: &ClientEntryTarget,
     entry: &Value,
     replaced: &[String],
     foreign: ForeignPolicy,
-    records: &Records,
-) -> Result<Plan, ConnectError> {
+    records: &ClientEntryRecords,
+) -> Result<ClientEntryPlan, ConnectError> {
     let found = target.read()?;
     let record = records.load(target)?;
     let path = target.path_in(&found.document);
@@ -74,7 +77,7 @@ pub fn plan_takeover(
     let is_there =
         |name: &String| found.document.get(&target.beside(name, &found.document)).is_some();
     if existing.as_ref() == Some(entry) && !replaced.iter().any(is_there) {
-        return Ok(Plan::unchanged(target, found));
+        return Ok(ClientEntryPlan::unchanged(target, found));
     }
     let is_ours = existing.as_ref().is_some_and(|existing| owns(record.as_ref(), existing));
     if existing.is_some() && !is_ours && foreign == ForeignPolicy::Keep {
@@ -101,32 +104,35 @@ pub fn plan_takeover(
     let made_maps = missing(&document, &path);
     document.set(&path, entry.clone()).map_err(|source| target.cannot_edit(source))?;
     let after = document.text();
-    let mut written = Record::new(target, base.as_deref(), &after, entry, former, made_maps);
+    let mut written =
+        ClientEntryRecord::new(target, base.as_deref(), &after, entry, former, made_maps);
     if let Some(earlier) = record.filter(|_| is_ours && base.is_none()) {
         written.made_folders = earlier.made_folders;
     }
-    let change = if existing.is_some() { EntryChange::Replace } else { EntryChange::Add };
-    Ok(Plan::write(target, found, change, Some(after), Some(written)))
+    let change =
+        if existing.is_some() { ClientEntryChange::Replace } else { ClientEntryChange::Add };
+    Ok(ClientEntryPlan::write(target, found, change, Some(after), Some(written)))
 }
 
 /// Plans the entry out of the file.
 pub fn plan_disconnect(
-    target: &Target,
+    target: &ClientEntryTarget,
     foreign: ForeignPolicy,
-    records: &Records,
-) -> Result<Plan, ConnectError> {
+    records: &ClientEntryRecords,
+) -> Result<ClientEntryPlan, ConnectError> {
     let found = target.read()?;
     let record = records.load(target)?;
     let path = target.path_in(&found.document);
     let Some(existing) = found.document.get(&path) else {
-        return Ok(Plan::unchanged(target, found));
+        return Ok(ClientEntryPlan::unchanged(target, found));
     };
     if !owns(record.as_ref(), existing) && foreign == ForeignPolicy::Keep {
         let (name, file) = (target.name.clone(), target.file.clone());
         return Err(ConnectError::NotOurs { name, file });
     }
     let after = without_ours(target, &found, record.as_ref())?;
-    Ok(Plan::write(target, found, EntryChange::Remove, after, None).after_removal(record))
+    Ok(ClientEntryPlan::write(target, found, ClientEntryChange::Remove, after, None)
+        .after_removal(record))
 }
 
 /// Whether an entry looks like one that leads to Capdeck.
@@ -145,12 +151,12 @@ pub fn is_capdeck(entry: &Value) -> bool {
         && matches!(first, Some("serve" | "attach"))
 }
 
-fn owns(record: Option<&Record>, entry: &Value) -> bool {
+fn owns(record: Option<&ClientEntryRecord>, entry: &Value) -> bool {
     is_capdeck(entry) || record.is_some_and(|record| record.entry == *entry)
 }
 
 /// How many steps of a path are there already is how many maps an edit does not make.
-fn missing(document: &Document, path: &[Step]) -> usize {
+fn missing(document: &ConfigDocument, path: &[DocumentStep]) -> usize {
     let there = (0..path.len())
         .take_while(|depth| {
             path.get(..=*depth)
@@ -212,9 +218,9 @@ pub enum ConnectError {
 
 /// The text without our entry; none when the file was ours and nothing is left in it.
 fn without_ours(
-    target: &Target,
+    target: &ClientEntryTarget,
     found: &FoundEntry,
-    record: Option<&Record>,
+    record: Option<&ClientEntryRecord>,
 ) -> Result<Option<String>, ConnectError> {
     let text = found.text.as_deref().unwrap_or_default();
     if let Some(record) = record
@@ -241,9 +247,9 @@ fn without_ours(
 
 /// A value without the maps that lead to the servers, where nothing is in them: whether they are written is no matter
 /// of what the file says.
-fn bare(value: &Value, container: &[Step]) -> Value {
+fn bare(value: &Value, container: &[DocumentStep]) -> Value {
     let mut value = value.clone();
-    if let (Some((Step::Key(key), rest)), Value::Object(entries)) =
+    if let (Some((DocumentStep::Key(key), rest)), Value::Object(entries)) =
         (container.split_first(), &mut value)
         && let Some(inner) = entries.get(key)
     {
@@ -256,10 +262,10 @@ fn bare(value: &Value, container: &[Step]) -> Value {
 }
 
 fn remove_structurally(
-    target: &Target,
-    document: &Document,
-    record: Option<&Record>,
-) -> Result<Document, ConnectError> {
+    target: &ClientEntryTarget,
+    document: &ConfigDocument,
+    record: Option<&ClientEntryRecord>,
+) -> Result<ConfigDocument, ConnectError> {
     let mut document = document.clone();
     let mut path = target.path_in(&document);
     let failed = |source| target.cannot_edit(source);

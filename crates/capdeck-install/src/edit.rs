@@ -1,6 +1,6 @@
 //! Edits of configuration files as texts: what is not touched keeps every byte.
 //!
-//! Read [`Document`] first. The three formats only say where a value stands and how a new one is written there; that an
+//! Read [`ConfigDocument`] first. The three formats only say where a value stands and how a new one is written there; that an
 //! edit did what was meant, and nothing else, is checked by reading the new text again.
 
 mod commas;
@@ -15,9 +15,9 @@ use std::fmt;
 
 use serde_json::Value;
 
-use self::operation::Operation;
+use self::operation::EditOperation;
 
-pub use self::splice::Splice;
+pub use self::splice::TextSplice;
 
 /// The formats that can be edited. JSON may have comments and trailing commas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum FileFormat {
 
 /// One step into a document.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum DocumentStep {
     Key(String),
     Index(usize),
 }
@@ -56,7 +56,7 @@ pub enum EditError {
 
 /// A configuration file: its text and what the text says.
 #[derive(Debug, Clone)]
-pub struct Document {
+pub struct ConfigDocument {
     format: FileFormat,
     /// A byte order mark is kept out of the way of the parsers.
     has_mark: bool,
@@ -66,7 +66,7 @@ pub struct Document {
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-impl Document {
+impl ConfigDocument {
     /// Reads a text. An empty one is a document without a value.
     pub fn parse(text: &str, format: FileFormat) -> Result<Self, SyntaxError> {
         let bare = text.strip_prefix(BYTE_ORDER_MARK);
@@ -88,12 +88,12 @@ impl Document {
     }
 
     /// The value that a path leads to.
-    pub fn get(&self, path: &[Step]) -> Option<&Value> {
+    pub fn get(&self, path: &[DocumentStep]) -> Option<&Value> {
         operation::get(&self.value, path)
     }
 
     /// Puts a value there, making the maps on the way. Returns whether anything changed.
-    pub fn set(&mut self, path: &[Step], value: Value) -> Result<bool, EditError> {
+    pub fn set(&mut self, path: &[DocumentStep], value: Value) -> Result<bool, EditError> {
         if self.get(path) == Some(&value) {
             return Ok(false);
         }
@@ -102,9 +102,9 @@ impl Document {
     }
 
     /// Adds an item at the end of a list, making the list if there is none.
-    pub fn push(&mut self, path: &[Step], item: Value) -> Result<(), EditError> {
+    pub fn push(&mut self, path: &[DocumentStep], item: Value) -> Result<(), EditError> {
         let operation = match self.get(path) {
-            Some(Value::Array(_)) => Operation::Append { list: path.to_vec(), item },
+            Some(Value::Array(_)) => EditOperation::Append { list: path.to_vec(), item },
             Some(Value::Null) | None => {
                 operation::set(&self.value, path, Value::Array(vec![item]))?
             }
@@ -120,17 +120,17 @@ impl Document {
     }
 
     /// Takes a value out. What contained it stays, even when it is empty now. Returns whether it was there.
-    pub fn remove(&mut self, path: &[Step]) -> Result<bool, EditError> {
+    pub fn remove(&mut self, path: &[DocumentStep]) -> Result<bool, EditError> {
         if path.is_empty() || self.get(path).is_none() {
             return Ok(false);
         }
-        self.perform(&Operation::Remove { path: path.to_vec() }).map(|()| true)
+        self.perform(&EditOperation::Remove { path: path.to_vec() }).map(|()| true)
     }
 
     /// Takes out every item of a list that `is_ours` knows. Returns how many there were.
     pub fn remove_items(
         &mut self,
-        list: &[Step],
+        list: &[DocumentStep],
         is_ours: impl Fn(&Value) -> bool,
     ) -> Result<usize, EditError> {
         let Some(Value::Array(items)) = self.get(list) else { return Ok(0) };
@@ -140,14 +140,14 @@ impl Document {
         // From the end, so that the positions before stay true.
         for index in ours.iter().rev() {
             let mut path = list.to_vec();
-            path.push(Step::Index(*index));
+            path.push(DocumentStep::Index(*index));
             edited.remove(&path)?;
         }
         *self = edited;
         Ok(ours.len())
     }
 
-    fn perform(&mut self, operation: &Operation) -> Result<(), EditError> {
+    fn perform(&mut self, operation: &EditOperation) -> Result<(), EditError> {
         let refused = || EditError::Unsafe { at: shown(operation.place()) };
         let splices = match self.format {
             FileFormat::Json => json::edit(&self.text, operation),
@@ -159,7 +159,7 @@ impl Document {
         operation.perform_on(&mut expected);
         let value = read(&text, self.format).map_err(|_| refused())?;
         if self.format == FileFormat::Toml {
-            operation.forget_emptied(&mut expected, &value);
+            operation.remove_empty_parents(&mut expected, &value);
         }
         if value != expected {
             return Err(refused());
@@ -170,19 +170,19 @@ impl Document {
     }
 }
 
-impl From<&str> for Step {
+impl From<&str> for DocumentStep {
     fn from(key: &str) -> Self {
         Self::Key(key.to_owned())
     }
 }
 
-impl From<usize> for Step {
+impl From<usize> for DocumentStep {
     fn from(index: usize) -> Self {
         Self::Index(index)
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for DocumentStep {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key(key) => formatter.write_str(key),
@@ -192,8 +192,8 @@ impl fmt::Display for Step {
 }
 
 /// A path of keys.
-pub fn keys(path: &[&str]) -> Vec<Step> {
-    path.iter().map(|key| Step::from(*key)).collect()
+pub fn keys(path: &[&str]) -> Vec<DocumentStep> {
+    path.iter().map(|key| DocumentStep::from(*key)).collect()
 }
 
 fn read(text: &str, format: FileFormat) -> Result<Value, SyntaxError> {
@@ -204,7 +204,7 @@ fn read(text: &str, format: FileFormat) -> Result<Value, SyntaxError> {
     }
 }
 
-fn shown(path: &[Step]) -> String {
+fn shown(path: &[DocumentStep]) -> String {
     if path.is_empty() {
         return "the document".to_owned();
     }

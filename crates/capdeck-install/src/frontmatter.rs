@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use crate::edit::{Document, FileFormat};
+use crate::edit::{ConfigDocument, FileFormat};
 
 /// A Markdown file, taken apart.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Frontmatter<'a> {
+pub(crate) struct MarkdownFrontmatter<'a> {
     pub(crate) fields: Map<String, Value>,
     pub(crate) body: &'a str,
 }
 
-impl<'a> Frontmatter<'a> {
+impl<'a> MarkdownFrontmatter<'a> {
     /// Reads a text. One without a header has no fields. A header that is not YAML is read line by line, as many
     /// agents do.
     pub(crate) fn parse(text: &'a str) -> Self {
@@ -88,7 +88,7 @@ fn strip_rule(text: &str) -> Option<&str> {
 }
 
 fn read(header: &str) -> Map<String, Value> {
-    if let Ok(document) = Document::parse(header, FileFormat::Yaml)
+    if let Ok(document) = ConfigDocument::parse(header, FileFormat::Yaml)
         && let Value::Object(fields) = document.value()
     {
         return fields.clone();
@@ -117,14 +117,15 @@ mod tests {
 
     #[test]
     fn headers_are_read_even_where_they_are_not_quite_yaml() {
-        let good = Frontmatter::parse("---\nname: a\nglobs: [x, y]\n---\nbody\n");
+        let good = MarkdownFrontmatter::parse("---\nname: a\nglobs: [x, y]\n---\nbody\n");
         assert_eq!(good.fields, fields(json!({"name": "a", "globs": ["x", "y"]})));
         assert_eq!(good.body, "body\n");
-        let loose = Frontmatter::parse("---\r\nname: a\r\ndescription: use: *.ts\r\n---\r\nbody");
+        let loose =
+            MarkdownFrontmatter::parse("---\r\nname: a\r\ndescription: use: *.ts\r\n---\r\nbody");
         assert_eq!(loose.text("description"), Some("use: *.ts"));
         assert_eq!(loose.body, "body");
         for text in ["# no header", "---\nnever closed\n", "", "---"] {
-            assert_eq!(Frontmatter::parse(text).body, text);
+            assert_eq!(MarkdownFrontmatter::parse(text).body, text);
         }
     }
 
@@ -143,7 +144,7 @@ mod tests {
         });
         let expected = fields(values);
         let text = render_frontmatter(&expected, "\nbody\n");
-        let read = Frontmatter::parse(&text);
+        let read = MarkdownFrontmatter::parse(&text);
         let mut wanted = expected.clone();
         wanted.insert("one".to_owned(), json!("*"));
         assert_eq!(read.fields, wanted, "{text}");

@@ -19,21 +19,21 @@ use std::{
 
 use command::GitCommand;
 use revision::{RemoteRefs, ResolvedRevision};
-use tree::Tree;
+use tree::CommitTree;
 
 use crate::atomic_file::FolderLock;
 
 pub use address::RepoAddress;
-pub use revision::Revision;
+pub use revision::GitRevision;
 
 pub(crate) use revision::is_full_hash;
 
 /// How long one command of git may take by default.
-const DEADLINE: Duration = Duration::from_secs(120);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The system's git and the folder where snapshots are kept.
 #[derive(Debug, Clone)]
-pub struct Git {
+pub struct GitClient {
     program: OsString,
     cache_dir: PathBuf,
     deadline: Duration,
@@ -42,7 +42,7 @@ pub struct Git {
 
 /// The files of one commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct CommitSnapshot {
     /// The whole hash of the commit.
     pub commit: String,
     /// The tag or branch it was found under.
@@ -51,13 +51,13 @@ pub struct Snapshot {
     pub path: PathBuf,
 }
 
-impl Git {
+impl GitClient {
     /// Keeps snapshots below `cache_dir`.
     pub fn new(cache_dir: &Path) -> Self {
         Self {
             program: OsString::from("git"),
             cache_dir: cache_dir.join("git"),
-            deadline: DEADLINE,
+            deadline: COMMAND_TIMEOUT,
             bases: Vec::new(),
         }
     }
@@ -82,8 +82,12 @@ impl Git {
 
     /// The files of the commit that `revision` means now. The repository is asked each time, unless a whole hash is given
     /// whose snapshot is there.
-    pub fn snapshot(&self, repo: &RepoAddress, revision: &Revision) -> Result<Snapshot, GitError> {
-        if let Revision::Commit(commit) = revision
+    pub fn snapshot(
+        &self,
+        repo: &RepoAddress,
+        revision: &GitRevision,
+    ) -> Result<CommitSnapshot, GitError> {
+        if let GitRevision::Commit(commit) = revision
             && is_full_hash(commit)
         {
             let resolved = ResolvedRevision { commit: commit.to_ascii_lowercase(), version: None };
@@ -102,7 +106,7 @@ impl Git {
     fn resolve(
         &self,
         repo: &RepoAddress,
-        revision: &Revision,
+        revision: &GitRevision,
     ) -> Result<ResolvedRevision, GitError> {
         let missing = |name: &str, refs: &RemoteRefs| GitError::NoSuchRevision {
             repo: repo.to_string(),
@@ -115,25 +119,25 @@ impl Git {
         let output = self.command(repo)?.run(&arguments)?;
         let refs = RemoteRefs::parse(&String::from_utf8_lossy(&output));
         match revision {
-            Revision::Newest => {
+            GitRevision::Newest => {
                 refs.newest().ok_or_else(|| GitError::Empty { repo: repo.to_string() })
             }
-            Revision::Version(name) => refs.named(name).ok_or_else(|| missing(name, &refs)),
-            Revision::Commit(hash) => match refs.beginning_with(hash) {
+            GitRevision::Version(name) => refs.named(name).ok_or_else(|| missing(name, &refs)),
+            GitRevision::Commit(hash) => match refs.beginning_with(hash) {
                 Some(resolved) => Ok(resolved),
-                None => self.lengthen(repo, hash)?.ok_or_else(|| missing(hash, &refs)),
+                None => self.expand_hash(repo, hash)?.ok_or_else(|| missing(hash, &refs)),
             },
         }
     }
 
     /// The whole hash of a commit that no name leads to. Only the history itself knows it.
-    fn lengthen(
+    fn expand_hash(
         &self,
         repo: &RepoAddress,
         hash: &str,
     ) -> Result<Option<ResolvedRevision>, GitError> {
         let _lock = self.lock(repo)?;
-        let (_stage, git_dir) = self.stage(repo)?;
+        let (_stage, git_dir) = self.new_staging_repository(repo)?;
         let command = self.command(repo)?.in_folder(&git_dir);
         let all = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
         let mut arguments = vec!["fetch", "--quiet", "--filter=tree:0", "--", repo.url()];
@@ -153,10 +157,10 @@ impl Git {
         &self,
         repo: &RepoAddress,
         resolved: ResolvedRevision,
-    ) -> Result<Snapshot, GitError> {
+    ) -> Result<CommitSnapshot, GitError> {
         let ResolvedRevision { commit, version } = resolved;
         if let Some(path) = self.cached(repo, &commit) {
-            return Ok(Snapshot { commit, version, path });
+            return Ok(CommitSnapshot { commit, version, path });
         }
         let _lock = self.lock(repo)?;
         // Another run may have made it while this one waited.
@@ -164,11 +168,11 @@ impl Git {
             Some(path) => path,
             None => self.fetch(repo, &commit)?,
         };
-        Ok(Snapshot { commit, version, path })
+        Ok(CommitSnapshot { commit, version, path })
     }
 
     fn fetch(&self, repo: &RepoAddress, commit: &str) -> Result<PathBuf, GitError> {
-        let (stage, git_dir) = self.stage(repo)?;
+        let (stage, git_dir) = self.new_staging_repository(repo)?;
         let command = self.command(repo)?.in_folder(&git_dir);
         let fetched =
             command.run(&["fetch", "--quiet", "--depth=1", "--no-tags", "--", repo.url(), commit]);
@@ -186,12 +190,12 @@ impl Git {
             other => other,
         })?;
         let listing = command.run(&["ls-tree", "-r", "-z", "-l", "--full-tree", commit])?;
-        let tree = Tree::parse(&listing, repo)?;
+        let tree = CommitTree::parse(&listing, repo)?;
         let files = stage.path().join("files");
         let failed = |path: &Path, source| GitError::Cache { path: path.to_owned(), source };
         fs::create_dir(&files).map_err(|source| failed(&files, source))?;
         let write = |answer: &mut dyn io::Read| tree.write(&files, answer);
-        command.run_with_input(&["cat-file", "--batch"], tree.question(), write)?;
+        command.run_with_input(&["cat-file", "--batch"], tree.batch_input(), write)?;
         let path = self.snapshots(repo).join(commit);
         fs::rename(&files, &path).map_err(|source| failed(&path, source))?;
         Ok(path)
@@ -232,7 +236,10 @@ impl Git {
     }
 
     /// An empty folder, and in it an empty repository. What killed runs left there is removed first; the caller holds the lock.
-    fn stage(&self, repo: &RepoAddress) -> Result<(tempfile::TempDir, PathBuf), GitError> {
+    fn new_staging_repository(
+        &self,
+        repo: &RepoAddress,
+    ) -> Result<(tempfile::TempDir, PathBuf), GitError> {
         let parent = self.folder(repo).join("stage");
         let failed = |source| GitError::Cache { path: parent.clone(), source };
         match fs::remove_dir_all(&parent) {

@@ -8,7 +8,7 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    client::{ClientServer, ServerFields},
+    client::{ClientServerEntry, ServerFields},
     secrets::{has_login, looks_secret},
 };
 
@@ -42,7 +42,7 @@ impl fmt::Debug for ImportedSecret {
 }
 
 /// Makes a capability of a server, or says why there can be none.
-pub fn take_server(server: &ClientServer) -> Result<ImportedServer, String> {
+pub fn import_server(server: &ClientServerEntry) -> Result<ImportedServer, String> {
     let name = server.name.clone();
     let id = id_of(&name)
         .ok_or_else(|| "its name has no letter or digit to make an id of".to_owned())?;

@@ -17,25 +17,30 @@ mod secrets;
 mod source;
 
 pub use atomic_file::{WriteError, replace_file};
-pub use client::{Client, ClientServer, Folders, Launch, Scope, ServerFields};
-pub use connect::{
-    ConnectError, EntryChange, ForeignPolicy, Plan, Presence, Records, RecordsHold, Target,
-    is_capdeck, plan_connect, plan_disconnect, plan_takeover, presence,
+pub use client::{
+    AgentClient, ClientFolders, ClientScope, ClientServerEntry, LaunchTarget, ServerFields,
 };
-pub use edit::{Document, EditError, FileFormat, Splice, Step, SyntaxError, keys};
-pub use git::{Git, GitError, RepoAddress, Revision, Snapshot};
-pub use import::{ImportedSecret, ImportedServer, take_server};
+pub use connect::{
+    ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget, ClientRecordsLock,
+    ConnectError, EntryPresence, ForeignPolicy, is_capdeck, plan_connect, plan_disconnect,
+    plan_takeover, presence,
+};
+pub use edit::{
+    ConfigDocument, DocumentStep, EditError, FileFormat, SyntaxError, TextSplice, keys,
+};
+pub use git::{CommitSnapshot, GitClient, GitError, GitRevision, RepoAddress};
+pub use import::{ImportedSecret, ImportedServer, import_server};
 pub use package::{
-    FetchedSource, LockedPackage, LockedSource, Obstacle, Package, PackageAction, PackageChange,
-    PackageDeck, PackageError, PackageKind, PackageLock, PackageSource, Removal, Risk, RiskChange,
-    find_packages,
+    CapabilityPackage, FetchedSource, LockedPackage, LockedSource, PackageAction, PackageChange,
+    PackageDeck, PackageError, PackageKind, PackageLock, PackageObstacle, PackageRemoval,
+    PackageRisk, PackageSource, RiskChange, find_packages,
 };
 pub use project::{
-    Action, ApplyError, Change, EditedPolicy, Endpoints, Fetch, FetchError, InstallPlan,
-    InstallRequest, Installer, OpenError, PinUse, Problem,
+    AgentEndpoints, ApplyError, ContentFetcher, EditedPolicy, FetchError, FileAction, FileChange,
+    InstallPlan, InstallProblem, InstallRequest, OpenError, PinUse, ProjectInstaller,
 };
 pub use provider::{
-    EntryTarget, HookAgent, HookFile, McpFile, Provider, RuleFiles, RuleHeader, SubagentFiles,
+    AgentProvider, EntryTarget, HookAgent, HookFile, McpFile, RuleFiles, RuleHeader, SubagentFiles,
     SubagentForm,
 };
 pub use secrets::looks_secret;

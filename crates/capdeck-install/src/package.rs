@@ -19,13 +19,13 @@ use std::{
 use capdeck_definition::CapabilityId;
 use serde::Serialize;
 
-use self::contents::MAIN;
+use self::contents::MAIN_FILE;
 use crate::{GitError, WriteError};
 
-pub use contents::{Package, PackageKind};
+pub use contents::{CapabilityPackage, PackageKind};
 pub use deck::PackageDeck;
 pub use lock::{LockedPackage, LockedSource, PackageLock};
-pub use risk::{Risk, RiskChange};
+pub use risk::{PackageRisk, RiskChange};
 pub use source::{FetchedSource, PackageSource};
 
 /// A request about packages that failed. Nothing half-written is left.
@@ -97,7 +97,7 @@ impl PackageError {
 /// One package on its way into a deck.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PackageChange {
-    pub package: Package,
+    pub package: CapabilityPackage,
     pub source: LockedSource,
     pub action: PackageAction,
     /// Where it goes.
@@ -111,7 +111,7 @@ pub struct PackageChange {
     /// Whether the deck holds exactly this already, so that only the record is written.
     is_there: bool,
     /// What stands in its way.
-    pub obstacle: Option<Obstacle>,
+    pub obstacle: Option<PackageObstacle>,
 }
 
 /// What happens to a package.
@@ -127,7 +127,7 @@ pub enum PackageAction {
 /// Why a package is not written as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
-pub enum Obstacle {
+pub enum PackageObstacle {
     #[error("its definition has errors")]
     Broken,
     #[error("something else of that id is already in the deck")]
@@ -140,12 +140,12 @@ pub enum Obstacle {
 
 /// One package on its way out of a deck.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Removal {
+pub struct PackageRemoval {
     pub id: String,
     pub path: PathBuf,
     /// False when its files are gone already and only the record is left.
     pub is_there: bool,
-    pub obstacle: Option<Obstacle>,
+    pub obstacle: Option<PackageObstacle>,
 }
 
 impl PackageChange {
@@ -155,7 +155,7 @@ impl PackageChange {
     }
 }
 
-impl Obstacle {
+impl PackageObstacle {
     /// Whether a person may decide to go on all the same.
     pub fn yields_to_force(self) -> bool {
         match self {
@@ -174,11 +174,11 @@ struct Found {
 }
 
 /// The packages of a folder: in its `caplets` folder if there is one, else in itself, else itself. With ids, those only.
-pub fn find_packages(dir: &Path, ids: &[String]) -> Result<Vec<Package>, PackageError> {
+pub fn find_packages(dir: &Path, ids: &[String]) -> Result<Vec<CapabilityPackage>, PackageError> {
     let inner = dir.join("caplets");
     let place = if is_real_folder(&inner) { inner } else { dir.to_owned() };
     let mut found = list(&place)?;
-    if found.is_empty() && place.join(MAIN).is_file() {
+    if found.is_empty() && place.join(MAIN_FILE).is_file() {
         found.extend(itself(&place));
     }
     if found.is_empty() {
@@ -189,7 +189,7 @@ pub fn find_packages(dir: &Path, ids: &[String]) -> Result<Vec<Package>, Package
     } else {
         ids.iter().map(|id| choose(id, &found)).collect::<Result<_, _>>()?
     };
-    chosen.iter().map(|found| Package::read(&found.id, found.kind, &found.path)).collect()
+    chosen.iter().map(|found| CapabilityPackage::read(&found.id, found.kind, &found.path)).collect()
 }
 
 fn list(dir: &Path) -> Result<Vec<Found>, PackageError> {
@@ -202,7 +202,7 @@ fn list(dir: &Path) -> Result<Vec<Found>, PackageError> {
             .map_err(|source| PackageError::file("read", &path, source))?;
         let (id, kind) = match name.strip_suffix(".md") {
             Some(stem) if facts.is_file() && declares(&path) => (stem, PackageKind::File),
-            _ if facts.is_dir() && path.join(MAIN).is_file() => (name, PackageKind::Directory),
+            _ if facts.is_dir() && path.join(MAIN_FILE).is_file() => (name, PackageKind::Directory),
             _ => continue,
         };
         // A name that is no id could not be installed under it.

@@ -1,12 +1,12 @@
 //! Installing what a project's capability file declares into the agents that work there, and taking it back.
 //!
 //! A run has three steps that never mix: content is gathered, a plan compares it with what stands there, and the plan is
-//! carried out. Read [`Installer`] first.
+//! carried out. Read [`ProjectInstaller`] first.
 
 mod blocks;
 mod compose;
 mod content;
-mod desired;
+mod desired_files;
 mod document;
 mod entries;
 mod gather;
@@ -25,31 +25,31 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_definition::{Severity, capa::CapabilityFile};
+use capdeck_definition::{DiagnosticSeverity, capability_file::CapabilityFile};
 use compose::compose;
-use desired::Desired;
-use gather::{Gathered, SourceAccess, gather};
-use journal::Journal;
+use desired_files::DesiredFiles;
+use gather::{GatheredContent, SourceAccess, gather};
+use journal::InstallJournal;
 use lock::{lock_path, parse_lock, render_lock};
-use manifest::{Manifest, ProjectState};
-use pins::Pins;
-use plan::{Planned, change, plan};
+use manifest::{InstallManifest, ProjectState};
+use pins::SourcePins;
+use plan::{PlannedChanges, change, plan};
 use serde::Serialize;
 
-use crate::{atomic_file::FolderLock, git::Git, provider::Provider};
+use crate::{atomic_file::FolderLock, git::GitClient, provider::AgentProvider};
 
-pub use entries::Endpoints;
+pub use entries::AgentEndpoints;
 pub use gather::PinUse;
 pub use journal::ApplyError;
-pub use plan::{Action, Change, EditedPolicy};
+pub use plan::{EditedPolicy, FileAction, FileChange};
 
 /// Installs into one project. While it lives, no other process installs there.
 #[derive(Debug)]
-pub struct Installer {
+pub struct ProjectInstaller {
     project: PathBuf,
     state: ProjectState,
     cache_dir: PathBuf,
-    recorded: Manifest,
+    recorded: InstallManifest,
     _lock: FolderLock,
 }
 
@@ -57,8 +57,8 @@ pub struct Installer {
 #[derive(Debug)]
 pub struct InstallRequest<'a> {
     pub file: &'a CapabilityFile,
-    pub providers: &'a [&'static Provider],
-    pub endpoints: &'a Endpoints,
+    pub providers: &'a [&'static AgentProvider],
+    pub endpoints: &'a AgentEndpoints,
     pub edited: EditedPolicy,
     pub pin_use: PinUse,
     /// The folders where programs are looked for.
@@ -71,11 +71,11 @@ pub struct InstallRequest<'a> {
 #[derive(Debug)]
 pub struct InstallPlan {
     /// The files that change, by path.
-    pub changes: Vec<Change>,
-    pub problems: Vec<Problem>,
+    pub changes: Vec<FileChange>,
+    pub problems: Vec<InstallProblem>,
     /// What becomes able to run.
     pub surface: Vec<String>,
-    manifest: Manifest,
+    manifest: InstallManifest,
     kept: std::collections::BTreeMap<String, Vec<u8>>,
 }
 
@@ -88,7 +88,7 @@ pub struct OpenError {
     pub source: io::Error,
 }
 
-impl Installer {
+impl ProjectInstaller {
     /// Opens a project, waiting for another process that installs there.
     pub fn open(project: &Path, state_dir: &Path, cache_dir: &Path) -> Result<Self, OpenError> {
         let failed = |path: &Path, source| OpenError { path: path.to_owned(), source };
@@ -115,12 +115,12 @@ impl Installer {
 
     /// Whether an earlier run was interrupted. Its plan is in force, so it must be finished before another is made.
     pub fn is_interrupted(&self) -> Result<bool, ApplyError> {
-        Journal::pending(&self.state).map(|pending| pending.is_some())
+        InstallJournal::pending(&self.state).map(|pending| pending.is_some())
     }
 
     /// Finishes an interrupted run. Returns the files that changed since, which are not touched.
     pub fn finish_interrupted(&mut self) -> Result<Vec<PathBuf>, ApplyError> {
-        let Some(journal) = Journal::pending(&self.state)? else { return Ok(Vec::new()) };
+        let Some(journal) = InstallJournal::pending(&self.state)? else { return Ok(Vec::new()) };
         let skipped = journal.finish()?;
         let dir = self.state.dir.clone();
         self.recorded = self.state.manifest().map_err(|source| ApplyError { path: dir, source })?;
@@ -128,14 +128,19 @@ impl Installer {
     }
 
     /// What an installation would do.
-    pub fn plan(&self, request: &InstallRequest<'_>, git: &Git, fetch: &dyn Fetch) -> InstallPlan {
+    pub fn plan(
+        &self,
+        request: &InstallRequest<'_>,
+        git: &GitClient,
+        fetch: &dyn ContentFetcher,
+    ) -> InstallPlan {
         let InstallRequest { file, providers, endpoints, edited, pin_use, search_path, now } =
             request;
         let mut problems = missing_commands(file, search_path);
         let old_lock = self.read_lock(&mut problems);
         let plugin_dir = self.state.plugins();
         let ways = SourceAccess { git, fetch, cache_dir: &self.cache_dir };
-        let Gathered { mut content, pins, problems: found } =
+        let GatheredContent { mut content, pins, problems: found } =
             gather(file, &self.project, ways, &old_lock.pins, *pin_use, providers, &plugin_dir);
         problems.extend(found);
         problems.extend(screen::screen(&mut content, &file.options.security, &self.project));
@@ -151,7 +156,7 @@ impl Installer {
 
     /// What taking everything back would do.
     pub fn plan_clean(&self, edited: EditedPolicy) -> InstallPlan {
-        let mut plan = self.compare(Desired::default(), edited);
+        let mut plan = self.compare(DesiredFiles::default(), edited);
         let path = lock_path(&self.project);
         if self.recorded.has_lock
             && let Ok(bytes) = fs::read(&path)
@@ -168,22 +173,22 @@ impl Installer {
         if changes.is_empty() && manifest == self.recorded {
             return Ok(Vec::new());
         }
-        Journal::commit(&self.state, &changes, manifest, &kept)?.finish()
+        InstallJournal::commit(&self.state, &changes, manifest, &kept)?.finish()
     }
 
-    fn read_lock(&self, problems: &mut Vec<Problem>) -> OldLock {
+    fn read_lock(&self, problems: &mut Vec<InstallProblem>) -> PreviousLock {
         let path = lock_path(&self.project);
         match fs::read_to_string(&path) {
             Ok(text) => {
                 let (pins, found) = parse_lock(&text, &path);
                 problems.extend(found);
-                OldLock { text: Some(text), pins }
+                PreviousLock { text: Some(text), pins }
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => OldLock::default(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => PreviousLock::default(),
             Err(error) => {
                 let about = path.display().to_string();
-                problems.push(Problem::error("bad-lock", about, error.to_string()));
-                OldLock::default()
+                problems.push(InstallProblem::error("bad-lock", about, error.to_string()));
+                PreviousLock::default()
             }
         }
     }
@@ -192,20 +197,20 @@ impl Installer {
     fn lock_change(
         &self,
         plan: &mut InstallPlan,
-        old: OldLock,
-        pins: &Pins,
+        old: PreviousLock,
+        pins: &SourcePins,
         pin_use: PinUse,
         now: &str,
     ) {
         let path = lock_path(&self.project);
         plan.manifest.has_lock = self.recorded.has_lock;
-        if !plan.is_sound() || old.pins.is_same(pins) {
+        if !plan.can_apply() || old.pins.is_same(pins) {
             return;
         }
         if pin_use == PinUse::Frozen {
             let message = "it would change, and --frozen forbids that";
             plan.problems.push(
-                Problem::error("lock-changes", path.display().to_string(), message)
+                InstallProblem::error("lock-changes", path.display().to_string(), message)
                     .with_hint("run `capdeck install` without --frozen and commit the lock"),
             );
             return;
@@ -219,8 +224,8 @@ impl Installer {
         }
     }
 
-    fn compare(&self, desired: Desired, edited: EditedPolicy) -> InstallPlan {
-        let Planned { mut changes, problems, manifest, kept } =
+    fn compare(&self, desired: DesiredFiles, edited: EditedPolicy) -> InstallPlan {
+        let PlannedChanges { mut changes, problems, manifest, kept } =
             plan(&self.state, &self.recorded, desired, edited);
         changes.sort_by(|one, other| one.path.cmp(&other.path));
         InstallPlan { changes, problems, surface: Vec::new(), manifest, kept }
@@ -229,24 +234,24 @@ impl Installer {
 
 /// The lock before a run.
 #[derive(Debug, Default)]
-struct OldLock {
+struct PreviousLock {
     text: Option<String>,
-    pins: Pins,
+    pins: SourcePins,
 }
 
 impl InstallPlan {
     /// Whether it can be carried out.
-    pub fn is_sound(&self) -> bool {
-        !self.problems.iter().any(Problem::is_error)
+    pub fn can_apply(&self) -> bool {
+        !self.problems.iter().any(InstallProblem::is_error)
     }
 }
 
-fn missing_commands(file: &CapabilityFile, search_path: &[PathBuf]) -> Vec<Problem> {
+fn missing_commands(file: &CapabilityFile, search_path: &[PathBuf]) -> Vec<InstallProblem> {
     let is_there = |name: &str| search_path.iter().any(|folder| folder.join(name).is_file());
     let missing = file.options.requires_commands.iter().filter(|needed| !is_there(&needed.cli));
     missing
         .map(|needed| {
-            let problem = Problem::error(
+            let problem = InstallProblem::error(
                 "missing-command",
                 "options.requiresCommands",
                 format!("`{}` is not on the PATH", needed.cli),
@@ -261,8 +266,8 @@ fn missing_commands(file: &CapabilityFile, search_path: &[PathBuf]) -> Vec<Probl
 
 /// One problem. An error keeps the whole run from writing anything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
-    pub severity: Severity,
+pub struct InstallProblem {
+    pub severity: DiagnosticSeverity,
     /// A stable name for the kind of problem.
     pub code: &'static str,
     /// What it is about, such as ``skill `web` `` or a path.
@@ -273,14 +278,14 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-impl Problem {
+impl InstallProblem {
     pub(crate) fn error(
         code: &'static str,
         about: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
         Self {
-            severity: Severity::Error,
+            severity: DiagnosticSeverity::Error,
             code,
             about: about.into(),
             message: message.into(),
@@ -293,7 +298,7 @@ impl Problem {
         about: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
-        Self { severity: Severity::Warning, ..Self::error(code, about, message) }
+        Self { severity: DiagnosticSeverity::Warning, ..Self::error(code, about, message) }
     }
 
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
@@ -303,12 +308,12 @@ impl Problem {
 
     /// Whether nothing may be written because of it.
     pub fn is_error(&self) -> bool {
-        self.severity == Severity::Error
+        self.severity == DiagnosticSeverity::Error
     }
 }
 
 /// Fetches what stands at an address. Implemented by the command line, called while content is gathered.
-pub trait Fetch {
+pub trait ContentFetcher {
     /// The body of a successful answer.
     fn fetch(&self, url: &str) -> Result<Vec<u8>, FetchError>;
 }

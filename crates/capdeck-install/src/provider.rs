@@ -4,12 +4,12 @@
 
 mod rows;
 
-use rows::{FOLDED, OWN_RULES, PLAIN};
+use rows::{FOLDED_RULE_PROVIDERS, OWN_RULES, PLAIN_PROVIDERS};
 use serde_json::{Map, Value, json};
 
 /// One agent and its places in a project. Paths are relative, with `/` between their parts.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Provider {
+pub struct AgentProvider {
     /// The name in files and on the command line.
     pub id: &'static str,
     /// The folder that holds one folder per skill.
@@ -84,10 +84,11 @@ pub enum HookAgent {
     GeminiCli,
 }
 
-impl Provider {
+impl AgentProvider {
     /// All of them, by id.
     pub fn all() -> Vec<&'static Self> {
-        let mut all: Vec<&Self> = OWN_RULES.iter().chain(FOLDED).chain(PLAIN).collect();
+        let mut all: Vec<&Self> =
+            OWN_RULES.iter().chain(FOLDED_RULE_PROVIDERS).chain(PLAIN_PROVIDERS).collect();
         all.sort_unstable_by_key(|provider| provider.id);
         all
     }
@@ -178,11 +179,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::provider::Provider;
+    use crate::provider::AgentProvider;
 
     #[test]
     fn every_row_has_an_id_of_its_own_and_paths_inside_the_project() {
-        let all = Provider::all();
+        let all = AgentProvider::all();
         assert_eq!(all.len(), 39);
         assert_eq!(all.iter().map(|one| one.id).collect::<BTreeSet<_>>().len(), all.len());
         for provider in all {
@@ -199,8 +200,8 @@ mod tests {
                 assert!(path.split('/').all(is_plain), "{}: {path}", provider.id);
             }
         }
-        assert_eq!(Provider::find(" Claude-Code ").unwrap().id, "claude-code");
-        assert_eq!(Provider::find("clause-code"), None);
+        assert_eq!(AgentProvider::find(" Claude-Code ").unwrap().id, "claude-code");
+        assert_eq!(AgentProvider::find("clause-code"), None);
     }
 
     #[test]
@@ -233,7 +234,7 @@ mod tests {
             ),
         ];
         for (id, by_address, by_program) in table {
-            let file = Provider::find(id).unwrap().mcp.as_ref().unwrap();
+            let file = AgentProvider::find(id).unwrap().mcp.as_ref().unwrap();
             assert_eq!(file.entry(&address), by_address, "{id}");
             assert_eq!(file.entry(&program), by_program, "{id}");
         }

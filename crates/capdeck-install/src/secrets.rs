@@ -105,15 +105,15 @@ pub(crate) fn mask(text: &str) -> String {
 }
 
 /// A key or a value of a configuration file, whatever its format.
-struct Word<'a> {
+struct ConfigWord<'a> {
     text: &'a str,
     /// With its quotes.
     range: std::ops::Range<usize>,
     is_quoted: bool,
 }
 
-fn words(text: &str) -> Vec<Word<'_>> {
-    const BETWEEN: [char; 10] = [':', '=', ',', '{', '}', '[', ']', ' ', '\t', '\r'];
+fn words(text: &str) -> Vec<ConfigWord<'_>> {
+    const SEPARATORS: [char; 10] = [':', '=', ',', '{', '}', '[', ']', ' ', '\t', '\r'];
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(first) = text.get(at..).and_then(|rest| rest.chars().next()) {
@@ -128,19 +128,19 @@ fn words(text: &str) -> Vec<Word<'_>> {
             let inner = end.map_or(rest.len(), |(length, _)| length);
             let length = end.map_or(rest.len(), |(length, c)| length + usize::from(c == first));
             let text = rest.get(1..inner).unwrap_or_default();
-            found.push(Word { text, range: at..at + length, is_quoted: true });
+            found.push(ConfigWord { text, range: at..at + length, is_quoted: true });
             at += length.max(1);
-        } else if BETWEEN.contains(&first) || first == '\n' {
+        } else if SEPARATORS.contains(&first) || first == '\n' {
             at += first.len_utf8();
         } else {
-            let is_end = |c: char| c == '\n' || c == '"' || BETWEEN.contains(&c);
+            let is_end = |c: char| c == '\n' || c == '"' || SEPARATORS.contains(&c);
             let mut length = rest.find(is_end).unwrap_or(rest.len());
             // An address goes on behind its colon.
             if rest.get(length..).is_some_and(|more| more.starts_with("://")) {
                 length = rest.find([' ', '\n', '\r', '"', ',']).unwrap_or(rest.len());
             }
             let text = rest.get(..length).unwrap_or_default();
-            found.push(Word { text, range: at..at + length, is_quoted: false });
+            found.push(ConfigWord { text, range: at..at + length, is_quoted: false });
             at += length;
         }
     }

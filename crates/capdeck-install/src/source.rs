@@ -5,7 +5,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use crate::{frontmatter::Frontmatter, provider::Provider};
+use crate::{frontmatter::MarkdownFrontmatter, provider::AgentProvider};
 
 /// Candidates that are named after a search without one answer.
 const MAX_NAMED_MATCHES: usize = 8;
@@ -123,14 +123,17 @@ fn walk(folder: &Path, depth: usize, visit: &mut impl FnMut(&Path, &str)) {
 
 /// Hidden folders are left out, except those where agents keep their skills.
 fn is_searched(folder: &str) -> bool {
-    let is_home_of_skills =
-        || Provider::all().iter().any(|provider| provider.skills.split('/').next() == Some(folder));
+    let is_home_of_skills = || {
+        AgentProvider::all()
+            .iter()
+            .any(|provider| provider.skills.split('/').next() == Some(folder))
+    };
     folder != "node_modules" && (!folder.starts_with('.') || is_home_of_skills())
 }
 
 fn own_name(skill: &Path) -> Option<String> {
     let text = fs::read_to_string(skill.join("SKILL.md")).ok()?;
-    Frontmatter::parse(&text).text("name").map(str::to_owned)
+    MarkdownFrontmatter::parse(&text).text("name").map(str::to_owned)
 }
 
 fn relative(root: &Path, path: &Path) -> String {

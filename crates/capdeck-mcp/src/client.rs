@@ -1,6 +1,6 @@
 //! The client half: requests, responses, and messages that a server sends on its own.
 //!
-//! A [`Client`] is a cheap handle. [`Client::connect`] selects the era that the server supports; requests are the
+//! A [`McpClient`] is a cheap handle. [`McpClient::connect`] selects the era that the server supports; requests are the
 //! same in both. Every request has a deadline and a cancellation token; when either ends it, the server gets a
 //! cancellation and a late response is dropped. Dropping a request's future does the same.
 
@@ -11,20 +11,20 @@ mod credentials;
 mod error;
 mod exchange;
 mod http_target;
-mod hub;
 mod initialize;
 mod input_required;
 mod legacy_sse;
-mod listening;
+mod message_hub;
 mod modern;
-mod pulse;
 mod request_head;
 mod request_options;
 mod result_type;
 mod stdio;
 mod streamable_http;
+mod subscription;
 mod tool_headers;
 mod transport;
+mod wakeup_timer;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -36,20 +36,20 @@ use tokio::{
     time::Instant,
 };
 
-pub use chaos::{Chaos, FaultSource};
+pub use chaos::{FaultSettings, FaultSource};
 pub use connect::EraChoice;
-pub use credentials::Credentials;
+pub use credentials::CredentialProvider;
 pub use error::ClientError;
 pub use http_target::HttpTarget;
-pub use initialize::{ClientHello, ServerHello};
-pub use request_options::{OnInputRequired, OnProgress, RequestOptions};
+pub use initialize::{ClientDescription, ServerHello};
+pub use request_options::{InputRequiredMode, ProgressCallback, RequestOptions};
 
 use crate::{MAX_MESSAGE_BYTES, RawObject, RpcError, encode};
-use exchange::{Outgoing, exchange, later};
-use hub::Hub;
-use listening::Watched;
-use modern::Modern;
-use transport::Transport;
+use exchange::{OutgoingRequest, exchange, saturating_deadline};
+use message_hub::MessageHub;
+use modern::ModernProtocol;
+use subscription::SubscriptionTargets;
+use transport::ClientTransport;
 
 /// Receives messages of a server, for the connection or for one request.
 ///
@@ -72,17 +72,17 @@ pub trait ClientHandler: Send + Sync {
 
 /// A connection to one MCP server. Clones share it; it ends when the last is dropped.
 #[derive(Clone)]
-pub struct Client {
-    inner: Arc<Inner>,
+pub struct McpClient {
+    inner: Arc<McpClientInner>,
 }
 
-struct Inner {
-    hub: Arc<Hub>,
-    transport: Arc<dyn Transport>,
-    modern: RwLock<Option<Arc<Modern>>>,
+struct McpClientInner {
+    hub: Arc<MessageHub>,
+    transport: Arc<dyn ClientTransport>,
+    modern: RwLock<Option<Arc<ModernProtocol>>>,
 }
 
-impl Client {
+impl McpClient {
     /// Opens newline-framed JSON over a pair of pipes.
     pub fn stdio(
         reader: impl AsyncRead + Send + Unpin + 'static,
@@ -92,21 +92,21 @@ impl Client {
         Self::stdio_with_limit(reader, writer, handler, MAX_MESSAGE_BYTES)
     }
 
-    /// Same as [`Client::stdio`], with another limit on the size of one message.
+    /// Same as [`McpClient::stdio`], with another limit on the size of one message.
     pub fn stdio_with_limit(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
         handler: Arc<dyn ClientHandler>,
         limit: usize,
     ) -> Self {
-        let hub = Hub::new(handler);
+        let hub = MessageHub::new(handler);
         let transport = stdio::open(reader, writer, &hub, limit);
         Self::over(hub, transport)
     }
 
     /// Opens Streamable HTTP without sending anything.
     pub fn http(target: HttpTarget, handler: Arc<dyn ClientHandler>) -> Self {
-        let hub = Hub::new(handler);
+        let hub = MessageHub::new(handler);
         let transport = streamable_http::open(target, &hub);
         Self::over(hub, transport)
     }
@@ -117,7 +117,7 @@ impl Client {
         handler: Arc<dyn ClientHandler>,
         timeout: Duration,
     ) -> Result<Self, ClientError> {
-        let hub = Hub::new(handler);
+        let hub = MessageHub::new(handler);
         let transport =
             tokio::time::timeout(timeout, legacy_sse::open(target, &hub)).await.map_err(
                 |_| ClientError::Timeout { method: "endpoint".to_owned(), after: timeout },
@@ -125,8 +125,8 @@ impl Client {
         Ok(Self::over(hub, transport))
     }
 
-    fn over(hub: Arc<Hub>, transport: Arc<dyn Transport>) -> Self {
-        Self { inner: Arc::new(Inner { hub, transport, modern: RwLock::default() }) }
+    fn over(hub: Arc<MessageHub>, transport: Arc<dyn ClientTransport>) -> Self {
+        Self { inner: Arc::new(McpClientInner { hub, transport, modern: RwLock::default() }) }
     }
 
     /// Injects faults. Has an effect only before the client is shared.
@@ -145,19 +145,20 @@ impl Client {
         mut params: Option<RawObject>,
         options: RequestOptions,
     ) -> Result<Box<RawValue>, ClientError> {
-        let Inner { hub, transport, .. } = &*self.inner;
+        let McpClientInner { hub, transport, .. } = &*self.inner;
         hub.check_open()?;
         if let Some(modern) = self.inner.modern() {
             return modern.request(method, params, &options).await;
         }
-        let outgoing = Outgoing { method, params: &mut params, head: None, acknowledged: None };
-        let hard_end = later(Instant::now(), options.max_timeout);
+        let outgoing =
+            OutgoingRequest { method, params: &mut params, head: None, acknowledged: None };
+        let hard_end = saturating_deadline(Instant::now(), options.max_timeout);
         exchange(hub, transport, outgoing, &options, hard_end).await
     }
 
     /// Sends a notification. One that the server's era does not have is skipped.
     pub async fn notify(&self, method: &str, params: Option<RawObject>) -> Result<(), ClientError> {
-        let Inner { hub, transport, .. } = &*self.inner;
+        let McpClientInner { hub, transport, .. } = &*self.inner;
         hub.check_open()?;
         let removed = ["notifications/initialized", "notifications/roots/list_changed"];
         if hub.is_modern() && removed.contains(&method) {
@@ -172,7 +173,7 @@ impl Client {
         uris: Vec<String>,
         timeout: Duration,
     ) -> Result<(), ClientError> {
-        self.watch(Watched::Resources(uris), timeout).await
+        self.watch(SubscriptionTargets::Resources(uris), timeout).await
     }
 
     /// Sets the task subscriptions at a modern server and waits for the acknowledgement.
@@ -181,10 +182,14 @@ impl Client {
         ids: Vec<String>,
         timeout: Duration,
     ) -> Result<(), ClientError> {
-        self.watch(Watched::Tasks(ids), timeout).await
+        self.watch(SubscriptionTargets::Tasks(ids), timeout).await
     }
 
-    async fn watch(&self, watched: Watched, timeout: Duration) -> Result<(), ClientError> {
+    async fn watch(
+        &self,
+        watched: SubscriptionTargets,
+        timeout: Duration,
+    ) -> Result<(), ClientError> {
         self.inner.hub.check_open()?;
         match self.inner.modern() {
             Some(modern) => modern.watch(watched, timeout).await,
@@ -207,31 +212,31 @@ impl Client {
     }
 }
 
-impl Inner {
-    fn modern(&self) -> Option<Arc<Modern>> {
+impl McpClientInner {
+    fn modern(&self) -> Option<Arc<ModernProtocol>> {
         self.modern.read().clone()
     }
 
-    fn enter(&self, modern: Arc<Modern>, found: &ServerHello) {
+    fn enter(&self, modern: Arc<ModernProtocol>, found: &ServerHello) {
         self.hub.enter_modern(true);
         self.transport.negotiated(found.revision);
-        modern.settle(found);
+        modern.adopt_server(found);
         *self.modern.write() = Some(modern);
     }
 
-    fn leave(&self) {
+    fn reset_era(&self) {
         self.hub.enter_modern(false);
         *self.modern.write() = None;
     }
 }
 
-impl Drop for Inner {
+impl Drop for McpClientInner {
     fn drop(&mut self) {
         self.hub.end("the connection was dropped");
     }
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for McpClient {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Client").field("ended", &self.ended()).finish_non_exhaustive()
     }

@@ -21,11 +21,11 @@ pub struct HeaderParams(Vec<HeaderParam>);
 struct HeaderParam {
     header: String,
     path: Vec<String>,
-    kind: Kind,
+    kind: HeaderParamType,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum HeaderParamType {
     Text,
     Integer,
     Boolean,
@@ -41,7 +41,7 @@ pub struct ParamHeader {
 
 /// A tool with invalid annotations. Clients do not offer it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidHeaderParams {
+pub enum HeaderParamsError {
     #[error(
         "`x-mcp-header` of `{parameter}` has to be a name in letters, digits and punctuation that headers allow"
     )]
@@ -57,7 +57,7 @@ pub enum InvalidHeaderParams {
 }
 
 impl HeaderParams {
-    pub fn of(schema: &RawValue) -> Result<Self, InvalidHeaderParams> {
+    pub fn of(schema: &RawValue) -> Result<Self, HeaderParamsError> {
         let mut found = Self::default();
         // Tools rarely have any, so most schemas are not parsed.
         if !schema.get().contains(KEYWORD) && !schema.get().contains("\\u") {
@@ -93,7 +93,7 @@ impl HeaderParams {
         &mut self,
         schema: &Map<String, Value>,
         path: &mut Vec<String>,
-    ) -> Result<(), InvalidHeaderParams> {
+    ) -> Result<(), HeaderParamsError> {
         if let Some(name) = schema.get(KEYWORD) {
             self.add(name, schema.get("type"), path)?;
         }
@@ -109,7 +109,7 @@ impl HeaderParams {
                 }
                 _ if is_data(keyword) => {}
                 _ if mentions(inner, holds_a_map(keyword)) => {
-                    return Err(InvalidHeaderParams::Unreachable { keyword: keyword.clone() });
+                    return Err(HeaderParamsError::Unreachable { keyword: keyword.clone() });
                 }
                 _ => {}
             }
@@ -122,19 +122,19 @@ impl HeaderParams {
         name: &Value,
         kind: Option<&Value>,
         path: &[String],
-    ) -> Result<(), InvalidHeaderParams> {
+    ) -> Result<(), HeaderParamsError> {
         let parameter = || path.join(".");
         let name = name.as_str().filter(|name| is_token(name));
-        let name = name.ok_or_else(|| InvalidHeaderParams::Name { parameter: parameter() })?;
+        let name = name.ok_or_else(|| HeaderParamsError::Name { parameter: parameter() })?;
         let kind = match kind.and_then(Value::as_str) {
-            Some("string") => Kind::Text,
-            Some("integer") => Kind::Integer,
-            Some("boolean") => Kind::Boolean,
-            _ => return Err(InvalidHeaderParams::Kind { parameter: parameter() }),
+            Some("string") => HeaderParamType::Text,
+            Some("integer") => HeaderParamType::Integer,
+            Some("boolean") => HeaderParamType::Boolean,
+            _ => return Err(HeaderParamsError::Kind { parameter: parameter() }),
         };
         let header = format!("{PREFIX}{name}");
         if self.0.iter().any(|other| other.header.eq_ignore_ascii_case(&header)) {
-            return Err(InvalidHeaderParams::Repeated { name: name.to_owned() });
+            return Err(HeaderParamsError::Repeated { name: name.to_owned() });
         }
         self.0.push(HeaderParam { header, path: path.to_vec(), kind });
         Ok(())
@@ -149,9 +149,9 @@ impl HeaderParam {
             value = value.get(name)?;
         }
         match (self.kind, value) {
-            (Kind::Text, Value::String(text)) => Some(text.clone()),
-            (Kind::Boolean, Value::Bool(truth)) => Some(truth.to_string()),
-            (Kind::Integer, Value::Number(number)) => value::integer_text(number),
+            (HeaderParamType::Text, Value::String(text)) => Some(text.clone()),
+            (HeaderParamType::Boolean, Value::Bool(truth)) => Some(truth.to_string()),
+            (HeaderParamType::Integer, Value::Number(number)) => value::integer_text(number),
             _ => None,
         }
     }

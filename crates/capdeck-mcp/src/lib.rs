@@ -1,6 +1,6 @@
 //! The MCP wire: raw JSON framing, request ids, protocol revisions, and the client and server halves.
 //!
-//! Read [`Message`] first, then [`client::Client`] and [`server::Service`]. Messages are parsed only to their
+//! Read [`RpcMessage`] first, then [`client::Client`] and [`server::Service`]. Messages are parsed only to their
 //! envelope; tools, results and schemas pass through as the exact text that was sent.
 //!
 //! This crate never knows the meaning of a tool, the catalog, or file locations.
@@ -22,15 +22,15 @@ mod sse;
 pub mod client;
 pub mod server;
 
-pub use header_params::{HeaderParams, InvalidHeaderParams, ParamHeader};
-pub use line::{Line, LineReader};
-pub use message::{Incoming, Malformed, Message};
+pub use header_params::{HeaderParams, HeaderParamsError, ParamHeader};
+pub use line::{FramedLine, LineReader};
+pub use message::{MalformedMessage, RpcFrame, RpcMessage};
 pub use raw::RawObject;
 pub use request_id::RequestId;
-pub use revision::{Era, Revision};
+pub use revision::{Era, ProtocolRevision};
 pub use rpc_error::RpcError;
-pub use seal::{SealError, Sealer};
-pub use sse::{SseEvent, SseParser, SseTooLarge};
+pub use seal::{SealError, TextSealer};
+pub use sse::{SseEvent, SseParser, SseSizeError};
 
 /// The default limit of a single message in both halves.
 pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;

@@ -10,7 +10,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum FramedLine {
     Text(Bytes),
     /// A line over the limit. Reported once, as soon as it is known; the rest of the line is dropped.
     TooLong,
@@ -35,7 +35,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// Returns the next non-blank line without its line break. `None` at the end of the stream.
-    pub async fn next(&mut self) -> io::Result<Option<Line>> {
+    pub async fn next(&mut self) -> io::Result<Option<FramedLine>> {
         loop {
             if let Some(line) = self.take_line() {
                 return Ok(Some(line));
@@ -46,12 +46,12 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 self.searched = 0;
                 let rest = trim(rest);
                 // A last line without a line break counts.
-                return Ok((!rest.is_empty() && !self.skipping).then_some(Line::Text(rest)));
+                return Ok((!rest.is_empty() && !self.skipping).then_some(FramedLine::Text(rest)));
             }
         }
     }
 
-    fn take_line(&mut self) -> Option<Line> {
+    fn take_line(&mut self) -> Option<FramedLine> {
         loop {
             let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
             let Some(found) = unsearched.iter().position(|byte| *byte == b'\n') else {
@@ -63,7 +63,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                     self.buffer = BytesMut::with_capacity(CHUNK);
                     self.searched = 0;
                     self.skipping = true;
-                    return Some(Line::TooLong);
+                    return Some(FramedLine::TooLong);
                 }
                 return None;
             };
@@ -75,11 +75,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             }
             // Counted with its spaces: the result must not depend on how much has arrived.
             if end > self.limit {
-                return Some(Line::TooLong);
+                return Some(FramedLine::TooLong);
             }
             let line = trim(line);
             if !line.is_empty() {
-                return Some(Line::Text(line));
+                return Some(FramedLine::Text(line));
             }
         }
     }

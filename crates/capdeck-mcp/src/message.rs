@@ -9,7 +9,7 @@ use crate::{RequestId, RpcError, raw::present};
 
 /// A message with its payload as the exact text that was sent.
 #[derive(Debug, Clone)]
-pub enum Message {
+pub enum RpcMessage {
     Request { id: RequestId, method: String, params: Option<Box<RawValue>> },
     Notification { method: String, params: Option<Box<RawValue>> },
     Response { id: RequestId, outcome: Result<Box<RawValue>, RpcError> },
@@ -17,14 +17,14 @@ pub enum Message {
 
 /// The content of one frame: a message, or a batch in the revisions that have them.
 #[derive(Debug)]
-pub enum Incoming {
-    Single(Message),
-    Batch(Vec<Result<Message, Malformed>>),
+pub enum RpcFrame {
+    Single(RpcMessage),
+    Batch(Vec<Result<RpcMessage, MalformedMessage>>),
 }
 
 /// A frame that is not a message; `id` is the request to answer, if readable.
 #[derive(Debug, Clone)]
-pub struct Malformed {
+pub struct MalformedMessage {
     pub id: Option<RequestId>,
     pub error: RpcError,
     /// It is a response: to `id` without a result, or without an id.
@@ -32,7 +32,7 @@ pub struct Malformed {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct RpcEnvelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -54,28 +54,28 @@ struct ErrorBody<'a> {
     data: Option<Box<RawValue>>,
 }
 
-impl Incoming {
-    pub fn parse(text: &[u8]) -> Result<Self, Malformed> {
+impl RpcFrame {
+    pub fn parse(text: &[u8]) -> Result<Self, MalformedMessage> {
         if text.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'[') {
-            return Message::parse(text).map(Self::Single);
+            return RpcMessage::parse(text).map(Self::Single);
         }
         let parts: Vec<&RawValue> = serde_json::from_slice(text).map_err(|e| not_json(&e))?;
         if parts.is_empty() {
-            return Err(Malformed::invalid("an empty batch holds no message"));
+            return Err(MalformedMessage::invalid("an empty batch holds no message"));
         }
         Ok(Self::Batch(
-            parts.into_iter().map(|part| Message::parse(part.get().as_bytes())).collect(),
+            parts.into_iter().map(|part| RpcMessage::parse(part.get().as_bytes())).collect(),
         ))
     }
 }
 
-impl Message {
+impl RpcMessage {
     /// Parses one message. The `jsonrpc` member is optional; every other rule applies.
-    pub fn parse(text: &[u8]) -> Result<Self, Malformed> {
-        let envelope: Envelope<'_> = match serde_json::from_slice(text) {
+    pub fn parse(text: &[u8]) -> Result<Self, MalformedMessage> {
+        let envelope: RpcEnvelope<'_> = match serde_json::from_slice(text) {
             Ok(envelope) => envelope,
             Err(error) if error.is_data() => {
-                return Err(Malformed::invalid("a message has to be one JSON object"));
+                return Err(MalformedMessage::invalid("a message has to be one JSON object"));
             }
             Err(error) => return Err(not_json(&error)),
         };
@@ -85,14 +85,14 @@ impl Message {
                 Ok(id) => Some(id),
                 Err(_) if raw.get() == "null" && envelope.method.is_none() => None,
                 Err(_) => {
-                    return Err(Malformed::invalid("`id` has to be a string or a number"));
+                    return Err(MalformedMessage::invalid("`id` has to be a string or a number"));
                 }
             },
         };
         if let Some(method) = envelope.method {
             let Ok(method) = serde_json::from_str::<String>(method.get()) else {
                 let error = RpcError::invalid_request("`method` has to be a string");
-                return Err(Malformed { id, error, is_answer: false });
+                return Err(MalformedMessage { id, error, is_answer: false });
             };
             let params = envelope.params.map(ToOwned::to_owned);
             return Ok(match id {
@@ -107,18 +107,18 @@ impl Message {
                 let error = RpcError::invalid_request(
                     "a message needs `method`, or `id` with `result` or `error`",
                 );
-                return Err(Malformed { is_answer: id.is_some(), id, error });
+                return Err(MalformedMessage { is_answer: id.is_some(), id, error });
             }
         };
         match (id, outcome) {
             (Some(id), outcome) => Ok(Self::Response { id, outcome }),
-            (None, Err(error)) => Err(Malformed { id: None, error, is_answer: true }),
-            (None, Ok(_)) => Err(Malformed::invalid("a response needs the `id` it answers")),
+            (None, Err(error)) => Err(MalformedMessage { id: None, error, is_answer: true }),
+            (None, Ok(_)) => Err(MalformedMessage::invalid("a response needs the `id` it answers")),
         }
     }
 }
 
-impl Malformed {
+impl MalformedMessage {
     pub(crate) fn of_nobody(error: RpcError) -> Self {
         Self { id: None, error, is_answer: false }
     }
@@ -134,10 +134,10 @@ impl Malformed {
     }
 }
 
-fn not_json(error: &serde_json::Error) -> Malformed {
+fn not_json(error: &serde_json::Error) -> MalformedMessage {
     let message =
         format!("the message is not JSON (line {}, column {})", error.line(), error.column());
-    Malformed::of_nobody(RpcError::parse_error(message))
+    MalformedMessage::of_nobody(RpcError::parse_error(message))
 }
 
 /// Parses an error object, and keeps a malformed one whole as data.

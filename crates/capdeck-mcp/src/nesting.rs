@@ -1,11 +1,11 @@
 //! Limits the nesting depth of messages.
 
-use crate::{Malformed, RpcError};
+use crate::{MalformedMessage, RpcError};
 
 /// Values deeper than this cannot be parsed later, so the message is rejected early.
 const MAX_DEPTH: usize = 127;
 
-pub(crate) fn check(text: &[u8]) -> Result<(), Malformed> {
+pub(crate) fn check(text: &[u8]) -> Result<(), MalformedMessage> {
     let mut depth = 0_usize;
     let mut in_string = false;
     let mut escaped = false;
@@ -29,7 +29,7 @@ pub(crate) fn check(text: &[u8]) -> Result<(), Malformed> {
             let error = RpcError::parse_error(format!(
                 "the message is nested deeper than {MAX_DEPTH} levels"
             ));
-            return Err(Malformed::of_nobody(error));
+            return Err(MalformedMessage::of_nobody(error));
         }
     }
     Ok(())

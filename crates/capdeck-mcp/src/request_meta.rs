@@ -1,6 +1,6 @@
 //! The sender in `_meta` of every modern request.
 
-use crate::{RawObject, Revision, raw};
+use crate::{ProtocolRevision, RawObject, raw};
 
 pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -47,7 +47,7 @@ impl RequestMeta {
 
     pub(crate) fn put(
         params: &mut RawObject,
-        revision: Revision,
+        revision: ProtocolRevision,
         capabilities: &RawObject,
         info: &RawObject,
         log_level: Option<&str>,
@@ -76,7 +76,13 @@ mod tests {
         let mut request = params(r#"{"name":"t","_meta":{"traceparent":"00-1"}}"#);
         let capabilities = params(r#"{"elicitation":{"form":{}}}"#);
         let info = params(r#"{"name":"c","version":"1"}"#);
-        RequestMeta::put(&mut request, Revision::LATEST, &capabilities, &info, Some("info"));
+        RequestMeta::put(
+            &mut request,
+            ProtocolRevision::LATEST,
+            &capabilities,
+            &info,
+            Some("info"),
+        );
         let taken = RequestMeta::take(&mut request);
         assert_eq!(taken.protocol_version.as_deref(), Some("2026-07-28"));
         assert_eq!(taken.log_level.as_deref(), Some("info"));
@@ -93,7 +99,7 @@ mod tests {
         let mut request = params(r#"{"name":"t"}"#);
         RequestMeta::put(
             &mut request,
-            Revision::LATEST,
+            ProtocolRevision::LATEST,
             &RawObject::new(),
             &RawObject::new(),
             None,

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A supported protocol revision. Ordered by date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Revision(&'static str);
+pub struct ProtocolRevision(&'static str);
 
 /// How clients and servers connect. The revisions of one era share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,7 +15,7 @@ pub enum Era {
     Modern,
 }
 
-impl Revision {
+impl ProtocolRevision {
     pub const V2024_11_05: Self = Self("2024-11-05");
     pub const V2025_03_26: Self = Self("2025-03-26");
     pub const V2025_06_18: Self = Self("2025-06-18");
@@ -73,7 +73,7 @@ impl Revision {
     }
 }
 
-impl fmt::Display for Revision {
+impl fmt::Display for ProtocolRevision {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.0)
     }
@@ -85,13 +85,13 @@ mod tests {
 
     #[test]
     fn revisions_are_ordered_by_date_and_unknown_ones_get_the_newest() {
-        assert!(Revision::SUPPORTED.is_sorted());
-        assert_eq!(Revision::negotiate("2024-11-05"), Revision::V2024_11_05);
-        assert_eq!(Revision::negotiate("1999-01-01"), Revision::LATEST_LEGACY);
-        assert_eq!(Revision::negotiate("2026-07-28"), Revision::LATEST_LEGACY);
-        assert_eq!(Revision::LATEST.era(), Era::Modern);
-        assert_eq!(Revision::LATEST_LEGACY.era(), Era::Legacy);
-        assert!(Revision::V2025_03_26.has_batches());
-        assert!(!Revision::V2025_06_18.has_batches());
+        assert!(ProtocolRevision::SUPPORTED.is_sorted());
+        assert_eq!(ProtocolRevision::negotiate("2024-11-05"), ProtocolRevision::V2024_11_05);
+        assert_eq!(ProtocolRevision::negotiate("1999-01-01"), ProtocolRevision::LATEST_LEGACY);
+        assert_eq!(ProtocolRevision::negotiate("2026-07-28"), ProtocolRevision::LATEST_LEGACY);
+        assert_eq!(ProtocolRevision::LATEST.era(), Era::Modern);
+        assert_eq!(ProtocolRevision::LATEST_LEGACY.era(), Era::Legacy);
+        assert!(ProtocolRevision::V2025_03_26.has_batches());
+        assert!(!ProtocolRevision::V2025_06_18.has_batches());
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::{RawObject, Revision, raw::raw};
+use crate::{ProtocolRevision, RawObject, raw::raw};
 
 /// The `error` member of a JSON-RPC response.
 #[derive(Debug, Clone, thiserror::Error, Serialize)]
@@ -61,7 +61,8 @@ impl RpcError {
     }
 
     pub fn unsupported_version(requested: &str) -> Self {
-        let supported: Vec<&str> = Revision::modern().map(Revision::as_str).collect();
+        let supported: Vec<&str> =
+            ProtocolRevision::modern().map(ProtocolRevision::as_str).collect();
         let facts = RawObject::from_iter([
             ("supported".to_owned(), raw(&supported)),
             ("requested".to_owned(), raw(requested)),

@@ -19,7 +19,7 @@ const EXPIRY: usize = 8;
 
 /// Seals and opens texts. Sealers with the same key and scope open each other's texts.
 #[derive(Clone)]
-pub struct Sealer {
+pub struct TextSealer {
     /// `None` without randomness for a key; then nothing is sealed or opened.
     cipher: Option<XChaCha20Poly1305>,
     scope: String,
@@ -30,7 +30,7 @@ pub struct Sealer {
 #[error("this was not issued here for this use, or it has expired")]
 pub struct SealError;
 
-impl Sealer {
+impl TextSealer {
     /// A sealer with a persistent key: texts stay valid after a restart.
     pub fn new(key: &[u8; 32]) -> Self {
         Self { cipher: Some(XChaCha20Poly1305::new(key.into())), scope: String::new() }
@@ -112,13 +112,13 @@ fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-impl Default for Sealer {
+impl Default for TextSealer {
     fn default() -> Self {
         Self::random()
     }
 }
 
-impl fmt::Debug for Sealer {
+impl fmt::Debug for TextSealer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Sealer").field("scope", &self.scope).finish_non_exhaustive()
     }
@@ -132,18 +132,19 @@ mod tests {
 
     #[test]
     fn what_was_sealed_opens_with_the_same_key_only() {
-        let sealed = Sealer::new(&[7; 32]).seal("state", &[b"me"], HOUR, b"secret words").unwrap();
+        let sealed =
+            TextSealer::new(&[7; 32]).seal("state", &[b"me"], HOUR, b"secret words").unwrap();
         assert_eq!(
-            Sealer::new(&[7; 32]).open("state", &[b"me"], &sealed).unwrap(),
+            TextSealer::new(&[7; 32]).open("state", &[b"me"], &sealed).unwrap(),
             b"secret words"
         );
-        assert_eq!(Sealer::new(&[8; 32]).open("state", &[b"me"], &sealed), Err(SealError));
-        assert_eq!(Sealer::random().open("state", &[b"me"], &sealed), Err(SealError));
+        assert_eq!(TextSealer::new(&[8; 32]).open("state", &[b"me"], &sealed), Err(SealError));
+        assert_eq!(TextSealer::random().open("state", &[b"me"], &sealed), Err(SealError));
     }
 
     #[test]
     fn another_purpose_binding_or_scope_does_not_open_it() {
-        let sealer = Sealer::new(&[7; 32]);
+        let sealer = TextSealer::new(&[7; 32]);
         let sealed = sealer.seal("state", &[b"ab", b"c"], HOUR, b"x").unwrap();
         assert!(sealer.open("state", &[b"ab", b"c"], &sealed).is_ok());
         for binding in [&[b"a".as_slice(), b"bc"] as &[&[u8]], &[b"ab"], &[b"ab", b"c", b""], &[]] {
@@ -155,7 +156,7 @@ mod tests {
 
     #[test]
     fn expired_changed_and_made_up_texts_do_not_open() {
-        let sealer = Sealer::random();
+        let sealer = TextSealer::random();
         let expired = sealer.seal("state", &[], Duration::ZERO, b"x").unwrap();
         assert_eq!(sealer.open("state", &[], &expired), Err(SealError));
         let sealed = sealer.seal("state", &[], HOUR, b"x").unwrap();

@@ -1,6 +1,6 @@
 //! The server half: clients of both eras, requests answered in separate tasks.
 //!
-//! A [`Service`] opens one [`Session`] per client: by a handshake in the legacy era, on the first request of a client
+//! A [`SessionFactory`] opens one [`ServerSession`] per client: by a handshake in the legacy era, on the first request of a client
 //! in the modern one. Transports own the lifetime of a session; `conversation` answers requests for all transports.
 //! `ping` and cancellation never reach a session.
 
@@ -13,8 +13,8 @@ mod http_session;
 mod in_flight;
 mod legacy_result;
 mod load;
+mod message_outlet;
 mod modern;
-mod outlet;
 mod peer;
 mod response_body;
 mod session_table;
@@ -27,18 +27,22 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 pub use http_endpoint::{HttpEndpoint, HttpOptions};
-pub use load::Load;
-pub use peer::Peer;
+pub use load::ServerLoad;
+pub use peer::ClientPeer;
 pub use response_body::ResponseBody;
 pub use stdio::{StdioOptions, serve_stdio, serve_stdio_with};
 
-use crate::{HeaderParams, RawObject, RequestId, Revision, RpcError, raw::raw};
+use crate::{HeaderParams, ProtocolRevision, RawObject, RequestId, RpcError, raw::raw};
 
 /// Opens sessions, one per client.
 #[async_trait]
-pub trait Service: Send + Sync + 'static {
+pub trait SessionFactory: Send + Sync + 'static {
     /// Answers a handshake. `peer` reaches the client outside of any request, once the session is open.
-    async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError>;
+    async fn open(
+        &self,
+        hello: ClientHello,
+        peer: ClientPeer,
+    ) -> Result<Arc<dyn ServerSession>, RpcError>;
 
     /// The OAuth scopes that a request needs and the token of its sender lacks. Over HTTP it is asked about every request
     /// of a message before any of them is answered.
@@ -54,7 +58,7 @@ pub trait Service: Send + Sync + 'static {
 
 /// One client's session. In the modern era, requests with the same sender description share it.
 #[async_trait]
-pub trait Session: Send + Sync + 'static {
+pub trait ServerSession: Send + Sync + 'static {
     /// Returns the current `capabilities`, `serverInfo`, `instructions` and other facts about this server.
     /// Era-specific members (protocol versions, caching) are added later.
     async fn describe(&self) -> Result<RawObject, RpcError>;
@@ -68,7 +72,7 @@ pub trait Session: Send + Sync + 'static {
         &self,
         method: &str,
         params: Option<RawObject>,
-        exchange: Exchange,
+        exchange: RequestExchange,
     ) -> Result<Box<RawValue>, RpcError>;
 
     /// Handles a notification. Over stdio the next message waits for it, so it must return promptly.
@@ -86,7 +90,7 @@ pub trait Session: Send + Sync + 'static {
 #[derive(Debug, Clone)]
 pub struct ClientHello {
     pub requested: String,
-    pub revision: Revision,
+    pub revision: ProtocolRevision,
     pub info: RawObject,
     pub capabilities: RawObject,
     /// The extensions of the HTTP request, such as the principal. Empty over stdio.
@@ -109,9 +113,9 @@ pub struct SessionLimit(pub usize);
 pub struct MissingScopes(pub String);
 
 #[derive(Debug, Clone)]
-pub struct Exchange {
+pub struct RequestExchange {
     pub id: RequestId,
-    pub revision: Revision,
+    pub revision: ProtocolRevision,
     /// The minimum log level of messages during this request. Only modern requests have it.
     pub log_level: Option<String>,
     pub progress_token: Option<Box<RawValue>>,
@@ -119,10 +123,10 @@ pub struct Exchange {
     /// requests.
     pub cancel: CancellationToken,
     /// Reaches the client on this request's own stream.
-    pub peer: Peer,
+    pub peer: ClientPeer,
 }
 
-impl Exchange {
+impl RequestExchange {
     /// Acknowledges `subscriptions/listen` with the accepted notifications, before anything else is sent. The request
     /// itself is answered when the subscription ends.
     pub fn acknowledge(&self, notifications: &RawObject) {

@@ -16,7 +16,7 @@ pub struct SseEvent {
 
 /// An event exceeds the limit; the stream is unusable after that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SseTooLarge;
+pub struct SseSizeError;
 
 #[derive(Debug)]
 pub struct SseParser {
@@ -49,7 +49,7 @@ impl SseParser {
         }
     }
 
-    pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), SseTooLarge> {
+    pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), SseSizeError> {
         if bytes.is_empty() {
             return Ok(());
         }
@@ -78,9 +78,9 @@ impl SseParser {
         self.ready.pop_front()
     }
 
-    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), SseTooLarge> {
+    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), SseSizeError> {
         if self.line.len() + bytes.len() + self.event.data.len() > self.limit {
-            return Err(SseTooLarge);
+            return Err(SseSizeError);
         }
         self.line.extend_from_slice(bytes);
         Ok(())

@@ -16,16 +16,16 @@ use std::{
 
 use async_trait::async_trait;
 use capdeck_sandbox::{
-    CallAnswer, CallOut, CallRequest, CapabilityLine, Directory, Run, RunReport, SandboxPool,
-    SandboxSettings, SessionChoice, SessionId, ToolSchemas, TypeCheck, WorkerCommand, run_worker,
-    tool_text,
+    CallHandler, CallRequest, CapabilityDirectory, CapabilityLine, CellRun, HandlerResponse,
+    RunReport, SandboxPool, SandboxSettings, SessionChoice, SessionId, ToolSchemas, TypeCheck,
+    WorkerCommand, run_worker, tool_text,
 };
 use serde_json::{Value, json, value::RawValue};
 
 /// Answers at once, so that only the way there and back is measured.
 struct Echo;
 
-impl Directory for Echo {
+impl CapabilityDirectory for Echo {
     fn capabilities(&self) -> Vec<String> {
         vec!["echo".to_owned()]
     }
@@ -48,15 +48,15 @@ impl Directory for Echo {
 }
 
 #[async_trait]
-impl CallOut for Echo {
-    async fn call(&self, call: CallRequest) -> CallAnswer {
+impl CallHandler for Echo {
+    async fn call(&self, call: CallRequest) -> HandlerResponse {
         if call.args.get().contains("\"big\"") {
             let item = r#"{"id":12345,"name":"an item of a list","tags":["a","b"],"active":true},"#;
             let items = item.repeat((1 << 20) / item.len());
             let text = format!("[{}]", items.trim_end_matches(','));
-            return CallAnswer::data(RawValue::from_string(text).unwrap());
+            return HandlerResponse::data(RawValue::from_string(text).unwrap());
         }
-        CallAnswer::data(call.args)
+        HandlerResponse::data(call.args)
     }
 }
 
@@ -78,7 +78,7 @@ fn pool(spare_workers: usize) -> SandboxPool {
     SandboxPool::new(SandboxSettings { spare_workers, ..SandboxSettings::new(worker) })
 }
 
-async fn run(pool: &SandboxPool, run: Run) -> RunReport {
+async fn run(pool: &SandboxPool, run: CellRun) -> RunReport {
     let report = pool.run(run, &Echo, &Echo).await;
     if let Err(error) = &report.envelope.outcome {
         println!("{error:?}");
@@ -92,7 +92,7 @@ async fn time(cells: &[String]) -> Value {
     let mut figures = Vec::new();
     let mut session = None;
     for cell in cells {
-        let mut next = Run::new(cell.as_str());
+        let mut next = CellRun::new(cell.as_str());
         if let Some(id) = session {
             next = next.in_session(id);
         }
@@ -154,7 +154,7 @@ async fn cold(code: &str) -> Value {
     for _ in 0..20 {
         let pool = pool(0);
         let started = Instant::now();
-        run(&pool, Run::new(code)).await;
+        run(&pool, CellRun::new(code)).await;
         times.push(started.elapsed());
     }
     spread(times)
@@ -166,14 +166,14 @@ async fn from_spare(code: &str) -> Value {
         let pool = pool(1);
         pool.warm().await.unwrap();
         let started = Instant::now();
-        run(&pool, Run::new(code)).await;
+        run(&pool, CellRun::new(code)).await;
         times.push(started.elapsed());
     }
     spread(times)
 }
 
 async fn session(pool: &SandboxPool) -> SessionId {
-    run(pool, Run::new("return 1")).await.envelope.meta.session_id.unwrap()
+    run(pool, CellRun::new("return 1")).await.envelope.meta.session_id.unwrap()
 }
 
 async fn warm(code: &str) -> Value {
@@ -182,7 +182,7 @@ async fn warm(code: &str) -> Value {
     let mut times = Vec::new();
     for _ in 0..60 {
         let started = Instant::now();
-        run(&pool, Run::new(code).in_session(id.clone())).await;
+        run(&pool, CellRun::new(code).in_session(id.clone())).await;
         times.push(started.elapsed());
     }
     spread(times.split_off(10))
@@ -192,7 +192,7 @@ async fn fifty(code: &str) -> Value {
     let pool = pool(1);
     let started = Instant::now();
     let runs = (0..50).map(|_| {
-        let mut next = Run::new(code);
+        let mut next = CellRun::new(code);
         next.session = SessionChoice::Once;
         run(&pool, next)
     });
@@ -203,14 +203,14 @@ async fn fifty(code: &str) -> Value {
 async fn beside_a_loop() -> Value {
     let pool = pool(1);
     let id = session(&pool).await;
-    let mut endless = Run::new("while (true) {}");
+    let mut endless = CellRun::new("while (true) {}");
     endless.timeout = Some(Duration::from_secs(2));
     let mut times = Vec::new();
     let asking = async {
         let until = Instant::now() + Duration::from_millis(1900);
         while Instant::now() < until {
             let started = Instant::now();
-            run(&pool, Run::new("return 1").in_session(id.clone())).await;
+            run(&pool, CellRun::new("return 1").in_session(id.clone())).await;
             times.push(started.elapsed());
         }
     };
@@ -220,7 +220,7 @@ async fn beside_a_loop() -> Value {
 
 async fn type_check() -> Value {
     let checked = |code: String| {
-        let mut next = Run::new(code);
+        let mut next = CellRun::new(code);
         next.check = TypeCheck::Full;
         next
     };

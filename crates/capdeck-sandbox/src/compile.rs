@@ -27,48 +27,54 @@ use oxc::{
     transformer::{TransformOptions, Transformer},
 };
 
-use self::positions::Lines;
+use self::positions::LineIndex;
 pub(crate) use self::{
-    bindings::{Bindings, Kind},
+    bindings::{BindingKind, SessionBindings},
     known_types::KnownTypes,
-    positions::Positions,
+    positions::PositionMap,
 };
 use crate::{
-    envelope::{Diagnostic, Location, Severity},
-    protocol::Use,
+    envelope::{CodeDiagnostic, CodeLocation, CodeSeverity},
+    protocol::CapabilityUse,
 };
 
-const MOST_DIAGNOSTICS: usize = 50;
+const MAX_DIAGNOSTICS: usize = 50;
 
 #[derive(Debug)]
-pub(crate) struct Compiled {
+pub(crate) struct CompiledCell {
     pub(crate) code: String,
-    pub(crate) positions: Positions,
-    pub(crate) uses: Vec<Use>,
-    pub(crate) declares: Vec<(String, Kind)>,
+    pub(crate) positions: PositionMap,
+    pub(crate) uses: Vec<CapabilityUse>,
+    pub(crate) declares: Vec<(String, BindingKind)>,
     pub(crate) types: Vec<(String, String)>,
     /// True when the value of the last statement is the cell's value: it has no `return`.
     pub(crate) gives_last_value: bool,
 }
 
 /// Compiles a cell for a session with these names. A compiler panic becomes a diagnostic.
-pub(crate) fn compile(code: &str, session: &Bindings) -> Result<Compiled, Vec<Diagnostic>> {
+pub(crate) fn compile(
+    code: &str,
+    session: &SessionBindings,
+) -> Result<CompiledCell, Vec<CodeDiagnostic>> {
     let compiled = catch_unwind(AssertUnwindSafe(|| compile_or_panic(code, session)));
     compiled.unwrap_or_else(|_| {
         let message =
             "the code could not be read; this is a fault of the compiler, not of the code";
-        Err(vec![Diagnostic::about(Severity::Error, "SYNTAX_ERROR", message)])
+        Err(vec![CodeDiagnostic::about(CodeSeverity::Error, "SYNTAX_ERROR", message)])
     })
 }
 
-fn compile_or_panic(code: &str, session: &Bindings) -> Result<Compiled, Vec<Diagnostic>> {
-    let lines = Lines::new(code);
+fn compile_or_panic(
+    code: &str,
+    session: &SessionBindings,
+) -> Result<CompiledCell, Vec<CodeDiagnostic>> {
+    let lines = LineIndex::new(code);
     if let Some(offset) = nesting::too_deep(code) {
-        return Err(vec![Diagnostic::at(
+        return Err(vec![CodeDiagnostic::at(
             lines.at(offset),
-            Severity::Error,
+            CodeSeverity::Error,
             "SYNTAX_ERROR",
-            format!("brackets nest more than {} levels deep here", nesting::DEEPEST),
+            format!("brackets nest more than {} levels deep here", nesting::MAX_DEPTH),
         )]);
     }
     let allocator = Allocator::default();
@@ -93,7 +99,7 @@ fn compile_or_panic(code: &str, session: &Bindings) -> Result<Compiled, Vec<Diag
     problems.extend(session.conflicts(&declares, &lines));
     if !problems.is_empty() {
         problems.sort_by_key(|problem| (problem.line, problem.column));
-        problems.truncate(MOST_DIAGNOSTICS);
+        problems.truncate(MAX_DIAGNOSTICS);
         return Err(problems);
     }
     let types = known_types::declared(&program, code);
@@ -117,12 +123,18 @@ fn compile_or_panic(code: &str, session: &Bindings) -> Result<Compiled, Vec<Diag
         tokens
             .map(|token| {
                 let from = (token.get_dst_line(), token.get_dst_col());
-                (from, Location { line: token.get_src_line() + 1, column: token.get_src_col() + 1 })
+                (
+                    from,
+                    CodeLocation {
+                        line: token.get_src_line() + 1,
+                        column: token.get_src_col() + 1,
+                    },
+                )
             })
             .collect()
     });
-    Ok(Compiled {
-        positions: Positions::new(tokens.unwrap_or_default()),
+    Ok(CompiledCell {
+        positions: PositionMap::new(tokens.unwrap_or_default()),
         code: printed.code,
         uses: survey.uses,
         declares: declares.into_iter().map(|declared| (declared.name, declared.kind)).collect(),
@@ -133,21 +145,21 @@ fn compile_or_panic(code: &str, session: &Bindings) -> Result<Compiled, Vec<Diag
 
 fn syntax_problems<'a>(
     errors: impl Iterator<Item = &'a OxcDiagnostic>,
-    lines: &Lines<'_>,
-) -> Vec<Diagnostic> {
+    lines: &LineIndex<'_>,
+) -> Vec<CodeDiagnostic> {
     errors
-        .take(MOST_DIAGNOSTICS)
+        .take(MAX_DIAGNOSTICS)
         .map(|error| {
             let help = error.help.as_ref().map_or_else(String::new, |help| format!(" ({help})"));
             let message = format!("{}{help}", error.message);
             match error.labels.first() {
-                Some(label) => Diagnostic::at(
+                Some(label) => CodeDiagnostic::at(
                     lines.at(label.offset() as usize),
-                    Severity::Error,
+                    CodeSeverity::Error,
                     "SYNTAX_ERROR",
                     message,
                 ),
-                None => Diagnostic::about(Severity::Error, "SYNTAX_ERROR", message),
+                None => CodeDiagnostic::about(CodeSeverity::Error, "SYNTAX_ERROR", message),
             }
         })
         .collect()

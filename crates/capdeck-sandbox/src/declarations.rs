@@ -10,15 +10,15 @@ use capdeck_catalog::estimate_tokens;
 use serde_json::Value;
 
 pub(crate) use self::for_check::declarations_for_check;
-use self::schema_type::{Types, key};
+use self::schema_type::{NamedTypes, key};
 use crate::DeckOperation;
 
 /// The maximum text of one `types` result; further tools are only named.
-const LONGEST_TYPES: usize = 40_000;
+const MAX_TYPES_LENGTH: usize = 40_000;
 
-const LONGEST_DOC: usize = 200;
+const MAX_DOC_LENGTH: usize = 200;
 
-const LONGEST_LINE: usize = 80;
+const MAX_LINE_LENGTH: usize = 80;
 
 const GUIDE: &str = r#"Runs TypeScript against your capabilities; only what it returns (or its last value) and its logs come back. Top-level `await` and `return` work: do loops, filters and joins in one run. No network, files or imports.
 
@@ -81,26 +81,26 @@ pub fn tool_text(lines: &[CapabilityLine<'_>], budget: usize) -> String {
 }
 
 fn doc_part(doc: &str) -> String {
-    let line = one_line(doc, LONGEST_LINE);
+    let line = one_line(doc, MAX_LINE_LENGTH);
     if line.is_empty() { line } else { format!(": {line}") }
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct ToolShape<'a> {
+pub struct ToolSignature<'a> {
     pub name: &'a str,
     pub description: Option<&'a str>,
     pub input_schema: &'a Value,
     pub output_schema: Option<&'a Value>,
 }
 
-pub fn tool_types(id: &str, tools: &[ToolShape<'_>]) -> String {
+pub fn tool_types(id: &str, tools: &[ToolSignature<'_>]) -> String {
     let mut text =
         format!("// caplets{}\ninterface {} {{\n", member_of(id), schema_type::pascal(id));
-    let mut types = Types::default();
+    let mut types = NamedTypes::default();
     let mut left_out = Vec::new();
     for tool in tools {
         let method = method(id, tool, &mut types, "");
-        if text.len() + method.len() + types.size() > LONGEST_TYPES && tools.len() > 1 {
+        if text.len() + method.len() + types.size() > MAX_TYPES_LENGTH && tools.len() > 1 {
             left_out.push(tool.name);
         } else {
             text.push_str(&method);
@@ -109,7 +109,7 @@ pub fn tool_types(id: &str, tools: &[ToolShape<'_>]) -> String {
     text.push_str("}\n");
     text.push_str(&types.declarations());
     if !left_out.is_empty() {
-        let names = one_line(&left_out.join(", "), LONGEST_TYPES / 10);
+        let names = one_line(&left_out.join(", "), MAX_TYPES_LENGTH / 10);
         text.push_str(&format!(
             "// {} more, by `caplets.types({}, name)`: {names}\n",
             left_out.len(),
@@ -120,9 +120,9 @@ pub fn tool_types(id: &str, tools: &[ToolShape<'_>]) -> String {
 }
 
 /// Declares a tool as a method. `options` is the text of a second parameter, if shown.
-fn method(id: &str, tool: &ToolShape<'_>, types: &mut Types, options: &str) -> String {
+fn method(id: &str, tool: &ToolSignature<'_>, types: &mut NamedTypes, options: &str) -> String {
     let doc = tool.description.map_or_else(String::new, |doc| {
-        let doc = one_line(doc, LONGEST_DOC).replace("*/", "* /");
+        let doc = one_line(doc, MAX_DOC_LENGTH).replace("*/", "* /");
         if doc.is_empty() { doc } else { format!("  /** {doc} */\n") }
     });
     let optional = match tool.input_schema.get("required").and_then(Value::as_array) {
@@ -170,7 +170,7 @@ pub fn member_of(name: &str) -> String {
 
 /// Returns the TypeScript type of a schema, with the named types it needs.
 pub fn type_of(schema: &Value) -> String {
-    let mut types = Types::default();
+    let mut types = NamedTypes::default();
     let kind = types.of(schema, 0);
     let named = types.declarations();
     if named.is_empty() { kind } else { format!("{kind}\n{}", named.trim_end()) }

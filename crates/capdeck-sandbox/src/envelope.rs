@@ -6,26 +6,26 @@ use serde_json::{Value, value::RawValue};
 use crate::run::SessionId;
 
 /// The maximum log text in an envelope; the rest is in the report.
-const SHOWN_LOG_BYTES: usize = 12 << 10;
+const MAX_SHOWN_LOG_BYTES: usize = 12 << 10;
 
 /// The whole response to one run. Serializes to the format of code mode clients.
 #[derive(Debug)]
-pub struct Envelope {
+pub struct RunEnvelope {
     pub outcome: Result<Box<RawValue>, RunError>,
-    pub diagnostics: Vec<Diagnostic>,
-    pub logs: Logs,
-    pub meta: Meta,
+    pub diagnostics: Vec<CodeDiagnostic>,
+    pub logs: RunLogs,
+    pub meta: RunMetadata,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunError {
-    pub code: ErrorCode,
+    pub code: RunErrorCode,
     pub message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub location: Option<Location>,
+    pub location: Option<CodeLocation>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,7 +33,7 @@ pub struct RunError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub enum ErrorCode {
+pub enum RunErrorCode {
     #[serde(rename = "REQUEST_INVALID")]
     RequestInvalid,
     /// Found before the run; see the diagnostics.
@@ -73,7 +73,7 @@ pub enum ErrorCode {
     Unavailable,
 }
 
-impl ErrorCode {
+impl RunErrorCode {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RequestInvalid => "REQUEST_INVALID",
@@ -97,14 +97,14 @@ impl ErrorCode {
     }
 }
 
-impl Serialize for ErrorCode {
+impl Serialize for RunErrorCode {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
 }
 
 impl RunError {
-    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: RunErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
@@ -123,27 +123,27 @@ impl RunError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Location {
+pub struct CodeLocation {
     pub line: u32,
     pub column: u32,
 }
 
 /// A message about the code or the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Diagnostic {
+pub struct CodeDiagnostic {
     pub code: String,
     pub message: String,
-    pub severity: Severity,
+    pub severity: CodeSeverity,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
 }
 
-impl Diagnostic {
+impl CodeDiagnostic {
     pub(crate) fn at(
-        place: Location,
-        severity: Severity,
+        place: CodeLocation,
+        severity: CodeSeverity,
         code: &str,
         message: impl Into<String>,
     ) -> Self {
@@ -154,7 +154,7 @@ impl Diagnostic {
         }
     }
 
-    pub(crate) fn about(severity: Severity, code: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn about(severity: CodeSeverity, code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), severity, line: None, column: None }
     }
 }
@@ -162,7 +162,7 @@ impl Diagnostic {
 /// The severity of a diagnostic. Errors prevent the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Severity {
+pub enum CodeSeverity {
     Error,
     Warning,
     Info,
@@ -177,7 +177,7 @@ pub struct LogEntry {
 /// The logs in an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Logs {
+pub struct RunLogs {
     pub entries: Vec<LogEntry>,
     /// True when entries are missing here.
     pub truncated: bool,
@@ -190,9 +190,9 @@ pub struct Logs {
     pub expires_at: Option<String>,
 }
 
-impl Logs {
+impl RunLogs {
     pub(crate) fn shown(all: &[LogEntry], dropped: u64) -> Self {
-        let mut room = SHOWN_LOG_BYTES;
+        let mut room = MAX_SHOWN_LOG_BYTES;
         let fitting = all.iter().take_while(|entry| {
             let fits = entry.message.len() <= room;
             room = room.saturating_sub(entry.message.len());
@@ -206,7 +206,7 @@ impl Logs {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Meta {
+pub struct RunMetadata {
     pub run_id: String,
     /// The request of this run; the run itself unless the host sets another.
     pub trace_id: String,
@@ -236,20 +236,20 @@ pub enum SessionStatus {
     Closed,
 }
 
-impl Serialize for Envelope {
+impl Serialize for RunEnvelope {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Shape<'a> {
+        struct EnvelopeShape<'a> {
             ok: bool,
             #[serde(skip_serializing_if = "Option::is_none")]
             value: Option<&'a RawValue>,
             #[serde(skip_serializing_if = "Option::is_none")]
             error: Option<&'a RunError>,
-            diagnostics: &'a [Diagnostic],
-            logs: &'a Logs,
-            meta: &'a Meta,
+            diagnostics: &'a [CodeDiagnostic],
+            logs: &'a RunLogs,
+            meta: &'a RunMetadata,
         }
-        Shape {
+        EnvelopeShape {
             ok: self.outcome.is_ok(),
             value: self.outcome.as_deref().ok(),
             error: self.outcome.as_ref().err(),

@@ -1,40 +1,40 @@
 //! Code mode's sandbox: runs TypeScript whose only effect outside is calls to the host.
 //!
-//! Read [`SandboxPool`] first: it runs a [`Run`] in a worker process and returns a [`RunReport`]. [`run_worker`] is
-//! the main function of that process. Calls of a script go through [`CallOut`], which the host implements.
+//! Read [`SandboxPool`] first: it runs a [`CellRun`] in a worker process and returns a [`RunReport`]. [`run_worker`] is
+//! the main function of that process. Calls of a script go through [`CallHandler`], which the host implements.
 //!
 //! This crate never knows a backend, opens no connection and reads no file.
 
-mod call_out;
+mod call_handler;
+mod capability_directory;
 mod compile;
 mod deck_operation;
 mod declarations;
-mod directory;
 mod envelope;
 mod limits;
-mod moment;
 mod pool;
 mod protocol;
+mod replay_moment;
 mod report;
 mod run;
 mod settings;
 mod worker;
 
-pub use call_out::{CallAnswer, CallFailure, CallOut, CallRequest};
+pub use call_handler::{CallFailure, CallHandler, CallRequest, HandlerResponse};
+pub use capability_directory::{CapabilityDirectory, ToolSchemas};
 pub use deck_operation::DeckOperation;
 pub use declarations::{
-    CapabilityLine, ToolShape, call_text, member_of, tool_text, tool_types, type_of,
+    CapabilityLine, ToolSignature, call_text, member_of, tool_text, tool_types, type_of,
 };
-pub use directory::{Directory, ToolSchemas};
 pub use envelope::{
-    Diagnostic, Envelope, ErrorCode, Location, LogEntry, Logs, Meta, RunError, SessionStatus,
-    Severity,
+    CodeDiagnostic, CodeLocation, CodeSeverity, LogEntry, RunEnvelope, RunError, RunErrorCode,
+    RunLogs, RunMetadata, SessionStatus,
 };
-pub use limits::Limits;
-pub use moment::{Moment, Repeat};
+pub use limits::SandboxLimits;
 pub use pool::SandboxPool;
-pub use protocol::Isolation;
+pub use protocol::WorkerIsolation;
+pub use replay_moment::{EarlierRun, ReplayMoment};
 pub use report::{CallOutcome, CallRecord, RunReport};
-pub use run::{Determinism, Run, SessionChoice, SessionId, TimerPace, TypeCheck};
+pub use run::{CellRun, DeterminismSettings, SessionChoice, SessionId, TimerPace, TypeCheck};
 pub use settings::{SandboxSettings, WorkerCommand};
 pub use worker::run_worker;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The limits of one run. Exceeding one fails with an error that names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct SandboxLimits {
     pub heap_bytes: usize,
     pub stack_bytes: usize,
     /// CPU time. Waiting for calls and timers does not count.
@@ -25,7 +25,7 @@ pub struct Limits {
     pub timers: u32,
 }
 
-impl Default for Limits {
+impl Default for SandboxLimits {
     fn default() -> Self {
         Self {
             heap_bytes: 64 << 20,

@@ -4,8 +4,8 @@
 //! unresponsive worker can be killed at any time. Dropping the future of a run cancels it: its calls are dropped, its
 //! worker is killed, its session is closed.
 
-mod conversation;
 mod preflight;
+mod run_conversation;
 mod sessions;
 mod type_checker;
 mod worker_process;
@@ -19,18 +19,21 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use self::{
-    conversation::{Conversation, Ending, Surroundings},
-    sessions::{Missing, Sessions},
+    run_conversation::{RunConversation, RunResult, RunServices},
+    sessions::{SessionLookupError, SessionPool},
     type_checker::TypeChecker,
-    worker_process::{StartError, WorkerProcess},
+    worker_process::{WorkerProcess, WorkerStartError},
 };
 use crate::{
-    call_out::CallOut,
-    directory::Directory,
-    envelope::{Diagnostic, Envelope, ErrorCode, Logs, Meta, RunError, SessionStatus, Severity},
-    protocol::{Isolation, Role},
+    call_handler::CallHandler,
+    capability_directory::CapabilityDirectory,
+    envelope::{
+        CodeDiagnostic, CodeSeverity, RunEnvelope, RunError, RunErrorCode, RunLogs, RunMetadata,
+        SessionStatus,
+    },
+    protocol::{WorkerIsolation, WorkerRole},
     report::RunReport,
-    run::{Run, SessionChoice, SessionId},
+    run::{CellRun, SessionChoice, SessionId},
     settings::SandboxSettings,
 };
 
@@ -38,53 +41,58 @@ const RESTOCK_DELAY: Duration = Duration::from_millis(5);
 
 /// Worker processes and their sessions. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct SandboxPool(Arc<Inner>);
+pub struct SandboxPool(Arc<SandboxPoolInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct SandboxPoolInner {
     settings: SandboxSettings,
     room: Arc<Semaphore>,
     checker: TypeChecker,
-    state: Mutex<State>,
+    state: Mutex<SandboxPoolState>,
 }
 
 #[derive(Debug)]
-struct State {
-    spares: Vec<Worker>,
+struct SandboxPoolState {
+    spares: Vec<PooledWorker>,
     starting: usize,
-    sessions: Sessions<Worker>,
+    sessions: SessionPool<PooledWorker>,
     sweeping: bool,
     /// Runs that wait for a process; while there are some, idle sessions are ended.
     waiting: usize,
 }
 
 #[derive(Debug)]
-struct Worker {
+struct PooledWorker {
     process: WorkerProcess,
     _room: OwnedSemaphorePermit,
 }
 
 /// A worker used by a run. Dropping it before the end of the run ends its session.
-struct Lease {
+struct WorkerLease {
     pool: SandboxPool,
     id: SessionId,
     status: SessionStatus,
-    worker: Option<Worker>,
+    worker: Option<PooledWorker>,
 }
 
 impl SandboxPool {
     /// Creates a pool; no process starts before the first run or [`Self::warm`].
     pub fn new(settings: SandboxSettings) -> Self {
         let room = Arc::new(Semaphore::new(settings.max_workers));
-        let sessions = Sessions::new(settings.session_ttl);
-        let state =
-            State { spares: Vec::new(), starting: 0, sessions, sweeping: false, waiting: 0 };
+        let sessions = SessionPool::new(settings.session_ttl);
+        let state = SandboxPoolState {
+            spares: Vec::new(),
+            starting: 0,
+            sessions,
+            sweeping: false,
+            waiting: 0,
+        };
         let checker = TypeChecker::new(&settings);
-        Self(Arc::new(Inner { settings, room, checker, state: Mutex::new(state) }))
+        Self(Arc::new(SandboxPoolInner { settings, room, checker, state: Mutex::new(state) }))
     }
 
     /// Starts the spare workers and returns their isolation.
-    pub async fn warm(&self) -> Result<Isolation, RunError> {
+    pub async fn warm(&self) -> Result<WorkerIsolation, RunError> {
         let room = self.room(Duration::from_secs(10)).await?;
         let worker = self.start(room).await.map_err(|error| unavailable(&error))?;
         let isolation = worker.process.isolation();
@@ -94,10 +102,10 @@ impl SandboxPool {
     }
 
     /// Starts the type checker ahead of the first check and returns its isolation.
-    pub async fn warm_checker(&self) -> Result<Isolation, RunError> {
+    pub async fn warm_checker(&self) -> Result<WorkerIsolation, RunError> {
         self.0.checker.warm().await.map_err(|error| {
             tracing::warn!(%error, "the type checker did not start");
-            RunError::new(ErrorCode::Unavailable, error.to_string())
+            RunError::new(RunErrorCode::Unavailable, error.to_string())
         })
     }
 
@@ -131,7 +139,12 @@ impl SandboxPool {
     }
 
     /// Runs one cell. Every failure is in the envelope.
-    pub async fn run(&self, run: Run, directory: &dyn Directory, calls: &dyn CallOut) -> RunReport {
+    pub async fn run(
+        &self,
+        run: CellRun,
+        directory: &dyn CapabilityDirectory,
+        calls: &dyn CallHandler,
+    ) -> RunReport {
         let started = Instant::now();
         let settings = &self.0.settings;
         let timeout = run.timeout.unwrap_or(settings.default_timeout);
@@ -152,9 +165,9 @@ impl SandboxPool {
         let Some(worker) = lease.worker.as_mut() else {
             return failed(meta, closed("its worker is gone"), Vec::new());
         };
-        let around = Surroundings { directory, call_out: calls, checker: &self.0.checker };
-        let conversation = Conversation::new(&run, timeout, settings.grace, around);
-        let mut ending = conversation.hold(&mut worker.process).await;
+        let around = RunServices { directory, call_out: calls, checker: &self.0.checker };
+        let conversation = RunConversation::new(&run, timeout, settings.grace, around);
+        let mut ending = conversation.run_to_end(&mut worker.process).await;
         let once = run.session == SessionChoice::Once;
         if ending.closes.is_some() || once {
             meta.session_status = Some(SessionStatus::Closed);
@@ -168,25 +181,25 @@ impl SandboxPool {
             && ending.outcome.is_ok()
         {
             let message = format!("the session has ended: {reason}");
-            ending.diagnostics.push(Diagnostic::about(
-                Severity::Warning,
+            ending.diagnostics.push(CodeDiagnostic::about(
+                CodeSeverity::Warning,
                 "SESSION_CLOSED",
                 message,
             ));
         }
-        let logs = Logs::shown(&ending.logs, ending.logs_dropped);
-        let Ending { outcome, diagnostics, logs: all, calls, moments, .. } = ending;
-        let envelope = Envelope { outcome, diagnostics, logs, meta };
+        let logs = RunLogs::shown(&ending.logs, ending.logs_dropped);
+        let RunResult { outcome, diagnostics, logs: all, calls, moments, .. } = ending;
+        let envelope = RunEnvelope { outcome, diagnostics, logs, meta };
         RunReport { envelope, logs: all, calls, moments }
     }
 
-    async fn lease(&self, run: &Run, timeout: Duration) -> Result<Lease, RunError> {
+    async fn lease(&self, run: &CellRun, timeout: Duration) -> Result<WorkerLease, RunError> {
         let settings = &self.0.settings;
         if let SessionChoice::Earlier(id) = &run.session {
             let found = self.0.state.lock().sessions.take(id, &run.owner, Instant::now());
             let worker = Some(found.map_err(missing)?);
             let (pool, id) = (self.clone(), id.clone());
-            return Ok(Lease { pool, id, status: SessionStatus::Reused, worker });
+            return Ok(WorkerLease { pool, id, status: SessionStatus::Reused, worker });
         }
         let worker = match self.take_spare() {
             Some(spare) => spare,
@@ -205,7 +218,7 @@ impl SandboxPool {
         );
         drop(evicted);
         let status = SessionStatus::Created;
-        Ok(Lease { pool: self.clone(), id, status, worker: Some(worker) })
+        Ok(WorkerLease { pool: self.clone(), id, status, worker: Some(worker) })
     }
 
     async fn room(&self, patience: Duration) -> Result<OwnedSemaphorePermit, RunError> {
@@ -215,25 +228,25 @@ impl SandboxPool {
         }
         let evicted = self.0.state.lock().sessions.evict_oldest();
         drop(evicted);
-        let _in_line = Waiting::new(self);
+        let _in_line = WaitingRunGuard::new(self);
         let waiting = tokio::time::timeout(patience, Arc::clone(room).acquire_owned());
         match waiting.await {
             Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) | Err(_) => Err(RunError::new(
-                ErrorCode::Unavailable,
+                RunErrorCode::Unavailable,
                 format!("all {} workers are busy", self.0.settings.max_workers),
             )
             .hint("try again when other runs have ended")),
         }
     }
 
-    async fn start(&self, room: OwnedSemaphorePermit) -> Result<Worker, StartError> {
-        let process = WorkerProcess::start(&self.0.settings.worker, Role::Session).await?;
-        Ok(Worker { process, _room: room })
+    async fn start(&self, room: OwnedSemaphorePermit) -> Result<PooledWorker, WorkerStartError> {
+        let process = WorkerProcess::start(&self.0.settings.worker, WorkerRole::Session).await?;
+        Ok(PooledWorker { process, _room: room })
     }
 
     /// Returns a spare that is still alive; dead ones are dropped silently.
-    fn take_spare(&self) -> Option<Worker> {
+    fn take_spare(&self) -> Option<PooledWorker> {
         loop {
             let mut spare = self.0.state.lock().spares.pop()?;
             if spare.process.is_alive() {
@@ -242,7 +255,7 @@ impl SandboxPool {
         }
     }
 
-    fn keep_spare(&self, worker: Worker) {
+    fn keep_spare(&self, worker: PooledWorker) {
         let mut state = self.0.state.lock();
         if state.spares.len() < self.0.settings.spare_workers {
             state.spares.push(worker);
@@ -295,24 +308,24 @@ impl SandboxPool {
     }
 }
 
-struct Waiting<'a>(&'a SandboxPool);
+struct WaitingRunGuard<'a>(&'a SandboxPool);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitingRunGuard<'a> {
     fn new(pool: &'a SandboxPool) -> Self {
         pool.0.state.lock().waiting += 1;
         Self(pool)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingRunGuard<'_> {
     fn drop(&mut self) {
         self.0.0.state.lock().waiting -= 1;
     }
 }
 
-impl Lease {
+impl WorkerLease {
     /// Ends the lease: the session continues, or is closed for the given reason.
-    fn give_back(mut self, ending: &Ending, once: bool) {
+    fn give_back(mut self, ending: &RunResult, once: bool) {
         let Some(worker) = self.worker.take() else { return };
         let mut state = self.pool.0.state.lock();
         match &ending.closes {
@@ -332,7 +345,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for WorkerLease {
     fn drop(&mut self) {
         if let Some(worker) = self.worker.take() {
             self.pool.0.state.lock().sessions.close(&self.id, "its last run was cancelled");
@@ -341,10 +354,10 @@ impl Drop for Lease {
     }
 }
 
-fn new_meta(timeout: Duration, max_timeout: Duration) -> Meta {
+fn new_meta(timeout: Duration, max_timeout: Duration) -> RunMetadata {
     let run_id = uuid::Uuid::now_v7().to_string();
     let whole = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    Meta {
+    RunMetadata {
         trace_id: run_id.clone(),
         run_id,
         declaration_hash: None,
@@ -360,17 +373,21 @@ fn new_meta(timeout: Duration, max_timeout: Duration) -> Meta {
     }
 }
 
-fn refused(run: &Run, timeout: Duration, most: Duration) -> Option<(RunError, Vec<Diagnostic>)> {
+fn refused(
+    run: &CellRun,
+    timeout: Duration,
+    most: Duration,
+) -> Option<(RunError, Vec<CodeDiagnostic>)> {
     if run.code.len() > run.limits.code_bytes {
         let message = format!(
             "the code has {} bytes, the limit is {}",
             run.code.len(),
             run.limits.code_bytes
         );
-        return Some((RunError::new(ErrorCode::RequestInvalid, message), Vec::new()));
+        return Some((RunError::new(RunErrorCode::RequestInvalid, message), Vec::new()));
     }
     if timeout.is_zero() {
-        let error = RunError::new(ErrorCode::RequestInvalid, "the timeout must be above zero");
+        let error = RunError::new(RunErrorCode::RequestInvalid, "the timeout must be above zero");
         return Some((error, Vec::new()));
     }
     if timeout > most {
@@ -379,31 +396,32 @@ fn refused(run: &Run, timeout: Duration, most: Duration) -> Option<(RunError, Ve
             timeout.as_millis(),
             most.as_millis()
         );
-        let problem = Diagnostic::about(Severity::Error, "TIMEOUT_POLICY_EXCEEDED", &*message);
-        return Some((RunError::new(ErrorCode::DiagnosticBlocked, message), vec![problem]));
+        let problem =
+            CodeDiagnostic::about(CodeSeverity::Error, "TIMEOUT_POLICY_EXCEEDED", &*message);
+        return Some((RunError::new(RunErrorCode::DiagnosticBlocked, message), vec![problem]));
     }
     None
 }
 
-fn failed(meta: Meta, error: RunError, diagnostics: Vec<Diagnostic>) -> RunReport {
-    let logs = Logs::shown(&[], 0);
-    let envelope = Envelope { outcome: Err(error), diagnostics, logs, meta };
+fn failed(meta: RunMetadata, error: RunError, diagnostics: Vec<CodeDiagnostic>) -> RunReport {
+    let logs = RunLogs::shown(&[], 0);
+    let envelope = RunEnvelope { outcome: Err(error), diagnostics, logs, meta };
     RunReport { envelope, logs: Vec::new(), calls: Vec::new(), moments: Vec::new() }
 }
 
-fn missing(missing: Missing) -> RunError {
+fn missing(missing: SessionLookupError) -> RunError {
     let again = "leave out `sessionId` to start a new session";
     match missing {
-        Missing::Unknown => {
-            RunError::new(ErrorCode::SessionNotFound, "there is no such session").hint(again)
+        SessionLookupError::Unknown => {
+            RunError::new(RunErrorCode::SessionNotFound, "there is no such session").hint(again)
         }
-        Missing::Gone(reason) => {
-            RunError::new(ErrorCode::SessionNotFound, format!("the session is gone: {reason}"))
+        SessionLookupError::Gone(reason) => {
+            RunError::new(RunErrorCode::SessionNotFound, format!("the session is gone: {reason}"))
                 .hint(again)
         }
-        Missing::Closed(reason) => closed(&reason),
-        Missing::Busy => RunError::new(
-            ErrorCode::SessionBusy,
+        SessionLookupError::Closed(reason) => closed(&reason),
+        SessionLookupError::Busy => RunError::new(
+            RunErrorCode::SessionBusy,
             "the session is running another cell, and runs one at a time",
         )
         .hint("wait for that run, or leave out `sessionId` to run beside it"),
@@ -411,13 +429,13 @@ fn missing(missing: Missing) -> RunError {
 }
 
 fn closed(reason: &str) -> RunError {
-    RunError::new(ErrorCode::SessionClosed, format!("the session has ended: {reason}"))
+    RunError::new(RunErrorCode::SessionClosed, format!("the session has ended: {reason}"))
         .hint("leave out `sessionId` to start a new session")
 }
 
-fn unavailable(error: &StartError) -> RunError {
+fn unavailable(error: &WorkerStartError) -> RunError {
     tracing::warn!(%error, "a sandbox worker did not start");
-    RunError::new(ErrorCode::Unavailable, "no sandbox worker could be started")
+    RunError::new(RunErrorCode::Unavailable, "no sandbox worker could be started")
         .hint("the host's log says why")
 }
 

@@ -10,20 +10,20 @@ use serde_json::value::RawValue;
 
 use crate::{
     DeckOperation,
-    call_out::CallFailure,
-    envelope::{Diagnostic, LogEntry, RunError},
-    limits::Limits,
-    moment::{Moment, Repeat},
-    run::Determinism,
+    call_handler::CallFailure,
+    envelope::{CodeDiagnostic, LogEntry, RunError},
+    limits::SandboxLimits,
+    replay_moment::{EarlierRun, ReplayMoment},
+    run::DeterminismSettings,
 };
 
 /// A correct worker never sends a larger frame.
-pub(crate) const LARGEST_FRAME: usize = 64 << 20;
+pub(crate) const MAX_FRAME_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum ToWorker {
+pub(crate) enum HostMessage {
     Start {
-        role: Role,
+        role: WorkerRole,
         address_space: u64,
     },
     Run(Box<RunRequest>),
@@ -35,18 +35,18 @@ pub(crate) enum ToWorker {
     Refuse,
     Answer {
         id: u32,
-        answer: WireAnswer,
+        answer: WireResponse,
     },
     /// Pauses or resumes the timeout of the run.
     Clock {
         stands: bool,
     },
-    /// Only for a type checker, which replies with `Checked`.
+    /// Only for a type checker, which replies with `TypeCheckResult`.
     Check(Box<CheckRequest>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Role {
+pub(crate) enum WorkerRole {
     Session,
     /// Checks the types of all sessions' cells, and runs none.
     TypeChecker,
@@ -60,7 +60,7 @@ pub(crate) struct CheckRequest {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Checked {
+pub(crate) struct TypeCheckResult {
     pub(crate) problems: Vec<TypeProblem>,
     pub(crate) unchecked: bool,
     pub(crate) types: Vec<(String, String)>,
@@ -79,9 +79,9 @@ pub(crate) struct TypeProblem {
 pub(crate) struct RunRequest {
     pub(crate) code: String,
     pub(crate) timeout_ms: u64,
-    pub(crate) limits: Limits,
-    pub(crate) determinism: Option<Determinism>,
-    pub(crate) repeat: Option<Repeat>,
+    pub(crate) limits: SandboxLimits,
+    pub(crate) determinism: Option<DeterminismSettings>,
+    pub(crate) repeat: Option<EarlierRun>,
     /// A JSON array of capability ids, passed to the script unchanged.
     pub(crate) capabilities: String,
     /// True when the host checks types first, and needs the types of the session.
@@ -89,18 +89,18 @@ pub(crate) struct RunRequest {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum WireAnswer {
+pub(crate) enum WireResponse {
     Done { data: Box<RawValue>, meta: Option<Box<RawValue>> },
     Failed { failure: CallFailure, meta: Option<Box<RawValue>> },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum FromWorker {
+pub(crate) enum WorkerMessage {
     /// Confined, engine started, waiting for code.
-    Ready(Isolation),
+    Ready(WorkerIsolation),
     /// The names in the code, to be checked before the run. The reply is `Proceed` or `Refuse`.
     Uses {
-        uses: Vec<Use>,
+        uses: Vec<CapabilityUse>,
         /// The types for a check, if the host requested them.
         session: Option<SessionTypes>,
     },
@@ -110,32 +110,32 @@ pub(crate) enum FromWorker {
         method: DeckOperation,
         args: Box<RawValue>,
         /// Set when the call is sent.
-        so_far: Passed,
+        so_far: ReplayProgress,
     },
     /// Sent immediately, so that nothing is lost when the worker is killed.
     Log(LogEntry),
-    Done(Box<Done>),
-    Checked(Result<Checked, String>),
+    Done(Box<CellResult>),
+    Checked(Result<TypeCheckResult, String>),
 }
 
 /// The active isolation mechanisms of a worker process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Isolation {
+pub struct WorkerIsolation {
     pub resource_limits: bool,
     pub system_call_filter: bool,
     pub landlock: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Use {
+pub(crate) struct CapabilityUse {
     pub(crate) capability: String,
-    pub(crate) member: Option<Member>,
+    pub(crate) member: Option<MemberUse>,
     pub(crate) line: u32,
     pub(crate) column: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Member {
+pub(crate) struct MemberUse {
     pub(crate) name: String,
     pub(crate) line: u32,
     pub(crate) column: u32,
@@ -145,7 +145,7 @@ pub(crate) struct Member {
     pub(crate) arguments: Option<String>,
 }
 
-impl Use {
+impl CapabilityUse {
     /// Returns the tool of a use: a member, or a name in a call.
     pub(crate) fn tool(&self) -> Option<&str> {
         let member = self.member.as_ref()?;
@@ -163,21 +163,21 @@ pub(crate) struct SessionTypes {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Done {
+pub(crate) struct CellResult {
     pub(crate) outcome: Result<Option<Box<RawValue>>, RunError>,
-    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(crate) diagnostics: Vec<CodeDiagnostic>,
     /// The reason the session ends, if it does.
     pub(crate) closes: Option<String>,
     pub(crate) cpu_ms: f64,
     pub(crate) logs_dropped: u64,
-    pub(crate) so_far: Passed,
+    pub(crate) so_far: ReplayProgress,
 }
 
 /// The progress of a repeatable run since the last report.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Passed {
+pub(crate) struct ReplayProgress {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) taken: Vec<Moment>,
+    pub(crate) taken: Vec<ReplayMoment>,
     #[serde(default)]
     pub(crate) timers: u32,
 }
@@ -194,7 +194,7 @@ pub(crate) fn encode<T: Serialize>(frame: &T) -> io::Result<Vec<u8>> {
 
 pub(crate) fn length(head: [u8; 4]) -> io::Result<usize> {
     let length = u32::from_le_bytes(head) as usize;
-    if length > LARGEST_FRAME {
+    if length > MAX_FRAME_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame is too long"));
     }
     Ok(length)
@@ -212,11 +212,11 @@ mod tests {
     fn raw_json_passes_through_a_frame_unchanged() {
         let data = r#"{"b":1,  "a":[1.50,"\u00e9"]}"#;
         let answer =
-            WireAnswer::Done { data: RawValue::from_string(data.into()).unwrap(), meta: None };
-        let bytes = encode(&ToWorker::Answer { id: 7, answer }).unwrap();
+            WireResponse::Done { data: RawValue::from_string(data.into()).unwrap(), meta: None };
+        let bytes = encode(&HostMessage::Answer { id: 7, answer }).unwrap();
         let head = bytes.first_chunk().copied().unwrap();
         assert_eq!(length(head).unwrap(), bytes.len() - 4);
-        let ToWorker::Answer { id: 7, answer: WireAnswer::Done { data: read, .. } } =
+        let HostMessage::Answer { id: 7, answer: WireResponse::Done { data: read, .. } } =
             decode(bytes.get(4..).unwrap()).unwrap()
         else {
             panic!("another frame came out");

@@ -4,20 +4,20 @@ use serde_json::value::RawValue;
 
 use crate::{
     DeckOperation,
-    call_out::CallFailure,
-    envelope::{Envelope, LogEntry},
-    moment::Moment,
+    call_handler::CallFailure,
+    envelope::{LogEntry, RunEnvelope},
+    replay_moment::ReplayMoment,
 };
 
 #[derive(Debug)]
 pub struct RunReport {
-    pub envelope: Envelope,
+    pub envelope: RunEnvelope,
     /// Every stored log entry; the envelope has only the first ones.
     pub logs: Vec<LogEntry>,
     /// Every call, in order.
     pub calls: Vec<CallRecord>,
     /// The moments of the responses, in order; empty for runs that cannot be repeated.
-    pub moments: Vec<Moment>,
+    pub moments: Vec<ReplayMoment>,
 }
 
 /// One call of a run, with the data to answer it again.

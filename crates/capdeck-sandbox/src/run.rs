@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{limits::Limits, moment::Repeat};
+use crate::{limits::SandboxLimits, replay_moment::EarlierRun};
 
 /// A session id, as the client knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -49,22 +49,22 @@ pub enum SessionChoice {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct CellRun {
     pub code: String,
     /// Wall-clock time, including waits. `None` means the pool's default.
     pub timeout: Option<Duration>,
     pub session: SessionChoice,
     /// Only the owner that started a session can find it.
     pub owner: String,
-    pub limits: Limits,
+    pub limits: SandboxLimits,
     /// A repeatable clock and random numbers.
-    pub determinism: Option<Determinism>,
+    pub determinism: Option<DeterminismSettings>,
     pub check: TypeCheck,
     /// An earlier run to repeat; [`crate::CallOut`] returns its responses.
-    pub repeat: Option<Repeat>,
+    pub repeat: Option<EarlierRun>,
 }
 
-impl Run {
+impl CellRun {
     /// A run of this code in a new session, with the default limits.
     pub fn new(code: impl Into<String>) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl Run {
             timeout: None,
             session: SessionChoice::New,
             owner: String::new(),
-            limits: Limits::default(),
+            limits: SandboxLimits::default(),
             determinism: None,
             check: TypeCheck::default(),
             repeat: None,
@@ -99,7 +99,7 @@ pub enum TypeCheck {
 
 /// Makes a run repeatable: the same code with the same responses has the same result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Determinism {
+pub struct DeterminismSettings {
     /// The start time in milliseconds since 1970. It advances when a timer fires and when a response arrives.
     pub now_ms: i64,
     /// The seed of `Math.random` and `crypto`.

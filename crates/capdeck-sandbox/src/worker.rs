@@ -8,46 +8,48 @@ mod channel;
 mod checker;
 mod clock;
 mod confine;
+mod context;
 mod drive;
 mod engine;
-mod meter;
 mod natives;
 mod outcome;
-mod shared;
+mod run_meter;
 mod timeline;
 mod timers;
 
 use std::{io, thread};
 
-use self::{channel::Channel, engine::Engine};
-use crate::protocol::{FromWorker, Role, ToWorker};
+use self::{channel::WorkerChannel, engine::ScriptEngine};
+use crate::protocol::{HostMessage, WorkerMessage, WorkerRole};
 
 /// Space for recursive parsers; only touched pages are used.
-const STACK: usize = 64 << 20;
+const STACK_BYTES: usize = 64 << 20;
 
 /// The main function of a worker process. Returns when the host closes the pipe.
 pub fn run_worker() -> io::Result<()> {
-    let worker = thread::Builder::new().stack_size(STACK).spawn(serve)?;
+    let worker = thread::Builder::new().stack_size(STACK_BYTES).spawn(serve)?;
     worker.join().unwrap_or_else(|_| Err(io::Error::other("the engine's thread panicked")))
 }
 
 fn serve() -> io::Result<()> {
-    let mut channel = Channel::new();
-    let Some(ToWorker::Start { role, address_space }) = channel.receive()? else { return Ok(()) };
+    let mut channel = WorkerChannel::new();
+    let Some(HostMessage::Start { role, address_space }) = channel.receive()? else {
+        return Ok(());
+    };
     let isolation = confine::confine(address_space);
-    if role == Role::TypeChecker {
+    if role == WorkerRole::TypeChecker {
         return checker::serve(channel, isolation);
     }
-    let shared = shared::Shared::new(channel);
-    let mut engine = Engine::new(&shared)
+    let shared = context::WorkerContext::new(channel);
+    let mut engine = ScriptEngine::new(&shared)
         .map_err(|error| io::Error::other(format!("the engine did not start: {error}")))?;
-    shared.channel().send(&FromWorker::Ready(isolation))?;
+    shared.channel().send(&WorkerMessage::Ready(isolation))?;
     loop {
         let frame = shared.channel().receive()?;
         match frame {
-            Some(ToWorker::Run(request)) => {
+            Some(HostMessage::Run(request)) => {
                 let done = engine.run_cell(&request)?;
-                shared.channel().send(&FromWorker::Done(Box::new(done)))?;
+                shared.channel().send(&WorkerMessage::Done(Box::new(done)))?;
                 // The response is sent before the clean-up.
                 engine.restore();
             }

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use capdeck_auth::inbound::{Caller, PresentCapsule, Registry};
+use capdeck_auth::inbound::{EventCaller, ExistingCapsule, Registry};
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleChange, CapsuleError, CapsuleInfo, CapsuleService,
+    CapsuleAuthor, CapsuleCaller, CapsuleChange, CapsuleError, CapsuleInfo, CapsuleService,
     CapsuleServiceExt as _, ListCapsulesRequest,
 };
 use tokio::sync::broadcast::error::RecvError;
@@ -13,18 +13,18 @@ use tokio::sync::broadcast::error::RecvError;
 const HOST: &str = "host";
 
 fn host() -> CapsuleCaller {
-    CapsuleCaller::local(Author::client("capdeck").principal_name(HOST))
+    CapsuleCaller::local(CapsuleAuthor::client("capdeck").principal_name(HOST))
 }
 
-async fn present(service: &dyn CapsuleService) -> Result<Vec<CapsuleInfo>, CapsuleError> {
+async fn list_capsules(service: &dyn CapsuleService) -> Result<Vec<CapsuleInfo>, CapsuleError> {
     let listed = service.ask(host().request(None, ListCapsulesRequest::default())).await?;
     Ok(listed.capsules.into_iter().map(|capsule| capsule.info).collect())
 }
 
-pub(crate) async fn present_keys(
+pub(crate) async fn list_capsule_keys(
     service: &dyn CapsuleService,
 ) -> Result<Vec<String>, CapsuleError> {
-    Ok(present(service).await?.iter().map(CapsuleInfo::key).collect())
+    Ok(list_capsules(service).await?.iter().map(CapsuleInfo::key).collect())
 }
 
 /// Compares the registry with the existing capsules.
@@ -34,7 +34,7 @@ pub(crate) async fn reconcile(registry: &Registry, service: &dyn CapsuleService)
     if named.is_empty() || !service.list_file().is_some_and(|list| list.exists()) {
         return;
     }
-    let present = match present(service).await {
+    let present = match list_capsules(service).await {
         Ok(present) => present,
         Err(failure) => {
             tracing::warn!(
@@ -44,9 +44,9 @@ pub(crate) async fn reconcile(registry: &Registry, service: &dyn CapsuleService)
             return;
         }
     };
-    let capsule = |CapsuleInfo { id, uid, created_at, .. }| PresentCapsule { id, uid, created_at };
+    let capsule = |CapsuleInfo { id, uid, created_at, .. }| ExistingCapsule { id, uid, created_at };
     let present = present.into_iter().map(capsule).collect();
-    let host = Caller::new(HOST, None);
+    let host = EventCaller::new(HOST, None);
     if let Err(error) = registry.reconcile_capsules(&host, named, present).await {
         tracing::error!(%error, "cannot revoke the grants of deleted capsules");
     }

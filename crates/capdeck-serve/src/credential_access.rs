@@ -3,11 +3,11 @@
 use std::{fmt, net::IpAddr, sync::Arc};
 
 use capdeck_auth::inbound::{Access, AuthenticatedClient, Principal, Registry};
-use capdeck_host::{AccessSource, CapsuleService, GrantDesk};
+use capdeck_host::{AccessSource, CapsuleService, GrantService};
 use futures_util::{StreamExt as _, stream, stream::BoxStream};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::registry_desk::RegistryDesk;
+use crate::registry_grants::RegistryGrantService;
 
 /// Asks the registry, which has the only cache of accesses.
 pub(crate) struct CredentialAccess {
@@ -25,10 +25,10 @@ impl AccessSource for CredentialAccess {
         self.registry.access(&self.client.credential).unwrap_or_else(revoked)
     }
 
-    fn grant_desk(&self) -> Option<Arc<dyn GrantDesk>> {
+    fn grant_desk(&self) -> Option<Arc<dyn GrantService>> {
         let (registry, client) = (self.registry.clone(), Arc::clone(&self.client));
         let capsules = self.capsules.clone()?;
-        Some(Arc::new(RegistryDesk::new(registry, client, self.address, capsules)))
+        Some(Arc::new(RegistryGrantService::new(registry, client, self.address, capsules)))
     }
 
     fn changes(&self) -> Option<BoxStream<'static, ()>> {

@@ -15,7 +15,7 @@ use axum::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use self::files::{Packed, build, file, page};
+use self::files::{PackedFile, build, file, page};
 use crate::{http_state::HttpState, transport::http::ClientAddress};
 
 /// Only files of this host are loaded.
@@ -23,7 +23,7 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; st
      connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
 
 /// The address contains the build, so the content never changes.
-const FOREVER: &str = "public, max-age=31536000, immutable";
+const IMMUTABLE_CACHE: &str = "public, max-age=31536000, immutable";
 
 pub(crate) fn routes() -> Router<Arc<HttpState>> {
     Router::new().route("/", get(home)).route("/assets/{build}/{*path}", get(asset))
@@ -62,7 +62,7 @@ async fn asset(Path((wanted, path)): Path<(String, String)>, headers: HeaderMap)
     let found = if wanted == build() { file(&path) } else { None };
     match found {
         Some(packed) => {
-            let mut response = send(packed, &headers, FOREVER);
+            let mut response = send(packed, &headers, IMMUTABLE_CACHE);
             response
                 .headers_mut()
                 .insert(header::VARY, HeaderValue::from_static("accept-encoding"));
@@ -78,7 +78,7 @@ async fn asset(Path((wanted, path)): Path<(String, String)>, headers: HeaderMap)
     }
 }
 
-fn send(packed: &'static Packed, headers: &HeaderMap, caching: &'static str) -> Response {
+fn send(packed: &'static PackedFile, headers: &HeaderMap, caching: &'static str) -> Response {
     let accepts_gzip = values(headers, header::ACCEPT_ENCODING).any(|one| one == "gzip");
     let known = values(headers, header::IF_NONE_MATCH).any(|one| one == packed.tag || one == "*");
     let zipped = packed.gzip.as_ref().filter(|_| accepts_gzip && !known);

@@ -4,29 +4,29 @@
 use std::sync::Arc;
 
 use capdeck_auth::inbound::{
-    ADMIN_OPERATOR, AdminKey, AuthenticatedOperator, Clock, CredentialClass, FailedAttempt,
-    FailedCredentials, Limits, Registry,
+    ADMIN_OPERATOR, AdminKey, AuthenticatedOperator, CredentialClass, FailedAttempt,
+    FailedCredentials, Registry, RegistryClock, RegistryLimits,
 };
 use capdeck_host::Host;
 use http::{HeaderMap, header};
 
 use crate::{
-    actor::Actor,
     oauth::FormSeal,
-    oidc::{OidcSettings, Provider},
-    transport::http::{AuthMode, ClientAddress},
+    oidc::{OidcProvider, OidcSettings},
+    request_actor::RequestActor,
+    transport::http::{ClientAddress, HttpAuthMode},
 };
 
 /// Why this process has no registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoRegistry {
+pub struct RegistryUnavailable {
     /// In a sentence, without secrets.
     pub reason: String,
     /// Where the process that has it serves, if that is known.
     pub served_at: Option<String>,
 }
 
-impl NoRegistry {
+impl RegistryUnavailable {
     /// For a host that is served without one.
     pub fn not_asked_for() -> Self {
         Self { reason: "this host was started without a registry".to_owned(), served_at: None }
@@ -36,23 +36,23 @@ impl NoRegistry {
 /// What every HTTP handler shares.
 pub(crate) struct HttpState {
     pub(crate) host: Host,
-    pub(crate) mode: AuthMode,
-    pub(crate) registry: Result<Registry, NoRegistry>,
+    pub(crate) mode: HttpAuthMode,
+    pub(crate) registry: Result<Registry, RegistryUnavailable>,
     pub(crate) seal: FormSeal,
     /// Credentials that opened nothing, whatever they were sent to.
     failures: Arc<FailedCredentials>,
     key: Option<AdminKey>,
-    provider: Option<Provider>,
+    provider: Option<OidcProvider>,
     public_url: Option<String>,
 }
 
 impl HttpState {
     pub(crate) fn new(
         host: Host,
-        mode: AuthMode,
+        mode: HttpAuthMode,
         key: Option<AdminKey>,
         public_url: Option<&str>,
-        registry: Result<Registry, NoRegistry>,
+        registry: Result<Registry, RegistryUnavailable>,
         oidc: Option<OidcSettings>,
     ) -> Arc<Self> {
         // Sessions of an earlier key are over.
@@ -62,13 +62,13 @@ impl HttpState {
         let failures = match &registry {
             Ok(registry) => Arc::clone(registry.failed_credentials()),
             Err(_) => {
-                let free = Limits::default().failed_credentials;
-                Arc::new(FailedCredentials::new(Clock::default(), free))
+                let free = RegistryLimits::default().failed_credentials;
+                Arc::new(FailedCredentials::new(RegistryClock::default(), free))
             }
         };
         Arc::new(Self {
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
-            provider: oidc.map(|oidc| Provider::new(oidc, host.guarded_clients().clone())),
+            provider: oidc.map(|oidc| OidcProvider::new(oidc, host.guarded_clients().clone())),
             seal: FormSeal::new(),
             host,
             mode,
@@ -89,7 +89,7 @@ impl HttpState {
     }
 
     /// Where operators may sign in with an account of theirs, if anywhere.
-    pub(crate) fn provider(&self) -> Option<&Provider> {
+    pub(crate) fn provider(&self) -> Option<&OidcProvider> {
         self.provider.as_ref()
     }
 
@@ -152,12 +152,14 @@ impl HttpState {
     }
 
     /// The operator who sends a request; `None` for others.
-    pub(crate) fn operator(&self, actor: &Actor) -> Option<AuthenticatedOperator> {
+    pub(crate) fn operator(&self, actor: &RequestActor) -> Option<AuthenticatedOperator> {
         match actor {
-            Actor::Owner if self.mode == AuthMode::Local => Some(AuthenticatedOperator::local()),
-            Actor::Owner => Some(AuthenticatedOperator::admin()),
-            Actor::Operator(operator) => Some(operator.clone()),
-            Actor::Credential(_) | Actor::Share(_) => None,
+            RequestActor::Owner if self.mode == HttpAuthMode::Local => {
+                Some(AuthenticatedOperator::local())
+            }
+            RequestActor::Owner => Some(AuthenticatedOperator::admin()),
+            RequestActor::Operator(operator) => Some(operator.clone()),
+            RequestActor::Credential(_) | RequestActor::Share(_) => None,
         }
     }
 }

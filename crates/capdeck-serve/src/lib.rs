@@ -5,7 +5,6 @@
 //!
 //! This crate never reads definition files and knows nothing of how a backend works.
 
-mod actor;
 mod browser_cookie;
 mod capsule_follower;
 mod credential_access;
@@ -18,25 +17,26 @@ mod oidc;
 mod operators;
 mod otlp;
 mod refusals;
-mod registry_desk;
+mod registry_grants;
 mod registry_trail;
+mod request_actor;
 mod rest;
 mod share_makers;
 mod shared_capsules;
 mod shell;
 mod transport;
 
-pub use http_state::NoRegistry;
-pub use local_socket::NoHost;
-pub use mcp::CapsulePlace;
+pub use http_state::RegistryUnavailable;
+pub use local_socket::HostUnreachable;
+pub use mcp::CapsuleReference;
 pub use oidc::OidcSettings;
 pub use otlp::{OtlpExporter, OtlpSettings};
 pub use registry_trail::RegistryTrail;
-pub use shared_capsules::{SharedCapsules, SharedCapsulesSettings, Standing};
+pub use shared_capsules::{ProcessLifetime, SharedCapsuleService, SharedCapsulesSettings};
 pub use shell::{
-    LocalShell, RemoteShell, Shell, ShellCall, ShellSocket, SocketError, person_at_terminal,
+    LocalShell, RemoteShell, ShellCall, ShellSocket, SocketError, ToolShell, person_at_terminal,
 };
 pub use transport::http::{
-    AuthMode, BindError, HttpLimits, HttpServer, HttpSettings, Rate, RateLimits,
+    BindError, BucketRate, HttpAuthMode, HttpLimits, HttpServer, HttpSettings, RateLimits,
 };
 pub use transport::stdio::{serve_capsule_stdio, serve_stdio};

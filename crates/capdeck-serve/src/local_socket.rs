@@ -19,10 +19,10 @@ use rustix::{
 };
 use tokio::net::{UnixListener, UnixStream};
 
-pub(crate) use self::frames::{FrameError, Greeting, Reader, read, reader, write};
+pub(crate) use self::frames::{FrameError, FrameReader, SocketGreeting, read, reader, write};
 
 /// The limit of socket addresses on every supported system, in bytes.
-const LONGEST_ADDRESS: usize = 100;
+const MAX_ADDRESS_BYTES: usize = 100;
 
 /// A live host greets immediately; a stopped process (SIGSTOP) never does.
 const GREETING: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ pub(crate) struct LocalSocket {
 
 /// Why no host can be reached at a socket.
 #[derive(Debug, thiserror::Error)]
-pub enum NoHost {
+pub enum HostUnreachable {
     /// The usual case: no host is running.
     #[error("no host is running for this deck")]
     Absent,
@@ -56,7 +56,7 @@ impl LocalSocket {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        let place = reachable(path)?;
+        let place = short_socket_path(path)?;
         let listener = UnixListener::bind(place.path())?;
         fs::set_permissions(path, Permissions::from_mode(0o600))?;
         Ok(Self { listener, path: path.to_owned() })
@@ -65,7 +65,7 @@ impl LocalSocket {
     pub(crate) async fn accept(&self) -> UnixStream {
         loop {
             match self.listener.accept().await {
-                Ok((stream, _)) if is_own(&stream) => return stream,
+                Ok((stream, _)) if is_same_user(&stream) => return stream,
                 Ok(_) => tracing::warn!("rejected a process of another user at a socket"),
                 Err(error) => {
                     // Running out of descriptors is temporary; an immediate retry would spin.
@@ -85,51 +85,51 @@ impl Drop for LocalSocket {
 }
 
 /// Connects to the process that listens at `path`, if it belongs to this user.
-pub(crate) async fn connect(path: &Path) -> Result<UnixStream, NoHost> {
+pub(crate) async fn connect(path: &Path) -> Result<UnixStream, HostUnreachable> {
     // Without a file there is no host; this check is the only cost of looking for one.
     if !path.exists() {
-        return Err(NoHost::Absent);
+        return Err(HostUnreachable::Absent);
     }
-    let place = reachable(path).map_err(|_| NoHost::Absent)?;
+    let place = short_socket_path(path).map_err(|_| HostUnreachable::Absent)?;
     let stream = UnixStream::connect(place.path()).await.map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => NoHost::Foreign,
-        _ => NoHost::Absent,
+        io::ErrorKind::PermissionDenied => HostUnreachable::Foreign,
+        _ => HostUnreachable::Absent,
     })?;
-    if is_own(&stream) { Ok(stream) } else { Err(NoHost::Foreign) }
+    if is_same_user(&stream) { Ok(stream) } else { Err(HostUnreachable::Foreign) }
 }
 
-pub(crate) async fn greeted<R: tokio::io::AsyncRead + Unpin>(
-    reader: &mut Reader<R>,
+pub(crate) async fn read_greeting<R: tokio::io::AsyncRead + Unpin>(
+    reader: &mut FrameReader<R>,
     protocol: u32,
-) -> Result<(), NoHost> {
-    let greeting = tokio::time::timeout(GREETING, read::<Greeting, _>(reader)).await;
+) -> Result<(), HostUnreachable> {
+    let greeting = tokio::time::timeout(GREETING, read::<SocketGreeting, _>(reader)).await;
     match greeting {
         Ok(Ok(greeting)) if greeting.protocol == protocol => Ok(()),
-        Ok(Ok(greeting)) => Err(NoHost::OtherVersion { version: greeting.version }),
-        Ok(Err(_)) | Err(_) => Err(NoHost::Silent),
+        Ok(Ok(greeting)) => Err(HostUnreachable::OtherVersion { version: greeting.version }),
+        Ok(Err(_)) | Err(_) => Err(HostUnreachable::Silent),
     }
 }
 
-fn is_own(stream: &UnixStream) -> bool {
+fn is_same_user(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == geteuid().as_raw())
 }
 
 /// A path short enough for a socket address.
-struct Reachable {
+struct SocketPath {
     path: PathBuf,
     _folder: Option<OwnedFd>,
 }
 
-impl Reachable {
+impl SocketPath {
     fn path(&self) -> &Path {
         &self.path
     }
 }
 
 /// Reaches a deep folder through its descriptor, because socket addresses are short.
-fn reachable(path: &Path) -> io::Result<Reachable> {
-    if path.as_os_str().len() <= LONGEST_ADDRESS || !cfg!(target_os = "linux") {
-        return Ok(Reachable { path: path.to_owned(), _folder: None });
+fn short_socket_path(path: &Path) -> io::Result<SocketPath> {
+    if path.as_os_str().len() <= MAX_ADDRESS_BYTES || !cfg!(target_os = "linux") {
+        return Ok(SocketPath { path: path.to_owned(), _folder: None });
     }
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -138,5 +138,5 @@ fn reachable(path: &Path) -> io::Result<Reachable> {
     let folder = rustix::fs::open(folder, flags, Mode::empty())?;
     let number = folder.as_fd().as_raw_fd();
     let path = PathBuf::from(format!("/proc/self/fd/{number}")).join(name);
-    Ok(Reachable { path, _folder: Some(folder) })
+    Ok(SocketPath { path, _folder: Some(folder) })
 }

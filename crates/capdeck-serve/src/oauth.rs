@@ -4,13 +4,13 @@
 
 mod authorize;
 mod authorize_request;
-mod choice;
+mod consent_choice;
+mod consent_offer;
 mod consent_page;
 mod form;
 mod html;
 mod invalid_request;
 mod metadata;
-mod offer;
 mod register;
 mod resource;
 mod seal;
@@ -25,9 +25,9 @@ use axum::{
 };
 
 pub(crate) use self::{
-    form::{Form, Repeated},
+    form::{OauthForm, RepeatedParameter},
     html::{escape, page},
-    resource::Resource,
+    resource::OauthResource,
     seal::FormSeal,
 };
 use crate::http_state::HttpState;
@@ -39,7 +39,7 @@ pub(crate) fn documents() -> Router<Arc<HttpState>> {
 pub(crate) fn routes() -> Router<Arc<HttpState>> {
     Router::new()
         .route("/oauth/register", post(register::register))
-        .route("/oauth/authorize", get(authorize::ask).post(authorize::decide))
+        .route("/oauth/authorize", get(authorize::show_authorize_page).post(authorize::decide))
         .route("/oauth/sign-in", post(sign_in_page::submit))
         .route("/oauth/token", post(token::token))
         .route("/oauth/revoke", post(token::revoke))

@@ -12,12 +12,12 @@ mod state_cookie;
 use std::{fmt, sync::Arc};
 
 use axum::{Router, routing::get};
-use capdeck_auth::{GuardedClients, ProviderSettings, ProviderSignIn, inbound::Newcomers};
+use capdeck_auth::{GuardedClients, ProviderSettings, ProviderSignIn, inbound::SignUpDomains};
 
 use crate::http_state::HttpState;
 
-const BEGIN: &str = "/api/oidc/begin";
-const CALLBACK: &str = "/api/oidc/callback";
+const BEGIN_PATH: &str = "/api/oidc/begin";
+const CALLBACK_PATH: &str = "/api/oidc/callback";
 
 /// The OpenID provider of operators, and who becomes an operator.
 #[derive(Debug, Clone)]
@@ -26,16 +26,16 @@ pub struct OidcSettings {
     /// The label of the sign-in button.
     pub label: String,
     /// Accounts that become members at the first sign-in. Other accounts must be operators already.
-    pub newcomers: Newcomers,
+    pub newcomers: SignUpDomains,
 }
 
-pub(crate) struct Provider {
+pub(crate) struct OidcProvider {
     sign_in: ProviderSignIn,
     label: String,
-    newcomers: Newcomers,
+    newcomers: SignUpDomains,
 }
 
-impl Provider {
+impl OidcProvider {
     pub(crate) fn new(settings: OidcSettings, clients: GuardedClients) -> Self {
         let OidcSettings { provider, label, newcomers } = settings;
         Self { sign_in: ProviderSignIn::new(provider, clients), label, newcomers }
@@ -50,7 +50,7 @@ impl Provider {
     }
 }
 
-impl fmt::Debug for Provider {
+impl fmt::Debug for OidcProvider {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Provider").field("issuer", &self.issuer()).finish_non_exhaustive()
     }
@@ -60,10 +60,10 @@ impl fmt::Debug for Provider {
 pub(crate) fn begin_address(then: &str) -> String {
     let query =
         url::form_urlencoded::Serializer::new(String::new()).append_pair("then", then).finish();
-    format!("{BEGIN}?{query}")
+    format!("{BEGIN_PATH}?{query}")
 }
 
 /// Routes without a session.
 pub(crate) fn routes() -> Router<Arc<HttpState>> {
-    Router::new().route(BEGIN, get(begin::begin)).route(CALLBACK, get(callback::callback))
+    Router::new().route(BEGIN_PATH, get(begin::begin)).route(CALLBACK_PATH, get(callback::callback))
 }

@@ -9,19 +9,19 @@ use axum::{
     routing::{get, post},
 };
 use capdeck_auth::inbound::{
-    AuthenticatedOperator, Caller, NewSession, OperatorSession, RegistryError,
+    AuthenticatedOperator, EventCaller, NewSession, OperatorSession, RegistryError,
 };
 use http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    actor::Actor,
     browser_cookie,
     http_state::HttpState,
-    refusals::Place,
+    refusals::RefusalLocation,
+    request_actor::RequestActor,
     transport::http::{
-        AuthMode, ClientAddress, clear_session_cookie, problem, read_json, set_session_cookie,
+        ClientAddress, HttpAuthMode, clear_session_cookie, problem, read_json, set_session_cookie,
     },
 };
 
@@ -31,7 +31,7 @@ pub(crate) fn open_routes() -> Router<Arc<HttpState>> {
 }
 
 pub(crate) fn documents() -> Router<Arc<HttpState>> {
-    Router::new().route("/api/sign-in", get(ways_to_sign_in))
+    Router::new().route("/api/sign-in", get(sign_in_methods))
 }
 
 /// Routes with a session.
@@ -41,12 +41,12 @@ pub(crate) fn routes() -> Router<Arc<HttpState>> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Login {
+struct LoginBody {
     key: String,
 }
 
 /// A key always works; a provider account only where one is configured.
-async fn ways_to_sign_in(State(http_state): State<Arc<HttpState>>) -> Response {
+async fn sign_in_methods(State(http_state): State<Arc<HttpState>>) -> Response {
     let provider = http_state.provider().map(|provider| json!({ "label": provider.label() }));
     ([(header::CACHE_CONTROL, "no-store")], Json(json!({ "provider": provider }))).into_response()
 }
@@ -54,7 +54,7 @@ async fn ways_to_sign_in(State(http_state): State<Arc<HttpState>>) -> Response {
 async fn login(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let address = parts.extensions.get::<ClientAddress>().copied();
-    let Login { key } = match read_json(&parts.headers, body).await {
+    let LoginBody { key } = match read_json(&parts.headers, body).await {
         Ok(login) => login,
         Err(refusal) => return refusal,
     };
@@ -62,10 +62,10 @@ async fn login(State(http_state): State<Arc<HttpState>>, request: Request) -> Re
         Ok(begun) => begun,
         Err(refusal) => return refusal,
     };
-    let about = about(&http_state, &session.operator, Some(&session));
+    let about = operator_info(&http_state, &session.operator, Some(&session));
     let mut response = ([(header::CACHE_CONTROL, "no-store")], Json(about)).into_response();
     let begun = (token.expose(), &session);
-    remember(&http_state, &parts.headers, response.headers_mut(), address, begun);
+    set_session_cookies(&http_state, &parts.headers, response.headers_mut(), address, begun);
     response
 }
 
@@ -78,11 +78,11 @@ pub(crate) async fn begin_session(
         let detail = "this process has no registry, so sign-in is not available";
         return Err(problem(StatusCode::SERVICE_UNAVAILABLE, "no_registry", detail));
     };
-    let ip = address.map(|address| address.counted());
+    let ip = address.map(|address| address.rate_limit_key());
     registry.sign_in(ip, key, http_state.admin_key()).await.map_err(|error| refused(&error))
 }
 
-pub(crate) fn remember(
+pub(crate) fn set_session_cookies(
     http_state: &HttpState,
     sent: &HeaderMap,
     headers: &mut HeaderMap,
@@ -119,29 +119,29 @@ fn refused(error: &RegistryError) -> Response {
 
 async fn me(
     State(http_state): State<Arc<HttpState>>,
-    Extension(actor): Extension<Actor>,
+    Extension(actor): Extension<RequestActor>,
     session: Option<Extension<Arc<OperatorSession>>>,
     request: Request,
 ) -> Response {
     let Some(operator) = http_state.operator(&actor) else {
-        let place = Place::of(request.method(), request.extensions());
-        http_state.note_refusal(&actor, place, "forbidden").await;
+        let place = RefusalLocation::of(request.method(), request.extensions());
+        http_state.record_refusal(&actor, place, "forbidden").await;
         let detail = "only operators can use this; sign in instead of sending a client token";
         return problem(StatusCode::FORBIDDEN, "forbidden", detail);
     };
     let session = session.map(|session| session.0);
-    let about = about(&http_state, &operator, session.as_deref());
+    let about = operator_info(&http_state, &operator, session.as_deref());
     ([(header::CACHE_CONTROL, "no-store")], Json(about)).into_response()
 }
 
-fn about(
+fn operator_info(
     http_state: &HttpState,
     operator: &AuthenticatedOperator,
     session: Option<&OperatorSession>,
 ) -> Value {
     let mode = match http_state.mode {
-        AuthMode::Local => "local",
-        AuthMode::Required => "required",
+        HttpAuthMode::Local => "local",
+        HttpAuthMode::Required => "required",
     };
     let registry = match &http_state.registry {
         Ok(_) => json!({ "available": true }),
@@ -169,7 +169,7 @@ async fn logout(
 ) -> Response {
     if let (Some(Extension(session)), Some(registry)) = (session, http_state.registry()) {
         let ip = address.map(|address| address.0.ip);
-        let caller = Caller::new(session.operator.id.clone(), ip);
+        let caller = EventCaller::new(session.operator.id.clone(), ip);
         if let Err(error) = registry.sign_out(&caller, &session.id).await {
             return refused(&error);
         }

@@ -4,18 +4,18 @@ mod message;
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_host::{CallError, JsonSender, Span, SpanSink};
+use capdeck_host::{CallError, JsonSender, SpanSink, TraceSpan};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 /// Further spans are dropped: an unreachable collector must not cost memory.
-const MOST_WAITING: usize = 4_096;
+const MAX_QUEUED_SPANS: usize = 4_096;
 
 /// Spans of one request.
-const MOST_SENT: usize = 512;
+const MAX_BATCH_SPANS: usize = 512;
 
 /// How long a span waits for others.
-const PAUSE: Duration = Duration::from_secs(1);
+const BATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Where spans are sent, and under which name.
 #[derive(Debug, Clone)]
@@ -33,13 +33,13 @@ pub struct OtlpSettings {
 /// Sends spans in the background, on the runtime it was started in.
 #[derive(Debug)]
 pub struct OtlpExporter {
-    spans: mpsc::Sender<Item>,
+    spans: mpsc::Sender<ExporterMessage>,
     dropped: Mutex<u64>,
 }
 
 #[derive(Debug)]
-enum Item {
-    Span(Box<Span>),
+enum ExporterMessage {
+    Span(Box<TraceSpan>),
     Flush(oneshot::Sender<()>),
 }
 
@@ -48,7 +48,7 @@ impl OtlpExporter {
     pub fn start(settings: OtlpSettings) -> Result<Arc<Self>, CallError> {
         let url = format!("{}/v1/traces", settings.endpoint.trim_end_matches('/'));
         let sender = JsonSender::new(url, settings.headers.clone(), &settings.version)?;
-        let (spans, waiting) = mpsc::channel(MOST_WAITING);
+        let (spans, waiting) = mpsc::channel(MAX_QUEUED_SPANS);
         tokio::spawn(send_all(waiting, sender, settings));
         Ok(Arc::new(Self { spans, dropped: Mutex::new(0) }))
     }
@@ -56,15 +56,15 @@ impl OtlpExporter {
     /// Waits until all recorded spans are sent or have failed.
     pub async fn flush(&self) {
         let (done, is_done) = oneshot::channel();
-        if self.spans.send(Item::Flush(done)).await.is_ok() {
+        if self.spans.send(ExporterMessage::Flush(done)).await.is_ok() {
             let _gone = is_done.await;
         }
     }
 }
 
 impl SpanSink for OtlpExporter {
-    fn record(&self, span: Span) {
-        if self.spans.try_send(Item::Span(Box::new(span))).is_ok() {
+    fn record(&self, span: TraceSpan) {
+        if self.spans.try_send(ExporterMessage::Span(Box::new(span))).is_ok() {
             return;
         }
         let mut dropped = self.dropped.lock();
@@ -76,30 +76,34 @@ impl SpanSink for OtlpExporter {
 }
 
 #[derive(Default)]
-struct Batch {
-    spans: Vec<Span>,
+struct SpanBatch {
+    spans: Vec<TraceSpan>,
     flushes: Vec<oneshot::Sender<()>>,
 }
 
-impl Batch {
-    fn take(&mut self, item: Item) {
+impl SpanBatch {
+    fn take(&mut self, item: ExporterMessage) {
         match item {
-            Item::Span(span) => self.spans.push(*span),
-            Item::Flush(done) => self.flushes.push(done),
+            ExporterMessage::Span(span) => self.spans.push(*span),
+            ExporterMessage::Flush(done) => self.flushes.push(done),
         }
     }
 
     fn may_grow(&self) -> bool {
-        self.spans.len() < MOST_SENT && self.flushes.is_empty()
+        self.spans.len() < MAX_BATCH_SPANS && self.flushes.is_empty()
     }
 }
 
-async fn send_all(mut waiting: mpsc::Receiver<Item>, sender: JsonSender, settings: OtlpSettings) {
+async fn send_all(
+    mut waiting: mpsc::Receiver<ExporterMessage>,
+    sender: JsonSender,
+    settings: OtlpSettings,
+) {
     let mut is_away = false;
     while let Some(first) = waiting.recv().await {
-        let mut batch = Batch::default();
+        let mut batch = SpanBatch::default();
         batch.take(first);
-        let end = tokio::time::Instant::now() + PAUSE;
+        let end = tokio::time::Instant::now() + BATCH_INTERVAL;
         while batch.may_grow() {
             match tokio::time::timeout_at(end, waiting.recv()).await {
                 Ok(Some(item)) => batch.take(item),

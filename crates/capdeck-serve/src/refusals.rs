@@ -4,11 +4,11 @@
 //! for each burst.
 
 use axum::extract::MatchedPath;
-use capdeck_auth::inbound::{FailedAttempt, RegistryEvent, Subject};
+use capdeck_auth::inbound::{EventSubject, FailedAttempt, RegistryEvent};
 use http::{Extensions, Method};
 use jiff::Timestamp;
 
-use crate::{actor::Actor, http_state::HttpState, transport::http::ClientAddress};
+use crate::{http_state::HttpState, request_actor::RequestActor, transport::http::ClientAddress};
 
 /// What the audit calls it.
 const ACTION: &str = "access.refuse";
@@ -17,13 +17,13 @@ const FAILED_CREDENTIAL: &str = "credential.fail";
 /// Where a request was refused. The path as it is declared, so that nothing of what was sent gets into the audit.
 /// Noted of every request that may be refused, and written out only of those that are.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct RefusalLocation {
     method: Method,
     declared: Option<MatchedPath>,
     address: Option<ClientAddress>,
 }
 
-impl Place {
+impl RefusalLocation {
     pub(crate) fn of(method: &Method, extensions: &Extensions) -> Self {
         Self {
             method: method.clone(),
@@ -35,22 +35,31 @@ impl Place {
 
 impl HttpState {
     /// Records that somebody was refused, under a word for the reason.
-    pub(crate) async fn note_refusal(&self, actor: &Actor, place: Place, code: &'static str) {
+    pub(crate) async fn record_refusal(
+        &self,
+        actor: &RequestActor,
+        place: RefusalLocation,
+        code: &'static str,
+    ) {
         let Some(registry) = self.registry() else { return };
         let (principal, client_id) = match actor {
-            Actor::Credential(client) => (Some(client.principal.clone()), client.client_id.clone()),
-            Actor::Owner | Actor::Operator(_) | Actor::Share(_) => (None, None),
+            RequestActor::Credential(client) => {
+                (Some(client.principal.clone()), client.client_id.clone())
+            }
+            RequestActor::Owner | RequestActor::Operator(_) | RequestActor::Share(_) => {
+                (None, None)
+            }
         };
-        let Place { method, declared, address } = place;
+        let RefusalLocation { method, declared, address } = place;
         let what = declared.map(|path| format!("{method} {}", path.as_str()));
         let event = RegistryEvent {
             at: Timestamp::now(),
             action: ACTION,
             error_code: Some(code),
             is_refused: true,
-            actor: self.id_of(actor),
+            actor: self.audit_id(actor),
             address: address.map(|address| address.ip),
-            subject: Subject { id: what, capsule: None, principal, client_id },
+            subject: EventSubject { id: what, capsule: None, principal, client_id },
             self_approved: None,
         };
         registry.record_event(event).await;
@@ -79,9 +88,9 @@ impl HttpState {
             is_refused: true,
             actor: String::new(),
             address: ip,
-            subject: Subject {
+            subject: EventSubject {
                 id: Some(format!("{} from {from}", class.as_str())),
-                ..Subject::default()
+                ..EventSubject::default()
             },
             self_approved: None,
         };
@@ -89,12 +98,12 @@ impl HttpState {
     }
 
     /// The id that somebody has in the audit.
-    fn id_of(&self, actor: &Actor) -> String {
+    fn audit_id(&self, actor: &RequestActor) -> String {
         match (actor, self.operator(actor)) {
             (_, Some(operator)) => operator.id,
-            (Actor::Credential(client), None) => client.principal.clone(),
-            (Actor::Share(via), None) => via.share.clone(),
-            (Actor::Owner | Actor::Operator(_), None) => String::new(),
+            (RequestActor::Credential(client), None) => client.principal.clone(),
+            (RequestActor::Share(via), None) => via.share.clone(),
+            (RequestActor::Owner | RequestActor::Operator(_), None) => String::new(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use capdeck_auth::inbound::{AuditSink, RegistryEvent, capsule_id_of};
 use capdeck_host::{
-    AccessEvent, AuditOutcome, Author, CapsuleCaller, CapsuleService, CapsuleServiceExt as _,
+    AccessEvent, AuditOutcome, CapsuleAuthor, CapsuleCaller, CapsuleService, CapsuleServiceExt as _,
 };
 use tokio::runtime::Handle;
 
@@ -24,7 +24,7 @@ impl RegistryTrail {
 impl AuditSink for RegistryTrail {
     fn record(&self, event: &RegistryEvent) {
         let agent = if event.actor.is_empty() { "unknown" } else { &event.actor };
-        let author = Author::client(agent);
+        let author = CapsuleAuthor::client(agent);
         let author = match &event.subject.principal {
             Some(principal) => author.principal(principal),
             None => author,

@@ -1,6 +1,6 @@
 //! The REST API: `/v1/*`, and its OpenAPI document.
 //!
-//! Read [`operation::Operation`] first: every operation is declared once, in the files below `capsules`, `deck` and
+//! Read [`operation::RestOperation`] first: every operation is declared once, in the files below `capsules`, `deck` and
 //! `registry`; the router and `GET /v1/openapi.json` are built from the same table.
 
 mod activity;
@@ -16,10 +16,10 @@ mod overview;
 mod page;
 mod problem;
 mod registry;
-mod reply;
-mod serving;
+mod required_access;
+mod response;
+mod router;
 mod shapes;
-mod who;
 
 #[cfg(test)]
 mod tests;
@@ -28,45 +28,45 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use capdeck_host::Host;
-use capdeck_mcp::server::Load;
+use capdeck_mcp::server::ServerLoad;
 use jiff::Timestamp;
 
-pub(crate) use self::serving::{Routers, into_problem, is_interface, routers};
+pub(crate) use self::router::{RestRouters, into_problem, is_rest_path, routers};
 use self::{
-    activity::Feed,
-    idempotency::Idempotency,
+    activity::ActivityFeed,
+    idempotency::IdempotencyCache,
     input::{NoBody, NoQuery},
-    operation::{Operation, get},
-    reply::{Document, Reply},
-    who::Who,
+    operation::{RestOperation, get},
+    required_access::RequiredAccess,
+    response::{EncodedJson, RestResponse},
 };
 use crate::http_state::HttpState;
 
-pub(crate) struct Rest {
+pub(crate) struct RestApi {
     host: Host,
     http_state: Arc<HttpState>,
-    operations: Vec<Operation>,
+    operations: Vec<RestOperation>,
     document: Bytes,
-    idempotency: Arc<Idempotency>,
+    idempotency: Arc<IdempotencyCache>,
     body_timeout: Duration,
-    feed: Feed,
-    connected: Connected,
+    feed: ActivityFeed,
+    connected: LoadProbe,
     started_at: Timestamp,
 }
 
-pub(crate) type Connected = Box<dyn Fn() -> Load + Send + Sync>;
+pub(crate) type LoadProbe = Box<dyn Fn() -> ServerLoad + Send + Sync>;
 
-impl Rest {
+impl RestApi {
     pub(crate) fn new(
         http_state: Arc<HttpState>,
-        connected: Connected,
+        connected: LoadProbe,
         body_timeout: Duration,
     ) -> Arc<Self> {
         let host = http_state.host.clone();
         let operations = operations();
         let document = openapi::document(&operations, &host.settings().version);
         Arc::new(Self {
-            feed: Feed::new(host.clone(), http_state.registry().cloned()),
+            feed: ActivityFeed::new(host.clone(), http_state.registry().cloned()),
             host,
             http_state,
             connected,
@@ -79,23 +79,23 @@ impl Rest {
     }
 }
 
-impl Rest {
+impl RestApi {
     pub(crate) fn close(&self) {
         self.feed.close();
     }
 }
 
-impl fmt::Debug for Rest {
+impl fmt::Debug for RestApi {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Rest").field("operations", &self.operations.len()).finish()
     }
 }
 
-fn operations() -> Vec<Operation> {
+fn operations() -> Vec<RestOperation> {
     let document = get("/v1/openapi.json", "getDocument", "Get this document")
-        .who(Who::Anyone)
-        .done_by(|call: call::Call, _: NoQuery, _: NoBody| async move {
-            Ok(Reply::new(Document(call.rest.document.clone())))
+        .who(RequiredAccess::Anyone)
+        .handled_by(|call: call::RestCall, _: NoQuery, _: NoBody| async move {
+            Ok(RestResponse::new(EncodedJson(call.rest.document.clone())))
         });
     let parts = [
         vec![document],

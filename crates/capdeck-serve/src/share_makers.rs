@@ -2,11 +2,11 @@
 
 use capdeck_auth::inbound::{ADMIN_OPERATOR, LOCAL_OPERATOR, OperatorRole};
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleError, CapsuleServiceExt as _, RevokeShareRequest, Share,
+    CapsuleAuthor, CapsuleCaller, CapsuleError, CapsuleServiceExt as _, RevokeShareRequest, Share,
     SharesRequest,
 };
 
-use crate::{capsule_follower::present_keys, http_state::HttpState};
+use crate::{capsule_follower::list_capsule_keys, http_state::HttpState};
 
 impl HttpState {
     /// True for the local owner (`None`, or signed in to the dashboard), an admin, and the operator who owns the capsule.
@@ -39,8 +39,8 @@ impl HttpState {
         else {
             return Ok(());
         };
-        let host = CapsuleCaller::local(Author::client("capdeck").principal_name("host"));
-        for key in present_keys(service.as_ref()).await? {
+        let host = CapsuleCaller::local(CapsuleAuthor::client("capdeck").principal_name("host"));
+        for key in list_capsule_keys(service.as_ref()).await? {
             let listed = service.ask(host.request(Some(&key), SharesRequest)).await?;
             let is_orphaned =
                 |share: &Share| !self.may_share(share.created_by_principal.as_deref(), &key);

@@ -1,8 +1,8 @@
 //! The capsules of this machine, for every process that uses them.
 //!
-//! One process at a time has the data folder. [`SharedCapsules`] takes the folder when it is free, else it sends its
+//! One process at a time has the data folder. [`SharedCapsuleService`] takes the folder when it is free, else it sends its
 //! requests to the process that has it, over a socket in that folder. When that process ends, the next request takes the
-//! folder over. A `LocalCapsules` responds either route.
+//! folder over. A `LocalCapsuleService` responds either route.
 
 mod protocol;
 mod remote;
@@ -20,8 +20,9 @@ use std::{
 use async_trait::async_trait;
 use capdeck_host::{
     AuditMode, CapsuleCaller, CapsuleChange, CapsuleChanges, CapsuleError, CapsuleErrorCode,
-    CapsuleOperation, CapsuleRequest, CapsuleResponse, CapsuleService, Indexing, LocalCapsules,
-    Mode, Reach, Scheme, StorageStatusResponse, StoreOptions, probe_folder,
+    CapsuleOperation, CapsuleRequest, CapsuleResponse, CapsuleService, IndexTiming,
+    LocalCapsuleService, Reach, Scheme, StorageStatusResponse, StoreMode, StoreOptions,
+    probe_folder,
 };
 use futures_util::stream;
 use tokio::{
@@ -31,10 +32,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    remote::{Lost, RemoteCapsules},
+    remote::{LostConnection, RemoteCapsules},
     server::serve_others,
 };
-use crate::local_socket::{LocalSocket, NoHost};
+use crate::local_socket::{HostUnreachable, LocalSocket};
 
 /// How long to wait for a process that has the folder and does not respond: short commands do that while they work.
 const FOLDER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -58,12 +59,12 @@ pub struct SharedCapsulesSettings {
     pub audit: AuditMode,
     /// Sent to processes of another version.
     pub version: String,
-    pub standing: Standing,
+    pub standing: ProcessLifetime,
 }
 
 /// How long this process is going to be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ProcessLifetime {
     /// It keeps the folder once it has it, and answers others.
     Lasting,
     /// It has the folder only while it works on a request.
@@ -72,7 +73,7 @@ pub enum Standing {
 
 /// All capsules of a data folder, whichever process has it. Cheap to clone. Nothing is touched before the first use.
 #[derive(Debug, Clone)]
-pub struct SharedCapsules(Arc<Shared>);
+pub struct SharedCapsuleService(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -88,7 +89,7 @@ struct Shared {
 enum Route {
     #[default]
     Unknown,
-    Own(LocalCapsules, Arc<FolderOwnership>),
+    Own(LocalCapsuleService, Arc<FolderOwnership>),
     Other(Arc<RemoteCapsules>),
 }
 
@@ -102,7 +103,7 @@ struct FolderOwnership {
     reads_since: Option<Instant>,
 }
 
-impl SharedCapsules {
+impl SharedCapsuleService {
     /// Capsules that have not been used yet.
     pub fn new(settings: SharedCapsulesSettings) -> Self {
         let (route, stop) = (Mutex::default(), CancellationToken::new());
@@ -111,7 +112,7 @@ impl SharedCapsules {
 }
 
 #[async_trait]
-impl CapsuleService for SharedCapsules {
+impl CapsuleService for SharedCapsuleService {
     fn may_have_capsules(&self) -> bool {
         // An empty list is two brackets, with or without a line's end.
         let list = std::fs::metadata(self.0.list_file());
@@ -157,7 +158,7 @@ impl CapsuleService for SharedCapsules {
                             if error.code == CapsuleErrorCode::Closed
                                 && !self.0.stop.is_cancelled() =>
                         {
-                            Lost::Untouched
+                            LostConnection::Untouched
                         }
                         answer => return answer,
                     }
@@ -169,9 +170,9 @@ impl CapsuleService for SharedCapsules {
                         lost
                     }
                 },
-                Route::Unknown => Lost::Untouched,
+                Route::Unknown => LostConnection::Untouched,
             };
-            if lost == Lost::Begun && !request.operation.is_repeatable() {
+            if lost == LostConnection::Begun && !request.operation.is_repeatable() {
                 return Err(outcome_unknown());
             }
             if Instant::now() >= deadline {
@@ -206,7 +207,7 @@ impl CapsuleService for SharedCapsules {
 
 /// Sends changes for as long as there is a subscriber, from whichever process has the capsules.
 async fn pass_on(
-    capsules: SharedCapsules,
+    capsules: SharedCapsuleService,
     caller: CapsuleCaller,
     first: Option<CapsuleChanges>,
     sender: mpsc::Sender<CapsuleChange>,
@@ -249,7 +250,10 @@ async fn pass_on(
 
 impl Shared {
     /// The route that is known, or a new one, and a mark that it is used.
-    async fn route(&self, deadline: Instant) -> Result<(Route, Option<InUse>), CapsuleError> {
+    async fn route(
+        &self,
+        deadline: Instant,
+    ) -> Result<(Route, Option<LocalRequestGuard>), CapsuleError> {
         let mut route = self.route.lock().await;
         let is_over = |since: Instant| since.elapsed() >= READ_ONLY_RETRY_INTERVAL;
         if let Route::Own(_, ownership) = &*route
@@ -262,7 +266,7 @@ impl Shared {
             *route = self.find_route(deadline).await?;
         }
         let in_use = match &*route {
-            Route::Own(_, ownership) => Some(InUse::of(ownership)),
+            Route::Own(_, ownership) => Some(LocalRequestGuard::of(ownership)),
             Route::Other(_) | Route::Unknown => None,
         };
         Ok((route.clone(), in_use))
@@ -274,7 +278,9 @@ impl Shared {
             return Err(CapsuleError::new(CapsuleErrorCode::Closed, "the host is closing"));
         }
         loop {
-            let in_use = match LocalCapsules::open(&self.settings.folder, self.options()?).await {
+            let in_use = match LocalCapsuleService::open(&self.settings.folder, self.options()?)
+                .await
+            {
                 Ok(local) => return Ok(self.own(local)),
                 Err(error) if error.code == CapsuleErrorCode::InUse => error,
                 Err(failure) if is_unwritable(&failure) => return self.only_read(failure).await,
@@ -282,14 +288,16 @@ impl Shared {
             };
             match RemoteCapsules::connect(&self.socket()).await {
                 Ok(other) => return Ok(Route::Other(Arc::new(other))),
-                Err(error @ (NoHost::Foreign | NoHost::OtherVersion { .. })) => {
+                Err(error @ (HostUnreachable::Foreign | HostUnreachable::OtherVersion { .. })) => {
                     return Err(in_use.hint(format!("{error}; stop it, or update capdeck")));
                 }
                 // It has just begun, is about to end, or is a short command.
-                Err(NoHost::Absent | NoHost::Silent) if Instant::now() < deadline => {
+                Err(HostUnreachable::Absent | HostUnreachable::Silent)
+                    if Instant::now() < deadline =>
+                {
                     tokio::time::sleep(FOLDER_POLL_INTERVAL).await;
                 }
-                Err(NoHost::Absent | NoHost::Silent) => return Err(in_use),
+                Err(HostUnreachable::Absent | HostUnreachable::Silent) => return Err(in_use),
             }
         }
     }
@@ -301,8 +309,8 @@ impl Shared {
                 "recording is required (CAPDECK_AUDIT_STRICT), so nothing is read from a folder that cannot be written",
             ));
         }
-        let options = StoreOptions { mode: Mode::ReadOnly, ..self.options()? };
-        let Ok(local) = LocalCapsules::open(&self.settings.folder, options).await else {
+        let options = StoreOptions { mode: StoreMode::ReadOnly, ..self.options()? };
+        let Ok(local) = LocalCapsuleService::open(&self.settings.folder, options).await else {
             return Err(failure);
         };
         tracing::warn!(%failure, "the data folder cannot be written; capsules are only read");
@@ -321,7 +329,7 @@ impl Shared {
     }
 
     /// The folder is this process's: others are answered from now on, if it lasts.
-    fn own(&self, local: LocalCapsules) -> Route {
+    fn own(&self, local: LocalCapsuleService) -> Route {
         let stop = CancellationToken::new();
         let bound = self.lasts().then(|| LocalSocket::bind(&self.socket()));
         let task = match bound {
@@ -340,7 +348,7 @@ impl Shared {
     }
 
     /// Lets the folder go after a request, unless another one of this process is under route.
-    async fn release(&self, local: &LocalCapsules, ownership: &Arc<FolderOwnership>) {
+    async fn release(&self, local: &LocalCapsuleService, ownership: &Arc<FolderOwnership>) {
         let mut route = self.route.lock().await;
         if let Route::Own(_, current) = &*route
             && Arc::ptr_eq(current, ownership)
@@ -380,13 +388,13 @@ impl Shared {
     }
 
     /// A local without capsules, which makes and locks nothing.
-    async fn nothing(&self) -> Result<LocalCapsules, CapsuleError> {
-        let options = StoreOptions { mode: Mode::ReadOnly, ..StoreOptions::default() };
-        LocalCapsules::open(&self.settings.folder, options).await
+    async fn nothing(&self) -> Result<LocalCapsuleService, CapsuleError> {
+        let options = StoreOptions { mode: StoreMode::ReadOnly, ..StoreOptions::default() };
+        LocalCapsuleService::open(&self.settings.folder, options).await
     }
 
     fn lasts(&self) -> bool {
-        self.settings.standing == Standing::Lasting || self.listens.load(Ordering::Relaxed)
+        self.settings.standing == ProcessLifetime::Lasting || self.listens.load(Ordering::Relaxed)
     }
 
     fn list_file(&self) -> PathBuf {
@@ -409,8 +417,8 @@ impl Shared {
         };
         // A short command ends before an index for others would be made.
         let indexing = match self.settings.standing {
-            Standing::Lasting => Indexing::WhenOpened,
-            Standing::Passing => Indexing::WhenSearched,
+            ProcessLifetime::Lasting => IndexTiming::WhenOpened,
+            ProcessLifetime::Passing => IndexTiming::WhenSearched,
         };
         let audit = self.settings.audit;
         Ok(StoreOptions { schemes, indexing, audit, ..StoreOptions::default() })
@@ -418,16 +426,16 @@ impl Shared {
 }
 
 /// A request of this process is under route.
-struct InUse(Arc<FolderOwnership>);
+struct LocalRequestGuard(Arc<FolderOwnership>);
 
-impl InUse {
+impl LocalRequestGuard {
     fn of(ownership: &Arc<FolderOwnership>) -> Self {
         ownership.requests.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(ownership))
     }
 }
 
-impl Drop for InUse {
+impl Drop for LocalRequestGuard {
     fn drop(&mut self) {
         self.0.requests.fetch_sub(1, Ordering::Relaxed);
     }

@@ -4,15 +4,15 @@
 //! [`LocalShell`] handles them, so the two cannot differ.
 
 mod connection;
+mod idle_sessions;
 mod local;
-mod people;
 mod protocol;
 mod remote;
 mod socket;
 mod wire_caller;
 
 use async_trait::async_trait;
-use capdeck_host::{CallContext, CallError, ClientProfile, ShellPlace};
+use capdeck_host::{CallContext, CallError, ClientProfile, ShellTarget};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -24,8 +24,9 @@ pub use self::{
 
 /// Every usable tool as a command.
 #[async_trait]
-pub trait Shell: Send + Sync {
-    async fn find(&self, words: &[String], context: &CallContext) -> Result<ShellPlace, CallError>;
+pub trait ToolShell: Send + Sync {
+    async fn find(&self, words: &[String], context: &CallContext)
+    -> Result<ShellTarget, CallError>;
 
     /// Returns whether a call requires approval, after all checks that need no call.
     async fn preview(&self, call: &ShellCall, context: &CallContext) -> Result<bool, CallError>;

@@ -1,6 +1,6 @@
 //! Measures Capdeck beside a direct connection to the same server, in the same run.
 //!
-//! Read [`Figures`] for what is measured. Nothing here asserts a time: a benchmark reports, and what
+//! Read [`BenchFigures`] for what is measured. Nothing here asserts a time: a benchmark reports, and what
 //! counts as good is for its reader to judge.
 
 mod api_calls;
@@ -22,19 +22,21 @@ mod surface;
 pub use api_calls::measure_api_calls;
 pub use calls::measure_calls;
 pub use capsules::{
-    CAPSULE_BLOCK_END, CAPSULE_BLOCK_START, CapsuleFigures, CapsuleRow, ClosedLoop, OpenFigures,
-    Sides, render_capsules, replace_capsule_block,
+    CAPSULE_BLOCK_END, CAPSULE_BLOCK_START, CapsuleComparison, CapsuleFigures, CapsuleRow,
+    ClosedLoop, OpenFigures, render_capsules, replace_capsule_block,
 };
 pub use code_mode::{
-    AttackFigures, CODE_BLOCK_END, CODE_BLOCK_START, CodeModeFigures, Footprint, Peer, RunFigures,
-    Spread, SurfaceTokens, measure_code_mode, render_code_mode, replace_code_block,
+    AttackFigures, CODE_BLOCK_END, CODE_BLOCK_START, CodeModeFigures, CodeModePeer, DurationSpread,
+    MemoryFootprint, RunFigures, SurfaceTokens, measure_code_mode, render_code_mode,
+    replace_code_block,
 };
 pub use exposure::{
     EXPOSURE_BLOCK_END, EXPOSURE_BLOCK_START, ExposureFigures, ExposureRun, SignatureTokens,
     measure_exposure, render_exposure, replace_exposure_block,
 };
 pub use figures::{
-    CallFigures, Figures, Load, Machine, Memory, MemoryFigures, StartFigures, SurfaceFigures,
+    BenchFigures, CallFigures, LoadFigures, MachineInfo, MemoryFigures, ProcessMemory,
+    StartFigures, SurfaceFigures,
 };
 pub use memory::measure_memory;
 pub(crate) use process_usage::resident_memory;
@@ -48,6 +50,6 @@ pub use shell::{
     SHELL_BLOCK_END, SHELL_BLOCK_START, ShellFigures, ShellRow, measure_shell, render_shell,
     replace_shell_block,
 };
-pub use stage::Stage;
+pub use stage::BenchStage;
 pub use start::measure_start;
 pub use surface::measure_surface;

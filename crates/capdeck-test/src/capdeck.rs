@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One invocation of the binary, being put together.
 #[derive(Debug)]
-pub struct Capdeck {
+pub struct CapdeckRun {
     command: Command,
     stdin: Option<Vec<u8>>,
     /// Where a host's stderr goes.
@@ -28,7 +28,7 @@ pub struct Capdeck {
 
 /// How a command ended.
 #[derive(Debug)]
-pub struct Finished {
+pub struct CapdeckOutput {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
@@ -42,7 +42,7 @@ pub struct RunningHost {
     pub url: String,
 }
 
-impl Capdeck {
+impl CapdeckRun {
     /// The binary built beside the running test.
     pub fn new(dirs: &TestDirs) -> Self {
         Self::at(built_binary("capdeck-cli", "capdeck"), dirs)
@@ -94,7 +94,7 @@ impl Capdeck {
     }
 
     /// Runs to the end, at most a minute.
-    pub fn run(mut self) -> Finished {
+    pub fn run(mut self) -> CapdeckOutput {
         let stdin = if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
         let mut child = self
             .command
@@ -110,7 +110,7 @@ impl Capdeck {
         let stdout = read_aside(child.stdout.take().unwrap());
         let stderr = read_aside(child.stderr.take().unwrap());
         let status = wait(&mut child, &self.command);
-        Finished {
+        CapdeckOutput {
             code: status.code(),
             stdout: stdout.recv().unwrap(),
             stderr: stderr.recv().unwrap(),
@@ -171,7 +171,7 @@ impl Capdeck {
     }
 }
 
-impl Finished {
+impl CapdeckOutput {
     /// Stdout as one JSON value.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)

@@ -19,7 +19,7 @@ mod stdio;
 mod tasks;
 mod tools;
 
-pub use fixture::Fixture;
+pub use fixture::ConformanceFixture;
 pub use forced_era::ForcedEra;
 pub use http::serve_http;
 pub use stdio::serve_stdio;

@@ -16,6 +16,6 @@ mod stdio;
 
 pub use behaviour::{spawn_grandchild, write_stderr};
 pub use http::serve_http;
-pub use plan::{FakeEra, FakePlan, Fault, RunningFake};
-pub use server::Server;
+pub use plan::{FakeEra, FakeFault, FakePlan, RunningFake};
+pub use server::FakeServer;
 pub use stdio::serve_stdio;

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 /// One request, as it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApiRequest {
+pub struct FakeApiRequest {
     pub method: String,
     /// Path and query.
     pub target: String,
@@ -22,7 +22,7 @@ pub struct ApiRequest {
 
 /// What the server answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApiReply {
+pub struct FakeApiReply {
     pub status: u16,
     pub content_type: String,
     pub body: String,
@@ -32,12 +32,12 @@ pub struct ApiReply {
 #[derive(Debug)]
 pub struct FakeApi {
     url: String,
-    requests: Arc<Mutex<Vec<ApiRequest>>>,
+    requests: Arc<Mutex<Vec<FakeApiRequest>>>,
 }
 
 impl FakeApi {
     /// Starts a server that answers every request with this function.
-    pub fn start(answer: impl Fn(&ApiRequest) -> ApiReply + Send + Sync + 'static) -> Self {
+    pub fn start(answer: impl Fn(&FakeApiRequest) -> FakeApiReply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -65,7 +65,7 @@ impl FakeApi {
     }
 
     /// Everything that was asked so far.
-    pub fn requests(&self) -> Vec<ApiRequest> {
+    pub fn requests(&self) -> Vec<FakeApiRequest> {
         self.requests.lock().clone()
     }
 }
@@ -80,14 +80,14 @@ impl Drop for FakeApi {
     }
 }
 
-impl ApiReply {
+impl FakeApiReply {
     /// A good answer in JSON.
     pub fn json(body: &serde_json::Value) -> Self {
         Self { status: 200, content_type: "application/json".to_owned(), body: body.to_string() }
     }
 }
 
-impl ApiRequest {
+impl FakeApiRequest {
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -95,7 +95,7 @@ impl ApiRequest {
 }
 
 /// One request per connection keeps this simple; clients open another.
-fn serve(stream: &TcpStream, answer: impl FnOnce(ApiRequest) -> ApiReply) {
+fn serve(stream: &TcpStream, answer: impl FnOnce(FakeApiRequest) -> FakeApiReply) {
     let mut reader = BufReader::new(stream);
     let Some(request) = read_request(&mut reader) else { return };
     let reply = answer(request);
@@ -111,7 +111,7 @@ fn serve(stream: &TcpStream, answer: impl FnOnce(ApiRequest) -> ApiReply) {
     drop(sent.and_then(|()| stream.shutdown(Shutdown::Write)));
 }
 
-fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<ApiRequest> {
+fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<FakeApiRequest> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let mut words = line.split_whitespace();
@@ -128,5 +128,5 @@ fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<ApiRequest> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let body = String::from_utf8_lossy(&body).into_owned();
-    Some(ApiRequest { method, target, headers, body })
+    Some(FakeApiRequest { method, target, headers, body })
 }

@@ -1,7 +1,7 @@
 //! What tests of other crates stand on: real programs that misbehave on request, isolated folders,
 //! and raw JSON-RPC clients that keep the text they receive.
 //!
-//! Read [`FakePlan`] for what the fake server can do, then [`TestDirs`] and [`Capdeck`] for running the
+//! Read [`FakePlan`] for what the fake server can do, then [`TestDirs`] and [`CapdeckRun`] for running the
 //! binary without touching the person's own set-up.
 //!
 //! This crate never appears in the product: other crates name it under `dev-dependencies` only.
@@ -25,9 +25,9 @@ mod test_dirs;
 pub mod workflows;
 
 pub use binary::{built_binary, fake_mcp_server, sandbox_worker};
-pub use capdeck::{Capdeck, Finished, RunningHost};
+pub use capdeck::{CapdeckOutput, CapdeckRun, RunningHost};
 pub use fake::{FakeEra, FakePlan, RunningFake};
-pub use fake_api::{ApiReply, ApiRequest, FakeApi};
+pub use fake_api::{FakeApi, FakeApiReply, FakeApiRequest};
 pub use http_client::{HttpClient, HttpReply};
 pub use stdio_client::StdioClient;
 pub use test_dirs::TestDirs;

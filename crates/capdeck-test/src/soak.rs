@@ -22,11 +22,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use report::{Growth, SoakFigures, render_soak, replace_soak_block};
-pub use sample::Sample;
+pub use report::{FigureGrowth, SoakFigures, render_soak, replace_soak_block};
+pub use sample::HostSample;
 pub use tally::KindFigures;
 
-use self::{client::Client, sample::Sampler, stage::Stage, tally::Tally};
+use self::{client::SoakClient, sample::HostSampler, stage::SoakStage, tally::SoakTally};
 
 /// How long and how hard.
 #[derive(Debug, Clone, Copy)]
@@ -44,9 +44,9 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
 /// Runs the whole soak. `say` hears what is going on.
 pub fn run(settings: SoakSettings, say: &dyn Fn(&str)) -> SoakFigures {
-    let mut stage = Stage::open();
-    let tally = Arc::new(Tally::default());
-    let mut sampler = Sampler::new(&stage);
+    let mut stage = SoakStage::open();
+    let tally = Arc::new(SoakTally::default());
+    let mut sampler = HostSampler::new(&stage);
     say("warming up: every child is called once");
     stage.warm_up();
     let baseline =
@@ -57,7 +57,7 @@ pub fn run(settings: SoakSettings, say: &dyn Fn(&str)) -> SoakFigures {
     let over = Arc::new(AtomicBool::new(false));
     let clients: Vec<_> = (0..settings.clients)
         .map(|number| {
-            let client = Client::new(number, &stage, Arc::clone(&tally), settings.patience);
+            let client = SoakClient::new(number, &stage, Arc::clone(&tally), settings.patience);
             let over = Arc::clone(&over);
             thread::spawn(move || client.misbehave(&over))
         })
@@ -90,10 +90,10 @@ pub fn run(settings: SoakSettings, say: &dyn Fn(&str)) -> SoakFigures {
 
 /// Waits until a sample fits; gives it, or the last one when none did in time.
 fn calm(
-    sampler: &mut Sampler,
+    sampler: &mut HostSampler,
     longest: Duration,
-    fits: impl Fn(&Sample) -> bool,
-) -> Result<Sample, Sample> {
+    fits: impl Fn(&HostSample) -> bool,
+) -> Result<HostSample, HostSample> {
     let deadline = Instant::now() + longest;
     loop {
         let sample = sampler.take();

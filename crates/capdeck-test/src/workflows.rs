@@ -1,6 +1,6 @@
 //! Four pieces of work that agents are given, done in every view by scripted agents, over real servers.
 //!
-//! Each [`Workflow`] asks for facts that are spread over many answers of the servers in [`office`]. Call by call, every answer passes
+//! Each [`AgentWorkflow`] asks for facts that are spread over many answers of the servers in [`office`]. Call by call, every answer passes
 //! through the model; in code mode only the facts do. An agent here is a program: it makes the calls that a careful model would make, and
 //! counts what would have passed through one.
 
@@ -17,27 +17,27 @@ use std::{path::Path, time::Instant};
 
 use serde_json::{Map, Value, json};
 
-use self::agent::Agent;
-use crate::{Capdeck, TestDirs, built_binary};
+use self::agent::WorkflowAgent;
+use crate::{CapdeckRun, TestDirs, built_binary};
 
-pub use agent::Way;
+pub use agent::ToolView;
 pub use figures::{
     WORKFLOW_BLOCK_END, WORKFLOW_BLOCK_START, WorkflowFigures, WorkflowRun, render_workflows,
     replace_workflow_block,
 };
-pub use office::Service;
+pub use office::OfficeService;
 pub use server::serve;
 
 /// A piece of work.
-pub struct Workflow {
+pub struct AgentWorkflow {
     pub name: &'static str,
     pub what: &'static str,
     /// The servers it needs; an agent reads about their tools first.
-    services: &'static [Service],
+    services: &'static [OfficeService],
     /// What an agent that searches would ask for, one question per tool.
     questions: &'static [&'static str],
     /// The work, call by call.
-    by_calls: fn(&mut Agent<'_>) -> Value,
+    by_calls: fn(&mut WorkflowAgent<'_>) -> Value,
     /// The work as one script of code mode.
     script: &'static str,
     /// What must come out.
@@ -45,27 +45,29 @@ pub struct Workflow {
 }
 
 /// All of them.
-pub const WORKFLOWS: [&Workflow; 4] = [
+pub const WORKFLOWS: [&AgentWorkflow; 4] = [
     &pagination_audit::PAGINATION_AUDIT,
     &service_join::SERVICE_JOIN,
     &release_gate::RELEASE_GATE,
     &bulk_triage::BULK_TRIAGE,
 ];
 
-impl Workflow {
+impl AgentWorkflow {
     /// Does the work in one way with fresh servers. Fails when the facts are not found.
-    pub fn run(&self, capdeck: &Path, way: Way, count: &dyn Fn(&str) -> usize) -> WorkflowRun {
+    pub fn run(&self, capdeck: &Path, way: ToolView, count: &dyn Fn(&str) -> usize) -> WorkflowRun {
         let dirs = TestDirs::new();
         dirs.write_config(&deck(way));
         // What a host learns about its servers at their first start is no part of the work.
-        Capdeck::at(capdeck, &dirs).args(["check", "--json"]).run().success();
-        let client = Capdeck::at(capdeck, &dirs).serve(&[]);
-        let mut agent = Agent::start(client, way, count);
+        CapdeckRun::at(capdeck, &dirs).args(["check", "--json"]).run().success();
+        let client = CapdeckRun::at(capdeck, &dirs).serve(&[]);
+        let mut agent = WorkflowAgent::start(client, way, count);
         let started = Instant::now();
         agent.learn(self.services, self.questions);
         let found = match way {
-            Way::CodeMode => agent.run(self.script),
-            Way::Direct | Way::Progressive | Way::Search => (self.by_calls)(&mut agent),
+            ToolView::CodeMode => agent.run(self.script),
+            ToolView::Direct | ToolView::Progressive | ToolView::Search => {
+                (self.by_calls)(&mut agent)
+            }
         };
         let milliseconds = started.elapsed().as_secs_f64() * 1e3;
         assert_eq!(found, (self.facts)(), "`{}` in {way:?} found something else", self.name);
@@ -74,9 +76,9 @@ impl Workflow {
 }
 
 /// The whole office, offered in one way.
-fn deck(way: Way) -> Value {
+fn deck(way: ToolView) -> Value {
     let program = built_binary("capdeck-test", "office-server");
-    let entry = |service: &Service| {
+    let entry = |service: &OfficeService| {
         let entry = json!({
             "name": service.name(),
             "description": service.description(),
@@ -85,7 +87,7 @@ fn deck(way: Way) -> Value {
         });
         (service.name().to_owned(), entry)
     };
-    let servers: Map<String, Value> = Service::ALL.iter().map(entry).collect();
+    let servers: Map<String, Value> = OfficeService::ALL.iter().map(entry).collect();
     json!({"options": {"exposure": way.exposure()}, "mcpServers": servers})
 }
 

@@ -1,13 +1,13 @@
 //! The measurement of API requests measures what it says: every request is answered, on both sides.
 
 use capdeck_test::{
-    bench::{Stage, measure_api_calls},
+    bench::{BenchStage, measure_api_calls},
     built_binary,
 };
 
 #[test]
 fn requests_are_measured_beside_a_bare_client() {
-    let rows = measure_api_calls(&Stage::at(built_binary("capdeck-cli", "capdeck")), 128);
+    let rows = measure_api_calls(&BenchStage::at(built_binary("capdeck-cli", "capdeck")), 128);
     let callers: Vec<usize> = rows.iter().map(|row| row.callers).collect();
     assert_eq!(callers, [1, 16, 64]);
     for row in rows {

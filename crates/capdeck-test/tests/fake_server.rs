@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use capdeck_test::{FakeEra, FakePlan, HttpClient, StdioClient, fake::Fault};
+use capdeck_test::{FakeEra, FakePlan, HttpClient, StdioClient, fake::FakeFault};
 use serde_json::{Value, json};
 
 fn start(plan: &FakePlan) -> StdioClient {
@@ -101,7 +101,7 @@ fn a_start_can_fail_or_chatter() {
     let mut chatty = start(&FakePlan { chatter_bytes: 1 << 20, ..FakePlan::default() });
     chatty.initialize();
     assert!(chatty.close().1.len() >= 1 << 20);
-    let mut refusing = start(&FakePlan { initialize: Fault::Error, ..FakePlan::default() });
+    let mut refusing = start(&FakePlan { initialize: FakeFault::Error, ..FakePlan::default() });
     assert_eq!(refusing.request("initialize", json!({}))["error"]["code"], -32050);
 }
 

@@ -4,10 +4,10 @@ use std::{fs, path::Path};
 
 use capdeck_test::{
     bench::{
-        CapsuleFigures, CodeModeFigures, ExposureFigures, Figures, RegistryFigures, ShellFigures,
-        render, render_capsules, render_code_mode, render_exposure, render_registry, render_shell,
-        replace_block, replace_capsule_block, replace_code_block, replace_exposure_block,
-        replace_registry_block, replace_shell_block,
+        BenchFigures, CapsuleFigures, CodeModeFigures, ExposureFigures, RegistryFigures,
+        ShellFigures, render, render_capsules, render_code_mode, render_exposure, render_registry,
+        render_shell, replace_block, replace_capsule_block, replace_code_block,
+        replace_exposure_block, replace_registry_block, replace_shell_block,
     },
     soak::{SoakFigures, render_soak, replace_soak_block},
     workflows::{WorkflowFigures, render_workflows, replace_workflow_block},
@@ -20,7 +20,7 @@ fn documents_show_the_measured_figures() {
         println!("skipped: nothing has been measured yet");
         return;
     };
-    let figures: Figures = serde_json::from_str(&json).unwrap();
+    let figures: BenchFigures = serde_json::from_str(&json).unwrap();
     for name in ["README.md", "bench/README.md"] {
         let Ok(document) = fs::read_to_string(root.join(name)) else { continue };
         if let Some(replaced) = replace_block(&document, &render(&figures)) {

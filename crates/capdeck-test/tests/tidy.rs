@@ -61,7 +61,9 @@ fn product_sources() -> Vec<(PathBuf, String)> {
     let is_product = |path: &PathBuf| {
         let name = shown(path);
         name.contains("/src/")
-            && !["crates/capdeck-test/", "crates/capdeck-fuzz/"].iter().any(|it| name.starts_with(it))
+            && !["crates/capdeck-test/", "crates/capdeck-fuzz/"]
+                .iter()
+                .any(|it| name.starts_with(it))
             && !name.contains("/tests/")
             && !name.ends_with("tests.rs")
     };

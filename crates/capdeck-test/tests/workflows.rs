@@ -2,33 +2,36 @@
 
 use capdeck_test::{
     built_binary,
-    workflows::{WORKFLOWS, Way, WorkflowFigures, WorkflowRun},
+    workflows::{ToolView, WORKFLOWS, WorkflowFigures, WorkflowRun},
 };
 
 /// Characters stand in for tokens: what matters here is that the work gets done.
-fn runs(way: Way) -> Vec<WorkflowRun> {
+fn runs(way: ToolView) -> Vec<WorkflowRun> {
     let capdeck = built_binary("capdeck-cli", "capdeck");
     WORKFLOWS.iter().map(|workflow| workflow.run(&capdeck, way, &str::len)).collect()
 }
 
 #[test]
 fn direct() {
-    assert_eq!(runs(Way::Direct).iter().map(|run| run.calls).collect::<Vec<_>>(), [4, 4, 6, 34]);
+    assert_eq!(
+        runs(ToolView::Direct).iter().map(|run| run.calls).collect::<Vec<_>>(),
+        [4, 4, 6, 34]
+    );
 }
 
 #[test]
 fn progressive() {
-    runs(Way::Progressive);
+    runs(ToolView::Progressive);
 }
 
 #[test]
 fn search() {
-    runs(Way::Search);
+    runs(ToolView::Search);
 }
 
 #[test]
 fn code_mode_takes_two_calls() {
-    for run in runs(Way::CodeMode) {
+    for run in runs(ToolView::CodeMode) {
         assert_eq!(run.calls, 2);
     }
 }
@@ -36,7 +39,7 @@ fn code_mode_takes_two_calls() {
 #[test]
 fn figures_are_read_as_they_are_written() {
     let run = WorkflowRun {
-        way: Way::CodeMode,
+        way: ToolView::CodeMode,
         calls: 2,
         surface_tokens: 600,
         written_tokens: 200,

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use jiff::Timestamp;
 use parking_lot::RwLock;
 
-use super::{Access, Credential, Principal, Registry, state::State};
+use super::{Access, Credential, Principal, Registry, state::RegistrySnapshot};
 
 /// Accesses by credential, each until something of it changes.
 #[derive(Debug, Default)]
@@ -51,7 +51,11 @@ impl Registry {
 }
 
 /// What a live credential opens, and until when nothing of that ends by itself.
-fn read(state: &State, credential: &Credential, now: Timestamp) -> Option<(Access, Timestamp)> {
+fn read(
+    state: &RegistrySnapshot,
+    credential: &Credential,
+    now: Timestamp,
+) -> Option<(Access, Timestamp)> {
     let grants = state.live_grants(&credential.principal, now);
     if grants.is_empty() {
         return None;
@@ -66,7 +70,7 @@ fn read(state: &State, credential: &Credential, now: Timestamp) -> Option<(Acces
 
 impl AccessCache {
     /// Forgets connections that are gone.
-    pub(super) fn sweep(&self, state: &State) {
+    pub(super) fn sweep(&self, state: &RegistrySnapshot) {
         self.0.write().retain(|id, _| state.credentials.contains_key(id));
     }
 }

@@ -11,12 +11,12 @@ use zeroize::Zeroizing;
 
 use super::{
     RegistryError,
-    token::{Hex, TokenHash, random},
+    token::{HexDigits, TokenHash, random},
 };
 use crate::{Secret, private_file};
 
 /// The shortest key.
-const SHORTEST: usize = 16;
+const MIN_KEY_LENGTH: usize = 16;
 /// A key with this many bytes and this many different characters cannot be guessed over a network. Generated keys are longer.
 const UNGUESSABLE_BYTES: usize = 32;
 const UNGUESSABLE_LETTERS: usize = 10;
@@ -44,7 +44,7 @@ pub struct LoadedAdminKey {
 /// Why there is no admin key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdminKeyError {
-    #[error("the admin key is too short: it needs {SHORTEST} bytes or more")]
+    #[error("the admin key is too short: it needs {MIN_KEY_LENGTH} bytes or more")]
     TooShort,
     #[error("the admin key holds a space or a control character, so it cannot be sent")]
     NotSendable,
@@ -66,7 +66,7 @@ impl AdminKey {
     /// A key that was given.
     pub fn new(key: Secret) -> Result<Self, AdminKeyError> {
         let key = Secret::new(pasted(key.expose()));
-        if key.expose().len() < SHORTEST {
+        if key.expose().len() < MIN_KEY_LENGTH {
             return Err(AdminKeyError::TooShort);
         }
         if key.expose().contains(|letter: char| letter.is_control() || letter.is_whitespace()) {
@@ -81,7 +81,7 @@ impl AdminKey {
 
     /// The key in a file. If there is no file, one is made that only its owner may read.
     pub fn load_or_create(path: &Path) -> Result<LoadedAdminKey, AdminKeyError> {
-        let _held = private_file::hold(&path.with_extension("lock")).map_err(disk(path))?;
+        let _held = private_file::lock_file(&path.with_extension("lock")).map_err(disk(path))?;
         if let Some(key) = Self::load(path)? {
             return Ok(LoadedAdminKey { key, is_new: false });
         }
@@ -156,7 +156,7 @@ fn pasted(text: &str) -> &str {
 /// Enough to notice a key that was cut or mistyped.
 fn checksum(key: &str) -> String {
     let digest = Sha256::new().chain_update(b"capdeck admin key\0").chain_update(key).finalize();
-    Hex(digest.get(..4).unwrap_or_default()).to_string()
+    HexDigits(digest.get(..4).unwrap_or_default()).to_string()
 }
 
 fn disk(path: &Path) -> impl Fn(std::io::Error) -> AdminKeyError {

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::{
-    Caller, Client, Registry, RegistryError, Scopes,
-    event::{AuditEvent, Subject},
+    EventCaller, OAuthClient, Registry, RegistryError, Scopes,
+    event::{AuditEvent, EventSubject},
     token::{TokenHash, TokenKind},
 };
 use crate::{Secret, pkce::CodeChallenge};
@@ -22,7 +22,7 @@ pub struct AuthorizationRequest {
 
 /// A request for a code that can be put before a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Authorization {
+pub struct PendingAuthorization {
     pub client_id: String,
     /// Where the answer goes. One of the client's own.
     pub redirect_uri: String,
@@ -46,8 +46,8 @@ pub enum AuthorizationError {
 
 /// A code to be given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewCode {
-    pub authorization: Authorization,
+pub struct NewAuthorizationCode {
+    pub authorization: PendingAuthorization,
     /// Who holds what the person agreed to.
     pub principal: String,
     /// What the person agreed to.
@@ -56,19 +56,19 @@ pub struct NewCode {
 
 /// A code that can be redeemed once.
 #[derive(Debug, Clone)]
-pub(super) struct Code {
-    pub(super) authorization: Authorization,
+pub(super) struct AuthorizationCode {
+    pub(super) authorization: PendingAuthorization,
     pub(super) principal: String,
     pub(super) scopes: Scopes,
     pub(super) expires_at: Timestamp,
 }
 
 /// The longest that a code may wait.
-const LONGEST: std::time::Duration = std::time::Duration::from_secs(600);
+const MAX_CODE_LIFETIME: std::time::Duration = std::time::Duration::from_secs(600);
 
 impl AuthorizationRequest {
     /// Checks a request. Only once the address is known to be the client's is anything sent to it.
-    pub fn check(&self, client: &Client) -> Result<Authorization, AuthorizationError> {
+    pub fn check(&self, client: &OAuthClient) -> Result<PendingAuthorization, AuthorizationError> {
         let redirect_uri = match (&self.redirect_uri, &client.redirect_uris[..]) {
             (Some(given), _) if client.has_redirect(given) => given.clone(),
             (Some(_), _) => {
@@ -104,7 +104,7 @@ impl AuthorizationRequest {
             Ok(scopes) => scopes.filter(|scopes| !scopes.is_empty()),
             Err(error) => return Err(send_back("invalid_scope", error.to_string())),
         };
-        Ok(Authorization {
+        Ok(PendingAuthorization {
             client_id: client.id.clone(),
             redirect_uri,
             scopes,
@@ -114,7 +114,7 @@ impl AuthorizationRequest {
     }
 }
 
-impl Authorization {
+impl PendingAuthorization {
     pub(super) fn is_met_by(&self, verifier: &str) -> bool {
         self.challenge.is_met_by(verifier)
     }
@@ -136,18 +136,22 @@ impl Registry {
     }
 
     /// Gives a code for what a person agreed to. It can be redeemed once, soon, and by this client only.
-    pub async fn issue_code(&self, caller: &Caller, new: NewCode) -> Result<Secret, RegistryError> {
-        let subject = Subject {
+    pub async fn issue_code(
+        &self,
+        caller: &EventCaller,
+        new: NewAuthorizationCode,
+    ) -> Result<Secret, RegistryError> {
+        let subject = EventSubject {
             principal: Some(new.principal.clone()),
             client_id: Some(new.authorization.client_id.clone()),
-            ..Subject::default()
+            ..EventSubject::default()
         };
         let issued = self.keep_code(new);
         self.record(AuditEvent::new("code.issue", caller, subject), issued.as_ref().err()).await;
         issued
     }
 
-    fn keep_code(&self, new: NewCode) -> Result<Secret, RegistryError> {
+    fn keep_code(&self, new: NewAuthorizationCode) -> Result<Secret, RegistryError> {
         let (now, options) = (self.now(), &self.0.options);
         if new.scopes.is_empty() {
             return Err(RegistryError::invalid("scopes", "at least one"));
@@ -161,8 +165,8 @@ impl Registry {
         if codes.len() >= options.limits.codes {
             return Err(RegistryError::Full { what: "codes", limit: options.limits.codes });
         }
-        let lifetime = options.lifetimes.code.min(LONGEST);
-        let kept = Code {
+        let lifetime = options.lifetimes.code.min(MAX_CODE_LIFETIME);
+        let kept = AuthorizationCode {
             authorization: new.authorization,
             principal: new.principal,
             scopes: new.scopes,

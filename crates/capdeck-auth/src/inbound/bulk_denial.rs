@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use super::{
-    Caller, Decider, GrantRequest, Registry, RegistryError, RequestSource,
-    event::{AuditEvent, Subject},
-    failures::Source,
-    registry::Draft,
+    DecisionMaker, EventCaller, GrantRequest, Registry, RegistryError, RequestSource,
+    event::{AuditEvent, EventSubject},
+    failures::SourceAddress,
+    registry::RegistryTransaction,
     text,
 };
 
@@ -26,20 +26,20 @@ impl Registry {
     /// Turns down every pending request that fits and that the decider may decide. Gives their ids.
     pub async fn deny_matching(
         &self,
-        caller: &Caller,
-        decider: &Decider,
+        caller: &EventCaller,
+        decider: &DecisionMaker,
         denial: BulkDenial,
     ) -> Result<Vec<String>, RegistryError> {
-        let event = AuditEvent::new("grant.deny_matching", caller, Subject::default());
+        let event = AuditEvent::new("grant.deny_matching", caller, EventSubject::default());
         let decider = decider.clone();
         self.change(event, move |draft| draft.deny_matching(&decider, &denial)).await
     }
 }
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     fn deny_matching(
         &mut self,
-        decider: &Decider,
+        decider: &DecisionMaker,
         denial: &BulkDenial,
     ) -> Result<Vec<String>, RegistryError> {
         let BulkDenial { ids, source, address, client_id, note } = denial;
@@ -47,8 +47,8 @@ impl Draft<'_> {
             let reason = "say which requests: `ids`, `source`, `address` or `client_id`";
             return Err(RegistryError::invalid("the selection", reason));
         }
-        let note = text::note("note", note.as_deref())?;
-        let from = address.map(|address| Source::from(Some(address)));
+        let note = text::check_note("note", note.as_deref())?;
+        let from = address.map(|address| SourceAddress::from(Some(address)));
         let fits = |one: &&GrantRequest| {
             one.is_pending(self.now)
                 && ids.as_ref().is_none_or(|ids| ids.contains(&one.id))
@@ -63,7 +63,7 @@ impl Draft<'_> {
         let mut gone = Vec::with_capacity(denied.len());
         for request in denied {
             let request = self.deny(request, decided_by.clone(), note.clone());
-            let subject = Subject::id(&request.id);
+            let subject = EventSubject::id(&request.id);
             self.consequences.push(AuditEvent::new("grant.deny", &self.event.caller, subject));
             gone.push(request.id);
         }
@@ -71,12 +71,12 @@ impl Draft<'_> {
     }
 
     /// Where the enrollment that filed a request came from.
-    fn enrolled_from(&self, request: &GrantRequest) -> Option<Source> {
+    fn enrolled_from(&self, request: &GrantRequest) -> Option<SourceAddress> {
         if request.source != RequestSource::Enrollment {
             return None;
         }
         let mut enrollments = self.state.enrollments.values();
         let enrollment = enrollments.find(|one| one.request == request.id)?;
-        enrollment.address.map(|address| Source::from(Some(address)))
+        enrollment.address.map(|address| SourceAddress::from(Some(address)))
     }
 }

@@ -29,7 +29,7 @@ pub fn capsule_id_of(key: &str) -> &str {
 
 /// What a text in a record says about a capsule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CapsuleText<'a> {
+pub(super) enum CapsuleKeyText<'a> {
     /// An id alone, as version 0.1 wrote it.
     Id(&'a str),
     /// A name that no capsule had.
@@ -37,7 +37,7 @@ pub(super) enum CapsuleText<'a> {
     Key(&'a str),
 }
 
-impl<'a> CapsuleText<'a> {
+impl<'a> CapsuleKeyText<'a> {
     pub(super) fn of(text: &'a str) -> Self {
         match text.rsplit_once('@') {
             None => Self::Id(text),
@@ -55,15 +55,15 @@ mod tests {
     fn a_key_has_an_id_for_people() {
         let key = capsule_key("team", "0192");
         assert_eq!((key.as_str(), capsule_id_of(&key)), ("team@0192", "team"));
-        assert_eq!(CapsuleText::of(&key), CapsuleText::Key("team@0192"));
-        assert_eq!(CapsuleText::of("team"), CapsuleText::Id("team"));
+        assert_eq!(CapsuleKeyText::of(&key), CapsuleKeyText::Key("team@0192"));
+        assert_eq!(CapsuleKeyText::of("team"), CapsuleKeyText::Id("team"));
         assert!(is_capsule_key(&key, "team", "0192"));
         for (key, uid) in [("team", "0192"), ("team", ""), ("team@", ""), ("team@01", "0192")] {
             assert!(!is_capsule_key(key, "team", uid), "{key}");
         }
         // A name that looks like a key is a name all the same.
         let missing = missing_capsule_key("team@0192");
-        assert_eq!(CapsuleText::of(&missing), CapsuleText::Missing);
+        assert_eq!(CapsuleKeyText::of(&missing), CapsuleKeyText::Missing);
         assert_eq!(capsule_id_of(&missing), "team@0192");
     }
 }

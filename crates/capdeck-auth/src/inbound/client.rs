@@ -5,21 +5,21 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::{
-    Caller, LastUsed, RedirectPolicy, Registry, RegistryError,
-    collection::Record,
-    event::{AuditEvent, Subject},
+    EventCaller, LastUseTime, RedirectPolicy, Registry, RegistryError,
+    collection::RegistryRecord,
+    event::{AuditEvent, EventSubject},
     redirect, text,
     token::{TokenHash, TokenKind, new_id},
 };
 use crate::Secret;
 
 /// How many redirects a client may name.
-const MOST_REDIRECTS: usize = 20;
+const MAX_REDIRECTS: usize = 20;
 
 /// A program that signs in, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Client {
+pub struct OAuthClient {
     /// Ours for those that registered; the address of its document for the others.
     pub id: String,
     pub kind: ClientKind,
@@ -30,7 +30,7 @@ pub struct Client {
     pub auth_method: ClientAuthMethod,
     pub created_at: Timestamp,
     #[serde(default)]
-    pub last_used_at: LastUsed,
+    pub last_used_at: LastUseTime,
     #[serde(default)]
     pub(super) secret: Option<TokenHash>,
 }
@@ -76,7 +76,7 @@ pub struct ClientMetadata {
 /// A client with a secret that is shown this once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisteredClient {
-    pub client: Client,
+    pub client: OAuthClient,
     pub secret: Option<Secret>,
 }
 
@@ -98,7 +98,7 @@ impl ClientAuthMethod {
     }
 }
 
-impl Record for Client {
+impl RegistryRecord for OAuthClient {
     const FILE: &'static str = "clients.json";
 
     fn id(&self) -> &str {
@@ -106,7 +106,7 @@ impl Record for Client {
     }
 }
 
-impl Client {
+impl OAuthClient {
     /// Whether it may send people to this address. Exact, but for the port of a loopback address.
     pub fn has_redirect(&self, uri: &str) -> bool {
         self.redirect_uris.iter().any(|registered| redirect::is_registered(registered, uri))
@@ -127,8 +127,8 @@ impl ClientMetadata {
         &self,
         policy: &RedirectPolicy,
     ) -> Result<(Vec<String>, ClientAuthMethod), RegistryError> {
-        if self.redirect_uris.is_empty() || self.redirect_uris.len() > MOST_REDIRECTS {
-            let reason = format!("1 to {MOST_REDIRECTS} of them");
+        if self.redirect_uris.is_empty() || self.redirect_uris.len() > MAX_REDIRECTS {
+            let reason = format!("1 to {MAX_REDIRECTS} of them");
             return Err(RegistryError::invalid("redirect_uris", reason));
         }
         for uri in &self.redirect_uris {
@@ -171,17 +171,17 @@ impl ClientMetadata {
 
 impl Registry {
     /// A client by id. Those that are known by a document are there once they signed in.
-    pub fn client(&self, id: &str) -> Option<Client> {
+    pub fn client(&self, id: &str) -> Option<OAuthClient> {
         self.state().clients.get(id).cloned()
     }
 
     /// Registers a client by what it says about itself. Nothing of that is believed but where it wants people to be sent.
     pub async fn register_client(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         metadata: ClientMetadata,
     ) -> Result<RegisteredClient, RegistryError> {
-        let event = AuditEvent::new("client.register", caller, Subject::default());
+        let event = AuditEvent::new("client.register", caller, EventSubject::default());
         self.change(event, move |draft| {
             let (redirect_uris, auth_method) = metadata.check(&draft.options.redirects)?;
             draft.make_room_for_client()?;
@@ -192,14 +192,14 @@ impl Registry {
                     Some(TokenKind::ClientSecret.create()?)
                 }
             };
-            let client = Client {
+            let client = OAuthClient {
                 kind: ClientKind::Registered,
                 name: metadata.name(&id)?,
                 redirect_uris,
                 client_uri: metadata.page(),
                 auth_method,
                 created_at: draft.now,
-                last_used_at: LastUsed::default(),
+                last_used_at: LastUseTime::default(),
                 secret: secret.as_ref().map(|secret| TokenHash::of(secret.expose())),
                 id,
             };
@@ -211,8 +211,8 @@ impl Registry {
     }
 
     /// Removes a client with everything it holds: connections, grants, requests.
-    pub async fn remove_client(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
-        let subject = Subject { client_id: Some(id.to_owned()), ..Subject::default() };
+    pub async fn remove_client(&self, caller: &EventCaller, id: &str) -> Result<(), RegistryError> {
+        let subject = EventSubject { client_id: Some(id.to_owned()), ..EventSubject::default() };
         let (id, event) = (id.to_owned(), AuditEvent::new("client.remove", caller, subject));
         self.change(event, move |draft| {
             if !draft.state.clients.contains_key(&id) {

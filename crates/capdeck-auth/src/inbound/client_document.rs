@@ -6,23 +6,23 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{
-    Caller, Client, ClientAuthMethod, ClientKind, ClientMetadata, Clock, LastUsed, RedirectPolicy,
-    Registry, RegistryError,
-    event::{AuditEvent, Subject},
+    ClientAuthMethod, ClientKind, ClientMetadata, EventCaller, LastUseTime, OAuthClient,
+    RedirectPolicy, Registry, RegistryClock, RegistryError,
+    event::{AuditEvent, EventSubject},
 };
-use crate::{GuardedClients, OutOfReach, Reach};
+use crate::{GuardedClients, NetworkReach, ReachError};
 
 /// How large a document may be.
-const LARGEST: usize = 64 * 1024;
+const MAX_DOCUMENT_BYTES: usize = 64 * 1024;
 /// How long it may take to get one.
-const TIMEOUT: Duration = Duration::from_secs(10);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an id may be.
-const LONGEST_ID: usize = 1000;
+const MAX_ID_LENGTH: usize = 1000;
 
 /// What a document says, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientDocument {
-    client: Client,
+    client: OAuthClient,
     /// The host that vouches for it: what a person can recognise.
     pub host: String,
 }
@@ -33,19 +33,19 @@ pub enum ClientDocumentError {
     #[error("the client's id is no address of a document: {reason}")]
     NotAnAddress { reason: &'static str },
     #[error("the client's document may not be fetched: {reason}")]
-    OutOfReach { reason: OutOfReach },
+    OutOfReach { reason: ReachError },
     #[error("the client's document could not be fetched: {reason}")]
     Unreachable { reason: String },
     #[error("the client's document was answered with status {status}; redirects are not followed")]
     Status { status: u16 },
-    #[error("the client's document is larger than {LARGEST} bytes")]
+    #[error("the client's document is larger than {MAX_DOCUMENT_BYTES} bytes")]
     TooLarge,
     #[error("the client's document is not valid: {reason}")]
     Invalid { reason: String },
 }
 
 #[derive(Deserialize)]
-struct Document {
+struct ClientDocumentBody {
     client_id: String,
     #[serde(flatten)]
     metadata: ClientMetadata,
@@ -60,7 +60,7 @@ impl ClientDocument {
     /// The address of a document, from a client's id.
     pub fn address(client_id: &str) -> Result<Url, ClientDocumentError> {
         let wrong = |reason| Err(ClientDocumentError::NotAnAddress { reason });
-        if client_id.len() > LONGEST_ID {
+        if client_id.len() > MAX_ID_LENGTH {
             return wrong("it is too long");
         }
         let Ok(url) = Url::parse(client_id) else { return wrong("it cannot be read") };
@@ -85,15 +85,15 @@ impl ClientDocument {
         client_id: &str,
         bytes: &[u8],
         policy: &RedirectPolicy,
-        clock: &Clock,
+        clock: &RegistryClock,
     ) -> Result<Self, ClientDocumentError> {
         let url = Self::address(client_id)?;
-        if bytes.len() > LARGEST {
+        if bytes.len() > MAX_DOCUMENT_BYTES {
             return Err(ClientDocumentError::TooLarge);
         }
         let invalid = |reason: String| ClientDocumentError::Invalid { reason };
         // The parser's own words quote the document, so only the place is passed on.
-        let document: Document = serde_json::from_slice(bytes)
+        let document: ClientDocumentBody = serde_json::from_slice(bytes)
             .map_err(|error| invalid(format!("it cannot be read (line {})", error.line())))?;
         if document.client_id != client_id {
             return Err(invalid("its `client_id` is not its own address".to_owned()));
@@ -106,7 +106,7 @@ impl ClientDocument {
         }
         let host = url.host_str().unwrap_or_default().to_owned();
         let name = document.metadata.name(&host).map_err(|error| invalid(error.to_string()))?;
-        let client = Client {
+        let client = OAuthClient {
             id: client_id.to_owned(),
             kind: ClientKind::Document,
             name,
@@ -114,14 +114,14 @@ impl ClientDocument {
             client_uri: document.metadata.page(),
             auth_method,
             created_at: clock.now(),
-            last_used_at: LastUsed::default(),
+            last_used_at: LastUseTime::default(),
             secret: None,
         };
         Ok(Self { client, host })
     }
 
     /// The client that it describes. It is not kept before a person agreed.
-    pub fn client(&self) -> &Client {
+    pub fn client(&self) -> &OAuthClient {
         &self.client
     }
 }
@@ -131,25 +131,25 @@ pub async fn fetch_client_document(
     clients: &GuardedClients,
     client_id: &str,
     policy: &RedirectPolicy,
-    clock: &Clock,
+    clock: &RegistryClock,
 ) -> Result<ClientDocument, ClientDocumentError> {
-    fetch_within(Reach::Public, clients, client_id, policy, clock).await
+    fetch_within(NetworkReach::Public, clients, client_id, policy, clock).await
 }
 
 async fn fetch_within(
-    reach: Reach,
+    reach: NetworkReach,
     clients: &GuardedClients,
     client_id: &str,
     policy: &RedirectPolicy,
-    clock: &Clock,
+    clock: &RegistryClock,
 ) -> Result<ClientDocument, ClientDocumentError> {
     let url = ClientDocument::address(client_id)?;
     reach.check(&url).map_err(|reason| ClientDocumentError::OutOfReach { reason })?;
     let client =
         clients.get(reach).map_err(|reason| ClientDocumentError::Unreachable { reason })?;
-    let fetched = tokio::time::timeout(TIMEOUT, fetch(&client, url)).await;
+    let fetched = tokio::time::timeout(FETCH_TIMEOUT, fetch(&client, url)).await;
     let bytes = fetched.map_err(|_| {
-        let reason = format!("no answer within {} s", TIMEOUT.as_secs());
+        let reason = format!("no answer within {} s", FETCH_TIMEOUT.as_secs());
         ClientDocumentError::Unreachable { reason }
     })??;
     ClientDocument::check(client_id, &bytes, policy, clock)
@@ -167,7 +167,7 @@ async fn fetch(client: &reqwest::Client, url: Url) -> Result<Vec<u8>, ClientDocu
     }
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
-        if body.len() + chunk.len() > LARGEST {
+        if body.len() + chunk.len() > MAX_DOCUMENT_BYTES {
             return Err(ClientDocumentError::TooLarge);
         }
         body.extend_from_slice(&chunk);
@@ -179,11 +179,12 @@ impl Registry {
     /// Keeps a client that is known by a document, once a person agreed to what it asks for.
     pub async fn remember_client(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         document: &ClientDocument,
-    ) -> Result<Client, RegistryError> {
+    ) -> Result<OAuthClient, RegistryError> {
         let mut client = document.client.clone();
-        let subject = Subject { client_id: Some(client.id.clone()), ..Subject::default() };
+        let subject =
+            EventSubject { client_id: Some(client.id.clone()), ..EventSubject::default() };
         self.change(AuditEvent::new("client.remember", caller, subject), move |draft| {
             match draft.state.clients.get(&client.id) {
                 Some(known) => {
@@ -213,8 +214,8 @@ mod tests {
         let router = Router::new()
             .route("/small", get(|| async { "{}" }))
             .route("/moved", get(redirect))
-            .route("/large", get(|| async { "x".repeat(LARGEST + 1) }))
-            .route("/full", get(|| async { "x".repeat(LARGEST) }));
+            .route("/large", get(|| async { "x".repeat(MAX_DOCUMENT_BYTES + 1) }))
+            .route("/full", get(|| async { "x".repeat(MAX_DOCUMENT_BYTES) }));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}{path}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });

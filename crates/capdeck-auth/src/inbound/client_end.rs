@@ -1,8 +1,8 @@
 //! Clients go: those that are removed, and those that registered and never came back.
 
-use super::{PrincipalRecord, RegistryError, event::AuditEvent, registry::Draft};
+use super::{PrincipalRecord, RegistryError, event::AuditEvent, registry::RegistryTransaction};
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     /// Ends everything that the principals of a client hold.
     pub(super) fn end_client(&mut self, client_id: &str) {
         self.end_principals(|one| one.client_id.as_deref() == Some(client_id));

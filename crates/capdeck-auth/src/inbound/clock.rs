@@ -6,9 +6,9 @@ use jiff::Timestamp;
 
 /// Tells the time. Nothing relies on it going forward.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+pub struct RegistryClock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
-impl Clock {
+impl RegistryClock {
     /// A clock of one's own.
     pub fn from_fn(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
@@ -21,13 +21,13 @@ impl Clock {
     }
 }
 
-impl Default for Clock {
+impl Default for RegistryClock {
     fn default() -> Self {
         Self::from_fn(Timestamp::now)
     }
 }
 
-impl fmt::Debug for Clock {
+impl fmt::Debug for RegistryClock {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Clock")
     }

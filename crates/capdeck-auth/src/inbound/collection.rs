@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Deref, sync::Arc};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// Something that is kept in a file of its own kind.
-pub(super) trait Record: Clone + Serialize + DeserializeOwned {
+pub(super) trait RegistryRecord: Clone + Serialize + DeserializeOwned {
     /// The name of the file.
     const FILE: &'static str;
 
@@ -15,9 +15,9 @@ pub(super) trait Record: Clone + Serialize + DeserializeOwned {
 
 /// All records of one kind. Copies are cheap; the first change of a copy makes it a real one.
 #[derive(Debug)]
-pub(super) struct Collection<T>(Arc<BTreeMap<String, T>>);
+pub(super) struct RecordCollection<T>(Arc<BTreeMap<String, T>>);
 
-impl<T: Record> Collection<T> {
+impl<T: RegistryRecord> RecordCollection<T> {
     /// A collection of records as they were kept; the error is an id that is there twice.
     pub(super) fn of(records: Vec<T>) -> Result<Self, String> {
         let mut map = BTreeMap::new();
@@ -58,19 +58,19 @@ impl<T: Record> Collection<T> {
     }
 }
 
-impl<T> Clone for Collection<T> {
+impl<T> Clone for RecordCollection<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T> Default for Collection<T> {
+impl<T> Default for RecordCollection<T> {
     fn default() -> Self {
         Self(Arc::default())
     }
 }
 
-impl<T> Deref for Collection<T> {
+impl<T> Deref for RecordCollection<T> {
     type Target = BTreeMap<String, T>;
 
     fn deref(&self) -> &Self::Target {

@@ -3,17 +3,17 @@
 use jiff::Timestamp;
 
 use super::{
-    Caller, Credential, CredentialKind, LastUsed, Registry, RegistryError, Scopes,
-    credential::KeptToken,
-    event::{AuditEvent, Subject},
-    registry::Draft,
+    Credential, CredentialKind, EventCaller, LastUseTime, Registry, RegistryError, Scopes,
+    credential::AccessTokenRecord,
+    event::{AuditEvent, EventSubject},
+    registry::RegistryTransaction,
     token::{TokenHash, TokenKind, new_id},
 };
 use crate::Secret;
 
 /// A connection to be made. Its principal holds a grant already.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewConnection {
+pub struct NewCredential {
     pub principal: String,
     pub scopes: Scopes,
     /// The resource that it is for; none means every one of this host.
@@ -23,7 +23,7 @@ pub struct NewConnection {
 
 /// A connection with its token, which is shown this once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenedConnection {
+pub struct IssuedCredential {
     pub credential: Credential,
     pub token: Secret,
 }
@@ -32,10 +32,10 @@ impl Registry {
     /// Makes a connection by hand.
     pub async fn open_connection(
         &self,
-        caller: &Caller,
-        new: NewConnection,
-    ) -> Result<OpenedConnection, RegistryError> {
-        let event = AuditEvent::new("credential.issue", caller, Subject::default());
+        caller: &EventCaller,
+        new: NewCredential,
+    ) -> Result<IssuedCredential, RegistryError> {
+        let event = AuditEvent::new("credential.issue", caller, EventSubject::default());
         self.change(event, move |draft| {
             draft.event.subject.principal = Some(new.principal.clone());
             if new.expires_at <= draft.now {
@@ -44,18 +44,20 @@ impl Registry {
             let mut credential = draft.credential_for(&new.principal, new.scopes)?;
             let token = TokenKind::Access.create()?;
             let expires_at = Some(new.expires_at);
-            credential.tokens.push(KeptToken { hash: TokenHash::of(token.expose()), expires_at });
+            credential
+                .tokens
+                .push(AccessTokenRecord { hash: TokenHash::of(token.expose()), expires_at });
             credential.audience = new.audience;
             credential.expires_at = expires_at;
             draft.event.subject.id = Some(credential.id.clone());
             draft.state.credentials.put(credential.clone());
-            Ok(OpenedConnection { credential, token })
+            Ok(IssuedCredential { credential, token })
         })
         .await
     }
 }
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     /// A connection of somebody who holds a grant, without tokens yet.
     pub(super) fn credential_for(
         &self,
@@ -85,7 +87,7 @@ impl Draft<'_> {
             created_at: self.now,
             expires_at: None,
             revoked_at: None,
-            last_used_at: LastUsed::default(),
+            last_used_at: LastUseTime::default(),
             tokens: Vec::new(),
             refresh: None,
             code: None,

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Caller, LastUsed, Registry, RegistryError, Scopes,
-    collection::Record,
-    event::{AuditEvent, Subject},
-    registry::Draft,
+    EventCaller, LastUseTime, Registry, RegistryError, Scopes,
+    collection::RegistryRecord,
+    event::{AuditEvent, EventSubject},
+    registry::RegistryTransaction,
     token::{TokenHash, TokenKind},
 };
 
@@ -31,10 +31,10 @@ pub struct Credential {
     pub expires_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
     #[serde(default)]
-    pub last_used_at: LastUsed,
-    pub(super) tokens: Vec<KeptToken>,
+    pub last_used_at: LastUseTime,
+    pub(super) tokens: Vec<AccessTokenRecord>,
     #[serde(default)]
-    pub(super) refresh: Option<KeptRefresh>,
+    pub(super) refresh: Option<RefreshTokenRecord>,
     /// The code that it was given for. Somebody who comes with the code again ends it.
     #[serde(default)]
     pub(super) code: Option<TokenHash>,
@@ -55,7 +55,7 @@ pub enum CredentialKind {
 /// One token that opens a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct KeptToken {
+pub(super) struct AccessTokenRecord {
     pub(super) hash: TokenHash,
     pub(super) expires_at: Option<Timestamp>,
 }
@@ -64,19 +64,19 @@ pub(super) struct KeptToken {
 /// that was used up is known as one of this connection for ever, without a list of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct KeptRefresh {
+pub(super) struct RefreshTokenRecord {
     /// The hash of the half that stays.
     pub(super) family: TokenHash,
     pub(super) current: TokenHash,
     /// The one before, and when it was used.
-    pub(super) previous: Option<UsedRefresh>,
+    pub(super) previous: Option<UsedRefreshToken>,
     pub(super) expires_at: Timestamp,
 }
 
 /// A token that renewed a connection once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct UsedRefresh {
+pub(super) struct UsedRefreshToken {
     pub(super) hash: TokenHash,
     pub(super) used_at: Timestamp,
 }
@@ -97,7 +97,7 @@ pub struct AuthenticatedClient {
     pub expires_at: Option<Timestamp>,
 }
 
-impl Record for Credential {
+impl RegistryRecord for Credential {
     const FILE: &'static str = "credentials.json";
 
     fn id(&self) -> &str {
@@ -111,7 +111,7 @@ impl Credential {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|expires| now < expires)
     }
 
-    pub(super) fn authenticated(&self, token: &KeptToken) -> AuthenticatedClient {
+    pub(super) fn authenticated(&self, token: &AccessTokenRecord) -> AuthenticatedClient {
         AuthenticatedClient {
             credential: self.id.clone(),
             kind: self.kind,
@@ -138,7 +138,7 @@ impl Registry {
         if found.client.expires_at.is_some_and(|expires| expires <= now) {
             return None;
         }
-        found.last_used.note(now);
+        found.last_used.record(now);
         Some(Arc::clone(&found.client))
     }
 
@@ -154,9 +154,13 @@ impl Registry {
     }
 
     /// Ends a connection at once, with all of its tokens.
-    pub async fn revoke_credential(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
+    pub async fn revoke_credential(
+        &self,
+        caller: &EventCaller,
+        id: &str,
+    ) -> Result<(), RegistryError> {
         let (id, event) =
-            (id.to_owned(), AuditEvent::new("credential.revoke", caller, Subject::id(id)));
+            (id.to_owned(), AuditEvent::new("credential.revoke", caller, EventSubject::id(id)));
         self.change(event, move |draft| {
             let now = draft.now;
             let found = draft.state.credentials.get(&id).filter(|one| one.revoked_at.is_none());
@@ -179,7 +183,7 @@ impl Credential {
     }
 }
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     /// Ends every connection of a principal that has no grant left.
     pub(super) fn end_connections_without_grants(&mut self, principal: &str) {
         let now = self.now;
@@ -195,11 +199,11 @@ impl Draft<'_> {
         let ended: Vec<Credential> =
             self.state.credentials.values().filter(live).cloned().collect();
         for credential in ended {
-            let subject = Subject {
+            let subject = EventSubject {
                 id: Some(credential.id.clone()),
                 principal: Some(principal.to_owned()),
                 client_id: credential.client_id.clone(),
-                ..Subject::default()
+                ..EventSubject::default()
             };
             self.consequences.push(AuditEvent::new(
                 "credential.revoke",

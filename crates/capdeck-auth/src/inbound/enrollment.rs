@@ -9,14 +9,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Caller, Credential, CredentialKind, GrantRequest, GrantTarget, Holder, LastUsed, NewRequest,
-    Registry, RegistryError, RequestSource, RequestStatus, Scopes,
-    collection::Record,
-    credential::KeptToken,
-    event::{AuditEvent, Subject},
-    failures::Source,
-    registry::Draft,
-    state::State,
+    Credential, CredentialKind, EventCaller, GrantRecipient, GrantRequest, GrantTarget,
+    LastUseTime, NewRequest, Registry, RegistryError, RequestSource, RequestStatus, Scopes,
+    collection::RegistryRecord,
+    credential::AccessTokenRecord,
+    event::{AuditEvent, EventSubject},
+    failures::SourceAddress,
+    registry::RegistryTransaction,
+    state::RegistrySnapshot,
     text,
     token::{TokenHash, TokenKind, new_id, random},
 };
@@ -79,7 +79,7 @@ pub struct NewEnrollment {
 
 /// A sign-up, and its token if it is new. The token of one that is known already is told to nobody.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Enrolled {
+pub struct EnrollmentResult {
     pub state: EnrollmentState,
     pub token: Option<Secret>,
 }
@@ -112,7 +112,7 @@ impl EnrollmentStatus {
     }
 }
 
-impl Record for Enrollment {
+impl RegistryRecord for Enrollment {
     const FILE: &'static str = "enrollments.json";
 
     fn id(&self) -> &str {
@@ -124,15 +124,15 @@ impl Registry {
     /// Signs an agent up. While nobody decided, the same client asking for the same role in the same place is one sign-up.
     pub async fn enroll(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         new: NewEnrollment,
-    ) -> Result<Enrolled, RegistryError> {
-        let event = AuditEvent::new("enrollment.create", caller, Subject::default());
+    ) -> Result<EnrollmentResult, RegistryError> {
+        let event = AuditEvent::new("enrollment.create", caller, EventSubject::default());
         let interval = self.interval();
         self.change(event, move |draft| {
             let (enrollment, token) = draft.enroll(&new)?;
             let state = draft.state.enrollment_state(enrollment, draft.now, interval)?;
-            Ok(Enrolled { state, token })
+            Ok(EnrollmentResult { state, token })
         })
         .await
     }
@@ -140,14 +140,17 @@ impl Registry {
     /// How a sign-up stands, for whoever has its token. A wrong token and a wrong id give the same answer.
     pub async fn poll_enrollment(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         id: &str,
         token: &str,
     ) -> Result<EnrollmentState, RegistryError> {
         let polled = self.poll(id, token);
         if let Err(error) = &polled {
-            let subject =
-                if error.code() == "not_found" { Subject::default() } else { Subject::id(id) };
+            let subject = if error.code() == "not_found" {
+                EventSubject::default()
+            } else {
+                EventSubject::id(id)
+            };
             self.record(AuditEvent::new("enrollment.poll", caller, subject), Some(error)).await;
         }
         polled
@@ -156,11 +159,11 @@ impl Registry {
     /// Takes a sign-up back, for whoever has its token. One that was approved ends with its connection.
     pub async fn withdraw_enrollment(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         id: &str,
         token: &str,
     ) -> Result<(), RegistryError> {
-        let event = AuditEvent::new("enrollment.withdraw", caller, Subject::default());
+        let event = AuditEvent::new("enrollment.withdraw", caller, EventSubject::default());
         let (id, hash) = (id.to_owned(), TokenHash::of(token));
         self.change(event, move |draft| {
             let found = draft.state.enrollments.get(&id).filter(|one| one.token.is(&hash)).cloned();
@@ -188,7 +191,7 @@ impl Registry {
         let (state, now, hash) = (self.state(), self.now(), TokenHash::of(token));
         let found = state.enrollments.get(id).filter(|one| one.token.is(&hash));
         let found = found.ok_or_else(|| RegistryError::not_found("enrollment", id))?;
-        self.0.volatile.note_poll(id, now, self.0.options.lifetimes.poll_interval)?;
+        self.0.volatile.record_poll(id, now, self.0.options.lifetimes.poll_interval)?;
         state.enrollment_state(found.clone(), now, self.interval())
     }
 
@@ -197,7 +200,7 @@ impl Registry {
     }
 }
 
-impl State {
+impl RegistrySnapshot {
     /// The sign-up that waits with this code. Case, spaces and dashes do not matter.
     pub(super) fn enrollment_by_code(&self, code: &str, now: Timestamp) -> Option<&Enrollment> {
         let letters = |text: &str| -> String {
@@ -247,7 +250,7 @@ impl State {
     }
 }
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     fn enroll(
         &mut self,
         new: &NewEnrollment,
@@ -255,7 +258,7 @@ impl Draft<'_> {
         let client_id = text::name("client_id", &new.client_id)?;
         let client_name =
             text::name("client_name", new.client_name.as_deref().unwrap_or(&client_id))?;
-        let contact = text::note("contact", new.contact.as_deref())?;
+        let contact = text::check_note("contact", new.contact.as_deref())?;
         self.event.subject.client_id = Some(client_id.clone());
         new.target.check()?;
         let now = self.now;
@@ -282,14 +285,15 @@ impl Draft<'_> {
         let limit = self.options.limits.pending_enrollments_of_address;
         let address = self.event.caller.address;
         let is_from_there = |one: &&Enrollment| {
-            one.address.is_some() && Source::from(one.address) == Source::from(address)
+            one.address.is_some()
+                && SourceAddress::from(one.address) == SourceAddress::from(address)
         };
         if waiting().filter(is_from_there).count() >= limit {
             return Err(RegistryError::Full { what: "sign-ups of this address that wait", limit });
         }
         let token = TokenKind::Enrollment.create()?;
         let expires_at = self.after(self.options.lifetimes.enrollment);
-        let principal = self.principal(&Holder::New {
+        let principal = self.principal(&GrantRecipient::New {
             name: client_name.clone(),
             client_id: Some(client_id.clone()),
         })?;
@@ -310,7 +314,7 @@ impl Draft<'_> {
         };
         let request = NewRequest {
             source: RequestSource::Enrollment,
-            holder: Holder::Principal { id: principal.id },
+            holder: GrantRecipient::Principal { id: principal.id },
             requested_by: client_id,
             target: new.target.clone(),
             scopes: new.scopes.clone(),
@@ -353,16 +357,16 @@ impl Draft<'_> {
             created_at: self.now,
             expires_at: Some(end),
             revoked_at: None,
-            last_used_at: LastUsed::default(),
-            tokens: vec![KeptToken { hash: enrollment.token, expires_at: Some(end) }],
+            last_used_at: LastUseTime::default(),
+            tokens: vec![AccessTokenRecord { hash: enrollment.token, expires_at: Some(end) }],
             refresh: None,
             code: None,
         });
-        let subject = Subject {
+        let subject = EventSubject {
             id: Some(id),
             principal: Some(enrollment.principal.clone()),
             client_id: Some(enrollment.client_id.clone()),
-            ..Subject::default()
+            ..EventSubject::default()
         };
         self.consequences.push(AuditEvent::new("credential.issue", &self.event.caller, subject));
         self.state.enrollments.put(enrollment);

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use capdeck_access::InvalidTarget;
 
-use super::{OperatorRole, SelfLink, UnknownScope};
+use super::{OperatorRole, SelfApprovalLink, UnknownScope};
 
 /// Why a registry could not be opened. Nothing of it was changed.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +72,7 @@ pub enum RegistryError {
     #[error(
         "{}; another approver, the capsule's owner or an admin has to decide it", .link.reason()
     )]
-    SelfApproval { link: SelfLink },
+    SelfApproval { link: SelfApprovalLink },
     #[error("an approval can only narrow a request: {reason}")]
     Widens { reason: &'static str },
     #[error("there is already a {what} named `{name}`")]

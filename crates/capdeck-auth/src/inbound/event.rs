@@ -5,11 +5,11 @@ use std::{fmt, net::IpAddr};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{RegistryError, SelfLink};
+use super::{RegistryError, SelfApprovalLink};
 
 /// Who wants something, as the audit names them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Caller {
+pub struct EventCaller {
     /// The id of an operator, a principal or a client; empty for somebody who is not known.
     pub id: String,
     /// Where the request came from.
@@ -18,7 +18,7 @@ pub struct Caller {
     pub browser: Option<String>,
 }
 
-impl Caller {
+impl EventCaller {
     /// Somebody who is known.
     pub fn new(id: impl Into<String>, address: Option<IpAddr>) -> Self {
         Self { id: id.into(), address, browser: None }
@@ -51,15 +51,15 @@ pub struct RegistryEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
     #[serde(flatten)]
-    pub subject: Subject,
+    pub subject: EventSubject,
     /// What ties an approval to the request that it approves.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub self_approved: Option<SelfLink>,
+    pub self_approved: Option<SelfApprovalLink>,
 }
 
 /// What an event is about, by ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Subject {
+pub struct EventSubject {
     /// The request, grant, credential, client, operator … itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -71,7 +71,7 @@ pub struct Subject {
     pub client_id: Option<String>,
 }
 
-impl Subject {
+impl EventSubject {
     pub(super) fn id(id: impl Into<String>) -> Self {
         Self { id: Some(id.into()), ..Self::default() }
     }
@@ -87,18 +87,18 @@ pub trait AuditSink: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone)]
 pub(super) struct AuditEvent {
     pub(super) action: &'static str,
-    pub(super) caller: Caller,
-    pub(super) subject: Subject,
-    pub(super) self_approved: Option<SelfLink>,
+    pub(super) caller: EventCaller,
+    pub(super) subject: EventSubject,
+    pub(super) self_approved: Option<SelfApprovalLink>,
 }
 
 impl AuditEvent {
-    pub(super) fn new(action: &'static str, caller: &Caller, subject: Subject) -> Self {
+    pub(super) fn new(action: &'static str, caller: &EventCaller, subject: EventSubject) -> Self {
         Self { action, caller: caller.clone(), subject, self_approved: None }
     }
 
     pub(super) fn event(self, at: Timestamp, error: Option<&RegistryError>) -> RegistryEvent {
-        let Self { action, caller: Caller { id: actor, address, .. }, subject, self_approved } =
+        let Self { action, caller: EventCaller { id: actor, address, .. }, subject, self_approved } =
             self;
         RegistryEvent {
             at,

@@ -3,18 +3,19 @@
 use jiff::Timestamp;
 
 use super::{
-    Caller, Client, Credential, CredentialKind, Registry, RegistryError, Scopes, TokenRefusal,
-    authorization::Code,
-    credential::{KeptRefresh, KeptToken},
-    event::{AuditEvent, Subject},
-    registry::Draft,
-    state::State,
+    Credential, CredentialKind, EventCaller, OAuthClient, Registry, RegistryError, Scopes,
+    TokenRefusal,
+    authorization::AuthorizationCode,
+    credential::{AccessTokenRecord, RefreshTokenRecord},
+    event::{AuditEvent, EventSubject},
+    registry::RegistryTransaction,
+    state::RegistrySnapshot,
     token::{TokenHash, TokenKind, random},
 };
 use crate::Secret;
 
 /// How many connections one principal may have to one resource. The one that was used longest ago makes room.
-const MOST_CONNECTIONS: usize = 20;
+const MAX_CONNECTIONS: usize = 20;
 
 /// Who a client says it is when it asks for tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,23 +51,25 @@ impl Registry {
     /// Gives tokens for a code. A code that comes a second time gives nothing and ends what it gave the first time.
     pub async fn redeem_code(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         redemption: CodeRedemption,
     ) -> Result<TokenSet, RegistryError> {
-        let subject =
-            Subject { client_id: Some(redemption.client.client_id.clone()), ..Subject::default() };
+        let subject = EventSubject {
+            client_id: Some(redemption.client.client_id.clone()),
+            ..EventSubject::default()
+        };
         let event = AuditEvent::new("credential.issue", caller, subject);
         self.change(event, move |draft| draft.redeem_code(&redemption)).await
     }
 }
 
-impl State {
+impl RegistrySnapshot {
     /// The client, if it is who it says.
     pub(super) fn proven_client(
         &self,
         proof: &ClientProof,
         now: Timestamp,
-    ) -> Result<Client, RegistryError> {
+    ) -> Result<OAuthClient, RegistryError> {
         let refused = || {
             let reason = "this client is not known here, or its secret is wrong";
             RegistryError::token(TokenRefusal::InvalidClient, reason)
@@ -76,14 +79,14 @@ impl State {
             let given = proof.secret.as_ref().map(|secret| TokenHash::of(secret.expose()));
             given.filter(|given| kept.is(given)).ok_or_else(refused)?;
         }
-        client.last_used_at.note(now);
+        client.last_used_at.record(now);
         Ok(client.clone())
     }
 }
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     /// The client, if it is who it says.
-    pub(super) fn proven_client(&self, proof: &ClientProof) -> Result<Client, RegistryError> {
+    pub(super) fn proven_client(&self, proof: &ClientProof) -> Result<OAuthClient, RegistryError> {
         self.state.proven_client(proof, self.now)
     }
 
@@ -97,7 +100,7 @@ impl Draft<'_> {
             self.end_what_came_of(&hash);
             return Err(refused("this code is not known, over or used up"));
         };
-        let Code { authorization, principal, scopes, .. } = code;
+        let AuthorizationCode { authorization, principal, scopes, .. } = code;
         if authorization.client_id != client.id {
             return Err(refused("this code was given to another client"));
         }
@@ -144,7 +147,7 @@ impl Draft<'_> {
         family: [u8; 16],
     ) -> Result<TokenSet, RegistryError> {
         /// Older access tokens stay until they are over, but not without limit.
-        const MOST: usize = 4;
+        const MAX_ACCESS_TOKENS: usize = 4;
         let now = self.now;
         let access_token = TokenKind::Access.create()?;
         let expires_at = self.after(self.options.lifetimes.access_token);
@@ -155,16 +158,16 @@ impl Draft<'_> {
             .for_each(|(to, from)| *to = from);
         let refresh_token = TokenKind::Refresh.written(&bytes);
         credential.tokens.retain(|token| token.expires_at.is_none_or(|end| now < end));
-        while credential.tokens.len() >= MOST {
+        while credential.tokens.len() >= MAX_ACCESS_TOKENS {
             credential.tokens.remove(0);
         }
-        credential.tokens.push(KeptToken {
+        credential.tokens.push(AccessTokenRecord {
             hash: TokenHash::of(access_token.expose()),
             expires_at: Some(expires_at),
         });
         let renewable_until = self.after(self.options.lifetimes.refresh_token).max(expires_at);
         let previous = credential.refresh.take().and_then(|refresh| refresh.previous);
-        credential.refresh = Some(KeptRefresh {
+        credential.refresh = Some(RefreshTokenRecord {
             family: TokenHash::of_bytes(&family),
             current: TokenHash::of(refresh_token.expose()),
             previous,
@@ -186,16 +189,16 @@ impl Draft<'_> {
     /// Ends a connection because something of it came back that was used up: there are two who have it.
     pub(super) fn end_stolen(&mut self, credential: Credential) {
         self.end_by_the_way(credential);
-        self.keeps_anyway = true;
+        self.commits_on_error = true;
     }
 
     /// Ends a connection as a consequence of something else, with a line of its own.
     fn end_by_the_way(&mut self, credential: Credential) {
-        let subject = Subject {
+        let subject = EventSubject {
             id: Some(credential.id.clone()),
             principal: Some(credential.principal.clone()),
             client_id: credential.client_id.clone(),
-            ..Subject::default()
+            ..EventSubject::default()
         };
         self.consequences.push(AuditEvent::new("credential.revoke", &self.event.caller, subject));
         self.volatile.renewals.lock().remove(&credential.id);
@@ -224,7 +227,7 @@ impl Draft<'_> {
                     && one.is_live(now)
             })
             .collect();
-        if live.len() < MOST_CONNECTIONS {
+        if live.len() < MAX_CONNECTIONS {
             return;
         }
         live.sort_by_key(|one| one.last_used_at.get().unwrap_or(one.created_at));

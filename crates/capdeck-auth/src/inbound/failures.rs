@@ -18,9 +18,9 @@ use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 
 pub use self::class::CredentialClass;
-pub(super) use self::table::Source;
+pub(super) use self::table::SourceAddress;
 use self::{class::BackoffRule, table::FailureTable};
-use super::{AdminKey, Clock};
+use super::{AdminKey, RegistryClock};
 
 /// The longest back-off of the admin key for an address that sent the right one lately. It bounds how long an attacker at the
 /// address can keep others there away, and still leaves no more than one guess in a second.
@@ -35,14 +35,14 @@ const MAX_KNOWN_SOURCES: usize = 1_000;
 /// Failed credentials of every class. One table for everything that accepts a credential.
 #[derive(Debug)]
 pub struct FailedCredentials {
-    clock: Clock,
+    clock: RegistryClock,
     /// Failures of a guessable class that cost nothing.
     free_failures: u32,
     /// Whether the table may hold something. Checked without the lock, so that nothing waits for it while nothing fails.
     has_failures: AtomicBool,
     table: Mutex<FailureTable>,
     /// Where the right admin key came from, when it can be guessed.
-    known_sources: RwLock<HashMap<Source, Timestamp>>,
+    known_sources: RwLock<HashMap<SourceAddress, Timestamp>>,
 }
 
 /// A credential that opened nothing, or was not looked at.
@@ -57,7 +57,7 @@ pub struct FailedAttempt {
 
 impl FailedCredentials {
     /// An empty table. `free_failures` of a class that can be guessed cost nothing.
-    pub fn new(clock: Clock, free_failures: u32) -> Self {
+    pub fn new(clock: RegistryClock, free_failures: u32) -> Self {
         Self {
             clock,
             free_failures,
@@ -83,7 +83,7 @@ impl FailedCredentials {
             // Longer than every key that can be guessed.
             return Err(self.record(address, class));
         }
-        let (source, now) = (Source::from(address), self.clock.now());
+        let (source, now) = (SourceAddress::from(address), self.clock.now());
         if !self.has_failures.load(Ordering::Acquire) {
             if !key.is(given) {
                 return Err(self.record(address, class));
@@ -103,7 +103,7 @@ impl FailedCredentials {
 
     /// Counts a credential that opened nothing.
     pub fn record(&self, address: Option<IpAddr>, class: CredentialClass) -> FailedAttempt {
-        let (source, now) = (Source::from(address), self.clock.now());
+        let (source, now) = (SourceAddress::from(address), self.clock.now());
         let rule = self.rule(source, class, now);
         let mut table = self.table.lock();
         let attempt = table.fail(source, class, rule, now);
@@ -120,14 +120,14 @@ impl FailedCredentials {
         if !self.has_failures.load(Ordering::Acquire) {
             return None;
         }
-        let (source, now) = (Source::from(address), self.clock.now());
+        let (source, now) = (SourceAddress::from(address), self.clock.now());
         let rule = self.rule(source, class, now);
         let mut table = self.table.lock();
         let is_free = table.is_free(source, class, rule, now);
         (!is_free).then(|| table.fail(source, class, rule, now))
     }
 
-    fn rule(&self, source: Source, class: CredentialClass, now: Timestamp) -> BackoffRule {
+    fn rule(&self, source: SourceAddress, class: CredentialClass, now: Timestamp) -> BackoffRule {
         let mut rule = class.rule(self.free_failures);
         let is_known = class == CredentialClass::AdminKey
             && self.known_sources.read().get(&source).is_some_and(|seen| {
@@ -140,7 +140,7 @@ impl FailedCredentials {
     }
 
     /// Remembers that the right admin key came from there.
-    fn remember_source(&self, source: Source, now: Timestamp) {
+    fn remember_source(&self, source: SourceAddress, now: Timestamp) {
         let is_fresh = |seen: &Timestamp| {
             seen.checked_add(KNOWN_SOURCE_INTERVAL).is_ok_and(|end| *seen <= now && now < end)
         };

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Caller, Decider, GrantTarget, Registry, RegistryError, Scopes, SelfLink,
-    collection::Record,
-    event::{AuditEvent, Subject},
-    registry::Draft,
+    DecisionMaker, EventCaller, GrantTarget, Registry, RegistryError, Scopes, SelfApprovalLink,
+    collection::RegistryRecord,
+    event::{AuditEvent, EventSubject},
+    registry::RegistryTransaction,
 };
 
 /// What somebody may use, as it was approved.
@@ -24,10 +24,10 @@ pub struct Grant {
     pub revoked_at: Option<Timestamp>,
     /// What ties the one who approved it to the request; none for an approval by somebody else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub self_approved: Option<SelfLink>,
+    pub self_approved: Option<SelfApprovalLink>,
 }
 
-impl Record for Grant {
+impl RegistryRecord for Grant {
     const FILE: &'static str = "grants.json";
 
     fn id(&self) -> &str {
@@ -77,11 +77,11 @@ impl Registry {
     /// Takes a grant back; what it opened is closed with the next request. Whoever may decide about it may do this.
     pub async fn revoke_grant(
         &self,
-        caller: &Caller,
-        decider: &Decider,
+        caller: &EventCaller,
+        decider: &DecisionMaker,
         id: &str,
     ) -> Result<Grant, RegistryError> {
-        let event = AuditEvent::new("grant.revoke", caller, Subject::id(id));
+        let event = AuditEvent::new("grant.revoke", caller, EventSubject::id(id));
         let (id, decider) = (id.to_owned(), decider.clone());
         self.change(event, move |draft| {
             let found = draft.state.grants.get(&id).cloned();
@@ -106,8 +106,8 @@ impl Registry {
 }
 
 impl Grant {
-    pub(super) fn subject(&self) -> Subject {
-        Subject {
+    pub(super) fn subject(&self) -> EventSubject {
+        EventSubject {
             id: Some(self.id.clone()),
             capsule: self.target.capsule_id().map(str::to_owned),
             principal: Some(self.principal.clone()),
@@ -116,7 +116,7 @@ impl Grant {
     }
 }
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     /// Puts a grant in force. Older ones that it makes pointless are taken back, so that repeated sign-ins leave no heap.
     pub(super) fn put_grant(&mut self, grant: Grant) -> Result<(), RegistryError> {
         let now = self.now;

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 
 use super::{
-    Client, Credential, Decider, Grant, GrantRequest, Page, PageRequest, PrincipalRecord, Registry,
-    RegistryError, RequestSource, RequestStatus, capsule_id_of, page::Listed,
+    Credential, DecisionMaker, Grant, GrantRequest, OAuthClient, PageRequest, PrincipalRecord,
+    Registry, RegistryError, RegistryPage, RequestSource, RequestStatus, capsule_id_of,
+    page::PageItem,
 };
 
 /// Which requests are wanted. What is left out does not matter.
@@ -19,7 +20,7 @@ pub struct RequestQuery {
     /// The one of the sign-up that waits with this code, as somebody typed it.
     pub user_code: Option<String>,
     /// Only those that somebody may decide.
-    pub decidable_by: Option<Decider>,
+    pub decidable_by: Option<DecisionMaker>,
 }
 
 /// Which grants are wanted. What is left out does not matter.
@@ -59,7 +60,7 @@ impl Registry {
         &self,
         query: &RequestQuery,
         page: &PageRequest,
-    ) -> Result<Page<GrantRequest>, RegistryError> {
+    ) -> Result<RegistryPage<GrantRequest>, RegistryError> {
         let (state, now) = (self.state(), self.now());
         // No request has the empty id, so a code that nobody has finds nothing.
         let signed_up = query.user_code.as_deref().map(|code| {
@@ -67,7 +68,8 @@ impl Registry {
             waiting.map(|enrollment| enrollment.request.clone()).unwrap_or_default()
         });
         let is_wanted = |one: &&GrantRequest| {
-            let is_decidable = |decider: &Decider| decider.may_look_at(&state, now, one).is_ok();
+            let is_decidable =
+                |decider: &DecisionMaker| decider.may_look_at(&state, now, one).is_ok();
             query.source.is_none_or(|source| source == one.source)
                 && fits(signed_up.as_ref(), Some(&one.id))
                 && is_about(query.capsule.as_ref(), one.target.capsule_id())
@@ -85,7 +87,7 @@ impl Registry {
         &self,
         query: &GrantQuery,
         page: &PageRequest,
-    ) -> Result<Page<Grant>, RegistryError> {
+    ) -> Result<RegistryPage<Grant>, RegistryError> {
         let (state, now) = (self.state(), self.now());
         page.cut(state.grants.values().filter(|one| {
             is_about(query.capsule.as_ref(), one.target.capsule_id())
@@ -99,7 +101,7 @@ impl Registry {
         &self,
         query: &CredentialQuery,
         page: &PageRequest,
-    ) -> Result<Page<Credential>, RegistryError> {
+    ) -> Result<RegistryPage<Credential>, RegistryError> {
         let (state, now) = (self.state(), self.now());
         page.cut(state.credentials.values().filter(|one| {
             let reaches = |capsule: &String| {
@@ -114,42 +116,45 @@ impl Registry {
     }
 
     /// Clients.
-    pub fn clients(&self, page: &PageRequest) -> Result<Page<Client>, RegistryError> {
+    pub fn clients(&self, page: &PageRequest) -> Result<RegistryPage<OAuthClient>, RegistryError> {
         page.cut(self.state().clients.values())
     }
 
     /// Principals.
-    pub fn principals(&self, page: &PageRequest) -> Result<Page<PrincipalRecord>, RegistryError> {
+    pub fn principals(
+        &self,
+        page: &PageRequest,
+    ) -> Result<RegistryPage<PrincipalRecord>, RegistryError> {
         page.cut(self.state().principals.values())
     }
 }
 
-impl Listed for GrantRequest {
-    fn place(&self) -> (Timestamp, &str) {
+impl PageItem for GrantRequest {
+    fn sort_key(&self) -> (Timestamp, &str) {
         (self.created_at, &self.id)
     }
 }
 
-impl Listed for Grant {
-    fn place(&self) -> (Timestamp, &str) {
+impl PageItem for Grant {
+    fn sort_key(&self) -> (Timestamp, &str) {
         (self.created_at, &self.id)
     }
 }
 
-impl Listed for Credential {
-    fn place(&self) -> (Timestamp, &str) {
+impl PageItem for Credential {
+    fn sort_key(&self) -> (Timestamp, &str) {
         (self.created_at, &self.id)
     }
 }
 
-impl Listed for Client {
-    fn place(&self) -> (Timestamp, &str) {
+impl PageItem for OAuthClient {
+    fn sort_key(&self) -> (Timestamp, &str) {
         (self.created_at, &self.id)
     }
 }
 
-impl Listed for PrincipalRecord {
-    fn place(&self) -> (Timestamp, &str) {
+impl PageItem for PrincipalRecord {
+    fn sort_key(&self) -> (Timestamp, &str) {
         (self.created_at, &self.id)
     }
 }

@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Caller, LastUsed, OperatorRole, Registry, RegistryError,
-    collection::Record,
-    event::{AuditEvent, Subject},
-    registry::Draft,
-    state::State,
+    EventCaller, LastUseTime, OperatorRole, Registry, RegistryError,
+    collection::RegistryRecord,
+    event::{AuditEvent, EventSubject},
+    registry::RegistryTransaction,
+    state::RegistrySnapshot,
     text,
     token::{TokenHash, TokenKind, new_id},
 };
@@ -30,7 +30,7 @@ pub struct Operator {
     pub subject: Option<OperatorSubject>,
     pub created_at: Timestamp,
     #[serde(default)]
-    pub last_used_at: LastUsed,
+    pub last_used_at: LastUseTime,
     /// The start of the key, to tell keys apart; none for those who have no key.
     pub key_hint: Option<String>,
     pub(super) key: Option<TokenHash>,
@@ -84,12 +84,12 @@ pub struct OperatorUpdate {
 
 /// An operator with a key that is shown this once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OperatorWithKey {
+pub struct IssuedOperatorKey {
     pub operator: Operator,
     pub key: Option<Secret>,
 }
 
-impl Record for Operator {
+impl RegistryRecord for Operator {
     const FILE: &'static str = "operators.json";
 
     fn id(&self) -> &str {
@@ -104,9 +104,13 @@ impl Operator {
     }
 
     fn make_key(&mut self) -> Result<Secret, RegistryError> {
-        const SHOWN: usize = 4;
+        const KEY_HINT_LENGTH: usize = 4;
         let key = TokenKind::Operator.create()?;
-        let hint = key.expose().chars().take(TokenKind::Operator.prefix().len() + SHOWN).collect();
+        let hint = key
+            .expose()
+            .chars()
+            .take(TokenKind::Operator.prefix().len() + KEY_HINT_LENGTH)
+            .collect();
         self.key_hint = Some(hint);
         self.key = Some(TokenHash::of(key.expose()));
         Ok(key)
@@ -144,7 +148,7 @@ impl AuthenticatedOperator {
     }
 }
 
-impl State {
+impl RegistrySnapshot {
     /// Who an operator is now; `None` when they were removed.
     pub(super) fn operator_standing(&self, id: &str) -> Option<AuthenticatedOperator> {
         match id {
@@ -195,12 +199,12 @@ impl State {
     }
 }
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     /// Makes an operator.
     pub(super) fn add_operator(
         &mut self,
         new: NewOperator,
-    ) -> Result<OperatorWithKey, RegistryError> {
+    ) -> Result<IssuedOperatorKey, RegistryError> {
         let limit = self.options.limits.operators;
         if self.state.operators.len() >= limit {
             return Err(RegistryError::Full { what: "operators", limit });
@@ -216,14 +220,14 @@ impl Draft<'_> {
             role: new.role,
             subject: new.subject,
             created_at: self.now,
-            last_used_at: LastUsed::default(),
+            last_used_at: LastUseTime::default(),
             key_hint: None,
             key: None,
         };
         let key = if new.with_key { Some(operator.make_key()?) } else { None };
         self.event.subject.id = Some(operator.id.clone());
         self.state.operators.put(operator.clone());
-        Ok(OperatorWithKey { operator, key })
+        Ok(IssuedOperatorKey { operator, key })
     }
 }
 
@@ -249,7 +253,7 @@ impl Registry {
     pub fn operator_by_key(&self, key: &str) -> Option<AuthenticatedOperator> {
         let state = self.state();
         let operator = state.operator_with_key(key)?;
-        operator.last_used_at.note(self.now());
+        operator.last_used_at.record(self.now());
         Some(operator.authenticated())
     }
 
@@ -261,10 +265,10 @@ impl Registry {
     /// Makes an operator.
     pub async fn create_operator(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         new: NewOperator,
-    ) -> Result<OperatorWithKey, RegistryError> {
-        let event = AuditEvent::new("operator.create", caller, Subject::default());
+    ) -> Result<IssuedOperatorKey, RegistryError> {
+        let event = AuditEvent::new("operator.create", caller, EventSubject::default());
         self.change(event, move |draft| draft.add_operator(new)).await
     }
 
@@ -272,11 +276,11 @@ impl Registry {
     /// or none, their sessions end.
     pub async fn update_operator(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         id: &str,
         update: OperatorUpdate,
     ) -> Result<Operator, RegistryError> {
-        let event = AuditEvent::new("operator.update", caller, Subject::id(id));
+        let event = AuditEvent::new("operator.update", caller, EventSubject::id(id));
         let id = id.to_owned();
         self.change(event, move |draft| {
             let found = draft.state.operators.get(&id).cloned();
@@ -305,10 +309,10 @@ impl Registry {
     /// Gives an operator a new key. The old one and every session end at once.
     pub async fn rotate_operator_key(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         id: &str,
-    ) -> Result<OperatorWithKey, RegistryError> {
-        let event = AuditEvent::new("operator.key", caller, Subject::id(id));
+    ) -> Result<IssuedOperatorKey, RegistryError> {
+        let event = AuditEvent::new("operator.key", caller, EventSubject::id(id));
         let id = id.to_owned();
         self.change(event, move |draft| {
             let found = draft.state.operators.get(&id).cloned();
@@ -316,16 +320,20 @@ impl Registry {
             let key = Some(operator.make_key()?);
             draft.state.sessions.keep(|session| session.operator != id);
             draft.state.operators.put(operator.clone());
-            Ok(OperatorWithKey { operator, key })
+            Ok(IssuedOperatorKey { operator, key })
         })
         .await
     }
 
     /// Removes an operator with their key, their sessions, and all that their own programs hold. What they granted to the
     /// programs of others stays.
-    pub async fn remove_operator(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
+    pub async fn remove_operator(
+        &self,
+        caller: &EventCaller,
+        id: &str,
+    ) -> Result<(), RegistryError> {
         let (id, event) =
-            (id.to_owned(), AuditEvent::new("operator.remove", caller, Subject::id(id)));
+            (id.to_owned(), AuditEvent::new("operator.remove", caller, EventSubject::id(id)));
         self.change(event, move |draft| {
             if !draft.state.operators.contains_key(&id) {
                 return Err(RegistryError::not_found("operator", &id));

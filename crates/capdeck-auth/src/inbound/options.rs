@@ -2,14 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{AuditSink, Clock, RedirectPolicy};
+use super::{AuditSink, RedirectPolicy, RegistryClock};
 
 /// Settings of a registry.
 #[derive(Debug, Clone, Default)]
 pub struct RegistryOptions {
-    pub clock: Clock,
-    pub lifetimes: Lifetimes,
-    pub limits: Limits,
+    pub clock: RegistryClock,
+    pub lifetimes: RegistryLifetimes,
+    pub limits: RegistryLimits,
     /// Where clients may send people back to.
     pub redirects: RedirectPolicy,
     /// Gets every change and every refusal.
@@ -18,7 +18,7 @@ pub struct RegistryOptions {
 
 /// How long things last.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lifetimes {
+pub struct RegistryLifetimes {
     pub access_token: Duration,
     /// Counted anew with every renewal.
     pub refresh_token: Duration,
@@ -41,7 +41,7 @@ pub struct Lifetimes {
     pub history: Duration,
 }
 
-impl Default for Lifetimes {
+impl Default for RegistryLifetimes {
     fn default() -> Self {
         const HOUR: Duration = Duration::from_secs(3600);
         const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -63,7 +63,7 @@ impl Default for Lifetimes {
 
 /// How many of each thing there may be, so that nobody fills the disk by asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct RegistryLimits {
     /// Requests without a decision, in all.
     pub pending_requests: usize,
     /// Requests without a decision, of one client.
@@ -88,7 +88,7 @@ pub struct Limits {
     pub failed_credentials: u32,
 }
 
-impl Default for Limits {
+impl Default for RegistryLimits {
     fn default() -> Self {
         Self {
             pending_requests: 1_000,

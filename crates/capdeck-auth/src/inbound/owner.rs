@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ADMIN_OPERATOR, Caller, GrantRequest, GrantTarget, Holder, LOCAL_OPERATOR, NewRequest,
-    OAuthScope, Registry, RegistryError, RequestSource, RequestStatus, Role, Scopes,
-    collection::Record,
-    decide::Wanted,
-    event::{AuditEvent, Subject},
+    ADMIN_OPERATOR, EventCaller, GrantRecipient, GrantRequest, GrantTarget, LOCAL_OPERATOR,
+    NewRequest, OAuthScope, Registry, RegistryError, RequestSource, RequestStatus, Role, Scopes,
+    collection::RegistryRecord,
+    decision::GrantTerms,
+    event::{AuditEvent, EventSubject},
 };
 
 /// The operator that a capsule belongs to. Capsules are named by their keys.
@@ -18,7 +18,7 @@ pub(super) struct CapsuleOwner {
     pub(super) operator: String,
 }
 
-impl Record for CapsuleOwner {
+impl RegistryRecord for CapsuleOwner {
     const FILE: &'static str = "owners.json";
 
     fn id(&self) -> &str {
@@ -42,11 +42,11 @@ impl Registry {
     /// Says whose a capsule is; `None` when it is nobody's any more.
     pub async fn set_capsule_owner(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         capsule: &str,
         operator: Option<&str>,
     ) -> Result<(), RegistryError> {
-        let subject = Subject { capsule: Some(capsule.to_owned()), ..Subject::default() };
+        let subject = EventSubject { capsule: Some(capsule.to_owned()), ..EventSubject::default() };
         let event = AuditEvent::new("capsule.owner", caller, subject);
         let (capsule, operator) = (capsule.to_owned(), operator.map(str::to_owned));
         self.change(event, move |draft| {
@@ -63,11 +63,11 @@ impl Registry {
     /// decide about it, too. A capsule that is anybody's already is given to nobody.
     pub async fn claim_capsule(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         principal: &str,
         capsule: &str,
     ) -> Result<GrantRequest, RegistryError> {
-        let subject = Subject { capsule: Some(capsule.to_owned()), ..Subject::default() };
+        let subject = EventSubject { capsule: Some(capsule.to_owned()), ..EventSubject::default() };
         let event = AuditEvent::new("grant.request", caller, subject);
         let (principal, capsule) = (principal.to_owned(), capsule.to_owned());
         let lifetime = self.0.options.lifetimes.request;
@@ -83,7 +83,7 @@ impl Registry {
             let manage = Scopes::from_iter([OAuthScope::RegistryManage]);
             let new = NewRequest {
                 source: RequestSource::Manage,
-                holder: Holder::Principal { id: principal.clone() },
+                holder: GrantRecipient::Principal { id: principal.clone() },
                 requested_by: principal.clone(),
                 target: GrantTarget::capsule(&capsule, Role::Owner),
                 scopes: Scopes::of_role(Role::Owner).union(&manage),
@@ -102,7 +102,7 @@ impl Registry {
                 draft.state.owners.put(CapsuleOwner { capsule, operator });
             }
             let note = Some("it made the capsule".to_owned());
-            let wanted = Wanted::of(&request);
+            let wanted = GrantTerms::of(&request);
             let approved = draft.grant(request, wanted, principal, note, None)?;
             let event = AuditEvent::new("grant.approve", &draft.event.caller, approved.subject());
             draft.consequences.push(event);

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use super::RegistryError;
 
 /// How many items a part has when nobody says.
-const USUAL: usize = 50;
+const DEFAULT_PAGE_SIZE: usize = 50;
 /// How many items a part has at most.
-const MOST: usize = 200;
+const MAX_PAGE_SIZE: usize = 200;
 
 /// Which part of a list is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,37 +21,37 @@ pub struct PageRequest {
 
 /// A part of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page<T> {
+pub struct RegistryPage<T> {
     pub items: Vec<T>,
     /// Asks for the next part; none when this was the last.
     pub next_cursor: Option<String>,
 }
 
 /// Something with a place in a list.
-pub(super) trait Listed: Clone {
+pub(super) trait PageItem: Clone {
     /// The place: newer first, and the id where times are the same.
-    fn place(&self) -> (Timestamp, &str);
+    fn sort_key(&self) -> (Timestamp, &str);
 }
 
 impl PageRequest {
     /// The wanted part of these items.
-    pub(super) fn cut<'a, T: Listed + 'a>(
+    pub(super) fn cut<'a, T: PageItem + 'a>(
         &self,
         items: impl Iterator<Item = &'a T>,
-    ) -> Result<Page<T>, RegistryError> {
+    ) -> Result<RegistryPage<T>, RegistryError> {
         let after = self.cursor.as_deref().map(read).transpose()?;
-        let limit = self.limit.unwrap_or(USUAL).clamp(1, MOST);
+        let limit = self.limit.unwrap_or(DEFAULT_PAGE_SIZE).clamp(1, MAX_PAGE_SIZE);
         let is_after = |item: &&T| {
-            let (at, id) = item.place();
+            let (at, id) = item.sort_key();
             after.as_ref().is_none_or(|(last_at, last)| (at, id) < (*last_at, last.as_str()))
         };
         let mut items: Vec<&T> = items.filter(is_after).collect();
-        items.sort_by(|one, other| other.place().cmp(&one.place()));
+        items.sort_by(|one, other| other.sort_key().cmp(&one.sort_key()));
         let has_more = items.len() > limit;
         items.truncate(limit);
         let last = items.last().filter(|_| has_more);
-        let next_cursor = last.map(|last| write(last.place()));
-        Ok(Page { items: items.into_iter().cloned().collect(), next_cursor })
+        let next_cursor = last.map(|last| write(last.sort_key()));
+        Ok(RegistryPage { items: items.into_iter().cloned().collect(), next_cursor })
     }
 }
 
@@ -68,10 +68,13 @@ fn read(cursor: &str) -> Result<(Timestamp, String), RegistryError> {
     decoded().ok_or_else(|| RegistryError::invalid("cursor", "it is not one that was given here"))
 }
 
-impl<T> Page<T> {
+impl<T> RegistryPage<T> {
     /// The same part with other items.
-    pub fn map<U>(self, item: impl FnMut(T) -> U) -> Page<U> {
-        Page { items: self.items.into_iter().map(item).collect(), next_cursor: self.next_cursor }
+    pub fn map<U>(self, item: impl FnMut(T) -> U) -> RegistryPage<U> {
+        RegistryPage {
+            items: self.items.into_iter().map(item).collect(),
+            next_cursor: self.next_cursor,
+        }
     }
 }
 
@@ -82,8 +85,8 @@ mod tests {
     #[derive(Debug, Clone, PartialEq, Eq)]
     struct Item(i64, &'static str);
 
-    impl Listed for Item {
-        fn place(&self) -> (Timestamp, &str) {
+    impl PageItem for Item {
+        fn sort_key(&self) -> (Timestamp, &str) {
             (Timestamp::from_millisecond(self.0).unwrap(), self.1)
         }
     }

@@ -6,21 +6,22 @@ use capdeck_access::NamePattern;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Caller, GrantRequest, GrantTarget, OAuthScope, Registry, RegistryError, RequestSource, Role,
-    decide::Wanted,
-    event::{AuditEvent, Subject},
-    registry::Draft,
+    EventCaller, GrantRequest, GrantTarget, OAuthScope, Registry, RegistryError, RequestSource,
+    Role,
+    decision::GrantTerms,
+    event::{AuditEvent, EventSubject},
+    registry::RegistryTransaction,
 };
 
 /// Who decides, and the rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Policy {
+pub struct GrantPolicy {
     #[serde(default)]
     pub mode: ApprovalMode,
     /// Only looked at in the mode `policy`. The first one that fits decides; when none does, a person does.
     #[serde(default)]
-    pub rules: Vec<PolicyRule>,
+    pub rules: Vec<GrantRule>,
     /// Whether people and programs that are not the same reach this host from one address: one machine, one office, or a
     /// proxy that hides addresses. Then the same address is no sign of self-approval.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -43,7 +44,7 @@ pub enum ApprovalMode {
 /// What to do with some requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PolicyRule {
+pub struct GrantRule {
     #[serde(default, rename = "match")]
     pub matches: RuleMatch,
     pub action: RuleAction,
@@ -92,17 +93,17 @@ pub enum RuleAction {
 
 impl Registry {
     /// The policy in force.
-    pub fn policy(&self) -> Policy {
-        Policy::clone(&self.state().policy)
+    pub fn policy(&self) -> GrantPolicy {
+        GrantPolicy::clone(&self.state().policy)
     }
 
     /// Replaces the policy. Requests that wait are not decided anew.
     pub async fn set_policy(
         &self,
-        caller: &Caller,
-        policy: Policy,
-    ) -> Result<Policy, RegistryError> {
-        let event = AuditEvent::new("settings.update", caller, Subject::id("policy"));
+        caller: &EventCaller,
+        policy: GrantPolicy,
+    ) -> Result<GrantPolicy, RegistryError> {
+        let event = AuditEvent::new("settings.update", caller, EventSubject::id("policy"));
         self.change(event, move |draft| {
             policy.check(draft.options.limits.policy_rules)?;
             draft.state.policy = policy.clone().into();
@@ -112,7 +113,7 @@ impl Registry {
     }
 }
 
-impl Policy {
+impl GrantPolicy {
     fn check(&self, limit: usize) -> Result<(), RegistryError> {
         if self.rules.len() > limit {
             return Err(RegistryError::Full { what: "rules", limit });
@@ -127,7 +128,8 @@ impl Policy {
             if rule.ttl == Some(0) {
                 return Err(RegistryError::invalid("ttl", "at least one second"));
             }
-            if rule.matches.ip_cidr.as_deref().is_some_and(|text| Network::parse(text).is_none()) {
+            if rule.matches.ip_cidr.as_deref().is_some_and(|text| IpNetwork::parse(text).is_none())
+            {
                 return Err(RegistryError::invalid(
                     "ip_cidr",
                     "an address and a length, as `10.0.0.0/8`",
@@ -157,14 +159,14 @@ impl RuleMatch {
             && self.source.is_none_or(|source| source == request.source)
             && self.ip_cidr.as_deref().is_none_or(|text| {
                 // A network that cannot be read holds nobody.
-                Network::parse(text)
+                IpNetwork::parse(text)
                     .zip(address)
                     .is_some_and(|(network, address)| network.holds(address))
             })
     }
 }
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     /// Lets the rules decide, if they do.
     pub(super) fn apply_policy(
         &mut self,
@@ -180,24 +182,25 @@ impl Draft<'_> {
         };
         let (action, decided) = match rule.action {
             RuleAction::Human => return Ok(request),
-            RuleAction::Deny => ("grant.deny", self.deny(request, POLICY.to_owned(), None)),
+            RuleAction::Deny => ("grant.deny", self.deny(request, POLICY_DECIDER.to_owned(), None)),
             RuleAction::Approve => match rule.terms(&request, self.now) {
-                Some(wanted) => {
-                    ("grant.approve", self.grant(request, wanted, POLICY.to_owned(), None, None)?)
-                }
+                Some(wanted) => (
+                    "grant.approve",
+                    self.grant(request, wanted, POLICY_DECIDER.to_owned(), None, None)?,
+                ),
                 None => return Ok(request),
             },
         };
-        let caller = Caller::new(POLICY, address);
+        let caller = EventCaller::new(POLICY_DECIDER, address);
         self.consequences.push(AuditEvent::new(action, &caller, decided.subject()));
         Ok(decided)
     }
 }
 
 /// Who decided what a rule decided.
-const POLICY: &str = "policy";
+const POLICY_DECIDER: &str = "policy";
 
-impl PolicyRule {
+impl GrantRule {
     fn fits(&self, request: &GrantRequest, address: Option<IpAddr>) -> bool {
         // Whoever signs up says a client's id without proving it. A rule that trusts an id means clients that signed in,
         // unless it says otherwise.
@@ -209,8 +212,8 @@ impl PolicyRule {
     }
 
     /// What the rule gives; nothing when it is not for a rule to give, and a person has to look at it.
-    fn terms(&self, request: &GrantRequest, now: jiff::Timestamp) -> Option<Wanted> {
-        let mut wanted = Wanted::of(request);
+    fn terms(&self, request: &GrantRequest, now: jiff::Timestamp) -> Option<GrantTerms> {
+        let mut wanted = GrantTerms::of(request);
         if wanted.scopes.allows(OAuthScope::RegistryManage) {
             return None;
         }
@@ -230,12 +233,12 @@ impl PolicyRule {
 
 /// Addresses that start with the same bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Network {
+pub struct IpNetwork {
     start: IpAddr,
     length: u32,
 }
 
-impl Network {
+impl IpNetwork {
     /// Reads `10.0.0.0/8`, or one address.
     pub fn parse(text: &str) -> Option<Self> {
         let (start, length) = match text.split_once('/') {

@@ -3,7 +3,10 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Registry, RegistryError, collection::Record, registry::Draft, token::new_id};
+use super::{
+    Registry, RegistryError, collection::RegistryRecord, registry::RegistryTransaction,
+    token::new_id,
+};
 
 /// A program, as one person uses it. It keeps its grants, and what it remembers, over sign-ins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +23,7 @@ pub struct PrincipalRecord {
 
 /// For whom something is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Holder {
+pub enum GrantRecipient {
     /// Somebody who is known already.
     Principal { id: String },
     /// A client as this operator uses it: the same principal each time.
@@ -29,7 +32,7 @@ pub enum Holder {
     New { name: String, client_id: Option<String> },
 }
 
-impl Record for PrincipalRecord {
+impl RegistryRecord for PrincipalRecord {
     const FILE: &'static str = "principals.json";
 
     fn id(&self) -> &str {
@@ -70,22 +73,25 @@ impl PrincipalRecord {
     }
 }
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     /// The principal that is meant, made if it is new.
-    pub(super) fn principal(&mut self, holder: &Holder) -> Result<PrincipalRecord, RegistryError> {
+    pub(super) fn principal(
+        &mut self,
+        holder: &GrantRecipient,
+    ) -> Result<PrincipalRecord, RegistryError> {
         let (name, client_id, operator) = match holder {
-            Holder::Principal { id } => {
+            GrantRecipient::Principal { id } => {
                 let found = self.state.principals.get(id).cloned();
                 return found.ok_or_else(|| RegistryError::not_found("principal", id));
             }
-            Holder::Client { client_id, client_name, operator } => {
+            GrantRecipient::Client { client_id, client_name, operator } => {
                 let known = self.state.principals.values();
                 if let Some(found) = known.clone().find(|one| one.is_of(client_id, operator)) {
                     return Ok(found.clone());
                 }
                 (client_name, Some(client_id), Some(operator))
             }
-            Holder::New { name, client_id } => (name, client_id.as_ref(), None),
+            GrantRecipient::New { name, client_id } => (name, client_id.as_ref(), None),
         };
         let principal = PrincipalRecord {
             id: new_id("prn_")?,

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Caller, GrantTarget, Registry, RegistryError, Role, Scopes,
-    collection::Record,
-    decide::Wanted,
-    event::{AuditEvent, Subject},
+    EventCaller, GrantTarget, Registry, RegistryError, Role, Scopes,
+    collection::RegistryRecord,
+    decision::GrantTerms,
+    event::{AuditEvent, EventSubject},
     text,
     token::new_id,
 };
@@ -53,7 +53,7 @@ pub struct ProfileTerms {
     pub ttl: Option<u64>,
 }
 
-impl Record for AccessProfile {
+impl RegistryRecord for AccessProfile {
     const FILE: &'static str = "profiles.json";
 
     fn id(&self) -> &str {
@@ -77,10 +77,10 @@ impl Registry {
     /// Makes a profile.
     pub async fn create_profile(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         terms: ProfileTerms,
     ) -> Result<AccessProfile, RegistryError> {
-        let event = AuditEvent::new("settings.update", caller, Subject::default());
+        let event = AuditEvent::new("settings.update", caller, EventSubject::default());
         self.change(event, move |draft| {
             let limit = draft.options.limits.profiles;
             if draft.state.profiles.len() >= limit {
@@ -101,11 +101,11 @@ impl Registry {
     /// Replaces what a profile says.
     pub async fn update_profile(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         id: &str,
         terms: ProfileTerms,
     ) -> Result<AccessProfile, RegistryError> {
-        let event = AuditEvent::new("settings.update", caller, Subject::id(id));
+        let event = AuditEvent::new("settings.update", caller, EventSubject::id(id));
         let id = id.to_owned();
         self.change(event, move |draft| {
             let found = draft.state.profiles.get(&id).cloned();
@@ -119,9 +119,13 @@ impl Registry {
     }
 
     /// Removes a profile. Grants that were made with it stay.
-    pub async fn remove_profile(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
+    pub async fn remove_profile(
+        &self,
+        caller: &EventCaller,
+        id: &str,
+    ) -> Result<(), RegistryError> {
         let (id, event) =
-            (id.to_owned(), AuditEvent::new("settings.update", caller, Subject::id(id)));
+            (id.to_owned(), AuditEvent::new("settings.update", caller, EventSubject::id(id)));
         self.change(event, move |draft| {
             if !draft.state.profiles.contains_key(&id) {
                 return Err(RegistryError::not_found("profile", &id));
@@ -175,24 +179,34 @@ impl ProfileTerms {
 
 impl AccessProfile {
     /// Leaves what both the request and the profile allow.
-    pub(super) fn narrow(&self, wanted: &mut Wanted, now: Timestamp) -> Result<(), RegistryError> {
+    pub(super) fn narrow(
+        &self,
+        wanted: &mut GrantTerms,
+        now: Timestamp,
+    ) -> Result<(), RegistryError> {
         let terms = &self.terms;
         match &mut wanted.target {
             GrantTarget::Capsule { role, uri_prefixes, denied_prefixes, .. } => {
                 *role = terms.role.map_or(*role, |highest| highest.min(*role));
-                *uri_prefixes = meet(uri_prefixes, &terms.uri_prefixes, |outer, inner| {
-                    let (outer, inner) = (UriPrefix::parse(outer), UriPrefix::parse(inner));
-                    outer.ok().zip(inner.ok()).is_some_and(|(outer, inner)| outer.contains(&inner))
-                })?;
+                *uri_prefixes =
+                    intersect_lists(uri_prefixes, &terms.uri_prefixes, |outer, inner| {
+                        let (outer, inner) = (UriPrefix::parse(outer), UriPrefix::parse(inner));
+                        outer
+                            .ok()
+                            .zip(inner.ok())
+                            .is_some_and(|(outer, inner)| outer.contains(&inner))
+                    })?;
                 join(denied_prefixes, &terms.denied_prefixes);
             }
             GrantTarget::Deck(deck) => {
                 let covers = |outer: &str, inner: &str| {
                     NamePattern::new(outer).covers(&NamePattern::new(inner))
                 };
-                deck.capabilities = meet(&deck.capabilities, &terms.capabilities, covers)?;
-                deck.tools = meet(&deck.tools, &terms.tools, covers)?;
-                deck.modes = meet(&deck.modes, &terms.modes, |outer, inner| outer == inner)?;
+                deck.capabilities =
+                    intersect_lists(&deck.capabilities, &terms.capabilities, covers)?;
+                deck.tools = intersect_lists(&deck.tools, &terms.tools, covers)?;
+                deck.modes =
+                    intersect_lists(&deck.modes, &terms.modes, |outer, inner| outer == inner)?;
                 join(&mut deck.denied_tools, &terms.denied_tools);
             }
         }
@@ -211,7 +225,7 @@ impl AccessProfile {
 }
 
 /// What two lists allow in common, where an empty one allows everything.
-fn meet(
+fn intersect_lists(
     one: &[String],
     other: &[String],
     covers: impl Fn(&str, &str) -> bool,

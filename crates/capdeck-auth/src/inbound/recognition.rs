@@ -9,7 +9,7 @@ use super::{
 
 /// A request for tokens that cannot be granted, and the credential that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RefusedGrant {
+pub struct TokenRequestError {
     pub class: CredentialClass,
     pub error: RegistryError,
 }
@@ -51,7 +51,7 @@ impl Registry {
     }
 
     /// Refuses a redemption whose client or code is not known. A code that was used up is known: it ends what it gave.
-    pub fn check_redemption(&self, redemption: &CodeRedemption) -> Result<(), RefusedGrant> {
+    pub fn check_redemption(&self, redemption: &CodeRedemption) -> Result<(), TokenRequestError> {
         self.check_client(&redemption.client)?;
         match self.code_principal(redemption.code.expose()) {
             Some(_) => Ok(()),
@@ -60,7 +60,7 @@ impl Registry {
     }
 
     /// Refuses a renewal whose client or refresh token is not known.
-    pub fn check_renewal(&self, renewal: &TokenRenewal) -> Result<(), RefusedGrant> {
+    pub fn check_renewal(&self, renewal: &TokenRenewal) -> Result<(), TokenRequestError> {
         self.check_client(&renewal.client)?;
         match self.refresh_credential(renewal.refresh_token.expose()) {
             Some(_) => Ok(()),
@@ -69,17 +69,17 @@ impl Registry {
     }
 
     /// Refuses a client that is not known, or whose secret is wrong.
-    pub fn check_client(&self, proof: &ClientProof) -> Result<(), RefusedGrant> {
+    pub fn check_client(&self, proof: &ClientProof) -> Result<(), TokenRequestError> {
         let proven = self.state().proven_client(proof, self.now());
         let class = CredentialClass::ClientSecret;
-        proven.map(drop).map_err(|error| RefusedGrant { class, error })
+        proven.map(drop).map_err(|error| TokenRequestError { class, error })
     }
 }
 
-fn refused(class: CredentialClass) -> RefusedGrant {
+fn refused(class: CredentialClass) -> TokenRequestError {
     let reason = match class {
         CredentialClass::AuthorizationCode => "this code is not known, over or used up",
         _ => "this token is not known, over or used up",
     };
-    RefusedGrant { class, error: RegistryError::token(TokenRefusal::InvalidGrant, reason) }
+    TokenRequestError { class, error: RegistryError::token(TokenRefusal::InvalidGrant, reason) }
 }

@@ -16,7 +16,7 @@ pub struct RedirectPolicy {
 }
 
 /// Schemes that a browser acts upon itself, or that lead into a machine.
-const NEVER: [&str; 14] = [
+const FORBIDDEN_SCHEMES: [&str; 14] = [
     "javascript",
     "data",
     "file",
@@ -63,7 +63,9 @@ impl RedirectPolicy {
             }
             "http" if is_loopback(&url) => Ok(()),
             "http" => Err("a redirect over `http` leads to this machine only"),
-            scheme if NEVER.contains(&scheme) => Err("a redirect leads to a program or a site"),
+            scheme if FORBIDDEN_SCHEMES.contains(&scheme) => {
+                Err("a redirect leads to a program or a site")
+            }
             _ if self.native_schemes.is_empty() => Ok(()),
             scheme if self.native_schemes.iter().any(|one| one == scheme) => Ok(()),
             _ => Err("redirects to this scheme are not allowed here"),

@@ -7,28 +7,28 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::broadcast;
 
 use super::{
-    Caller, FailedCredentials, OpenRegistryError, RegistryError, RegistryEvent, RegistryOptions,
-    Subject, access::AccessCache, event::AuditEvent, state::State, storage::Storage,
-    volatile::Volatile,
+    EventCaller, EventSubject, FailedCredentials, OpenRegistryError, RegistryError, RegistryEvent,
+    RegistryOptions, access::AccessCache, event::AuditEvent, state::RegistrySnapshot,
+    storage::RegistryStorage, transient_state::TransientState,
 };
 
 /// How many events somebody who follows may be behind before missing some.
-const BACKLOG: usize = 1024;
+const EVENT_BACKLOG: usize = 1024;
 
 /// Clients, principals, requests, grants, credentials and operators of a host. Clones are the same registry.
 #[derive(Debug, Clone)]
-pub struct Registry(pub(super) Arc<Inner>);
+pub struct Registry(pub(super) Arc<RegistryInner>);
 
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(super) struct RegistryInner {
     pub(super) options: RegistryOptions,
     /// What is in force. Replaced whole, so a reader sees a change entirely or not at all.
-    state: RwLock<Arc<State>>,
+    state: RwLock<Arc<RegistrySnapshot>>,
     /// Held while something is being changed.
-    storage: Mutex<Storage>,
+    storage: Mutex<RegistryStorage>,
     pub(super) accesses: AccessCache,
     /// What is never written down.
-    pub(super) volatile: Volatile,
+    pub(super) volatile: TransientState,
     events: broadcast::Sender<RegistryEvent>,
 }
 
@@ -38,11 +38,11 @@ impl Registry {
         folder: impl Into<PathBuf>,
         options: RegistryOptions,
     ) -> Result<Self, OpenRegistryError> {
-        let storage = Storage::open(folder.into())?;
-        let state = RwLock::new(Arc::new(State::load(&storage)?));
-        let (events, _) = broadcast::channel(BACKLOG);
-        Ok(Self(Arc::new(Inner {
-            volatile: Volatile::new(&options),
+        let storage = RegistryStorage::open(folder.into())?;
+        let state = RwLock::new(Arc::new(RegistrySnapshot::load(&storage)?));
+        let (events, _) = broadcast::channel(EVENT_BACKLOG);
+        Ok(Self(Arc::new(RegistryInner {
+            volatile: TransientState::new(&options),
             options,
             state,
             storage: Mutex::new(storage),
@@ -68,7 +68,7 @@ impl Registry {
     }
 
     /// Writes down when credentials were last used, if anything was used. For the end of a process.
-    pub async fn settle(&self) -> Result<(), RegistryError> {
+    pub async fn save_last_used(&self) -> Result<(), RegistryError> {
         let inner = Arc::clone(&self.0);
         blocking(move || {
             let mut storage = inner.storage.lock();
@@ -81,7 +81,7 @@ impl Registry {
     }
 
     /// What is in force now.
-    pub(super) fn state(&self) -> Arc<State> {
+    pub(super) fn state(&self) -> Arc<RegistrySnapshot> {
         self.0.state()
     }
 
@@ -94,7 +94,7 @@ impl Registry {
     pub(super) async fn change<T: Send + 'static>(
         &self,
         event: AuditEvent,
-        change: impl FnOnce(&mut Draft<'_>) -> Result<T, RegistryError> + Send + 'static,
+        change: impl FnOnce(&mut RegistryTransaction<'_>) -> Result<T, RegistryError> + Send + 'static,
     ) -> Result<T, RegistryError> {
         let inner = Arc::clone(&self.0);
         blocking(move || inner.change(event, change)).await
@@ -105,7 +105,7 @@ impl Registry {
     pub async fn record_event(&self, event: RegistryEvent) {
         let inner = Arc::clone(&self.0);
         let recorded = blocking(move || {
-            inner.tell(event);
+            inner.publish_event(event);
             Ok(())
         });
         if let Err(error) = recorded.await {
@@ -114,11 +114,11 @@ impl Registry {
     }
 
     /// Records what somebody looked at, or what they were refused before the registry had to be changed.
-    pub async fn note(
+    pub async fn record_audit_event(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         action: &'static str,
-        subject: Subject,
+        subject: EventSubject,
         error: Option<&RegistryError>,
     ) {
         self.record(AuditEvent::new(action, caller, subject), error).await;
@@ -131,21 +131,21 @@ impl Registry {
 }
 
 /// A copy of the registry that is being changed.
-pub(super) struct Draft<'a> {
-    pub(super) state: &'a mut State,
+pub(super) struct RegistryTransaction<'a> {
+    pub(super) state: &'a mut RegistrySnapshot,
     /// What is said about it in the audit; filled in as it becomes known.
     pub(super) event: &'a mut AuditEvent,
     pub(super) options: &'a RegistryOptions,
-    pub(super) volatile: &'a Volatile,
+    pub(super) volatile: &'a TransientState,
     pub(super) now: Timestamp,
     /// Whether what was changed stays although the answer is no: a stolen token ends what it was stolen from.
-    pub(super) keeps_anyway: bool,
+    pub(super) commits_on_error: bool,
     /// Further lines, for what follows from the change.
     pub(super) consequences: Vec<AuditEvent>,
 }
 
-impl Inner {
-    pub(super) fn state(&self) -> Arc<State> {
+impl RegistryInner {
+    pub(super) fn state(&self) -> Arc<RegistrySnapshot> {
         Arc::clone(&self.state.read())
     }
 
@@ -153,52 +153,52 @@ impl Inner {
     fn change<T>(
         &self,
         mut event: AuditEvent,
-        change: impl FnOnce(&mut Draft<'_>) -> Result<T, RegistryError>,
+        change: impl FnOnce(&mut RegistryTransaction<'_>) -> Result<T, RegistryError>,
     ) -> Result<T, RegistryError> {
         let mut storage = self.storage.lock();
         let now = self.options.clock.now();
         let mut consequences = Vec::new();
-        let result = self.carry_out(&mut storage, &mut event, &mut consequences, now, change);
-        self.tell(event.event(now, result.as_ref().err()));
-        consequences.into_iter().for_each(|event| self.tell(event.event(now, None)));
+        let result = self.apply_change(&mut storage, &mut event, &mut consequences, now, change);
+        self.publish_event(event.event(now, result.as_ref().err()));
+        consequences.into_iter().for_each(|event| self.publish_event(event.event(now, None)));
         result
     }
 
-    fn carry_out<T>(
+    fn apply_change<T>(
         &self,
-        storage: &mut Storage,
+        storage: &mut RegistryStorage,
         event: &mut AuditEvent,
         consequences: &mut Vec<AuditEvent>,
         now: Timestamp,
-        change: impl FnOnce(&mut Draft<'_>) -> Result<T, RegistryError>,
+        change: impl FnOnce(&mut RegistryTransaction<'_>) -> Result<T, RegistryError>,
     ) -> Result<T, RegistryError> {
         // A folder that was not there when the registry was opened may have been made and left by another process since.
         if !storage.is_held() && storage.is_there() {
-            storage.take().map_err(not_opened)?;
-            *self.state.write() = Arc::new(State::load(storage).map_err(not_opened)?);
+            storage.lock_folder().map_err(not_opened)?;
+            *self.state.write() = Arc::new(RegistrySnapshot::load(storage).map_err(not_opened)?);
         }
         let before = self.state();
-        let mut state = State::clone(&before);
+        let mut state = RegistrySnapshot::clone(&before);
         state.sweep(now, &self.options);
         self.volatile.sweep(now);
-        let mut draft = Draft {
+        let mut draft = RegistryTransaction {
             state: &mut state,
             event,
             options: &self.options,
             volatile: &self.volatile,
             now,
-            keeps_anyway: false,
+            commits_on_error: false,
             consequences: Vec::new(),
         };
         let result = change(&mut draft);
-        if result.is_err() && !draft.keeps_anyway {
+        if result.is_err() && !draft.commits_on_error {
             return result;
         }
         *consequences = draft.consequences;
         let texts = state.changed_texts(&before)?;
         if !texts.is_empty() {
             if !storage.is_held() {
-                storage.take_new().map_err(not_opened)?;
+                storage.lock_new_folder().map_err(not_opened)?;
             }
             storage.write(texts)?;
             state.index(&before);
@@ -208,7 +208,7 @@ impl Inner {
         result
     }
 
-    fn tell(&self, event: RegistryEvent) {
+    fn publish_event(&self, event: RegistryEvent) {
         if let Some(sink) = &self.options.audit {
             sink.record(&event);
         }

@@ -4,10 +4,10 @@
 use jiff::Timestamp;
 
 use super::{
-    Caller, ClientProof, Credential, Registry, RegistryError, Scopes, TokenRefusal, TokenSet,
-    credential::UsedRefresh,
-    event::{AuditEvent, Subject},
-    registry::Draft,
+    ClientProof, Credential, EventCaller, Registry, RegistryError, Scopes, TokenRefusal, TokenSet,
+    credential::UsedRefreshToken,
+    event::{AuditEvent, EventSubject},
+    registry::RegistryTransaction,
     token::{TokenHash, TokenKind},
 };
 use crate::Secret;
@@ -24,7 +24,7 @@ pub struct TokenRenewal {
 
 /// The answer to the last renewal of a connection. Kept in memory only, and not for long.
 #[derive(Debug)]
-pub(super) struct Renewal {
+pub(super) struct RenewalResponse {
     used: TokenHash,
     answer: TokenSet,
     pub(super) until: Timestamp,
@@ -34,17 +34,19 @@ impl Registry {
     /// Gives new tokens for a renewing token, which is used up by that.
     pub async fn renew_tokens(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         renewal: TokenRenewal,
     ) -> Result<TokenSet, RegistryError> {
-        let subject =
-            Subject { client_id: Some(renewal.client.client_id.clone()), ..Subject::default() };
+        let subject = EventSubject {
+            client_id: Some(renewal.client.client_id.clone()),
+            ..EventSubject::default()
+        };
         let event = AuditEvent::new("credential.refresh", caller, subject);
         self.change(event, move |draft| draft.renew_tokens(&renewal)).await
     }
 }
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     fn renew_tokens(&mut self, renewal: &TokenRenewal) -> Result<TokenSet, RegistryError> {
         let refused = |reason| RegistryError::token(TokenRefusal::InvalidGrant, reason);
         let unknown = || refused("this token is not known, over or used up");
@@ -64,9 +66,9 @@ impl Draft<'_> {
         };
         if !kept.current.is(&used) {
             return match self.answered_before(&credential, &used) {
-                Repeat::Answer(answer) => Ok(*answer),
-                Repeat::Forgotten => Err(unknown()),
-                Repeat::Stolen => {
+                TokenReuse::Answer(answer) => Ok(*answer),
+                TokenReuse::Forgotten => Err(unknown()),
+                TokenReuse::Stolen => {
                     self.end_stolen(credential);
                     Err(unknown())
                 }
@@ -92,11 +94,11 @@ impl Draft<'_> {
             credential.scopes = scopes.clone();
         }
         if let Some(refresh) = &mut credential.refresh {
-            refresh.previous = Some(UsedRefresh { hash: used, used_at: self.now });
+            refresh.previous = Some(UsedRefreshToken { hash: used, used_at: self.now });
         }
         let answer = self.give_tokens(credential, family)?;
         let until = self.after(self.options.lifetimes.refresh_grace);
-        let remembered = Renewal { used, answer: answer.clone(), until };
+        let remembered = RenewalResponse { used, answer: answer.clone(), until };
         self.volatile.renewals.lock().insert(answer.credential.clone(), remembered);
         Ok(answer)
     }
@@ -109,7 +111,7 @@ impl Draft<'_> {
     }
 
     /// What to make of a token that was used up.
-    fn answered_before(&self, credential: &Credential, used: &TokenHash) -> Repeat {
+    fn answered_before(&self, credential: &Credential, used: &TokenHash) -> TokenReuse {
         let grace = self.options.lifetimes.refresh_grace;
         let previous = credential.refresh.as_ref().and_then(|refresh| refresh.previous.as_ref());
         let is_fresh = previous.is_some_and(|previous| {
@@ -117,18 +119,18 @@ impl Draft<'_> {
                 && previous.used_at.checked_add(grace).is_ok_and(|end| self.now < end)
         });
         if !is_fresh {
-            return Repeat::Stolen;
+            return TokenReuse::Stolen;
         }
         let renewals = self.volatile.renewals.lock();
         match renewals.get(&credential.id).filter(|renewal| renewal.used.is(used)) {
-            Some(renewal) => Repeat::Answer(Box::new(renewal.answer.clone())),
-            None => Repeat::Forgotten,
+            Some(renewal) => TokenReuse::Answer(Box::new(renewal.answer.clone())),
+            None => TokenReuse::Forgotten,
         }
     }
 }
 
 /// A renewing token that came again.
-enum Repeat {
+enum TokenReuse {
     /// Soon enough: the same answer once more.
     Answer(Box<TokenSet>),
     /// Soon enough, but this process did not give the answer.

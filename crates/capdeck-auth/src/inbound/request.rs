@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Caller, GrantTarget, Holder, Registry, RegistryError, RequestOrigin, Scopes,
-    collection::Record,
-    event::{AuditEvent, Subject},
-    registry::Draft,
+    EventCaller, GrantRecipient, GrantTarget, Registry, RegistryError, RequestOrigin, Scopes,
+    collection::RegistryRecord,
+    event::{AuditEvent, EventSubject},
+    registry::RegistryTransaction,
     text,
     token::new_id,
 };
@@ -71,7 +71,7 @@ pub enum RequestStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRequest {
     pub source: RequestSource,
-    pub holder: Holder,
+    pub holder: GrantRecipient,
     /// Who asks: the id of an operator, a principal or a client.
     pub requested_by: String,
     pub target: GrantTarget,
@@ -94,7 +94,7 @@ impl RequestStatus {
     }
 }
 
-impl Record for GrantRequest {
+impl RegistryRecord for GrantRequest {
     const FILE: &'static str = "requests.json";
 
     fn id(&self) -> &str {
@@ -133,8 +133,8 @@ impl GrantRequest {
         }
     }
 
-    pub(super) fn subject(&self) -> Subject {
-        Subject {
+    pub(super) fn subject(&self) -> EventSubject {
+        EventSubject {
             id: Some(self.id.clone()),
             capsule: self.target.capsule_id().map(str::to_owned),
             principal: Some(self.principal.clone()),
@@ -153,10 +153,10 @@ impl Registry {
     /// Files a request. Where the policy decides, it comes back decided. The same request twice is one.
     pub async fn file_request(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         new: NewRequest,
     ) -> Result<GrantRequest, RegistryError> {
-        let event = AuditEvent::new("grant.request", caller, Subject::default());
+        let event = AuditEvent::new("grant.request", caller, EventSubject::default());
         let lifetime = self.0.options.lifetimes.request;
         self.change(event, move |draft| {
             let expires_at = draft.after(lifetime);
@@ -168,10 +168,10 @@ impl Registry {
     /// Takes a request back before it is decided. Only whoever made it may, or whoever it is for.
     pub async fn cancel_request(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         id: &str,
     ) -> Result<GrantRequest, RegistryError> {
-        let event = AuditEvent::new("grant.cancel", caller, Subject::id(id));
+        let event = AuditEvent::new("grant.cancel", caller, EventSubject::id(id));
         let id = id.to_owned();
         self.change(event, move |draft| {
             let caller = draft.event.caller.id.clone();
@@ -191,7 +191,7 @@ impl Registry {
     }
 }
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     /// The time in a while.
     pub(super) fn after(&self, while_: std::time::Duration) -> Timestamp {
         self.now.checked_add(while_).unwrap_or(Timestamp::MAX)
@@ -218,9 +218,9 @@ impl Draft<'_> {
         if new.wanted_until.is_some_and(|until| until <= self.now) {
             return Err(RegistryError::invalid("wanted_until", "a time to come"));
         }
-        let reason = text::note("reason", new.reason.as_deref())?;
+        let reason = text::check_note("reason", new.reason.as_deref())?;
         let principal = self.principal(&new.holder)?;
-        self.event.subject = Subject {
+        self.event.subject = EventSubject {
             id: None,
             capsule: new.target.capsule_id().map(str::to_owned),
             principal: Some(principal.id.clone()),

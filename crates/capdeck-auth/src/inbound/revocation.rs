@@ -1,9 +1,9 @@
 //! A client gives its tokens back (RFC 7009).
 
 use super::{
-    Caller, ClientProof, Credential, Registry, RegistryError,
-    event::{AuditEvent, Subject},
-    registry::Draft,
+    ClientProof, Credential, EventCaller, Registry, RegistryError,
+    event::{AuditEvent, EventSubject},
+    registry::RegistryTransaction,
     token::{TokenHash, TokenKind},
 };
 use crate::Secret;
@@ -13,11 +13,12 @@ impl Registry {
     /// client's, changes nothing and is no error: nobody learns which it was.
     pub async fn revoke_token(
         &self,
-        caller: &Caller,
+        caller: &EventCaller,
         client: ClientProof,
         token: Secret,
     ) -> Result<(), RegistryError> {
-        let subject = Subject { client_id: Some(client.client_id.clone()), ..Subject::default() };
+        let subject =
+            EventSubject { client_id: Some(client.client_id.clone()), ..EventSubject::default() };
         let event = AuditEvent::new("credential.revoke", caller, subject);
         self.change(event, move |draft| {
             let client = draft.proven_client(&client)?;
@@ -37,7 +38,7 @@ impl Registry {
     }
 }
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     /// The connection that a token opens, or renews.
     fn connection_with(&self, token: &str) -> Option<Credential> {
         let hash = TokenHash::of(token);

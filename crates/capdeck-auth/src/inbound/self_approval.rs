@@ -10,7 +10,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Caller, Credential, CredentialKind, GrantRequest, OperatorRole, RequestSource, state::State,
+    Credential, CredentialKind, EventCaller, GrantRequest, OperatorRole, RequestSource,
+    state::RegistrySnapshot,
 };
 
 /// Where a request for access came from, as the host saw it.
@@ -31,7 +32,7 @@ pub struct RequestOrigin {
 /// What ties a request to the one who decides it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum SelfLink {
+pub enum SelfApprovalLink {
     /// They made the request, or a program of theirs did.
     Requester,
     /// The request is for a program of theirs.
@@ -45,7 +46,7 @@ pub enum SelfLink {
 }
 
 impl RequestOrigin {
-    pub(super) fn of(caller: &Caller) -> Self {
+    pub(super) fn of(caller: &EventCaller) -> Self {
         Self {
             sender: Some(caller.id.clone()).filter(|id| !id.is_empty()),
             address: caller.address.map(comparable),
@@ -54,7 +55,7 @@ impl RequestOrigin {
     }
 }
 
-impl SelfLink {
+impl SelfApprovalLink {
     /// The name as files and responses have it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -79,9 +80,9 @@ impl SelfLink {
 
     /// What ties a request to an operator.
     pub(super) fn to_operator(
-        state: &State,
+        state: &RegistrySnapshot,
         operator: &str,
-        caller: &Caller,
+        caller: &EventCaller,
         request: &GrantRequest,
     ) -> Option<Self> {
         let is_theirs =
@@ -98,9 +99,9 @@ impl SelfLink {
 
     /// What ties a request to a program that decides.
     pub(super) fn to_program(
-        state: &State,
+        state: &RegistrySnapshot,
         program: &Credential,
-        caller: &Caller,
+        caller: &EventCaller,
         request: &GrantRequest,
     ) -> Option<Self> {
         let operator = state.works_for(&program.principal);
@@ -127,7 +128,11 @@ impl SelfLink {
         Self::by_place(state, caller, request)
     }
 
-    fn by_place(state: &State, caller: &Caller, request: &GrantRequest) -> Option<Self> {
+    fn by_place(
+        state: &RegistrySnapshot,
+        caller: &EventCaller,
+        request: &GrantRequest,
+    ) -> Option<Self> {
         let origin = &request.origin;
         if caller.browser.is_some() && caller.browser == origin.browser {
             return Some(Self::Browser);
@@ -138,7 +143,7 @@ impl SelfLink {
     }
 }
 
-impl State {
+impl RegistrySnapshot {
     /// The operator that a principal works for.
     fn works_for(&self, principal: &str) -> Option<String> {
         self.principals.get(principal).and_then(|found| found.operator.clone())

@@ -7,10 +7,11 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::{
-    ADMIN_OPERATOR, AdminKey, AuthenticatedOperator, Caller, LastUsed, Registry, RegistryError,
-    collection::Record,
-    event::{AuditEvent, Subject},
-    registry::Draft,
+    ADMIN_OPERATOR, AdminKey, AuthenticatedOperator, EventCaller, LastUseTime, Registry,
+    RegistryError,
+    collection::RegistryRecord,
+    event::{AuditEvent, EventSubject},
+    registry::RegistryTransaction,
     token::{TokenHash, TokenKind, new_id},
 };
 use crate::Secret;
@@ -18,13 +19,13 @@ use crate::Secret;
 /// A session as it is kept: without what opens it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct KeptSession {
+pub(super) struct SessionRecord {
     pub(super) id: String,
     pub(super) operator: String,
     pub(super) created_at: Timestamp,
     pub(super) expires_at: Timestamp,
     #[serde(default)]
-    pub(super) last_used_at: LastUsed,
+    pub(super) last_used_at: LastUseTime,
     pub(super) token: TokenHash,
     /// Of a session of the admin key: which key it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +49,7 @@ pub struct OperatorSession {
     csrf: Secret,
 }
 
-impl Record for KeptSession {
+impl RegistryRecord for SessionRecord {
     const FILE: &'static str = "sessions.json";
 
     fn id(&self) -> &str {
@@ -56,7 +57,7 @@ impl Record for KeptSession {
     }
 }
 
-impl KeptSession {
+impl SessionRecord {
     pub(super) fn is_live(&self, now: Timestamp, idle: std::time::Duration) -> bool {
         let last = self.last_used_at.get().unwrap_or(self.created_at);
         now < self.expires_at && last.checked_add(idle).is_ok_and(|end| now < end)
@@ -94,7 +95,7 @@ impl Registry {
             return None;
         }
         let operator = state.operator_standing(&kept.operator)?;
-        kept.last_used_at.note(now);
+        kept.last_used_at.record(now);
         Some(OperatorSession {
             id: kept.id.clone(),
             operator,
@@ -118,9 +119,9 @@ impl Registry {
     }
 
     /// Ends a session.
-    pub async fn sign_out(&self, caller: &Caller, session: &str) -> Result<(), RegistryError> {
+    pub async fn sign_out(&self, caller: &EventCaller, session: &str) -> Result<(), RegistryError> {
         let (id, event) =
-            (session.to_owned(), AuditEvent::new("logout", caller, Subject::id(session)));
+            (session.to_owned(), AuditEvent::new("logout", caller, EventSubject::id(session)));
         self.change(event, move |draft| {
             draft.state.sessions.keep(|session| session.id != id);
             Ok(())
@@ -129,7 +130,7 @@ impl Registry {
     }
 }
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     /// Begins a session.
     pub(super) fn begin_session(
         &mut self,
@@ -144,9 +145,9 @@ impl Draft<'_> {
         let key_proof = key.as_ref().filter(|_| operator.id == ADMIN_OPERATOR);
         let key_proof = key_proof.map(|key| key.proof_for(token.expose()));
         drop(key);
-        let last_used_at = LastUsed::default();
-        last_used_at.note(self.now);
-        let kept = KeptSession {
+        let last_used_at = LastUseTime::default();
+        last_used_at.record(self.now);
+        let kept = SessionRecord {
             id: new_id("ses_")?,
             operator: operator.id.clone(),
             created_at: self.now,

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use super::{
-    AdminKey, AuthenticatedOperator, Caller, CredentialClass, FailedAttempt, NewSession, Newcomers,
-    Operator, OperatorAccount, OperatorSubject, Registry, RegistryError,
-    event::{AuditEvent, Subject},
-    registry::Draft,
-    state::State,
+    AdminKey, AuthenticatedOperator, CredentialClass, EventCaller, FailedAttempt, NewSession,
+    Operator, OperatorAccount, OperatorSubject, Registry, RegistryError, SignUpDomains,
+    event::{AuditEvent, EventSubject},
+    registry::RegistryTransaction,
+    state::RegistrySnapshot,
 };
 use crate::ProviderIdentity;
 
@@ -16,11 +16,11 @@ const UNKNOWN_ACCOUNT: &str = "this account belongs to no operator";
 
 /// Whether a sign-in that came to nothing is held against where it came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Blame {
+pub enum SignInPenalty {
     /// It was begun there, and what came back was refused. Later ones have to wait.
-    Sender,
+    Counted,
     /// Any page can send a browser here, and a provider may be away: whoever came has done nothing.
-    Nobody,
+    NotCounted,
 }
 
 impl Registry {
@@ -57,7 +57,7 @@ impl Registry {
         &self,
         address: Option<IpAddr>,
         identity: ProviderIdentity,
-        newcomers: &Newcomers,
+        newcomers: &SignUpDomains,
     ) -> Result<NewSession, RegistryError> {
         self.check_sign_in(address).await?;
         let is_welcome = newcomers.include(&identity);
@@ -66,7 +66,8 @@ impl Registry {
             let attempt = failures.record(address, CredentialClass::ProviderAccount);
             return Err(self.refuse_sign_in(address, attempt, UNKNOWN_ACCOUNT).await);
         }
-        let event = AuditEvent::new("login.ok", &Caller::unknown(address), Subject::default());
+        let event =
+            AuditEvent::new("login.ok", &EventCaller::unknown(address), EventSubject::default());
         self.change(event, move |draft| draft.sign_in(&identity, is_welcome)).await
     }
 
@@ -80,16 +81,17 @@ impl Registry {
     }
 
     /// Records a sign-in that came to nothing before anybody was known.
-    pub async fn record_failed_sign_in(&self, address: Option<IpAddr>, blame: Blame) {
+    pub async fn record_failed_sign_in(&self, address: Option<IpAddr>, blame: SignInPenalty) {
         let reason = "the sign-in at the provider came to nothing";
-        if blame == Blame::Sender {
+        if blame == SignInPenalty::Counted {
             let failures = &self.0.volatile.failures;
             let attempt = failures.record(address, CredentialClass::ProviderAccount);
             self.refuse_sign_in(address, attempt, reason).await;
             return;
         }
         let error = RegistryError::Forbidden { reason };
-        let event = AuditEvent::new("login.fail", &Caller::unknown(address), Subject::default());
+        let event =
+            AuditEvent::new("login.fail", &EventCaller::unknown(address), EventSubject::default());
         self.record(event, Some(&error)).await;
     }
 
@@ -98,8 +100,8 @@ impl Registry {
         address: Option<IpAddr>,
         operator: AuthenticatedOperator,
     ) -> Result<NewSession, RegistryError> {
-        let caller = Caller::new(operator.id.clone(), address);
-        let event = AuditEvent::new("login.ok", &caller, Subject::default());
+        let caller = EventCaller::new(operator.id.clone(), address);
+        let event = AuditEvent::new("login.ok", &caller, EventSubject::default());
         self.change(event, move |draft| {
             // Somebody may have been removed in between.
             if draft.state.operator_standing(&operator.id).is_none() {
@@ -124,15 +126,18 @@ impl Registry {
             None => RegistryError::Forbidden { reason },
         };
         if attempt.starts_burst {
-            let event =
-                AuditEvent::new("login.fail", &Caller::unknown(address), Subject::default());
+            let event = AuditEvent::new(
+                "login.fail",
+                &EventCaller::unknown(address),
+                EventSubject::default(),
+            );
             self.record(event, Some(&error)).await;
         }
         error
     }
 }
 
-impl Draft<'_> {
+impl RegistryTransaction<'_> {
     /// Begins a session for whoever has this account.
     fn sign_in(
         &mut self,
@@ -170,12 +175,12 @@ impl Draft<'_> {
 
     /// A further line: what a sign-in did to the operator, in their own name.
     fn follow_up(&mut self, action: &'static str, operator: &str) {
-        let caller = Caller::new(operator, self.event.caller.address);
-        self.consequences.push(AuditEvent::new(action, &caller, Subject::id(operator)));
+        let caller = EventCaller::new(operator, self.event.caller.address);
+        self.consequences.push(AuditEvent::new(action, &caller, EventSubject::id(operator)));
     }
 }
 
-impl State {
+impl RegistrySnapshot {
     /// The operator who is bound to the account of an identity, or to the address that the provider verified for it.
     fn operator_of_identity(&self, identity: &ProviderIdentity) -> Option<Operator> {
         let bound_to = |account| {

@@ -8,36 +8,36 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
-    AccessProfile, AuthenticatedClient, Client, Credential, Enrollment, Grant, GrantRequest,
-    LastUsed, OpenRegistryError, Operator, Policy, PrincipalRecord, RegistryError, RegistryOptions,
-    RequestStatus,
-    collection::{Collection, Record},
+    AccessProfile, AuthenticatedClient, Credential, Enrollment, Grant, GrantPolicy, GrantRequest,
+    LastUseTime, OAuthClient, OpenRegistryError, Operator, PrincipalRecord, RegistryError,
+    RegistryOptions, RequestStatus,
+    collection::{RecordCollection, RegistryRecord},
     owner::CapsuleOwner,
-    session::KeptSession,
-    storage::{Storage, Texts},
+    session::SessionRecord,
+    storage::{FileTexts, RegistryStorage},
     token::TokenHash,
 };
 
-const POLICY: &str = "policy.json";
+const POLICY_FILE: &str = "policy.json";
 
 /// One state of the registry. Copies share what is not changed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct State {
-    pub(super) credentials: Collection<Credential>,
-    pub(super) principals: Collection<PrincipalRecord>,
-    pub(super) clients: Collection<Client>,
-    pub(super) grants: Collection<Grant>,
-    pub(super) requests: Collection<GrantRequest>,
-    pub(super) enrollments: Collection<Enrollment>,
-    pub(super) profiles: Collection<AccessProfile>,
-    pub(super) operators: Collection<Operator>,
-    pub(super) sessions: Collection<KeptSession>,
-    pub(super) owners: Collection<CapsuleOwner>,
-    pub(super) policy: Arc<Policy>,
+pub(super) struct RegistrySnapshot {
+    pub(super) credentials: RecordCollection<Credential>,
+    pub(super) principals: RecordCollection<PrincipalRecord>,
+    pub(super) clients: RecordCollection<OAuthClient>,
+    pub(super) grants: RecordCollection<Grant>,
+    pub(super) requests: RecordCollection<GrantRequest>,
+    pub(super) enrollments: RecordCollection<Enrollment>,
+    pub(super) profiles: RecordCollection<AccessProfile>,
+    pub(super) operators: RecordCollection<Operator>,
+    pub(super) sessions: RecordCollection<SessionRecord>,
+    pub(super) owners: RecordCollection<CapsuleOwner>,
+    pub(super) policy: Arc<GrantPolicy>,
     /// Grows with every change.
     pub(super) generation: u64,
     /// Tokens that open something, unless they are over.
-    pub(super) tokens: Arc<HashMap<TokenHash, KnownToken>>,
+    pub(super) tokens: Arc<HashMap<TokenHash, TokenIndexEntry>>,
     /// Connections by the half of the renewing token that stays the same.
     pub(super) families: Arc<HashMap<TokenHash, String>>,
     /// Ids of grants that were not taken back, by principal, the oldest first.
@@ -48,72 +48,72 @@ pub(super) struct State {
 
 /// A token that opens something.
 #[derive(Debug)]
-pub(super) struct KnownToken {
+pub(super) struct TokenIndexEntry {
     pub(super) hash: TokenHash,
     pub(super) client: Arc<AuthenticatedClient>,
-    pub(super) last_used: LastUsed,
+    pub(super) last_used: LastUseTime,
 }
 
 /// Names every collection once.
 macro_rules! each_collection {
     ($do:ident) => {
         $do!(
-            credentials: Credential, principals: PrincipalRecord, clients: Client, grants: Grant,
+            credentials: Credential, principals: PrincipalRecord, clients: OAuthClient, grants: Grant,
             requests: GrantRequest, enrollments: Enrollment, profiles: AccessProfile,
-            operators: Operator, sessions: KeptSession, owners: CapsuleOwner
+            operators: Operator, sessions: SessionRecord, owners: CapsuleOwner
         )
     };
 }
 
 macro_rules! files {
-    ($($field:ident: $record:ty),*) => { [$(<$record>::FILE,)* POLICY] };
+    ($($field:ident: $record:ty),*) => { [$(<$record>::FILE,)* POLICY_FILE] };
 }
 
-impl State {
+impl RegistrySnapshot {
     /// The names of all files.
     pub(super) const FILES: [&str; 11] = each_collection!(files);
 
     /// What is kept in a folder.
-    pub(super) fn load(storage: &Storage) -> Result<Self, OpenRegistryError> {
+    pub(super) fn load(storage: &RegistryStorage) -> Result<Self, OpenRegistryError> {
         macro_rules! load {
             ($($field:ident: $record:ty),*) => {
                 Self { $($field: collection(storage)?,)* ..Self::default() }
             };
         }
         let mut state = each_collection!(load);
-        state.policy = Arc::new(storage.load(POLICY)?);
+        state.policy = Arc::new(storage.load(POLICY_FILE)?);
         state.index_all();
         Ok(state)
     }
 
     /// The new texts of the files that a change is about.
-    pub(super) fn changed_texts(&self, before: &Self) -> Result<Texts, RegistryError> {
-        let mut texts = Texts::new();
+    pub(super) fn changed_texts(&self, before: &Self) -> Result<FileTexts, RegistryError> {
+        let mut texts = FileTexts::new();
         macro_rules! texts {
             ($($field:ident: $record:ty),*) => {
                 $(if !self.$field.is_same(&before.$field) {
-                    texts.insert(<$record>::FILE, Storage::text(&self.$field.records())?);
+                    texts.insert(<$record>::FILE, RegistryStorage::text(&self.$field.records())?);
                 })*
             };
         }
         each_collection!(texts);
         if self.policy != before.policy {
-            texts.insert(POLICY, Storage::text(&*self.policy)?);
+            texts.insert(POLICY_FILE, RegistryStorage::text(&*self.policy)?);
         }
         Ok(texts)
     }
 
     /// The texts of the files that say when something was last used.
-    pub(super) fn use_texts(&self) -> Result<Texts, RegistryError> {
-        let mut texts = Texts::new();
+    pub(super) fn use_texts(&self) -> Result<FileTexts, RegistryError> {
+        let mut texts = FileTexts::new();
         if !self.credentials.is_empty() {
-            texts.insert(Credential::FILE, Storage::text(&self.credentials.records())?);
+            texts.insert(Credential::FILE, RegistryStorage::text(&self.credentials.records())?);
         }
         if !self.operators.is_empty() {
-            texts.insert(Operator::FILE, Storage::text(&self.operators.records())?);
+            texts.insert(Operator::FILE, RegistryStorage::text(&self.operators.records())?);
         }
         if !self.sessions.is_empty() {
-            texts.insert(KeptSession::FILE, Storage::text(&self.sessions.records())?);
+            texts.insert(SessionRecord::FILE, RegistryStorage::text(&self.sessions.records())?);
         }
         Ok(texts)
     }
@@ -159,11 +159,11 @@ impl State {
 
     fn index_credentials(&mut self) {
         let live = || self.credentials.values().filter(|one| one.revoked_at.is_none());
-        let known = |credential: &Credential| -> Vec<(TokenHash, KnownToken)> {
+        let known = |credential: &Credential| -> Vec<(TokenHash, TokenIndexEntry)> {
             let tokens = credential.tokens.iter();
             tokens
                 .map(|token| {
-                    let known = KnownToken {
+                    let known = TokenIndexEntry {
                         hash: token.hash,
                         client: Arc::new(credential.authenticated(token)),
                         last_used: credential.last_used_at.clone(),
@@ -191,7 +191,7 @@ impl State {
     }
 
     fn index_sessions(&mut self) {
-        let token = |one: &KeptSession| (one.token, one.id.clone());
+        let token = |one: &SessionRecord| (one.token, one.id.clone());
         self.session_tokens = Arc::new(self.sessions.values().map(token).collect());
     }
 
@@ -228,7 +228,7 @@ impl State {
     }
 }
 
-impl State {
+impl RegistrySnapshot {
     /// Keeps the newest of the requests that nothing depends on any more.
     fn forget_past_requests(&mut self, now: Timestamp, most: usize) {
         let is_past = |one: &&GrantRequest| {
@@ -246,7 +246,10 @@ impl State {
     }
 }
 
-fn collection<T: Record>(storage: &Storage) -> Result<Collection<T>, OpenRegistryError> {
+fn collection<T: RegistryRecord>(
+    storage: &RegistryStorage,
+) -> Result<RecordCollection<T>, OpenRegistryError> {
     let records: Vec<T> = storage.load(T::FILE)?;
-    Collection::of(records).map_err(|id| storage.broken(T::FILE, format!("`{id}` is in it twice")))
+    RecordCollection::of(records)
+        .map_err(|id| storage.broken(T::FILE, format!("`{id}` is in it twice")))
 }

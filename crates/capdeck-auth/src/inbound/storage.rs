@@ -11,70 +11,75 @@ use std::{
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{OpenRegistryError, RegistryError, state::State};
-use crate::private_file::{self, Held};
+use super::{OpenRegistryError, RegistryError, state::RegistrySnapshot};
+use crate::private_file::{self, FileLock};
 
 /// The form of the files. A file of a later form may hold restrictions that this version does not know, and leaving one out
 /// would open what it closes; so later forms and unknown fields are refused, never skipped.
 /// Form 2 names capsules by keys.
-const FORM: u64 = 2;
+const FORMAT_VERSION: u64 = 2;
 
-const LOCK: &str = "lock";
-const CHANGE: &str = "change.json";
-const SERVING: &str = "serving";
+const LOCK_FILE: &str = "lock";
+const CHANGE_FILE: &str = "change.json";
+const SERVING_FILE: &str = "serving";
 /// What the names of files that are being written start with.
 const TEMPORARY: &str = ".tmp";
 
 /// A registry's folder.
 #[derive(Debug)]
-pub(super) struct Storage {
+pub(super) struct RegistryStorage {
     folder: PathBuf,
-    held: Option<Held>,
+    lock: Option<FileLock>,
     /// Whether `change.json` is there.
     has_change: bool,
     /// What `change.json` holds and is not in its place yet.
-    unplaced: Texts,
+    pending_files: FileTexts,
     /// Where this process serves, once it said so.
     place: Option<String>,
 }
 
 /// New texts of files, by name.
-pub(super) type Texts = BTreeMap<&'static str, String>;
+pub(super) type FileTexts = BTreeMap<&'static str, String>;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept<T> {
+struct CollectionFile<T> {
     form: u64,
     items: T,
 }
 
 #[derive(Deserialize)]
-struct Form {
+struct FormatVersion {
     form: u64,
 }
 
 /// A change of several files.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Change<N: Ord> {
+struct PendingChange<N: Ord> {
     form: u64,
     files: BTreeMap<N, String>,
 }
 
-impl Storage {
+impl RegistryStorage {
     /// The folder, taken if it is there. One that is not there is made and taken with the first change.
     pub(super) fn open(folder: PathBuf) -> Result<Self, OpenRegistryError> {
-        let mut storage =
-            Self { folder, held: None, has_change: false, unplaced: Texts::new(), place: None };
+        let mut storage = Self {
+            folder,
+            lock: None,
+            has_change: false,
+            pending_files: FileTexts::new(),
+            place: None,
+        };
         if storage.is_there() {
-            storage.take()?;
+            storage.lock_folder()?;
         }
         Ok(storage)
     }
 
     /// Whether this process has the folder.
     pub(super) fn is_held(&self) -> bool {
-        self.held.is_some()
+        self.lock.is_some()
     }
 
     /// Whether there is a folder at all.
@@ -83,25 +88,25 @@ impl Storage {
     }
 
     /// Takes the folder, and finishes what an earlier process began.
-    pub(super) fn take(&mut self) -> Result<(), OpenRegistryError> {
-        let lock = self.folder.join(LOCK);
+    pub(super) fn lock_folder(&mut self) -> Result<(), OpenRegistryError> {
+        let lock = self.folder.join(LOCK_FILE);
         let held = private_file::try_hold(&lock).map_err(|error| disk(&lock, &error))?;
         let Some(held) = held else {
-            let at = fs::read_to_string(self.folder.join(SERVING)).ok();
+            let at = fs::read_to_string(self.folder.join(SERVING_FILE)).ok();
             let at = at.map(|text| text.chars().filter(|c| !c.is_control()).take(200).collect());
             return Err(OpenRegistryError::InUse { folder: shown(&self.folder), at });
         };
         self.write_place().map_err(|error| disk(&self.folder, &error))?;
         self.finish_change()?;
-        self.held = Some(held);
+        self.lock = Some(held);
         Ok(())
     }
 
     /// Takes a folder that was not there before. One that somebody else filled in the meantime is not taken.
-    pub(super) fn take_new(&mut self) -> Result<(), OpenRegistryError> {
-        self.take()?;
-        if State::FILES.iter().any(|name| self.folder.join(name).exists()) {
-            self.held = None;
+    pub(super) fn lock_new_folder(&mut self) -> Result<(), OpenRegistryError> {
+        self.lock_folder()?;
+        if RegistrySnapshot::FILES.iter().any(|name| self.folder.join(name).exists()) {
+            self.lock = None;
             return Err(OpenRegistryError::InUse { folder: shown(&self.folder), at: None });
         }
         Ok(())
@@ -115,7 +120,7 @@ impl Storage {
         let path = self.folder.join(name);
         let bytes = private_file::read(&path).map_err(|error| disk(&path, &error))?;
         let Some(bytes) = bytes else { return Ok(T::default()) };
-        Ok(parse::<Kept<T>>(&path, &bytes)?.items)
+        Ok(parse::<CollectionFile<T>>(&path, &bytes)?.items)
     }
 
     /// What is wrong with a file.
@@ -129,13 +134,15 @@ impl Storage {
             path: "a file".to_owned(),
             reason: error.to_string(),
         };
-        let mut text = serde_json::to_string_pretty(&Kept { form: FORM, items }).map_err(failed)?;
+        let mut text =
+            serde_json::to_string_pretty(&CollectionFile { form: FORMAT_VERSION, items })
+                .map_err(failed)?;
         text.push('\n');
         Ok(text)
     }
 
     /// Replaces files, all or none. Once this succeeded the change stays, whatever happens to the process.
-    pub(super) fn write(&mut self, texts: Texts) -> Result<(), RegistryError> {
+    pub(super) fn write(&mut self, texts: FileTexts) -> Result<(), RegistryError> {
         if let [(name, text)] = &Vec::from_iter(&texts)[..]
             && !self.has_change
         {
@@ -143,11 +150,12 @@ impl Storage {
             return private_file::write(&path, text.as_bytes()).map_err(failed(&path));
         }
         // What an earlier change could not put in its place goes along with this one.
-        let mut files = self.unplaced.clone();
+        let mut files = self.pending_files.clone();
         files.extend(texts);
-        let path = self.folder.join(CHANGE);
-        let change = serde_json::to_vec(&Change { form: FORM, files: files.clone() })
-            .map_err(|error| failed(&path)(error.into()))?;
+        let path = self.folder.join(CHANGE_FILE);
+        let change =
+            serde_json::to_vec(&PendingChange { form: FORMAT_VERSION, files: files.clone() })
+                .map_err(|error| failed(&path)(error.into()))?;
         private_file::write(&path, &change).map_err(failed(&path))?;
         self.has_change = true;
         files.retain(|name, text| {
@@ -158,8 +166,8 @@ impl Storage {
             }
             placed.is_err()
         });
-        self.unplaced = files;
-        if self.unplaced.is_empty() && private_file::remove(&path).is_ok() {
+        self.pending_files = files;
+        if self.pending_files.is_empty() && private_file::remove(&path).is_ok() {
             self.has_change = false;
         }
         Ok(())
@@ -168,13 +176,13 @@ impl Storage {
     /// Says where this process serves, for those that find the folder in use.
     pub(super) fn announce(&mut self, place: String) -> Result<(), RegistryError> {
         self.place = Some(place);
-        let path = self.folder.join(SERVING);
+        let path = self.folder.join(SERVING_FILE);
         if self.is_held() { self.write_place().map_err(failed(&path)) } else { Ok(()) }
     }
 
     /// Writes the place of this process over that of an earlier one.
     fn write_place(&self) -> io::Result<()> {
-        let path = self.folder.join(SERVING);
+        let path = self.folder.join(SERVING_FILE);
         match &self.place {
             Some(place) => private_file::write(&path, place.as_bytes()),
             None => private_file::remove(&path).map(drop),
@@ -189,10 +197,11 @@ impl Storage {
                 private_file::remove(&entry.path()).map_err(failed)?;
             }
         }
-        let path = self.folder.join(CHANGE);
+        let path = self.folder.join(CHANGE_FILE);
         let Some(bytes) = private_file::read(&path).map_err(failed)? else { return Ok(()) };
-        let change: Change<String> = parse(&path, &bytes)?;
-        if let Some(name) = change.files.keys().find(|name| !State::FILES.contains(&name.as_str()))
+        let change: PendingChange<String> = parse(&path, &bytes)?;
+        if let Some(name) =
+            change.files.keys().find(|name| !RegistrySnapshot::FILES.contains(&name.as_str()))
         {
             let reason =
                 format!("it is about `{}`, which is no file of a registry", name.escape_debug());
@@ -211,9 +220,13 @@ fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, OpenRegist
         path: shown(path),
         reason: error.to_string(),
     };
-    let Form { form } = serde_json::from_slice(bytes).map_err(broken)?;
-    if form > FORM {
-        return Err(OpenRegistryError::TooNew { path: shown(path), found: form, known: FORM });
+    let FormatVersion { form } = serde_json::from_slice(bytes).map_err(broken)?;
+    if form > FORMAT_VERSION {
+        return Err(OpenRegistryError::TooNew {
+            path: shown(path),
+            found: form,
+            known: FORMAT_VERSION,
+        });
     }
     serde_json::from_slice(bytes).map_err(broken)
 }

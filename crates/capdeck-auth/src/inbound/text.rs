@@ -3,9 +3,9 @@
 use super::RegistryError;
 
 /// The longest name of anything.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME_LENGTH: usize = 100;
 /// The longest reason or note.
-const LONGEST_NOTE: usize = 1000;
+const MAX_NOTE_LENGTH: usize = 1000;
 
 /// A name for people: 1 to 100 characters.
 pub(super) fn name(what: &'static str, text: &str) -> Result<String, RegistryError> {
@@ -13,16 +13,16 @@ pub(super) fn name(what: &'static str, text: &str) -> Result<String, RegistryErr
     if text.is_empty() {
         return Err(RegistryError::invalid(what, "it is empty"));
     }
-    checked(what, text, LONGEST_NAME)
+    checked(what, text, MAX_NAME_LENGTH)
 }
 
 /// A reason or a note; empty ones are none.
-pub(super) fn note(
+pub(super) fn check_note(
     what: &'static str,
     text: Option<&str>,
 ) -> Result<Option<String>, RegistryError> {
     match text.map(str::trim).filter(|text| !text.is_empty()) {
-        Some(text) => checked(what, text, LONGEST_NOTE).map(Some),
+        Some(text) => checked(what, text, MAX_NOTE_LENGTH).map(Some),
         None => Ok(None),
     }
 }
@@ -74,7 +74,7 @@ mod tests {
             name("name", "Ann's \u{2764}\u{fe0f} agent").unwrap(),
             "Ann's \u{2764}\u{fe0f} agent"
         );
-        assert_eq!(note("reason", Some("  ")).unwrap(), None);
-        assert!(note("reason", Some(&"x".repeat(1001))).is_err());
+        assert_eq!(check_note("reason", Some("  ")).unwrap(), None);
+        assert!(check_note("reason", Some(&"x".repeat(1001))).is_err());
     }
 }

@@ -88,7 +88,7 @@ impl fmt::Debug for TokenHash {
 
 impl Serialize for TokenHash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}", Hex(&self.0)))
+        serializer.collect_str(&format_args!("{}", HexDigits(&self.0)))
     }
 }
 
@@ -108,9 +108,9 @@ impl<'de> Deserialize<'de> for TokenHash {
 }
 
 /// Bytes as hexadecimal digits.
-pub(super) struct Hex<'a>(pub(super) &'a [u8]);
+pub(super) struct HexDigits<'a>(pub(super) &'a [u8]);
 
-impl fmt::Display for Hex<'_> {
+impl fmt::Display for HexDigits<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
@@ -118,7 +118,7 @@ impl fmt::Display for Hex<'_> {
 
 /// A new id: what it is the id of, and 80 random bits.
 pub(super) fn new_id(prefix: &str) -> Result<String, RegistryError> {
-    Ok(format!("{prefix}{}", Hex(&random::<10>()?)))
+    Ok(format!("{prefix}{}", HexDigits(&random::<10>()?)))
 }
 
 /// Random bytes.

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::*;
-use crate::{Grant, KeySettings};
+use crate::{KeySettings, VaultGrant};
 
-fn environment() -> Environment {
+fn environment() -> EnvironmentSnapshot {
     [
         ("NAME", "value"),
         ("_UNDER_9", "under"),
@@ -20,7 +20,7 @@ fn environment() -> Environment {
 }
 
 fn resolved(text: &str) -> String {
-    resolve_text(text, Lookup::of_environment(&environment())).expect(text).text
+    resolve_text(text, ReferenceLookup::of_environment(&environment())).expect(text).text
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn references_are_replaced_and_lookalikes_are_not() {
 #[test]
 fn what_is_missing_is_named_with_the_next_step() {
     let text = "$env:NOPE ${ALSO} $vault:MY-KEY.x ${vault:K}";
-    let unresolved =
-        resolve_text(text, Lookup::of_environment(&environment())).expect_err("nothing is set");
+    let unresolved = resolve_text(text, ReferenceLookup::of_environment(&environment()))
+        .expect_err("nothing is set");
     let told: Vec<_> = unresolved
         .iter()
         .map(|one| (one.reference.as_str(), one.to_string(), one.hint()))
@@ -111,8 +111,8 @@ fn every_string_at_any_depth_is_resolved_but_no_key() {
         auth: json!({"token": "${NAME}"}),
         body: json!({"${NAME}": [{"deep": "$env:GH_TOKEN"}, 1, null, true]}),
     };
-    let resolved =
-        resolve_value(&block, Lookup::of_environment(&environment())).expect("all are set");
+    let resolved = resolve_value(&block, ReferenceLookup::of_environment(&environment()))
+        .expect("all are set");
     assert_eq!(
         resolved.value,
         Block {
@@ -135,8 +135,8 @@ fn all_failures_of_a_block_come_at_once_with_their_place() {
         auth: json!({"token": "$vault:SECOND"}),
         body: json!({"a": ["${THIRD}"]}),
     };
-    let error =
-        resolve_value(&block, Lookup::of_environment(&environment())).expect_err("nothing is set");
+    let error = resolve_value(&block, ReferenceLookup::of_environment(&environment()))
+        .expect_err("nothing is set");
     let ResolveError::Unresolved { unresolved } = &error else { panic!("{error}") };
     let places: Vec<_> = unresolved.iter().map(|one| one.place.as_str()).collect();
     assert_eq!(places, ["args.0", "auth.token", "body.a.0"]);
@@ -161,8 +161,8 @@ fn references_are_named_without_being_looked_up() {
             "A": "Token ${ONE}", "B": "$env:ONE", "C": "$vault:TWO", "D": ["${THREE:-3}", 7, null],
         }},
     });
-    let variable = |name: &str| Reference::Variable { name: name.to_owned() };
-    let vault = Reference::Vault { name: "TWO".to_owned() };
+    let variable = |name: &str| ReferenceTarget::Variable { name: name.to_owned() };
+    let vault = ReferenceTarget::Vault { name: "TWO".to_owned() };
     assert_eq!(references(&block, "auth"), [variable("ONE"), vault, variable("THREE")]);
     assert_eq!(references(&block, "none"), []);
 }
@@ -171,9 +171,9 @@ fn references_are_named_without_being_looked_up() {
 fn vault_entries_are_put_in_for_whom_they_are_granted_to_and_always_secret() {
     let folder = tempfile::tempdir().unwrap();
     let vault = Vault::new(folder.path(), KeySettings::default());
-    let holder = Holder::new("github", "user-file", std::path::Path::new("/deck/github.md"));
+    let holder = VaultHolder::new("github", "user-file", std::path::Path::new("/deck/github.md"));
     vault.set("STORED", &Secret::new("canary-$env:NAME-${vault:STORED}")).unwrap();
-    let grant = |reference: &str| Grant {
+    let grant = |reference: &str| VaultGrant {
         holder: holder.clone(),
         reference: reference.to_owned(),
         entry: "STORED".to_owned(),
@@ -181,7 +181,7 @@ fn vault_entries_are_put_in_for_whom_they_are_granted_to_and_always_secret() {
     vault.grant(grant("STORED")).unwrap();
     vault.grant(grant("my-key")).unwrap();
     let environment = environment();
-    let lookup = Lookup::new(&environment, &vault, &holder);
+    let lookup = ReferenceLookup::new(&environment, &vault, &holder);
     let block = Block {
         args: vec!["a=$vault:STORED,b=${vault:my-key}!".to_owned()],
         auth: json!(null),
@@ -197,7 +197,7 @@ fn vault_entries_are_put_in_for_whom_they_are_granted_to_and_always_secret() {
     assert_eq!(told, [("STORED", true), ("my-key", true), ("ORG", false)]);
 
     // The owner's settings need no grant.
-    let own = Lookup::of_owner(&environment, &vault);
+    let own = ReferenceLookup::of_owner(&environment, &vault);
     assert_eq!(resolve_text("$vault:STORED", own).expect("it is there").text, value);
     let gone = resolve_text("$vault:GONE", own).expect_err("it is not there");
     assert_eq!(
@@ -205,10 +205,12 @@ fn vault_entries_are_put_in_for_whom_they_are_granted_to_and_always_secret() {
         ("missing", "run: capdeck vault set GONE")
     );
 
-    let other = Holder { path: "/project/github.md".to_owned(), ..holder.clone() };
-    let missed =
-        resolve_text("$vault:STORED $vault:gone", Lookup::new(&environment, &vault, &other))
-            .expect_err("nothing is granted");
+    let other = VaultHolder { path: "/project/github.md".to_owned(), ..holder.clone() };
+    let missed = resolve_text(
+        "$vault:STORED $vault:gone",
+        ReferenceLookup::new(&environment, &vault, &other),
+    )
+    .expect_err("nothing is granted");
     let told: Vec<_> = missed.iter().map(|one| (one.code(), one.to_string(), one.hint())).collect();
     assert_eq!(
         told,

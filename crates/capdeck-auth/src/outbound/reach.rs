@@ -1,7 +1,7 @@
 //! The network addresses that requests may use.
 //!
 //! Documents, metadata and redirects come from outside and name further addresses, which must not give access to
-//! private networks. Every address is checked against a [`Reach`]: as written, and again after name resolution. The
+//! private networks. Every address is checked against a [`NetworkReach`]: as written, and again after name resolution. The
 //! resolver returns only addresses that passed, so DNS rebinding cannot bypass the check.
 
 mod place;
@@ -11,12 +11,12 @@ mod tests;
 
 use url::{Host, Url};
 
-use self::place::{Place, is_local_name, place};
-pub use self::resolver::{GuardedResolver, Names, SystemNames};
+use self::place::{AddressClass, is_local_name, place};
+pub use self::resolver::{GuardedResolver, NameResolver, SystemResolver};
 
 /// The networks that requests may use. Public addresses over HTTPS are always allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reach {
+pub enum NetworkReach {
     /// Only the public Internet.
     Public,
     /// Also private networks.
@@ -28,7 +28,7 @@ pub enum Reach {
 
 /// The reason an address is not allowed. Contains only a host name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OutOfReach {
+pub enum ReachError {
     #[error("it holds a user name or a password")]
     UserInfo,
     #[error("it names no host")]
@@ -45,11 +45,11 @@ pub enum OutOfReach {
     Never { host: String, place: &'static str },
 }
 
-impl Reach {
+impl NetworkReach {
     /// Returns the reach of the addresses that a server may name. An unresolvable name counts as public, the
     /// strictest.
     pub async fn of(server: &Url) -> Self {
-        let places: Vec<Place> = match (written_place(server), server.host_str()) {
+        let places: Vec<AddressClass> = match (written_place(server), server.host_str()) {
             (Some(place), _) => vec![place],
             (None, Some(name)) => match tokio::net::lookup_host((name, 443)).await {
                 Ok(found) => found.map(|address| place(address.ip())).collect(),
@@ -58,10 +58,11 @@ impl Reach {
             (None, None) => Vec::new(),
         };
         // One public address selects the strictest reach: a name can resolve to any address.
-        let only = |wanted: Place| !places.is_empty() && places.iter().all(|one| *one == wanted);
-        if only(Place::Loopback) {
+        let only =
+            |wanted: AddressClass| !places.is_empty() && places.iter().all(|one| *one == wanted);
+        if only(AddressClass::Loopback) {
             Self::Loopback
-        } else if only(Place::Private) {
+        } else if only(AddressClass::Private) {
             Self::Private
         } else {
             Self::Public
@@ -69,17 +70,17 @@ impl Reach {
     }
 
     /// Checks an address as written.
-    pub fn check(self, url: &Url) -> Result<(), OutOfReach> {
+    pub fn check(self, url: &Url) -> Result<(), ReachError> {
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(OutOfReach::UserInfo);
+            return Err(ReachError::UserInfo);
         }
-        let Some(host) = url.host_str() else { return Err(OutOfReach::NoHost) };
+        let Some(host) = url.host_str() else { return Err(ReachError::NoHost) };
         let written = written_place(url);
         match url.scheme() {
             "https" => {}
-            "http" if written == Some(Place::Loopback) => {}
-            "http" => return Err(OutOfReach::NotProtected),
-            _ => return Err(OutOfReach::NotWeb),
+            "http" if written == Some(AddressClass::Loopback) => {}
+            "http" => return Err(ReachError::NotProtected),
+            _ => return Err(ReachError::NotWeb),
         }
         match written {
             Some(place) if !self.allows(place) => Err(out_of_reach(host, place)),
@@ -87,30 +88,30 @@ impl Reach {
         }
     }
 
-    fn allows(self, place: Place) -> bool {
+    fn allows(self, place: AddressClass) -> bool {
         match place {
-            Place::Public => true,
-            Place::Private => matches!(self, Self::Private | Self::Inside),
-            Place::Loopback => matches!(self, Self::Loopback | Self::Inside),
-            Place::Metadata | Place::Never => false,
+            AddressClass::Public => true,
+            AddressClass::Private => matches!(self, Self::Private | Self::Inside),
+            AddressClass::Loopback => matches!(self, Self::Loopback | Self::Inside),
+            AddressClass::Metadata | AddressClass::Never => false,
         }
     }
 }
 
-fn out_of_reach(host: &str, place: Place) -> OutOfReach {
+fn out_of_reach(host: &str, place: AddressClass) -> ReachError {
     let host = host.to_owned();
-    if Reach::Inside.allows(place) {
-        OutOfReach::Inside { host, place: place.worded() }
+    if NetworkReach::Inside.allows(place) {
+        ReachError::Inside { host, place: place.label() }
     } else {
-        OutOfReach::Never { host, place: place.worded() }
+        ReachError::Never { host, place: place.label() }
     }
 }
 
 /// Returns the place of an IP literal or a local name, without a lookup.
-fn written_place(url: &Url) -> Option<Place> {
+fn written_place(url: &Url) -> Option<AddressClass> {
     match url.host()? {
         Host::Ipv4(address) => Some(place(address.into())),
         Host::Ipv6(address) => Some(place(address.into())),
-        Host::Domain(name) => is_local_name(name).then_some(Place::Loopback),
+        Host::Domain(name) => is_local_name(name).then_some(AddressClass::Loopback),
     }
 }

@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn scrubber(values: &[&str]) -> Scrubber {
+fn scrubber(values: &[&str]) -> SecretScrubber {
     let secrets: Vec<Secret> = values.iter().map(|value| Secret::new(*value)).collect();
-    Scrubber::new(&secrets)
+    SecretScrubber::new(&secrets)
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_stream_gives_the_same_as_the_whole_text_however_it_is_cut() {
 
 #[test]
 fn an_empty_scrubber_passes_everything_at_once() {
-    let mut stream = Scrubber::default().stream();
+    let mut stream = SecretScrubber::default().stream();
     assert_eq!(stream.push(b"abc"), b"abc");
     assert_eq!(stream.finish(), b"");
 }
@@ -59,10 +59,18 @@ fn debug_shows_no_value() {
 #[test]
 fn results_lose_secrets_only_and_logs_lose_all() {
     let substitutions = [
-        Substitution { name: "ORG".into(), value: Secret::new("acme-inc"), sensitive: false },
-        Substitution { name: "TOKEN".into(), value: Secret::new("canary-1"), sensitive: true },
+        ReferenceSubstitution {
+            name: "ORG".into(),
+            value: Secret::new("acme-inc"),
+            sensitive: false,
+        },
+        ReferenceSubstitution {
+            name: "TOKEN".into(),
+            value: Secret::new("canary-1"),
+            sensitive: true,
+        },
     ];
     let text = "acme-inc canary-1";
-    assert_eq!(Scrubber::of_sensitive(&substitutions).text(text), "acme-inc [redacted]");
-    assert_eq!(Scrubber::of_all(&substitutions).text(text), "[redacted] [redacted]");
+    assert_eq!(SecretScrubber::of_sensitive(&substitutions).text(text), "acme-inc [redacted]");
+    assert_eq!(SecretScrubber::of_all(&substitutions).text(text), "[redacted] [redacted]");
 }

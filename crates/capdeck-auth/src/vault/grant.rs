@@ -8,13 +8,13 @@ use super::{
     VaultError,
     name::{check_name, suggestion},
 };
-use crate::sealed_folder::{Content, SealedFolder};
+use crate::sealed_folder::{SealedContent, SealedFolder};
 
 pub(super) const GRANTS: &str = "grants";
 
 /// A reader of vault entries: a name and its definition's file. The same name in another file is another holder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
+pub struct VaultHolder {
     pub name: String,
     /// The kind of source, such as `user-file`.
     pub kind: String,
@@ -22,22 +22,22 @@ pub struct Holder {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grant {
-    pub holder: Holder,
+pub struct VaultGrant {
+    pub holder: VaultHolder,
     pub reference: String,
     pub entry: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct VaultMiss {
-    pub kind: VaultMissKind,
+pub struct VaultLookupError {
+    pub kind: VaultLookupErrorKind,
     pub message: String,
     pub hint: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VaultMissKind {
+pub enum VaultLookupErrorKind {
     Missing,
     /// The entry exists, but this holder has no grant.
     Ungranted,
@@ -48,9 +48,9 @@ pub enum VaultMissKind {
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Grants(pub(super) Vec<Grant>);
+pub(super) struct VaultGrants(pub(super) Vec<VaultGrant>);
 
-impl Holder {
+impl VaultHolder {
     /// Creates a holder from a file. The canonical path identifies the file.
     pub fn new(name: impl Into<String>, kind: impl Into<String>, path: &Path) -> Self {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -58,7 +58,7 @@ impl Holder {
     }
 }
 
-impl VaultMissKind {
+impl VaultLookupErrorKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -69,17 +69,17 @@ impl VaultMissKind {
     }
 }
 
-impl VaultMiss {
+impl VaultLookupError {
     pub(crate) fn no_vault(reference: &str) -> Self {
         Self {
-            kind: VaultMissKind::Unavailable,
+            kind: VaultLookupErrorKind::Unavailable,
             message: format!("vault entry `{reference}` cannot be read: there is no vault here"),
             hint: format!("use `$env:{reference}`"),
         }
     }
 
-    pub(super) fn no_grant(holder: &Holder, reference: &str, exists: bool) -> Self {
-        let Holder { name: id, path, .. } = holder;
+    pub(super) fn no_grant(holder: &VaultHolder, reference: &str, exists: bool) -> Self {
+        let VaultHolder { name: id, path, .. } = holder;
         // A reference may have a name that no entry can have; the grant then names the entry.
         let (entry, alias) = match check_name(reference) {
             Ok(()) => (reference.to_owned(), String::new()),
@@ -87,13 +87,13 @@ impl VaultMiss {
         };
         if exists {
             Self {
-                kind: VaultMissKind::Ungranted,
+                kind: VaultLookupErrorKind::Ungranted,
                 message: format!("`{id}` in `{path}` may not read vault entry `{reference}`"),
                 hint: format!("run: capdeck vault grant {id} {entry}{alias}"),
             }
         } else {
             Self {
-                kind: VaultMissKind::Missing,
+                kind: VaultLookupErrorKind::Missing,
                 message: format!("there is no vault entry for `{reference}`"),
                 hint: format!("run: capdeck vault set {entry} --grant {id}{alias}"),
             }
@@ -102,7 +102,7 @@ impl VaultMiss {
 
     pub(super) fn no_value(entry: &str) -> Self {
         Self {
-            kind: VaultMissKind::Missing,
+            kind: VaultLookupErrorKind::Missing,
             message: format!("there is no vault entry `{entry}`"),
             hint: format!("run: capdeck vault set {entry}"),
         }
@@ -111,9 +111,9 @@ impl VaultMiss {
     pub(super) fn unusable(reference: &str, error: &VaultError) -> Self {
         Self {
             kind: if error.is_about_the_key() {
-                VaultMissKind::InvalidKeySource
+                VaultLookupErrorKind::InvalidKeySource
             } else {
-                VaultMissKind::Unavailable
+                VaultLookupErrorKind::Unavailable
             },
             message: format!("vault entry `{reference}` cannot be read: {error}"),
             hint: error.hint(),
@@ -121,12 +121,12 @@ impl VaultMiss {
     }
 }
 
-impl Grants {
+impl VaultGrants {
     pub(super) fn load(folder: &SealedFolder) -> Result<Self, VaultError> {
         match folder.load(GRANTS)? {
             None => Ok(Self::default()),
-            Some(Content::Plain(_)) => Err(folder.not_sealed(GRANTS).into()),
-            Some(Content::Sealed(bytes)) => serde_json::from_slice(&bytes)
+            Some(SealedContent::Plain(_)) => Err(folder.not_sealed(GRANTS).into()),
+            Some(SealedContent::Sealed(bytes)) => serde_json::from_slice(&bytes)
                 .map_err(|_| folder.damaged(GRANTS, "it holds no grants").into()),
         }
     }
@@ -137,17 +137,17 @@ impl Grants {
         Ok(folder.save(GRANTS, &bytes)?)
     }
 
-    pub(super) fn entry_for(&self, holder: &Holder, reference: &str) -> Option<&str> {
-        let fits = |grant: &&Grant| grant.holder == *holder && grant.reference == reference;
+    pub(super) fn entry_for(&self, holder: &VaultHolder, reference: &str) -> Option<&str> {
+        let fits = |grant: &&VaultGrant| grant.holder == *holder && grant.reference == reference;
         self.0.iter().find(fits).map(|grant| grant.entry.as_str())
     }
 
-    pub(super) fn add(&mut self, grant: Grant) {
+    pub(super) fn add(&mut self, grant: VaultGrant) {
         self.0.retain(|one| one.holder != grant.holder || one.reference != grant.reference);
         self.0.push(grant);
     }
 
-    pub(super) fn take(&mut self, unwanted: impl Fn(&Grant) -> bool) -> Vec<Grant> {
+    pub(super) fn take(&mut self, unwanted: impl Fn(&VaultGrant) -> bool) -> Vec<VaultGrant> {
         let (taken, kept) = std::mem::take(&mut self.0).into_iter().partition(unwanted);
         self.0 = kept;
         taken

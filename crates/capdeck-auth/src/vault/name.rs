@@ -2,14 +2,14 @@
 
 use super::VaultError;
 
-const MAX_NAME: usize = 128;
+const MAX_NAME_LENGTH: usize = 128;
 
 /// An entry has the name of an environment variable: `^[A-Z_][A-Z0-9_]{0,127}$`.
 pub(super) fn check_name(name: &str) -> Result<(), VaultError> {
     let starts = name.bytes().next().is_some_and(|first| !first.is_ascii_digit());
     let letters =
         name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
-    if starts && letters && name.len() <= MAX_NAME {
+    if starts && letters && name.len() <= MAX_NAME_LENGTH {
         Ok(())
     } else {
         Err(VaultError::BadName { name: name.to_owned(), suggestion: suggestion(name) })
@@ -20,7 +20,7 @@ pub(super) fn check_name(name: &str) -> Result<(), VaultError> {
 pub(super) fn check_reference(reference: &str) -> Result<(), VaultError> {
     let letters =
         reference.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
-    if letters && (1..=MAX_NAME).contains(&reference.len()) {
+    if letters && (1..=MAX_NAME_LENGTH).contains(&reference.len()) {
         Ok(())
     } else {
         Err(VaultError::BadReference { reference: reference.to_owned() })
@@ -30,7 +30,7 @@ pub(super) fn check_reference(reference: &str) -> Result<(), VaultError> {
 pub(super) fn suggestion(name: &str) -> String {
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
     let mut upper: String =
-        name.chars().take(MAX_NAME - 1).map(letter).collect::<String>().to_ascii_uppercase();
+        name.chars().take(MAX_NAME_LENGTH - 1).map(letter).collect::<String>().to_ascii_uppercase();
     if upper.is_empty() || upper.starts_with(|first: char| first.is_ascii_digit()) {
         upper.insert(0, '_');
     }

@@ -2,24 +2,24 @@
 
 use super::{Vault, VaultError};
 use crate::{
-    KeyError, KeyHome,
-    key::Key,
-    key_file::{self, KeptKey},
-    private_file::{Held, Staged},
-    sealed_folder::{Content, SealedFolder},
+    KeyError, KeyLocation,
+    key_file::{self, StoredKey},
+    private_file::{FileLock, StagedFile},
+    sealed_folder::{SealedContent, SealedFolder},
+    sealing_key::SealingKey,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rekeyed {
+pub struct RekeyReport {
     pub files: usize,
     pub key: String,
     pub place: String,
-    pub home: KeyHome,
+    pub home: KeyLocation,
 }
 
-struct Waiting {
-    staged: Staged,
-    _held: Option<Held>,
+struct PendingRekey {
+    staged: StagedFile,
+    _held: Option<FileLock>,
 }
 
 impl Vault {
@@ -28,13 +28,13 @@ impl Vault {
     /// All files are opened and staged first, so that an unreadable file or a full disk changes nothing. From then on
     /// the key file holds both keys until the last file is replaced: a crash loses nothing, and the next rotation
     /// finishes the work. Without a `home` the new key stays where the old one was.
-    pub fn rekey(&self, home: Option<KeyHome>) -> Result<Rekeyed, VaultError> {
-        let _held = self.hold()?;
+    pub fn rekey(&self, home: Option<KeyLocation>) -> Result<RekeyReport, VaultError> {
+        let _held = self.lock()?;
         let old = self.keys.find_or_make()?;
         let place = old.file.clone()?;
-        let earlier = old.keys().first().map_or(KeyHome::File, |kept| kept.home);
+        let earlier = old.keys().first().map_or(KeyLocation::File, |kept| kept.home);
         let home = home.unwrap_or(earlier);
-        let new = Key::random().map_err(KeyError::from)?;
+        let new = SealingKey::random().map_err(KeyError::from)?;
         let mut waiting = Vec::new();
         for (folder, locked) in self.folders() {
             for name in folder.names()? {
@@ -42,11 +42,11 @@ impl Vault {
             }
         }
         let files = waiting.len();
-        if home == KeyHome::Keyring {
+        if home == KeyLocation::Keyring {
             key_file::entrust(&place, self.keys.keyring(), &new)?;
         }
-        let kept = KeptKey { key: new.clone(), home };
-        let both: Vec<KeptKey> = std::iter::once(&kept).chain(old.keys()).cloned().collect();
+        let kept = StoredKey { key: new.clone(), home };
+        let both: Vec<StoredKey> = std::iter::once(&kept).chain(old.keys()).cloned().collect();
         key_file::write(&place, &both)?;
         for one in waiting {
             one.staged.put().map_err(|error| KeyError::File {
@@ -70,10 +70,15 @@ impl Vault {
             }
         }
         key_file::write(&place, std::slice::from_ref(&kept))?;
-        for former in old.keys().iter().filter(|kept| kept.home == KeyHome::Keyring) {
+        for former in old.keys().iter().filter(|kept| kept.home == KeyLocation::Keyring) {
             key_file::withdraw(self.keys.keyring(), &former.key);
         }
-        Ok(Rekeyed { files, key: new.id().to_owned(), place: place.display().to_string(), home })
+        Ok(RekeyReport {
+            files,
+            key: new.id().to_owned(),
+            place: place.display().to_string(),
+            home,
+        })
     }
 
     /// Every folder with encrypted files. Each sign-in is locked separately, because they change one by one.
@@ -86,15 +91,15 @@ impl Vault {
 fn prepare(
     folder: &SealedFolder,
     name: &str,
-    key: &Key,
+    key: &SealingKey,
     locked: bool,
-) -> Result<Option<Waiting>, VaultError> {
-    let held = if locked { Some(folder.hold(name)?) } else { None };
+) -> Result<Option<PendingRekey>, VaultError> {
+    let held = if locked { Some(folder.lock(name)?) } else { None };
     let bytes = match folder.load(name)? {
-        Some(Content::Sealed(bytes)) => bytes,
-        Some(Content::Plain(_)) if !locked => return Err(folder.not_sealed(name).into()),
-        Some(Content::Plain(_)) | None => return Ok(None),
+        Some(SealedContent::Sealed(bytes)) => bytes,
+        Some(SealedContent::Plain(_)) if !locked => return Err(folder.not_sealed(name).into()),
+        Some(SealedContent::Plain(_)) | None => return Ok(None),
     };
     let staged = folder.stage(name, &bytes, key)?;
-    Ok(Some(Waiting { staged, _held: held }))
+    Ok(Some(PendingRekey { staged, _held: held }))
 }

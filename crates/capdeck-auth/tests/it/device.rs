@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_auth::{Begun, DeviceLogin, LoginWay, OAuthError, SignIn, SignInState};
+use capdeck_auth::{DeviceLogin, LoginMethod, LoginStart, OAuthError, SignIn, SignInState};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -28,9 +28,9 @@ async fn offers() -> Mock {
     mock
 }
 
-async fn start(sign_in: &Arc<SignIn>, way: LoginWay) -> Result<DeviceLogin, OAuthError> {
+async fn start(sign_in: &Arc<SignIn>, way: LoginMethod) -> Result<DeviceLogin, OAuthError> {
     match sign_in.begin(&["extra".to_owned()], way).await? {
-        Begun::Device(login) => Ok(*login),
+        LoginStart::Device(login) => Ok(*login),
         other => panic!("signed in another way: {other:?}"),
     }
 }
@@ -42,7 +42,7 @@ fn pending() -> Value {
 #[tokio::test]
 async fn a_person_enters_a_code_elsewhere() {
     let (mock, folder) = (offers().await, Folder::new());
-    for way in [LoginWay::Device, LoginWay::DeviceIfOffered] {
+    for way in [LoginMethod::Device, LoginMethod::DeviceIfOffered] {
         let sign_in = folder.sign_in(mock.settings());
         let login = start(&sign_in, way).await.unwrap();
         assert_eq!(login.user_code, "ABCD-EFGH");
@@ -80,23 +80,23 @@ async fn a_code_that_leads_nowhere_says_so() {
         ("expired_token", "the code was not entered in time"),
     ] {
         mock.fails("/token", 400, json!({"error": error}));
-        let login = start(&sign_in, LoginWay::Device).await.unwrap();
+        let login = start(&sign_in, LoginMethod::Device).await.unwrap();
         assert_eq!(login.finish(PATIENCE).await.unwrap_err().to_string(), message);
     }
     mock.fails("/token", 400, pending());
-    let login = start(&sign_in, LoginWay::Device).await.unwrap();
+    let login = start(&sign_in, LoginMethod::Device).await.unwrap();
     let late = login.finish(std::time::Duration::ZERO).await.unwrap_err();
     assert_eq!(late, OAuthError::TimedOut { seconds: 0 });
     mock.changes("/device", "expires_in", json!(0.01));
-    let login = start(&sign_in, LoginWay::Device).await.unwrap();
+    let login = start(&sign_in, LoginMethod::Device).await.unwrap();
     assert_eq!(login.finish(PATIENCE).await.unwrap_err(), OAuthError::CodeExpired);
     // The page is for people, but it has to be one that can be opened.
     for page in ["javascript:alert(1)", "file:///etc/passwd", "nowhere"] {
         mock.changes("/device", "verification_uri", json!(page));
-        assert!(start(&sign_in, LoginWay::Device).await.is_err(), "{page}");
+        assert!(start(&sign_in, LoginMethod::Device).await.is_err(), "{page}");
     }
     mock.fails("/device", 400, json!({"error": "unauthorized_client"}));
-    let error = start(&sign_in, LoginWay::Device).await.unwrap_err().to_string();
+    let error = start(&sign_in, LoginMethod::Device).await.unwrap_err().to_string();
     assert_eq!(error, "the sign-in was refused (`unauthorized_client`)");
     assert_eq!(token(&sign_in).await, None);
 }
@@ -105,10 +105,10 @@ async fn a_code_that_leads_nowhere_says_so() {
 async fn without_the_offer_a_code_is_refused_and_a_browser_used() {
     let (mock, folder) = (Mock::start().await, Folder::new());
     let sign_in = folder.sign_in(mock.settings());
-    let error = start(&sign_in, LoginWay::Device).await.unwrap_err();
+    let error = start(&sign_in, LoginMethod::Device).await.unwrap_err();
     assert_eq!(error, OAuthError::NoDeviceFlow { issuer: mock.url.clone() });
-    let begun = sign_in.begin(&[], LoginWay::DeviceIfOffered).await.unwrap();
-    assert!(matches!(begun, Begun::Browser(_)), "{begun:?}");
+    let begun = sign_in.begin(&[], LoginMethod::DeviceIfOffered).await.unwrap();
+    assert!(matches!(begun, LoginStart::Browser(_)), "{begun:?}");
 }
 
 #[tokio::test]

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use capdeck_auth::inbound::{
-    ClientDocument, ClientDocumentError, ClientKind, ClientMetadata, Clock, CredentialQuery,
-    GrantQuery, Limits, PageRequest, RedirectPolicy, RegistryOptions, RequestQuery, RequestStatus,
-    fetch_client_document,
+    ClientDocument, ClientDocumentError, ClientKind, ClientMetadata, CredentialQuery, GrantQuery,
+    PageRequest, RedirectPolicy, RegistryClock, RegistryLimits, RegistryOptions, RequestQuery,
+    RequestStatus, fetch_client_document,
 };
 use serde_json::{Value, json};
 
@@ -37,7 +37,12 @@ fn document() -> Value {
 
 fn check(address: &str, document: &Value) -> Result<ClientDocument, ClientDocumentError> {
     let policy = RedirectPolicy::default();
-    ClientDocument::check(address, document.to_string().as_bytes(), &policy, &Clock::default())
+    ClientDocument::check(
+        address,
+        document.to_string().as_bytes(),
+        &policy,
+        &RegistryClock::default(),
+    )
 }
 
 #[tokio::test]
@@ -74,7 +79,7 @@ async fn a_client_registers_with_what_can_be_kept() {
 
 #[tokio::test]
 async fn clients_that_never_came_back_make_room_for_new_ones() {
-    let limits = Limits { clients: 2, ..Limits::default() };
+    let limits = RegistryLimits { clients: 2, ..RegistryLimits::default() };
     let fixture = fixture_with(RegistryOptions { limits, ..RegistryOptions::default() });
     let registry = &fixture.registry;
     let register = async || {
@@ -156,7 +161,8 @@ async fn item_16_security_10_documents_inside_are_not_fetched() {
     ] {
         let policy = RedirectPolicy::default();
         let fetched =
-            fetch_client_document(&guarded_clients(), address, &policy, &Clock::default()).await;
+            fetch_client_document(&guarded_clients(), address, &policy, &RegistryClock::default())
+                .await;
         let message = fetched.unwrap_err().to_string();
         assert!(message.contains(expected), "{address}: {message}");
     }

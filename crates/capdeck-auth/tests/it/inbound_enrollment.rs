@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use capdeck_auth::inbound::{
-    ApprovalMode, Decision, EnrollmentStatus, GrantTarget, Limits, NewEnrollment, PageRequest,
-    Policy, PolicyRule, RegistryError, RegistryOptions, RequestQuery, Role, RuleAction, RuleMatch,
-    Terms,
+    ApprovalMode, ApprovalTerms, EnrollmentStatus, GrantPolicy, GrantRule, GrantTarget,
+    NewEnrollment, PageRequest, RegistryError, RegistryLimits, RegistryOptions, RequestDecision,
+    RequestQuery, Role, RuleAction, RuleMatch,
 };
 
 use crate::inbound_support::{Fixture, admin, caller, fixture, fixture_with, reader, scopes};
@@ -24,7 +24,7 @@ fn new() -> NewEnrollment {
     }
 }
 
-async fn decide(fixture: &Fixture, request: &str, decision: Decision) {
+async fn decide(fixture: &Fixture, request: &str, decision: RequestDecision) {
     fixture.registry.decide(&caller("admin"), &admin(), request, decision).await.unwrap();
 }
 
@@ -40,7 +40,7 @@ async fn item_18_a_token_opens_nothing_before_the_approval_and_is_the_credential
     assert!(registry.authenticate(token.expose()).is_none());
 
     let request = enrolled.state.enrollment.request.clone();
-    decide(&fixture, &request, Decision::Approve(Terms::default())).await;
+    decide(&fixture, &request, RequestDecision::Approve(ApprovalTerms::default())).await;
     let polled = registry.poll_enrollment(&caller(""), &id, token.expose()).await.unwrap();
     assert_eq!(polled.status, EnrollmentStatus::Approved);
 
@@ -55,7 +55,7 @@ async fn item_18_a_denied_and_an_expired_sign_up_open_nothing() {
     let fixture = fixture();
     let registry = &fixture.registry;
     let denied = registry.enroll(&caller(""), new()).await.unwrap();
-    let no = Decision::Deny { note: Some("not this one".to_owned()) };
+    let no = RequestDecision::Deny { note: Some("not this one".to_owned()) };
     decide(&fixture, &denied.state.enrollment.request, no).await;
     let token = denied.token.unwrap();
     assert!(registry.authenticate(token.expose()).is_none());
@@ -69,7 +69,7 @@ async fn item_18_a_denied_and_an_expired_sign_up_open_nothing() {
     let id = &late.state.enrollment.id;
     assert_eq!(registry.enrollment(id).unwrap().status, EnrollmentStatus::Expired);
     let request = &late.state.enrollment.request;
-    let yes = Decision::Approve(Terms::default());
+    let yes = RequestDecision::Approve(ApprovalTerms::default());
     let refused = registry.decide(&caller("admin"), &admin(), request, yes).await.unwrap_err();
     assert_eq!(refused.code(), "wrong_state");
     assert!(registry.authenticate(late.token.unwrap().expose()).is_none());
@@ -119,7 +119,7 @@ async fn item_19_a_repeated_sign_up_is_one_and_its_secret_is_told_once() {
     }
     // Once it is decided, the same sign-up is a new one.
     let request = first.state.enrollment.request;
-    decide(&fixture, &request, Decision::Approve(Terms::default())).await;
+    decide(&fixture, &request, RequestDecision::Approve(ApprovalTerms::default())).await;
     assert!(registry.enroll(&caller(""), new()).await.unwrap().token.is_some());
 }
 
@@ -155,7 +155,7 @@ async fn a_person_finds_a_sign_up_by_its_code_while_it_waits() {
     }
     assert!(found("").is_empty());
     assert!(found("AAAA-AAAA").is_empty());
-    decide(&fixture, &enrolled.enrollment.request, Decision::Deny { note: None }).await;
+    decide(&fixture, &enrolled.enrollment.request, RequestDecision::Deny { note: None }).await;
     assert!(found(&code).is_empty());
 }
 
@@ -169,7 +169,7 @@ async fn an_approved_sign_up_ends_by_revocation_by_itself_and_by_being_withdrawn
         let new = NewEnrollment { client_id: client.to_owned(), ..new() };
         let enrolled = registry.enroll(&caller(""), new).await.unwrap();
         let request = enrolled.state.enrollment.request.clone();
-        decide(&fixture, &request, Decision::Approve(Terms::default())).await;
+        decide(&fixture, &request, RequestDecision::Approve(ApprovalTerms::default())).await;
         approved.push((enrolled.state.enrollment.id, request, enrolled.token.unwrap()));
     }
     let [(first, request, token), (second, _, given), (third, _, lasting)] = &approved[..] else {
@@ -204,17 +204,17 @@ async fn a_withdrawn_sign_up_leaves_nothing_behind() {
 #[tokio::test]
 async fn a_rule_may_decide_a_sign_up_at_once() {
     let fixture = fixture();
-    let rule = |action| PolicyRule {
+    let rule = |action| GrantRule {
         matches: RuleMatch::default(),
         action,
         ceiling_role: None,
         ttl: Some(60),
     };
     let registry = &fixture.registry;
-    let policy = Policy {
+    let policy = GrantPolicy {
         mode: ApprovalMode::Policy,
         rules: vec![rule(RuleAction::Approve)],
-        ..Policy::default()
+        ..GrantPolicy::default()
     };
     registry.set_policy(&caller("admin"), policy).await.unwrap();
     let enrolled = registry.enroll(&caller(""), new()).await.unwrap();
@@ -223,10 +223,10 @@ async fn a_rule_may_decide_a_sign_up_at_once() {
     assert!(registry.authenticate(token.expose()).is_some());
     fixture.pass(Duration::from_secs(60));
     assert!(registry.authenticate(token.expose()).is_none());
-    let policy = Policy {
+    let policy = GrantPolicy {
         mode: ApprovalMode::Policy,
         rules: vec![rule(RuleAction::Deny)],
-        ..Policy::default()
+        ..GrantPolicy::default()
     };
     registry.set_policy(&caller("admin"), policy).await.unwrap();
     let denied = registry.enroll(&caller(""), new()).await.unwrap();
@@ -236,7 +236,7 @@ async fn a_rule_may_decide_a_sign_up_at_once() {
 
 #[tokio::test]
 async fn bad_and_too_many_sign_ups_are_refused() {
-    let limits = Limits { pending_enrollments: 1, ..Limits::default() };
+    let limits = RegistryLimits { pending_enrollments: 1, ..RegistryLimits::default() };
     let fixture = fixture_with(RegistryOptions { limits, ..RegistryOptions::default() });
     let registry = &fixture.registry;
     for wrong in [

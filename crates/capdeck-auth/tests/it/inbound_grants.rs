@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use capdeck_access::{CapsuleAccess, CapsuleGrant};
 use capdeck_auth::inbound::{
-    Decision, GrantQuery, GrantTarget, Holder, NewConnection, NewRequest, OperatorRole,
-    PageRequest, PresentCapsule, RegistryError, RequestStatus, Role, Terms, capsule_key,
-    missing_capsule_key,
+    ApprovalTerms, ExistingCapsule, GrantQuery, GrantRecipient, GrantTarget, NewCredential,
+    NewRequest, OperatorRole, PageRequest, RegistryError, RequestDecision, RequestStatus, Role,
+    capsule_key, missing_capsule_key,
 };
 
 use crate::inbound_support::{Fixture, admin, caller, fixture, operator, reader, request, scopes};
@@ -15,7 +15,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 /// A token for the principal of a granted request.
 async fn connect(fixture: &Fixture, principal: &str, scopes: &str) -> String {
-    let new = NewConnection {
+    let new = NewCredential {
         principal: principal.to_owned(),
         scopes: self::scopes(scopes),
         audience: None,
@@ -75,10 +75,11 @@ async fn item_13_a_grant_shows_without_a_new_sign_in_and_a_revoked_one_is_gone_w
 async fn a_grant_ends_by_itself_and_survives_a_restart_until_then() {
     let fixture = fixture();
     let request = fixture.file(reader("cap_a"), "capsule:read").await;
-    let terms = Terms { expires_at: Some(fixture.now() + HOUR), ..Terms::default() };
+    let terms =
+        ApprovalTerms { expires_at: Some(fixture.now() + HOUR), ..ApprovalTerms::default() };
     let decided = fixture
         .registry
-        .decide(&caller("admin"), &admin(), &request.id, Decision::Approve(terms))
+        .decide(&caller("admin"), &admin(), &request.id, RequestDecision::Approve(terms))
         .await
         .unwrap();
     let token = connect(&fixture, &decided.principal, "capsule:read").await;
@@ -96,7 +97,7 @@ async fn item_20_a_member_decides_about_their_own_capsules_only() {
     let registry = &fixture.registry;
     registry.set_capsule_owner(&caller("opr_bob"), "cap_b", Some("opr_bob")).await.unwrap();
     let bob = operator("opr_bob", OperatorRole::Member);
-    let approve = || Decision::Approve(Terms::default());
+    let approve = || RequestDecision::Approve(ApprovalTerms::default());
     for target in [reader("cap_a"), GrantTarget::whole_deck()] {
         let foreign = fixture.file(target, "capsule:read deck:read").await;
         assert!(!registry.may_decide(&bob, &foreign));
@@ -116,7 +117,7 @@ async fn nothing_is_made_before_the_first_change() {
     let fixture = fixture();
     assert!(fixture.registry.authenticate("cap_at_x").is_none());
     fixture.registry.announce("http://127.0.0.1:7717").await.unwrap();
-    fixture.registry.settle().await.unwrap();
+    fixture.registry.save_last_used().await.unwrap();
     let refused = request(reader(""), "capsule:read");
     fixture.registry.file_request(&caller("x"), refused).await.unwrap_err();
     assert!(!fixture.path().exists());
@@ -135,7 +136,7 @@ async fn security_01_what_one_client_was_granted_is_not_another_s_nor_another_pe
     assert_eq!(registry.principal_of_client("cli_2", "opr_ann"), None);
     assert_eq!(registry.principal_of_client("cli_1", "opr_bob"), None);
     for (client_id, operator) in [("cli_2", "opr_ann"), ("cli_1", "opr_bob")] {
-        let holder = Holder::Client {
+        let holder = GrantRecipient::Client {
             client_id: client_id.to_owned(),
             client_name: "Editor".to_owned(),
             operator: operator.to_owned(),
@@ -159,7 +160,7 @@ async fn a_request_is_taken_back_by_whoever_made_it_and_nobody_else() {
     }
     let cancelled = registry.cancel_request(&caller("opr_ann"), &filed.id).await.unwrap();
     assert_eq!(cancelled.status, RequestStatus::Cancelled);
-    let approve = Decision::Approve(Terms::default());
+    let approve = RequestDecision::Approve(ApprovalTerms::default());
     let late = registry.decide(&caller("admin"), &admin(), &filed.id, approve).await.unwrap_err();
     assert_eq!(late.code(), "wrong_state");
 }
@@ -180,8 +181,8 @@ async fn a_capsule_that_is_gone_takes_its_grants_and_requests_along() {
     assert_eq!(registry.request(&other.id).unwrap().status, RequestStatus::Pending);
 }
 
-fn present(id: &str, uid: &str, created_at: jiff::Timestamp) -> PresentCapsule {
-    PresentCapsule { id: id.to_owned(), uid: uid.to_owned(), created_at }
+fn present(id: &str, uid: &str, created_at: jiff::Timestamp) -> ExistingCapsule {
+    ExistingCapsule { id: id.to_owned(), uid: uid.to_owned(), created_at }
 }
 
 #[tokio::test]

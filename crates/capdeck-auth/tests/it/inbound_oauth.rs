@@ -5,9 +5,9 @@ use std::time::Duration;
 use capdeck_auth::{
     Secret,
     inbound::{
-        AuthorizationError, AuthorizationRequest, Client, ClientMetadata, ClientProof,
-        CodeRedemption, GrantTarget, Holder, NewCode, NewRequest, RegistryError, Role,
-        TokenRefusal, TokenRenewal, TokenSet,
+        AuthorizationError, AuthorizationRequest, ClientMetadata, ClientProof, CodeRedemption,
+        GrantRecipient, GrantTarget, NewAuthorizationCode, NewRequest, OAuthClient, RegistryError,
+        Role, TokenRefusal, TokenRenewal, TokenSet,
     },
 };
 
@@ -28,7 +28,7 @@ fn metadata() -> ClientMetadata {
     }
 }
 
-async fn client(fixture: &Fixture) -> Client {
+async fn client(fixture: &Fixture) -> OAuthClient {
     fixture.registry.register_client(&caller(""), metadata()).await.unwrap().client
 }
 
@@ -44,13 +44,13 @@ fn ask() -> AuthorizationRequest {
 }
 
 /// A person agrees, and a code is given.
-async fn code(fixture: &Fixture, client: &Client) -> Secret {
+async fn code(fixture: &Fixture, client: &OAuthClient) -> Secret {
     code_for(fixture, client, "opr_ann").await
 }
 
-async fn code_for(fixture: &Fixture, client: &Client, operator: &str) -> Secret {
+async fn code_for(fixture: &Fixture, client: &OAuthClient, operator: &str) -> Secret {
     let new = NewRequest {
-        holder: Holder::Client {
+        holder: GrantRecipient::Client {
             client_id: client.id.clone(),
             client_name: client.name.clone(),
             operator: operator.to_owned(),
@@ -59,9 +59,9 @@ async fn code_for(fixture: &Fixture, client: &Client, operator: &str) -> Secret 
     };
     let registry = &fixture.registry;
     let filed = registry.file_request(&caller("opr_ann"), new).await.unwrap();
-    let approve = capdeck_auth::inbound::Decision::Approve(Default::default());
+    let approve = capdeck_auth::inbound::RequestDecision::Approve(Default::default());
     registry.decide(&caller("admin"), &admin(), &filed.id, approve).await.unwrap();
-    let new = NewCode {
+    let new = NewAuthorizationCode {
         authorization: ask().check(client).unwrap(),
         principal: filed.principal,
         scopes: scopes("capsule:write"),
@@ -69,11 +69,11 @@ async fn code_for(fixture: &Fixture, client: &Client, operator: &str) -> Secret 
     registry.issue_code(&caller("opr_ann"), new).await.unwrap()
 }
 
-fn proof(client: &Client) -> ClientProof {
+fn proof(client: &OAuthClient) -> ClientProof {
     ClientProof { client_id: client.id.clone(), secret: None }
 }
 
-fn redemption(client: &Client, code: &Secret) -> CodeRedemption {
+fn redemption(client: &OAuthClient, code: &Secret) -> CodeRedemption {
     CodeRedemption {
         client: proof(client),
         code: code.clone(),
@@ -83,19 +83,19 @@ fn redemption(client: &Client, code: &Secret) -> CodeRedemption {
     }
 }
 
-async fn sign_in(fixture: &Fixture, client: &Client) -> TokenSet {
+async fn sign_in(fixture: &Fixture, client: &OAuthClient) -> TokenSet {
     let code = code(fixture, client).await;
     fixture.registry.redeem_code(&caller(""), redemption(client, &code)).await.unwrap()
 }
 
-async fn sign_in_as(fixture: &Fixture, client: &Client, operator: &str) -> TokenSet {
+async fn sign_in_as(fixture: &Fixture, client: &OAuthClient, operator: &str) -> TokenSet {
     let code = code_for(fixture, client, operator).await;
     fixture.registry.redeem_code(&caller(""), redemption(client, &code)).await.unwrap()
 }
 
 async fn renew(
     fixture: &Fixture,
-    client: &Client,
+    client: &OAuthClient,
     token: &Secret,
 ) -> Result<TokenSet, RegistryError> {
     let renewal = TokenRenewal {
@@ -283,7 +283,7 @@ async fn a_renewal_can_only_narrow_and_is_of_one_client_and_one_resource() {
     let (client, other) = (client(&fixture).await, client(&fixture).await);
     let tokens = sign_in(&fixture, &client).await;
     let renewal =
-        |scopes: Option<&str>, resource: Option<&str>, client: &Client, token: &Secret| {
+        |scopes: Option<&str>, resource: Option<&str>, client: &OAuthClient, token: &Secret| {
             TokenRenewal {
                 client: proof(client),
                 refresh_token: token.clone(),
@@ -395,7 +395,7 @@ async fn no_code_is_given_before_something_was_granted() {
     let fixture = fixture();
     let client = client(&fixture).await;
     let waiting = fixture.file(GrantTarget::whole_deck(), "deck:call").await;
-    let new = NewCode {
+    let new = NewAuthorizationCode {
         authorization: ask().check(&client).unwrap(),
         principal: waiting.principal,
         scopes: scopes("deck:call"),

@@ -5,8 +5,8 @@ use std::{net::IpAddr, time::Duration};
 use capdeck_auth::{
     ProviderIdentity, Secret,
     inbound::{
-        AdminKey, Blame, NewOperator, NewSession, Newcomers, OperatorAccount, OperatorRole,
-        OperatorSubject, OperatorUpdate, RegistryError,
+        AdminKey, NewOperator, NewSession, OperatorAccount, OperatorRole, OperatorSubject,
+        OperatorUpdate, RegistryError, SignInPenalty, SignUpDomains,
     },
 };
 
@@ -165,7 +165,7 @@ fn identity(issuer: &str, subject: &str, email: Option<&str>) -> ProviderIdentit
 
 /// Somebody comes from a provider, where nobody becomes an operator by that.
 async fn enter(fixture: &Fixture, identity: ProviderIdentity) -> Result<NewSession, RegistryError> {
-    fixture.registry.sign_in_identity(here(), identity, &Newcomers::default()).await
+    fixture.registry.sign_in_identity(here(), identity, &SignUpDomains::default()).await
 }
 
 #[tokio::test]
@@ -226,7 +226,7 @@ async fn an_address_binds_the_first_account_that_comes_with_it_and_no_other() {
 #[tokio::test]
 async fn newcomers_of_a_domain_become_members_once() {
     let fixture = fixture();
-    let newcomers = Newcomers { domains: vec!["example.com".to_owned()] };
+    let newcomers = SignUpDomains { domains: vec!["example.com".to_owned()] };
     let come = async |subject: &str, email: Option<&str>| {
         let identity =
             ProviderIdentity { name: Some("Ann".to_owned()), ..identity(ISSUER, subject, email) };
@@ -251,13 +251,13 @@ async fn newcomers_of_a_domain_become_members_once() {
 async fn strangers_from_a_provider_have_to_wait_too() {
     let fixture = fixture();
     let registry = &fixture.registry;
-    registry.record_failed_sign_in(here(), Blame::Nobody).await;
+    registry.record_failed_sign_in(here(), SignInPenalty::NotCounted).await;
     for _ in 0..4 {
         let refused = enter(&fixture, identity(ISSUER, "9", None)).await.unwrap_err();
         assert_eq!(refused.code(), "forbidden");
     }
     assert_eq!(registry.check_sign_in(here()).await, Ok(()));
-    registry.record_failed_sign_in(here(), Blame::Sender).await;
+    registry.record_failed_sign_in(here(), SignInPenalty::Counted).await;
     let waiting = enter(&fixture, identity(ISSUER, "9", None)).await.unwrap_err();
     assert_eq!(waiting, RegistryError::TooSoon { seconds: 1 });
     assert_eq!(registry.check_sign_in(here()).await.unwrap_err().code(), "too_soon");

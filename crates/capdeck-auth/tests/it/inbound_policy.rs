@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use capdeck_auth::inbound::{
-    ApprovalMode, Caller, Decider, Decision, GrantTarget, Holder, NewConnection, NewRequest,
-    OAuthScope, OperatorRole, Policy, PolicyRule, ProfileTerms, RequestSource, RequestStatus, Role,
-    RuleAction, RuleMatch, Terms,
+    ApprovalMode, ApprovalTerms, DecisionMaker, EventCaller, GrantPolicy, GrantRecipient,
+    GrantRule, GrantTarget, NewCredential, NewRequest, OAuthScope, OperatorRole, ProfileTerms,
+    RequestDecision, RequestSource, RequestStatus, Role, RuleAction, RuleMatch,
 };
 
 use crate::inbound_support::{Fixture, admin, caller, fixture, operator, reader, request, scopes};
@@ -22,12 +22,12 @@ fn part(role: Role, allowed: &[&str], denied: &[&str]) -> GrantTarget {
     }
 }
 
-fn rule(matches: RuleMatch, action: RuleAction) -> PolicyRule {
-    PolicyRule { matches, action, ceiling_role: None, ttl: None }
+fn rule(matches: RuleMatch, action: RuleAction) -> GrantRule {
+    GrantRule { matches, action, ceiling_role: None, ttl: None }
 }
 
-async fn set_policy(fixture: &Fixture, mode: ApprovalMode, rules: Vec<PolicyRule>) {
-    let policy = Policy { mode, rules, ..Policy::default() };
+async fn set_policy(fixture: &Fixture, mode: ApprovalMode, rules: Vec<GrantRule>) {
+    let policy = GrantPolicy { mode, rules, ..GrantPolicy::default() };
     fixture.registry.set_policy(&caller("admin"), policy).await.unwrap();
 }
 
@@ -39,7 +39,7 @@ async fn item_20_an_approval_cannot_widen_a_request() {
     let until = fixture.now() + HOUR;
     let new = NewRequest { wanted_until: Some(until), ..request(asked, "capsule:append") };
     let filed = registry.file_request(&caller("opr_ann"), new).await.unwrap();
-    let target = |target| Terms { target: Some(target), ..Terms::default() };
+    let target = |target| ApprovalTerms { target: Some(target), ..ApprovalTerms::default() };
     for terms in [
         target(part(Role::Writer, &["docs://"], &["docs://secret"])),
         target(part(Role::Appender, &[], &["docs://secret"])),
@@ -47,21 +47,24 @@ async fn item_20_an_approval_cannot_widen_a_request() {
         target(part(Role::Appender, &["docs://"], &[])),
         target(GrantTarget::whole_deck()),
         target(GrantTarget::capsule("cap_b", Role::Reader)),
-        Terms { scopes: Some(scopes("capsule:write")), ..Terms::default() },
-        Terms { scopes: Some(scopes("capsule:read registry:manage")), ..Terms::default() },
-        Terms { expires_at: Some(until + HOUR), ..Terms::default() },
+        ApprovalTerms { scopes: Some(scopes("capsule:write")), ..ApprovalTerms::default() },
+        ApprovalTerms {
+            scopes: Some(scopes("capsule:read registry:manage")),
+            ..ApprovalTerms::default()
+        },
+        ApprovalTerms { expires_at: Some(until + HOUR), ..ApprovalTerms::default() },
     ] {
-        let decision = Decision::Approve(terms.clone());
+        let decision = RequestDecision::Approve(terms.clone());
         let refused = registry.decide(&caller("admin"), &admin(), &filed.id, decision).await;
         assert_eq!(refused.unwrap_err().code(), "widens", "{terms:?}");
     }
-    let narrow = Terms {
+    let narrow = ApprovalTerms {
         target: Some(part(Role::Reader, &["docs://team"], &[])),
         scopes: Some(scopes("capsule:read")),
         expires_at: Some(until - HOUR / 2),
-        ..Terms::default()
+        ..ApprovalTerms::default()
     };
-    let decision = Decision::Approve(narrow.clone());
+    let decision = RequestDecision::Approve(narrow.clone());
     let decided = registry.decide(&caller("admin"), &admin(), &filed.id, decision).await.unwrap();
     let grant = registry.grant(&decided.grant.unwrap()).unwrap();
     assert_eq!(Some(grant.target), narrow.target);
@@ -71,7 +74,7 @@ async fn item_20_an_approval_cannot_widen_a_request() {
 #[tokio::test]
 async fn rules_decide_in_order_and_the_rest_waits_for_a_person() {
     let fixture = fixture();
-    let capped = PolicyRule {
+    let capped = GrantRule {
         ceiling_role: Some(Role::Appender),
         ttl: Some(3600),
         ..rule(
@@ -127,11 +130,12 @@ async fn item_20_no_rule_grants_owner_or_registry_manage() {
     let plain = fixture.file(reader("cap_a"), "capsule:read").await;
     assert_eq!(plain.status, RequestStatus::Approved);
     // The rest of the bad input: a rule that says so is refused.
-    let rule = PolicyRule {
+    let rule = GrantRule {
         ceiling_role: Some(Role::Owner),
         ..rule(RuleMatch::default(), RuleAction::Approve)
     };
-    let policy = Policy { mode: ApprovalMode::Policy, rules: vec![rule], ..Policy::default() };
+    let policy =
+        GrantPolicy { mode: ApprovalMode::Policy, rules: vec![rule], ..GrantPolicy::default() };
     assert!(fixture.registry.set_policy(&caller("admin"), policy).await.is_err());
 }
 
@@ -157,7 +161,7 @@ async fn a_rule_that_trusts_a_client_s_id_does_not_trust_whoever_says_it() {
     };
     set_policy(&fixture, ApprovalMode::Policy, vec![rule(matches, RuleAction::Approve)]).await;
     let new = NewRequest { target: reader("cap_c"), ..claimed };
-    let elsewhere = capdeck_auth::inbound::Caller::new("", Some([198, 51, 100, 1].into()));
+    let elsewhere = capdeck_auth::inbound::EventCaller::new("", Some([198, 51, 100, 1].into()));
     assert_eq!(
         registry.file_request(&elsewhere, new.clone()).await.unwrap().status,
         RequestStatus::Pending
@@ -170,23 +174,23 @@ async fn a_rule_that_trusts_a_client_s_id_does_not_trust_whoever_says_it() {
 }
 
 /// A program that holds `registry:manage` on a capsule as a writer.
-async fn supervisor(fixture: &Fixture) -> (Decider, String) {
+async fn supervisor(fixture: &Fixture) -> (DecisionMaker, String) {
     let new = NewRequest {
-        holder: Holder::New { name: "Supervisor".to_owned(), client_id: None },
+        holder: GrantRecipient::New { name: "Supervisor".to_owned(), client_id: None },
         ..request(GrantTarget::capsule("cap_a", Role::Writer), "capsule:write registry:manage")
     };
     let registry = &fixture.registry;
     let filed = registry.file_request(&caller("admin"), new).await.unwrap();
-    let approve = Decision::Approve(Terms::default());
+    let approve = RequestDecision::Approve(ApprovalTerms::default());
     registry.decide(&caller("admin"), &admin(), &filed.id, approve).await.unwrap();
-    let new = NewConnection {
+    let new = NewCredential {
         principal: filed.principal.clone(),
         scopes: scopes("capsule:write registry:manage"),
         audience: None,
         expires_at: fixture.now() + HOUR,
     };
     let opened = registry.open_connection(&caller("admin"), new).await.unwrap();
-    (Decider::Supervisor { credential: opened.credential.id }, filed.principal)
+    (DecisionMaker::Supervisor { credential: opened.credential.id }, filed.principal)
 }
 
 #[tokio::test]
@@ -194,9 +198,9 @@ async fn a_supervisor_gives_no_more_than_it_holds_and_nothing_to_itself() {
     let fixture = fixture();
     let registry = &fixture.registry;
     let (decider, principal) = supervisor(&fixture).await;
-    let approve = || Decision::Approve(Terms::default());
+    let approve = || RequestDecision::Approve(ApprovalTerms::default());
     let decide = async |request: &str| {
-        let elsewhere = Caller::new(&principal, Some([198, 51, 100, 1].into()));
+        let elsewhere = EventCaller::new(&principal, Some([198, 51, 100, 1].into()));
         let decided = registry.decide(&elsewhere, &decider, request, approve()).await;
         decided.map(|request| request.decided_by).map_err(|error| error.code())
     };
@@ -216,7 +220,7 @@ async fn a_supervisor_gives_no_more_than_it_holds_and_nothing_to_itself() {
     let deck = fixture.file(GrantTarget::whole_deck(), "deck:read").await;
     assert_eq!(decide(&deck.id).await, Err("not_found"));
     let own = NewRequest {
-        holder: Holder::Principal { id: principal.clone() },
+        holder: GrantRecipient::Principal { id: principal.clone() },
         ..request(reader("cap_a"), "capsule:read")
     };
     let own = registry.file_request(&caller(&principal), own).await.unwrap();
@@ -228,7 +232,7 @@ async fn a_supervisor_gives_no_more_than_it_holds_and_nothing_to_itself() {
     let asked = registry.file_request(&caller(&principal), asked_by_it).await.unwrap();
     assert_eq!(decide(&asked.id).await, Err("self_approval"));
     // A program without the scope is nobody.
-    let nobody = Decider::Supervisor { credential: "crd_none".to_owned() };
+    let nobody = DecisionMaker::Supervisor { credential: "crd_none".to_owned() };
     assert!(!registry.may_decide(&nobody, &asked));
 }
 
@@ -240,10 +244,11 @@ async fn a_member_gives_nobody_the_right_to_manage() {
     let bob = operator("opr_bob", OperatorRole::Member);
     let filed = fixture.file(reader("cap_a"), "capsule:read registry:manage").await;
     let decide = async |terms| {
-        registry.decide(&caller("opr_bob"), &bob, &filed.id, Decision::Approve(terms)).await
+        registry.decide(&caller("opr_bob"), &bob, &filed.id, RequestDecision::Approve(terms)).await
     };
-    assert_eq!(decide(Terms::default()).await.unwrap_err().code(), "forbidden");
-    let without = Terms { scopes: Some(scopes("capsule:read")), ..Terms::default() };
+    assert_eq!(decide(ApprovalTerms::default()).await.unwrap_err().code(), "forbidden");
+    let without =
+        ApprovalTerms { scopes: Some(scopes("capsule:read")), ..ApprovalTerms::default() };
     let granted = decide(without).await.unwrap().grant.unwrap();
     assert!(!registry.grant(&granted).unwrap().scopes.allows(OAuthScope::RegistryManage));
 }
@@ -266,9 +271,11 @@ async fn a_profile_narrows_a_request_and_is_copied() {
     assert_eq!(same_name.code(), "taken");
     let asked = part(Role::Writer, &["docs://team", "notes://"], &[]);
     let filed = fixture.file(asked, "capsule:admin").await;
-    let with = Terms { profile: Some(profile.id.clone()), ..Terms::default() };
+    let with = ApprovalTerms { profile: Some(profile.id.clone()), ..ApprovalTerms::default() };
     let decide = async |request: &str| {
-        registry.decide(&caller("admin"), &admin(), request, Decision::Approve(with.clone())).await
+        registry
+            .decide(&caller("admin"), &admin(), request, RequestDecision::Approve(with.clone()))
+            .await
     };
     let decided = decide(&filed.id).await.unwrap();
     assert_eq!(decided.profile_id.as_ref(), Some(&profile.id));

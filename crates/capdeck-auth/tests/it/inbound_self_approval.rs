@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use capdeck_auth::inbound::{
-    ApprovalMode, Caller, CredentialKind, Decider, Decision, GrantRequest, GrantTarget, Holder,
-    NewConnection, NewEnrollment, NewRequest, OperatorRole, Policy, Registry, RegistryError,
-    RequestSource, Role, Scopes, SelfLink, Terms,
+    ApprovalMode, ApprovalTerms, CredentialKind, DecisionMaker, EventCaller, GrantPolicy,
+    GrantRecipient, GrantRequest, GrantTarget, NewCredential, NewEnrollment, NewRequest,
+    OperatorRole, Registry, RegistryError, RequestDecision, RequestSource, Role, Scopes,
+    SelfApprovalLink,
 };
 
 use crate::inbound_support::{Fixture, admin, fixture, operator, reader, request, scopes};
@@ -13,24 +14,24 @@ use crate::inbound_support::{Fixture, admin, fixture, operator, reader, request,
 const OFFICE: [u8; 4] = [192, 0, 2, 1];
 const ELSEWHERE: [u8; 4] = [198, 51, 100, 7];
 
-fn at(id: &str, address: impl Into<IpAddr>) -> Caller {
-    Caller::new(id, Some(address.into()))
+fn at(id: &str, address: impl Into<IpAddr>) -> EventCaller {
+    EventCaller::new(id, Some(address.into()))
 }
 
-fn approver() -> Decider {
+fn approver() -> DecisionMaker {
     operator("opr_bob", OperatorRole::Approver)
 }
 
 /// The same for somebody who can read this capsule like every operator.
-fn approver_reading(capsule: &str) -> Decider {
-    Decider::Operator {
+fn approver_reading(capsule: &str) -> DecisionMaker {
+    DecisionMaker::Operator {
         id: "opr_bob".to_owned(),
         role: OperatorRole::Approver,
         readable: vec![capsule.to_owned()],
     }
 }
 
-async fn enroll(registry: &Registry, caller: &Caller, client_id: &str) -> GrantRequest {
+async fn enroll(registry: &Registry, caller: &EventCaller, client_id: &str) -> GrantRequest {
     let new = NewEnrollment {
         client_id: client_id.to_owned(),
         client_name: None,
@@ -46,16 +47,16 @@ async fn enroll(registry: &Registry, caller: &Caller, client_id: &str) -> GrantR
 
 async fn approve(
     registry: &Registry,
-    caller: &Caller,
-    decider: &Decider,
+    caller: &EventCaller,
+    decider: &DecisionMaker,
     request: &GrantRequest,
-) -> Result<Option<SelfLink>, RegistryError> {
-    let decision = Decision::Approve(Terms::default());
+) -> Result<Option<SelfApprovalLink>, RegistryError> {
+    let decision = RequestDecision::Approve(ApprovalTerms::default());
     let decided = registry.decide(caller, decider, &request.id, decision).await?;
     Ok(registry.grant(&decided.grant.unwrap()).unwrap().self_approved)
 }
 
-fn tied_by(refused: Result<Option<SelfLink>, RegistryError>) -> SelfLink {
+fn tied_by(refused: Result<Option<SelfApprovalLink>, RegistryError>) -> SelfApprovalLink {
     match refused {
         Err(RegistryError::SelfApproval { link }) => link,
         other => panic!("no self-approval: {other:?}"),
@@ -74,9 +75,9 @@ async fn an_approver_cannot_approve_what_is_their_own() {
     let own = registry.file_request(&from("opr_bob"), own).await.unwrap();
     assert_eq!(
         tied_by(approve(registry, &at("opr_bob", OFFICE), &bob, &own).await),
-        SelfLink::Requester
+        SelfApprovalLink::Requester
     );
-    let holder = Holder::Client {
+    let holder = GrantRecipient::Client {
         client_id: "cli_bob".to_owned(),
         client_name: "Bob's editor".to_owned(),
         operator: "opr_bob".to_owned(),
@@ -85,7 +86,7 @@ async fn an_approver_cannot_approve_what_is_their_own() {
     let program = registry.file_request(&from("opr_ann"), program).await.unwrap();
     assert_eq!(
         tied_by(approve(registry, &at("opr_bob", OFFICE), &bob, &program).await),
-        SelfLink::Program
+        SelfApprovalLink::Program
     );
     let by_program = NewRequest {
         requested_by: program.principal.clone(),
@@ -95,19 +96,19 @@ async fn an_approver_cannot_approve_what_is_their_own() {
     let by_program = registry.file_request(&from(&program.principal), by_program).await.unwrap();
     assert_eq!(
         tied_by(approve(registry, &at("opr_bob", OFFICE), &bob, &by_program).await),
-        SelfLink::Requester
+        SelfApprovalLink::Requester
     );
     // An enrollment that they sent with their own key.
     let sent = enroll(registry, &from("opr_bob"), "sent").await;
     assert_eq!(
         tied_by(approve(registry, &at("opr_bob", OFFICE), &bob, &sent).await),
-        SelfLink::Requester
+        SelfApprovalLink::Requester
     );
     // Turning it down is theirs to do.
-    let deny = Decision::Deny { note: None };
+    let deny = RequestDecision::Deny { note: None };
     registry.decide(&at("opr_bob", OFFICE), &bob, &own.id, deny).await.unwrap();
     // Another approver decides, and nothing is marked.
-    let cleo = Decider::Operator {
+    let cleo = DecisionMaker::Operator {
         id: "opr_cleo".to_owned(),
         role: OperatorRole::Approver,
         readable: vec!["cap_a".to_owned()],
@@ -130,21 +131,21 @@ async fn an_approver_cannot_approve_what_came_from_their_address_or_browser() {
         ("g", "2001:db8:1:2::1", "2001:db8:1:3::1", false),
     ] {
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
-        let asked = enroll(registry, &Caller::unknown(Some(address(from))), client).await;
+        let asked = enroll(registry, &EventCaller::unknown(Some(address(from))), client).await;
         let decided = approve(registry, &at("opr_bob", address(decides)), &bob, &asked).await;
         match tied {
-            true => assert_eq!(tied_by(decided), SelfLink::Address, "{from} {decides}"),
+            true => assert_eq!(tied_by(decided), SelfApprovalLink::Address, "{from} {decides}"),
             false => assert_eq!(decided, Ok(None), "{from} {decides}"),
         }
     }
     // Whoever has an account beside it uses the same browser, wherever that browser is.
-    let browser = |caller: Caller| caller.in_browser(Some("hash".to_owned()));
+    let browser = |caller: EventCaller| caller.in_browser(Some("hash".to_owned()));
     let asked = registry
         .file_request(&browser(at("opr_ann", ELSEWHERE)), request(reader("cap_a"), "capsule:read"))
         .await
         .unwrap();
     let decided = approve(registry, &browser(at("opr_bob", OFFICE)), &bob, &asked).await;
-    assert_eq!(tied_by(decided), SelfLink::Browser);
+    assert_eq!(tied_by(decided), SelfApprovalLink::Browser);
     let other = at("opr_bob", OFFICE).in_browser(Some("other".to_owned()));
     assert_eq!(approve(registry, &other, &bob, &asked).await, Ok(None));
 }
@@ -153,20 +154,21 @@ async fn an_approver_cannot_approve_what_came_from_their_address_or_browser() {
 async fn an_admin_approves_their_own_and_it_is_marked() {
     let fixture = fixture();
     let registry = &fixture.registry;
-    let asked = enroll(registry, &Caller::unknown(Some(OFFICE.into())), "nightly").await;
+    let asked = enroll(registry, &EventCaller::unknown(Some(OFFICE.into())), "nightly").await;
     fixture.audit.take();
     let done = approve(registry, &at("admin", OFFICE), &admin(), &asked).await;
-    assert_eq!(done, Ok(Some(SelfLink::Address)));
+    assert_eq!(done, Ok(Some(SelfApprovalLink::Address)));
     let lines = fixture.audit.take_events();
     let line = lines.iter().find(|line| line.action == "grant.approve").unwrap();
-    assert_eq!(line.self_approved, Some(SelfLink::Address));
+    assert_eq!(line.self_approved, Some(SelfApprovalLink::Address));
     let issued = lines.iter().find(|line| line.action == "credential.issue").unwrap();
     assert_eq!(issued.self_approved, None);
     // It is kept.
     let kept = fixture.reopen();
     let grant = kept.registry.request(&asked.id).unwrap().grant.unwrap();
-    assert_eq!(kept.registry.grant(&grant).unwrap().self_approved, Some(SelfLink::Address));
-    let later = enroll(&kept.registry, &Caller::unknown(Some(ELSEWHERE.into())), "daily").await;
+    assert_eq!(kept.registry.grant(&grant).unwrap().self_approved, Some(SelfApprovalLink::Address));
+    let later =
+        enroll(&kept.registry, &EventCaller::unknown(Some(ELSEWHERE.into())), "daily").await;
     assert_eq!(approve(&kept.registry, &at("admin", OFFICE), &admin(), &later).await, Ok(None));
 }
 
@@ -178,14 +180,14 @@ async fn owners_decide_about_their_own_capsules() {
     let member = operator("opr_bob", OperatorRole::Member);
     let asked = enroll(registry, &at("", OFFICE), "nightly").await;
     let done = approve(registry, &at("opr_bob", OFFICE), &member, &asked).await;
-    assert_eq!(done, Ok(Some(SelfLink::Address)));
+    assert_eq!(done, Ok(Some(SelfApprovalLink::Address)));
 }
 
 #[tokio::test]
 async fn where_everyone_has_one_address_it_ties_nobody() {
     let fixture = fixture();
     let registry = &fixture.registry;
-    let policy = Policy { shared_address: true, ..Policy::default() };
+    let policy = GrantPolicy { shared_address: true, ..GrantPolicy::default() };
     registry.set_policy(&at("admin", OFFICE), policy).await.unwrap();
     let asked = enroll(registry, &at("", OFFICE), "nightly").await;
     let bob = approver_reading("cap_a");
@@ -193,7 +195,7 @@ async fn where_everyone_has_one_address_it_ties_nobody() {
     let own = enroll(registry, &at("opr_bob", OFFICE), "own").await;
     assert_eq!(
         tied_by(approve(registry, &at("opr_bob", OFFICE), &bob, &own).await),
-        SelfLink::Requester
+        SelfApprovalLink::Requester
     );
 }
 
@@ -202,14 +204,16 @@ async fn an_approver_grants_no_more_than_they_hold() {
     let fixture = fixture();
     let registry = &fixture.registry;
     let (bob, here) = (approver(), at("opr_bob", ELSEWHERE));
-    let decide = async |decider: &Decider, target: GrantTarget, wanted: &str, terms: Terms| {
-        let filed = fixture.file(target, wanted).await;
-        let decided = registry.decide(&here, decider, &filed.id, Decision::Approve(terms)).await;
-        decided
-            .map(|one| registry.grant(&one.grant.unwrap()).unwrap())
-            .map_err(|error| error.code())
-    };
-    let whole = Terms::default;
+    let decide =
+        async |decider: &DecisionMaker, target: GrantTarget, wanted: &str, terms: ApprovalTerms| {
+            let filed = fixture.file(target, wanted).await;
+            let decided =
+                registry.decide(&here, decider, &filed.id, RequestDecision::Approve(terms)).await;
+            decided
+                .map(|one| registry.grant(&one.grant.unwrap()).unwrap())
+                .map_err(|error| error.code())
+        };
+    let whole = ApprovalTerms::default;
     let writer = || GrantTarget::capsule("cap_a", Role::Writer);
     for (target, wanted) in [
         (reader("cap_a"), "capsule:read"),
@@ -232,15 +236,15 @@ async fn an_approver_grants_no_more_than_they_hold() {
         let refused = decide(&reads, target.clone(), wanted, whole()).await;
         assert_eq!(refused.unwrap_err(), "forbidden", "{target:?} {wanted}");
     }
-    let narrowed = Terms {
+    let narrowed = ApprovalTerms {
         target: Some(reader("cap_a")),
         scopes: Some(scopes("capsule:read")),
-        ..Terms::default()
+        ..ApprovalTerms::default()
     };
     assert!(decide(&reads, writer(), "capsule:write", narrowed).await.is_ok());
     // What their own programs were granted, for as long as that lasts.
     let end = fixture.now() + std::time::Duration::from_secs(3600);
-    let holder = Holder::Client {
+    let holder = GrantRecipient::Client {
         client_id: "cli_bob".to_owned(),
         client_name: "Bob's editor".to_owned(),
         operator: "opr_bob".to_owned(),
@@ -252,7 +256,7 @@ async fn an_approver_grants_no_more_than_they_hold() {
     };
     let filed = registry.file_request(&here, new).await.unwrap();
     registry
-        .decide(&at("admin", OFFICE), &admin(), &filed.id, Decision::Approve(whole()))
+        .decide(&at("admin", OFFICE), &admin(), &filed.id, RequestDecision::Approve(whole()))
         .await
         .unwrap();
     let deck = decide(&bob, GrantTarget::whole_deck(), "deck:call", whole()).await.unwrap();
@@ -262,15 +266,15 @@ async fn an_approver_grants_no_more_than_they_hold() {
 }
 
 /// A program that holds `registry:manage`, by its credential.
-async fn supervisor(fixture: &Fixture, holder: Holder) -> (Decider, String) {
+async fn supervisor(fixture: &Fixture, holder: GrantRecipient) -> (DecisionMaker, String) {
     let registry = &fixture.registry;
-    let policy = Policy { mode: ApprovalMode::Supervisor, ..Policy::default() };
+    let policy = GrantPolicy { mode: ApprovalMode::Supervisor, ..GrantPolicy::default() };
     registry.set_policy(&at("admin", OFFICE), policy).await.unwrap();
     let wanted = "capsule:write registry:manage";
     let new = NewRequest { holder, ..request(GrantTarget::capsule("cap_a", Role::Writer), wanted) };
     let filed = registry.file_request(&at("admin", OFFICE), new).await.unwrap();
     approve(registry, &at("admin", OFFICE), &admin(), &filed).await.unwrap();
-    let new = NewConnection {
+    let new = NewCredential {
         principal: filed.principal.clone(),
         scopes: Scopes::parse(wanted).unwrap(),
         audience: None,
@@ -278,25 +282,25 @@ async fn supervisor(fixture: &Fixture, holder: Holder) -> (Decider, String) {
     };
     let opened = registry.open_connection(&at("admin", OFFICE), new).await.unwrap();
     assert_eq!(opened.credential.kind, CredentialKind::Connection);
-    (Decider::Supervisor { credential: opened.credential.id }, filed.principal)
+    (DecisionMaker::Supervisor { credential: opened.credential.id }, filed.principal)
 }
 
 #[tokio::test]
 async fn a_program_cannot_approve_what_came_from_its_address_or_its_person() {
     let fixture = fixture();
     let registry = &fixture.registry;
-    let holder = Holder::Client {
+    let holder = GrantRecipient::Client {
         client_id: "cli_boss".to_owned(),
         client_name: "Boss".to_owned(),
         operator: "opr_bob".to_owned(),
     };
     let (boss, principal) = supervisor(&fixture, holder).await;
-    let twin = enroll(registry, &Caller::unknown(Some(OFFICE.into())), "twin").await;
+    let twin = enroll(registry, &EventCaller::unknown(Some(OFFICE.into())), "twin").await;
     let decided = approve(registry, &at(&principal, OFFICE), &boss, &twin).await;
-    assert_eq!(tied_by(decided), SelfLink::Address);
+    assert_eq!(tied_by(decided), SelfApprovalLink::Address);
     assert_eq!(approve(registry, &at(&principal, ELSEWHERE), &boss, &twin).await, Ok(None));
     // Another program of the same person.
-    let holder = Holder::Client {
+    let holder = GrantRecipient::Client {
         client_id: "cli_other".to_owned(),
         client_name: "Other".to_owned(),
         operator: "opr_bob".to_owned(),
@@ -304,7 +308,7 @@ async fn a_program_cannot_approve_what_came_from_its_address_or_its_person() {
     let other = NewRequest { holder, ..request(reader("cap_a"), "capsule:read") };
     let other = registry.file_request(&at("prn_x", OFFICE), other).await.unwrap();
     let decided = approve(registry, &at(&principal, ELSEWHERE), &boss, &other).await;
-    assert_eq!(tied_by(decided), SelfLink::Program);
+    assert_eq!(tied_by(decided), SelfApprovalLink::Program);
 }
 
 #[tokio::test]
@@ -323,14 +327,14 @@ async fn an_enrolled_program_cannot_approve_a_second_enrollment_of_its_own() {
     let enrolled = registry.enroll(&at("", OFFICE), new).await.unwrap();
     let first = registry.request(&enrolled.state.enrollment.request).unwrap();
     approve(registry, &at("admin", ELSEWHERE), &admin(), &first).await.unwrap();
-    let policy = Policy { mode: ApprovalMode::Supervisor, ..Policy::default() };
+    let policy = GrantPolicy { mode: ApprovalMode::Supervisor, ..GrantPolicy::default() };
     registry.set_policy(&at("admin", OFFICE), policy).await.unwrap();
     let credential = registry.enrollment(&enrolled.state.enrollment.id).unwrap();
     let credential = credential.enrollment.credential.unwrap();
-    let boss = Decider::Supervisor { credential };
+    let boss = DecisionMaker::Supervisor { credential };
     let second = enroll(registry, &at("", ELSEWHERE), "nightly").await;
     let decided = approve(registry, &at(&first.principal, OFFICE), &boss, &second).await;
-    assert_eq!(tied_by(decided), SelfLink::Enrollment);
+    assert_eq!(tied_by(decided), SelfApprovalLink::Enrollment);
     let other = enroll(registry, &at("", ELSEWHERE), "daily").await;
     assert_eq!(approve(registry, &at(&first.principal, OFFICE), &boss, &other).await, Ok(None));
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc, time::Duration};
 
 use capdeck_auth::inbound::{
-    Limits, NewConnection, OpenRegistryError, Registry, RegistryOptions, RequestStatus,
+    NewCredential, OpenRegistryError, Registry, RegistryLimits, RegistryOptions, RequestStatus,
 };
 
 use crate::inbound_support::{
@@ -23,7 +23,7 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
 
 async fn connected(fixture: &Fixture) -> String {
     let granted = fixture.grant(reader("cap_a"), "capsule:read").await;
-    let new = NewConnection {
+    let new = NewCredential {
         principal: granted.principal,
         scopes: scopes("capsule:read"),
         audience: None,
@@ -116,7 +116,7 @@ async fn a_change_of_several_files_is_there_whole_or_not_at_all() {
     let fixture = fixture();
     let filed = fixture.file(reader("cap_a"), "capsule:read").await;
     let before = files(&fixture.path());
-    let approve = capdeck_auth::inbound::Decision::Approve(Default::default());
+    let approve = capdeck_auth::inbound::RequestDecision::Approve(Default::default());
     let admin = crate::inbound_support::admin();
     fixture.registry.decide(&caller("admin"), &admin, &filed.id, approve).await.unwrap();
     let after = files(&fixture.path());
@@ -177,7 +177,7 @@ async fn a_change_that_cannot_be_written_is_not_in_force() {
     let filed = fixture.file(reader("cap_a"), "capsule:read").await;
     // A folder where the journal is to be written cannot be replaced by a file.
     fs::create_dir(fixture.path().join("change.json")).unwrap();
-    let approve = capdeck_auth::inbound::Decision::Approve(Default::default());
+    let approve = capdeck_auth::inbound::RequestDecision::Approve(Default::default());
     let admin = crate::inbound_support::admin();
     let registry = &fixture.registry;
     let failed = registry.decide(&caller("admin"), &admin, &filed.id, approve).await.unwrap_err();
@@ -199,18 +199,18 @@ async fn using_a_token_writes_nothing_until_something_changes_or_ends() {
     let id = fixture.registry.authenticate(&token).unwrap().credential.clone();
     assert_eq!(files(&fixture.path()), before);
     assert_eq!(fixture.registry.credential(&id).unwrap().last_used_at.get(), Some(fixture.now()));
-    fixture.registry.settle().await.unwrap();
+    fixture.registry.save_last_used().await.unwrap();
     let fixture = fixture.reopen();
     assert_eq!(fixture.registry.credential(&id).unwrap().last_used_at.get(), Some(fixture.now()));
 }
 
 #[tokio::test]
 async fn nobody_fills_the_disk_by_asking() {
-    let limits = Limits {
+    let limits = RegistryLimits {
         pending_requests: 4,
         pending_requests_of_client: 3,
         past_requests: 2,
-        ..Limits::default()
+        ..RegistryLimits::default()
     };
     let fixture = fixture_with(RegistryOptions { limits, ..RegistryOptions::default() });
     let registry = &fixture.registry;

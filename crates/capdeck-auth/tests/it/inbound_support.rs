@@ -10,8 +10,9 @@ use std::{
 };
 
 use capdeck_auth::inbound::{
-    AuditSink, Caller, Clock, Decider, Decision, GrantRequest, GrantTarget, Holder, NewRequest,
-    OperatorRole, Registry, RegistryEvent, RegistryOptions, RequestSource, Role, Scopes, Terms,
+    ApprovalTerms, AuditSink, DecisionMaker, EventCaller, GrantRecipient, GrantRequest,
+    GrantTarget, NewRequest, OperatorRole, Registry, RegistryClock, RegistryEvent, RegistryOptions,
+    RequestDecision, RequestSource, Role, Scopes,
 };
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -70,8 +71,9 @@ pub(crate) fn open(
     options: RegistryOptions,
 ) -> Result<Registry, capdeck_auth::inbound::OpenRegistryError> {
     let time = Arc::clone(time);
-    let clock =
-        Clock::from_fn(move || Timestamp::from_millisecond(time.load(Ordering::SeqCst)).unwrap());
+    let clock = RegistryClock::from_fn(move || {
+        Timestamp::from_millisecond(time.load(Ordering::SeqCst)).unwrap()
+    });
     let audit: Option<Arc<dyn AuditSink>> = Some(Arc::<Lines>::clone(audit));
     Registry::open(folder, RegistryOptions { clock, audit, ..options })
 }
@@ -109,21 +111,21 @@ impl Fixture {
     pub(crate) async fn grant(&self, target: GrantTarget, scopes: &str) -> GrantRequest {
         self.pass(Duration::from_millis(1));
         let request = self.file(target, scopes).await;
-        let approve = Decision::Approve(Terms::default());
+        let approve = RequestDecision::Approve(ApprovalTerms::default());
         self.registry.decide(&caller("admin"), &admin(), &request.id, approve).await.unwrap()
     }
 }
 
-pub(crate) fn caller(id: &str) -> Caller {
-    Caller::new(id, Some([192, 0, 2, 1].into()))
+pub(crate) fn caller(id: &str) -> EventCaller {
+    EventCaller::new(id, Some([192, 0, 2, 1].into()))
 }
 
-pub(crate) fn admin() -> Decider {
+pub(crate) fn admin() -> DecisionMaker {
     operator("admin", OperatorRole::Admin)
 }
 
-pub(crate) fn operator(id: &str, role: OperatorRole) -> Decider {
-    Decider::Operator { id: id.to_owned(), role, readable: Vec::new() }
+pub(crate) fn operator(id: &str, role: OperatorRole) -> DecisionMaker {
+    DecisionMaker::Operator { id: id.to_owned(), role, readable: Vec::new() }
 }
 
 pub(crate) fn scopes(text: &str) -> Scopes {
@@ -138,7 +140,7 @@ pub(crate) fn reader(capsule: &str) -> GrantTarget {
 pub(crate) fn request(target: GrantTarget, scopes: &str) -> NewRequest {
     NewRequest {
         source: RequestSource::Oauth,
-        holder: Holder::Client {
+        holder: GrantRecipient::Client {
             client_id: "cli_1".to_owned(),
             client_name: "Editor".to_owned(),
             operator: "opr_ann".to_owned(),

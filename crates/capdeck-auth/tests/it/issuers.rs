@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use capdeck_auth::{OAuthSettings, Refusal, Revocation, SignIn, SignInState, SignedOut};
+use capdeck_auth::{
+    OAuthSettings, RevocationOutcome, SignIn, SignInRefusal, SignInState, SignOutReport,
+};
 use serde_json::json;
 
 use crate::support::*;
@@ -48,7 +50,7 @@ async fn a_definition_that_is_changed_back_finds_its_sign_in_again() {
         "it was made at `{}`, and the definition names `{}`",
         pair.server.url, pair.second.url
     );
-    assert_eq!(second.needed(), Refusal::OtherSignIn { reason });
+    assert_eq!(second.needed(), SignInRefusal::OtherSignIn { reason });
     consent(&pair.second, &second).await;
 
     // Both stand side by side, in one file.
@@ -106,15 +108,15 @@ async fn signing_out_of_one_issuer_leaves_the_other() {
     let pair = Pair::start().await;
     pair.sign_in_to_both().await;
     let (first, second) = (pair.at(Some(&pair.server)), pair.at(Some(&pair.second)));
-    let done = SignedOut { was_signed_in: true, revocation: Revocation::Done };
+    let done = SignOutReport { was_signed_in: true, revocation: RevocationOutcome::Done };
     assert_eq!(second.sign_out().await, Ok(done.clone()));
     assert_eq!(pair.second.asked("/revoke").len(), 2);
     assert!(pair.server.asked("/revoke").is_empty());
     assert_eq!(token(&second).await, None);
     assert_eq!(token(&first).await.as_deref(), Some("canary-access-1"));
     // What is left was never chosen by a definition that names nobody.
-    assert_eq!(pair.at(None).needed(), Refusal::SignInNeeded);
-    let nothing = SignedOut { was_signed_in: false, revocation: Revocation::NotOffered };
+    assert_eq!(pair.at(None).needed(), SignInRefusal::SignInNeeded);
+    let nothing = SignOutReport { was_signed_in: false, revocation: RevocationOutcome::NotOffered };
     assert_eq!(second.sign_out().await, Ok(nothing));
     // The registration went, too.
     consent(&pair.second, &second).await;
@@ -135,7 +137,7 @@ async fn signing_out_without_a_named_issuer_leaves_nothing() {
     let outcome = pair.at(None).sign_out().await.unwrap();
     assert!(outcome.was_signed_in);
     // One service could be told, and the other one's answer is what there is to know.
-    assert!(matches!(outcome.revocation, Revocation::Failed { .. }), "{outcome:?}");
+    assert!(matches!(outcome.revocation, RevocationOutcome::Failed { .. }), "{outcome:?}");
     assert_eq!(pair.second.asked("/revoke").len(), 2);
     for mock in [&pair.server, &pair.second] {
         assert_eq!(token(&pair.at(Some(mock))).await, None);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use capdeck_auth::{
-    OAuthError, ProviderAnswer, ProviderIdentity, ProviderPage, ProviderReturn, ProviderSettings,
-    ProviderSignIn, ProviderVisit, Secret,
+    OAuthError, ProviderCallback, ProviderIdentity, ProviderRedirect, ProviderSettings,
+    ProviderSignIn, ProviderSignInRequest, ProviderSignInResult, Secret,
 };
 use serde_json::{Value, json};
 
@@ -21,17 +21,17 @@ fn provider(mock: &Mock, secret: Option<&str>) -> ProviderSignIn {
     ProviderSignIn::new(settings, guarded_clients())
 }
 
-fn visit() -> ProviderVisit {
-    ProviderVisit { redirect_uri: BACK.to_owned(), then: "/#/capsules".to_owned() }
+fn visit() -> ProviderSignInRequest {
+    ProviderSignInRequest { redirect_uri: BACK.to_owned(), then: "/#/capsules".to_owned() }
 }
 
-fn query(page: &ProviderPage, name: &str) -> Option<String> {
+fn query(page: &ProviderRedirect, name: &str) -> Option<String> {
     let mut pairs = page.url.query_pairs();
     pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
-fn answer(mock: &Mock, page: &ProviderPage) -> ProviderAnswer {
-    ProviderAnswer {
+fn answer(mock: &Mock, page: &ProviderRedirect) -> ProviderCallback {
+    ProviderCallback {
         state: page.state.clone(),
         code: Some(Secret::new("canary-code")),
         issuer: Some(mock.url.clone()),
@@ -40,7 +40,7 @@ fn answer(mock: &Mock, page: &ProviderPage) -> ProviderAnswer {
 }
 
 /// The provider says this about whoever comes with the page's nonce.
-fn identify(mock: &Mock, signer: &Signer, page: &ProviderPage, more: &Value) {
+fn identify(mock: &Mock, signer: &Signer, page: &ProviderRedirect, more: &Value) {
     let mut claims = claims(mock, &query(page, "nonce").unwrap());
     for (name, value) in more.as_object().unwrap() {
         claims[name] = value.clone();
@@ -68,7 +68,8 @@ async fn a_person_comes_back_as_who_the_provider_says() {
     assert_eq!(query(&page, "code_challenge_method").as_deref(), Some("S256"));
     let said = json!({"email": "ann@example.com", "email_verified": true, "name": "Ann"});
     identify(&mock, &signer, &page, &said);
-    let ProviderReturn { identity, then } = provider.finish(answer(&mock, &page)).await.unwrap();
+    let ProviderSignInResult { identity, then } =
+        provider.finish(answer(&mock, &page)).await.unwrap();
     assert_eq!(then, "/#/capsules");
     let text = |text: &str| Some(text.to_owned());
     let expected = ProviderIdentity {
@@ -103,7 +104,7 @@ async fn security_03_a_state_is_known_once_and_an_answer_comes_from_the_provider
     let page = provider.begin(visit()).await.unwrap();
     identify(&mock, &signer, &page, &json!({}));
     let good = answer(&mock, &page);
-    let never = ProviderAnswer { state: "another".to_owned(), ..good.clone() };
+    let never = ProviderCallback { state: "another".to_owned(), ..good.clone() };
     assert!(matches!(provider.finish(never).await, Err(OAuthError::TimedOut { .. })));
     provider.finish(good.clone()).await.unwrap();
     assert!(matches!(provider.finish(good).await, Err(OAuthError::TimedOut { .. })));
@@ -112,17 +113,17 @@ async fn security_03_a_state_is_known_once_and_an_answer_comes_from_the_provider
     for issuer in [None, Some("https://evil.example".to_owned()), Some(format!("{}/", mock.url))] {
         let page = provider.begin(visit()).await.unwrap();
         let error = Some("access_denied".to_owned());
-        let wrong = ProviderAnswer { issuer, error, ..answer(&mock, &page) };
+        let wrong = ProviderCallback { issuer, error, ..answer(&mock, &page) };
         let refused = provider.finish(wrong).await.unwrap_err();
         assert_eq!(refused, OAuthError::WrongResponder { issuer: mock.url.clone() });
     }
     let page = provider.begin(visit()).await.unwrap();
     let refused =
-        ProviderAnswer { error: Some("access_denied".to_owned()), ..answer(&mock, &page) };
+        ProviderCallback { error: Some("access_denied".to_owned()), ..answer(&mock, &page) };
     let refused = provider.finish(refused).await.unwrap_err();
     assert_eq!(refused.to_string(), "the sign-in was refused (`access_denied`)");
     let page = provider.begin(visit()).await.unwrap();
-    let empty = ProviderAnswer { code: None, ..answer(&mock, &page) };
+    let empty = ProviderCallback { code: None, ..answer(&mock, &page) };
     assert_eq!(provider.finish(empty).await, Err(OAuthError::NoCode));
 }
 

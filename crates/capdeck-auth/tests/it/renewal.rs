@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_auth::{OAuthError, Refusal, SignIn, SignInState};
+use capdeck_auth::{OAuthError, SignIn, SignInRefusal, SignInState};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -62,7 +62,7 @@ async fn a_refused_token_is_renewed_once_for_all_who_sent_it() {
     // The new token is young, so renewing it again would change nothing.
     let new = secret("canary-access-2");
     assert!(!sign_in.refused(401, Some("Bearer"), Some(&new)).await);
-    assert_eq!(sign_in.last_refusal(), Some(Refusal::SignInOver));
+    assert_eq!(sign_in.last_refusal(), Some(SignInRefusal::SignInOver));
     assert_eq!(renewals(&mock).len(), 1);
     // The refresh token was not replaced, so it goes on.
     age(&mock, &folder, "canary-access-2");
@@ -81,7 +81,7 @@ async fn a_refresh_token_that_is_refused_is_not_tried_again() {
     }
     assert_eq!(renewals(&mock).len(), 1);
     assert!(!sign_in.refused(401, None, Some(&secret("canary-access-1"))).await);
-    assert_eq!(sign_in.last_refusal(), Some(Refusal::SignInOver));
+    assert_eq!(sign_in.last_refusal(), Some(SignInRefusal::SignInOver));
     assert_eq!(sign_in.renew().await.unwrap_err(), OAuthError::NotRenewable);
 }
 
@@ -95,7 +95,7 @@ async fn a_server_in_trouble_costs_no_sign_in() {
         mock.fails("/token", status, Value::Null);
         assert!(!sign_in.refused(401, None, Some(&secret("canary-access-1"))).await);
         let refusal = sign_in.last_refusal();
-        assert!(matches!(refusal, Some(Refusal::RenewalFailed { .. })), "{refusal:?}");
+        assert!(matches!(refusal, Some(SignInRefusal::RenewalFailed { .. })), "{refusal:?}");
     }
     mock.grants("canary-access-2", None, 3600);
     assert_eq!(sign_in.renew().await.unwrap().state, SignInState::SignedIn);

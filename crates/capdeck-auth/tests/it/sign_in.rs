@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use capdeck_auth::{Begun, LoginKind, LoginWay, OAuthError, Refusal, SignInState};
+use capdeck_auth::{LoginKind, LoginMethod, LoginStart, OAuthError, SignInRefusal, SignInState};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -120,14 +120,15 @@ async fn a_program_signs_in_for_itself_where_there_is_nobody_to_ask() {
     mock.changes(METADATA, "grant_types_supported", json!(["client_credentials"]));
     mock.changes(METADATA, "token_endpoint_auth_methods_supported", json!(["client_secret_post"]));
     mock.grants("canary-access-1", None, 1);
-    let refused = folder.sign_in(mock.settings()).begin(&[], LoginWay::Browser).await.unwrap_err();
+    let refused =
+        folder.sign_in(mock.settings()).begin(&[], LoginMethod::Browser).await.unwrap_err();
     assert!(matches!(refused, OAuthError::NoRegistration { .. }), "{refused}");
 
     let mut settings = mock.settings();
     settings.client_id = Some("robot".to_owned());
     settings.client_secret = Some(secret("canary-secret"));
     let sign_in = folder.sign_in(settings);
-    let Begun::Done(status) = sign_in.begin(&[], LoginWay::Browser).await.unwrap() else {
+    let LoginStart::Done(status) = sign_in.begin(&[], LoginMethod::Browser).await.unwrap() else {
         panic!("a browser")
     };
     assert!(status.renewable);
@@ -179,7 +180,7 @@ async fn a_definition_that_asks_for_another_sign_in_does_not_use_this_one() {
         change(&mut settings);
         let sign_in = folder.sign_in(settings);
         assert_eq!(token(&sign_in).await, None);
-        let refusal = Refusal::OtherSignIn { reason: told.clone() };
+        let refusal = SignInRefusal::OtherSignIn { reason: told.clone() };
         assert_eq!(sign_in.needed(), refusal);
         assert!(!sign_in.refused(401, Some("Bearer"), None).await);
         assert_eq!(sign_in.last_refusal(), Some(refusal));
@@ -191,12 +192,12 @@ async fn a_definition_that_asks_for_another_sign_in_does_not_use_this_one() {
     settings.scopes = vec!["read".to_owned()];
     let sign_in = folder.sign_in(settings.clone());
     assert_eq!(token(&sign_in).await, None);
-    assert_eq!(sign_in.needed(), Refusal::RightsMissing { scopes: settings.scopes.clone() });
+    assert_eq!(sign_in.needed(), SignInRefusal::RightsMissing { scopes: settings.scopes.clone() });
     mock.changes("/token", "scope", json!("something else"));
     consent(&mock, &sign_in).await;
     assert!(token(&sign_in).await.is_some());
     settings.scopes.push("write".to_owned());
-    let missing = Refusal::RightsMissing { scopes: vec!["write".to_owned()] };
+    let missing = SignInRefusal::RightsMissing { scopes: vec!["write".to_owned()] };
     assert_eq!(folder.sign_in(settings).needed(), missing);
 }
 

@@ -1,6 +1,6 @@
 //! Ending a sign-in, here and at the service.
 
-use capdeck_auth::{OAuthError, Revocation, SignedOut};
+use capdeck_auth::{OAuthError, RevocationOutcome, SignOutReport};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -12,7 +12,7 @@ async fn the_service_is_told_where_it_wants_to_know() {
     mock.says("/revoke", json!({}));
     let sign_in = folder.sign_in(mock.settings());
     consent(&mock, &sign_in).await;
-    let done = SignedOut { was_signed_in: true, revocation: Revocation::Done };
+    let done = SignOutReport { was_signed_in: true, revocation: RevocationOutcome::Done };
     assert_eq!(sign_in.sign_out().await, Ok(done));
     let told: Vec<(Value, Value, Value)> = mock
         .asked("/revoke")
@@ -26,7 +26,7 @@ async fn the_service_is_told_where_it_wants_to_know() {
     let expected = expected.map(|(token, kind)| (json!(token), json!(kind), json!("client-1")));
     assert_eq!(told, expected);
     assert_eq!(token(&sign_in).await, None);
-    let nothing = SignedOut { was_signed_in: false, revocation: Revocation::NotOffered };
+    let nothing = SignOutReport { was_signed_in: false, revocation: RevocationOutcome::NotOffered };
     assert_eq!(sign_in.sign_out().await, Ok(nothing));
 }
 
@@ -35,14 +35,14 @@ async fn a_service_that_cannot_be_told_changes_nothing_about_forgetting() {
     let (mock, folder) = (Mock::start().await, Folder::new());
     let sign_in = folder.sign_in(mock.settings());
     consent(&mock, &sign_in).await;
-    let silent = SignedOut { was_signed_in: true, revocation: Revocation::NotOffered };
+    let silent = SignOutReport { was_signed_in: true, revocation: RevocationOutcome::NotOffered };
     assert_eq!(sign_in.sign_out().await, Ok(silent));
 
     mock.changes(METADATA, "revocation_endpoint", json!(format!("{}/revoke", mock.url)));
     mock.fails("/revoke", 503, json!({"canary": 1}));
     consent(&mock, &sign_in).await;
     let outcome = sign_in.sign_out().await.unwrap();
-    let Revocation::Failed { error } = &outcome.revocation else { panic!("{outcome:?}") };
+    let RevocationOutcome::Failed { error } = &outcome.revocation else { panic!("{outcome:?}") };
     assert!(matches!(error, OAuthError::Status { status: 503, .. }), "{error}");
     assert!(outcome.was_signed_in);
     assert_eq!(token(&sign_in).await, None);

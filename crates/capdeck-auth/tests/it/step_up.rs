@@ -1,6 +1,6 @@
 //! Servers that ask for a sign-in, and later for more rights.
 
-use capdeck_auth::Refusal;
+use capdeck_auth::SignInRefusal;
 use serde_json::json;
 
 use crate::support::*;
@@ -14,7 +14,7 @@ async fn what_a_server_asks_for_is_what_the_next_sign_in_asks_for() {
     let challenge = format!("Bearer scope=\"basic\", resource_metadata=\"{}/elsewhere\"", mock.url);
     let host = folder.sign_in(mock.settings());
     assert!(!host.refused(401, Some(&challenge), None).await);
-    assert_eq!(host.last_refusal(), Some(Refusal::SignInNeeded));
+    assert_eq!(host.last_refusal(), Some(SignInRefusal::SignInNeeded));
 
     // Another process signs in.
     let command = folder.sign_in(mock.settings());
@@ -42,7 +42,7 @@ async fn more_rights_are_added_to_the_ones_there_are_and_asked_for_once() {
     let sent = secret("canary-access-1");
     assert!(!sign_in.refused(403, Some(more), Some(&sent)).await);
     let scopes = vec!["write".to_owned(), "admin".to_owned()];
-    assert_eq!(sign_in.last_refusal(), Some(Refusal::RightsMissing { scopes }));
+    assert_eq!(sign_in.last_refusal(), Some(SignInRefusal::RightsMissing { scopes }));
     let login = begin(&sign_in, &["extra".to_owned()]).await.unwrap();
     assert_eq!(query(&login, "scope").as_deref(), Some("basic write admin extra"));
     mock.grants("canary-access-2", None, 3600);
@@ -52,7 +52,7 @@ async fn more_rights_are_added_to_the_ones_there_are_and_asked_for_once() {
     // The same demand again, with everything granted: another sign-in would not help.
     let sent = secret("canary-access-2");
     assert!(!sign_in.refused(403, Some(more), Some(&sent)).await);
-    assert_eq!(sign_in.last_refusal(), Some(Refusal::RightsUseless));
+    assert_eq!(sign_in.last_refusal(), Some(SignInRefusal::RightsUseless));
     assert!(sign_in.status().unwrap().wanted_scopes.is_empty());
     assert_eq!(mock.asked("/token").len(), 2);
 }

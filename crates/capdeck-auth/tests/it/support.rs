@@ -13,8 +13,8 @@ use axum::{
     response::Response,
 };
 use capdeck_auth::{
-    Begun, GuardedClients, GuardedResolver, KeySettings, Login, LoginWay, OAuthError,
-    OAuthSettings, Secret, SignIn, SignInStatus, SystemNames, TokenStore, Vault,
+    BrowserLogin, GuardedClients, GuardedResolver, KeySettings, LoginMethod, LoginStart,
+    OAuthError, OAuthSettings, Secret, SignIn, SignInStatus, SystemResolver, TokenStore, Vault,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -156,7 +156,7 @@ pub(crate) fn guarded_clients() -> GuardedClients {
         let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
         let built = builder
             .no_proxy()
-            .dns_resolver(GuardedResolver::new(reach, Arc::new(SystemNames)))
+            .dns_resolver(GuardedResolver::new(reach, Arc::new(SystemResolver)))
             .build();
         built.map_err(|error| error.to_string())
     }))
@@ -197,22 +197,25 @@ impl Folder {
 }
 
 /// Starts a sign-in that has to go through a browser.
-pub(crate) async fn begin(sign_in: &Arc<SignIn>, extra: &[String]) -> Result<Login, OAuthError> {
-    match sign_in.begin(extra, LoginWay::Browser).await? {
-        Begun::Browser(login) => Ok(*login),
+pub(crate) async fn begin(
+    sign_in: &Arc<SignIn>,
+    extra: &[String],
+) -> Result<BrowserLogin, OAuthError> {
+    match sign_in.begin(extra, LoginMethod::Browser).await? {
+        LoginStart::Browser(login) => Ok(*login),
         other => panic!("signed in another way: {other:?}"),
     }
 }
 
 /// One value of a sign-in's page address.
-pub(crate) fn query(login: &Login, name: &str) -> Option<String> {
+pub(crate) fn query(login: &BrowserLogin, name: &str) -> Option<String> {
     let mut pairs = login.authorization_url.query_pairs();
     pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
 /// Comes back from the page with these values, as a browser would.
 pub(crate) async fn come_back(
-    login: Login,
+    login: BrowserLogin,
     values: &[(&str, &str)],
 ) -> Result<SignInStatus, OAuthError> {
     let state = query(&login, "state").unwrap();
@@ -224,7 +227,10 @@ pub(crate) async fn come_back(
 }
 
 /// Waits for the browser alone.
-pub(crate) async fn finish(login: Login, patience: Duration) -> Result<SignInStatus, OAuthError> {
+pub(crate) async fn finish(
+    login: BrowserLogin,
+    patience: Duration,
+) -> Result<SignInStatus, OAuthError> {
     let (_sender, nothing) = tokio::sync::mpsc::channel(1);
     login.finish(patience, nothing, |reason| panic!("{reason}")).await
 }

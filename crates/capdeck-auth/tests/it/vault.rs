@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _, path::Path, thread};
 
-use capdeck_auth::{Grant, Holder, KeySettings, Secret, Vault, VaultError, VaultMissKind};
+use capdeck_auth::{
+    KeySettings, Secret, Vault, VaultError, VaultGrant, VaultHolder, VaultLookupErrorKind,
+};
 
 /// A vault in a folder of its own.
 struct Fixture {
@@ -16,12 +18,12 @@ fn fixture() -> Fixture {
     Fixture { folder, vault }
 }
 
-fn holder(name: &str) -> Holder {
-    Holder::new(name, "user-file", Path::new("/deck/file.md"))
+fn holder(name: &str) -> VaultHolder {
+    VaultHolder::new(name, "user-file", Path::new("/deck/file.md"))
 }
 
-fn grant(holder: Holder, reference: &str, entry: &str) -> Grant {
-    Grant { holder, reference: reference.to_owned(), entry: entry.to_owned() }
+fn grant(holder: VaultHolder, reference: &str, entry: &str) -> VaultGrant {
+    VaultGrant { holder, reference: reference.to_owned(), entry: entry.to_owned() }
 }
 
 impl Fixture {
@@ -114,18 +116,18 @@ fn only_the_holder_of_a_grant_reads_an_entry_and_only_under_its_reference() {
     let (github, linear) = (holder("github"), holder("linear"));
     fixture.vault.grant(grant(github.clone(), "KEY", "FIRST")).unwrap();
     fixture.vault.grant(grant(linear.clone(), "KEY", "SECOND")).unwrap();
-    let resolve = |holder: &Holder, reference: &str| {
+    let resolve = |holder: &VaultHolder, reference: &str| {
         let found = fixture.vault.resolve(holder, reference);
         found.map(|value| value.expose().to_owned()).map_err(|miss| (miss.kind, miss.hint))
     };
     assert_eq!(resolve(&github, "KEY").unwrap(), "canary-1");
     assert_eq!(resolve(&linear, "KEY").unwrap(), "canary-2");
     // The entry's own name is another reference.
-    let ungranted = |hint: &str| Err((VaultMissKind::Ungranted, hint.to_owned()));
+    let ungranted = |hint: &str| Err((VaultLookupErrorKind::Ungranted, hint.to_owned()));
     assert_eq!(resolve(&github, "FIRST"), ungranted("run: capdeck vault grant github FIRST"));
     for stranger in [
-        Holder { path: "/project/file.md".to_owned(), ..github.clone() },
-        Holder { kind: "project-file".to_owned(), ..github.clone() },
+        VaultHolder { path: "/project/file.md".to_owned(), ..github.clone() },
+        VaultHolder { kind: "project-file".to_owned(), ..github.clone() },
         holder("gitlab"),
     ] {
         assert!(resolve(&stranger, "KEY").is_err(), "{stranger:?}");
@@ -137,7 +139,7 @@ fn only_the_holder_of_a_grant_reads_an_entry_and_only_under_its_reference() {
     // A deleted value leaves its grants for the next one.
     assert!(fixture.vault.delete("SECOND").unwrap());
     assert!(!fixture.vault.delete("SECOND").unwrap());
-    let gone = (VaultMissKind::Missing, "run: capdeck vault set SECOND".to_owned());
+    let gone = (VaultLookupErrorKind::Missing, "run: capdeck vault set SECOND".to_owned());
     assert_eq!(resolve(&github, "KEY"), Err(gone));
     fixture.set("SECOND", "canary-3");
     assert_eq!(resolve(&github, "KEY").unwrap(), "canary-3");
@@ -145,7 +147,8 @@ fn only_the_holder_of_a_grant_reads_an_entry_and_only_under_its_reference() {
     assert!(fixture.vault.revoke("github", "FIRST", None).unwrap().is_empty());
     assert!(fixture.vault.revoke("github", "SECOND", Some("OTHER")).unwrap().is_empty());
     assert_eq!(fixture.vault.revoke("github", "SECOND", None).unwrap().len(), 1);
-    let nothing = (VaultMissKind::Missing, "run: capdeck vault set KEY --grant github".to_owned());
+    let nothing =
+        (VaultLookupErrorKind::Missing, "run: capdeck vault set KEY --grant github".to_owned());
     assert_eq!(resolve(&github, "KEY"), Err(nothing));
     assert_eq!(resolve(&linear, "KEY").unwrap(), "canary-3");
 }
@@ -202,7 +205,7 @@ fn grants_cannot_be_made_up_in_the_file() {
     for broken in ["[]", "", r#"[{"holder":{"name":"a"}}]"#] {
         fs::write(&path, broken).unwrap();
         let miss = fixture.vault.resolve(&holder("a"), "ONE").unwrap_err();
-        assert_eq!(miss.kind, VaultMissKind::Unavailable, "{miss}");
+        assert_eq!(miss.kind, VaultLookupErrorKind::Unavailable, "{miss}");
         assert!(fixture.vault.grant(grant(holder("b"), "ONE", "ONE")).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), broken, "nothing is lost");
     }

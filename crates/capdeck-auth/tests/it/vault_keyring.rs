@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
-use capdeck_auth::{KeyHome, KeySettings, Keyring, KeyringError, Secret, Vault, VaultError};
+use capdeck_auth::{
+    KeyLocation, KeySettings, KeyringError, KeyringStore, Secret, Vault, VaultError,
+};
 use parking_lot::Mutex;
 
 /// A keyring that can be looked into, locked and made forgetful.
@@ -27,7 +29,7 @@ impl Fake {
     }
 }
 
-impl Keyring for Fake {
+impl KeyringStore for Fake {
     fn get(&self, name: &str) -> Result<Option<Secret>, KeyringError> {
         self.open()?;
         Ok(self.entries.lock().get(name).cloned().map(Secret::new))
@@ -62,7 +64,7 @@ impl Place {
     }
 
     fn vault(&self) -> Vault {
-        let keyring: Arc<dyn Keyring> = Arc::<Fake>::clone(&self.keyring);
+        let keyring: Arc<dyn KeyringStore> = Arc::<Fake>::clone(&self.keyring);
         let settings = KeySettings { keyring: Some(keyring), ..KeySettings::default() };
         Vault::new(self.folder.path(), settings)
     }
@@ -80,8 +82,8 @@ impl Place {
 fn a_key_moves_into_the_keyring_changes_there_and_comes_back() {
     let place = Place::new();
     let in_file = place.file();
-    let moved = place.vault().rekey(Some(KeyHome::Keyring)).unwrap();
-    assert_eq!((moved.files, moved.home), (1, KeyHome::Keyring));
+    let moved = place.vault().rekey(Some(KeyLocation::Keyring)).unwrap();
+    assert_eq!((moved.files, moved.home), (1, KeyLocation::Keyring));
     // The file names the key, which tells nothing about it, and the old key is nowhere.
     assert_eq!(place.file(), format!("capdeck-key-in-keyring-v1.{}\n", moved.key));
     assert_eq!(place.keyring.names(), [format!("vault key {}", moved.key)]);
@@ -90,13 +92,13 @@ fn a_key_moves_into_the_keyring_changes_there_and_comes_back() {
 
     // Without being told otherwise it stays there, and the old one goes.
     let changed = place.vault().rekey(None).unwrap();
-    assert_eq!((changed.files, changed.home), (2, KeyHome::Keyring));
+    assert_eq!((changed.files, changed.home), (2, KeyLocation::Keyring));
     assert_ne!(changed.key, moved.key);
     assert_eq!(place.keyring.names(), [format!("vault key {}", changed.key)]);
     assert_eq!(place.show().as_deref(), Ok("canary-1"));
 
-    let back = place.vault().rekey(Some(KeyHome::File)).unwrap();
-    assert_eq!((back.files, back.home), (2, KeyHome::File));
+    let back = place.vault().rekey(Some(KeyLocation::File)).unwrap();
+    assert_eq!((back.files, back.home), (2, KeyLocation::File));
     assert!(place.file().starts_with("capdeck-vault-key-v1.") && place.file() != in_file);
     assert!(place.keyring.names().is_empty());
     assert_eq!(place.show().as_deref(), Ok("canary-1"));
@@ -107,7 +109,7 @@ fn a_move_that_was_cut_off_loses_nothing() {
     let place = Place::new();
     let (old, values) = (place.file(), place.folder.path().join("vault/values/TOKEN.json"));
     let sealed = fs::read_to_string(&values).unwrap();
-    place.vault().rekey(Some(KeyHome::Keyring)).unwrap();
+    place.vault().rekey(Some(KeyLocation::Keyring)).unwrap();
     // As it is while files are being replaced: both keys are known, and files are under either.
     fs::write(place.folder.path().join("vault/key"), format!("{}{old}", place.file())).unwrap();
     assert_eq!(place.show().as_deref(), Ok("canary-1"));
@@ -124,23 +126,23 @@ fn a_keyring_that_cannot_be_used_changes_nothing_and_is_named() {
     let place = Place::new();
     let before = place.file();
     *place.keyring.locked.lock() = true;
-    let error = place.vault().rekey(Some(KeyHome::Keyring)).unwrap_err();
+    let error = place.vault().rekey(Some(KeyLocation::Keyring)).unwrap_err();
     let message = "the system's keyring cannot be used: it is locked";
     assert_eq!(error.to_string(), message);
     *place.keyring.locked.lock() = false;
     *place.keyring.forgetful.lock() = true;
-    let error = place.vault().rekey(Some(KeyHome::Keyring)).unwrap_err();
+    let error = place.vault().rekey(Some(KeyLocation::Keyring)).unwrap_err();
     assert!(error.to_string().contains("which has no key"), "{error}");
     assert_eq!(place.file(), before);
     assert_eq!(place.show().as_deref(), Ok("canary-1"));
 
     *place.keyring.forgetful.lock() = false;
-    place.vault().rekey(Some(KeyHome::Keyring)).unwrap();
+    place.vault().rekey(Some(KeyLocation::Keyring)).unwrap();
     *place.keyring.locked.lock() = true;
     for error in [
         place.show().unwrap_err(),
         place.vault().set("NEW", &Secret::new("canary-3")).unwrap_err(),
-        place.vault().rekey(Some(KeyHome::File)).unwrap_err(),
+        place.vault().rekey(Some(KeyLocation::File)).unwrap_err(),
     ] {
         assert_eq!(error.to_string(), message);
         assert!(error.hint().starts_with("unlock the keyring"), "{}", error.hint());
@@ -153,7 +155,7 @@ fn a_keyring_that_cannot_be_used_changes_nothing_and_is_named() {
 #[test]
 fn a_key_that_is_not_in_the_keyring_any_more_is_not_replaced() {
     let place = Place::new();
-    let moved = place.vault().rekey(Some(KeyHome::Keyring)).unwrap();
+    let moved = place.vault().rekey(Some(KeyLocation::Keyring)).unwrap();
     let name = format!("vault key {}", moved.key);
     let key = place.keyring.entries.lock()[&name].clone();
     // Gone, something else, and another key under its name.

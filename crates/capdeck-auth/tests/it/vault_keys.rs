@@ -7,7 +7,8 @@ use std::{
 };
 
 use capdeck_auth::{
-    Grant, Holder, KeySettings, LoginWay, Secret, SignInState, Vault, VaultError, VaultMissKind,
+    KeySettings, LoginMethod, Secret, SignInState, Vault, VaultError, VaultGrant, VaultHolder,
+    VaultLookupErrorKind,
 };
 
 use crate::support::*;
@@ -115,9 +116,12 @@ fn another_key_reads_nothing_writes_nothing_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let right = Vault::new(folder.path(), from_text(KEY));
     let wrong = Vault::new(folder.path(), from_text(OTHER));
-    let holder = Holder::new("github", "user-file", Path::new("/deck/github.md"));
-    let grant =
-        Grant { holder: holder.clone(), reference: "TOKEN".to_owned(), entry: "TOKEN".to_owned() };
+    let holder = VaultHolder::new("github", "user-file", Path::new("/deck/github.md"));
+    let grant = VaultGrant {
+        holder: holder.clone(),
+        reference: "TOKEN".to_owned(),
+        entry: "TOKEN".to_owned(),
+    };
     keep(&right, "TOKEN", "canary-1").unwrap();
     right.grant(grant.clone()).unwrap();
     let error = show(&wrong, "TOKEN").unwrap_err();
@@ -129,7 +133,10 @@ fn another_key_reads_nothing_writes_nothing_and_loses_nothing() {
     assert!(keep(&wrong, "TOKEN", "canary-2").is_err());
     assert!(keep(&wrong, "NEW", "canary-2").is_err());
     assert!(wrong.grant(grant).is_err());
-    assert_eq!(wrong.resolve(&holder, "TOKEN").unwrap_err().kind, VaultMissKind::Unavailable);
+    assert_eq!(
+        wrong.resolve(&holder, "TOKEN").unwrap_err().kind,
+        VaultLookupErrorKind::Unavailable
+    );
     assert_eq!(wrong.list().unwrap().len(), 1);
     assert_eq!(show(&right, "TOKEN").as_deref(), Ok("canary-1"));
     assert_eq!(right.resolve(&holder, "TOKEN").unwrap().expose(), "canary-1");
@@ -238,7 +245,7 @@ async fn sign_ins_are_sealed_with_the_same_key_and_rotate_with_it() {
     let key = folder.path().join("vault/key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let asked = mock.asked(METADATA).len();
-    let error = other.begin(&[], LoginWay::Browser).await.unwrap_err();
+    let error = other.begin(&[], LoginMethod::Browser).await.unwrap_err();
     assert!(error.hint().unwrap().starts_with("run: chmod 600 "), "{error}");
     assert_eq!(mock.asked(METADATA).len(), asked);
 }

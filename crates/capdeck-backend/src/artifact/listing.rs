@@ -5,7 +5,8 @@ use std::{fs, path::Path, time::SystemTime};
 use capdeck_definition::CapabilityId;
 
 use super::{
-    Artifact, ArtifactError, ArtifactUri, FACTS_SUFFIX, in_use::InUse, read_error, sweep::folders,
+    Artifact, ArtifactError, ArtifactUri, FACTS_SUFFIX, lock::ArtifactLock, read_error,
+    sweep::folders,
 };
 
 #[derive(Debug, Clone)]
@@ -50,7 +51,7 @@ fn files(root: &Path, call: &Path) -> Vec<StoredArtifact> {
 pub(super) fn delete(root: &Path, uri: &ArtifactUri) -> Result<(), ArtifactError> {
     uri.file(root)?;
     let folder = uri.folder(root);
-    let claim = InUse::claim(&folder).map_err(|source| read_error(uri, source))?;
+    let claim = ArtifactLock::claim(&folder).map_err(|source| read_error(uri, source))?;
     let Some(_claim) = claim else {
         return Err(ArtifactError::InUse { uri: uri.to_string() });
     };

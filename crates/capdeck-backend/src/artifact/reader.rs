@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use super::{Artifact, ArtifactError, ArtifactUri, facts_path, in_use::InUse, read_error};
+use super::{Artifact, ArtifactError, ArtifactUri, facts_path, lock::ArtifactLock, read_error};
 
 /// An open artifact. It is not removed meanwhile.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct ArtifactReader {
     uri: ArtifactUri,
     artifact: Artifact,
     file: File,
-    _in_use: InUse,
+    _in_use: ArtifactLock,
 }
 
 impl ArtifactReader {
@@ -22,7 +22,7 @@ impl ArtifactReader {
         let failed = |source| read_error(uri, source);
         // Check first: following a link would lock a folder outside of the store.
         uri.file(root)?;
-        let in_use = InUse::mark(&uri.folder(root)).map_err(failed)?;
+        let in_use = ArtifactLock::mark(&uri.folder(root)).map_err(failed)?;
         let path = uri.file(root)?;
         let facts = fs::read(facts_path(&path)).map_err(failed)?;
         let artifact: Artifact = serde_json::from_slice(&facts)

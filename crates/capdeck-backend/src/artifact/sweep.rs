@@ -6,10 +6,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::in_use::InUse;
+use super::lock::ArtifactLock;
 
 /// An unlocked folder of a call that is older than this is left from a killed process.
-const UNMARKED: Duration = Duration::from_secs(3600);
+const MAX_UNMARKED_AGE: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArtifactLimits {
@@ -20,14 +20,14 @@ pub struct ArtifactLimits {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct ArtifactSweepReport {
     pub removed: usize,
     pub removed_bytes: u64,
     pub kept: usize,
     pub kept_bytes: u64,
 }
 
-struct Call {
+struct ArtifactFolder {
     folder: PathBuf,
     age: Duration,
     bytes: u64,
@@ -52,17 +52,17 @@ impl Default for ArtifactLimits {
 
 /// Removes calls that are too old, then the oldest until the rest is within the limit. Artifacts in use, and those
 /// that cannot be removed, stay.
-pub(super) fn sweep(root: &Path, limits: &ArtifactLimits) -> Swept {
+pub(super) fn sweep(root: &Path, limits: &ArtifactLimits) -> ArtifactSweepReport {
     let now = SystemTime::now();
-    let mut calls: Vec<Call> = folders(root)
+    let mut calls: Vec<ArtifactFolder> = folders(root)
         .flat_map(|capability| folders(&capability).collect::<Vec<_>>())
         .filter_map(|folder| measure(folder, now))
         .collect();
     calls.sort_by_key(|call| call.age);
-    let mut swept = Swept::default();
+    let mut swept = ArtifactSweepReport::default();
     for call in calls {
         let fits = swept.kept_bytes + call.bytes <= limits.max_bytes;
-        let is_unmarked = is_hidden(&call.folder) && call.age < UNMARKED;
+        let is_unmarked = is_hidden(&call.folder) && call.age < MAX_UNMARKED_AGE;
         let stays = is_unmarked || call.age < limits.min_age || (call.age < limits.max_age && fits);
         if !stays && remove(&call.folder) {
             swept.removed += 1;
@@ -80,7 +80,7 @@ fn is_hidden(folder: &Path) -> bool {
 }
 
 fn remove(folder: &Path) -> bool {
-    let outcome = match InUse::claim(folder) {
+    let outcome = match ArtifactLock::claim(folder) {
         Ok(Some(_claim)) => fs::remove_dir_all(folder),
         Ok(None) => return false,
         Err(error) => Err(error),
@@ -102,7 +102,7 @@ pub(super) fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> {
         .map(|entry| entry.path())
 }
 
-fn measure(folder: PathBuf, now: SystemTime) -> Option<Call> {
+fn measure(folder: PathBuf, now: SystemTime) -> Option<ArtifactFolder> {
     let changed = fs::metadata(&folder).ok()?.modified().ok()?;
     let bytes = fs::read_dir(&folder)
         .ok()?
@@ -110,5 +110,5 @@ fn measure(folder: PathBuf, now: SystemTime) -> Option<Call> {
         .filter_map(|entry| entry.metadata().ok())
         .map(|facts| facts.len())
         .sum();
-    Some(Call { folder, age: now.duration_since(changed).unwrap_or_default(), bytes })
+    Some(ArtifactFolder { folder, age: now.duration_since(changed).unwrap_or_default(), bytes })
 }

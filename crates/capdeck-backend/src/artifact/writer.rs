@@ -13,14 +13,14 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use super::{Artifact, ArtifactError, ArtifactUri, facts_path, in_use::InUse, safe_filename};
+use super::{Artifact, ArtifactError, ArtifactUri, facts_path, lock::ArtifactLock, safe_filename};
 
 /// An unfinished artifact. Dropping it removes its files.
 #[derive(Debug)]
 pub struct ArtifactWriter {
     file: File,
-    partial: Partial,
-    _in_use: InUse,
+    partial: PartialArtifact,
+    _in_use: ArtifactLock,
     path: PathBuf,
     artifact: Artifact,
     digest: Sha256,
@@ -28,7 +28,7 @@ pub struct ArtifactWriter {
 
 /// The unfinished file and its call folder, removed on drop unless finished.
 #[derive(Debug)]
-struct Partial {
+struct PartialArtifact {
     path: PathBuf,
     folder: PathBuf,
     finished: bool,
@@ -103,7 +103,7 @@ impl ArtifactWriter {
 }
 
 /// Creates the folder of a call, locked before it is visible, and opens the file.
-async fn start(folder: &Path) -> Result<(File, InUse, Partial), ArtifactError> {
+async fn start(folder: &Path) -> Result<(File, ArtifactLock, PartialArtifact), ArtifactError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         |source| ArtifactError::Write { path, source }
@@ -115,10 +115,13 @@ async fn start(folder: &Path) -> Result<(File, InUse, Partial), ArtifactError> {
         .create(&unmarked)
         .await
         .map_err(failed(&unmarked))?;
-    let in_use = InUse::mark(&unmarked).map_err(failed(&unmarked))?;
+    let in_use = ArtifactLock::mark(&unmarked).map_err(failed(&unmarked))?;
     fs::rename(&unmarked, folder).await.map_err(failed(folder))?;
-    let partial =
-        Partial { path: folder.join(".partial"), folder: folder.to_owned(), finished: false };
+    let partial = PartialArtifact {
+        path: folder.join(".partial"),
+        folder: folder.to_owned(),
+        finished: false,
+    };
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -136,7 +139,7 @@ fn unmarked(folder: &Path) -> PathBuf {
     folder.with_file_name(name)
 }
 
-impl Drop for Partial {
+impl Drop for PartialArtifact {
     fn drop(&mut self) {
         if !self.finished {
             // Remaining files are removed by a later sweep.

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use capdeck_auth::Scrubber;
+use capdeck_auth::SecretScrubber;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     CallContext, CallError,
-    capture::{Capture, MAX_TOTAL, SpillPlace},
-    command_run::{Ending, Outcome, Run, run},
-    connect::Prepared,
+    capture::{MAX_TOTAL, SpillTarget, StreamCapture},
+    command_run::{CommandEnd, CommandOutcome, CommandRun, run},
+    connect::ResolvedBackend,
     process::ChildCommand,
 };
 
@@ -20,23 +20,23 @@ pub(crate) struct CommandCall<'a> {
     pub(crate) command: &'a ChildCommand,
     pub(crate) timeout: Duration,
     pub(crate) max_output_bytes: u64,
-    pub(crate) log_scrubber: &'a Scrubber,
-    pub(crate) result_scrubber: &'a Scrubber,
+    pub(crate) log_scrubber: &'a SecretScrubber,
+    pub(crate) result_scrubber: &'a SecretScrubber,
 }
 
-impl<T> Prepared<T> {
+impl<T> ResolvedBackend<T> {
     /// Runs a command until it ends, the caller leaves or `closed` is cancelled.
     pub(crate) async fn run_command(
         &self,
         call: CommandCall<'_>,
         context: &CallContext,
         closed: &CancellationToken,
-    ) -> Result<Outcome, CallError> {
+    ) -> Result<CommandOutcome, CallError> {
         let capture =
             |filename| self.capture(filename, call.max_output_bytes, call.result_scrubber);
         let outcome = run(
             &self.surroundings.spawner,
-            Run {
+            CommandRun {
                 command: call.command,
                 timeout: call.timeout,
                 cancel: async {
@@ -55,24 +55,24 @@ impl<T> Prepared<T> {
         Ok(outcome)
     }
 
-    fn capture(&self, filename: &str, limit: u64, scrubber: &Scrubber) -> Capture {
-        let place = SpillPlace {
+    fn capture(&self, filename: &str, limit: u64, scrubber: &SecretScrubber) -> StreamCapture {
+        let place = SpillTarget {
             store: self.surroundings.artifacts.clone(),
             capability: self.id.clone(),
             filename: filename.to_owned(),
             mime_type: Some("text/plain".to_owned()),
         };
-        Capture::new(limit, scrubber, place)
+        StreamCapture::new(limit, scrubber, place)
     }
 
     /// Keeps standard error and the ending of a failed call for whoever asks why.
-    fn log(&self, tool: &str, outcome: &Outcome, scrubber: &Scrubber) {
+    fn log(&self, tool: &str, outcome: &CommandOutcome, scrubber: &SecretScrubber) {
         let ending = match outcome.ending {
-            Ending::Exited(exit) if exit.code == Some(0) => None,
-            Ending::Exited(exit) => Some(exit.to_string()),
-            Ending::TimedOut => Some("timed out".to_owned()),
-            Ending::Cancelled => Some("cancelled".to_owned()),
-            Ending::TooMuchOutput => Some("ended: too much output".to_owned()),
+            CommandEnd::Exited(exit) if exit.code == Some(0) => None,
+            CommandEnd::Exited(exit) => Some(exit.to_string()),
+            CommandEnd::TimedOut => Some("timed out".to_owned()),
+            CommandEnd::Cancelled => Some("cancelled".to_owned()),
+            CommandEnd::TooMuchOutput => Some("ended: too much output".to_owned()),
         };
         let log = self.surroundings.logs.of(&self.id);
         let stderr = outcome.stderr.text(u64::MAX);

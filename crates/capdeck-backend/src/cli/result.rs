@@ -7,25 +7,25 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
     Artifact, CallError, ErrorCode,
-    capture::{Captured, MAX_INLINE, MAX_TOTAL},
-    command_run::{Ending, Outcome},
-    process::Exit,
+    capture::{CapturedStream, MAX_INLINE, MAX_TOTAL},
+    command_run::{CommandEnd, CommandOutcome},
+    process::ProcessExit,
     tool_result::ToolResult,
 };
 
 /// What the answer depends on beside the outcome.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Terms<'a> {
+pub(crate) struct CommandResultOptions<'a> {
     pub(crate) tool: &'a str,
     pub(crate) timeout: Duration,
     pub(crate) max_output_bytes: u64,
     pub(crate) output: CliOutputType,
-    pub(crate) style: Style,
+    pub(crate) style: CommandOutputStyle,
 }
 
 /// How the text of an answer is made of the streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum CommandOutputStyle {
     /// Standard output as it is.
     Streams,
     /// Standard output, else standard error, without one line break at the end.
@@ -36,35 +36,35 @@ pub(crate) enum Style {
 
 /// The answer to a call.
 pub(crate) async fn answer(
-    outcome: Outcome,
-    terms: &Terms<'_>,
+    outcome: CommandOutcome,
+    terms: &CommandResultOptions<'_>,
 ) -> Result<Box<RawValue>, CallError> {
     let limit = terms.max_output_bytes.min(MAX_INLINE);
     let (stdout_share, stderr_share) =
         shares(outcome.stdout.total(), outcome.stderr.total(), limit);
-    let printed = Printed {
+    let printed = CommandStreams {
         stdout: outcome.stdout.text(stdout_share),
         stderr: outcome.stderr.text(stderr_share),
         elapsed_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
     };
     let tool = terms.tool;
     match outcome.ending {
-        Ending::Exited(exit) => {
-            let stdout = Stream { captured: outcome.stdout, share: stdout_share };
-            let stderr = Stream { captured: outcome.stderr, share: stderr_share };
+        CommandEnd::Exited(exit) => {
+            let stdout = OutputStream { captured: outcome.stdout, share: stdout_share };
+            let stderr = OutputStream { captured: outcome.stderr, share: stderr_share };
             printed.result(exit, terms, stdout, stderr).await
         }
-        Ending::TimedOut => Err(printed.error(
+        CommandEnd::TimedOut => Err(printed.error(
             ErrorCode::ToolCallTimeout,
             format!("`{tool}` did not end within {} ms and was ended", terms.timeout.as_millis()),
             "raise `timeoutMs`, or ask for less at once",
         )),
-        Ending::Cancelled => Err(printed.error(
+        CommandEnd::Cancelled => Err(printed.error(
             ErrorCode::Cancelled,
             format!("`{tool}` was cancelled and ended"),
             "call it again if the answer is still wanted",
         )),
-        Ending::TooMuchOutput => Err(printed.error(
+        CommandEnd::TooMuchOutput => Err(printed.error(
             ErrorCode::ContentTooLarge,
             format!("`{tool}` wrote more than {} MiB and was ended", MAX_TOTAL / (1024 * 1024)),
             "ask for less at once",
@@ -84,24 +84,24 @@ fn shares(stdout: u64, stderr: u64, limit: u64) -> (u64, u64) {
     }
 }
 
-struct Printed {
+struct CommandStreams {
     stdout: String,
     stderr: String,
     elapsed_ms: u64,
 }
 
-struct Stream {
-    captured: Captured,
+struct OutputStream {
+    captured: CapturedStream,
     share: u64,
 }
 
-impl Stream {
+impl OutputStream {
     fn is_cut(&self) -> bool {
         self.captured.total() > self.share
     }
 }
 
-impl Printed {
+impl CommandStreams {
     fn error(self, code: ErrorCode, message: String, hint: &str) -> CallError {
         CallError::new(code, message).hint(hint).data(json!({
             "stdout": self.stdout,
@@ -112,10 +112,10 @@ impl Printed {
 
     async fn result(
         self,
-        exit: Exit,
-        terms: &Terms<'_>,
-        stdout: Stream,
-        stderr: Stream,
+        exit: ProcessExit,
+        terms: &CommandResultOptions<'_>,
+        stdout: OutputStream,
+        stderr: OutputStream,
     ) -> Result<Box<RawValue>, CallError> {
         let mut structured = Map::new();
         structured.insert("exitCode".into(), exit.code.into());
@@ -127,16 +127,18 @@ impl Printed {
         }
         let mut is_error = exit.code != Some(0);
         let mut text = match (is_error, terms.style) {
-            (true, Style::Init) => {
+            (true, CommandOutputStyle::Init) => {
                 let failure = self.failure_text(exit);
                 format!(
                     "the initialisation of `{}` failed, and is tried again with the next call: {failure}",
                     terms.tool
                 )
             }
-            (true, Style::Streams | Style::Plain) => self.failure_text(exit),
-            (false, Style::Plain) => self.plain_text().to_owned(),
-            (false, Style::Streams | Style::Init) => self.stdout.clone(),
+            (true, CommandOutputStyle::Streams | CommandOutputStyle::Plain) => {
+                self.failure_text(exit)
+            }
+            (false, CommandOutputStyle::Plain) => self.plain_text().to_owned(),
+            (false, CommandOutputStyle::Streams | CommandOutputStyle::Init) => self.stdout.clone(),
         };
         if terms.output == CliOutputType::Json && !self.stdout.trim().is_empty() {
             match read_json(&stdout) {
@@ -166,13 +168,13 @@ impl Printed {
         text.strip_suffix('\n').unwrap_or(text)
     }
 
-    fn failure_text(&self, exit: Exit) -> String {
+    fn failure_text(&self, exit: ProcessExit) -> String {
         failure_text(exit, &self.stdout, &self.stderr)
     }
 }
 
 /// How a command failed, and what it said.
-pub(crate) fn failure_text(exit: Exit, stdout: &str, stderr: &str) -> String {
+pub(crate) fn failure_text(exit: ProcessExit, stdout: &str, stderr: &str) -> String {
     let mut text = exit.to_string();
     for stream in [stderr, stdout] {
         if !stream.trim().is_empty() {
@@ -185,7 +187,7 @@ pub(crate) fn failure_text(exit: Exit, stdout: &str, stderr: &str) -> String {
 /// Keeps a cut stream as an artifact and says so. `artifact` is the first one, as clients know it.
 async fn keep(
     name: &str,
-    stream: Stream,
+    stream: OutputStream,
     structured: &mut Map<String, Value>,
     artifacts: &mut Vec<Artifact>,
 ) -> String {
@@ -208,7 +210,7 @@ async fn keep(
     }
 }
 
-fn read_json(stdout: &Stream) -> Result<Value, String> {
+fn read_json(stdout: &OutputStream) -> Result<Value, String> {
     if stdout.is_cut() {
         return Err("the output is too long to be read as JSON here".to_owned());
     }

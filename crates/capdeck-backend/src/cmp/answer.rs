@@ -5,18 +5,18 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::{
     CallError,
-    cli::result::{Terms, answer as ended_early, failure_text},
-    command_run::{Ending, Outcome},
+    cli::result::{CommandResultOptions, answer as ended_early, failure_text},
+    command_run::{CommandEnd, CommandOutcome},
     tool_result::ToolResult,
 };
 
 /// The answer to a call.
 pub(super) async fn answer(
-    outcome: Outcome,
+    outcome: CommandOutcome,
     intent: &CmpIntent,
-    terms: &Terms<'_>,
+    terms: &CommandResultOptions<'_>,
 ) -> Result<Box<RawValue>, CallError> {
-    let Ending::Exited(exit) = outcome.ending else {
+    let CommandEnd::Exited(exit) = outcome.ending else {
         return ended_early(outcome, terms).await;
     };
     let stdout = outcome.stdout.text(terms.max_output_bytes);

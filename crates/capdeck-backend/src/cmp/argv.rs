@@ -12,7 +12,8 @@ pub(super) fn argv(
     arguments: &Map<String, Value>,
 ) -> Result<Vec<String>, CallError> {
     let (program, schema) = (intent.command.program(), intent.input_schema());
-    let mut values = Values { intent, arguments, guard: OptionGuard::new(&program, Some(&schema)) };
+    let mut values =
+        ArgvBuilder { intent, arguments, guard: OptionGuard::new(&program, Some(&schema)) };
     let mut filled: Vec<String> = Vec::new();
     // An option whose value may yet be left out.
     let mut flag: Option<usize> = None;
@@ -38,13 +39,13 @@ fn starts_with_dash(word: &CommandWord) -> bool {
     matches!(word.pieces.first(), Some(CommandPiece::Text(text)) if text.starts_with('-'))
 }
 
-struct Values<'a> {
+struct ArgvBuilder<'a> {
     intent: &'a CmpIntent,
     arguments: &'a Map<String, Value>,
     guard: OptionGuard<'a>,
 }
 
-impl Values<'_> {
+impl ArgvBuilder<'_> {
     /// The words that one word of the template becomes; `None` when it holds a parameter without a value.
     fn fill(&self, word: &CommandWord) -> Result<Option<Vec<String>>, CallError> {
         if let Some(name) = word.only_param() {

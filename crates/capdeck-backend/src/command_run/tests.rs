@@ -1,24 +1,24 @@
 //! Test of a command with endless output.
 
-use capdeck_auth::Scrubber;
+use capdeck_auth::SecretScrubber;
 use capdeck_definition::CapabilityId;
 use indexmap::IndexMap;
 
 use super::*;
 use crate::{
     ArtifactStore,
-    capture::SpillPlace,
-    process::{Errors, Input},
+    capture::SpillTarget,
+    process::{StderrTarget, StdinMode},
 };
 
-fn capture(folder: &std::path::Path) -> Capture {
-    let place = SpillPlace {
+fn capture(folder: &std::path::Path) -> StreamCapture {
+    let place = SpillTarget {
         store: ArtifactStore::open(folder.to_owned()),
         capability: CapabilityId::new("thing").unwrap(),
         filename: "stdout.txt".to_owned(),
         mime_type: None,
     };
-    Capture::new(1000, &Scrubber::default(), place)
+    StreamCapture::new(1000, &SecretScrubber::default(), place)
 }
 
 #[tokio::test]
@@ -29,12 +29,12 @@ async fn an_endless_writer_is_ended_and_leaves_nothing() {
         args: Vec::new(),
         env: IndexMap::new(),
         folder: None,
-        input: Input::Closed,
-        errors: Errors::Piped,
+        input: StdinMode::Closed,
+        errors: StderrTarget::Piped,
     };
     let outcome = run(
-        &Spawner::default(),
-        Run {
+        &ProcessSpawner::default(),
+        CommandRun {
             command: &command,
             timeout: Duration::from_secs(60),
             cancel: std::future::pending(),
@@ -45,7 +45,7 @@ async fn an_endless_writer_is_ended_and_leaves_nothing() {
     )
     .await
     .unwrap();
-    assert_eq!(outcome.ending, Ending::TooMuchOutput);
+    assert_eq!(outcome.ending, CommandEnd::TooMuchOutput);
     assert_eq!(outcome.stdout.text(8), "y\ny\ny\ny\n");
     drop(outcome);
     let left: Vec<_> = std::fs::read_dir(folder.path().join("thing")).unwrap().collect();

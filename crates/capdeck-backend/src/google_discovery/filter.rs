@@ -4,12 +4,12 @@ use capdeck_definition::Glob;
 
 /// `includeOperations` and `excludeOperations`.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Filter {
+pub(super) struct GoogleOperationFilter {
     pub(super) include: Vec<String>,
     pub(super) exclude: Vec<String>,
 }
 
-impl Filter {
+impl GoogleOperationFilter {
     /// True when a method is included, by name or because nothing is named, and not excluded.
     pub(super) fn accepts(&self, method: &str) -> bool {
         let is_in = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, method));
@@ -17,7 +17,7 @@ impl Filter {
     }
 
     /// The patterns that name none of these methods, with the setting they stand in.
-    pub(super) fn idle<'a>(
+    pub(super) fn unused_patterns<'a>(
         &'a self,
         methods: &'a [String],
     ) -> impl Iterator<Item = (&'static str, &'a str)> {
@@ -76,14 +76,16 @@ mod tests {
     #[test]
     fn exclusion_comes_last_and_idle_patterns_are_told() {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let filter =
-            Filter { include: owned(&["*.list", "a.b.gone"]), exclude: owned(&["a.c.*", "x.*"]) };
+        let filter = GoogleOperationFilter {
+            include: owned(&["*.list", "a.b.gone"]),
+            exclude: owned(&["a.c.*", "x.*"]),
+        };
         assert!(filter.accepts("a.b.list"));
         assert!(!filter.accepts("a.c.list"));
         assert!(!filter.accepts("a.b.get"));
-        assert!(Filter::default().accepts("anything"));
+        assert!(GoogleOperationFilter::default().accepts("anything"));
         let methods: Vec<String> = owned(&["a.b.list", "a.c.list"]);
-        let idle: Vec<_> = filter.idle(&methods).collect();
+        let idle: Vec<_> = filter.unused_patterns(&methods).collect();
         assert_eq!(idle, [("includeOperations", "a.b.gone"), ("excludeOperations", "x.*")]);
     }
 }

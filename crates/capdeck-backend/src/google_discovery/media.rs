@@ -6,11 +6,11 @@ use bytes::Bytes;
 
 use serde::Deserialize;
 
-use super::translate::Upload;
+use super::translate::MediaUpload;
 use crate::{
     ArtifactStore, CallError, ErrorCode,
     data_url::DataUrl,
-    http::Body,
+    http::HttpRequestBody,
     project_file::{HINT, project_file},
 };
 
@@ -27,24 +27,24 @@ pub(super) struct MediaArgument {
 
 /// Content of known length and type. A file is read while it is sent.
 #[derive(Debug)]
-pub(super) struct Media {
-    source: Source,
+pub(super) struct UploadMedia {
+    source: MediaSource,
     pub(super) length: u64,
     pub(super) mime_type: String,
     pub(super) filename: Option<String>,
 }
 
 #[derive(Debug)]
-enum Source {
+enum MediaSource {
     File(PathBuf),
     Bytes(Bytes),
 }
 
-impl Media {
+impl UploadMedia {
     /// Finds what the argument names and holds it against what the method takes.
     pub(super) async fn open(
         argument: MediaArgument,
-        upload: &Upload,
+        upload: &MediaUpload,
         project: Option<&Path>,
         artifacts: &ArtifactStore,
     ) -> Result<Self, CallError> {
@@ -56,7 +56,7 @@ impl Media {
                         .hint(HINT)
                 })?;
                 let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
-                (Source::File(file), None, name)
+                (MediaSource::File(file), None, name)
             }
             (None, Some(uri), None) => {
                 let unusable = |error: crate::ArtifactError| {
@@ -65,14 +65,14 @@ impl Media {
                 };
                 let facts = artifacts.describe(&uri).await.map_err(unusable)?;
                 let file = artifacts.path(&uri).map_err(unusable)?;
-                (Source::File(file), facts.mime_type, Some(facts.filename))
+                (MediaSource::File(file), facts.mime_type, Some(facts.filename))
             }
             (None, None, Some(url)) => {
                 let read = DataUrl::read(&url).map_err(|reason| {
                     CallError::new(ErrorCode::RequestInvalid, format!("`media.dataUrl` {reason}"))
                         .hint("write it as `data:text/plain;base64,aGVsbG8=`")
                 })?;
-                (Source::Bytes(read.bytes), read.mime_type, None)
+                (MediaSource::Bytes(read.bytes), read.mime_type, None)
             }
             _ => {
                 return Err(CallError::new(
@@ -82,8 +82,8 @@ impl Media {
             }
         };
         let length = match &source {
-            Source::Bytes(bytes) => bytes.len() as u64,
-            Source::File(path) => {
+            MediaSource::Bytes(bytes) => bytes.len() as u64,
+            MediaSource::File(path) => {
                 let facts = tokio::fs::metadata(path).await;
                 facts
                     .map_err(|error| {
@@ -106,27 +106,30 @@ impl Media {
     }
 
     /// All of it, after what a body already has.
-    pub(super) fn append_to(&self, body: Body) -> Body {
+    pub(super) fn append_to(&self, body: HttpRequestBody) -> HttpRequestBody {
         match &self.source {
-            Source::Bytes(bytes) => body.with_bytes(bytes.clone()),
-            Source::File(path) => body.with_file(path.clone(), self.length),
+            MediaSource::Bytes(bytes) => body.with_bytes(bytes.clone()),
+            MediaSource::File(path) => body.with_file(path.clone(), self.length),
         }
     }
 
     /// Some of it.
-    pub(super) fn part(&self, offset: u64, length: u64) -> Body {
+    pub(super) fn part(&self, offset: u64, length: u64) -> HttpRequestBody {
         match &self.source {
-            Source::Bytes(bytes) => {
+            MediaSource::Bytes(bytes) => {
                 let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
-                Body::default().with_bytes(bytes.slice(index(offset)..index(offset + length)))
+                HttpRequestBody::default()
+                    .with_bytes(bytes.slice(index(offset)..index(offset + length)))
             }
-            Source::File(path) => Body::default().with_file_part(path.clone(), offset, length),
+            MediaSource::File(path) => {
+                HttpRequestBody::default().with_file_part(path.clone(), offset, length)
+            }
         }
     }
 }
 
 /// Says what the API would say, before anything is sent.
-fn check(upload: &Upload, length: u64, mime_type: &str) -> Result<(), CallError> {
+fn check(upload: &MediaUpload, length: u64, mime_type: &str) -> Result<(), CallError> {
     if let Some(largest) = upload.max_size.filter(|largest| length > *largest) {
         return Err(CallError::new(
             ErrorCode::RequestInvalid,

@@ -4,7 +4,7 @@ use serde_json::{Map, Number, Value, json};
 
 /// Which way the described value travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum GoogleSchemaDirection {
     /// To the API: unknown members are refused.
     Input,
     /// From the API: it may send more than the document describes, such as further values of an enum.
@@ -13,7 +13,7 @@ pub(super) enum Direction {
 
 /// How schemas are written for one use: everything, or what one method takes.
 pub(super) struct Dialect<'d> {
-    pub(super) direction: Direction,
+    pub(super) direction: GoogleSchemaDirection,
     /// The reference for the name of a type.
     pub(super) pointer: &'d dyn Fn(&str) -> String,
     /// Some members are required by some methods only.
@@ -66,10 +66,12 @@ impl Dialect<'_> {
             None => {}
         }
         let limits: &[&str] = match (self.direction, kind) {
-            (Direction::Output, _) => &[],
-            (Direction::Input, Some("string")) => &["enum", "pattern"],
-            (Direction::Input, Some("integer" | "number")) => &["enum", "minimum", "maximum"],
-            (Direction::Input, _) => &["enum"],
+            (GoogleSchemaDirection::Output, _) => &[],
+            (GoogleSchemaDirection::Input, Some("string")) => &["enum", "pattern"],
+            (GoogleSchemaDirection::Input, Some("integer" | "number")) => {
+                &["enum", "minimum", "maximum"]
+            }
+            (GoogleSchemaDirection::Input, _) => &["enum"],
         };
         for limit in limits {
             written.extend(members.get(*limit).map(|value| ((*limit).to_owned(), value.clone())));
@@ -78,7 +80,7 @@ impl Dialect<'_> {
     }
 
     fn object(&self, members: &Map<String, Value>) -> Map<String, Value> {
-        let is_input = self.direction == Direction::Input;
+        let is_input = self.direction == GoogleSchemaDirection::Input;
         let (mut properties, mut required) = (Map::new(), Vec::new());
         let described = members.get("properties").and_then(Value::as_object);
         for (name, property) in described.into_iter().flatten() {

@@ -35,16 +35,16 @@ fn small() -> Value {
     })
 }
 
-fn imported(document: &Value, include: &[&str]) -> DiscoveryApi {
+fn imported(document: &Value, include: &[&str]) -> GoogleApi {
     let document = DiscoveryDocument::read(document.to_string().as_bytes()).unwrap();
     let include = include.iter().map(|pattern| (*pattern).to_owned()).collect();
     let id = CapabilityId::new("thing").unwrap();
-    let filter = Filter { include, exclude: Vec::new() };
+    let filter = GoogleOperationFilter { include, exclude: Vec::new() };
     let bases = document.bases(Some("https://things.example/things/v1/")).unwrap();
-    DiscoveryApi::import(&document, bases, &id, &filter, &Auth::None {}).unwrap()
+    GoogleApi::import(&document, bases, &id, &filter, &BackendAuth::None {}).unwrap()
 }
 
-fn tool(import: &DiscoveryApi, name: &str) -> Value {
+fn tool(import: &GoogleApi, name: &str) -> Value {
     let tools = &import.discovery.tools;
     let tool = tools.iter().find(|tool| tool.name() == name).unwrap();
     serde_json::to_value(tool).unwrap()

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::{
-    filter::Filter,
-    schema::{Dialect, Direction, is_required, number},
+    filter::GoogleOperationFilter,
+    schema::{Dialect, GoogleSchemaDirection, is_required, number},
 };
 use crate::{CallError, ErrorCode, http::parse_base};
 
@@ -39,7 +39,7 @@ pub(super) struct DiscoveryDocument {
 
 /// Where requests go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Bases {
+pub(super) struct GoogleBaseUrls {
     /// Below it are the paths of methods.
     pub(super) service: Url,
     /// Below it are the paths of uploads.
@@ -49,14 +49,14 @@ pub(super) struct Bases {
 /// What a call of a method needs beside its operation.
 #[derive(Debug)]
 pub(super) struct Extras {
-    pub(super) upload: Option<Upload>,
+    pub(super) upload: Option<MediaUpload>,
     /// Alternatives; any one is enough.
     pub(super) scopes: Vec<String>,
 }
 
 /// How a method takes media.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Upload {
+pub(super) struct MediaUpload {
     pub(super) simple: Option<String>,
     /// True when the simple path also takes a body with the media.
     pub(super) is_multipart: bool,
@@ -105,7 +105,7 @@ impl DiscoveryDocument {
     }
 
     /// Where requests go: what the definition says, else what the document says.
-    pub(super) fn bases(&self, configured: Option<&str>) -> Result<Bases, CallError> {
+    pub(super) fn bases(&self, configured: Option<&str>) -> Result<GoogleBaseUrls, CallError> {
         let text =
             |key: &str| self.root.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
         let service_path = text("servicePath").unwrap_or_default();
@@ -126,11 +126,15 @@ impl DiscoveryDocument {
         let path = service.path().trim_matches('/');
         let above = path.strip_suffix(service_path.trim_matches('/')).unwrap_or_default();
         root.set_path(above);
-        Ok(Bases { service, root })
+        Ok(GoogleBaseUrls { service, root })
     }
 
     /// Translates the methods that a filter accepts.
-    pub(super) fn translate(&self, id: &CapabilityId, filter: &Filter) -> Translation {
+    pub(super) fn translate(
+        &self,
+        id: &CapabilityId,
+        filter: &GoogleOperationFilter,
+    ) -> Translation {
         let (mut paths, mut own_schemas) = (Map::new(), Map::new());
         let (mut extras, mut problems) = (BTreeMap::new(), Vec::new());
         let mut names: Vec<String> = Vec::new();
@@ -161,11 +165,11 @@ impl DiscoveryDocument {
                 }
             }
         }
-        problems.extend(filter.idle(&names).map(|(setting, pattern)| ImportProblem {
+        problems.extend(filter.unused_patterns(&names).map(|(setting, pattern)| ImportProblem {
             place: setting.to_owned(),
             reason: format!("`{pattern}` names no method of the document"),
         }));
-        let all = |direction: Direction| -> Map<String, Value> {
+        let all = |direction: GoogleSchemaDirection| -> Map<String, Value> {
             let pointer = |name: &str| shared_pointer(name, direction);
             let dialect = Dialect { direction, pointer: &pointer, method: None };
             self.schemas().map(|(name, one)| (name.clone(), dialect.translate(one))).collect()
@@ -173,8 +177,8 @@ impl DiscoveryDocument {
         let document = json!({
             "openapi": "3.1.0",
             "paths": paths,
-            "components": {"schemas": all(Direction::Output)},
-            "x-input": all(Direction::Input),
+            "components": {"schemas": all(GoogleSchemaDirection::Output)},
+            "x-input": all(GoogleSchemaDirection::Input),
             "x-methods": own_schemas,
         });
         Translation { document, extras, problems }
@@ -205,7 +209,7 @@ impl DiscoveryDocument {
             return Err(format!("there is no verb `{}`", verb.to_ascii_uppercase()));
         }
         let path = text("path").or_else(|| text("flatPath")).ok_or("it has no `path`")?;
-        let has_upload = members.get("mediaUpload").and_then(Upload::read).is_some();
+        let has_upload = members.get("mediaUpload").and_then(MediaUpload::read).is_some();
         let mut operation = Map::new();
         operation.insert("operationId".into(), name.into());
         operation.insert("parameters".into(), self.parameters(members, path)?.into());
@@ -216,11 +220,12 @@ impl DiscoveryDocument {
                 if needed.contains(schema) {
                     format!("#/x-methods/{}/{}", escaped(name), escaped(schema))
                 } else {
-                    shared_pointer(schema, Direction::Input)
+                    shared_pointer(schema, GoogleSchemaDirection::Input)
                 }
             };
             let method = (!has_upload).then_some(name);
-            let dialect = Dialect { direction: Direction::Input, pointer: &pointer, method };
+            let dialect =
+                Dialect { direction: GoogleSchemaDirection::Input, pointer: &pointer, method };
             let target = request.get("$ref").and_then(Value::as_str);
             let body = target.and_then(|target| self.schema(target)).unwrap_or(request);
             let properties = body.get("properties").and_then(Value::as_object);
@@ -242,8 +247,12 @@ impl DiscoveryDocument {
             }
         }
         if let Some(response) = members.get("response") {
-            let pointer = |name: &str| shared_pointer(name, Direction::Output);
-            let dialect = Dialect { direction: Direction::Output, pointer: &pointer, method: None };
+            let pointer = |name: &str| shared_pointer(name, GoogleSchemaDirection::Output);
+            let dialect = Dialect {
+                direction: GoogleSchemaDirection::Output,
+                pointer: &pointer,
+                method: None,
+            };
             let schema = dialect.translate(response);
             operation.insert(
                 "responses".into(),
@@ -280,8 +289,9 @@ impl DiscoveryDocument {
             .flatten()
             .filter(|(name, _)| !NOT_FOR_CALLERS.contains(&name.as_str()) && !is_own(name));
         let placeholders = placeholders(path)?;
-        let pointer = |name: &str| shared_pointer(name, Direction::Input);
-        let dialect = Dialect { direction: Direction::Input, pointer: &pointer, method: None };
+        let pointer = |name: &str| shared_pointer(name, GoogleSchemaDirection::Input);
+        let dialect =
+            Dialect { direction: GoogleSchemaDirection::Input, pointer: &pointer, method: None };
         let mut found = Vec::new();
         let mut in_path = Vec::new();
         for (name, parameter) in own.into_iter().flatten().chain(shared) {
@@ -353,13 +363,13 @@ impl Extras {
     fn read(method: &Value) -> Self {
         let scopes = method.get("scopes").and_then(Value::as_array).into_iter().flatten();
         Self {
-            upload: method.get("mediaUpload").and_then(Upload::read),
+            upload: method.get("mediaUpload").and_then(MediaUpload::read),
             scopes: scopes.filter_map(Value::as_str).map(str::to_owned).collect(),
         }
     }
 }
 
-impl Upload {
+impl MediaUpload {
     fn read(described: &Value) -> Option<Self> {
         let path = |protocol: &str| {
             described.pointer(&format!("/protocols/{protocol}/path"))?.as_str().map(str::to_owned)
@@ -424,7 +434,7 @@ fn description(method: &Map<String, Value>, verb: &str, path: &str) -> String {
 /// The arguments beside parameters and body: what goes up, and how what comes down is called.
 fn arguments(method: &Map<String, Value>) -> Value {
     let mut arguments = Map::new();
-    if let Some(upload) = method.get("mediaUpload").and_then(Upload::read) {
+    if let Some(upload) = method.get("mediaUpload").and_then(MediaUpload::read) {
         let accepted = match upload.accept.join(", ").as_str() {
             "" | "*/*" => String::new(),
             accept => format!(" Accepted: {accept}."),
@@ -456,10 +466,10 @@ fn arguments(method: &Map<String, Value>) -> Value {
     Value::Object(arguments)
 }
 
-fn shared_pointer(name: &str, direction: Direction) -> String {
+fn shared_pointer(name: &str, direction: GoogleSchemaDirection) -> String {
     let place = match direction {
-        Direction::Input => "x-input",
-        Direction::Output => "components/schemas",
+        GoogleSchemaDirection::Input => "x-input",
+        GoogleSchemaDirection::Output => "components/schemas",
     };
     format!("#/{place}/{}", escaped(name))
 }

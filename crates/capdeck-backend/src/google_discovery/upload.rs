@@ -9,24 +9,27 @@ use serde_json::{Map, Value, value::RawValue};
 use url::Url;
 use uuid::Uuid;
 
-use self::resumable::Session;
+use self::resumable::UploadSession;
 use super::{
-    media::Media,
+    media::UploadMedia,
     request,
-    translate::{Bases, Upload},
+    translate::{GoogleBaseUrls, MediaUpload},
 };
 use crate::{
     CallError, ErrorCode,
-    http::{Body, DEFAULT_INLINE, Delivery, Endpoint, Pace, Request, header_value},
-    openapi::{Operation, PathTemplate},
+    http::{
+        ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, EndpointRequest, HttpRequestBody, ProgressDeadline,
+        ResponseDelivery, header_value,
+    },
+    openapi::{OpenApiOperation, PathTemplate},
 };
 
 /// Larger content goes in pieces where the method allows it.
-const LARGEST_AT_ONCE: u64 = 8 * 1024 * 1024;
+const MAX_SINGLE_UPLOAD_BYTES: u64 = 8 * 1024 * 1024;
 
 /// How content travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Protocol {
+enum UploadProtocol {
     /// The content is the body.
     Simple,
     /// The JSON body and the content are the two parts of one body.
@@ -38,13 +41,13 @@ enum Protocol {
 /// Everything an upload needs to know.
 #[derive(Debug)]
 pub(super) struct UploadCall<'a> {
-    pub(super) endpoint: &'a Endpoint,
-    pub(super) bases: &'a Bases,
-    pub(super) operation: &'a Operation,
-    pub(super) upload: &'a Upload,
+    pub(super) endpoint: &'a ApiEndpoint,
+    pub(super) bases: &'a GoogleBaseUrls,
+    pub(super) operation: &'a OpenApiOperation,
+    pub(super) upload: &'a MediaUpload,
     pub(super) arguments: &'a Map<String, Value>,
-    pub(super) media: &'a Media,
-    pub(super) pace: &'a Pace,
+    pub(super) media: &'a UploadMedia,
+    pub(super) pace: &'a ProgressDeadline,
 }
 
 impl UploadCall<'_> {
@@ -54,9 +57,9 @@ impl UploadCall<'_> {
         let body = self.arguments.get("body").filter(|body| !body.is_null());
         let (protocol, path) = choose(self.upload, body.is_some(), self.media.length)?;
         let kind = match protocol {
-            Protocol::Simple => "media",
-            Protocol::Related => "multipart",
-            Protocol::Resumable => "resumable",
+            UploadProtocol::Simple => "media",
+            UploadProtocol::Related => "multipart",
+            UploadProtocol::Resumable => "resumable",
         };
         let path = PathTemplate::parse(&format!("/{}", path.trim_start_matches('/')))
             .map_err(|reason| CallError::new(ErrorCode::ConfigInvalid, reason))?;
@@ -66,17 +69,17 @@ impl UploadCall<'_> {
         let mut request = request(self.endpoint, &operation, self.arguments, upload_type)?;
         let mime_type = header_value("content-type", &self.media.mime_type)?;
         match protocol {
-            Protocol::Simple => {
+            UploadProtocol::Simple => {
                 request.headers.insert(CONTENT_TYPE, mime_type);
-                request.body = Some(self.media.append_to(Body::default()));
+                request.body = Some(self.media.append_to(HttpRequestBody::default()));
             }
-            Protocol::Related => {
+            UploadProtocol::Related => {
                 fill_related(&mut request, body, self.media)?;
             }
-            Protocol::Resumable => {
+            UploadProtocol::Resumable => {
                 request.headers.insert("x-upload-content-type", mime_type);
                 request.headers.insert("x-upload-content-length", self.media.length.into());
-                let (response, url) = Session::new(self, request).run().await?;
+                let (response, url) = UploadSession::new(self, request).run().await?;
                 return self.answer(response, &url, started).await;
             }
         }
@@ -91,16 +94,16 @@ impl UploadCall<'_> {
         url: &Url,
         started: Instant,
     ) -> Result<Box<RawValue>, CallError> {
-        let delivery = Delivery::Inline { limit: DEFAULT_INLINE };
+        let delivery = ResponseDelivery::Inline { limit: DEFAULT_MAX_INLINE_BYTES };
         self.endpoint.answer(response, url, delivery, started).await
     }
 }
 
 /// `multipart/related`: makes the JSON body and the content the body of a request.
 fn fill_related(
-    request: &mut Request,
+    request: &mut EndpointRequest,
     body: Option<&Value>,
-    media: &Media,
+    media: &UploadMedia,
 ) -> Result<(), CallError> {
     // Long and random: it cannot be part of what is sent.
     let boundary = format!("capdeck-{}", Uuid::new_v4().simple());
@@ -111,7 +114,7 @@ fn fill_related(
         media.mime_type,
         media.filename.as_deref().map(disposition).unwrap_or_default(),
     );
-    let parts = media.append_to(Body::default().with_bytes(head));
+    let parts = media.append_to(HttpRequestBody::default().with_bytes(head));
     request.body = Some(parts.with_bytes(format!("\r\n--{boundary}--\r\n")));
     let kind = header_value("content-type", &format!("multipart/related; boundary={boundary}"))?;
     request.headers.insert(CONTENT_TYPE, kind);
@@ -126,14 +129,21 @@ fn disposition(name: &str) -> String {
 }
 
 /// The protocol for content of this length, and its path.
-fn choose(upload: &Upload, has_body: bool, length: u64) -> Result<(Protocol, &str), CallError> {
-    let simple = upload.simple.as_deref().map(|path| (Protocol::Simple, path));
+fn choose(
+    upload: &MediaUpload,
+    has_body: bool,
+    length: u64,
+) -> Result<(UploadProtocol, &str), CallError> {
+    let simple = upload.simple.as_deref().map(|path| (UploadProtocol::Simple, path));
     let related = upload.simple.as_deref().filter(|_| upload.is_multipart);
-    let related = related.map(|path| (Protocol::Related, path));
-    let resumable = upload.resumable.as_deref().map(|path| (Protocol::Resumable, path));
+    let related = related.map(|path| (UploadProtocol::Related, path));
+    let resumable = upload.resumable.as_deref().map(|path| (UploadProtocol::Resumable, path));
     let at_once = if has_body { related } else { simple };
-    let chosen =
-        if length > LARGEST_AT_ONCE { resumable.or(at_once) } else { at_once.or(resumable) };
+    let chosen = if length > MAX_SINGLE_UPLOAD_BYTES {
+        resumable.or(at_once)
+    } else {
+        at_once.or(resumable)
+    };
     chosen.ok_or_else(|| {
         CallError::new(ErrorCode::RequestInvalid, "this method takes media or a body, not both")
             .hint("call it with one of them")
@@ -146,26 +156,26 @@ mod tests {
 
     #[test]
     fn the_protocol_follows_from_size_and_body() {
-        let both = Upload {
+        let both = MediaUpload {
             simple: Some("s".to_owned()),
             is_multipart: true,
             resumable: Some("r".to_owned()),
-            ..Upload::default()
+            ..MediaUpload::default()
         };
-        let simple = Upload { resumable: None, ..both.clone() };
-        let bare = Upload { is_multipart: false, ..both.clone() };
-        let resumable = Upload { simple: None, ..both.clone() };
-        let (small, large) = (LARGEST_AT_ONCE, LARGEST_AT_ONCE + 1);
+        let simple = MediaUpload { resumable: None, ..both.clone() };
+        let bare = MediaUpload { is_multipart: false, ..both.clone() };
+        let resumable = MediaUpload { simple: None, ..both.clone() };
+        let (small, large) = (MAX_SINGLE_UPLOAD_BYTES, MAX_SINGLE_UPLOAD_BYTES + 1);
         for (upload, has_body, length, expected) in [
-            (&both, false, small, (Protocol::Simple, "s")),
-            (&both, true, small, (Protocol::Related, "s")),
-            (&both, false, large, (Protocol::Resumable, "r")),
-            (&both, true, large, (Protocol::Resumable, "r")),
-            (&simple, false, large, (Protocol::Simple, "s")),
-            (&simple, true, large, (Protocol::Related, "s")),
-            (&bare, true, small, (Protocol::Resumable, "r")),
-            (&bare, false, small, (Protocol::Simple, "s")),
-            (&resumable, false, small, (Protocol::Resumable, "r")),
+            (&both, false, small, (UploadProtocol::Simple, "s")),
+            (&both, true, small, (UploadProtocol::Related, "s")),
+            (&both, false, large, (UploadProtocol::Resumable, "r")),
+            (&both, true, large, (UploadProtocol::Resumable, "r")),
+            (&simple, false, large, (UploadProtocol::Simple, "s")),
+            (&simple, true, large, (UploadProtocol::Related, "s")),
+            (&bare, true, small, (UploadProtocol::Resumable, "r")),
+            (&bare, false, small, (UploadProtocol::Simple, "s")),
+            (&resumable, false, small, (UploadProtocol::Resumable, "r")),
         ] {
             assert_eq!(
                 choose(upload, has_body, length).unwrap(),
@@ -173,7 +183,7 @@ mod tests {
                 "{upload:?} {has_body}"
             );
         }
-        let neither = Upload { resumable: None, is_multipart: false, ..both };
+        let neither = MediaUpload { resumable: None, is_multipart: false, ..both };
         assert_eq!(choose(&neither, true, small).unwrap_err().code, ErrorCode::RequestInvalid);
     }
 }

@@ -3,29 +3,29 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use capdeck_auth::Scrubber;
+use capdeck_auth::SecretScrubber;
 use capdeck_catalog::{Discovery, ImportProblem};
 use capdeck_definition::GraphQlEndpoint;
 use serde_json::{Map, Value, json, value::RawValue};
 use url::Url;
 
 use super::{
-    answer::judge,
     automatic::automatic_operations,
     configured::ConfiguredDocument,
-    operation::Operation,
-    problems::Problems,
+    operation::CompiledOperation,
+    outcome::mark_errors,
+    problems::GraphQlProblems,
     query_tool::QueryTool,
-    request::Payload,
+    request::GraphQlRequest,
     schema::{ApiSchema, SchemaError},
     selection::SelectionRules,
 };
 use crate::{
     CallError,
+    api_connection::CallableApi,
     arguments::no_such_tool,
     declared_tool::{DeclaredTool, declared_discovery},
-    described::Api,
-    http::{DEFAULT_INLINE, Delivery, Endpoint, Pace},
+    http::{ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, ProgressDeadline, ResponseDelivery},
 };
 
 #[derive(Debug)]
@@ -43,10 +43,10 @@ struct CallableDocument {
     is_mutation: bool,
 }
 
-struct Offer<'a> {
+struct GraphQlTool<'a> {
     name: String,
     description: String,
-    operation: Operation,
+    operation: CompiledOperation,
     configured: Option<&'a ConfiguredDocument>,
 }
 
@@ -62,9 +62,9 @@ impl GraphQlApi {
         block: &GraphQlEndpoint,
         configured: &[ConfiguredDocument],
         url: Url,
-        scrubber: &Scrubber,
+        scrubber: &SecretScrubber,
     ) -> Result<Result<Self, SchemaError>, CallError> {
-        let mut problems = Problems::default();
+        let mut problems = GraphQlProblems::default();
         let schema = match ApiSchema::read(schema, &mut problems) {
             Ok(schema) => schema,
             Err(error) => return Ok(Err(error)),
@@ -75,7 +75,7 @@ impl GraphQlApi {
             of_configuration(&schema, configured, &mut problems)
         };
         let query_tool = block.query_rights().map(|rights| QueryTool::new(schema, rights));
-        let mut declared: Vec<DeclaredTool<'_>> = offers.iter().map(Offer::declare).collect();
+        let mut declared: Vec<DeclaredTool<'_>> = offers.iter().map(GraphQlTool::declare).collect();
         if let Some(query_tool) = &query_tool {
             if offers.iter().any(|offer| offer.name == QueryTool::NAME) {
                 problems.push(
@@ -94,7 +94,7 @@ impl GraphQlApi {
         };
         discovery.problems = problems.into_list().into_iter().map(scrubbed).collect();
         let documents = offers.into_iter().map(|offer| {
-            let Operation { document, name, is_mutation, .. } = offer.operation;
+            let CompiledOperation { document, name, is_mutation, .. } = offer.operation;
             (offer.name, CallableDocument { text: document, operation: name, is_mutation })
         });
         Ok(Ok(Self { url, discovery, documents: documents.collect(), query_tool }))
@@ -102,20 +102,20 @@ impl GraphQlApi {
 }
 
 #[async_trait]
-impl Api for GraphQlApi {
+impl CallableApi for GraphQlApi {
     fn discovery(&self) -> Discovery {
         self.discovery.clone()
     }
 
     async fn call(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &ApiEndpoint,
         tool: &str,
         arguments: Map<String, Value>,
-        _pace: &Pace,
+        _pace: &ProgressDeadline,
     ) -> Result<Box<RawValue>, CallError> {
         let request = match (self.documents.get(tool), &self.query_tool) {
-            (Some(document), _) => Payload {
+            (Some(document), _) => GraphQlRequest {
                 query: &document.text,
                 variables: &arguments,
                 operation_name: document.operation.as_deref(),
@@ -127,13 +127,13 @@ impl Api for GraphQlApi {
             }
             (None, _) => return Err(no_such_tool(tool, self.documents.keys())),
         };
-        let delivery = Delivery::Inline { limit: DEFAULT_INLINE };
+        let delivery = ResponseDelivery::Inline { limit: DEFAULT_MAX_INLINE_BYTES };
         let result = endpoint.exchange(request, delivery).await?;
-        judge(result, endpoint.artifacts()).await
+        mark_errors(result, endpoint.artifacts()).await
     }
 }
 
-impl Offer<'_> {
+impl GraphQlTool<'_> {
     fn declare(&self) -> DeclaredTool<'_> {
         let settings = self.configured.map(|configured| &configured.settings);
         DeclaredTool {
@@ -155,16 +155,16 @@ impl Offer<'_> {
 fn automatic<'a>(
     schema: &ApiSchema,
     block: &GraphQlEndpoint,
-    problems: &mut Problems,
-) -> Vec<Offer<'a>> {
+    problems: &mut GraphQlProblems,
+) -> Vec<GraphQlTool<'a>> {
     let rules = SelectionRules {
         depth: block.selection_depth,
         include_deprecated: block.include_deprecated,
     };
     let mut offers = Vec::new();
     for made in automatic_operations(schema, rules, problems) {
-        match Operation::compile(schema, made.document, None) {
-            Ok(operation) => offers.push(Offer {
+        match CompiledOperation::compile(schema, made.document, None) {
+            Ok(operation) => offers.push(GraphQlTool {
                 name: made.name,
                 description: made.description,
                 operation,
@@ -179,14 +179,14 @@ fn automatic<'a>(
 fn of_configuration<'a>(
     schema: &ApiSchema,
     configured: &'a [ConfiguredDocument],
-    problems: &mut Problems,
-) -> Vec<Offer<'a>> {
+    problems: &mut GraphQlProblems,
+) -> Vec<GraphQlTool<'a>> {
     let mut offers = Vec::new();
     for one in configured {
         if let Some(operation) = one.compile(schema, problems) {
             let description = one.description(&operation);
             let name = one.name.clone();
-            offers.push(Offer { name, description, operation, configured: Some(one) });
+            offers.push(GraphQlTool { name, description, operation, configured: Some(one) });
         }
     }
     offers

@@ -8,12 +8,12 @@ use apollo_compiler::{
 };
 
 use super::{
-    problems::Problems,
+    problems::GraphQlProblems,
     schema::ApiSchema,
-    selection::{SelectionRules, Selector},
+    selection::{SelectionBuilder, SelectionRules},
 };
 
-const MOST_OPERATIONS: usize = 5_000;
+const MAX_OPERATIONS: usize = 5_000;
 
 #[derive(Debug)]
 pub(super) struct AutomaticOperation {
@@ -26,9 +26,9 @@ pub(super) struct AutomaticOperation {
 pub(super) fn automatic_operations(
     schema: &ApiSchema,
     rules: SelectionRules,
-    problems: &mut Problems,
+    problems: &mut GraphQlProblems,
 ) -> Vec<AutomaticOperation> {
-    let mut selector = Selector::new(schema, rules);
+    let mut selector = SelectionBuilder::new(schema, rules);
     let mut operations = Vec::new();
     for (kind, root) in schema.roots() {
         let fields: Vec<&FieldDefinition> = schema.fields(root).collect();
@@ -45,9 +45,9 @@ pub(super) fn automatic_operations(
             continue;
         }
         for field in fields {
-            if operations.len() >= MOST_OPERATIONS {
+            if operations.len() >= MAX_OPERATIONS {
                 let place = format!("{root}.{}", field.name);
-                problems.push(place, format!("there are more than {MOST_OPERATIONS} operations; list those needed in `operations`"));
+                problems.push(place, format!("there are more than {MAX_OPERATIONS} operations; list those needed in `operations`"));
                 continue;
             }
             operations.push(automatic_operation(root, kind, field, rules, &mut selector));
@@ -61,7 +61,7 @@ fn automatic_operation(
     kind: OperationType,
     field: &FieldDefinition,
     rules: SelectionRules,
-    selector: &mut Selector<'_>,
+    selector: &mut SelectionBuilder<'_>,
 ) -> AutomaticOperation {
     let name = format!("{kind}_{}", field.name);
     let mut variables = String::new();

@@ -3,10 +3,10 @@
 use capdeck_definition::GraphQlEndpoint;
 
 use super::reader::endpoint_url;
-use crate::{CallError, ErrorCode, connect::Prepared};
+use crate::{CallError, ErrorCode, connect::ResolvedBackend};
 
 /// Returns invalid addresses and missing files. Nothing is sent.
-pub(crate) fn check(prepared: &Prepared<GraphQlEndpoint>) -> Vec<CallError> {
+pub(crate) fn check(prepared: &ResolvedBackend<GraphQlEndpoint>) -> Vec<CallError> {
     let block = &prepared.block;
     let addresses =
         [("endpointUrl", Some(&block.endpoint_url)), ("schemaUrl", block.schema_url.as_ref())];

@@ -2,7 +2,7 @@
 
 use capdeck_definition::{GraphQlEndpoint, GraphQlOperation};
 
-use super::{operation::Operation, problems::Problems, schema::ApiSchema};
+use super::{operation::CompiledOperation, problems::GraphQlProblems, schema::ApiSchema};
 
 #[derive(Debug)]
 pub(super) struct ConfiguredDocument {
@@ -25,15 +25,19 @@ impl ConfiguredDocument {
         documents
     }
 
-    pub(super) fn compile(&self, schema: &ApiSchema, problems: &mut Problems) -> Option<Operation> {
+    pub(super) fn compile(
+        &self,
+        schema: &ApiSchema,
+        problems: &mut GraphQlProblems,
+    ) -> Option<CompiledOperation> {
         let name = self.settings.operation_name.as_deref();
         let compiled = self.text.clone().and_then(|text| {
-            Operation::compile(schema, text, name).map_err(|error| error.to_string())
+            CompiledOperation::compile(schema, text, name).map_err(|error| error.to_string())
         });
         compiled.map_err(|reason| problems.push(&self.name, reason)).ok()
     }
 
-    pub(super) fn description(&self, operation: &Operation) -> String {
+    pub(super) fn description(&self, operation: &CompiledOperation) -> String {
         self.settings.description.clone().unwrap_or_else(|| {
             let kind = if operation.is_mutation { "mutation" } else { "query" };
             let name = operation.name.as_ref().unwrap_or(&self.name);

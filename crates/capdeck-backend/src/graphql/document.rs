@@ -12,22 +12,22 @@ use apollo_compiler::{
 use super::schema::ApiSchema;
 
 /// Far above any document that a person or a model writes.
-const MOST_TOKENS: usize = 20_000;
-const DEEPEST: usize = 100;
+const MAX_TOKENS: usize = 20_000;
+const MAX_DEPTH: usize = 100;
 
-const MOST_FINDINGS: usize = 20;
-const MOST_SHOWN: usize = 5;
+const MAX_FINDINGS: usize = 20;
+const MAX_SHOWN_FINDINGS: usize = 5;
 
 /// The problems of a document, in the order of its lines.
 #[derive(Debug)]
-pub(super) struct BadDocument {
-    pub(super) findings: Vec<Finding>,
+pub(super) struct GraphQlDocumentError {
+    pub(super) findings: Vec<GraphQlFinding>,
     total: usize,
 }
 
 /// One problem and its position. Lines and columns start at one.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Finding {
+pub(super) struct GraphQlFinding {
     pub(super) place: Option<(usize, usize)>,
     pub(super) message: String,
 }
@@ -35,45 +35,45 @@ pub(super) struct Finding {
 pub(super) fn check_document(
     schema: &ApiSchema,
     text: &str,
-) -> Result<Valid<ExecutableDocument>, BadDocument> {
-    let mut parser = Parser::new().token_limit(MOST_TOKENS).recursion_limit(DEEPEST);
+) -> Result<Valid<ExecutableDocument>, GraphQlDocumentError> {
+    let mut parser = Parser::new().token_limit(MAX_TOKENS).recursion_limit(MAX_DEPTH);
     let document = parser
         .parse_executable(schema.valid(), text, "document")
-        .map_err(|broken| BadDocument::new(&broken.errors))?;
-    document.validate(schema.valid()).map_err(|broken| BadDocument::new(&broken.errors))
+        .map_err(|broken| GraphQlDocumentError::new(&broken.errors))?;
+    document.validate(schema.valid()).map_err(|broken| GraphQlDocumentError::new(&broken.errors))
 }
 
-impl BadDocument {
-    pub(super) fn because(message: impl Into<String>) -> Self {
-        Self { findings: vec![Finding { place: None, message: message.into() }], total: 1 }
+impl GraphQlDocumentError {
+    pub(super) fn from_message(message: impl Into<String>) -> Self {
+        Self { findings: vec![GraphQlFinding { place: None, message: message.into() }], total: 1 }
     }
 
     fn new(errors: &DiagnosticList) -> Self {
-        let finding = |diagnostic: Diagnostic<'_, DiagnosticData>| Finding {
+        let finding = |diagnostic: Diagnostic<'_, DiagnosticData>| GraphQlFinding {
             place: diagnostic
                 .line_column_range()
                 .map(|range| (range.start.line, range.start.column)),
             message: diagnostic.error.to_string(),
         };
-        let findings = errors.iter().take(MOST_FINDINGS).map(finding).collect();
+        let findings = errors.iter().take(MAX_FINDINGS).map(finding).collect();
         Self { findings, total: errors.len() }
     }
 }
 
-impl fmt::Display for BadDocument {
+impl fmt::Display for GraphQlDocumentError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, finding) in self.findings.iter().take(MOST_SHOWN).enumerate() {
+        for (number, finding) in self.findings.iter().take(MAX_SHOWN_FINDINGS).enumerate() {
             let separator = if number > 0 { "; " } else { "" };
             write!(formatter, "{separator}{finding}")?;
         }
-        match self.total.saturating_sub(MOST_SHOWN) {
+        match self.total.saturating_sub(MAX_SHOWN_FINDINGS) {
             0 => Ok(()),
             more => write!(formatter, "; and {more} more"),
         }
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for GraphQlFinding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place {
             Some((line, column)) => {

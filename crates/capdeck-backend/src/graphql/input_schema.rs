@@ -15,14 +15,14 @@ use serde_json::{Map, Value, json};
 
 use super::{literal::literal_json, scalar::input_scalar, schema::ApiSchema, text::shortened};
 
-const MOST_DEFINITIONS: usize = 60;
+const MAX_DEFINITIONS: usize = 60;
 
 /// The maximum number of fields and values per tool: no further type is described after it.
-const ENOUGH_MEMBERS: usize = 500;
-const MOST_MEMBERS: usize = 3_000;
+const TARGET_MEMBERS: usize = 500;
+const MAX_MEMBERS: usize = 3_000;
 
 /// Longer enums are listed without descriptions of their values.
-const MOST_DESCRIBED_VALUES: usize = 24;
+const MAX_DESCRIBED_VALUES: usize = 24;
 
 pub(super) fn input_schema(
     schema: &ApiSchema,
@@ -31,7 +31,7 @@ pub(super) fn input_schema(
 ) -> Map<String, Value> {
     let arguments = arguments_of_variables(operation, document);
     let types = operation.variables.iter().map(|variable| &*variable.ty);
-    let shapes = Shapes::reached_from(schema, types);
+    let shapes = InputTypeSet::reached_from(schema, types);
     let mut properties = Map::new();
     let mut required = Vec::new();
     for variable in &operation.variables {
@@ -76,14 +76,14 @@ fn arguments_of_variables<'a>(
     found
 }
 
-struct Shapes<'a> {
+struct InputTypeSet<'a> {
     schema: &'a ApiSchema,
     /// The number of references to each. Missing types are left open.
     uses: HashMap<&'a Name, usize>,
     order: Vec<&'a Name>,
 }
 
-impl<'a> Shapes<'a> {
+impl<'a> InputTypeSet<'a> {
     fn reached_from(schema: &'a ApiSchema, types: impl Iterator<Item = &'a Type>) -> Self {
         let mut shapes = Self { schema, uses: HashMap::new(), order: Vec::new() };
         let mut waiting: VecDeque<&Name> = types.map(Type::inner_named_type).collect();
@@ -104,8 +104,8 @@ impl<'a> Shapes<'a> {
                 ExtendedType::Enum(one) => one.values.len(),
                 _ => 0,
             };
-            let has_room = described < ENOUGH_MEMBERS && described + members <= MOST_MEMBERS;
-            if has_room && shapes.order.len() < MOST_DEFINITIONS {
+            let has_room = described < TARGET_MEMBERS && described + members <= MAX_MEMBERS;
+            if has_room && shapes.order.len() < MAX_DEFINITIONS {
                 described += members;
                 shapes.uses.insert(name, 1);
                 shapes.order.push(name);
@@ -196,7 +196,7 @@ fn object(properties: Map<String, Value>, required: Vec<String>) -> Map<String, 
 fn enum_values(one: &EnumType) -> Map<String, Value> {
     let names: Vec<&str> = one.values.keys().map(Name::as_str).collect();
     let mut text = one.description.as_deref().map(shortened).unwrap_or_default();
-    if names.len() <= MOST_DESCRIBED_VALUES {
+    if names.len() <= MAX_DESCRIBED_VALUES {
         for value in one.values.values() {
             if let Some(description) = &value.description {
                 let separator = if text.is_empty() { "" } else { "\n" };

@@ -1,11 +1,11 @@
 //! Parses an introspection result into a schema. The result is untrusted.
 
-mod answer;
 mod build;
+mod response;
 
 pub(super) use self::build::parse;
 
-pub(super) const QUERY: &str = "query IntrospectionQuery { __schema { \
+pub(super) const INTROSPECTION_QUERY: &str = "query IntrospectionQuery { __schema { \
     queryType { name } mutationType { name } subscriptionType { name } \
     types { kind name description specifiedByURL isOneOf \
     fields(includeDeprecated: true) { name description args(includeDeprecated: true) { ...Input } \
@@ -20,7 +20,7 @@ pub(super) const QUERY: &str = "query IntrospectionQuery { __schema { \
     ofType { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } } } } } }";
 
 /// The query for servers of the oldest specification.
-pub(super) const OLD_QUERY: &str = "query IntrospectionQuery { __schema { \
+pub(super) const LEGACY_INTROSPECTION_QUERY: &str = "query IntrospectionQuery { __schema { \
     queryType { name } mutationType { name } subscriptionType { name } \
     types { kind name description \
     fields(includeDeprecated: true) { name description args { ...Input } type { ...Reference } isDeprecated \

@@ -7,11 +7,11 @@ use apollo_compiler::{
 };
 use serde_json::{Map, Value as Json};
 
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// Parses a constant, such as the default of an argument. `None` for anything else.
 pub(super) fn parse_literal(text: &str) -> Option<Node<Value>> {
-    let mut parser = Parser::new().recursion_limit(DEEPEST);
+    let mut parser = Parser::new().recursion_limit(MAX_DEPTH);
     let document = parser.parse_ast(format!("{{ f(a: {text}\n) }}"), "default").ok()?;
     // The text must not close the bracket and add its own content.
     let [Definition::OperationDefinition(operation)] = document.definitions.as_slice() else {

@@ -9,28 +9,28 @@ use indexmap::IndexMap;
 
 use super::schema::ApiSchema;
 
-const MOST_NAMES: usize = 10;
+const MAX_UNKNOWN_NAMES: usize = 10;
 
-const MOST_OFFERED: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 pub(super) fn nearest_names(schema: &ApiSchema, text: &str) -> IndexMap<String, String> {
-    let document = match Parser::new().recursion_limit(DEEPEST).parse_ast(text, "document") {
+    let document = match Parser::new().recursion_limit(MAX_DEPTH).parse_ast(text, "document") {
         Ok(document) => document,
         Err(broken) => broken.partial,
     };
-    let mut search = Search { schema, found: IndexMap::new() };
+    let mut search = NearestNameSearch { schema, found: IndexMap::new() };
     search.document(&document);
     search.found
 }
 
-struct Search<'a> {
+struct NearestNameSearch<'a> {
     schema: &'a ApiSchema,
     found: IndexMap<String, String>,
 }
 
-impl Search<'_> {
+impl NearestNameSearch<'_> {
     fn document(&mut self, document: &Document) {
         for definition in &document.definitions {
             match definition {
@@ -56,7 +56,7 @@ impl Search<'_> {
     }
 
     fn selections(&mut self, parent: &Name, selections: &[Selection], depth: usize) {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return;
         }
         for selection in selections {
@@ -83,7 +83,7 @@ impl Search<'_> {
                     if definition.argument_by_name(&argument.name).is_none() {
                         let known = definition.arguments.iter().map(|one| one.name.as_str());
                         let place = format!("{parent}.{}({}:)", field.name, argument.name);
-                        self.miss(place, &argument.name, known);
+                        self.record_unknown(place, &argument.name, known);
                     }
                 }
                 let below = definition.ty.inner_named_type();
@@ -91,7 +91,7 @@ impl Search<'_> {
             }
             Err(_unknown) if schema.get(parent).is_some() => {
                 let known = schema.fields(parent).map(|one| one.name.as_str());
-                self.miss(format!("{parent}.{}", field.name), &field.name, known);
+                self.record_unknown(format!("{parent}.{}", field.name), &field.name, known);
             }
             Err(_unknown) => {}
         }
@@ -101,12 +101,17 @@ impl Search<'_> {
         let schema = self.schema;
         if schema.get(name).is_none() {
             let known = schema.valid().types.keys().map(Name::as_str);
-            self.miss(name.to_string(), name, known);
+            self.record_unknown(name.to_string(), name, known);
         }
     }
 
-    fn miss<'k>(&mut self, place: String, wrong: &str, known: impl Iterator<Item = &'k str>) {
-        if self.found.len() >= MOST_NAMES {
+    fn record_unknown<'k>(
+        &mut self,
+        place: String,
+        wrong: &str,
+        known: impl Iterator<Item = &'k str>,
+    ) {
+        if self.found.len() >= MAX_UNKNOWN_NAMES {
             return;
         }
         let offered = nearest(wrong, known);
@@ -130,6 +135,6 @@ fn nearest<'k>(wrong: &str, known: impl Iterator<Item = &'k str>) -> String {
         .filter(|(likeness, _)| *likeness > 0.8)
         .collect();
     ranked.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(other.1)));
-    let shown = ranked.iter().take(MOST_OFFERED).map(|(_, name)| format!("`{name}`"));
+    let shown = ranked.iter().take(MAX_SUGGESTIONS).map(|(_, name)| format!("`{name}`"));
     shown.collect::<Vec<_>>().join(" or ")
 }

@@ -6,14 +6,14 @@ use apollo_compiler::{
 use serde_json::{Map, Value};
 
 use super::{
-    document::{BadDocument, check_document},
+    document::{GraphQlDocumentError, check_document},
     input_schema::input_schema,
     output_schema::output_schema,
     schema::ApiSchema,
 };
 
 #[derive(Debug)]
-pub(super) struct Operation {
+pub(super) struct CompiledOperation {
     pub(super) document: String,
     pub(super) name: Option<String>,
     pub(super) is_mutation: bool,
@@ -21,16 +21,18 @@ pub(super) struct Operation {
     pub(super) output_schema: Map<String, Value>,
 }
 
-impl Operation {
+impl CompiledOperation {
     pub(super) fn compile(
         schema: &ApiSchema,
         document: String,
         name: Option<&str>,
-    ) -> Result<Self, BadDocument> {
+    ) -> Result<Self, GraphQlDocumentError> {
         let checked = check_document(schema, &document)?;
         let operation = choose(&checked, name)?;
         if operation.operation_type == OperationType::Subscription {
-            return Err(BadDocument::because("subscriptions cannot be called as tools"));
+            return Err(GraphQlDocumentError::from_message(
+                "subscriptions cannot be called as tools",
+            ));
         }
         Ok(Self {
             name: operation.name.as_ref().map(ToString::to_string),
@@ -45,12 +47,12 @@ impl Operation {
 pub(super) fn choose<'a>(
     document: &'a Valid<ExecutableDocument>,
     name: Option<&str>,
-) -> Result<&'a Node<executable::Operation>, BadDocument> {
+) -> Result<&'a Node<executable::Operation>, GraphQlDocumentError> {
     document.operations.get(name).map_err(|_error| {
         let names: Vec<String> =
             document.operations.named.keys().map(|name| format!("`{name}`")).collect();
         let names = names.join(", ");
-        BadDocument::because(match (name, names.is_empty()) {
+        GraphQlDocumentError::from_message(match (name, names.is_empty()) {
             (Some(name), true) => {
                 format!("the document has no operation `{name}`; its one has no name")
             }

@@ -17,18 +17,18 @@ use serde_json::{Map, Value, json};
 use super::{scalar::output_scalar, schema::ApiSchema};
 
 /// Repeated fragments could describe more fields than they have characters.
-const MOST_PROPERTIES: usize = 2_000;
+const MAX_PROPERTIES: usize = 2_000;
 
 /// Valid documents have no fragment cycles; this bound does not rely on it.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 pub(super) fn output_schema(
     schema: &ApiSchema,
     operation: &Operation,
     document: &ExecutableDocument,
 ) -> Map<String, Value> {
-    let mut writer = Writer { schema, document, room: MOST_PROPERTIES };
-    let whole = Part { set: &operation.selection_set, is_always_there: true };
+    let mut writer = OutputSchemaWriter { schema, document, room: MAX_PROPERTIES };
+    let whole = SelectionPart { set: &operation.selection_set, is_always_there: true };
     let data = writer.object(&[whole], 0);
     wrapped(data.into())
 }
@@ -61,48 +61,48 @@ fn wrapped(mut data: Value) -> Map<String, Value> {
     if let Value::Object(members) = schema { members } else { Map::new() }
 }
 
-struct Writer<'a> {
+struct OutputSchemaWriter<'a> {
     schema: &'a ApiSchema,
     document: &'a ExecutableDocument,
     room: usize,
 }
 
 #[derive(Clone, Copy)]
-struct Part<'a> {
+struct SelectionPart<'a> {
     set: &'a SelectionSet,
     /// False when the object may exist without it.
     is_always_there: bool,
 }
 
-type Members<'a> = IndexMap<&'a Name, Member<'a>>;
+type ResponseMembers<'a> = IndexMap<&'a Name, ResponseMember<'a>>;
 
 #[derive(Default)]
-struct Member<'a> {
+struct ResponseMember<'a> {
     fields: Vec<&'a Field>,
     is_always_there: bool,
-    parts: Vec<Part<'a>>,
+    parts: Vec<SelectionPart<'a>>,
 }
 
-struct Gathered<'m, 'a> {
-    members: &'m mut Members<'a>,
+struct MemberCollector<'m, 'a> {
+    members: &'m mut ResponseMembers<'a>,
     seen: &'m mut HashMap<&'a Name, bool>,
 }
 
-impl<'a> Writer<'a> {
-    fn object(&mut self, parts: &[Part<'a>], depth: usize) -> Map<String, Value> {
-        let mut members = Members::default();
+impl<'a> OutputSchemaWriter<'a> {
+    fn object(&mut self, parts: &[SelectionPart<'a>], depth: usize) -> Map<String, Value> {
+        let mut members = ResponseMembers::default();
         // A member always exists if an unconditional part has it, or if all parts have it.
         let mut counts: HashMap<&Name, usize> = HashMap::new();
         for part in parts {
-            let mut own = Members::default();
-            let gathered = Gathered { members: &mut own, seen: &mut HashMap::new() };
+            let mut own = ResponseMembers::default();
+            let gathered = MemberCollector { members: &mut own, seen: &mut HashMap::new() };
             self.collect(part.set, &part.set.ty, true, depth, gathered);
             for (name, found) in own {
                 let member = members.entry(name).or_default();
                 member.is_always_there |= found.is_always_there && part.is_always_there;
                 *counts.entry(name).or_default() += usize::from(found.is_always_there);
                 member.fields.extend(found.fields);
-                member.parts.extend(found.parts.iter().map(|inner| Part {
+                member.parts.extend(found.parts.iter().map(|inner| SelectionPart {
                     set: inner.set,
                     is_always_there: inner.is_always_there && part.is_always_there,
                 }));
@@ -112,7 +112,7 @@ impl<'a> Writer<'a> {
         let mut required: Vec<String> = Vec::new();
         let mut is_whole = true;
         for (name, member) in members {
-            if self.room == 0 || depth > DEEPEST {
+            if self.room == 0 || depth > MAX_DEPTH {
                 is_whole = false;
                 break;
             }
@@ -134,7 +134,7 @@ impl<'a> Writer<'a> {
         schema
     }
 
-    fn member(&mut self, member: &Member<'a>, depth: usize) -> Map<String, Value> {
+    fn member(&mut self, member: &ResponseMember<'a>, depth: usize) -> Map<String, Value> {
         let Some(first) = member.fields.first() else { return Map::new() };
         let ty = first.ty();
         let named = match self.schema.get(ty.inner_named_type()) {
@@ -153,10 +153,10 @@ impl<'a> Writer<'a> {
         parent: &Name,
         is_always_there: bool,
         depth: usize,
-        gathered: Gathered<'_, 'a>,
+        gathered: MemberCollector<'_, 'a>,
     ) {
-        let Gathered { members, seen } = gathered;
-        if depth > DEEPEST {
+        let MemberCollector { members, seen } = gathered;
+        if depth > MAX_DEPTH {
             return;
         }
         for selection in &set.selections {
@@ -168,12 +168,12 @@ impl<'a> Writer<'a> {
                     let member = members.entry(field.response_key()).or_default();
                     member.fields.push(field);
                     member.is_always_there |= is_always_there;
-                    member.parts.push(Part { set: &field.selection_set, is_always_there });
+                    member.parts.push(SelectionPart { set: &field.selection_set, is_always_there });
                 }
                 Selection::InlineFragment(fragment) => {
                     let fits = self.always_fits(parent, fragment.type_condition.as_ref());
                     let set = &fragment.selection_set;
-                    let gathered = Gathered { members, seen };
+                    let gathered = MemberCollector { members, seen };
                     self.collect(set, parent, is_always_there && fits, depth + 1, gathered);
                 }
                 Selection::FragmentSpread(spread) => {
@@ -184,7 +184,7 @@ impl<'a> Writer<'a> {
                         // A second visit adds nothing, unless the first was conditional.
                         if known.is_none_or(|known| is_always_there && !known) {
                             let set = &fragment.selection_set;
-                            let gathered = Gathered { members, seen };
+                            let gathered = MemberCollector { members, seen };
                             self.collect(set, parent, is_always_there, depth + 1, gathered);
                         }
                     }

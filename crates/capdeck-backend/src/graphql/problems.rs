@@ -5,22 +5,22 @@ use std::fmt;
 use capdeck_catalog::ImportProblem;
 
 /// A hostile schema could have millions.
-const MOST: usize = 500;
+const MAX_PROBLEMS: usize = 500;
 
 #[derive(Debug, Default)]
-pub(super) struct Problems {
+pub(super) struct GraphQlProblems {
     listed: Vec<ImportProblem>,
     unlisted: usize,
 }
 
-impl Problems {
+impl GraphQlProblems {
     pub(super) fn push(&mut self, place: impl fmt::Display, reason: impl fmt::Display) {
         self.push_with(|| (place.to_string(), reason.to_string()));
     }
 
     /// Adds one; the description is computed only while the list is not full.
     pub(super) fn push_with(&mut self, describe: impl FnOnce() -> (String, String)) {
-        if self.listed.len() < MOST {
+        if self.listed.len() < MAX_PROBLEMS {
             let (place, reason) = describe();
             self.listed.push(ImportProblem { place, reason });
         } else {

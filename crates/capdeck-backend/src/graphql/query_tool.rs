@@ -6,17 +6,17 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::{
-    document::{BadDocument, check_document},
+    document::{GraphQlDocumentError, check_document},
     nearest::nearest_names,
     operation::choose,
     output_schema::open_output_schema,
-    request::Payload,
+    request::GraphQlRequest,
     schema::ApiSchema,
 };
-use crate::{CallError, ErrorCode, declared_tool::DeclaredTool, http::Request};
+use crate::{CallError, ErrorCode, declared_tool::DeclaredTool, http::EndpointRequest};
 
 /// Longer documents are rejected without parsing.
-const LONGEST_DOCUMENT: usize = 200_000;
+const MAX_DOCUMENT_LENGTH: usize = 200_000;
 
 #[derive(Debug)]
 pub(super) struct QueryTool {
@@ -71,7 +71,7 @@ impl QueryTool {
         &self,
         url: &Url,
         mut arguments: Map<String, Value>,
-    ) -> Result<Request, CallError> {
+    ) -> Result<EndpointRequest, CallError> {
         let refuse = |message: &str| CallError::new(ErrorCode::RequestInvalid, message);
         let Some(Value::String(text)) = arguments.remove("query") else {
             return Err(refuse("`query` must be the text of a GraphQL document"));
@@ -88,13 +88,14 @@ impl QueryTool {
         };
         let is_mutation = self.check(&text, operation.as_deref())?;
         let operation_name = operation.as_deref();
-        Payload { query: &text, variables: &variables, operation_name, is_mutation }.request(url)
+        GraphQlRequest { query: &text, variables: &variables, operation_name, is_mutation }
+            .request(url)
     }
 
     /// Checks a document against the schema and the permissions. Returns true for a mutation.
     fn check(&self, text: &str, operation: Option<&str>) -> Result<bool, CallError> {
-        if text.len() > LONGEST_DOCUMENT {
-            let message = format!("the document is longer than {LONGEST_DOCUMENT} bytes");
+        if text.len() > MAX_DOCUMENT_LENGTH {
+            let message = format!("the document is longer than {MAX_DOCUMENT_LENGTH} bytes");
             return Err(
                 CallError::new(ErrorCode::RequestInvalid, message).hint("ask for less at once")
             );
@@ -124,7 +125,7 @@ impl QueryTool {
         Ok(chosen.operation_type == OperationType::Mutation)
     }
 
-    fn bad(&self, error: &BadDocument, text: &str) -> CallError {
+    fn bad(&self, error: &GraphQlDocumentError, text: &str) -> CallError {
         let findings: Vec<Value> = error
             .findings
             .iter()

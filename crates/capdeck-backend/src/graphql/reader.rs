@@ -10,20 +10,22 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    api::GraphQlApi, configured::ConfiguredDocument, introspection, request::Payload,
+    api::GraphQlApi, configured::ConfiguredDocument, introspection, request::GraphQlRequest,
     schema::SchemaError,
 };
 use crate::{
     CallError, ErrorCode,
-    connect::Prepared,
-    described::{Api, DescribedApi, DocumentPlace, Reader, read_body, read_document},
-    http::Endpoint,
+    api_connection::{
+        ApiConnection, ApiReader, CallableApi, DocumentLocation, read_body, read_document,
+    },
+    connect::ResolvedBackend,
+    http::ApiEndpoint,
 };
 
 /// The largest known schemas are a tenth of it.
-const LARGEST_SCHEMA: u64 = 64 * 1024 * 1024;
+const MAX_SCHEMA_BYTES: u64 = 64 * 1024 * 1024;
 
-const LARGEST_DOCUMENT: u64 = 1024 * 1024;
+const MAX_DOCUMENT_BYTES: u64 = 1024 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct GraphQlReader {
@@ -34,40 +36,40 @@ pub(crate) struct GraphQlReader {
 
 #[derive(Debug)]
 enum SchemaSource {
-    Document { place: DocumentPlace, is_trusted: bool },
+    Document { place: DocumentLocation, is_trusted: bool },
     Introspection,
 }
 
 impl GraphQlReader {
     pub(crate) fn connect(
-        mut prepared: Prepared<GraphQlEndpoint>,
+        mut prepared: ResolvedBackend<GraphQlEndpoint>,
         cancel: &CancellationToken,
-    ) -> Result<DescribedApi<Self>, CallError> {
+    ) -> Result<ApiConnection<Self>, CallError> {
         let block = Arc::new(prepared.block.clone());
         let scrubbed = |error: CallError| error.scrubbed(&prepared.log_scrubber);
         let url = endpoint_url(&block.endpoint_url, "endpointUrl").map_err(scrubbed)?;
         let source = match (&block.schema_path, &block.schema_url) {
             (Some(path), _) => SchemaSource::Document {
-                place: DocumentPlace::File(PathBuf::from(path)),
+                place: DocumentLocation::File(PathBuf::from(path)),
                 is_trusted: false,
             },
             (None, Some(address)) => {
                 let address = endpoint_url(address, "schemaUrl").map_err(scrubbed)?;
                 let is_trusted = address.origin() == url.origin();
-                SchemaSource::Document { place: DocumentPlace::Url(address), is_trusted }
+                SchemaSource::Document { place: DocumentLocation::Url(address), is_trusted }
             }
             (None, None) => SchemaSource::Introspection,
         };
         let server = Some(url.clone());
-        let endpoint = Endpoint::new(&mut prepared, server, cancel);
+        let endpoint = ApiEndpoint::new(&mut prepared, server, cancel);
         let time_to_live = block.operation_cache_ttl_ms;
-        Ok(DescribedApi::new(Self { block, url, source }, endpoint, time_to_live))
+        Ok(ApiConnection::new(Self { block, url, source }, endpoint, time_to_live))
     }
 
     /// Parses on a blocking thread: a large schema takes long.
     async fn build(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &ApiEndpoint,
         schema: Bytes,
         documents: Arc<[ConfiguredDocument]>,
     ) -> Result<Result<GraphQlApi, SchemaError>, CallError> {
@@ -79,9 +81,13 @@ impl GraphQlReader {
         })?
     }
 
-    async fn introspect(&self, endpoint: &Endpoint, query: &str) -> Result<Bytes, CallError> {
-        let payload =
-            Payload { query, variables: &Map::new(), operation_name: None, is_mutation: false };
+    async fn introspect(&self, endpoint: &ApiEndpoint, query: &str) -> Result<Bytes, CallError> {
+        let payload = GraphQlRequest {
+            query,
+            variables: &Map::new(),
+            operation_name: None,
+            is_mutation: false,
+        };
         let mut response = endpoint.send(payload.request(&self.url)?).await?;
         let status = response.status();
         // Newer servers reject an unknown document with 400 and a reason.
@@ -96,7 +102,7 @@ impl GraphQlReader {
             )
             .hint("check `endpointUrl` and `auth`; a schema can also come from `schemaPath`"));
         }
-        let answer = read_body(&mut response, &self.url, LARGEST_SCHEMA).await?;
+        let answer = read_body(&mut response, &self.url, MAX_SCHEMA_BYTES).await?;
         // Other content would be parsed as SDL and reported as a syntax error.
         if answer.trim_ascii_start().first() != Some(&b'{') {
             let message = "the server answered the question for its schema with something that is no JSON object";
@@ -108,21 +114,23 @@ impl GraphQlReader {
 }
 
 #[async_trait]
-impl Reader for GraphQlReader {
-    async fn read(&self, endpoint: &Endpoint) -> Result<Arc<dyn Api>, CallError> {
-        let documents = ConfiguredDocument::load_all(&self.block, LARGEST_DOCUMENT).await;
+impl ApiReader for GraphQlReader {
+    async fn read(&self, endpoint: &ApiEndpoint) -> Result<Arc<dyn CallableApi>, CallError> {
+        let documents = ConfiguredDocument::load_all(&self.block, MAX_DOCUMENT_BYTES).await;
         let documents: Arc<[ConfiguredDocument]> = documents.into();
         let built = match &self.source {
             SchemaSource::Document { place, is_trusted } => {
-                let schema = read_document(endpoint, place, *is_trusted, LARGEST_SCHEMA).await?;
+                let schema = read_document(endpoint, place, *is_trusted, MAX_SCHEMA_BYTES).await?;
                 self.build(endpoint, schema, documents).await?
             }
             SchemaSource::Introspection => {
-                let answer = self.introspect(endpoint, introspection::QUERY).await?;
+                let answer = self.introspect(endpoint, introspection::INTROSPECTION_QUERY).await?;
                 let built = self.build(endpoint, answer, Arc::clone(&documents)).await?;
                 match built {
                     Err(SchemaError::Refused { .. }) => {
-                        let answer = self.introspect(endpoint, introspection::OLD_QUERY).await?;
+                        let answer = self
+                            .introspect(endpoint, introspection::LEGACY_INTROSPECTION_QUERY)
+                            .await?;
                         self.build(endpoint, answer, documents).await?
                     }
                     built => built,

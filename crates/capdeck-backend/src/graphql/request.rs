@@ -10,12 +10,12 @@ use url::Url;
 
 use crate::{
     CallError, ErrorCode,
-    http::{Body, Request},
+    http::{EndpointRequest, HttpRequestBody},
 };
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Payload<'a> {
+pub(super) struct GraphQlRequest<'a> {
     pub(super) query: &'a str,
     pub(super) variables: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,17 +25,17 @@ pub(super) struct Payload<'a> {
     pub(super) is_mutation: bool,
 }
 
-impl Payload<'_> {
-    pub(super) fn request(&self, url: &Url) -> Result<Request, CallError> {
+impl GraphQlRequest<'_> {
+    pub(super) fn request(&self, url: &Url) -> Result<EndpointRequest, CallError> {
         let body = serde_json::to_vec(self).map_err(|error| {
             CallError::new(ErrorCode::InternalError, "the request cannot be written").detail(error)
         })?;
-        let mut request = Request::new(Method::POST, url.clone());
+        let mut request = EndpointRequest::new(Method::POST, url.clone());
         let accept = "application/graphql-response+json, application/json;q=0.9, */*;q=0.1";
         request.headers.insert(ACCEPT, HeaderValue::from_static(accept));
         request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         request.is_idempotent = !self.is_mutation;
-        request.body = Some(Body::default().with_bytes(body));
+        request.body = Some(HttpRequestBody::default().with_bytes(body));
         Ok(request)
     }
 }

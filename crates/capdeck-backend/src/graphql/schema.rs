@@ -15,7 +15,7 @@ use apollo_compiler::{
     validation::Valid,
 };
 
-use super::{introspection, problems::Problems};
+use super::{introspection, problems::GraphQlProblems};
 
 #[derive(Debug)]
 pub(super) struct ApiSchema {
@@ -39,10 +39,10 @@ pub(super) enum SchemaError {
 }
 
 impl ApiSchema {
-    pub(super) fn read(bytes: &[u8], problems: &mut Problems) -> Result<Self, SchemaError> {
+    pub(super) fn read(bytes: &[u8], problems: &mut GraphQlProblems) -> Result<Self, SchemaError> {
         let text = std::str::from_utf8(bytes).map_err(|_invalid| SchemaError::NotText)?;
         let text = text.trim_start_matches('\u{feff}').trim_start();
-        let mut found = Problems::default();
+        let mut found = GraphQlProblems::default();
         let mut schema = match text.chars().next() {
             None => return Err(SchemaError::Empty),
             Some('{') => introspection::parse(text, &mut found)?,

@@ -16,14 +16,14 @@ use apollo_compiler::{
 use self::fragments::{FragmentNames, fragment_types};
 use super::schema::ApiSchema;
 
-pub(super) const MOST_FIELDS: usize = 250;
+pub(super) const MAX_FIELDS: usize = 250;
 
-const LEAST_SHARE: usize = 6;
+const MIN_FIELDS_PER_OBJECT: usize = 6;
 
 /// The page size of list fields. Many servers reject a request without one.
-const PAGE: &str = "(first: 10)";
+const PAGE_ARGUMENT: &str = "(first: 10)";
 
-const TELLING: [&str; 14] = [
+const PREFERRED_FIELDS: [&str; 14] = [
     "id",
     "name",
     "title",
@@ -47,31 +47,31 @@ pub(super) struct SelectionRules {
 }
 
 #[derive(Debug)]
-pub(super) struct Selector<'a> {
+pub(super) struct SelectionBuilder<'a> {
     schema: &'a ApiSchema,
     rules: SelectionRules,
     names: HashMap<Name, FragmentNames>,
 }
 
 /// A selection under construction: branches by index, the first is the root.
-struct Tree {
-    branches: Vec<Branch>,
+struct SelectionTree {
+    branches: Vec<SelectionBranch>,
     room: usize,
 }
 
 #[derive(Default)]
-struct Branch {
+struct SelectionBranch {
     head: String,
     leaves: Vec<String>,
     below: Vec<usize>,
 }
 
-struct Open {
+struct PendingBranch {
     branch: usize,
     ty: Name,
 }
 
-impl<'a> Selector<'a> {
+impl<'a> SelectionBuilder<'a> {
     pub(super) fn new(schema: &'a ApiSchema, rules: SelectionRules) -> Self {
         Self { schema, rules, names: HashMap::new() }
     }
@@ -81,8 +81,9 @@ impl<'a> Selector<'a> {
         if self.schema.is_leaf(ty) {
             return String::new();
         }
-        let mut tree = Tree { branches: vec![Branch::default()], room: MOST_FIELDS };
-        let mut level = vec![Open { branch: 0, ty: ty.clone() }];
+        let mut tree =
+            SelectionTree { branches: vec![SelectionBranch::default()], room: MAX_FIELDS };
+        let mut level = vec![PendingBranch { branch: 0, ty: ty.clone() }];
         for depth in 1..=self.rules.depth {
             let mut next = Vec::new();
             let mut waiting = level.len();
@@ -91,7 +92,7 @@ impl<'a> Selector<'a> {
                 if tree.room < 2 {
                     break;
                 }
-                let share = (tree.room / waiting).max(LEAST_SHARE).min(tree.room);
+                let share = (tree.room / waiting).max(MIN_FIELDS_PER_OBJECT).min(tree.room);
                 waiting -= 1;
                 let before = tree.room;
                 tree.leaf(open.branch, "__typename".to_owned());
@@ -107,7 +108,7 @@ impl<'a> Selector<'a> {
         tree.render(0)
     }
 
-    fn choose_leaves(&mut self, open: &Open, share: usize, tree: &mut Tree) {
+    fn choose_leaves(&mut self, open: &PendingBranch, share: usize, tree: &mut SelectionTree) {
         let mut left = share;
         let mut own: Vec<&FieldDefinition> =
             self.fields(&open.ty).filter(|field| self.schema.is_leaf(named(field))).collect();
@@ -139,7 +140,12 @@ impl<'a> Selector<'a> {
         }
     }
 
-    fn open_objects(&mut self, open: &Open, tree: &mut Tree, next: &mut Vec<Open>) {
+    fn open_objects(
+        &mut self,
+        open: &PendingBranch,
+        tree: &mut SelectionTree,
+        next: &mut Vec<PendingBranch>,
+    ) {
         let own: Vec<&FieldDefinition> =
             self.fields(&open.ty).filter(|field| !self.schema.is_leaf(named(field))).collect();
         let has_nodes = own.iter().any(|field| field.name == "nodes");
@@ -148,22 +154,22 @@ impl<'a> Selector<'a> {
             if has_nodes && field.name == "edges" {
                 continue;
             }
-            if next.len() >= MOST_FIELDS {
+            if next.len() >= MAX_FIELDS {
                 return;
             }
             let branch = tree.branch(open.branch, written(None, field));
-            next.push(Open { branch, ty: named(field).clone() });
+            next.push(PendingBranch { branch, ty: named(field).clone() });
         }
         let parts: Vec<usize> = tree.fragments_of(open.branch);
         let types = fragment_types(self.schema, &open.ty);
         for (part, ty) in parts.into_iter().zip(types) {
             for (alias, field) in self.fragment_fields(&open.ty, ty) {
-                if next.len() >= MOST_FIELDS {
+                if next.len() >= MAX_FIELDS {
                     return;
                 }
                 if !self.schema.is_leaf(named(field)) {
                     let branch = tree.branch(part, written(alias.as_deref(), field));
-                    next.push(Open { branch, ty: named(field).clone() });
+                    next.push(PendingBranch { branch, ty: named(field).clone() });
                 }
             }
         }
@@ -192,7 +198,7 @@ impl<'a> Selector<'a> {
     }
 }
 
-impl Tree {
+impl SelectionTree {
     fn leaf(&mut self, branch: usize, text: String) {
         self.room = self.room.saturating_sub(1);
         if let Some(branch) = self.branches.get_mut(branch) {
@@ -202,7 +208,7 @@ impl Tree {
 
     fn branch(&mut self, above: usize, head: String) -> usize {
         let number = self.branches.len();
-        self.branches.push(Branch { head, ..Branch::default() });
+        self.branches.push(SelectionBranch { head, ..SelectionBranch::default() });
         if let Some(above) = self.branches.get_mut(above) {
             above.below.push(number);
         }
@@ -240,7 +246,7 @@ fn is_chosen(field: &FieldDefinition, rules: SelectionRules) -> bool {
 
 /// Returns the priority of a field when space is limited: identifying fields first.
 fn rank(field: &FieldDefinition) -> usize {
-    TELLING.iter().position(|name| field.name == *name).unwrap_or(TELLING.len())
+    PREFERRED_FIELDS.iter().position(|name| field.name == *name).unwrap_or(PREFERRED_FIELDS.len())
 }
 
 fn written(alias: Option<&str>, field: &FieldDefinition) -> String {
@@ -253,7 +259,7 @@ fn page(field: &FieldDefinition) -> &'static str {
     let can_be_cut = first.is_some_and(|first| {
         matches!(&*first.ty, Type::Named(name) if name == "Int") && first.default_value.is_none()
     });
-    if can_be_cut { PAGE } else { "" }
+    if can_be_cut { PAGE_ARGUMENT } else { "" }
 }
 
 fn named(field: &FieldDefinition) -> &Name {

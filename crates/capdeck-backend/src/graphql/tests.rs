@@ -5,14 +5,14 @@ mod hostile;
 mod operations;
 mod schemas;
 
-use capdeck_auth::Scrubber;
+use capdeck_auth::SecretScrubber;
 use capdeck_catalog::Discovery;
 use capdeck_definition::GraphQlEndpoint;
 use serde_json::{Value, json};
 use url::Url;
 
 use super::{api::GraphQlApi, configured::ConfiguredDocument, schema::SchemaError};
-use crate::described::Api as _;
+use crate::api_connection::CallableApi as _;
 
 fn try_api(schema: &str, settings: Value) -> Result<GraphQlApi, SchemaError> {
     let mut block = json!({
@@ -24,7 +24,7 @@ fn try_api(schema: &str, settings: Value) -> Result<GraphQlApi, SchemaError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let documents = runtime.block_on(ConfiguredDocument::load_all(&block, 1_000));
     let url = Url::parse(&block.endpoint_url).unwrap();
-    let scrubber = Scrubber::default();
+    let scrubber = SecretScrubber::default();
     GraphQlApi::build(schema.as_bytes(), &block, &documents, url, &scrubber).unwrap()
 }
 

@@ -15,20 +15,20 @@ use tokio_util::io::ReaderStream;
 
 /// A sequence of bytes and files. Cheap to clone, so a request can be sent again.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Body {
-    parts: Vec<Part>,
+pub(crate) struct HttpRequestBody {
+    parts: Vec<HttpBodyPart>,
 }
 
 #[derive(Debug, Clone)]
-enum Part {
+enum HttpBodyPart {
     Bytes(Bytes),
     File { path: PathBuf, offset: u64, length: u64 },
 }
 
-impl Body {
+impl HttpRequestBody {
     #[must_use]
     pub(crate) fn with_bytes(mut self, bytes: impl Into<Bytes>) -> Self {
-        self.parts.push(Part::Bytes(bytes.into()));
+        self.parts.push(HttpBodyPart::Bytes(bytes.into()));
         self
     }
 
@@ -40,7 +40,7 @@ impl Body {
 
     #[must_use]
     pub(crate) fn with_file_part(mut self, path: PathBuf, offset: u64, length: u64) -> Self {
-        self.parts.push(Part::File { path, offset, length });
+        self.parts.push(HttpBodyPart::File { path, offset, length });
         self
     }
 
@@ -48,24 +48,26 @@ impl Body {
         self.parts
             .iter()
             .map(|part| match part {
-                Part::Bytes(bytes) => bytes.len() as u64,
-                Part::File { length, .. } => *length,
+                HttpBodyPart::Bytes(bytes) => bytes.len() as u64,
+                HttpBodyPart::File { length, .. } => *length,
             })
             .sum()
     }
 
     /// Returns the body for the HTTP client. Files are opened when they are reached.
     pub(super) fn to_stream(&self) -> reqwest::Body {
-        if let [Part::Bytes(bytes)] = self.parts.as_slice() {
+        if let [HttpBodyPart::Bytes(bytes)] = self.parts.as_slice() {
             return bytes.clone().into();
         }
         reqwest::Body::wrap_stream(stream::iter(self.parts.clone()).flat_map(|part| {
             match part {
-                Part::Bytes(bytes) => stream::once(async move { Ok(bytes) }).boxed(),
-                Part::File { path, offset, length } => stream::once(open(path, offset, length))
-                    .map_ok(ReaderStream::new)
-                    .try_flatten()
-                    .boxed(),
+                HttpBodyPart::Bytes(bytes) => stream::once(async move { Ok(bytes) }).boxed(),
+                HttpBodyPart::File { path, offset, length } => {
+                    stream::once(open(path, offset, length))
+                        .map_ok(ReaderStream::new)
+                        .try_flatten()
+                        .boxed()
+                }
             }
         }))
     }

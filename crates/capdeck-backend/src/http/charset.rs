@@ -1,14 +1,14 @@
 //! The character encoding of a response: as declared by the server, else UTF-8.
 
-use capdeck_auth::Scrubber;
+use capdeck_auth::SecretScrubber;
 use encoding_rs::{Encoding, UTF_8};
 
-use crate::capture::Captured;
+use crate::capture::CapturedStream;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Charset(&'static Encoding);
+pub(super) struct BodyCharset(&'static Encoding);
 
-impl Charset {
+impl BodyCharset {
     /// Uses the byte order mark, then the `charset` of the content type. An unknown name is ignored.
     pub(super) fn of(content_type: Option<&str>, body: &[u8]) -> Self {
         let marked = Encoding::for_bom(body).map(|(encoding, _length)| encoding);
@@ -17,7 +17,12 @@ impl Charset {
     }
 
     /// Decodes the first bytes of a body, without the mark and cut between characters.
-    pub(super) fn text(self, body: &Captured, max_bytes: u64, scrubber: &Scrubber) -> String {
+    pub(super) fn text(
+        self,
+        body: &CapturedStream,
+        max_bytes: u64,
+        scrubber: &SecretScrubber,
+    ) -> String {
         if self.0 == UTF_8 {
             let text = body.text(max_bytes);
             return text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
@@ -58,7 +63,7 @@ mod tests {
             (Some("text/plain; charset=iso-8859-1"), b"\xef\xbb\xbfa", "UTF-8"),
             (Some("application/json"), b"\xff\xfea\0", "UTF-16LE"),
         ] {
-            assert_eq!(Charset::of(content_type, body).0.name(), expected, "{content_type:?}");
+            assert_eq!(BodyCharset::of(content_type, body).0.name(), expected, "{content_type:?}");
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_auth::{GuardedResolver, Names, Reach};
+use capdeck_auth::{GuardedResolver, NameResolver, NetworkReach};
 use reqwest::{ClientBuilder, redirect};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::Verifier;
@@ -26,8 +26,8 @@ pub(crate) fn build(client_version: &str) -> Result<reqwest::Client, CallError> 
 /// Builds a client that connects only within this reach. `names` resolves host names.
 pub(crate) fn build_guarded(
     client_version: &str,
-    reach: Reach,
-    names: Arc<dyn Names>,
+    reach: NetworkReach,
+    names: Arc<dyn NameResolver>,
 ) -> Result<reqwest::Client, String> {
     let builder = settings(client_version).map_err(|error| error.to_string())?;
     let resolver = GuardedResolver::new(reach, names);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use capdeck_auth::{AuthHeader, Credentials, Reference, Scrubber};
+use capdeck_auth::{AuthHeader, ReferenceTarget, SecretScrubber, StaticCredentials};
 use capdeck_definition::{CapabilityId, HttpBlock, RequestSettings};
 use reqwest::{
     Response,
@@ -19,48 +19,49 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    Pace, Request, header_name, header_value,
-    network::Network,
-    refusal::Refusal,
-    response::Head,
-    send::{Sender, failure},
-    turns::Turns,
+    EndpointRequest, ProgressDeadline,
+    endpoint_limiter::EndpointLimiter,
+    header_name, header_value,
+    network::EndpointNetwork,
+    rejected_credentials::RejectedCredentials,
+    response::ResponseHead,
+    send::{EndpointSender, no_response_error},
 };
 use crate::{
     ArtifactStore, CallContext, CallError, ErrorCode,
-    capture::{Capture, MAX_TOTAL, SpillPlace},
-    connect::Prepared,
-    described::DocumentCache,
+    api_connection::DocumentCache,
+    capture::{MAX_TOTAL, SpillTarget, StreamCapture},
+    connect::ResolvedBackend,
+    connector_context::ConnectorContext,
     outbound::credentials,
     sign_in::{self, CapabilitySignIn},
-    surroundings::Surroundings,
 };
 
 tokio::task_local! {
     /// The pace and the deadline of the running call, available to all of its requests.
-    static PACE: Arc<Pace>;
+    static PACE: Arc<ProgressDeadline>;
 }
 
 /// The endpoint of one capability, with its credentials and limits. Shared by all of its calls.
 #[derive(Debug)]
-pub(crate) struct Endpoint {
+pub(crate) struct ApiEndpoint {
     id: CapabilityId,
-    credentials: Credentials,
+    credentials: StaticCredentials,
     sign_in: Option<CapabilitySignIn>,
-    sender: Sender,
-    log_scrubber: Scrubber,
-    result_scrubber: Scrubber,
-    surroundings: Arc<Surroundings>,
+    sender: EndpointSender,
+    log_scrubber: SecretScrubber,
+    result_scrubber: SecretScrubber,
+    surroundings: Arc<ConnectorContext>,
     timeout: Duration,
     /// Cancelled when the connection is closed; running requests end with it.
     closed: CancellationToken,
     /// The references in the `auth` block, for hints.
-    auth_references: Vec<Reference>,
+    auth_references: Vec<ReferenceTarget>,
     are_refusals_errors: bool,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Delivery {
+pub(crate) enum ResponseDelivery {
     /// Inline for text within the limit, otherwise an artifact.
     Inline {
         limit: u64,
@@ -70,24 +71,24 @@ pub(crate) enum Delivery {
     },
 }
 
-impl Endpoint {
+impl ApiEndpoint {
     /// Creates the endpoint of a prepared block. `server` is the base URL for a sign-in, if known.
     pub(crate) fn new<T: HttpBlock>(
-        prepared: &mut Prepared<T>,
+        prepared: &mut ResolvedBackend<T>,
         server: Option<Url>,
         cancel: &CancellationToken,
     ) -> Self {
         let RequestSettings { auth, request_timeout_ms, .. } = prepared.block.requests().clone();
         let credentials = credentials(&auth);
-        prepared.also_secret(&credentials.secrets());
+        prepared.add_secrets(&credentials.secrets());
         let outgoing = prepared.block.outgoing();
-        let sender = Sender {
-            network: Network::new(
+        let sender = EndpointSender {
+            network: EndpointNetwork::new(
                 &prepared.id,
                 &prepared.block,
                 &prepared.surroundings.guarded_clients,
             ),
-            turns: Turns::new(&prepared.id, outgoing),
+            turns: EndpointLimiter::new(&prepared.id, outgoing),
             retries: outgoing.retries,
         };
         let sign_in = server.and_then(|server| {
@@ -110,7 +111,7 @@ impl Endpoint {
 
     /// Returns 401 and 403 responses like any other.
     #[must_use]
-    pub(crate) fn passing_refusals_on(self) -> Self {
+    pub(crate) fn with_auth_errors_as_responses(self) -> Self {
         Self { are_refusals_errors: false, ..self }
     }
 
@@ -126,7 +127,7 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn result_scrubber(&self) -> &Scrubber {
+    pub(crate) fn result_scrubber(&self) -> &SecretScrubber {
         &self.result_scrubber
     }
 
@@ -142,20 +143,20 @@ impl Endpoint {
         &self.surroundings.documents
     }
 
-    pub(crate) fn note(&self, line: &str) {
+    pub(crate) fn log(&self, line: &str) {
         let line = self.log_scrubber.text(line);
         tracing::warn!(capability = %self.id, "{line}");
         self.surroundings.logs.of(&self.id).push(line.into_owned());
     }
 
-    pub(crate) async fn refusal(&self, response: Response) -> CallError {
-        let refusal = Refusal {
+    pub(crate) async fn rejection_error(&self, response: Response) -> CallError {
+        let refusal = RejectedCredentials {
             id: &self.id,
             credentials: &self.credentials,
             has_sign_in: self.sign_in.is_some(),
             references: &self.auth_references,
         };
-        refusal.told(response, &self.result_scrubber).await
+        refusal.error_for(response, &self.result_scrubber).await
     }
 
     pub(crate) fn auth_headers(&self) -> Result<Vec<AuthHeader>, CallError> {
@@ -169,18 +170,18 @@ impl Endpoint {
         context: &CallContext,
         call: impl Future<Output = Result<Answer, CallError>>,
     ) -> Result<Answer, CallError> {
-        self.paced(name, context, async |_pace| call.await).await
+        self.bounded_by_progress(name, context, async |_pace| call.await).await
     }
 
     /// Like [`Self::bounded`], but progress extends the deadline.
-    pub(crate) async fn paced<Answer>(
+    pub(crate) async fn bounded_by_progress<Answer>(
         &self,
         name: &str,
         context: &CallContext,
-        call: impl AsyncFnOnce(&Pace) -> Result<Answer, CallError>,
+        call: impl AsyncFnOnce(&ProgressDeadline) -> Result<Answer, CallError>,
     ) -> Result<Answer, CallError> {
         let timeout = context.timeout.unwrap_or(self.timeout);
-        let pace = Arc::new(Pace::new(context, timeout));
+        let pace = Arc::new(ProgressDeadline::new(context, timeout));
         let answer = tokio::select! {
             // A call that ends at its deadline has the better message.
             biased;
@@ -192,7 +193,7 @@ impl Endpoint {
                 ErrorCode::Cancelled,
                 format!("`{name}` was cancelled: the connection was closed"),
             )),
-            () = pace.silence() => Err(CallError::new(
+            () = pace.expired() => Err(CallError::new(
                 ErrorCode::ToolCallTimeout,
                 format!("`{name}` had no complete answer within {} ms", timeout.as_millis()),
             )
@@ -205,13 +206,13 @@ impl Endpoint {
         })
     }
 
-    fn with_tokens<'a>(&self, base: &'a Scrubber) -> Cow<'a, Scrubber> {
+    fn with_tokens<'a>(&self, base: &'a SecretScrubber) -> Cow<'a, SecretScrubber> {
         self.sign_in.as_ref().map_or(Cow::Borrowed(base), |sign_in| sign_in.scrubber(base))
     }
 
     /// Sends a request with our credentials. The body is not read yet; the response counts as running until it is
     /// dropped.
-    pub(crate) async fn send(&self, request: Request) -> Result<Response, CallError> {
+    pub(crate) async fn send(&self, request: EndpointRequest) -> Result<Response, CallError> {
         let mut credentials = HeaderMap::new();
         for header in self.auth_headers()? {
             let mut value = header_value(&header.name, header.value.expose())?;
@@ -233,7 +234,10 @@ impl Endpoint {
     }
 
     /// Sends a request without credentials, to another address than the API.
-    pub(crate) async fn send_anonymously(&self, request: Request) -> Result<Response, CallError> {
+    pub(crate) async fn send_anonymously(
+        &self,
+        request: EndpointRequest,
+    ) -> Result<Response, CallError> {
         self.sender.send(&request, &HeaderMap::new(), self.deadline()).await
     }
 
@@ -243,8 +247,8 @@ impl Endpoint {
 
     pub(crate) async fn exchange(
         &self,
-        request: Request,
-        delivery: Delivery,
+        request: EndpointRequest,
+        delivery: ResponseDelivery,
     ) -> Result<Box<RawValue>, CallError> {
         let started = StdInstant::now();
         let url = request.url.clone();
@@ -256,24 +260,24 @@ impl Endpoint {
         &self,
         mut response: Response,
         url: &Url,
-        delivery: Delivery,
+        delivery: ResponseDelivery,
         started: StdInstant,
     ) -> Result<Box<RawValue>, CallError> {
         if self.are_refusals_errors && matches!(response.status().as_u16(), 401 | 403) {
-            return Err(self.refusal(response).await);
+            return Err(self.rejection_error(response).await);
         }
-        let mut head = Head::new(&response);
+        let mut head = ResponseHead::new(&response);
         let scrubber = self.with_tokens(&self.result_scrubber);
         head.scrub(&scrubber);
         let limit = match delivery {
-            Delivery::Inline { limit } => limit,
+            ResponseDelivery::Inline { limit } => limit,
             // An error response is inline text, even when a file was requested.
-            Delivery::Artifact { filename } => head.keep_whole(filename),
+            ResponseDelivery::Artifact { filename } => head.keep_whole(filename),
         };
-        let mut body = Capture::new(
+        let mut body = StreamCapture::new(
             limit,
             &scrubber,
-            SpillPlace {
+            SpillTarget {
                 store: self.surroundings.artifacts.clone(),
                 capability: self.id.clone(),
                 filename: head.filename(),
@@ -284,7 +288,9 @@ impl Endpoint {
         if response.content_length().is_some_and(|length| length > MAX_TOTAL) {
             return Err(too_large());
         }
-        while let Some(chunk) = response.chunk().await.map_err(|error| failure(url, error))? {
+        while let Some(chunk) =
+            response.chunk().await.map_err(|error| no_response_error(url, error))?
+        {
             total += chunk.len() as u64;
             if total > MAX_TOTAL {
                 return Err(too_large());

@@ -2,44 +2,44 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_auth::{Reach, SystemNames};
+use capdeck_auth::{NetworkReach, SystemResolver};
 use reqwest::header::LOCATION;
 use url::Url;
 
 use super::client;
-use crate::{CallError, ErrorCode, described::read_body};
+use crate::{CallError, ErrorCode, api_connection::read_body};
 
-const DEADLINE: Duration = Duration::from_secs(30);
-const MOST_REDIRECTS: usize = 5;
+const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
+const MAX_REDIRECTS: usize = 5;
 
 /// Fetches at most `limit` bytes.
 pub async fn fetch_text(
     url: &str,
-    reach: Reach,
+    reach: NetworkReach,
     limit: u64,
     client_version: &str,
 ) -> Result<Vec<u8>, CallError> {
     let fetching = fetch(url, reach, limit, client_version);
-    tokio::time::timeout(DEADLINE, fetching).await.unwrap_or_else(|_elapsed| {
-        let message = format!("no answer within {} s", DEADLINE.as_secs());
+    tokio::time::timeout(FETCH_TIMEOUT, fetching).await.unwrap_or_else(|_elapsed| {
+        let message = format!("no answer within {} s", FETCH_TIMEOUT.as_secs());
         Err(CallError::new(ErrorCode::ServerUnavailable, message))
     })
 }
 
 async fn fetch(
     url: &str,
-    reach: Reach,
+    reach: NetworkReach,
     limit: u64,
     client_version: &str,
 ) -> Result<Vec<u8>, CallError> {
     let refused = |message: String| CallError::new(ErrorCode::RequestInvalid, message);
     let mut url = Url::parse(url).map_err(|_| refused("this is no address".to_owned()))?;
-    let http = client::build_guarded(client_version, reach, Arc::new(SystemNames))
+    let http = client::build_guarded(client_version, reach, Arc::new(SystemResolver))
         .map_err(|error| CallError::new(ErrorCode::InternalError, error))?;
-    for _redirect in 0..=MOST_REDIRECTS {
+    for _redirect in 0..=MAX_REDIRECTS {
         reach.check(&url).map_err(|reason| refused(reason.to_string()))?;
         let sent = http.get(url.clone()).send().await;
-        let mut response = sent.map_err(|error| super::failure(&url, error))?;
+        let mut response = sent.map_err(|error| super::no_response_error(&url, error))?;
         let status = response.status();
         if status.is_redirection() {
             let next = response.headers().get(LOCATION).and_then(|place| place.to_str().ok());
@@ -52,5 +52,5 @@ async fn fetch(
             return Err(CallError::new(ErrorCode::ServerUnavailable, message));
         }
     }
-    Err(refused(format!("it redirects more than {MOST_REDIRECTS} times")))
+    Err(refused(format!("it redirects more than {MAX_REDIRECTS} times")))
 }

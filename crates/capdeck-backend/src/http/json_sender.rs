@@ -7,7 +7,7 @@ use reqwest::header::CONTENT_TYPE;
 use super::client;
 use crate::{CallError, ErrorCode};
 
-const DEADLINE: Duration = Duration::from_secs(10);
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
 pub struct JsonSender {
@@ -27,8 +27,11 @@ impl JsonSender {
 
     /// Sends one body. A status other than success is an error.
     pub async fn send(&self, body: String) -> Result<(), CallError> {
-        let mut request =
-            self.http.post(&self.url).timeout(DEADLINE).header(CONTENT_TYPE, "application/json");
+        let mut request = self
+            .http
+            .post(&self.url)
+            .timeout(SEND_TIMEOUT)
+            .header(CONTENT_TYPE, "application/json");
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }

@@ -3,26 +3,26 @@
 //! The definition's setting applies to its own addresses, to those in its documents and to those of redirects. One
 //! exception: an address of this machine written in the definition allows that origin.
 
-use capdeck_auth::{GuardedClients, OutOfReach, Reach};
-use capdeck_definition::{CapabilityId, HttpBlock, Network as Networks};
+use capdeck_auth::{GuardedClients, NetworkReach, ReachError};
+use capdeck_definition::{CapabilityId, HttpBlock, NetworkAccess as Networks};
 use reqwest::Client;
 use url::{Origin, Url};
 
 use crate::{CallError, ErrorCode};
 
 #[derive(Debug)]
-pub(super) struct Network {
+pub(super) struct EndpointNetwork {
     id: CapabilityId,
     clients: GuardedClients,
-    reach: Reach,
+    reach: NetworkReach,
     local: Vec<Origin>,
 }
 
-impl Network {
+impl EndpointNetwork {
     pub(super) fn new(id: &CapabilityId, block: &impl HttpBlock, clients: &GuardedClients) -> Self {
         let reach = match block.outgoing().network {
-            Networks::Public => Reach::Public,
-            Networks::Private => Reach::Inside,
+            Networks::Public => NetworkReach::Public,
+            Networks::Private => NetworkReach::Inside,
         };
         let local = block.addresses().into_iter().filter(|address| is_local(address));
         let local = local.filter_map(|address| Some(Url::parse(address).ok()?.origin())).collect();
@@ -31,35 +31,35 @@ impl Network {
 
     pub(super) fn client(&self, url: &Url) -> Result<Client, CallError> {
         let is_local = self.local.contains(&url.origin());
-        self.client_within(if is_local { Reach::Loopback } else { self.reach }, url)
+        self.client_within(if is_local { NetworkReach::Loopback } else { self.reach }, url)
     }
 
     /// The same for an address that only a remote named.
-    pub(super) fn client_elsewhere(&self, url: &Url) -> Result<Client, CallError> {
+    pub(super) fn client_for_remote_url(&self, url: &Url) -> Result<Client, CallError> {
         self.client_within(self.reach, url)
     }
 
-    fn client_within(&self, reach: Reach, url: &Url) -> Result<Client, CallError> {
-        reach.check(url).map_err(|reason| self.refusal(&reason))?;
+    fn client_within(&self, reach: NetworkReach, url: &Url) -> Result<Client, CallError> {
+        reach.check(url).map_err(|reason| self.blocked_error(&reason))?;
         self.clients.get(reach).map_err(|error| {
             CallError::new(ErrorCode::InternalError, "the HTTP client cannot be built")
                 .detail(error)
         })
     }
 
-    pub(super) fn refusal(&self, reason: &OutOfReach) -> CallError {
+    pub(super) fn blocked_error(&self, reason: &ReachError) -> CallError {
         let id = &self.id;
         let message = format!("`{id}` names an address that is not contacted: {reason}");
         let error = CallError::new(ErrorCode::Denied, message);
         match reason {
-            OutOfReach::Inside { .. } => error.hint(format!(
+            ReachError::Inside { .. } => error.hint(format!(
                 "if the service is yours, add `network: private` to the definition of `{id}`"
             )),
-            OutOfReach::NotProtected | OutOfReach::NotWeb | OutOfReach::NoHost => {
+            ReachError::NotProtected | ReachError::NotWeb | ReachError::NoHost => {
                 error.hint("an https address is needed")
             }
-            OutOfReach::UserInfo => error.hint("put credentials under `auth`"),
-            OutOfReach::Never { .. } => error.hint("no setting opens this address"),
+            ReachError::UserInfo => error.hint("put credentials under `auth`"),
+            ReachError::Never { .. } => error.hint("no setting opens this address"),
         }
     }
 }

@@ -6,29 +6,29 @@ use reqwest::{
 };
 use url::Url;
 
-use super::Body;
+use super::HttpRequestBody;
 use crate::{CallError, ErrorCode};
 
 /// A request without credentials, which the endpoint adds.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct EndpointRequest {
     pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Option<Body>,
+    pub(crate) body: Option<HttpRequestBody>,
     /// True when sending it twice has the same effect as once. The method sets the initial value.
     pub(crate) is_idempotent: bool,
-    pub(crate) redirects: Redirects,
+    pub(crate) redirects: RedirectScope,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Redirects {
+pub(crate) enum RedirectScope {
     SameOrigin,
     /// To any https address within the endpoint's network, without credentials. For documents, never for calls.
     AnyOrigin,
 }
 
-impl Request {
+impl EndpointRequest {
     /// A request that accepts any response and prefers JSON.
     pub(crate) fn new(method: Method, url: Url) -> Self {
         let accept = HeaderValue::from_static("application/json, */*;q=0.5");
@@ -38,7 +38,7 @@ impl Request {
             url,
             headers: HeaderMap::from_iter([(ACCEPT, accept)]),
             body: None,
-            redirects: Redirects::SameOrigin,
+            redirects: RedirectScope::SameOrigin,
         }
     }
 }

@@ -2,17 +2,17 @@
 
 use std::time::Instant;
 
-use capdeck_auth::Scrubber;
+use capdeck_auth::SecretScrubber;
 use reqwest::{
     Response, StatusCode,
     header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderMap},
 };
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{charset::Charset, file_name::file_name, send::Attempts};
+use super::{charset::BodyCharset, file_name::file_name, send::RequestAttempts};
 use crate::{
     Artifact, CallError, ErrorCode,
-    capture::{Captured, MAX_INLINE},
+    capture::{CapturedStream, MAX_INLINE},
     scrub_json::scrub_json,
     tool_result::ToolResult,
 };
@@ -30,10 +30,10 @@ const DROPPED_HEADERS: [&str; 8] = [
 ];
 
 /// The inline limit of a definition without its own.
-pub(crate) const DEFAULT_INLINE: u64 = 1024 * 1024;
+pub(crate) const DEFAULT_MAX_INLINE_BYTES: u64 = 1024 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct ResponseHead {
     status: StatusCode,
     content_type: Option<String>,
     /// In lower case, without parameters; empty when the server sent none.
@@ -45,7 +45,7 @@ pub(super) struct Head {
     attempts: u32,
 }
 
-impl Head {
+impl ResponseHead {
     pub(super) fn new(response: &Response) -> Self {
         let (status, headers) = (response.status(), response.headers());
         let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
@@ -63,11 +63,11 @@ impl Head {
             content_type,
             mime_type,
             headers: useful_headers(headers),
-            attempts: response.extensions().get().map_or(1, |Attempts(attempts)| *attempts),
+            attempts: response.extensions().get().map_or(1, |RequestAttempts(attempts)| *attempts),
         }
     }
 
-    pub(super) fn scrub(&mut self, scrubber: &Scrubber) {
+    pub(super) fn scrub(&mut self, scrubber: &SecretScrubber) {
         self.headers.values_mut().for_each(|value| scrub_json(value, scrubber));
         self.content_type =
             self.content_type.as_ref().map(|value| scrubber.text(value).into_owned());
@@ -79,7 +79,7 @@ impl Head {
             self.is_attachment = true;
             self.filename = filename.or(self.filename.take());
         }
-        DEFAULT_INLINE
+        DEFAULT_MAX_INLINE_BYTES
     }
 
     pub(super) fn mime_type(&self) -> Option<String> {
@@ -117,17 +117,17 @@ impl Head {
 
     pub(super) async fn answer(
         self,
-        body: Captured,
+        body: CapturedStream,
         max_response_bytes: u64,
         started: Instant,
-        scrubber: &Scrubber,
+        scrubber: &SecretScrubber,
     ) -> Result<Box<RawValue>, CallError> {
         let limit = max_response_bytes.min(MAX_INLINE);
         let is_inline_kind = self.is_text()
             && !self.is_attachment
             && !(self.mime_type.is_empty() && body.head().contains(&0));
         let total = body.total();
-        let charset = Charset::of(self.content_type.as_deref(), body.head());
+        let charset = BodyCharset::of(self.content_type.as_deref(), body.head());
         let status_text = self.status.canonical_reason().unwrap_or_default();
         let mut structured = Map::new();
         structured.insert("status".into(), self.status.as_u16().into());
@@ -193,7 +193,7 @@ fn describe(artifact: &Artifact, structured: &mut Map<String, Value>) {
     }
 }
 
-async fn keep(body: Captured) -> Result<Artifact, CallError> {
+async fn keep(body: CapturedStream) -> Result<Artifact, CallError> {
     body.keep().await.map_err(|error| {
         CallError::new(
             ErrorCode::ContentTooLarge,

@@ -5,20 +5,20 @@
 
 use std::{error::Error, io, time::Duration};
 
-use capdeck_auth::OutOfReach;
+use capdeck_auth::ReachError;
 use reqwest::{
     Response, StatusCode,
     header::{HeaderMap, RETRY_AFTER},
 };
 
 /// The delay before the first retry; it doubles each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const INITIAL_RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// The maximum delay without `Retry-After`.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum RequestStage {
     Connecting,
     /// Later: the server may have acted on it.
     Exchanging,
@@ -27,7 +27,7 @@ enum Stage {
 }
 
 /// Returns the delay before a retry of an answered request; `None` for a final response.
-pub(super) fn after_answer(
+pub(super) fn delay_after_response(
     is_idempotent: bool,
     response: &Response,
     attempt: u32,
@@ -39,23 +39,23 @@ pub(super) fn after_answer(
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT
     );
-    (is_idempotent && passes).then(|| pause(attempt).max(wish(response.headers())))
+    (is_idempotent && passes).then(|| retry_delay(attempt).max(retry_after(response.headers())))
 }
 
-pub(super) fn after_failure(
+pub(super) fn delay_after_failure(
     is_idempotent: bool,
     error: &reqwest::Error,
     attempt: u32,
 ) -> Option<Duration> {
     let is_worth_it = match stage(error) {
-        Stage::Connecting => true,
-        Stage::Exchanging => is_idempotent,
-        Stage::Settled => false,
+        RequestStage::Connecting => true,
+        RequestStage::Exchanging => is_idempotent,
+        RequestStage::Settled => false,
     };
-    is_worth_it.then(|| pause(attempt))
+    is_worth_it.then(|| retry_delay(attempt))
 }
 
-pub(super) fn cause<Kind: Error + 'static>(error: &reqwest::Error) -> Option<&Kind> {
+pub(super) fn find_cause<Kind: Error + 'static>(error: &reqwest::Error) -> Option<&Kind> {
     let mut source = error.source();
     while let Some(inner) = source {
         if let Some(found) = inner.downcast_ref() {
@@ -71,33 +71,34 @@ pub(super) fn cause<Kind: Error + 'static>(error: &reqwest::Error) -> Option<&Ki
     None
 }
 
-fn stage(error: &reqwest::Error) -> Stage {
-    let is_refused = cause::<OutOfReach>(error).is_some();
-    let is_untrusted = cause::<rustls::Error>(error).is_some();
-    let is_cut = cause::<hyper::Error>(error).is_some_and(|error| {
+fn stage(error: &reqwest::Error) -> RequestStage {
+    let is_refused = find_cause::<ReachError>(error).is_some();
+    let is_untrusted = find_cause::<rustls::Error>(error).is_some();
+    let is_cut = find_cause::<hyper::Error>(error).is_some_and(|error| {
         error.is_incomplete_message() || error.is_canceled() || error.is_closed()
     });
     if is_refused || is_untrusted {
-        Stage::Settled
+        RequestStage::Settled
     } else if error.is_connect() {
-        Stage::Connecting
-    } else if is_cut || cause::<io::Error>(error).is_some() {
-        Stage::Exchanging
+        RequestStage::Connecting
+    } else if is_cut || find_cause::<io::Error>(error).is_some() {
+        RequestStage::Exchanging
     } else {
-        Stage::Settled
+        RequestStage::Settled
     }
 }
 
 /// Doubles each time, with jitter so that callers that failed together do not retry together.
-fn pause(attempt: u32) -> Duration {
-    let whole =
-        FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(LONGEST_PAUSE);
+fn retry_delay(attempt: u32) -> Duration {
+    let whole = INITIAL_RETRY_DELAY
+        .saturating_mul(1 << attempt.saturating_sub(1).min(16))
+        .min(MAX_RETRY_DELAY);
     let share = getrandom::u32().map_or(1.0, |random| f64::from(random) / f64::from(u32::MAX));
     whole.mul_f64(0.5 + share / 2.0)
 }
 
 /// Parses `Retry-After`: seconds, or a date.
-fn wish(headers: &HeaderMap) -> Duration {
+fn retry_after(headers: &HeaderMap) -> Duration {
     let text = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let date = || {
         httpdate::parse_http_date(text.trim())
@@ -121,7 +122,7 @@ mod tests {
     fn pauses_grow_and_differ() {
         for (attempt, whole) in [(1, 200), (2, 400), (3, 800), (5, 3200), (6, 5000), (40, 5000)] {
             let whole = Duration::from_millis(whole);
-            let pauses: Vec<Duration> = (0..50).map(|_| pause(attempt)).collect();
+            let pauses: Vec<Duration> = (0..50).map(|_| retry_delay(attempt)).collect();
             assert!(pauses.iter().all(|pause| (whole / 2..=whole).contains(pause)), "{pauses:?}");
             assert!(pauses.iter().any(|pause| *pause != pauses[0]));
         }
@@ -129,7 +130,8 @@ mod tests {
 
     #[test]
     fn a_servers_wish_is_seconds_or_a_date() {
-        let wish = |text: &str| wish(&HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]));
+        let wish =
+            |text: &str| retry_after(&HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]));
         assert_eq!(wish("7"), Duration::from_secs(7));
         assert_eq!(wish(" 0 "), Duration::ZERO);
         let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(90));

@@ -6,7 +6,7 @@
 
 use std::error::Error as _;
 
-use capdeck_auth::OutOfReach;
+use capdeck_auth::ReachError;
 use reqwest::{
     Method, Response,
     header::{CONTENT_LENGTH, HeaderMap, LOCATION},
@@ -15,11 +15,11 @@ use tokio::time::{Instant, sleep};
 use url::Url;
 
 use super::{
-    Request,
-    network::Network,
-    request::Redirects,
-    retry::{after_answer, after_failure, cause},
-    turns::Turns,
+    EndpointRequest,
+    endpoint_limiter::EndpointLimiter,
+    network::EndpointNetwork,
+    request::RedirectScope,
+    retry::{delay_after_failure, delay_after_response, find_cause},
 };
 use crate::{CallError, ErrorCode};
 
@@ -27,16 +27,16 @@ const MAX_REDIRECTS: usize = 5;
 
 /// The number of attempts until the response. Stored with the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Attempts(pub(super) u32);
+pub(super) struct RequestAttempts(pub(super) u32);
 
 #[derive(Debug)]
-pub(super) struct Sender {
-    pub(super) network: Network,
-    pub(super) turns: Turns,
+pub(super) struct EndpointSender {
+    pub(super) network: EndpointNetwork,
+    pub(super) turns: EndpointLimiter,
     pub(super) retries: u8,
 }
 
-enum Failure {
+enum EndpointSendError {
     Unanswered {
         url: Url,
         error: reqwest::Error,
@@ -45,26 +45,26 @@ enum Failure {
     Settled(CallError),
 }
 
-impl Sender {
+impl EndpointSender {
     /// Returns the final response with an unread body. It holds one of the endpoint's permits until it is dropped.
     pub(super) async fn send(
         &self,
-        request: &Request,
+        request: &EndpointRequest,
         credentials: &HeaderMap,
         deadline: Instant,
     ) -> Result<Response, CallError> {
         let is_idempotent = request.is_idempotent;
         let mut attempt = 1;
         loop {
-            let place = self.turns.place(deadline).await?;
-            let outcome = self.follow(request, credentials, deadline).await;
+            let place = self.turns.acquire(deadline).await?;
+            let outcome = self.send_following_redirects(request, credentials, deadline).await;
             let pause = match &outcome {
                 _ if attempt > u32::from(self.retries) => None,
-                Ok(response) => after_answer(is_idempotent, response, attempt),
-                Err(Failure::Unanswered { error, .. }) => {
-                    after_failure(is_idempotent, error, attempt)
+                Ok(response) => delay_after_response(is_idempotent, response, attempt),
+                Err(EndpointSendError::Unanswered { error, .. }) => {
+                    delay_after_failure(is_idempotent, error, attempt)
                 }
-                Err(Failure::Settled(_)) => None,
+                Err(EndpointSendError::Settled(_)) => None,
             };
             match pause {
                 // A server may request any delay, even one that overflows a clock.
@@ -77,28 +77,28 @@ impl Sender {
                 _ => {
                     return match outcome {
                         Ok(mut response) => {
-                            response.extensions_mut().insert(Attempts(attempt));
+                            response.extensions_mut().insert(RequestAttempts(attempt));
                             response.extensions_mut().insert(place);
                             Ok(response)
                         }
-                        Err(failure) => Err(self.told(failure, attempt)),
+                        Err(failure) => Err(self.call_error_for(failure, attempt)),
                     };
                 }
             }
         }
     }
 
-    async fn follow(
+    async fn send_following_redirects(
         &self,
-        request: &Request,
+        request: &EndpointRequest,
         credentials: &HeaderMap,
         deadline: Instant,
-    ) -> Result<Response, Failure> {
+    ) -> Result<Response, EndpointSendError> {
         let mut url = request.url.clone();
-        let mut client = self.network.client(&url).map_err(Failure::Settled)?;
+        let mut client = self.network.client(&url).map_err(EndpointSendError::Settled)?;
         let mut is_at_home = true;
         for _hop in 0..=MAX_REDIRECTS {
-            self.turns.moment(deadline).await.map_err(Failure::Settled)?;
+            self.turns.wait_for_rate(deadline).await.map_err(EndpointSendError::Settled)?;
             let mut builder = client
                 .request(request.method.clone(), url.clone())
                 .headers(request.headers.clone());
@@ -110,20 +110,23 @@ impl Sender {
             }
             let response = match builder.send().await {
                 Ok(response) => response,
-                Err(error) => return Err(Failure::Unanswered { url, error }),
+                Err(error) => return Err(EndpointSendError::Unanswered { url, error }),
             };
             let Some(target) =
-                redirect_target(request, &url, &response).map_err(Failure::Settled)?
+                redirect_target(request, &url, &response).map_err(EndpointSendError::Settled)?
             else {
                 return Ok(response);
             };
             if target.origin() != url.origin() {
-                client = self.network.client_elsewhere(&target).map_err(Failure::Settled)?;
+                client = self
+                    .network
+                    .client_for_remote_url(&target)
+                    .map_err(EndpointSendError::Settled)?;
                 is_at_home = false;
             }
             url = target;
         }
-        Err(Failure::Settled(
+        Err(EndpointSendError::Settled(
             CallError::new(
                 ErrorCode::DownstreamProtocolError,
                 format!("the server redirected more than {MAX_REDIRECTS} times"),
@@ -132,26 +135,28 @@ impl Sender {
         ))
     }
 
-    fn told(&self, failure: Failure, attempts: u32) -> CallError {
+    fn call_error_for(&self, failure: EndpointSendError, attempts: u32) -> CallError {
         match failure {
-            Failure::Settled(error) => error,
-            Failure::Unanswered { url, error } => match cause::<OutOfReach>(&error) {
-                Some(reason) => self.network.refusal(reason),
-                None => {
-                    let mut told = self::failure(&url, error);
-                    if attempts > 1 {
-                        told.message.push_str(&format!(" (after {attempts} attempts)"));
+            EndpointSendError::Settled(error) => error,
+            EndpointSendError::Unanswered { url, error } => {
+                match find_cause::<ReachError>(&error) {
+                    Some(reason) => self.network.blocked_error(reason),
+                    None => {
+                        let mut told = self::no_response_error(&url, error);
+                        if attempts > 1 {
+                            told.message.push_str(&format!(" (after {attempts} attempts)"));
+                        }
+                        told
                     }
-                    told
                 }
-            },
+            }
         }
     }
 }
 
 /// Returns the redirect target; `None` when this is the final response.
 fn redirect_target(
-    request: &Request,
+    request: &EndpointRequest,
     url: &Url,
     response: &Response,
 ) -> Result<Option<Url>, CallError> {
@@ -173,14 +178,14 @@ fn redirect_target(
     let origin = || target.origin().ascii_serialization();
     if target.origin() != url.origin() {
         match request.redirects {
-            Redirects::AnyOrigin if target.scheme() == "https" => {}
-            Redirects::AnyOrigin => {
+            RedirectScope::AnyOrigin if target.scheme() == "https" => {}
+            RedirectScope::AnyOrigin => {
                 return refuse(
                     format!("the server redirected to an address without TLS: `{}`", origin()),
                     "if the document has moved there, change its address in the definition",
                 );
             }
-            Redirects::SameOrigin => {
+            RedirectScope::SameOrigin => {
                 return refuse(
                     format!("the server redirected to another origin: `{}`", origin()),
                     "if the API has moved there, change `baseUrl`",
@@ -198,7 +203,7 @@ fn redirect_target(
 }
 
 /// A network failure, without the URL's query, which may contain a key.
-pub(crate) fn failure(url: &Url, error: reqwest::Error) -> CallError {
+pub(crate) fn no_response_error(url: &Url, error: reqwest::Error) -> CallError {
     let origin = url.origin().ascii_serialization();
     let error = error.without_url();
     let mut cause = error.to_string();

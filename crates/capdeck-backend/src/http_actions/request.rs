@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     CallError, ErrorCode,
-    http::{Body, Request, below, header_name, header_value},
+    http::{EndpointRequest, HttpRequestBody, below, header_name, header_value},
 };
 
 pub(super) fn build_request(
@@ -23,13 +23,13 @@ pub(super) fn build_request(
     action: &HttpAction,
     auth: &[AuthHeader],
     arguments: &Map<String, Value>,
-) -> Result<Request, CallError> {
+) -> Result<EndpointRequest, CallError> {
     let query = map_query(&action.query, arguments)?;
     let mut url = below(base, &fill_path(&action.path, arguments)?)?;
     if !query.is_empty() {
         url.query_pairs_mut().extend_pairs(query);
     }
-    let mut request = Request::new(method(action.method), url);
+    let mut request = EndpointRequest::new(method(action.method), url);
     for (name, value) in map_headers(&action.headers, arguments)? {
         let is_auth = auth.iter().any(|header| header.name.eq_ignore_ascii_case(&name));
         if is_auth || is_transport_header(&name) {
@@ -43,7 +43,7 @@ pub(super) fn build_request(
     }
     if let Some(body) = map_body(action.json_body.as_ref(), arguments)? {
         request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        request.body = Some(Body::default().with_bytes(body.to_string()));
+        request.body = Some(HttpRequestBody::default().with_bytes(body.to_string()));
     }
     Ok(request)
 }

@@ -3,33 +3,33 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use capdeck_mcp::{RpcError, client::ClientHandler};
 use serde_json::value::RawValue;
 
-use super::given::Given;
-use crate::{CallError, Caller, ErrorKind, Listener};
+use super::server_scrubber::ServerScrubber;
+use crate::{CallError, CallerHandle, ConnectionListener, ErrorKind};
 
-pub(super) struct ToListener {
-    pub(super) listener: Arc<dyn Listener>,
-    pub(super) given: Arc<Given>,
+pub(super) struct ListenerBridge {
+    pub(super) listener: Arc<dyn ConnectionListener>,
+    pub(super) given: Arc<ServerScrubber>,
 }
 
-pub(super) struct ToCaller {
-    pub(super) caller: Arc<dyn Caller>,
-    pub(super) given: Arc<Given>,
+pub(super) struct CallerBridge {
+    pub(super) caller: Arc<dyn CallerHandle>,
+    pub(super) given: Arc<ServerScrubber>,
 }
 
 #[async_trait]
-impl ClientHandler for ToListener {
-    fn notification(&self, method: &str, params: Option<RawObject>) {
+impl ClientHandler for ListenerBridge {
+    fn notification(&self, method: &str, params: Option<RawMembers>) {
         self.listener.notified(method, params.map(|params| self.given.scrub_params(params)));
     }
 
     async fn request(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, RpcError> {
         let params = params.map(|params| self.given.scrub_params(params));
         self.listener.requested(method, params).await.map_err(to_rpc)
@@ -37,15 +37,15 @@ impl ClientHandler for ToListener {
 }
 
 #[async_trait]
-impl ClientHandler for ToCaller {
-    fn notification(&self, method: &str, params: Option<RawObject>) {
+impl ClientHandler for CallerBridge {
+    fn notification(&self, method: &str, params: Option<RawMembers>) {
         self.caller.notify(method, params.map(|params| self.given.scrub_params(params)));
     }
 
     async fn request(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, RpcError> {
         let params = params.map(|params| self.given.scrub_params(params));
         self.caller.request(method, params).await.map_err(to_rpc)

@@ -2,11 +2,11 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use capdeck_catalog::{Discovery, RawObject, Tool};
+use capdeck_catalog::{Discovery, RawMembers, Tool};
 use indexmap::IndexMap;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::session::Session;
+use super::session::McpSession;
 use crate::{CallContext, CallError, ErrorCode};
 
 /// Bounds an endless list.
@@ -14,25 +14,26 @@ const MAX_PAGES: usize = 1000;
 const MAX_ENTRIES: usize = 100_000;
 
 #[derive(Debug, Clone, Copy)]
-struct Listing {
+struct McpListMethod {
     method: &'static str,
     member: &'static str,
     capability: &'static str,
 }
 
-const TOOLS: Listing = Listing { method: "tools/list", member: "tools", capability: "tools" };
-const RESOURCES: Listing =
-    Listing { method: "resources/list", member: "resources", capability: "resources" };
-const TEMPLATES: Listing = Listing {
+const TOOLS: McpListMethod =
+    McpListMethod { method: "tools/list", member: "tools", capability: "tools" };
+const RESOURCES: McpListMethod =
+    McpListMethod { method: "resources/list", member: "resources", capability: "resources" };
+const TEMPLATES: McpListMethod = McpListMethod {
     method: "resources/templates/list",
     member: "resourceTemplates",
     capability: "resources",
 };
-const PROMPTS: Listing =
-    Listing { method: "prompts/list", member: "prompts", capability: "prompts" };
+const PROMPTS: McpListMethod =
+    McpListMethod { method: "prompts/list", member: "prompts", capability: "prompts" };
 
 pub(super) async fn discover(
-    session: &Session,
+    session: &McpSession,
     context: &CallContext,
 ) -> Result<Discovery, CallError> {
     let timeout = session.timeout(context);
@@ -48,7 +49,7 @@ pub(super) async fn discover(
     })
 }
 
-async fn read_all(session: &Session, context: &CallContext) -> Result<Discovery, CallError> {
+async fn read_all(session: &McpSession, context: &CallContext) -> Result<Discovery, CallError> {
     let tools = read_list(session, context, TOOLS).await?;
     let mut seen = HashSet::new();
     let tools = tools
@@ -74,10 +75,10 @@ async fn read_all(session: &Session, context: &CallContext) -> Result<Discovery,
 }
 
 async fn read_list(
-    session: &Session,
+    session: &McpSession,
     context: &CallContext,
-    listing: Listing,
-) -> Result<Vec<RawObject>, CallError> {
+    listing: McpListMethod,
+) -> Result<Vec<RawMembers>, CallError> {
     let capabilities = session.facts().capabilities;
     // A server that declares nothing is old or incomplete and is asked anyway.
     if !capabilities.is_empty() && !capabilities.contains_key(listing.capability) {
@@ -111,10 +112,10 @@ async fn read_list(
 
 /// Adds one page's entries and returns the next cursor. An entry that is not an object is omitted.
 fn read_page(
-    session: &Session,
-    listing: Listing,
+    session: &McpSession,
+    listing: McpListMethod,
     answer: &RawValue,
-    entries: &mut Vec<RawObject>,
+    entries: &mut Vec<RawMembers>,
 ) -> Result<Option<String>, CallError> {
     let malformed = || {
         CallError::new(

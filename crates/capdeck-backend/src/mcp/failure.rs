@@ -6,7 +6,7 @@ use crate::{CallError, ErrorCode, RpcFailure};
 
 /// The operation that failed; it selects the code and the message.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Operation<'a> {
+pub(super) enum McpOperation<'a> {
     Start,
     Tool { name: &'a str },
     Resource,
@@ -15,7 +15,7 @@ pub(super) enum Operation<'a> {
     Other { method: &'a str },
 }
 
-impl<'a> Operation<'a> {
+impl<'a> McpOperation<'a> {
     pub(super) fn of(method: &'a str) -> Self {
         match method.split('/').next() {
             Some("resources") => Self::Resource,
@@ -48,7 +48,7 @@ impl<'a> Operation<'a> {
 }
 
 /// Builds the error of a server. The session adds facts about the process.
-pub(super) fn call_error(id: &str, operation: Operation<'_>, error: ClientError) -> CallError {
+pub(super) fn call_error(id: &str, operation: McpOperation<'_>, error: ClientError) -> CallError {
     match error {
         ClientError::Rpc(error) => of_rpc(id, operation, error),
         ClientError::Timeout { after, .. } => timed_out(id, operation, after.as_millis()),
@@ -85,15 +85,15 @@ pub(super) fn call_error(id: &str, operation: Operation<'_>, error: ClientError)
     }
 }
 
-fn of_rpc(id: &str, operation: Operation<'_>, error: RpcError) -> CallError {
+fn of_rpc(id: &str, operation: McpOperation<'_>, error: RpcError) -> CallError {
     let code = match (operation, error.code) {
-        (Operation::Tool { .. }, _) => operation.code(),
+        (McpOperation::Tool { .. }, _) => operation.code(),
         (_, RpcError::METHOD_NOT_FOUND) => ErrorCode::UnsupportedCapability,
         _ => operation.code(),
     };
     // The caller of a tool, resource or prompt knows the capability; a handshake or a list was not requested by name.
     let message = match operation {
-        Operation::Start | Operation::Other { .. } => {
+        McpOperation::Start | McpOperation::Other { .. } => {
             format!("`{id}` refused {}: {}", operation.subject(), error.message)
         }
         _ => error.message.clone(),
@@ -105,7 +105,7 @@ fn of_rpc(id: &str, operation: Operation<'_>, error: RpcError) -> CallError {
 }
 
 /// A question of the server that the caller did not answer. The message includes the caller's reason.
-fn unanswered(id: &str, operation: Operation<'_>, method: &str, error: RpcError) -> CallError {
+fn unanswered(id: &str, operation: McpOperation<'_>, method: &str, error: RpcError) -> CallError {
     let message = format!(
         "{} of `{id}` needs an answer to `{method}`: {}",
         operation.subject(),
@@ -118,9 +118,9 @@ fn unanswered(id: &str, operation: Operation<'_>, method: &str, error: RpcError)
     CallError::new(operation.code(), message)
 }
 
-fn timed_out(id: &str, operation: Operation<'_>, millis: u128) -> CallError {
+fn timed_out(id: &str, operation: McpOperation<'_>, millis: u128) -> CallError {
     match operation {
-        Operation::Start => CallError::new(
+        McpOperation::Start => CallError::new(
             ErrorCode::ServerStartTimeout,
             format!("`{id}` did not finish its handshake within {millis} ms"),
         )

@@ -5,11 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use capdeck_definition::{McpServer, McpTransport, ProtocolEra};
 use capdeck_mcp::{
-    Era, Revision,
-    client::{Client, ClientError, ClientHello, Credentials, EraChoice, HttpTarget},
+    Era, ProtocolRevision,
+    client::{
+        ClientDescription, ClientError, CredentialProvider, EraChoice, HttpTarget, McpClient,
+    },
 };
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::value::{RawValue, to_raw_value};
@@ -17,24 +19,24 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    bridge::ToListener,
-    failure::{Operation, call_error},
-    given::Given,
-    session::{Session, SessionParts, StartError},
+    bridge::ListenerBridge,
+    failure::{McpOperation, call_error},
+    server_scrubber::ServerScrubber,
+    session::{McpSession, McpSessionParts, McpStartError},
 };
 use crate::{
     CallError, ConnectOptions, ErrorCode,
     child_environment::child_environment,
-    connect::Prepared,
+    connect::ResolvedBackend,
+    connector_context::ConnectorContext,
     outbound::credentials,
-    process::{ChildCommand, Errors, Input, Process},
+    process::{ChildCommand, Process, StderrTarget, StdinMode},
     process_log::ProcessLog,
     sign_in::CapabilitySignIn,
-    surroundings::Surroundings,
 };
 
-struct Opening {
-    prepared: Prepared<McpServer>,
+struct McpStartup {
+    prepared: ResolvedBackend<McpServer>,
     options: ConnectOptions,
     deadline: Instant,
     stop: CancellationToken,
@@ -42,15 +44,15 @@ struct Opening {
 }
 
 pub(super) async fn open(
-    prepared: Prepared<McpServer>,
+    prepared: ResolvedBackend<McpServer>,
     options: ConnectOptions,
     stop: CancellationToken,
     sign_in: Option<CapabilitySignIn>,
-) -> Result<Arc<Session>, CallError> {
+) -> Result<Arc<McpSession>, CallError> {
     let deadline = Instant::now() + Duration::from_millis(prepared.block.startup_timeout_ms);
     let declared = prepared.block.transport;
     let transport = prepared.block.effective_transport();
-    let opening = Opening { prepared, options, deadline, stop, sign_in };
+    let opening = McpStartup { prepared, options, deadline, stop, sign_in };
     match transport {
         McpTransport::Stdio => {
             let era = opening.era();
@@ -70,7 +72,7 @@ pub(super) async fn open(
         }
         McpTransport::Http => {
             let target = opening.target()?;
-            let client = Client::http(target.clone(), opening.handler());
+            let client = McpClient::http(target.clone(), opening.handler());
             let failed = match opening.session(client, None, opening.era()).await {
                 Ok(session) => return Ok(session),
                 Err(failed) => failed,
@@ -87,7 +89,7 @@ pub(super) async fn open(
         }
         McpTransport::Sse => {
             let client = opening.reach_sse(opening.target()?).await.map_err(|error| {
-                call_error(opening.prepared.id.as_str(), Operation::Start, error)
+                call_error(opening.prepared.id.as_str(), McpOperation::Start, error)
             })?;
             // The older transport predates the modern era.
             let session = opening.session(client, None, EraChoice::Legacy).await;
@@ -101,9 +103,9 @@ struct LoggedProcess {
     log: ProcessLog,
 }
 
-impl Opening {
-    fn start_program(&self) -> Result<(Client, LoggedProcess), CallError> {
-        let Prepared { id, block, folder, surroundings, log_scrubber, .. } = &self.prepared;
+impl McpStartup {
+    fn start_program(&self) -> Result<(McpClient, LoggedProcess), CallError> {
+        let ResolvedBackend { id, block, folder, surroundings, log_scrubber, .. } = &self.prepared;
         let program = block.command.clone().ok_or_else(|| {
             CallError::new(ErrorCode::ConfigInvalid, format!("`{id}` has no `command` to start"))
         })?;
@@ -113,28 +115,28 @@ impl Opening {
             args: block.args.clone(),
             env: child_environment(&surroundings.environment, [&block.env]),
             folder: folder.resolve(block.cwd.as_deref())?,
-            input: Input::Piped,
-            errors: Errors::Log { log: log.clone(), scrubber: log_scrubber.clone() },
+            input: StdinMode::Piped,
+            errors: StderrTarget::Log { log: log.clone(), scrubber: log_scrubber.clone() },
         };
         let (process, pipes) = surroundings.spawner.spawn(&command)?;
         let (Some(stdin), Some(stdout)) = (pipes.stdin, pipes.stdout) else {
             let message = format!("`{id}` was started without its pipes");
             return Err(CallError::new(ErrorCode::InternalError, message));
         };
-        Ok((Client::stdio(stdout, stdin, self.handler()), LoggedProcess { process, log }))
+        Ok((McpClient::stdio(stdout, stdin, self.handler()), LoggedProcess { process, log }))
     }
 
-    async fn reach_sse(&self, target: HttpTarget) -> Result<Client, ClientError> {
-        Client::sse(target, self.handler(), self.remaining()).await
+    async fn reach_sse(&self, target: HttpTarget) -> Result<McpClient, ClientError> {
+        McpClient::sse(target, self.handler(), self.remaining()).await
     }
 
     async fn session(
         &self,
-        client: Client,
+        client: McpClient,
         process: Option<LoggedProcess>,
         era: EraChoice,
-    ) -> Result<Arc<Session>, StartError> {
-        let Prepared { id, block, surroundings, log_scrubber, .. } = &self.prepared;
+    ) -> Result<Arc<McpSession>, McpStartError> {
+        let ResolvedBackend { id, block, surroundings, log_scrubber, .. } = &self.prepared;
         let client = match &block.chaos {
             Some(chaos) => client.with_chaos(surroundings.faults.of(id, chaos)),
             None => client,
@@ -143,7 +145,7 @@ impl Opening {
             Some(LoggedProcess { process, log }) => (Some(process), log),
             None => (None, surroundings.logs.of_process(id)),
         };
-        let parts = SessionParts {
+        let parts = McpSessionParts {
             id: id.clone(),
             client,
             process,
@@ -159,7 +161,7 @@ impl Opening {
         };
         // A separate token, so that a failed first attempt is cleaned up before a second.
         let stop = self.stop.child_token();
-        let opened = Session::start(parts, self.deadline, stop.clone()).await;
+        let opened = McpSession::start(parts, self.deadline, stop.clone()).await;
         if opened.is_err() {
             stop.cancel();
         }
@@ -168,7 +170,7 @@ impl Opening {
 
     /// Uses the definition's era, else that of the last connection, else probes.
     fn era(&self) -> EraChoice {
-        let known = self.options.known_revision.as_deref().and_then(Revision::parse);
+        let known = self.options.known_revision.as_deref().and_then(ProtocolRevision::parse);
         match self.prepared.block.protocol_era {
             ProtocolEra::Legacy => EraChoice::Legacy,
             ProtocolEra::Modern => EraChoice::Modern,
@@ -179,22 +181,22 @@ impl Opening {
         }
     }
 
-    fn introduction(&self) -> ClientHello {
+    fn introduction(&self) -> ClientDescription {
         let client = &self.options.client;
         let own = || own_info(&self.prepared.surroundings);
-        ClientHello {
+        ClientDescription {
             info: client.info.clone().unwrap_or_else(own),
             capabilities: client.capabilities.clone(),
         }
     }
 
-    fn handler(&self) -> Arc<ToListener> {
+    fn handler(&self) -> Arc<ListenerBridge> {
         let listener = Arc::clone(&self.options.listener);
-        Arc::new(ToListener { listener, given: self.given() })
+        Arc::new(ListenerBridge { listener, given: self.given() })
     }
 
-    fn given(&self) -> Arc<Given> {
-        Arc::new(Given::new(self.prepared.result_scrubber.clone(), self.sign_in.clone()))
+    fn given(&self) -> Arc<ServerScrubber> {
+        Arc::new(ServerScrubber::new(self.prepared.result_scrubber.clone(), self.sign_in.clone()))
     }
 
     fn remaining(&self) -> Duration {
@@ -202,7 +204,7 @@ impl Opening {
     }
 
     fn target(&self) -> Result<HttpTarget, CallError> {
-        let Prepared { id, block, surroundings, .. } = &self.prepared;
+        let ResolvedBackend { id, block, surroundings, .. } = &self.prepared;
         let text = block.url.as_deref().ok_or_else(|| {
             CallError::new(ErrorCode::ConfigInvalid, format!("`{id}` has no `url` to connect to"))
         })?;
@@ -233,12 +235,12 @@ impl Opening {
             headers.append(name, value);
         }
         let credentials =
-            self.sign_in.clone().map(|sign_in| Arc::new(sign_in) as Arc<dyn Credentials>);
+            self.sign_in.clone().map(|sign_in| Arc::new(sign_in) as Arc<dyn CredentialProvider>);
         Ok(HttpTarget { url, headers, http: surroundings.http()?.clone(), credentials })
     }
 }
 
-fn own_info(surroundings: &Surroundings) -> RawObject {
+fn own_info(surroundings: &ConnectorContext) -> RawMembers {
     let text = |text: &str| to_raw_value(text).unwrap_or_else(|_| RawValue::NULL.to_owned());
     [
         ("name".to_owned(), text(&surroundings.client_name)),

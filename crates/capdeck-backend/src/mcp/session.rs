@@ -12,58 +12,61 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_auth::Scrubber;
-use capdeck_catalog::{RawObject, ServerFacts};
+use capdeck_auth::SecretScrubber;
+use capdeck_catalog::{RawMembers, ServerDetails};
 use capdeck_definition::CapabilityId;
 use capdeck_mcp::{
     Era,
-    client::{Client, ClientError, ClientHello, EraChoice, OnInputRequired, RequestOptions},
+    client::{
+        ClientDescription, ClientError, EraChoice, InputRequiredMode, McpClient, RequestOptions,
+    },
 };
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    bridge::ToCaller,
-    clients::Clients,
-    failure::Operation,
-    given::Given,
-    subscriptions::{SUBSCRIBE, Subscriptions, UNSUBSCRIBE},
+    bridge::CallerBridge,
+    client_records::McpClientRecords,
+    failure::McpOperation,
+    server_scrubber::ServerScrubber,
+    subscriptions::{SUBSCRIBE, ServerSubscriptions, UNSUBSCRIBE},
 };
 use crate::{
-    CallContext, CallError, ErrorCode, Listener, process::Process, process_log::ProcessLog,
+    CallContext, CallError, ConnectionListener, ErrorCode, process::Process,
+    process_log::ProcessLog,
 };
 
 /// A call ends after this many timeouts, regardless of progress.
-const HARD_LIMIT: u32 = 10;
+const MAX_TIMEOUTS_PER_CALL: u32 = 10;
 
 /// The maximum number of lost sessions per request. Other requests consume sessions too.
-const REOPENINGS: u32 = 3;
+const MAX_SESSION_REOPENS: u32 = 3;
 
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) struct SessionParts {
+pub(super) struct McpSessionParts {
     pub(super) id: CapabilityId,
-    pub(super) client: Client,
+    pub(super) client: McpClient,
     pub(super) process: Option<Process>,
     pub(super) log: ProcessLog,
-    pub(super) listener: Arc<dyn Listener>,
-    pub(super) introduction: ClientHello,
-    pub(super) own_info: RawObject,
+    pub(super) listener: Arc<dyn ConnectionListener>,
+    pub(super) introduction: ClientDescription,
+    pub(super) own_info: RawMembers,
     pub(super) era: EraChoice,
     pub(super) startup_timeout: Duration,
     pub(super) call_timeout: Duration,
-    pub(super) log_scrubber: Scrubber,
+    pub(super) log_scrubber: SecretScrubber,
     /// Removed from everything that the server sends.
-    pub(super) given: Arc<Given>,
+    pub(super) given: Arc<ServerScrubber>,
 }
 
-pub(super) struct Session {
-    parts: SessionParts,
-    facts: Mutex<ServerFacts>,
+pub(super) struct McpSession {
+    parts: McpSessionParts,
+    facts: Mutex<ServerDetails>,
     is_modern: AtomicBool,
-    clients: Clients,
-    subscriptions: Subscriptions,
+    clients: McpClientRecords,
+    subscriptions: ServerSubscriptions,
     watched_tasks: Mutex<Vec<String>>,
     /// The last level sent to a legacy server; held while it is sent.
     told_level: tokio::sync::Mutex<Option<String>>,
@@ -75,27 +78,27 @@ pub(super) struct Session {
     gone: CancellationToken,
 }
 
-pub(super) struct StartError {
+pub(super) struct McpStartError {
     pub(super) status: Option<u16>,
     /// True when the server exited instead of answering.
     pub(super) ended: bool,
     pub(super) error: CallError,
 }
 
-impl Session {
+impl McpSession {
     /// Runs the handshake. The process ends with the session, and the session when `stop` is cancelled.
     pub(super) async fn start(
-        parts: SessionParts,
+        parts: McpSessionParts,
         deadline: Instant,
         stop: CancellationToken,
-    ) -> Result<Arc<Self>, StartError> {
-        let clients = Clients::new(parts.own_info.clone());
+    ) -> Result<Arc<Self>, McpStartError> {
+        let clients = McpClientRecords::new(parts.own_info.clone());
         let session = Arc::new(Self {
             parts,
             facts: Mutex::default(),
             is_modern: AtomicBool::new(false),
             clients,
-            subscriptions: Subscriptions::default(),
+            subscriptions: ServerSubscriptions::default(),
             watched_tasks: Mutex::default(),
             told_level: tokio::sync::Mutex::default(),
             handshakes: tokio::sync::Mutex::new(0),
@@ -119,8 +122,8 @@ impl Session {
                     }
                     error => error,
                 };
-                let error = session.explain(Operation::Start, error).await;
-                Err(StartError { status, ended, error })
+                let error = session.explain(McpOperation::Start, error).await;
+                Err(McpStartError { status, ended, error })
             }
         }
     }
@@ -133,7 +136,7 @@ impl Session {
         self.is_modern.load(Ordering::Relaxed)
     }
 
-    pub(super) fn facts(&self) -> ServerFacts {
+    pub(super) fn facts(&self) -> ServerDetails {
         self.facts.lock().clone()
     }
 
@@ -144,29 +147,29 @@ impl Session {
     pub(super) async fn request(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
         context: &CallContext,
-        operation: Operation<'_>,
+        operation: McpOperation<'_>,
     ) -> Result<Box<RawValue>, CallError> {
         match method {
             SUBSCRIBE | UNSUBSCRIBE => {
-                return self.subscriptions.change(self, method, params, context).await;
+                return self.subscriptions.update(self, method, params, context).await;
             }
             "logging/setLevel" => return self.set_level(params, context).await,
-            _ => self.tell_level(context).await,
+            _ => self.send_log_level(context).await,
         }
         let caller = Arc::clone(&context.caller);
         let mut options = self.options(context);
         if caller.takes_input_required() {
-            options.input_required = OnInputRequired::HandBack;
+            options.input_required = InputRequiredMode::HandBack;
         }
         let given = Arc::clone(&self.parts.given);
         options.events =
-            Some(Arc::new(ToCaller { caller: Arc::clone(&caller), given: Arc::clone(&given) }));
-        options.group = self.group(context);
+            Some(Arc::new(CallerBridge { caller: Arc::clone(&caller), given: Arc::clone(&given) }));
+        options.group = self.client_group(context);
         let wants_progress = caller.wants_progress();
         // Tool calls always request progress: it shows that a long call is alive.
-        if wants_progress || matches!(operation, Operation::Tool { .. }) {
+        if wants_progress || matches!(operation, McpOperation::Tool { .. }) {
             options.on_progress = Some(Arc::new(move |params| {
                 if wants_progress {
                     caller.progress(given.scrub_params(params));
@@ -176,16 +179,16 @@ impl Session {
         self.exchange(method, params, options, operation).await
     }
 
-    pub(super) async fn pass(
+    pub(super) async fn forward(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        self.exchange(method, params, self.options(context), Operation::of(method)).await
+        self.exchange(method, params, self.options(context), McpOperation::of(method)).await
     }
 
-    pub(super) async fn watch(
+    pub(super) async fn watch_resources(
         &self,
         uris: Vec<String>,
         context: &CallContext,
@@ -200,7 +203,7 @@ impl Session {
         };
         match watched {
             Ok(()) => Ok(()),
-            Err(error) => Err(self.explain(Operation::Resource, error).await),
+            Err(error) => Err(self.explain(McpOperation::Resource, error).await),
         }
     }
 
@@ -216,7 +219,7 @@ impl Session {
         };
         match watched {
             Ok(()) => Ok(()),
-            Err(error) => Err(self.explain(Operation::of("tasks/get"), error).await),
+            Err(error) => Err(self.explain(McpOperation::of("tasks/get"), error).await),
         }
     }
 
@@ -225,16 +228,16 @@ impl Session {
     pub(super) async fn list(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        self.pass(method, params, context).await
+        self.forward(method, params, context).await
     }
 
     fn options(&self, context: &CallContext) -> RequestOptions {
         let timeout = self.timeout(context);
         let mut options = RequestOptions {
-            max_timeout: timeout.saturating_mul(HARD_LIMIT),
+            max_timeout: timeout.saturating_mul(MAX_TIMEOUTS_PER_CALL),
             cancel: context.cancel.clone(),
             ..RequestOptions::within(timeout)
         };
@@ -248,7 +251,7 @@ impl Session {
 
     /// Calls with the same number are for the same client. A connection without client capabilities may be shared,
     /// and then only the call names its client.
-    fn group(&self, context: &CallContext) -> Option<u64> {
+    fn client_group(&self, context: &CallContext) -> Option<u64> {
         match &context.client {
             Some(client) => u64::try_from(Arc::as_ptr(client).addr()).ok(),
             None => (!self.parts.introduction.capabilities.is_empty()).then_some(0),
@@ -259,16 +262,16 @@ impl Session {
         let facts = self.facts.lock();
         let resources = facts.capabilities.get("resources");
         let declared =
-            resources.and_then(|text| serde_json::from_str::<RawObject>(text.get()).ok());
+            resources.and_then(|text| serde_json::from_str::<RawMembers>(text.get()).ok());
         declared.is_some_and(|one| one.get("subscribe").is_some_and(|text| text.get() == "true"))
     }
 
     async fn exchange(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
         options: RequestOptions,
-        operation: Operation<'_>,
+        operation: McpOperation<'_>,
     ) -> Result<Box<RawValue>, CallError> {
         match self.send(method, params, options).await {
             Ok(result) => Ok(self.parts.given.scrub(result)),
@@ -280,14 +283,14 @@ impl Session {
     async fn send(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
         options: RequestOptions,
     ) -> Result<Box<RawValue>, ClientError> {
         if self.parts.process.is_some() {
             return self.parts.client.request(method, params, options).await;
         }
         let mut give_up = None;
-        for _ in 0..REOPENINGS {
+        for _ in 0..MAX_SESSION_REOPENS {
             let seen = self.handshakes_so_far(method, &options).await?;
             match self.parts.client.request(method, params.clone(), options.clone()).await {
                 Err(ClientError::SessionExpired) => {
@@ -361,7 +364,7 @@ impl Session {
             }
             for uri in uris {
                 let uri = to_raw_value(&uri).unwrap_or_else(|_| RawValue::NULL.to_owned());
-                let params = RawObject::from_iter([("uri".to_owned(), uri)]);
+                let params = RawMembers::from_iter([("uri".to_owned(), uri)]);
                 client.request(SUBSCRIBE, Some(params), RequestOptions::within(timeout)).await?;
             }
             Ok(())
@@ -373,7 +376,7 @@ impl Session {
         }
     }
 
-    pub(super) async fn notify(&self, method: &str, params: Option<RawObject>) {
+    pub(super) async fn notify(&self, method: &str, params: Option<RawMembers>) {
         let sent = tokio::time::timeout(NOTIFY_TIMEOUT, self.parts.client.notify(method, params));
         if !matches!(sent.await, Ok(Ok(()))) {
             tracing::debug!(server = self.id(), method, "a notification could not be delivered");

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use capdeck_mcp::client::ClientError;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-use super::{failure::Operation, session::Session};
+use super::{failure::McpOperation, session::McpSession};
 use crate::{CallContext, CallError, ErrorCode};
 
 const MAX_WATCHED: usize = 10_000;
@@ -19,28 +19,28 @@ pub(super) const SUBSCRIBE: &str = "resources/subscribe";
 pub(super) const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
 #[derive(Default)]
-pub(super) struct Subscriptions {
+pub(super) struct ServerSubscriptions {
     watched: Mutex<BTreeSet<String>>,
     /// Held while the server is updated, so that it gets changes in order.
     telling: tokio::sync::Mutex<()>,
 }
 
-impl Subscriptions {
+impl ServerSubscriptions {
     pub(super) fn uris(&self) -> Vec<String> {
         self.watched.lock().iter().cloned().collect()
     }
 
-    pub(super) async fn change(
+    pub(super) async fn update(
         &self,
-        session: &Session,
+        session: &McpSession,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let Some(uri) = params.as_ref().and_then(uri_of) else {
             // A legacy server may know members that this host does not.
             if !session.is_modern() {
-                return session.pass(method, params, context).await;
+                return session.forward(method, params, context).await;
             }
             let message = format!("`{method}` needs the `uri` of a resource");
             return Err(CallError::new(ErrorCode::RequestInvalid, message));
@@ -53,26 +53,26 @@ impl Subscriptions {
             () = tokio::time::sleep(session.timeout(context)) => {
                 let after = session.timeout(context);
                 let error = ClientError::Timeout { method: method.to_owned(), after };
-                return Err(session.explain(Operation::of(method), error).await);
+                return Err(session.explain(McpOperation::of(method), error).await);
             }
         };
         if method == UNSUBSCRIBE {
             // The subscription is removed whatever the server answers.
             self.watched.lock().remove(&uri);
-            self.tell(session, method, &uri, params, context).await?;
+            self.notify_server(session, method, &uri, params, context).await?;
         } else if !self.watched.lock().contains(&uri) {
-            self.tell(session, method, &uri, params, context).await?;
+            self.notify_server(session, method, &uri, params, context).await?;
             self.watched.lock().insert(uri);
         }
-        Ok(nothing())
+        Ok(empty_result())
     }
 
-    async fn tell(
+    async fn notify_server(
         &self,
-        session: &Session,
+        session: &McpSession,
         method: &str,
         uri: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
         context: &CallContext,
     ) -> Result<(), CallError> {
         let mut uris = self.uris();
@@ -85,16 +85,16 @@ impl Subscriptions {
             uris.push(uri.to_owned());
         }
         if !session.is_modern() {
-            return session.pass(method, params, context).await.map(drop);
+            return session.forward(method, params, context).await.map(drop);
         }
-        session.watch(uris, context).await
+        session.watch_resources(uris, context).await
     }
 }
 
-fn uri_of(params: &RawObject) -> Option<String> {
+fn uri_of(params: &RawMembers) -> Option<String> {
     serde_json::from_str(params.get("uri")?.get()).ok()
 }
 
-pub(super) fn nothing() -> Box<RawValue> {
+pub(super) fn empty_result() -> Box<RawValue> {
     RawValue::from_string("{}".to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    document::{Document, Node},
+    document::{OpenApiDocument, OpenApiNode},
     file_schema::{file_schema, is_file},
-    form_fields::{Field, FieldKind, fields_of},
+    form_fields::{FormField, FormFieldKind, fields_of},
     media::{essence, is_json, is_range, is_text},
-    problems::Problems,
-    schemas::{Direction, Schema, Schemas},
+    problems::OpenApiProblems,
+    schemas::{ConvertedSchema, SchemaConverter, SchemaDirection},
 };
 
 /// A way to send a body.
@@ -23,39 +23,39 @@ pub(super) struct BodyPlan {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum BodyKind {
     Json,
-    Form(Vec<Field>),
-    Multipart(Vec<Field>),
+    Form(Vec<FormField>),
+    Multipart(Vec<FormField>),
     Text,
     File,
 }
 
 /// All bodies of an operation, and the schemas of their arguments in the same order.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Bodies {
+pub(super) struct OperationBodies {
     pub(super) plans: Vec<BodyPlan>,
-    pub(super) schemas: Vec<Schema>,
+    pub(super) schemas: Vec<ConvertedSchema>,
     pub(super) is_required: bool,
     pub(super) description: Option<String>,
 }
 
 /// Reads a `requestBody`. The error says why the operation cannot be called.
 pub(super) fn read<'a>(
-    document: &'a Document,
-    body: Node<'a>,
+    document: &'a OpenApiDocument,
+    body: OpenApiNode<'a>,
     place: &str,
-    schemas: &mut Schemas<'a>,
-    problems: &mut Problems,
-) -> Result<Bodies, String> {
+    schemas: &mut SchemaConverter<'a>,
+    problems: &mut OpenApiProblems,
+) -> Result<OperationBodies, String> {
     let body = document.follow(body)?;
-    let mut media: Vec<(&str, Node<'a>)> = match body.get("content") {
+    let mut media: Vec<(&str, OpenApiNode<'a>)> = match body.get("content") {
         Some(content) => content.members().collect(),
         None => return Err("its request body has no `content`".to_owned()),
     };
     media.sort_by_key(|(media_type, _)| preference(media_type));
-    let mut bodies = Bodies {
+    let mut bodies = OperationBodies {
         is_required: body.is_true("required"),
         description: body.text("description").map(str::to_owned),
-        ..Bodies::default()
+        ..OperationBodies::default()
     };
     for (media_type, media) in media {
         let media = document.follow(media)?;
@@ -70,13 +70,13 @@ pub(super) fn read<'a>(
 }
 
 fn read_media<'a>(
-    document: &'a Document,
+    document: &'a OpenApiDocument,
     media_type: &str,
-    media: Node<'a>,
+    media: OpenApiNode<'a>,
     place: &str,
-    schemas: &mut Schemas<'a>,
-    problems: &mut Problems,
-) -> (BodyPlan, Schema) {
+    schemas: &mut SchemaConverter<'a>,
+    problems: &mut OpenApiProblems,
+) -> (BodyPlan, ConvertedSchema) {
     let schema = media.get("schema");
     let plan = |media_type: &str, kind| BodyPlan { media_type: media_type.to_owned(), kind };
     let essence = essence(media_type);
@@ -110,7 +110,7 @@ fn read_media<'a>(
                 let sent =
                     if is_range(media_type) { "application/octet-stream" } else { media_type };
                 let value = file_schema(Some("The content to send"));
-                (plan(sent, BodyKind::File), Schema { value, needs: Vec::new() })
+                (plan(sent, BodyKind::File), ConvertedSchema { value, needs: Vec::new() })
             }
         },
     }
@@ -118,31 +118,31 @@ fn read_media<'a>(
 
 /// The schema and the fields of a form, which is always an object.
 pub(super) fn form<'a>(
-    document: &'a Document,
-    schema: Option<Node<'a>>,
-    encoding: Option<Node<'a>>,
+    document: &'a OpenApiDocument,
+    schema: Option<OpenApiNode<'a>>,
+    encoding: Option<OpenApiNode<'a>>,
     is_multipart: bool,
     place: &str,
-    schemas: &mut Schemas<'a>,
-    problems: &mut Problems,
-) -> (Vec<Field>, Schema) {
+    schemas: &mut SchemaConverter<'a>,
+    problems: &mut OpenApiProblems,
+) -> (Vec<FormField>, ConvertedSchema) {
     let form = fields_of(document, schema, encoding, is_multipart, place, problems);
     let mut properties = Map::new();
     let mut needs = Vec::new();
     let mut plans = Vec::new();
     for (field, node) in form.fields {
         let value = match field.kind {
-            FieldKind::File | FieldKind::Files => {
+            FormFieldKind::File | FormFieldKind::Files => {
                 let description = document.follow(node).ok().and_then(|it| it.text("description"));
                 let file = file_schema(description);
-                if field.kind == FieldKind::Files {
+                if field.kind == FormFieldKind::Files {
                     json!({"type": "array", "items": file})
                 } else {
                     file
                 }
             }
-            FieldKind::Value => {
-                let schema = schemas.convert(node, Direction::Request, place, problems);
+            FormFieldKind::Value => {
+                let schema = schemas.convert(node, SchemaDirection::Request, place, problems);
                 needs.extend(schema.needs);
                 schema.value
             }
@@ -159,27 +159,30 @@ pub(super) fn form<'a>(
             members.insert("additionalProperties".to_owned(), false.into());
         }
     }
-    (plans, Schema { value, needs })
+    (plans, ConvertedSchema { value, needs })
 }
 
 fn json_schema<'a>(
-    schema: Option<Node<'a>>,
+    schema: Option<OpenApiNode<'a>>,
     place: &str,
-    schemas: &mut Schemas<'a>,
-    problems: &mut Problems,
-) -> Schema {
+    schemas: &mut SchemaConverter<'a>,
+    problems: &mut OpenApiProblems,
+) -> ConvertedSchema {
     match schema {
-        Some(schema) => schemas.convert(schema, Direction::Request, place, problems),
-        None => Schema { value: json!({}), needs: Vec::new() },
+        Some(schema) => schemas.convert(schema, SchemaDirection::Request, place, problems),
+        None => ConvertedSchema { value: json!({}), needs: Vec::new() },
     }
 }
 
-fn text_schema(essence: &str) -> Schema {
+fn text_schema(essence: &str) -> ConvertedSchema {
     let description = format!("The text to send, as `{essence}`");
-    Schema { value: json!({"type": "string", "description": description}), needs: Vec::new() }
+    ConvertedSchema {
+        value: json!({"type": "string", "description": description}),
+        needs: Vec::new(),
+    }
 }
 
-fn is_plain_text(schema: Node<'_>) -> bool {
+fn is_plain_text(schema: OpenApiNode<'_>) -> bool {
     is_file(schema) || schema.text("type") == Some("string")
 }
 

@@ -12,16 +12,16 @@ use serde_json::Value;
 use super::syntax;
 
 /// How many references may lead to each other before one leads to a value.
-const MOST_HOPS: usize = 64;
+const MAX_REFERENCE_HOPS: usize = 64;
 
 /// How many other files a description may be spread over, and how large they may be together.
-const MOST_FILES: usize = 256;
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_FILES: usize = 256;
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// One description, its references resolvable.
 #[derive(Debug)]
-pub(super) struct Document {
-    pub(super) version: Version,
+pub(super) struct OpenApiDocument {
+    pub(super) version: OpenApiVersion,
     files: Vec<Value>,
     /// What a reference's file part leads to, for each file it stands in. Errors are told where a reference is followed.
     links: HashMap<(usize, String), Result<usize, String>>,
@@ -29,7 +29,7 @@ pub(super) struct Document {
 
 /// Which of the three formats a description is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum OpenApiVersion {
     Swagger2,
     OpenApi30,
     /// 3.1 and later.
@@ -38,23 +38,23 @@ pub(super) enum Version {
 
 /// A value in one of the files.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Node<'a> {
+pub(super) struct OpenApiNode<'a> {
     pub(super) value: &'a Value,
     file: usize,
 }
 
 /// The files a description may refer to.
 #[derive(Debug, Clone)]
-pub(super) struct Surrounding {
+pub(super) struct DocumentFolder {
     /// Where the description itself is.
     pub(super) file: PathBuf,
     /// The folder that no reference may leave.
     pub(super) folder: PathBuf,
 }
 
-impl Document {
+impl OpenApiDocument {
     /// Reads a description. Files it refers to are read only with a `surrounding`.
-    pub(super) fn read(bytes: &[u8], surrounding: Option<&Surrounding>) -> Result<Self, String> {
+    pub(super) fn read(bytes: &[u8], surrounding: Option<&DocumentFolder>) -> Result<Self, String> {
         let mut document = Self::new(syntax::parse(bytes)?)?;
         document.link(surrounding);
         Ok(document)
@@ -66,9 +66,9 @@ impl Document {
     }
 
     /// The description itself.
-    pub(super) fn root(&self) -> Node<'_> {
+    pub(super) fn root(&self) -> OpenApiNode<'_> {
         // There is always a first file.
-        Node { value: self.files.first().unwrap_or(&Value::Null), file: 0 }
+        OpenApiNode { value: self.files.first().unwrap_or(&Value::Null), file: 0 }
     }
 
     /// True when it refers to no other file.
@@ -77,9 +77,9 @@ impl Document {
     }
 
     /// Follows references until there is something else. What is no reference is returned as it is.
-    pub(super) fn follow<'a>(&'a self, node: Node<'a>) -> Result<Node<'a>, String> {
+    pub(super) fn follow<'a>(&'a self, node: OpenApiNode<'a>) -> Result<OpenApiNode<'a>, String> {
         let mut current = node;
-        for _hop in 0..MOST_HOPS {
+        for _hop in 0..MAX_REFERENCE_HOPS {
             let Some(reference) = current.reference() else { return Ok(current) };
             current = self.target(current.file, reference)?;
         }
@@ -87,7 +87,7 @@ impl Document {
     }
 
     /// What one reference leads to, which may be a reference again.
-    fn target<'a>(&'a self, file: usize, reference: &str) -> Result<Node<'a>, String> {
+    fn target<'a>(&'a self, file: usize, reference: &str) -> Result<OpenApiNode<'a>, String> {
         let (place, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let file = if place.is_empty() {
             file
@@ -101,15 +101,15 @@ impl Document {
         let missing = || format!("the reference `{reference}` leads to nothing");
         let root = self.files.get(file).ok_or_else(missing)?;
         let pointer = percent_decode_str(fragment).decode_utf8().map_err(|_invalid| missing())?;
-        Ok(Node { value: root.pointer(&pointer).ok_or_else(missing)?, file })
+        Ok(OpenApiNode { value: root.pointer(&pointer).ok_or_else(missing)?, file })
     }
 
     /// Reads the files that references name, and those that they name in turn.
-    fn link(&mut self, surrounding: Option<&Surrounding>) {
+    fn link(&mut self, surrounding: Option<&DocumentFolder>) {
         let Some(surrounding) = surrounding else { return };
         let main = surrounding.file.canonicalize().unwrap_or_else(|_| surrounding.file.clone());
         let mut paths = vec![main];
-        let mut bytes_left = MOST_BYTES;
+        let mut bytes_left = MAX_BYTES;
         let mut file = 0;
         while let (Some(root), Some(path)) = (self.files.get(file), paths.get(file).cloned()) {
             let mut places = Vec::new();
@@ -131,7 +131,7 @@ impl Document {
     }
 }
 
-impl<'a> Node<'a> {
+impl<'a> OpenApiNode<'a> {
     /// The member of an object.
     pub(super) fn get(self, key: &str) -> Option<Self> {
         self.value.get(key).map(|value| self.with(value))
@@ -175,7 +175,7 @@ impl<'a> Node<'a> {
     }
 }
 
-fn version(root: &Value) -> Result<Version, String> {
+fn version(root: &Value) -> Result<OpenApiVersion, String> {
     // YAML reads an unquoted `2.0` as a number.
     let text = |key: &str| match root.get(key) {
         Some(Value::String(text)) => Some(text.clone()),
@@ -185,11 +185,11 @@ fn version(root: &Value) -> Result<Version, String> {
     let swagger = text("swagger");
     let told = text("openapi").or_else(|| swagger.clone());
     match told.as_deref() {
-        Some(text) if text.starts_with("2.") || text == "2" => Ok(Version::Swagger2),
+        Some(text) if text.starts_with("2.") || text == "2" => Ok(OpenApiVersion::Swagger2),
         Some(text) if text == "3" || text == "3.0" || text.starts_with("3.0.") => {
-            Ok(Version::OpenApi30)
+            Ok(OpenApiVersion::OpenApi30)
         }
-        Some(text) if text.starts_with("3.") => Ok(Version::OpenApi31),
+        Some(text) if text.starts_with("3.") => Ok(OpenApiVersion::OpenApi31),
         Some(text) => Err(format!(
             "it is written in version `{text}` of the format; versions 2.0 and 3.x are known"
         )),
@@ -243,15 +243,15 @@ fn locate(place: &str, from: &Path, folder: &Path) -> Result<PathBuf, String> {
 fn load(place: &str, path: &Path, files: usize, bytes_left: &mut u64) -> Result<Value, String> {
     let unreadable =
         |error: String| format!("the file `{place}` that is referred to cannot be read: {error}");
-    if files > MOST_FILES {
-        return Err(unreadable(format!("the description has more than {MOST_FILES} files")));
+    if files > MAX_FILES {
+        return Err(unreadable(format!("the description has more than {MAX_FILES} files")));
     }
     let facts = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
     if !facts.is_file() {
         return Err(unreadable("it is no file".to_owned()));
     }
     *bytes_left = bytes_left.checked_sub(facts.len()).ok_or_else(|| {
-        unreadable(format!("all files together exceed {} MiB", MOST_BYTES / (1024 * 1024)))
+        unreadable(format!("all files together exceed {} MiB", MAX_BYTES / (1024 * 1024)))
     })?;
     let bytes = fs::read(path).map_err(|error| unreadable(error.to_string()))?;
     syntax::parse(&bytes).map_err(unreadable)

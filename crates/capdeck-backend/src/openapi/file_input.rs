@@ -11,13 +11,13 @@ use serde_json::Value;
 use crate::{
     ArtifactStore, CallError, ErrorCode,
     data_url::{DataUrl, decode_base64},
-    http::Body,
+    http::HttpRequestBody,
     project_file::{HINT, project_file},
 };
 
 /// Where files may come from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FilePlaces<'a> {
+pub(crate) struct FileInputSources<'a> {
     pub(crate) artifacts: &'a ArtifactStore,
     /// Paths are only read inside of it.
     pub(crate) project: Option<&'a Path>,
@@ -26,13 +26,13 @@ pub(crate) struct FilePlaces<'a> {
 /// A file, ready to be sent.
 #[derive(Debug, Clone)]
 pub(crate) struct FileInput {
-    content: Content,
+    content: FileInputContent,
     pub(crate) filename: Option<String>,
     pub(crate) mime_type: Option<String>,
 }
 
 #[derive(Debug, Clone)]
-enum Content {
+enum FileInputContent {
     Bytes(Bytes),
     File { path: PathBuf, length: u64 },
 }
@@ -42,7 +42,7 @@ impl FileInput {
     pub(crate) fn read(
         argument: &str,
         value: &Value,
-        places: FilePlaces<'_>,
+        places: FileInputSources<'_>,
     ) -> Result<Self, CallError> {
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         let refuse = |reason: String| {
@@ -63,13 +63,13 @@ impl FileInput {
         } else if let Some(encoded) = text("base64") {
             let bytes = decode_base64(encoded)
                 .map_err(|error| refuse(format!("is not base64: {error}")))?;
-            (Content::Bytes(bytes.into()), None, None)
+            (FileInputContent::Bytes(bytes.into()), None, None)
         } else if let Some(url) = text("dataUrl") {
             let read =
                 DataUrl::read(url).map_err(|_reason| refuse("holds no data URL".to_owned()))?;
-            (Content::Bytes(read.bytes), None, read.mime_type)
+            (FileInputContent::Bytes(read.bytes), None, read.mime_type)
         } else if let Some(text) = text("text").or(value.as_str()) {
-            (Content::Bytes(text.to_owned().into()), None, None)
+            (FileInputContent::Bytes(text.to_owned().into()), None, None)
         } else {
             return Err(refuse("is no file".to_owned())
                 .hint("give one of `artifact`, `path`, `base64`, `dataUrl` or `text`"));
@@ -82,20 +82,20 @@ impl FileInput {
     }
 
     /// Adds the content to a body.
-    pub(crate) fn append_to(self, body: Body) -> Body {
+    pub(crate) fn append_to(self, body: HttpRequestBody) -> HttpRequestBody {
         match self.content {
-            Content::Bytes(bytes) => body.with_bytes(bytes),
-            Content::File { path, length } => body.with_file(path, length),
+            FileInputContent::Bytes(bytes) => body.with_bytes(bytes),
+            FileInputContent::File { path, length } => body.with_file(path, length),
         }
     }
 }
 
-fn plain_file(path: PathBuf) -> Result<Content, String> {
+fn plain_file(path: PathBuf) -> Result<FileInputContent, String> {
     let facts = fs::metadata(&path).map_err(|error| format!("cannot be read: {error}"))?;
     if !facts.is_file() {
         return Err("is no file".to_owned());
     }
-    Ok(Content::File { path, length: facts.len() })
+    Ok(FileInputContent::File { path, length: facts.len() })
 }
 
 fn file_name(path: &Path) -> Option<String> {

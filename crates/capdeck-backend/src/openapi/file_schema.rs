@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::document::Node;
+use super::document::OpenApiNode;
 
 /// The schema of an argument that is a file.
 pub(super) fn file_schema(description: Option<&str>) -> Value {
@@ -33,7 +33,7 @@ pub(super) fn file_schema(description: Option<&str>) -> Value {
 }
 
 /// True for a schema that means the bytes of a file.
-pub(super) fn is_file(schema: Node<'_>) -> bool {
+pub(super) fn is_file(schema: OpenApiNode<'_>) -> bool {
     let is_text_type = match schema.value.get("type") {
         Some(Value::String(name)) => name == "string",
         Some(Value::Array(names)) => names.iter().any(|name| name == "string"),

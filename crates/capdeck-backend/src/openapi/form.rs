@@ -5,22 +5,24 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    file_input::{FileInput, FilePlaces},
-    form_fields::{Field, FieldKind, PLAIN},
-    parameter::Spelling,
+    file_input::{FileInput, FileInputSources},
+    form_fields::{FORM_ENCODING, FormField, FormFieldKind},
+    parameter::ParameterEncoding,
     style::{encode, text},
 };
-use crate::{CallError, ErrorCode, http::Body};
+use crate::{CallError, ErrorCode, http::HttpRequestBody};
 
 /// A form as the text of a query.
-pub(super) fn urlencoded(fields: &[Field], members: &Map<String, Value>) -> String {
+pub(super) fn urlencoded(fields: &[FormField], members: &Map<String, Value>) -> String {
     let mut pairs = Vec::new();
     for (name, value) in members {
-        let spelling = field(fields, name).map_or(PLAIN, |field| field.spelling);
+        let spelling = field(fields, name).map_or(FORM_ENCODING, |field| field.spelling);
         match (spelling, value) {
             (_, Value::Null) => {}
-            (Spelling::Json, value) => pairs.push((encode(name), encode(&json_or_text(value)))),
-            (Spelling::Styled(format), value) => pairs.extend(format.pairs(name, value)),
+            (ParameterEncoding::Json, value) => {
+                pairs.push((encode(name), encode(&json_or_text(value))));
+            }
+            (ParameterEncoding::Styled(format), value) => pairs.extend(format.pairs(name, value)),
         }
     }
     let pairs: Vec<String> =
@@ -30,20 +32,20 @@ pub(super) fn urlencoded(fields: &[Field], members: &Map<String, Value>) -> Stri
 
 /// A form as parts, and its content type with the boundary.
 pub(super) fn multipart(
-    fields: &[Field],
+    fields: &[FormField],
     members: &Map<String, Value>,
-    places: FilePlaces<'_>,
-) -> Result<(HeaderValue, Body), CallError> {
+    places: FileInputSources<'_>,
+) -> Result<(HeaderValue, HttpRequestBody), CallError> {
     // Nobody can know it before, so no value can hold it.
     let boundary = format!("capdeck-{}", Uuid::new_v4().simple());
-    let mut body = Body::default();
+    let mut body = HttpRequestBody::default();
     for (name, value) in members {
         if value.is_null() {
             continue;
         }
         let field = field(fields, name);
         let values: Vec<&Value> = match (field.map(|field| field.kind), value) {
-            (Some(FieldKind::File), value) => vec![value],
+            (Some(FormFieldKind::File), value) => vec![value],
             (_, Value::Array(items)) => items.iter().collect(),
             (_, value) => vec![value],
         };
@@ -59,18 +61,18 @@ pub(super) fn multipart(
 }
 
 fn part(
-    body: Body,
+    body: HttpRequestBody,
     boundary: &str,
     name: &str,
-    field: Option<&Field>,
+    field: Option<&FormField>,
     value: &Value,
-    places: FilePlaces<'_>,
-) -> Result<Body, CallError> {
+    places: FileInputSources<'_>,
+) -> Result<HttpRequestBody, CallError> {
     let declared = field.and_then(|field| field.media_type.as_deref()).map(first_type);
     let mut head =
         format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"", quoted(name));
     let is_file =
-        field.is_some_and(|field| matches!(field.kind, FieldKind::File | FieldKind::Files));
+        field.is_some_and(|field| matches!(field.kind, FormFieldKind::File | FormFieldKind::Files));
     if is_file {
         let argument = format!("body.{name}");
         let file = FileInput::read(&argument, value, places)?;
@@ -90,7 +92,8 @@ fn part(
         ));
         return Ok(file.append_to(body.with_bytes(head)).with_bytes("\r\n"));
     }
-    let is_json = value.is_object() || field.is_some_and(|field| field.spelling == Spelling::Json);
+    let is_json =
+        value.is_object() || field.is_some_and(|field| field.spelling == ParameterEncoding::Json);
     let media_type = declared.or(is_json.then_some("application/json"));
     if let Some(media_type) = media_type {
         head.push_str(&format!("\r\nContent-Type: {media_type}"));
@@ -99,7 +102,7 @@ fn part(
     Ok(body.with_bytes(format!("{head}\r\n\r\n{content}\r\n")))
 }
 
-fn field<'a>(fields: &'a [Field], name: &str) -> Option<&'a Field> {
+fn field<'a>(fields: &'a [FormField], name: &str) -> Option<&'a FormField> {
     fields.iter().find(|field| field.name == name)
 }
 

@@ -3,30 +3,30 @@
 use serde_json::Value;
 
 use super::{
-    document::{Document, Node},
+    document::{OpenApiDocument, OpenApiNode},
     file_schema::is_file,
     media::is_json,
-    parameter::{self, Location, Spelling},
-    problems::Problems,
-    style::{Format, Style},
+    parameter::{self, ParameterEncoding, ParameterLocation},
+    problems::OpenApiProblems,
+    style::{ParameterFormat, ParameterStyle},
 };
 
 /// How deep `allOf` is followed to find the fields of a form.
-const MOST_LEVELS: usize = 16;
+const MAX_LEVELS: usize = 16;
 
 /// One field of a form, as a call needs it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Field {
+pub(super) struct FormField {
     pub(super) name: String,
-    pub(super) kind: FieldKind,
-    pub(super) spelling: Spelling,
+    pub(super) kind: FormFieldKind,
+    pub(super) spelling: ParameterEncoding,
     /// The media type that the description asks for.
     pub(super) media_type: Option<String>,
 }
 
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FieldKind {
+pub(super) enum FormFieldKind {
     Value,
     File,
     Files,
@@ -35,27 +35,31 @@ pub(super) enum FieldKind {
 /// All fields of a form.
 #[derive(Debug, Default)]
 pub(super) struct FormFields<'a> {
-    pub(super) fields: Vec<(Field, Node<'a>)>,
+    pub(super) fields: Vec<(FormField, OpenApiNode<'a>)>,
     pub(super) required: Vec<String>,
     /// True when no other fields are taken.
     pub(super) is_closed: bool,
 }
 
 /// The spelling of a field that nothing is said about: lists repeat the name.
-pub(super) const PLAIN: Spelling =
-    Spelling::Styled(Format { style: Style::Form, explode: true, allow_reserved: false });
+pub(super) const FORM_ENCODING: ParameterEncoding = ParameterEncoding::Styled(ParameterFormat {
+    style: ParameterStyle::Form,
+    explode: true,
+    allow_reserved: false,
+});
 
 /// Collects the fields of a form's schema.
 pub(super) fn fields_of<'a>(
-    document: &'a Document,
-    schema: Option<Node<'a>>,
-    encoding: Option<Node<'a>>,
+    document: &'a OpenApiDocument,
+    schema: Option<OpenApiNode<'a>>,
+    encoding: Option<OpenApiNode<'a>>,
     is_multipart: bool,
     place: &str,
-    problems: &mut Problems,
+    problems: &mut OpenApiProblems,
 ) -> FormFields<'a> {
     let mut form = FormFields::default();
-    let mut pending: Vec<(Node<'a>, usize)> = schema.into_iter().map(|node| (node, 0)).collect();
+    let mut pending: Vec<(OpenApiNode<'a>, usize)> =
+        schema.into_iter().map(|node| (node, 0)).collect();
     while let Some((node, level)) = pending.pop() {
         let node = match document.follow(node) {
             Ok(node) => node,
@@ -64,18 +68,18 @@ pub(super) fn fields_of<'a>(
                 continue;
             }
         };
-        if let Some(parts) = node.get("allOf").filter(|_| level < MOST_LEVELS) {
+        if let Some(parts) = node.get("allOf").filter(|_| level < MAX_LEVELS) {
             pending.extend(parts.items().map(|part| (part, level + 1)));
         }
         form.is_closed |= node.value.get("additionalProperties") == Some(&Value::Bool(false));
-        for name in node.get("required").into_iter().flat_map(Node::items) {
+        for name in node.get("required").into_iter().flat_map(OpenApiNode::items) {
             if let Some(name) = name.value.as_str()
                 && !form.required.iter().any(|known| known == name)
             {
                 form.required.push(name.to_owned());
             }
         }
-        for (name, property) in node.get("properties").into_iter().flat_map(Node::members) {
+        for (name, property) in node.get("properties").into_iter().flat_map(OpenApiNode::members) {
             let is_known = form.fields.iter().any(|(field, _)| field.name == name);
             let target = document.follow(property);
             let only_answers = target.as_ref().is_ok_and(|target| target.is_true("readOnly"));
@@ -93,25 +97,26 @@ pub(super) fn fields_of<'a>(
 }
 
 fn field<'a>(
-    document: &'a Document,
+    document: &'a OpenApiDocument,
     name: &str,
-    target: Option<Node<'a>>,
-    encoding: Option<Node<'a>>,
+    target: Option<OpenApiNode<'a>>,
+    encoding: Option<OpenApiNode<'a>>,
     is_multipart: bool,
-) -> Field {
+) -> FormField {
     let media_type = encoding.and_then(|encoding| encoding.text("contentType"));
     let items = target.and_then(|it| it.get("items")).and_then(|it| document.follow(it).ok());
     // A field without a type of its own is a file when its encoding names one that is not text.
-    let is_untyped = |it: Node<'_>| it.value.as_object().is_some_and(serde_json::Map::is_empty);
+    let is_untyped =
+        |it: OpenApiNode<'_>| it.value.as_object().is_some_and(serde_json::Map::is_empty);
     let encoded_file = media_type.is_some_and(|it| !is_json(it) && !it.starts_with("text/"));
     let kind = match (target, items) {
-        _ if !is_multipart => FieldKind::Value,
-        (Some(target), _) if is_file(target) => FieldKind::File,
-        (Some(target), _) if is_untyped(target) && encoded_file => FieldKind::File,
-        (_, Some(items)) if is_file(items) => FieldKind::Files,
-        _ => FieldKind::Value,
+        _ if !is_multipart => FormFieldKind::Value,
+        (Some(target), _) if is_file(target) => FormFieldKind::File,
+        (Some(target), _) if is_untyped(target) && encoded_file => FormFieldKind::File,
+        (_, Some(items)) if is_file(items) => FormFieldKind::Files,
+        _ => FormFieldKind::Value,
     };
-    Field {
+    FormField {
         name: name.to_owned(),
         kind,
         spelling: spelling(target, encoding, media_type),
@@ -120,21 +125,25 @@ fn field<'a>(
 }
 
 fn spelling(
-    target: Option<Node<'_>>,
-    encoding: Option<Node<'_>>,
+    target: Option<OpenApiNode<'_>>,
+    encoding: Option<OpenApiNode<'_>>,
     media_type: Option<&str>,
-) -> Spelling {
+) -> ParameterEncoding {
     let has_style = encoding.is_some_and(|encoding| {
         ["style", "explode", "allowReserved"].iter().any(|key| encoding.value.get(key).is_some())
     });
     if let Some(encoding) = encoding.filter(|_| has_style)
-        && let Ok(format) = parameter::format(encoding, Location::Query)
+        && let Ok(format) = parameter::format(encoding, ParameterLocation::Query)
     {
-        return Spelling::Styled(format);
+        return ParameterEncoding::Styled(format);
     }
     // An object has no plain spelling; the format's own default for it is JSON.
     let is_object = target.is_some_and(|target| {
         target.text("type") == Some("object") || target.get("properties").is_some()
     });
-    if is_object || media_type.is_some_and(is_json) { Spelling::Json } else { PLAIN }
+    if is_object || media_type.is_some_and(is_json) {
+        ParameterEncoding::Json
+    } else {
+        FORM_ENCODING
+    }
 }

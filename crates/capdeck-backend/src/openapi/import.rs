@@ -6,13 +6,13 @@ use capdeck_catalog::{ImportProblem, Tool};
 use url::Url;
 
 use super::{
-    document::{Document, Node},
-    filter::Filter,
-    names::Names,
-    operation::{self, Import, Operation, Spot},
-    problems::Problems,
-    schemas::Schemas,
-    security::{self, Offer},
+    document::{OpenApiDocument, OpenApiNode},
+    filter::OperationFilter,
+    names::OperationNames,
+    operation::{self, OpenApiImporter, OpenApiOperation, OperationLocation},
+    problems::OpenApiProblems,
+    schemas::SchemaConverter,
+    security::{self, AvailableAuth},
     server::ServerRules,
 };
 
@@ -20,34 +20,37 @@ const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "
 
 /// What is imported, and how.
 #[derive(Debug, Clone)]
-pub(super) struct Rules {
+pub(super) struct OpenApiImportRules {
     pub(super) servers: ServerRules,
-    pub(super) filter: Filter,
-    pub(super) offer: Offer,
+    pub(super) filter: OperationFilter,
+    pub(super) offer: AvailableAuth,
 }
 
 /// A description that has been imported. The document itself is not kept.
 #[derive(Debug, Default)]
-pub(crate) struct Imported {
+pub(crate) struct OpenApiImport {
     /// Sorted by name.
     pub(crate) tools: Vec<Arc<Tool>>,
-    pub(crate) operations: HashMap<String, Operation>,
+    pub(crate) operations: HashMap<String, OpenApiOperation>,
     pub(crate) problems: Vec<ImportProblem>,
 }
 
 /// Imports a description. The error says why nothing of it can be used.
-pub(super) fn import(document: &Document, rules: &Rules) -> Result<Imported, String> {
-    let mut import = Import {
+pub(super) fn import(
+    document: &OpenApiDocument,
+    rules: &OpenApiImportRules,
+) -> Result<OpenApiImport, String> {
+    let mut import = OpenApiImporter {
         document,
-        schemas: Schemas::new(document),
-        problems: Problems::default(),
+        schemas: SchemaConverter::new(document),
+        problems: OpenApiProblems::default(),
         auth_headers: rules.offer.header_names(),
     };
-    let spots = wanted_spots(&mut import, &rules.filter);
+    let spots = selected_operations(&mut import, &rules.filter);
     security::check(document, &spots, &rules.offer, &mut import.problems);
     let root_server = rules.servers.root(document).map(Arc::new);
-    let mut names = Names::default();
-    let mut imported = Imported::default();
+    let mut names = OperationNames::default();
+    let mut imported = OpenApiImport::default();
     let mut uses_root = 0;
     for spot in &spots {
         let name = names.assign(*spot);
@@ -88,12 +91,15 @@ pub(super) fn import(document: &Document, rules: &Rules) -> Result<Imported, Str
 }
 
 /// All operations that the filters let through, in the order of the description.
-fn wanted_spots<'a>(import: &mut Import<'a>, filter: &Filter) -> Vec<Spot<'a>> {
+fn selected_operations<'a>(
+    import: &mut OpenApiImporter<'a>,
+    filter: &OperationFilter,
+) -> Vec<OperationLocation<'a>> {
     let document = import.document;
     let mut spots = Vec::new();
     let mut names = Vec::new();
     let paths = document.root().get("paths");
-    for (path, item) in paths.into_iter().flat_map(Node::members) {
+    for (path, item) in paths.into_iter().flat_map(OpenApiNode::members) {
         if path.starts_with("x-") {
             continue;
         }
@@ -110,13 +116,16 @@ fn wanted_spots<'a>(import: &mut Import<'a>, filter: &Filter) -> Vec<Spot<'a>> {
         };
         for method in METHODS {
             let Some(node) = path_item.get(method) else { continue };
-            let spot = Spot { method, path, path_item, node };
+            let spot = OperationLocation { method, path, path_item, node };
             if !node.value.is_object() {
                 import.problems.add(spot.place(), "the operation is no object");
                 continue;
             }
             names.push(names_of(spot));
-            if names.last().is_some_and(|names| filter.wants(names.iter().map(String::as_str))) {
+            if names
+                .last()
+                .is_some_and(|names| filter.matches_any(names.iter().map(String::as_str)))
+            {
                 spots.push(spot);
             }
         }
@@ -124,7 +133,7 @@ fn wanted_spots<'a>(import: &mut Import<'a>, filter: &Filter) -> Vec<Spot<'a>> {
     if names.is_empty() {
         import.problems.add("paths", "the description has no operations");
     } else {
-        for pattern in filter.unmet(&names) {
+        for pattern in filter.unused_patterns(&names) {
             import.problems.add("filters", format!("the pattern `{pattern}` meets no operation"));
         }
     }
@@ -132,8 +141,8 @@ fn wanted_spots<'a>(import: &mut Import<'a>, filter: &Filter) -> Vec<Spot<'a>> {
 }
 
 /// What a filter may call an operation.
-fn names_of(spot: Spot<'_>) -> Vec<String> {
-    let tags = spot.node.get("tags").into_iter().flat_map(Node::items);
+fn names_of(spot: OperationLocation<'_>) -> Vec<String> {
+    let tags = spot.node.get("tags").into_iter().flat_map(OpenApiNode::items);
     let tags = tags.filter_map(|tag| tag.value.as_str()).map(|tag| format!("tag:{tag}"));
     let id = spot.node.text("operationId").map(str::to_owned);
     id.into_iter().chain([spot.place()]).chain(tags).collect()
@@ -141,9 +150,9 @@ fn names_of(spot: Spot<'_>) -> Vec<String> {
 
 /// The server that the operation itself names, else its path.
 fn own_server(
-    document: &Document,
+    document: &OpenApiDocument,
     rules: &ServerRules,
-    spot: Spot<'_>,
+    spot: OperationLocation<'_>,
 ) -> Result<Option<Arc<Url>>, String> {
     let own = match rules.of_part(document, spot.node)? {
         Some(own) => Some(own),

@@ -3,27 +3,27 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    body::Bodies,
-    document::Node,
-    operation::Import,
-    parameter::{Described, Location, annotate},
-    schemas::{DefinitionId, Direction},
+    body::OperationBodies,
+    document::OpenApiNode,
+    operation::OpenApiImporter,
+    parameter::{ParameterDescription, ParameterLocation, annotate},
+    schemas::{SchemaDefinitionId, SchemaDirection},
 };
 
 /// The schema as text, complete in itself. `own` are arguments beside parameters and body.
 pub(super) fn schema<'a>(
-    import: &mut Import<'a>,
-    parameters: &[Described<'a>],
-    bodies: &Bodies,
-    own: Option<Node<'a>>,
+    import: &mut OpenApiImporter<'a>,
+    parameters: &[ParameterDescription<'a>],
+    bodies: &OperationBodies,
+    own: Option<OpenApiNode<'a>>,
     place: &str,
 ) -> String {
     let mut properties = Map::new();
     let mut required = Vec::new();
     let mut needs = Vec::new();
-    for location in Location::ALL {
+    for location in ParameterLocation::ALL {
         let members = parameters.iter().filter(|one| one.parameter.location == location);
-        let members: Vec<&Described<'a>> = members.collect();
+        let members: Vec<&ParameterDescription<'a>> = members.collect();
         if members.is_empty() {
             continue;
         }
@@ -42,7 +42,7 @@ pub(super) fn schema<'a>(
             properties.insert("contentType".to_owned(), choice);
         }
     }
-    for (name, schema) in own.into_iter().flat_map(Node::members) {
+    for (name, schema) in own.into_iter().flat_map(OpenApiNode::members) {
         properties.insert(name.to_owned(), schema.value.clone());
     }
     let mut root = Map::new();
@@ -56,10 +56,10 @@ pub(super) fn schema<'a>(
 }
 
 fn group<'a>(
-    import: &mut Import<'a>,
-    members: &[&Described<'a>],
+    import: &mut OpenApiImporter<'a>,
+    members: &[&ParameterDescription<'a>],
     place: &str,
-    needs: &mut Vec<DefinitionId>,
+    needs: &mut Vec<SchemaDefinitionId>,
 ) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -68,11 +68,14 @@ fn group<'a>(
         let value = match member.schema {
             Some(node) => {
                 let problems = &mut import.problems;
-                let schema = import.schemas.convert(node, Direction::Request, place, problems);
+                let schema =
+                    import.schemas.convert(node, SchemaDirection::Request, place, problems);
                 needs.extend(schema.needs);
                 schema.value
             }
-            None if member.parameter.location == Location::Path => json!({"type": "string"}),
+            None if member.parameter.location == ParameterLocation::Path => {
+                json!({"type": "string"})
+            }
             None => json!({}),
         };
         properties.insert(name.clone(), annotate(member.node, value));
@@ -91,7 +94,7 @@ fn group<'a>(
 }
 
 /// What the body may be, whichever way it is sent.
-fn body(bodies: &Bodies, needs: &mut Vec<DefinitionId>) -> Option<Value> {
+fn body(bodies: &OperationBodies, needs: &mut Vec<SchemaDefinitionId>) -> Option<Value> {
     let mut options: Vec<Value> = Vec::new();
     for schema in &bodies.schemas {
         needs.extend(schema.needs.iter().copied());
@@ -111,7 +114,7 @@ fn body(bodies: &Bodies, needs: &mut Vec<DefinitionId>) -> Option<Value> {
 }
 
 /// Which of several media types to send.
-fn content_type(bodies: &Bodies) -> Option<Value> {
+fn content_type(bodies: &OperationBodies) -> Option<Value> {
     let mut types: Vec<&str> = Vec::new();
     for plan in &bodies.plans {
         if !types.contains(&plan.media_type.as_str()) {

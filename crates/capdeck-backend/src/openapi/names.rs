@@ -2,21 +2,21 @@
 
 use std::collections::HashSet;
 
-use super::operation::Spot;
+use super::operation::OperationLocation;
 
 /// How much of an operation's description is kept beside its summary.
-const LONGEST_DESCRIPTION: usize = 600;
+const MAX_DESCRIPTION_LENGTH: usize = 600;
 
 /// Gives each operation a name of its own.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct OperationNames {
     taken: HashSet<String>,
 }
 
-impl Names {
+impl OperationNames {
     /// The operation's id, else `METHOD /path`. The first of several with one id keeps it, the others are named for
     /// their place, which only they have.
-    pub(super) fn assign(&mut self, spot: Spot<'_>) -> String {
+    pub(super) fn assign(&mut self, spot: OperationLocation<'_>) -> String {
         let place = spot.place();
         let wanted = [spot.node.text("operationId"), Some(place.as_str())];
         for name in wanted.into_iter().flatten() {
@@ -34,7 +34,7 @@ impl Names {
 }
 
 /// The title and the description of a tool.
-pub(super) fn describe(spot: Spot<'_>) -> (Option<String>, String) {
+pub(super) fn describe(spot: OperationLocation<'_>) -> (Option<String>, String) {
     let summary = spot.node.text("summary");
     let long = spot.node.text("description").filter(|text| Some(*text) != summary);
     let mut description = match (summary, long) {
@@ -51,12 +51,12 @@ pub(super) fn describe(spot: Spot<'_>) -> (Option<String>, String) {
 
 /// A text cut between paragraphs, else between sentences or words.
 fn shortened(text: &str) -> String {
-    if text.chars().count() <= LONGEST_DESCRIPTION {
+    if text.chars().count() <= MAX_DESCRIPTION_LENGTH {
         return text.to_owned();
     }
-    let head: String = text.chars().take(LONGEST_DESCRIPTION).collect();
+    let head: String = text.chars().take(MAX_DESCRIPTION_LENGTH).collect();
     for (boundary, kept) in [("\n\n", 0), (". ", 1), (" ", 0)] {
-        if let Some(end) = head.rfind(boundary).filter(|end| *end >= LONGEST_DESCRIPTION / 4)
+        if let Some(end) = head.rfind(boundary).filter(|end| *end >= MAX_DESCRIPTION_LENGTH / 4)
             && let Some(cut) = head.get(..end + kept)
         {
             return format!("{} …", cut.trim_end());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_auth::is_transport_header;
-use capdeck_catalog::{RawObject, Tool};
+use capdeck_catalog::{RawMembers, Tool};
 use reqwest::{
     Method,
     header::{HeaderName, HeaderValue},
@@ -12,26 +12,26 @@ use serde_json::{Map, Value, json, value::RawValue};
 use url::Url;
 
 use super::{
-    body::{self, Bodies, BodyPlan},
-    document::{Document, Node, Version},
+    body::{self, BodyPlan, OperationBodies},
+    document::{OpenApiDocument, OpenApiNode, OpenApiVersion},
     input,
     names::describe,
     output,
-    parameter::{self, Described, Entry, Location, Parameter},
+    parameter::{self, OpenApiParameter, ParameterDescription, ParameterEntry, ParameterLocation},
     path::PathTemplate,
-    problems::Problems,
-    schemas::Schemas,
+    problems::OpenApiProblems,
+    schemas::SchemaConverter,
     swagger2,
 };
 use crate::{CallError, ErrorCode};
 
 /// What a call needs to know.
 #[derive(Debug, Clone)]
-pub(crate) struct Operation {
+pub(crate) struct OpenApiOperation {
     pub(super) method: Method,
     pub(crate) server: Arc<Url>,
     pub(crate) path: PathTemplate,
-    pub(super) parameters: Vec<Parameter>,
+    pub(super) parameters: Vec<OpenApiParameter>,
     /// Sent unless the caller gives another value.
     pub(super) default_headers: Vec<(HeaderName, HeaderValue)>,
     pub(super) bodies: Vec<BodyPlan>,
@@ -39,32 +39,33 @@ pub(crate) struct Operation {
 
 /// Where an operation stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spot<'a> {
+pub(super) struct OperationLocation<'a> {
     pub(super) method: &'a str,
     pub(super) path: &'a str,
-    pub(super) path_item: Node<'a>,
-    pub(super) node: Node<'a>,
+    pub(super) path_item: OpenApiNode<'a>,
+    pub(super) node: OpenApiNode<'a>,
 }
 
 /// What all operations of a description share while it is read.
-pub(super) struct Import<'a> {
-    pub(super) document: &'a Document,
-    pub(super) schemas: Schemas<'a>,
-    pub(super) problems: Problems,
+pub(super) struct OpenApiImporter<'a> {
+    pub(super) document: &'a OpenApiDocument,
+    pub(super) schemas: SchemaConverter<'a>,
+    pub(super) problems: OpenApiProblems,
     /// Names of headers that carry the definition's credentials, in lower case.
     pub(super) auth_headers: Vec<String>,
 }
 
-impl Operation {
+impl OpenApiOperation {
     /// True when there is a query parameter of this name.
     pub(crate) fn has_query(&self, name: &str) -> bool {
-        let is_it = |one: &Parameter| one.location == Location::Query && one.name == name;
+        let is_it =
+            |one: &OpenApiParameter| one.location == ParameterLocation::Query && one.name == name;
         self.parameters.iter().any(is_it)
     }
 
     /// Refuses values for parameters that the operation does not have.
     pub(crate) fn check_names(&self, arguments: &Map<String, Value>) -> Result<(), CallError> {
-        for location in Location::ALL {
+        for location in ParameterLocation::ALL {
             let group = location.group();
             let here = self.parameters.iter().filter(|one| one.location == location);
             let known: Vec<&str> = here.map(|one| one.name.as_str()).collect();
@@ -80,7 +81,7 @@ impl Operation {
     }
 }
 
-impl Spot<'_> {
+impl OperationLocation<'_> {
     /// `GET /users/{id}`, which no other operation is.
     pub(super) fn place(&self) -> String {
         format!("{} {}", self.method.to_ascii_uppercase(), self.path)
@@ -89,16 +90,16 @@ impl Spot<'_> {
 
 /// Reads an operation. The error says why it cannot be called.
 pub(super) fn read<'a>(
-    import: &mut Import<'a>,
-    spot: Spot<'a>,
+    import: &mut OpenApiImporter<'a>,
+    spot: OperationLocation<'a>,
     name: &str,
     server: Arc<Url>,
-) -> Result<(Tool, Operation), String> {
+) -> Result<(Tool, OpenApiOperation), String> {
     let place = spot.place();
     let path = PathTemplate::parse(spot.path)?;
     let method = Method::from_bytes(spot.method.to_ascii_uppercase().as_bytes())
         .map_err(|error| error.to_string())?;
-    let Collected { mut parameters, body, form_fields } = collect(import, spot, &place);
+    let OperationParameters { mut parameters, body, form_fields } = collect(import, spot, &place);
     fit_to_path(&mut parameters, &path, import.document.root());
     let default_headers = take_default_headers(import, &mut parameters);
     let bodies = match spot.node.get("requestBody").filter(|_| !is_swagger(import.document)) {
@@ -108,7 +109,7 @@ pub(super) fn read<'a>(
         None if is_swagger(import.document) => {
             swagger2::read_body(import, spot.node, body, &form_fields, &place)?
         }
-        None => Bodies::default(),
+        None => OperationBodies::default(),
     };
     let extension = spot.node.get("x-capdeck");
     let own = extension.and_then(|extension| extension.get("arguments"));
@@ -117,7 +118,7 @@ pub(super) fn read<'a>(
         output::read(import.document, spot.node, &place, &mut import.schemas, &mut import.problems);
     let tool = build_tool(name, spot, &method, input_schema, output_schema)
         .ok_or("it cannot be described")?;
-    let operation = Operation {
+    let operation = OpenApiOperation {
         method,
         server,
         path,
@@ -128,26 +129,30 @@ pub(super) fn read<'a>(
     Ok((tool, operation))
 }
 
-fn is_swagger(document: &Document) -> bool {
-    document.version == Version::Swagger2
+fn is_swagger(document: &OpenApiDocument) -> bool {
+    document.version == OpenApiVersion::Swagger2
 }
 
 /// The entries of both `parameters` lists.
 #[derive(Default)]
-struct Collected<'a> {
-    parameters: Vec<Described<'a>>,
-    body: Option<Node<'a>>,
-    form_fields: Vec<Node<'a>>,
+struct OperationParameters<'a> {
+    parameters: Vec<ParameterDescription<'a>>,
+    body: Option<OpenApiNode<'a>>,
+    form_fields: Vec<OpenApiNode<'a>>,
 }
 
 /// An operation's own parameters replace those of its path by name and place. A broken one is left out.
-fn collect<'a>(import: &mut Import<'a>, spot: Spot<'a>, place: &str) -> Collected<'a> {
-    let mut collected = Collected::default();
+fn collect<'a>(
+    import: &mut OpenApiImporter<'a>,
+    spot: OperationLocation<'a>,
+    place: &str,
+) -> OperationParameters<'a> {
+    let mut collected = OperationParameters::default();
     let lists = [spot.path_item.get("parameters"), spot.node.get("parameters")];
-    for entry in lists.into_iter().flatten().flat_map(Node::items) {
+    for entry in lists.into_iter().flatten().flat_map(OpenApiNode::items) {
         match parameter::read(import.document, entry) {
-            Ok(Entry::Parameter(described)) => {
-                let is_same = |known: &Described<'_>| {
+            Ok(ParameterEntry::Parameter(described)) => {
+                let is_same = |known: &ParameterDescription<'_>| {
                     known.parameter.name == described.parameter.name
                         && known.parameter.location == described.parameter.location
                 };
@@ -156,8 +161,8 @@ fn collect<'a>(import: &mut Import<'a>, spot: Spot<'a>, place: &str) -> Collecte
                     None => collected.parameters.push(described),
                 }
             }
-            Ok(Entry::Body(node)) => collected.body = Some(node),
-            Ok(Entry::FormField(node)) => {
+            Ok(ParameterEntry::Body(node)) => collected.body = Some(node),
+            Ok(ParameterEntry::FormField(node)) => {
                 collected.form_fields.retain(|known| known.text("name") != node.text("name"));
                 collected.form_fields.push(node);
             }
@@ -168,14 +173,19 @@ fn collect<'a>(import: &mut Import<'a>, spot: Spot<'a>, place: &str) -> Collecte
 }
 
 /// Path parameters that the path has no hole for go; holes that nobody described take any value.
-fn fit_to_path<'a>(parameters: &mut Vec<Described<'a>>, path: &PathTemplate, root: Node<'a>) {
+fn fit_to_path<'a>(
+    parameters: &mut Vec<ParameterDescription<'a>>,
+    path: &PathTemplate,
+    root: OpenApiNode<'a>,
+) {
     let holes = path.holes();
-    let is_path = |one: &Described<'_>| one.parameter.location == Location::Path;
+    let is_path =
+        |one: &ParameterDescription<'_>| one.parameter.location == ParameterLocation::Path;
     parameters.retain(|one| !is_path(one) || holes.contains(&one.parameter.name.as_str()));
     for hole in holes {
         if !parameters.iter().any(|one| is_path(one) && one.parameter.name == hole) {
-            parameters.push(Described {
-                parameter: Parameter::in_path(hole),
+            parameters.push(ParameterDescription {
+                parameter: OpenApiParameter::in_path(hole),
                 is_required: true,
                 schema: None,
                 node: root.with(&Value::Null),
@@ -187,13 +197,13 @@ fn fit_to_path<'a>(parameters: &mut Vec<Described<'a>>, path: &PathTemplate, roo
 /// Header parameters with a default are sent by themselves. Those that are the transport's or the sign-in's own
 /// cannot be given by a caller at all.
 fn take_default_headers(
-    import: &mut Import<'_>,
-    parameters: &mut Vec<Described<'_>>,
+    import: &mut OpenApiImporter<'_>,
+    parameters: &mut Vec<ParameterDescription<'_>>,
 ) -> Vec<(HeaderName, HeaderValue)> {
     let document = import.document;
     let mut defaults = Vec::new();
     parameters.retain(|described| {
-        if described.parameter.location != Location::Header {
+        if described.parameter.location != ParameterLocation::Header {
             return true;
         }
         let name = described.parameter.name.to_ascii_lowercase();
@@ -215,7 +225,7 @@ fn take_default_headers(
 
 fn build_tool(
     name: &str,
-    spot: Spot<'_>,
+    spot: OperationLocation<'_>,
     method: &Method,
     input_schema: String,
     output_schema: Option<String>,
@@ -229,7 +239,7 @@ fn build_tool(
             annotations["destructiveHint"] = true.into();
         }
     }
-    let mut raw = RawObject::new();
+    let mut raw = RawMembers::new();
     let mut insert = |key: &str, value: Value| {
         let value = serde_json::value::to_raw_value(&value).ok();
         raw.extend(value.map(|value| (key.to_owned(), value)));

@@ -3,24 +3,24 @@
 use serde_json::{Value, json};
 
 use super::{
-    document::{Document, Node, Version},
+    document::{OpenApiDocument, OpenApiNode, OpenApiVersion},
     media::{is_json, is_text},
-    problems::Problems,
-    schemas::{Direction, Schema, Schemas},
+    problems::OpenApiProblems,
+    schemas::{ConvertedSchema, SchemaConverter, SchemaDirection},
 };
-use crate::described::answer_schema;
+use crate::api_connection::answer_schema;
 
 /// The output schema as text. `None` when the description does not say what comes back.
 pub(super) fn read<'a>(
-    document: &'a Document,
-    operation: Node<'a>,
+    document: &'a OpenApiDocument,
+    operation: OpenApiNode<'a>,
     place: &str,
-    schemas: &mut Schemas<'a>,
-    problems: &mut Problems,
+    schemas: &mut SchemaConverter<'a>,
+    problems: &mut OpenApiProblems,
 ) -> Option<String> {
     let responses = operation.get("responses")?;
     let is_good = |status: &str| status.len() == 3 && status.starts_with('2');
-    let mut good: Vec<Node<'a>> = responses
+    let mut good: Vec<OpenApiNode<'a>> = responses
         .members()
         .filter(|(status, _)| is_good(status))
         .map(|(_, response)| response)
@@ -28,7 +28,7 @@ pub(super) fn read<'a>(
     if good.is_empty() {
         good.extend(responses.get("default"));
     }
-    let mut bodies: Vec<Schema> = Vec::new();
+    let mut bodies: Vec<ConvertedSchema> = Vec::new();
     for response in good {
         let response = match document.follow(response) {
             Ok(response) => response,
@@ -38,8 +38,12 @@ pub(super) fn read<'a>(
             }
         };
         let body = match body_schema(document, operation, response) {
-            Some(Body::Schema(node)) => schemas.convert(node, Direction::Response, place, problems),
-            Some(Body::Text) => Schema { value: json!({"type": "string"}), needs: Vec::new() },
+            Some(ResponseBodySchema::Schema(node)) => {
+                schemas.convert(node, SchemaDirection::Response, place, problems)
+            }
+            Some(ResponseBodySchema::Text) => {
+                ConvertedSchema { value: json!({"type": "string"}), needs: Vec::new() }
+            }
             None => continue,
         };
         let is_known = bodies.iter().any(|known| known.value == body.value);
@@ -57,31 +61,34 @@ pub(super) fn read<'a>(
     Some(schemas.assemble(&answer_schema(body), &needs))
 }
 
-enum Body<'a> {
-    Schema(Node<'a>),
+enum ResponseBodySchema<'a> {
+    Schema(OpenApiNode<'a>),
     Text,
 }
 
 /// The JSON body of an answer, else its text. Other answers are artifacts and have no schema.
 fn body_schema<'a>(
-    document: &'a Document,
-    operation: Node<'a>,
-    response: Node<'a>,
-) -> Option<Body<'a>> {
-    if document.version == Version::Swagger2 {
+    document: &'a OpenApiDocument,
+    operation: OpenApiNode<'a>,
+    response: OpenApiNode<'a>,
+) -> Option<ResponseBodySchema<'a>> {
+    if document.version == OpenApiVersion::Swagger2 {
         let schema = response.get("schema")?;
         let produces = operation.get("produces").or_else(|| document.root().get("produces"));
-        let types: Vec<&str> =
-            produces.into_iter().flat_map(Node::items).filter_map(|it| it.value.as_str()).collect();
+        let types: Vec<&str> = produces
+            .into_iter()
+            .flat_map(OpenApiNode::items)
+            .filter_map(|it| it.value.as_str())
+            .collect();
         let is_file = document.follow(schema).is_ok_and(|it| it.text("type") == Some("file"));
         let gives_json = types.is_empty() || types.iter().any(|it| is_json(it) || *it == "*/*");
-        return (gives_json && !is_file).then_some(Body::Schema(schema));
+        return (gives_json && !is_file).then_some(ResponseBodySchema::Schema(schema));
     }
     let content = response.get("content")?;
     let json =
         content.members().find(|(media_type, _)| is_json(media_type) || *media_type == "*/*");
     if let Some((_, media)) = json {
-        return document.follow(media).ok()?.get("schema").map(Body::Schema);
+        return document.follow(media).ok()?.get("schema").map(ResponseBodySchema::Schema);
     }
-    content.members().any(|(media_type, _)| is_text(media_type)).then_some(Body::Text)
+    content.members().any(|(media_type, _)| is_text(media_type)).then_some(ResponseBodySchema::Text)
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{
-    parameter::{Location, Parameter, Spelling},
+    parameter::{OpenApiParameter, ParameterEncoding, ParameterLocation},
     style::encode,
 };
 use crate::{CallError, ErrorCode};
@@ -11,12 +11,12 @@ use crate::{CallError, ErrorCode};
 /// A path, and the query that some descriptions write behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathTemplate {
-    pieces: Vec<Piece>,
-    query: Option<Vec<Piece>>,
+    pieces: Vec<PathTemplatePart>,
+    query: Option<Vec<PathTemplatePart>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum PathTemplatePart {
     Text(String),
     Hole(String),
 }
@@ -36,7 +36,7 @@ impl PathTemplate {
     pub(super) fn holes(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for piece in self.pieces.iter().chain(self.query.iter().flatten()) {
-            if let Piece::Hole(name) = piece
+            if let PathTemplatePart::Hole(name) = piece
                 && !names.contains(&name.as_str())
             {
                 names.push(name.as_str());
@@ -48,15 +48,15 @@ impl PathTemplate {
     /// The path and the query, filled in.
     pub(super) fn fill(
         &self,
-        parameters: &[Parameter],
+        parameters: &[OpenApiParameter],
         values: &Map<String, Value>,
     ) -> Result<(String, Option<String>), CallError> {
-        let fill_all = |pieces: &[Piece]| {
+        let fill_all = |pieces: &[PathTemplatePart]| {
             pieces
                 .iter()
                 .map(|piece| match piece {
-                    Piece::Text(text) => Ok(text.clone()),
-                    Piece::Hole(name) => fill_hole(name, parameters, values),
+                    PathTemplatePart::Text(text) => Ok(text.clone()),
+                    PathTemplatePart::Hole(name) => fill_hole(name, parameters, values),
                 })
                 .collect::<Result<String, CallError>>()
         };
@@ -67,7 +67,7 @@ impl PathTemplate {
 
 fn fill_hole(
     name: &str,
-    parameters: &[Parameter],
+    parameters: &[OpenApiParameter],
     values: &Map<String, Value>,
 ) -> Result<String, CallError> {
     let value = values.get(name).filter(|value| match value {
@@ -97,29 +97,29 @@ fn fill_hole(
     }
     let spelling = parameters
         .iter()
-        .find(|parameter| parameter.location == Location::Path && parameter.name == name)
+        .find(|parameter| parameter.location == ParameterLocation::Path && parameter.name == name)
         .map(|parameter| parameter.spelling);
     Ok(match spelling {
-        Some(Spelling::Styled(format)) => format.path_text(name, value),
-        Some(Spelling::Json) | None => encode(&value.to_string()),
+        Some(ParameterEncoding::Styled(format)) => format.path_text(name, value),
+        Some(ParameterEncoding::Json) | None => encode(&value.to_string()),
     })
 }
 
-fn pieces(text: &str) -> Vec<Piece> {
+fn pieces(text: &str) -> Vec<PathTemplatePart> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, after)) = after.split_once('}') else { break };
         if !before.is_empty() {
-            pieces.push(Piece::Text(before.to_owned()));
+            pieces.push(PathTemplatePart::Text(before.to_owned()));
         }
         // Some authors borrow the marks of URI templates; the name is the same without them.
         let name = name.trim().trim_start_matches('+').trim_end_matches('*');
-        pieces.push(Piece::Hole(name.to_owned()));
+        pieces.push(PathTemplatePart::Hole(name.to_owned()));
         rest = after;
     }
     if !rest.is_empty() {
-        pieces.push(Piece::Text(rest.to_owned()));
+        pieces.push(PathTemplatePart::Text(rest.to_owned()));
     }
     pieces
 }
@@ -132,8 +132,8 @@ mod tests {
 
     fn fill(path: &str, values: Value) -> Result<(String, Option<String>), String> {
         let template = PathTemplate::parse(path)?;
-        let parameters: Vec<Parameter> =
-            template.holes().into_iter().map(Parameter::in_path).collect();
+        let parameters: Vec<OpenApiParameter> =
+            template.holes().into_iter().map(OpenApiParameter::in_path).collect();
         template.fill(&parameters, values.as_object().unwrap()).map_err(|error| error.message)
     }
 
@@ -158,8 +158,8 @@ mod tests {
     #[test]
     fn a_reserved_name_keeps_its_slashes() {
         let template = PathTemplate::parse("/v1/{+name}:cancel").unwrap();
-        let mut name = Parameter::in_path("name");
-        if let Spelling::Styled(format) = &mut name.spelling {
+        let mut name = OpenApiParameter::in_path("name");
+        if let ParameterEncoding::Styled(format) = &mut name.spelling {
             format.allow_reserved = true;
         }
         for (value, expected) in

@@ -5,21 +5,21 @@ use std::collections::HashSet;
 use capdeck_catalog::ImportProblem;
 
 /// Beyond this many, further ones are only counted.
-const MOST_PROBLEMS: usize = 500;
+const MAX_PROBLEMS: usize = 500;
 
 /// Problems of one description, in the order they were found.
 #[derive(Debug, Default)]
-pub(super) struct Problems {
+pub(super) struct OpenApiProblems {
     list: Vec<ImportProblem>,
     known: HashSet<(String, String)>,
     more: usize,
 }
 
-impl Problems {
+impl OpenApiProblems {
     /// Adds one, unless it is known.
     pub(super) fn add(&mut self, place: impl Into<String>, reason: impl Into<String>) {
         let (place, reason) = (place.into(), reason.into());
-        if self.list.len() >= MOST_PROBLEMS {
+        if self.list.len() >= MAX_PROBLEMS {
             self.more += 1;
         } else if self.known.insert((place.clone(), reason.clone())) {
             self.list.push(ImportProblem { place, reason });

@@ -15,51 +15,51 @@ use std::fmt::Write as _;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
 
-use self::convert::{Conversion, is_leaf};
+use self::convert::{SchemaConversion, is_leaf};
 use super::{
-    document::{Document, Node},
-    problems::Problems,
+    document::{OpenApiDocument, OpenApiNode},
+    problems::OpenApiProblems,
 };
 
 /// Which way a value of the schema travels. Members that only travel the other way are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Direction {
+pub(super) enum SchemaDirection {
     Request,
     Response,
 }
 
 /// A converted schema, with the definitions its references lead to.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Schema {
+pub(super) struct ConvertedSchema {
     pub(super) value: Value,
-    pub(super) needs: Vec<DefinitionId>,
+    pub(super) needs: Vec<SchemaDefinitionId>,
 }
 
 /// One shared definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct DefinitionId(usize);
+pub(super) struct SchemaDefinitionId(usize);
 
 /// Everything that has been converted so far.
 #[derive(Debug)]
-pub(super) struct Schemas<'a> {
-    document: &'a Document,
-    known: FxHashMap<(usize, Direction), DefinitionId>,
-    definitions: Vec<Definition>,
+pub(super) struct SchemaConverter<'a> {
+    document: &'a OpenApiDocument,
+    known: FxHashMap<(usize, SchemaDirection), SchemaDefinitionId>,
+    definitions: Vec<SchemaDefinition>,
     names: FxHashSet<String>,
-    pending: Vec<(DefinitionId, Node<'a>, Direction)>,
+    pending: Vec<(SchemaDefinitionId, OpenApiNode<'a>, SchemaDirection)>,
     /// Whether a regular expression can be used by the checker.
     patterns: FxHashMap<String, bool>,
 }
 
 #[derive(Debug)]
-struct Definition {
+struct SchemaDefinition {
     name: String,
     text: String,
-    needs: Vec<DefinitionId>,
+    needs: Vec<SchemaDefinitionId>,
 }
 
-impl<'a> Schemas<'a> {
-    pub(super) fn new(document: &'a Document) -> Self {
+impl<'a> SchemaConverter<'a> {
+    pub(super) fn new(document: &'a OpenApiDocument) -> Self {
         Self {
             document,
             known: FxHashMap::default(),
@@ -73,17 +73,17 @@ impl<'a> Schemas<'a> {
     /// Converts the schema at a place. A reference at the very top is replaced by what it leads to.
     pub(super) fn convert(
         &mut self,
-        node: Node<'a>,
-        direction: Direction,
+        node: OpenApiNode<'a>,
+        direction: SchemaDirection,
         place: &str,
-        problems: &mut Problems,
-    ) -> Schema {
+        problems: &mut OpenApiProblems,
+    ) -> ConvertedSchema {
         let schema = self.convert_one(node, direction, place, problems, true);
         // Not by recursion: a chain of definitions may be longer than the stack is deep.
         while let Some((id, node, direction)) = self.pending.pop() {
             let place = self.definition(id).map(|one| one.name.clone()).unwrap_or_default();
             let place = format!("schema `{place}`");
-            let Schema { value, needs } =
+            let ConvertedSchema { value, needs } =
                 self.convert_one(node, direction, &place, problems, false);
             if let Some(definition) = self.definitions.get_mut(id.0) {
                 definition.text = value.to_string();
@@ -95,24 +95,28 @@ impl<'a> Schemas<'a> {
 
     fn convert_one(
         &mut self,
-        node: Node<'a>,
-        direction: Direction,
+        node: OpenApiNode<'a>,
+        direction: SchemaDirection,
         place: &str,
-        problems: &mut Problems,
+        problems: &mut OpenApiProblems,
         is_root: bool,
-    ) -> Schema {
+    ) -> ConvertedSchema {
         let mut conversion =
-            Conversion { schemas: self, direction, place, problems, needs: Vec::new() };
+            SchemaConversion { schemas: self, direction, place, problems, needs: Vec::new() };
         let value = if is_root { conversion.root(node) } else { conversion.schema(node) };
         let mut needs = conversion.needs;
         needs.sort_unstable();
         needs.dedup();
-        Schema { value, needs }
+        ConvertedSchema { value, needs }
     }
 
     /// The whole schema as text: this object, and what its references lead to.
-    pub(super) fn assemble(&self, root: &Map<String, Value>, needs: &[DefinitionId]) -> String {
-        let mut reached: FxHashSet<DefinitionId> = needs.iter().copied().collect();
+    pub(super) fn assemble(
+        &self,
+        root: &Map<String, Value>,
+        needs: &[SchemaDefinitionId],
+    ) -> String {
+        let mut reached: FxHashSet<SchemaDefinitionId> = needs.iter().copied().collect();
         let mut pending = needs.to_vec();
         while let Some(id) = pending.pop() {
             let needs = self.definition(id).map(|one| one.needs.as_slice()).unwrap_or_default();
@@ -122,12 +126,14 @@ impl<'a> Schemas<'a> {
         if reached.is_empty() {
             return text;
         }
-        let mut definitions: Vec<&Definition> =
+        let mut definitions: Vec<&SchemaDefinition> =
             reached.into_iter().filter_map(|id| self.definition(id)).collect();
         definitions.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         text.pop();
         text.push_str(if root.is_empty() { "\"$defs\":{" } else { ",\"$defs\":{" });
-        for (index, Definition { name, text: definition, .. }) in definitions.iter().enumerate() {
+        for (index, SchemaDefinition { name, text: definition, .. }) in
+            definitions.iter().enumerate()
+        {
             let comma = if index == 0 { "" } else { "," };
             // Names are letters, digits and marks that need no escape.
             let _infallible = write!(text, "{comma}\"{name}\":{definition}");
@@ -137,22 +143,31 @@ impl<'a> Schemas<'a> {
     }
 
     /// The definition for what a reference leads to, which is converted when its turn comes.
-    fn define(&mut self, target: Node<'a>, reference: &str, direction: Direction) -> DefinitionId {
+    fn define(
+        &mut self,
+        target: OpenApiNode<'a>,
+        reference: &str,
+        direction: SchemaDirection,
+    ) -> SchemaDefinitionId {
         *self.known.entry((target.identity(), direction)).or_insert_with(|| {
-            let id = DefinitionId(self.definitions.len());
+            let id = SchemaDefinitionId(self.definitions.len());
             let name = unique_name(reference, &mut self.names);
-            self.definitions.push(Definition { name, text: "{}".to_owned(), needs: Vec::new() });
+            self.definitions.push(SchemaDefinition {
+                name,
+                text: "{}".to_owned(),
+                needs: Vec::new(),
+            });
             self.pending.push((id, target, direction));
             id
         })
     }
 
-    fn definition(&self, id: DefinitionId) -> Option<&Definition> {
+    fn definition(&self, id: SchemaDefinitionId) -> Option<&SchemaDefinition> {
         self.definitions.get(id.0)
     }
 
     /// True when what a reference leads to is so small that it is written out.
-    fn is_written_out(target: Node<'_>) -> bool {
+    fn is_written_out(target: OpenApiNode<'_>) -> bool {
         is_leaf(target.value)
     }
 }

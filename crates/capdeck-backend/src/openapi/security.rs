@@ -5,29 +5,31 @@
 
 use std::collections::BTreeMap;
 
-use capdeck_definition::Auth;
+use capdeck_definition::BackendAuth;
 
 use super::{
-    document::{Document, Node, Version},
-    operation::Spot,
-    problems::Problems,
+    document::{OpenApiDocument, OpenApiNode, OpenApiVersion},
+    operation::OperationLocation,
+    problems::OpenApiProblems,
 };
 
 /// What the definition's `auth` block can give.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Offer {
+pub(super) enum AvailableAuth {
     Nothing,
     Bearer,
     /// These headers, in lower case.
     Headers(Vec<String>),
 }
 
-impl Offer {
-    pub(super) fn new(auth: &Auth) -> Self {
+impl AvailableAuth {
+    pub(super) fn new(auth: &BackendAuth) -> Self {
         match auth {
-            Auth::None {} => Self::Nothing,
-            Auth::Bearer { .. } | Auth::OAuth2(_) | Auth::Oidc(_) => Self::Bearer,
-            Auth::Headers { headers } => {
+            BackendAuth::None {} => Self::Nothing,
+            BackendAuth::Bearer { .. } | BackendAuth::OAuth2(_) | BackendAuth::Oidc(_) => {
+                Self::Bearer
+            }
+            BackendAuth::Headers { headers } => {
                 Self::Headers(headers.keys().map(|name| name.to_ascii_lowercase()).collect())
             }
         }
@@ -45,15 +47,15 @@ impl Offer {
 
 /// Tells which schemes are asked for and not given, and for how many operations.
 pub(super) fn check(
-    document: &Document,
-    spots: &[Spot<'_>],
-    offer: &Offer,
-    problems: &mut Problems,
+    document: &OpenApiDocument,
+    spots: &[OperationLocation<'_>],
+    offer: &AvailableAuth,
+    problems: &mut OpenApiProblems,
 ) {
     let root = document.root();
     let schemes = match document.version {
-        Version::Swagger2 => root.get("securityDefinitions"),
-        Version::OpenApi30 | Version::OpenApi31 => {
+        OpenApiVersion::Swagger2 => root.get("securityDefinitions"),
+        OpenApiVersion::OpenApi30 | OpenApiVersion::OpenApi31 => {
             root.get("components").and_then(|components| components.get("securitySchemes"))
         }
     };
@@ -92,11 +94,11 @@ pub(super) fn check(
 }
 
 /// What a scheme wants that is not there.
-fn missing(scheme: Option<Node<'_>>, offer: &Offer) -> Option<String> {
+fn missing(scheme: Option<OpenApiNode<'_>>, offer: &AvailableAuth) -> Option<String> {
     let Some(scheme) = scheme else {
         return Some("a sign-in that the description does not explain".to_owned());
     };
-    let bearer = |wanted: &str| (*offer != Offer::Bearer).then(|| wanted.to_owned());
+    let bearer = |wanted: &str| (*offer != AvailableAuth::Bearer).then(|| wanted.to_owned());
     match (scheme.text("type"), scheme.text("scheme").map(str::to_ascii_lowercase).as_deref()) {
         (Some("http"), Some("bearer")) => bearer("a bearer token"),
         (Some("oauth2"), _) => bearer("an OAuth 2 token"),
@@ -110,9 +112,9 @@ fn missing(scheme: Option<Node<'_>>, offer: &Offer) -> Option<String> {
             let lower = name.to_ascii_lowercase();
             let is_given = place == "header"
                 && match offer {
-                    Offer::Headers(names) => names.contains(&lower),
-                    Offer::Bearer => lower == "authorization",
-                    Offer::Nothing => false,
+                    AvailableAuth::Headers(names) => names.contains(&lower),
+                    AvailableAuth::Bearer => lower == "authorization",
+                    AvailableAuth::Nothing => false,
                 };
             (!is_given).then(|| format!("an API key in {place} `{name}`"))
         }

@@ -4,7 +4,7 @@ use percent_encoding::utf8_percent_encode;
 use serde_json::Value;
 use url::Url;
 
-use super::document::{Document, Node, Version};
+use super::document::{OpenApiDocument, OpenApiNode, OpenApiVersion};
 use crate::{arguments::scalar_text, http::parse_base};
 
 /// What decides about servers besides the description.
@@ -20,12 +20,12 @@ pub(super) struct ServerRules {
 
 impl ServerRules {
     /// The server for everything that names none of its own.
-    pub(super) fn root(&self, document: &Document) -> Result<Url, String> {
+    pub(super) fn root(&self, document: &OpenApiDocument) -> Result<Url, String> {
         if let Some(base) = &self.base {
             return Ok(base.clone());
         }
         let root = document.root();
-        if document.version == Version::Swagger2 {
+        if document.version == OpenApiVersion::Swagger2 {
             return self.accept(&swagger_address(root, self.spec_url.as_ref())?);
         }
         match first_server(document, root)? {
@@ -39,10 +39,10 @@ impl ServerRules {
     /// The server of a path or an operation, if it names one.
     pub(super) fn of_part(
         &self,
-        document: &Document,
-        part: Node<'_>,
+        document: &OpenApiDocument,
+        part: OpenApiNode<'_>,
     ) -> Result<Option<Url>, String> {
-        if self.base.is_some() || document.version == Version::Swagger2 {
+        if self.base.is_some() || document.version == OpenApiVersion::Swagger2 {
             return Ok(None);
         }
         first_server(document, part)?.map(|address| self.accept(&address)).transpose()
@@ -76,7 +76,10 @@ impl ServerRules {
 }
 
 /// The first server in a `servers` list, its variables filled in. An empty list names none.
-fn first_server(document: &Document, part: Node<'_>) -> Result<Option<String>, String> {
+fn first_server(
+    document: &OpenApiDocument,
+    part: OpenApiNode<'_>,
+) -> Result<Option<String>, String> {
     let Some(servers) = part.get("servers") else { return Ok(None) };
     let Some(server) = servers.items().next() else { return Ok(None) };
     let server = document.follow(server)?;
@@ -85,7 +88,7 @@ fn first_server(document: &Document, part: Node<'_>) -> Result<Option<String>, S
 }
 
 /// `https://{region}.api.example`, with each variable's default.
-fn fill_variables(template: &str, variables: Option<Node<'_>>) -> Result<String, String> {
+fn fill_variables(template: &str, variables: Option<OpenApiNode<'_>>) -> Result<String, String> {
     let mut filled = String::with_capacity(template.len());
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
@@ -117,7 +120,7 @@ fn fill_variables(template: &str, variables: Option<Node<'_>>) -> Result<String,
 }
 
 /// Swagger 2 has the parts of one address.
-fn swagger_address(root: Node<'_>, spec_url: Option<&Url>) -> Result<String, String> {
+fn swagger_address(root: OpenApiNode<'_>, spec_url: Option<&Url>) -> Result<String, String> {
     let base_path = root.text("basePath").unwrap_or("/");
     let base_path =
         if base_path.starts_with('/') { base_path.to_owned() } else { format!("/{base_path}") };
@@ -130,7 +133,7 @@ fn swagger_address(root: Node<'_>, spec_url: Option<&Url>) -> Result<String, Str
     let schemes: Vec<&str> = root
         .get("schemes")
         .into_iter()
-        .flat_map(Node::items)
+        .flat_map(OpenApiNode::items)
         .filter_map(|scheme| scheme.value.as_str())
         .collect();
     let scheme = if schemes.is_empty() || schemes.contains(&"https") {

@@ -7,7 +7,7 @@ use crate::arguments::scalar_text;
 
 /// How the parts of a value are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum ParameterStyle {
     Simple,
     Label,
     Matrix,
@@ -21,8 +21,8 @@ pub(super) enum Style {
 
 /// A style and its two switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Format {
-    pub(super) style: Style,
+pub(super) struct ParameterFormat {
+    pub(super) style: ParameterStyle,
     pub(super) explode: bool,
     pub(super) allow_reserved: bool,
 }
@@ -33,7 +33,7 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(
 /// Characters that `allowReserved` leaves alone. `&`, `#` and `+` would change what the query says.
 const RESERVED: &[u8] = b":/?[]@!$'()*,;=";
 
-impl Format {
+impl ParameterFormat {
     /// The pairs of a query, a form or a cookie header, both sides encoded.
     pub(super) fn pairs(self, name: &str, value: &Value) -> Vec<(String, String)> {
         let key = encode(name);
@@ -51,7 +51,7 @@ impl Format {
         if items.is_empty() {
             return Vec::new();
         }
-        if self.style == Style::DeepObject {
+        if self.style == ParameterStyle::DeepObject {
             let mut pairs = Vec::new();
             deep(name, &Value::Array(items.to_vec()), self, &mut pairs);
             return pairs;
@@ -72,7 +72,7 @@ impl Format {
         if members.is_empty() {
             return Vec::new();
         }
-        if self.style == Style::DeepObject {
+        if self.style == ParameterStyle::DeepObject {
             let mut pairs = Vec::new();
             deep(name, &Value::Object(members.clone()), self, &mut pairs);
             return pairs;
@@ -90,13 +90,13 @@ impl Format {
     pub(super) fn path_text(self, name: &str, value: &Value) -> String {
         let key = encode(name);
         let (prefix, separator) = match self.style {
-            Style::Label => (".", if self.explode { "." } else { "," }),
-            Style::Matrix => (";", if self.explode { ";" } else { "," }),
+            ParameterStyle::Label => (".", if self.explode { "." } else { "," }),
+            ParameterStyle::Matrix => (";", if self.explode { ";" } else { "," }),
             _ => ("", ","),
         };
         let matrix_key = |value: String| match (self.style, value.is_empty()) {
-            (Style::Matrix, true) => key.clone(),
-            (Style::Matrix, false) => format!("{key}={value}"),
+            (ParameterStyle::Matrix, true) => key.clone(),
+            (ParameterStyle::Matrix, false) => format!("{key}={value}"),
             _ => value,
         };
         let whole = match value {
@@ -140,9 +140,9 @@ impl Format {
 
     fn delimiter(self) -> &'static str {
         match self.style {
-            Style::SpaceDelimited => "%20",
-            Style::PipeDelimited => "%7C",
-            Style::TabDelimited => "%09",
+            ParameterStyle::SpaceDelimited => "%20",
+            ParameterStyle::PipeDelimited => "%7C",
+            ParameterStyle::TabDelimited => "%09",
             _ => ",",
         }
     }
@@ -153,7 +153,7 @@ impl Format {
 }
 
 /// `name[member]=value`, to any depth. A list of plain values repeats `name[]`, others are counted.
-fn deep(name: &str, value: &Value, format: Format, pairs: &mut Vec<(String, String)>) {
+fn deep(name: &str, value: &Value, format: ParameterFormat, pairs: &mut Vec<(String, String)>) {
     match value {
         Value::Null => {}
         Value::Object(members) => {
@@ -215,11 +215,11 @@ mod tests {
 
     use super::*;
 
-    fn format(style: Style, explode: bool) -> Format {
-        Format { style, explode, allow_reserved: false }
+    fn format(style: ParameterStyle, explode: bool) -> ParameterFormat {
+        ParameterFormat { style, explode, allow_reserved: false }
     }
 
-    fn query(format: Format, value: &Value) -> String {
+    fn query(format: ParameterFormat, value: &Value) -> String {
         let pairs = format.pairs("color", value);
         join(pairs.into_iter().map(|(name, value)| format!("{name}={value}")), "&")
     }
@@ -230,27 +230,27 @@ mod tests {
         let array = json!(["blue", "black", "a,b c"]);
         let object = json!({"R": 100, "G": "x&y"});
         for (style, explode, value, expected) in [
-            (Style::Form, true, &json!("blue"), "color=blue"),
-            (Style::Form, true, &json!(""), "color="),
-            (Style::Form, true, &json!(null), ""),
-            (Style::Form, true, &json!(2.0), "color=2"),
-            (Style::Form, true, &array, "color=blue&color=black&color=a%2Cb%20c"),
-            (Style::Form, false, &array, "color=blue,black,a%2Cb%20c"),
-            (Style::Form, true, &object, "R=100&G=x%26y"),
-            (Style::Form, false, &object, "color=R,100,G,x%26y"),
-            (Style::Form, true, &json!([]), ""),
-            (Style::Form, false, &json!({}), ""),
-            (Style::Form, true, &json!([{"a": 1}]), "color=%7B%22a%22%3A1%7D"),
-            (Style::SpaceDelimited, false, &json!(["a", "b"]), "color=a%20b"),
-            (Style::SpaceDelimited, true, &json!(["a", "b"]), "color=a&color=b"),
-            (Style::SpaceDelimited, false, &object, "color=R%20100%20G%20x%26y"),
-            (Style::PipeDelimited, false, &json!(["a", "b"]), "color=a%7Cb"),
-            (Style::PipeDelimited, false, &object, "color=R%7C100%7CG%7Cx%26y"),
-            (Style::TabDelimited, false, &json!(["a", "b"]), "color=a%09b"),
-            (Style::DeepObject, true, &object, "color%5BR%5D=100&color%5BG%5D=x%26y"),
-            (Style::DeepObject, true, &json!(["a", "b"]), "color%5B%5D=a&color%5B%5D=b"),
+            (ParameterStyle::Form, true, &json!("blue"), "color=blue"),
+            (ParameterStyle::Form, true, &json!(""), "color="),
+            (ParameterStyle::Form, true, &json!(null), ""),
+            (ParameterStyle::Form, true, &json!(2.0), "color=2"),
+            (ParameterStyle::Form, true, &array, "color=blue&color=black&color=a%2Cb%20c"),
+            (ParameterStyle::Form, false, &array, "color=blue,black,a%2Cb%20c"),
+            (ParameterStyle::Form, true, &object, "R=100&G=x%26y"),
+            (ParameterStyle::Form, false, &object, "color=R,100,G,x%26y"),
+            (ParameterStyle::Form, true, &json!([]), ""),
+            (ParameterStyle::Form, false, &json!({}), ""),
+            (ParameterStyle::Form, true, &json!([{"a": 1}]), "color=%7B%22a%22%3A1%7D"),
+            (ParameterStyle::SpaceDelimited, false, &json!(["a", "b"]), "color=a%20b"),
+            (ParameterStyle::SpaceDelimited, true, &json!(["a", "b"]), "color=a&color=b"),
+            (ParameterStyle::SpaceDelimited, false, &object, "color=R%20100%20G%20x%26y"),
+            (ParameterStyle::PipeDelimited, false, &json!(["a", "b"]), "color=a%7Cb"),
+            (ParameterStyle::PipeDelimited, false, &object, "color=R%7C100%7CG%7Cx%26y"),
+            (ParameterStyle::TabDelimited, false, &json!(["a", "b"]), "color=a%09b"),
+            (ParameterStyle::DeepObject, true, &object, "color%5BR%5D=100&color%5BG%5D=x%26y"),
+            (ParameterStyle::DeepObject, true, &json!(["a", "b"]), "color%5B%5D=a&color%5B%5D=b"),
             (
-                Style::DeepObject,
+                ParameterStyle::DeepObject,
                 true,
                 &json!({"a": {"b": [1]}, "c": [{"d": 2}], "n": null}),
                 "color%5Ba%5D%5Bb%5D%5B%5D=1&color%5Bc%5D%5B0%5D%5Bd%5D=2",
@@ -269,22 +269,22 @@ mod tests {
         let array = json!(["blue", "a/b"]);
         let object = json!({"R": 100, "G": 200});
         for (style, explode, value, expected) in [
-            (Style::Simple, false, &json!("a/b"), "a%2Fb"),
-            (Style::Simple, false, &array, "blue,a%2Fb"),
-            (Style::Simple, true, &array, "blue,a%2Fb"),
-            (Style::Simple, false, &object, "R,100,G,200"),
-            (Style::Simple, true, &object, "R=100,G=200"),
-            (Style::Label, false, &json!("blue"), ".blue"),
-            (Style::Label, false, &array, ".blue,a%2Fb"),
-            (Style::Label, true, &array, ".blue.a%2Fb"),
-            (Style::Label, false, &object, ".R,100,G,200"),
-            (Style::Label, true, &object, ".R=100.G=200"),
-            (Style::Matrix, false, &json!("blue"), ";color=blue"),
-            (Style::Matrix, false, &json!(""), ";color"),
-            (Style::Matrix, false, &array, ";color=blue,a%2Fb"),
-            (Style::Matrix, true, &array, ";color=blue;color=a%2Fb"),
-            (Style::Matrix, false, &object, ";color=R,100,G,200"),
-            (Style::Matrix, true, &object, ";R=100;G=200"),
+            (ParameterStyle::Simple, false, &json!("a/b"), "a%2Fb"),
+            (ParameterStyle::Simple, false, &array, "blue,a%2Fb"),
+            (ParameterStyle::Simple, true, &array, "blue,a%2Fb"),
+            (ParameterStyle::Simple, false, &object, "R,100,G,200"),
+            (ParameterStyle::Simple, true, &object, "R=100,G=200"),
+            (ParameterStyle::Label, false, &json!("blue"), ".blue"),
+            (ParameterStyle::Label, false, &array, ".blue,a%2Fb"),
+            (ParameterStyle::Label, true, &array, ".blue.a%2Fb"),
+            (ParameterStyle::Label, false, &object, ".R,100,G,200"),
+            (ParameterStyle::Label, true, &object, ".R=100.G=200"),
+            (ParameterStyle::Matrix, false, &json!("blue"), ";color=blue"),
+            (ParameterStyle::Matrix, false, &json!(""), ";color"),
+            (ParameterStyle::Matrix, false, &array, ";color=blue,a%2Fb"),
+            (ParameterStyle::Matrix, true, &array, ";color=blue;color=a%2Fb"),
+            (ParameterStyle::Matrix, false, &object, ";color=R,100,G,200"),
+            (ParameterStyle::Matrix, true, &object, ";R=100;G=200"),
         ] {
             let told = format(style, explode).path_text("color", value);
             assert_eq!(told, expected, "{style:?} {explode} {value}");
@@ -293,11 +293,13 @@ mod tests {
 
     #[test]
     fn headers_are_plain_and_reserved_characters_can_stay() {
-        let simple = |explode, value: &Value| format(Style::Simple, explode).header_text(value);
+        let simple =
+            |explode, value: &Value| format(ParameterStyle::Simple, explode).header_text(value);
         assert_eq!(simple(false, &json!(["a b", 2])), "a b,2");
         assert_eq!(simple(false, &json!({"R": 1, "G": true})), "R,1,G,true");
         assert_eq!(simple(true, &json!({"R": 1, "G": true})), "R=1,G=true");
-        let reserved = Format { style: Style::Form, explode: true, allow_reserved: true };
+        let reserved =
+            ParameterFormat { style: ParameterStyle::Form, explode: true, allow_reserved: true };
         assert_eq!(
             query(reserved, &json!("/a/b?c=d&e#f+g %2f%zz")),
             "color=/a/b?c=d%26e%23f%2Bg%20%2f%25zz"

@@ -10,42 +10,42 @@ use serde_json::json;
 use super::*;
 
 /// Rules that let everything through and need no server in the description.
-fn rules() -> Rules {
-    Rules {
+fn rules() -> OpenApiImportRules {
+    OpenApiImportRules {
         servers: ServerRules {
             base: Some("https://api.example/v1".parse().unwrap()),
             spec_url: None,
             has_credentials: false,
         },
-        filter: Filter::default(),
-        offer: Offer::Nothing,
+        filter: OperationFilter::default(),
+        offer: AvailableAuth::Nothing,
     }
 }
 
-fn imported_with(description: &Value, rules: &Rules) -> Imported {
+fn imported_with(description: &Value, rules: &OpenApiImportRules) -> OpenApiImport {
     let read = || {
-        let document = Document::read(description.to_string().as_bytes(), None).unwrap();
+        let document = OpenApiDocument::read(description.to_string().as_bytes(), None).unwrap();
         import(&document, rules).unwrap()
     };
     on_large_stack(read).unwrap()
 }
 
-fn imported(description: &Value) -> Imported {
+fn imported(description: &Value) -> OpenApiImport {
     imported_with(description, &rules())
 }
 
 /// A description of one operation, `POST /x`.
-fn one_operation(operation: Value) -> Imported {
+fn one_operation(operation: Value) -> OpenApiImport {
     imported(&json!({"openapi": "3.0.0", "paths": {"/x": {"post": operation}}}))
 }
 
-fn input_schema(imported: &Imported, tool: &str) -> Value {
+fn input_schema(imported: &OpenApiImport, tool: &str) -> Value {
     let tool = imported.tools.iter().find(|one| one.name() == tool).unwrap();
     assert_eq!(tool.argument_check().problem(), None);
     serde_json::from_str(tool.input_schema().unwrap().get()).unwrap()
 }
 
-fn problems(imported: &Imported) -> Vec<String> {
+fn problems(imported: &OpenApiImport) -> Vec<String> {
     let problems = imported.problems.iter();
     problems.map(|problem| format!("{}: {}", problem.place, problem.reason)).collect()
 }

@@ -3,13 +3,13 @@
 use std::{fmt, os::unix::process::ExitStatusExt, process::ExitStatus};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Exit {
+pub(crate) struct ProcessExit {
     /// `None` when a signal ended it.
     pub(crate) code: Option<i32>,
     pub(crate) signal: Option<i32>,
 }
 
-impl Exit {
+impl ProcessExit {
     pub(super) const UNKNOWN: Self = Self { code: None, signal: None };
 
     pub(crate) fn signal_name(self) -> Option<String> {
@@ -31,13 +31,13 @@ impl Exit {
     }
 }
 
-impl From<ExitStatus> for Exit {
+impl From<ExitStatus> for ProcessExit {
     fn from(status: ExitStatus) -> Self {
         Self { code: status.code(), signal: status.signal() }
     }
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for ProcessExit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.code, self.signal_name()) {
             (Some(code), _) => write!(formatter, "exit code {code}"),

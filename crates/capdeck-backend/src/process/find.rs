@@ -22,21 +22,21 @@ pub(crate) fn find_program(
     if program.contains('/') {
         let path = folder.map_or_else(|| PathBuf::from(program), |folder| folder.join(program));
         return match executable(&path) {
-            Executable::Yes => Ok(path),
-            Executable::No if path.is_dir() => Err(SpawnError::Folder { path }),
-            Executable::No => Err(SpawnError::NotExecutable { path }),
-            Executable::Missing => Err(SpawnError::NoSuchFile { path }),
+            ExecutableCheck::Yes => Ok(path),
+            ExecutableCheck::No if path.is_dir() => Err(SpawnError::Folder { path }),
+            ExecutableCheck::No => Err(SpawnError::NotExecutable { path }),
+            ExecutableCheck::Missing => Err(SpawnError::NoSuchFile { path }),
         };
     }
     let mut refused = None;
     for place in search_path.unwrap_or(DEFAULT_PATH).split(':').filter(|place| !place.is_empty()) {
         let path = Path::new(place).join(program);
         match executable(&path) {
-            Executable::Yes => return Ok(path),
+            ExecutableCheck::Yes => return Ok(path),
             // A folder of that name is skipped.
-            Executable::No if path.is_dir() => {}
-            Executable::No => refused = refused.or(Some(path)),
-            Executable::Missing => {}
+            ExecutableCheck::No if path.is_dir() => {}
+            ExecutableCheck::No => refused = refused.or(Some(path)),
+            ExecutableCheck::Missing => {}
         }
     }
     Err(match refused {
@@ -48,16 +48,18 @@ pub(crate) fn find_program(
 /// Used without a `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-enum Executable {
+enum ExecutableCheck {
     Yes,
     No,
     Missing,
 }
 
-fn executable(path: &Path) -> Executable {
+fn executable(path: &Path) -> ExecutableCheck {
     match fs::metadata(path) {
-        Ok(facts) if facts.is_file() && facts.permissions().mode() & 0o111 != 0 => Executable::Yes,
-        Ok(_) => Executable::No,
-        Err(_) => Executable::Missing,
+        Ok(facts) if facts.is_file() && facts.permissions().mode() & 0o111 != 0 => {
+            ExecutableCheck::Yes
+        }
+        Ok(_) => ExecutableCheck::No,
+        Err(_) => ExecutableCheck::Missing,
     }
 }

@@ -10,14 +10,15 @@ fn shell(script: &str) -> ChildCommand {
         args: vec!["-c".to_owned(), script.to_owned()],
         env: IndexMap::from([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]),
         folder: None,
-        input: Input::Closed,
-        errors: Errors::Piped,
+        input: StdinMode::Closed,
+        errors: StderrTarget::Piped,
     }
 }
 
 #[tokio::test]
 async fn a_group_is_gone_after_kill() {
-    let (process, pipes) = Spawner::default().spawn(&shell("sleep 1000 & echo up; wait")).unwrap();
+    let (process, pipes) =
+        ProcessSpawner::default().spawn(&shell("sleep 1000 & echo up; wait")).unwrap();
     let mut stdout = pipes.stdout.unwrap();
     let mut word = [0; 3];
     stdout.read_exact(&mut word).await.unwrap();
@@ -37,8 +38,8 @@ async fn errors_are_logged_when_nobody_reads_them() {
     let mut command = shell(
         "i=0; while [ $i -lt 20000 ]; do echo line $i of noise here >&2; i=$((i+1)); done; echo done",
     );
-    command.errors = Errors::Log { log: log.clone(), scrubber: Scrubber::default() };
-    let (process, pipes) = Spawner::default().spawn(&command).unwrap();
+    command.errors = StderrTarget::Log { log: log.clone(), scrubber: SecretScrubber::default() };
+    let (process, pipes) = ProcessSpawner::default().spawn(&command).unwrap();
     let mut stdout = String::new();
     pipes.stdout.unwrap().read_to_string(&mut stdout).await.unwrap();
     assert_eq!(stdout, "done\n");
@@ -55,8 +56,9 @@ async fn a_runtime_that_ends_kills_at_once() {
     let thread = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let spawned =
-                Spawner::default().spawn(&shell("trap '' TERM; echo up; sleep 1000")).unwrap();
+            let spawned = ProcessSpawner::default()
+                .spawn(&shell("trap '' TERM; echo up; sleep 1000"))
+                .unwrap();
             let (process, mut pipes) = spawned;
             let mut stdout = pipes.stdout.take().unwrap();
             let mut word = [0; 3];
@@ -105,6 +107,6 @@ async fn a_script_without_its_interpreter_is_explained() {
     std::fs::set_permissions(&script, permissions).unwrap();
     let mut command = shell("");
     command.program = script.to_str().unwrap().to_owned();
-    let error = crate::CallError::from(Spawner::default().spawn(&command).unwrap_err());
+    let error = crate::CallError::from(ProcessSpawner::default().spawn(&command).unwrap_err());
     assert_eq!(error.hint.as_deref(), Some("the interpreter in its first line may be missing"));
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use capdeck_catalog::RawObject;
-use capdeck_definition::capa::{Formatter, command_line};
+use capdeck_catalog::RawMembers;
+use capdeck_definition::capability_file::{ResultFormatter, command_line};
 use serde::Deserialize;
 use serde_json::{
     json,
@@ -15,33 +15,33 @@ use crate::{
     CallContext,
     child_environment::child_environment,
     filter_run::run_filter,
-    process::{ChildCommand, Errors, Input},
+    process::{ChildCommand, StderrTarget, StdinMode},
 };
 
 /// A formatter makes results smaller; a larger output is a failure.
-const MOST: u64 = 8 * 1024 * 1024;
+const MAX_OUTPUT_BYTES: u64 = 8 * 1024 * 1024;
 
 impl TailoredConnection {
     pub(super) async fn format(
         &self,
-        formatter: &Formatter,
+        formatter: &ResultFormatter,
         result: Box<RawValue>,
         context: &CallContext,
     ) -> Box<RawValue> {
         let Some(input) = text_of(&result) else { return result };
-        let Some((program, args)) = words(&formatter.cmd) else { return result };
+        let Some((program, args)) = split_formatter_command(&formatter.cmd) else { return result };
         let log = self.surroundings.logs.of(&self.log_name);
         let command = ChildCommand {
             program,
             args,
             env: child_environment(&self.surroundings.environment, []),
             folder: Some(self.folder.clone()),
-            input: Input::Piped,
-            errors: Errors::Log { log: log.clone(), scrubber: Default::default() },
+            input: StdinMode::Piped,
+            errors: StderrTarget::Log { log: log.clone(), scrubber: Default::default() },
         };
         let longest = Duration::from_millis(formatter.timeout_ms);
         let formatted = tokio::select! {
-            formatted = run_filter(&self.surroundings.spawner, &command, &input, longest, MOST) => formatted,
+            formatted = run_filter(&self.surroundings.spawner, &command, &input, longest, MAX_OUTPUT_BYTES) => formatted,
             () = context.cancel.cancelled() => return result,
         };
         match formatted {
@@ -56,7 +56,7 @@ impl TailoredConnection {
 
 /// Returns the program and its arguments. A line that needs a shell is run by one: the line is from a trusted file,
 /// and the result is only on standard input.
-fn words(line: &str) -> Option<(String, Vec<String>)> {
+fn split_formatter_command(line: &str) -> Option<(String, Vec<String>)> {
     if command_line::needs_shell(line) {
         return Some(("sh".to_owned(), vec!["-c".to_owned(), line.to_owned()]));
     }
@@ -68,21 +68,21 @@ fn words(line: &str) -> Option<(String, Vec<String>)> {
 /// unfinished result.
 fn text_of(result: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
-    struct Shape<'a> {
+    struct ResultContent<'a> {
         #[serde(borrow)]
         content: Option<&'a RawValue>,
         #[serde(default, rename = "isError")]
         is_error: bool,
     }
     #[derive(Deserialize)]
-    struct Block {
+    struct ResultBlock {
         #[serde(rename = "type")]
         kind: String,
         text: Option<String>,
     }
-    let shape: Shape<'_> = serde_json::from_str(result.get()).ok()?;
+    let shape: ResultContent<'_> = serde_json::from_str(result.get()).ok()?;
     let content = shape.content.filter(|_| !shape.is_error)?;
-    let blocks: Vec<Block> = serde_json::from_str(content.get()).ok()?;
+    let blocks: Vec<ResultBlock> = serde_json::from_str(content.get()).ok()?;
     let texts: Option<Vec<String>> =
         blocks.into_iter().map(|block| block.text.filter(|_| block.kind == "text")).collect();
     Some(match texts {
@@ -93,7 +93,7 @@ fn text_of(result: &RawValue) -> Option<String> {
 
 /// Replaces the content of a result. The structured content, which programs read, stays.
 fn with_text(result: &RawValue, text: &str) -> Option<Box<RawValue>> {
-    let mut members: RawObject = serde_json::from_str(result.get()).ok()?;
+    let mut members: RawMembers = serde_json::from_str(result.get()).ok()?;
     let content = to_raw_value(&json!([{ "type": "text", "text": text }])).ok()?;
     members.insert("content".to_owned(), content);
     to_raw_value(&members).ok()

@@ -1,7 +1,7 @@
 //! Formatters of calls that became tasks, whose results are fetched later by task id.
 
-use capdeck_catalog::RawObject;
-use capdeck_definition::capa::Formatter;
+use capdeck_catalog::RawMembers;
+use capdeck_definition::capability_file::ResultFormatter;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -11,14 +11,14 @@ use super::TailoredConnection;
 use crate::{CallContext, CallError};
 
 /// The maximum number of stored tasks. Results of older ones stay unformatted.
-const MOST: usize = 1024;
+const MAX_TASKS: usize = 1024;
 
 #[derive(Debug, Default)]
-pub(super) struct TaskFormats(Mutex<IndexMap<String, Formatter>>);
+pub(super) struct TaskFormats(Mutex<IndexMap<String, ResultFormatter>>);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Made {
+struct TaskResponse {
     task: Option<TaskId>,
     result_type: Option<String>,
     task_id: Option<String>,
@@ -31,19 +31,23 @@ struct TaskId {
 }
 
 impl TaskFormats {
-    pub(super) fn note(&self, answer: &RawValue, formatter: &Formatter) {
-        let Ok(made) = serde_json::from_str::<Made>(answer.get()) else { return };
+    pub(super) fn remember(&self, answer: &RawValue, formatter: &ResultFormatter) {
+        let Ok(made) = serde_json::from_str::<TaskResponse>(answer.get()) else { return };
         let is_task = made.result_type.as_deref() == Some("task");
         let id = made.task.map(|task| task.task_id).or(made.task_id.filter(|_| is_task));
         let Some(id) = id else { return };
         let mut known = self.0.lock();
         known.insert(id, formatter.clone());
-        if known.len() > MOST {
+        if known.len() > MAX_TASKS {
             known.shift_remove_index(0);
         }
     }
 
-    pub(super) fn of(&self, method: &str, params: Option<&RawObject>) -> Option<Formatter> {
+    pub(super) fn formatter_for(
+        &self,
+        method: &str,
+        params: Option<&RawMembers>,
+    ) -> Option<ResultFormatter> {
         if !matches!(method, "tasks/result" | "tasks/get") {
             return None;
         }
@@ -57,14 +61,14 @@ impl TailoredConnection {
     pub(super) async fn format_task(
         &self,
         method: &str,
-        formatter: &Formatter,
+        formatter: &ResultFormatter,
         answer: Box<RawValue>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         if method == "tasks/result" {
             return Ok(self.format(formatter, answer, context).await);
         }
-        let Ok(mut members) = serde_json::from_str::<RawObject>(answer.get()) else {
+        let Ok(mut members) = serde_json::from_str::<RawMembers>(answer.get()) else {
             return Ok(answer);
         };
         let Some(result) = members.get("result").cloned() else { return Ok(answer) };
@@ -80,21 +84,21 @@ mod tests {
     #[test]
     fn tasks_of_both_eras_are_remembered_and_the_oldest_forgotten() {
         let formats = TaskFormats::default();
-        let formatter = Formatter { cmd: "cat".to_owned(), timeout_ms: 1 };
+        let formatter = ResultFormatter { cmd: "cat".to_owned(), timeout_ms: 1 };
         let note = |answer: &str| {
-            formats.note(&RawValue::from_string(answer.to_owned()).unwrap(), &formatter);
+            formats.remember(&RawValue::from_string(answer.to_owned()).unwrap(), &formatter);
         };
         let has = |method: &str, id: &str| {
             let id = to_raw_value(id).unwrap();
-            let params = RawObject::from_iter([("taskId".to_owned(), id)]);
-            formats.of(method, Some(&params)).is_some()
+            let params = RawMembers::from_iter([("taskId".to_owned(), id)]);
+            formats.formatter_for(method, Some(&params)).is_some()
         };
         note(r#"{"task":{"taskId":"old","status":"working"}}"#);
         note(r#"{"resultType":"task","taskId":"new","status":"working"}"#);
         note(r#"{"content":[],"taskId":"none"}"#);
         assert!(has("tasks/result", "old") && has("tasks/get", "new"));
         assert!(!has("tasks/get", "none") && !has("tasks/cancel", "new"));
-        for number in 0..MOST {
+        for number in 0..MAX_TASKS {
             note(&format!(r#"{{"task":{{"taskId":"{number}"}}}}"#));
         }
         assert!(!has("tasks/result", "old") && has("tasks/result", "0"));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use capdeck_auth::Names;
+use capdeck_auth::NameResolver;
 use capdeck_backend::{CallError, ErrorCode};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ use crate::{
 struct Everywhere(Vec<IpAddr>);
 
 #[async_trait]
-impl Names for Everywhere {
+impl NameResolver for Everywhere {
     async fn addresses(&self, _name: &str) -> io::Result<Vec<IpAddr>> {
         Ok(self.0.clone())
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use capdeck_auth::Names;
+use capdeck_auth::NameResolver;
 use capdeck_backend::{CallError, ErrorCode};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ struct Rebinding {
 }
 
 #[async_trait]
-impl Names for Rebinding {
+impl NameResolver for Rebinding {
     async fn addresses(&self, _name: &str) -> io::Result<Vec<IpAddr>> {
         *self.asked.lock() += 1;
         let mut answers = self.answers.lock();
@@ -107,7 +107,7 @@ async fn a_name_that_changes_between_attempts_is_held_against_the_rules_again() 
     for kind in 0..4 {
         let (listener, port) = port();
         let names = Rebinding::new(&["127.0.0.1", "169.254.169.254"]);
-        let deck = Deck::with_names(Arc::clone(&names) as Arc<dyn Names>);
+        let deck = Deck::with_names(Arc::clone(&names) as Arc<dyn NameResolver>);
         let base = format!("https://api.example.test:{port}");
         let (block, tool) = kinds(&base, &deck)[kind].clone();
         let cut = closing(listener, 1);
@@ -126,7 +126,7 @@ async fn a_name_that_changes_between_attempts_is_held_against_the_rules_again() 
 async fn a_name_that_changes_between_calls_is_held_against_the_rules_again() {
     let (listener, port) = port();
     let names = Rebinding::new(&["127.0.0.1", "fe80::1"]);
-    let deck = Deck::with_names(Arc::clone(&names) as Arc<dyn Names>);
+    let deck = Deck::with_names(Arc::clone(&names) as Arc<dyn NameResolver>);
     let base = format!("https://api.example.test:{port}");
     let (mut block, tool) = kinds(&base, &deck)[0].clone();
     block["retries"] = json!(0);

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use capdeck_backend::{ClientProfile, ConnectOptions, Connection, ErrorCode, ToolCall};
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use capdeck_test::FakePlan;
 use serde_json::{Value, json, value::RawValue};
 
@@ -43,11 +43,11 @@ pub(crate) fn answer(result: &Value) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
-pub(crate) fn object(text: &str) -> RawObject {
+pub(crate) fn object(text: &str) -> RawMembers {
     serde_json::from_str(text).unwrap()
 }
 
-fn names(entries: &[RawObject], key: &str) -> Vec<String> {
+fn names(entries: &[RawMembers], key: &str) -> Vec<String> {
     entries.iter().map(|entry| serde_json::from_str(entry[key].get()).unwrap()).collect()
 }
 
@@ -134,7 +134,7 @@ async fn a_call_reaches_the_server_as_it_was_made() {
         name: "params",
         arguments: None,
         meta: None,
-        rest: RawObject::new(),
+        rest: RawMembers::new(),
         unformatted: false,
     };
     let result = connection.call_tool(bare, &context(PLENTY)).await.unwrap();
@@ -149,7 +149,7 @@ async fn unknown_content_passes_untouched() {
         name: "odd_content",
         arguments: None,
         meta: None,
-        rest: RawObject::new(),
+        rest: RawMembers::new(),
         unformatted: false,
     };
     let result = connection.call_tool(call, &context(PLENTY)).await.unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use capdeck_backend::{ConnectOptions, ErrorCode};
-use capdeck_test::{FakePlan, fake::Fault};
+use capdeck_test::{FakePlan, fake::FakeFault};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +35,7 @@ async fn a_server_that_ends_at_once_says_how_and_why() {
 
 #[tokio::test]
 async fn a_handshake_has_one_deadline() {
-    for initialize in [Fault::Hang, Fault::WrongId, Fault::BadJson] {
+    for initialize in [FakeFault::Hang, FakeFault::WrongId, FakeFault::BadJson] {
         let plan = FakePlan {
             initialize,
             stderr_line: Some("warming up".to_owned()),
@@ -54,7 +54,7 @@ async fn a_handshake_has_one_deadline() {
 
 #[tokio::test]
 async fn connecting_can_be_cancelled() {
-    let plan = FakePlan { initialize: Fault::Hang, ..FakePlan::default() };
+    let plan = FakePlan { initialize: FakeFault::Hang, ..FakePlan::default() };
     let cancel = CancellationToken::new();
     let options = ConnectOptions { cancel: cancel.clone(), ..ConnectOptions::default() };
     let deck = Deck::new(&[]);

@@ -4,10 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_backend::{
-    CallContext, CallError, Caller, ClientProfile, ConnectOptions, Connection, ErrorCode, ToolCall,
+    CallContext, CallError, CallerHandle, ClientProfile, ConnectOptions, Connection, ErrorCode,
+    ToolCall,
 };
-use capdeck_catalog::RawObject;
-use capdeck_test::{FakeEra, FakePlan, RunningFake, fake::Fault};
+use capdeck_catalog::RawMembers;
+use capdeck_test::{FakeEra, FakePlan, RunningFake, fake::FakeFault};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
@@ -128,19 +129,19 @@ async fn a_modern_server_may_ask_in_every_way() {
 struct Modern;
 
 #[async_trait]
-impl Caller for Modern {
+impl CallerHandle for Modern {
     fn wants_progress(&self) -> bool {
         false
     }
 
-    fn progress(&self, _params: RawObject) {}
+    fn progress(&self, _params: RawMembers) {}
 
-    fn notify(&self, _method: &str, _params: Option<RawObject>) {}
+    fn notify(&self, _method: &str, _params: Option<RawMembers>) {}
 
     async fn request(
         &self,
         method: &str,
-        _params: Option<RawObject>,
+        _params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, CallError> {
         let message = format!("`{method}` was asked, not handed back");
         Err(CallError::new(ErrorCode::InternalError, message))
@@ -267,7 +268,13 @@ async fn a_resource_is_watched_until_it_no_longer_is() {
 
 #[tokio::test]
 async fn a_program_that_does_not_take_the_probe_is_spoken_to_as_of_old() {
-    for discover in [Fault::Hang, Fault::Crash, Fault::WrongId, Fault::BadJson, Fault::Error] {
+    for discover in [
+        FakeFault::Hang,
+        FakeFault::Crash,
+        FakeFault::WrongId,
+        FakeFault::BadJson,
+        FakeFault::Error,
+    ] {
         let backend = local(&FakePlan { discover, ..FakePlan::default() });
         let connection = Deck::new(&[]).connect(backend).await.unwrap();
         assert_eq!(connection.server().unwrap().protocol_version, "2025-11-25", "{discover:?}");

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use capdeck_backend::{CallContext, CallError, Caller, Listener};
-use capdeck_catalog::RawObject;
+use capdeck_backend::{CallContext, CallError, CallerHandle, ConnectionListener};
+use capdeck_catalog::RawMembers;
 use serde_json::value::RawValue;
 use tokio::sync::{Mutex, mpsc};
 
@@ -43,23 +43,23 @@ impl Person {
 }
 
 #[async_trait]
-impl Caller for Person {
+impl CallerHandle for Person {
     fn wants_progress(&self) -> bool {
         true
     }
 
-    fn progress(&self, params: RawObject) {
+    fn progress(&self, params: RawMembers) {
         self.hear(serde_json::to_string(&params).unwrap());
     }
 
-    fn notify(&self, method: &str, _params: Option<RawObject>) {
+    fn notify(&self, method: &str, _params: Option<RawMembers>) {
         self.hear(method.to_owned());
     }
 
     async fn request(
         &self,
         method: &str,
-        _params: Option<RawObject>,
+        _params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, CallError> {
         self.hear(method.to_owned());
         Ok(RawValue::from_string(r#"{"action":"accept","content":{}}"#.to_owned()).unwrap())
@@ -67,16 +67,16 @@ impl Caller for Person {
 }
 
 #[async_trait]
-impl Listener for Person {
-    fn notified(&self, method: &str, _params: Option<RawObject>) {
+impl ConnectionListener for Person {
+    fn notified(&self, method: &str, _params: Option<RawMembers>) {
         self.hear(method.to_owned());
     }
 
     async fn requested(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, CallError> {
-        Caller::request(self, method, params).await
+        CallerHandle::request(self, method, params).await
     }
 }

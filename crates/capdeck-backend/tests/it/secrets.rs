@@ -1,6 +1,6 @@
 //! Planted values must not come out anywhere, whoever prints them.
 
-use capdeck_auth::{Grant, Secret};
+use capdeck_auth::{Secret, VaultGrant};
 use capdeck_backend::{CallError, vault_holder};
 use serde_json::{Value, json};
 
@@ -132,7 +132,7 @@ async fn vault_entries_reach_every_kind_of_backend_and_come_out_of_none() {
         assert_eq!(data["unresolved"][0]["code"], "missing", "{data}");
         let holder = vault_holder(&definition(backend.clone()));
         let (reference, entry) = ("PLAIN".to_owned(), "STORED".to_owned());
-        deck.vault.grant(Grant { holder, reference, entry }).unwrap();
+        deck.vault.grant(VaultGrant { holder, reference, entry }).unwrap();
         let result = deck.call(backend, "run", json!({})).await;
         assert!(result.is_ok(), "{result:?}");
         traces(&deck, &result)

@@ -1,7 +1,7 @@
 //! Declared set-up steps.
 
 use capdeck_backend::{ErrorCode, SetupEvent, SetupPhase, SetupReport, StepStatus};
-use capdeck_definition::Setup;
+use capdeck_definition::SetupCommands;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -9,7 +9,7 @@ use crate::support::{Deck, definition, pids_in, until_gone};
 
 async fn run(deck: &Deck, setup: Value) -> (SetupReport, Vec<String>) {
     let mut prepared = definition(json!({"kind": "cli", "actions": {"run": {"command": "true"}}}));
-    prepared.setup = Some(serde_json::from_value::<Setup>(setup).unwrap());
+    prepared.setup = Some(serde_json::from_value::<SetupCommands>(setup).unwrap());
     let mut events = Vec::new();
     let report = deck
         .connector

@@ -6,11 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_auth::{Environment, KeySettings, Names, SystemNames, Vault};
+use capdeck_auth::{EnvironmentSnapshot, KeySettings, NameResolver, SystemResolver, Vault};
 use capdeck_backend::{
     CallContext, CallError, ConnectOptions, Connection, Connector, ConnectorSettings, ToolCall,
 };
-use capdeck_definition::{Backend, CapabilityId, Definition, Layer, Source};
+use capdeck_definition::{Backend, CapabilityId, Definition, DefinitionSource, SourceLayer};
 use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,7 @@ impl Deck {
     }
 
     pub(crate) fn with_project(variables: &[(&str, &str)], project: Option<&Path>) -> Self {
-        Self::open(variables, project, Arc::new(SystemNames))
+        Self::open(variables, project, Arc::new(SystemResolver))
     }
 
     /// A deck whose own folder is the project.
@@ -40,11 +40,15 @@ impl Deck {
     }
 
     /// A deck that looks the names of APIs up here.
-    pub(crate) fn with_names(names: Arc<dyn Names>) -> Self {
+    pub(crate) fn with_names(names: Arc<dyn NameResolver>) -> Self {
         Self::open(&[], None, names)
     }
 
-    fn open(variables: &[(&str, &str)], project: Option<&Path>, names: Arc<dyn Names>) -> Self {
+    fn open(
+        variables: &[(&str, &str)],
+        project: Option<&Path>,
+        names: Arc<dyn NameResolver>,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let vault = Vault::new(folder.path(), KeySettings::default());
         let settings = settings(&folder, variables, project, &vault);
@@ -81,7 +85,8 @@ fn settings(
     vault: &Vault,
 ) -> ConnectorSettings {
     let path = ("PATH", "/usr/local/bin:/usr/bin:/bin");
-    let environment: Environment = std::iter::once(path).chain(variables.iter().copied()).collect();
+    let environment: EnvironmentSnapshot =
+        std::iter::once(path).chain(variables.iter().copied()).collect();
     ConnectorSettings {
         environment,
         project: project.map(Path::to_path_buf),
@@ -98,7 +103,7 @@ fn settings(
 /// A definition named `thing` around a backend block, given with its `kind`.
 pub(crate) fn definition(backend: Value) -> Definition {
     let backend: Backend = serde_json::from_value(backend).unwrap();
-    let source = Source { layer: Layer::UserFile, path: PathBuf::from("thing.md") };
+    let source = DefinitionSource { layer: SourceLayer::UserFile, path: PathBuf::from("thing.md") };
     let id = CapabilityId::new("thing").unwrap();
     let (name, description) = ("Thing".to_owned(), "A thing".to_owned());
     let base_dir = PathBuf::from("/");
@@ -116,7 +121,7 @@ pub(crate) async fn call(
         name: tool,
         arguments: Some(&arguments),
         meta: None,
-        rest: capdeck_catalog::RawObject::new(),
+        rest: capdeck_catalog::RawMembers::new(),
         unformatted: false,
     };
     let result = connection.call_tool(call, context).await?;

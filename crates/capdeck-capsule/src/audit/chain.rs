@@ -10,7 +10,7 @@ use jiff::{Timestamp, civil::Date};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AuditLine, NO_HASH,
+    AuditLogLine, NO_HASH,
     head::{HeadFile, HeadRecord, read_head},
     line::sealed,
 };
@@ -24,7 +24,7 @@ const MAX_UNSYNCED_LINES: u64 = 64;
 
 /// A chain that is written.
 #[derive(Debug)]
-pub(super) struct Chain {
+pub(super) struct AuditChain {
     folder: PathBuf,
     prefix: &'static str,
     file: DayFile,
@@ -48,7 +48,7 @@ struct LogEnd {
     hash: String,
 }
 
-impl Chain {
+impl AuditChain {
     /// Goes on after the last line, or after the head where the log ends before it: then lines are missing, and a
     /// verification finds the gap for good.
     pub(super) fn open(folder: PathBuf, prefix: &'static str) -> io::Result<Self> {
@@ -92,7 +92,7 @@ impl Chain {
     /// Adds lines with `write`, all of them or none.
     pub(super) fn append(
         &mut self,
-        lines: &[AuditLine],
+        lines: &[AuditLogLine],
         now: Timestamp,
         is_synced: bool,
         write: impl FnOnce(&mut File, &[u8]) -> io::Result<()>,
@@ -104,7 +104,7 @@ impl Chain {
         let mut bytes = Vec::new();
         for line in lines {
             seq += 1;
-            let line = AuditLine { seq, prev, h: String::new(), ..line.clone() };
+            let line = AuditLogLine { seq, prev, h: String::new(), ..line.clone() };
             let text = serde_json::to_string(&line).map_err(io::Error::other)?;
             prev = sha256_hex(text.as_bytes());
             bytes.extend_from_slice(sealed(&text, &prev).as_bytes());
@@ -176,7 +176,7 @@ impl Chain {
 fn log_end(days: &[(Date, PathBuf)]) -> io::Result<LogEnd> {
     for (_, path) in days.iter().rev() {
         let Some(line) = day_file::last_line(path)? else { continue };
-        return Ok(match serde_json::from_str::<AuditLine>(&line) {
+        return Ok(match serde_json::from_str::<AuditLogLine>(&line) {
             Ok(line) => LogEnd { seq: line.seq, hash: line.h },
             // The chain goes on from what is there; a verification tells that it is no line of ours.
             Err(_) => LogEnd { seq: 0, hash: sha256_hex(line.as_bytes()) },
@@ -189,7 +189,7 @@ fn log_end(days: &[(Date, PathBuf)]) -> io::Result<LogEnd> {
 fn first_seq(days: &[(Date, PathBuf)]) -> io::Result<Option<u64>> {
     for (_, path) in days {
         for line in BufReader::new(File::open(path)?).split(b'\n') {
-            if let Ok(line) = serde_json::from_slice::<AuditLine>(&line?) {
+            if let Ok(line) = serde_json::from_slice::<AuditLogLine>(&line?) {
                 return Ok(Some(line.seq));
             }
         }
@@ -203,7 +203,7 @@ fn hash_of(days: &[(Date, PathBuf)], seq: u64) -> io::Result<Option<String>> {
         let (mut found, mut is_reached) = (None, false);
         // Most often it is the very last one.
         if let Some(last) = day_file::last_line(path)?
-            && let Ok(last) = serde_json::from_str::<AuditLine>(&last)
+            && let Ok(last) = serde_json::from_str::<AuditLogLine>(&last)
             && last.seq == seq
         {
             return Ok(Some(last.h));
@@ -221,9 +221,9 @@ fn hash_of(days: &[(Date, PathBuf)], seq: u64) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-fn each_line(path: &Path, mut visit: impl FnMut(AuditLine)) -> io::Result<()> {
+fn each_line(path: &Path, mut visit: impl FnMut(AuditLogLine)) -> io::Result<()> {
     for line in BufReader::new(File::open(path)?).split(b'\n') {
-        if let Ok(line) = serde_json::from_slice::<AuditLine>(&line?) {
+        if let Ok(line) = serde_json::from_slice::<AuditLogLine>(&line?) {
             visit(line);
         }
     }

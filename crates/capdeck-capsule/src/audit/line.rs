@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Author, EntryUri, Role};
+use crate::{CapsuleAuthor, EntryUri, Role};
 
 /// One call as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AuditLine {
+#[schemars(rename = "AuditLine")]
+pub struct AuditLogLine {
     pub ts: Timestamp,
     /// What the client calls itself.
     pub agent: String,
@@ -40,7 +41,7 @@ pub struct AuditLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     #[serde(default)]
-    pub metadata: AuditMetadata,
+    pub metadata: AuditOrigin,
     /// Names a change of the capsule, so that its line is written once, whatever happens in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_id: Option<String>,
@@ -66,7 +67,8 @@ pub enum AuditOutcome {
 
 /// Where a call came from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AuditMetadata {
+#[schemars(rename = "AuditMetadata")]
+pub struct AuditOrigin {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +80,7 @@ pub struct AuditMetadata {
 /// A call to be recorded.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditRecord {
-    pub(crate) author: Arc<Author>,
+    pub(crate) author: Arc<CapsuleAuthor>,
     pub(crate) action: Cow<'static, str>,
     pub(crate) capsule: Option<String>,
     pub(crate) subject: Option<String>,
@@ -96,7 +98,7 @@ pub(crate) struct AuditRecord {
 impl Default for AuditRecord {
     fn default() -> Self {
         Self {
-            author: Arc::new(Author::client("")),
+            author: Arc::new(CapsuleAuthor::client("")),
             action: Cow::Borrowed(""),
             capsule: None,
             subject: None,
@@ -115,8 +117,8 @@ impl Default for AuditRecord {
 
 impl AuditRecord {
     /// Its line, without a place in the chain yet.
-    pub(crate) fn into_line(self, now: Timestamp) -> AuditLine {
-        AuditLine {
+    pub(crate) fn into_line(self, now: Timestamp) -> AuditLogLine {
+        AuditLogLine {
             ts: now,
             agent: self.author.client.clone(),
             action: self.action.into_owned(),
@@ -130,7 +132,7 @@ impl AuditRecord {
             self_approved: self.self_approved,
             role: self.role,
             bytes: self.bytes,
-            metadata: AuditMetadata {
+            metadata: AuditOrigin {
                 connection_id: self.author.connection.clone(),
                 principal_id: self.author.principal.clone(),
                 client_version: self.author.client_version.clone(),

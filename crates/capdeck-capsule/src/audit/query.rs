@@ -9,7 +9,7 @@ use std::{
 
 use jiff::Timestamp;
 
-use super::{AuditLine, AuditOutcome};
+use super::{AuditLogLine, AuditOutcome};
 use crate::{Prefix, day_file};
 
 /// Which lines to get.
@@ -28,7 +28,7 @@ pub struct AuditQuery {
 }
 
 impl AuditQuery {
-    fn takes(&self, line: &AuditLine) -> bool {
+    fn matches(&self, line: &AuditLogLine) -> bool {
         let is_action = |action: &String| {
             line.action
                 .strip_prefix(action.as_str())
@@ -57,14 +57,14 @@ pub fn query_audit(
     prefix: &str,
     query: &AuditQuery,
     most: usize,
-) -> io::Result<Vec<AuditLine>> {
-    let mut found: VecDeque<AuditLine> = VecDeque::new();
+) -> io::Result<Vec<AuditLogLine>> {
+    let mut found: VecDeque<AuditLogLine> = VecDeque::new();
     for (_, path) in day_file::days(folder, prefix)?.into_iter().rev() {
-        let mut here: VecDeque<AuditLine> = VecDeque::new();
+        let mut here: VecDeque<AuditLogLine> = VecDeque::new();
         let room = most - found.len();
         for line in BufReader::new(File::open(&path)?).split(b'\n') {
-            let Ok(line) = serde_json::from_slice::<AuditLine>(&line?) else { continue };
-            if query.takes(&line) {
+            let Ok(line) = serde_json::from_slice::<AuditLogLine>(&line?) else { continue };
+            if query.matches(&line) {
                 here.push_back(line);
                 if here.len() > room {
                     here.pop_front();
@@ -81,6 +81,6 @@ pub fn query_audit(
 }
 
 /// The last lines. Blocks.
-pub fn tail_audit(folder: &Path, prefix: &str, most: usize) -> io::Result<Vec<AuditLine>> {
+pub fn tail_audit(folder: &Path, prefix: &str, most: usize) -> io::Result<Vec<AuditLogLine>> {
     query_audit(folder, prefix, &AuditQuery::default(), most)
 }

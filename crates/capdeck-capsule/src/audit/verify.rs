@@ -9,7 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AuditLine, NO_HASH,
+    AuditLogLine, NO_HASH,
     head::{HeadRecord, head_path, read_head},
     line::unsealed,
 };
@@ -54,7 +54,7 @@ pub fn verify_audit(folder: &Path, prefix: &str) -> io::Result<AuditReport> {
             let mut found = |what: String| {
                 report.problems.push(AuditProblem { file: name.clone(), line: place + 1, what });
             };
-            let parsed = serde_json::from_str::<AuditLine>(&line).ok().zip(unsealed(&line));
+            let parsed = serde_json::from_str::<AuditLogLine>(&line).ok().zip(unsealed(&line));
             let Some((parsed, (text, hash))) = parsed else {
                 found("it is no audit line".to_owned());
                 before = Some((before.map_or(0, |(seq, _)| seq), sha256_hex(line.as_bytes())));

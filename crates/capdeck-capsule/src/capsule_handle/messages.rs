@@ -1,10 +1,10 @@
 //! Calls about signals and the caller's own memory.
 
 use super::{AuditNote, CapsuleHandle};
-use crate::{MemoryItem, NewSignal, PollRequest, Signal, SignalPage, StoreError};
+use crate::{MemoryItem, PollRequest, Signal, SignalDraft, SignalPage, StoreError};
 
 impl CapsuleHandle {
-    pub async fn send_signal(&self, signal: NewSignal) -> Result<Signal, StoreError> {
+    pub async fn send_signal(&self, signal: SignalDraft) -> Result<Signal, StoreError> {
         let (handle, uri) = (self.clone(), signal.uri.clone());
         let work = async move {
             if let Some(uri) = &signal.uri {

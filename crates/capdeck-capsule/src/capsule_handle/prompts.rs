@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AuditNote, CapsuleHandle, ReadEntry};
-use crate::{Entry, EntryUri, ListRequest, MOST_LISTED, StoreError, trust::one_line};
+use super::{AuditNote, CapsuleHandle, RenderedEntry};
+use crate::{Entry, EntryUri, ListRequest, MAX_LIST_PAGE_SIZE, StoreError, trust::one_line};
 
 /// A prompt as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prompt {
+pub struct EntryPrompt {
     /// The path of the entry with `.` for `/`.
     pub name: String,
     pub uri: EntryUri,
@@ -34,13 +34,13 @@ pub struct PromptArgument {
 /// What a skill says about itself at its head.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Head {
+struct SkillHeader {
     description: Option<String>,
     arguments: Vec<PromptArgument>,
 }
 
 impl CapsuleHandle {
-    pub async fn prompts(&self) -> Result<Vec<Prompt>, StoreError> {
+    pub async fn prompts(&self) -> Result<Vec<EntryPrompt>, StoreError> {
         let handle = self.clone();
         self.audited("prompt.list", None, async move { handle.find_prompts().await }, |_| {
             AuditNote::default()
@@ -53,7 +53,7 @@ impl CapsuleHandle {
         &self,
         name: &str,
         arguments: BTreeMap<String, String>,
-    ) -> Result<ReadEntry, StoreError> {
+    ) -> Result<RenderedEntry, StoreError> {
         let (handle, name) = (self.clone(), name.to_owned());
         let work = async move {
             let unknown = || {
@@ -84,7 +84,7 @@ impl CapsuleHandle {
         .await
     }
 
-    async fn find_prompts(&self) -> Result<Vec<Prompt>, StoreError> {
+    async fn find_prompts(&self) -> Result<Vec<EntryPrompt>, StoreError> {
         let mut found = Vec::new();
         let mut taken = HashSet::new();
         for scheme in
@@ -92,7 +92,7 @@ impl CapsuleHandle {
         {
             let mut request = ListRequest {
                 scheme: Some(scheme.name),
-                limit: MOST_LISTED,
+                limit: MAX_LIST_PAGE_SIZE,
                 ..ListRequest::default()
             };
             loop {
@@ -112,7 +112,7 @@ impl CapsuleHandle {
     }
 }
 
-fn prompt(entry: &Entry, taken: &mut HashSet<String>) -> Prompt {
+fn prompt(entry: &Entry, taken: &mut HashSet<String>) -> EntryPrompt {
     let uri = &entry.meta.uri;
     let plain = uri.path().replace('/', ".");
     // Two prompts of one name: the later one says its scheme, and if that is taken, too, counts.
@@ -122,7 +122,7 @@ fn prompt(entry: &Entry, taken: &mut HashSet<String>) -> Prompt {
         .into_iter()
         .chain(counted)
         .find(|name| taken.insert(name.clone()));
-    let head: Head = split_head(&entry.body)
+    let head: SkillHeader = split_head(&entry.body)
         .0
         .and_then(|head| serde_saphyr::from_str(head).ok())
         .unwrap_or_default();
@@ -133,7 +133,7 @@ fn prompt(entry: &Entry, taken: &mut HashSet<String>) -> Prompt {
         values: argument.values.iter().map(|value| one_line(value)).collect(),
         ..argument
     });
-    Prompt {
+    EntryPrompt {
         name: name.unwrap_or_default(),
         uri: uri.clone(),
         description: head.description.map_or_else(|| title.clone(), |text| one_line(&text)),
@@ -200,7 +200,7 @@ mod tests {
             let (found, behind) = split_head(body);
             assert_eq!(found.unwrap().replace('\r', ""), head, "{body:?}");
             assert_eq!(behind, rest);
-            let read: Head = serde_saphyr::from_str(found.unwrap()).unwrap();
+            let read: SkillHeader = serde_saphyr::from_str(found.unwrap()).unwrap();
             assert_eq!(read.description.as_deref(), Some("Reviews"));
         }
         for body in ["", "---", "text\n---\n", "---\ndescription: x\n", "----\na: b\n----\n"] {

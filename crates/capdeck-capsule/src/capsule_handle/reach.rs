@@ -2,8 +2,8 @@
 
 use super::CapsuleHandle;
 use crate::{
-    Blob, BlobSource, Content, Entry, EntryMeta, EntryUri, ListRequest, Page, Role, Scheme,
-    StoreError, Write, WriteOutcome,
+    BlobContent, BlobSource, Entry, EntryMeta, EntryUri, ListRequest, Role, Scheme, StoreError,
+    StorePage, StoreWrite, WriteContent, WriteOutcome,
 };
 
 impl CapsuleHandle {
@@ -20,7 +20,7 @@ impl CapsuleHandle {
     pub(crate) async fn list_unrecorded(
         &self,
         mut request: ListRequest,
-    ) -> Result<Page<EntryMeta>, StoreError> {
+    ) -> Result<StorePage<EntryMeta>, StoreError> {
         if let Some(scheme) = &request.scheme {
             self.check_scheme(scheme).await?;
         }
@@ -41,7 +41,7 @@ impl CapsuleHandle {
         &self,
         uri: &EntryUri,
         version: Option<u64>,
-    ) -> Result<Blob, StoreError> {
+    ) -> Result<BlobContent, StoreError> {
         self.reach(uri, version).await?;
         let blob = self.store.read_blob(uri, version).await;
         self.seen(blob).await
@@ -54,9 +54,9 @@ impl CapsuleHandle {
     }
 
     /// What a write would respond with now. Nothing is written.
-    pub(crate) async fn rehearse(&self, write: Write) -> Result<WriteOutcome, StoreError> {
+    pub(crate) async fn rehearse(&self, write: StoreWrite) -> Result<WriteOutcome, StoreError> {
         self.may_write(&write).await?;
-        let outcome = self.store.rehearse(write, &self.author).await;
+        let outcome = self.store.dry_run(write, &self.author).await;
         self.seen(outcome).await
     }
 
@@ -114,17 +114,17 @@ impl CapsuleHandle {
         ))
     }
 
-    pub(super) async fn may_write(&self, write: &Write) -> Result<(), StoreError> {
+    pub(super) async fn may_write(&self, write: &StoreWrite) -> Result<(), StoreError> {
         match &write.content {
-            Content::Create(_) => {
+            WriteContent::Create(_) => {
                 self.require(Role::Appender, "create entries")?;
                 self.reach_to_write(&write.uri).await?;
             }
-            Content::Replace(_) => {
+            WriteContent::Replace(_) => {
                 self.require(Role::Writer, "replace entries")?;
                 self.reach_to_write(&write.uri).await?;
             }
-            Content::Patch(_) => {
+            WriteContent::Patch(_) => {
                 self.require(Role::Writer, "patch entries")?;
                 self.reach(&write.uri, None).await?;
             }

@@ -9,14 +9,15 @@ use serde_json::{Map, Value, json};
 
 use super::{AuditNote, CapsuleHandle, prompts::split_head};
 use crate::{
-    AnchorReport, Bands, Entry, EntryUri, ListRequest, MOST_LISTED, StoreError, trust::one_line,
+    AnchorReport, Entry, EntryUri, ListRequest, MAX_LIST_PAGE_SIZE, ProvenanceFrame, StoreError,
+    trust::one_line,
 };
 
 const MAX_NAME: usize = 64;
 
 /// A skill of a capsule.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Skill {
+pub struct CapsuleSkill {
     /// Lower-case letters, digits and single hyphens, made of the entry's path.
     pub name: String,
     pub uri: EntryUri,
@@ -28,14 +29,14 @@ pub struct Skill {
 
 impl CapsuleHandle {
     /// All skills that the caller reaches.
-    pub async fn skills(&self) -> Result<Vec<Skill>, StoreError> {
+    pub async fn skills(&self) -> Result<Vec<CapsuleSkill>, StoreError> {
         let handle = self.clone();
         let work = async move { handle.find_skills().await };
         self.audited("skill.list", None, work, |_| AuditNote::default()).await
     }
 
     /// One skill by its name.
-    pub async fn skill(&self, name: &str) -> Result<Skill, StoreError> {
+    pub async fn skill(&self, name: &str) -> Result<CapsuleSkill, StoreError> {
         let (handle, name) = (self.clone(), name.to_owned());
         let work = async move {
             let all = handle.find_skills().await?;
@@ -46,10 +47,11 @@ impl CapsuleHandle {
         self.audited("skill.read", None, work, |_| AuditNote::default()).await
     }
 
-    async fn find_skills(&self) -> Result<Vec<Skill>, StoreError> {
+    async fn find_skills(&self) -> Result<Vec<CapsuleSkill>, StoreError> {
         let (mut found, mut taken) = (Vec::new(), HashSet::new());
         let scheme = Some("skills".to_owned());
-        let mut request = ListRequest { scheme, limit: MOST_LISTED, ..ListRequest::default() };
+        let mut request =
+            ListRequest { scheme, limit: MAX_LIST_PAGE_SIZE, ..ListRequest::default() };
         loop {
             let page = self.list_unrecorded(request.clone()).await?;
             for meta in page.items {
@@ -65,7 +67,7 @@ impl CapsuleHandle {
     }
 }
 
-fn skill(mut entry: Entry, taken: &mut HashSet<String>) -> Skill {
+fn skill(mut entry: Entry, taken: &mut HashSet<String>) -> CapsuleSkill {
     let plain = plain_name(entry.meta.uri.path());
     let counted = (2..).map(|number| format!("{plain}-{number}"));
     let name =
@@ -81,11 +83,11 @@ fn skill(mut entry: Entry, taken: &mut HashSet<String>) -> Skill {
     frontmatter.insert("name".to_owned(), json!(name));
     entry.body = body.to_owned();
     let anchors = AnchorReport::of(&entry.meta, None);
-    let banded = Bands { entry: &entry, anchors: &anchors, now: None }.render();
+    let banded = ProvenanceFrame { entry: &entry, anchors: &anchors, now: None }.render();
     // JSON is YAML, and has no line that could end the head.
     let lines = frontmatter.iter().map(|(key, value)| format!("{}: {value}\n", json!(key)));
     let text = format!("---\n{}---\n{banded}", lines.collect::<String>());
-    Skill { name, uri: entry.meta.uri, frontmatter, text }
+    CapsuleSkill { name, uri: entry.meta.uri, frontmatter, text }
 }
 
 /// A path as the name of a skill.

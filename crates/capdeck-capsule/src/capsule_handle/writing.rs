@@ -2,20 +2,21 @@
 
 use super::{AuditNote, CapsuleHandle};
 use crate::{
-    BlobCollection, Content, DeletedEntry, EntryUri, Role, Scheme, StoreError, Write, WriteOutcome,
+    BlobCollection, DeletedEntry, EntryUri, Role, Scheme, StoreError, StoreWrite, WriteContent,
+    WriteOutcome,
 };
 
 impl CapsuleHandle {
     /// How a body is written when the caller does not say: those who may only add, add.
-    pub fn default_content(&self, body: String) -> Content {
+    pub fn default_content(&self, body: String) -> WriteContent {
         if self.access().role >= Role::Writer {
-            Content::Replace(body)
+            WriteContent::Replace(body)
         } else {
-            Content::Create(body)
+            WriteContent::Create(body)
         }
     }
 
-    pub async fn write(&self, write: Write) -> Result<WriteOutcome, StoreError> {
+    pub async fn write(&self, write: StoreWrite) -> Result<WriteOutcome, StoreError> {
         let (handle, uri) = (self.clone(), write.uri.clone());
         let (action, bytes) = (write.content.action(), write.content.bytes());
         let work = async move {

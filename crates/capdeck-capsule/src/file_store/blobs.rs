@@ -7,20 +7,20 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::engine::Engine;
-use crate::{Blob, BlobCollection, BlobId, EntryUri, Scope, StoreError};
+use super::engine::StoreEngine;
+use crate::{BlobCollection, BlobContent, BlobId, EntryUri, Scope, StoreError};
 
 /// Blobs younger than this are kept: the entry they belong to may still be on its way.
-const GRACE: Duration = Duration::from_secs(60);
+const MIN_BLOB_AGE: Duration = Duration::from_secs(60);
 /// The folders with current entries and old versions.
 const HOLDING_ENTRIES: [&str; 4] = ["knowledge", "skills", "entries", "history"];
 
-impl Engine {
+impl StoreEngine {
     pub(crate) fn read_blob(
         &self,
         uri: &EntryUri,
         version: Option<u64>,
-    ) -> Result<Blob, StoreError> {
+    ) -> Result<BlobContent, StoreError> {
         let entry = self.read(uri, version)?;
         let not_found = || StoreError::invalid("blob", format!("`{uri}` has no blob"));
         let reference = entry.meta.blob.ok_or_else(not_found)?;
@@ -38,7 +38,7 @@ impl Engine {
         if BlobId::of(&bytes) != reference.sha256 {
             return Err(damaged("its blob is not what its name says"));
         }
-        Ok(Blob { reference, bytes })
+        Ok(BlobContent { reference, bytes })
     }
 
     /// Whether a current entry within the scope has this blob.
@@ -64,7 +64,7 @@ impl Engine {
             let known = entry.metadata().map_err(failed())?;
             let age =
                 known.modified().ok().and_then(|then| SystemTime::now().duration_since(then).ok());
-            if used.contains(&id) || age.is_none_or(|age| age < GRACE) {
+            if used.contains(&id) || age.is_none_or(|age| age < MIN_BLOB_AGE) {
                 collected.kept += 1;
                 continue;
             }
@@ -84,7 +84,7 @@ impl Engine {
             HOLDING_ENTRIES.map(|name| self.layout.root().join(name)).into();
         while let Some(folder) = folders.pop() {
             let failed = || {
-                let folder = self.layout.shown(&folder);
+                let folder = self.layout.display_path(&folder);
                 StoreError::io(format!("read the capsule's folder `{folder}`"))
             };
             for entry in fs::read_dir(&folder).map_err(failed())? {

@@ -7,13 +7,13 @@ use std::{
 };
 
 use super::{
-    engine::{Engine, Fit},
+    engine::{StoreEngine, VersionIntegrity},
     scan,
-    signal_log::Line,
+    signal_log::SignalLine,
 };
 use crate::{Entry, EntryUri, StoreError, day_file};
 
-impl Engine {
+impl StoreEngine {
     pub(crate) fn root(&self) -> &Path {
         self.layout.root()
     }
@@ -31,7 +31,7 @@ impl Engine {
 
     /// Files in the capsule that are no entries: their place and what is wrong.
     pub(crate) fn scan_problems(&self) -> Vec<(String, String)> {
-        scan::look(self).into_iter().map(|problem| (problem.path, problem.what)).collect()
+        scan::find_problems(self).into_iter().map(|problem| (problem.path, problem.what)).collect()
     }
 
     /// The files that were left out when the capsule was opened, the same way. No file is read for it.
@@ -54,7 +54,7 @@ impl Engine {
         for entry in entries {
             let entry = entry?;
             if entry.file_type()?.is_dir() && !declared.contains(&entry.path()) {
-                found.push(self.layout.shown(&entry.path()));
+                found.push(self.layout.display_path(&entry.path()));
             }
         }
         found.sort();
@@ -70,7 +70,7 @@ impl Engine {
         &self,
         uri: &EntryUri,
         version: Option<u64>,
-    ) -> Result<Option<(Entry, Fit)>, StoreError> {
+    ) -> Result<Option<(Entry, VersionIntegrity)>, StoreError> {
         let scheme = self.scheme(uri)?;
         let _entry = self.stripe(&uri.folded()).lock();
         let files = match version {
@@ -81,7 +81,7 @@ impl Engine {
     }
 
     /// Every line of the signals, oldest first.
-    pub(crate) fn each_signal_line(&self, mut visit: impl FnMut(Line)) -> io::Result<()> {
+    pub(crate) fn each_signal_line(&self, mut visit: impl FnMut(SignalLine)) -> io::Result<()> {
         for (_, path) in day_file::days(&self.layout.signals(), "")? {
             for line in BufReader::new(File::open(path)?).split(b'\n') {
                 if let Ok(line) = serde_json::from_slice(&line?) {

@@ -8,17 +8,17 @@ use std::{io, path::PathBuf, sync::Arc};
 use parking_lot::{Condvar, Mutex};
 
 use super::{
-    disk::Disk,
-    journal::Journal,
-    layout::Layout,
-    redo::{Change, Redo},
+    disk::StoreDisk,
+    journal::StoreJournal,
+    journal_record::{FileOperation, JournalChange},
+    layout::CapsuleLayout,
     signal_log::SignalLog,
 };
-use crate::{AuditLine, audit::AuditLog, signal::Signal};
+use crate::{AuditLogLine, audit::ChainedAuditLog, signal::Signal};
 
 /// One change of names. The bytes are what the file is to be, for the journal.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum FileStep {
     /// A second name for a file.
     Link {
         from: PathBuf,
@@ -36,16 +36,16 @@ pub(crate) enum Step {
 
 /// The steps of one write, in the order in which a crash may cut them off.
 #[derive(Debug, Default)]
-pub(crate) struct Job {
-    pub(crate) steps: Vec<Step>,
+pub(crate) struct CommitJob {
+    pub(crate) steps: Vec<FileStep>,
     pub(crate) signals: Vec<Signal>,
     /// The line of the change, where somebody records it.
-    pub(crate) line: Option<AuditLine>,
+    pub(crate) line: Option<AuditLogLine>,
 }
 
 /// What a job gave.
 #[derive(Debug, Default)]
-pub(crate) struct Committed {
+pub(crate) struct CommitReport {
     /// The signals that were sent.
     pub(crate) signals: Vec<Signal>,
     /// Why the line is not in the audit yet.
@@ -53,104 +53,104 @@ pub(crate) struct Committed {
 }
 
 /// What a job gave, or why nothing is changed as far as readers can tell.
-pub(crate) type Outcome = io::Result<Committed>;
+pub(crate) type CommitResult = io::Result<CommitReport>;
 
 /// What a batch is written to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Targets<'a> {
-    pub(crate) layout: &'a Layout,
-    pub(crate) disk: &'a Disk,
+pub(crate) struct CommitTargets<'a> {
+    pub(crate) layout: &'a CapsuleLayout,
+    pub(crate) disk: &'a StoreDisk,
     pub(crate) signals: &'a SignalLog,
-    pub(crate) audit: Option<&'a AuditLog>,
+    pub(crate) audit: Option<&'a ChainedAuditLog>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Committer {
-    queue: Mutex<Queue>,
-    journal: Journal,
+pub(crate) struct GroupCommitter {
+    queue: Mutex<CommitQueue>,
+    journal: StoreJournal,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    waiting: Vec<(Job, Arc<Slot>)>,
+struct CommitQueue {
+    waiting: Vec<(CommitJob, Arc<WriterSlot>)>,
     /// Somebody works for all.
-    is_led: bool,
+    has_leader: bool,
 }
 
 /// Where a writer waits.
 #[derive(Debug, Default)]
-struct Slot {
-    turn: Mutex<Option<Turn>>,
-    told: Condvar,
+struct WriterSlot {
+    turn: Mutex<Option<WriterTurn>>,
+    turn_changed: Condvar,
 }
 
 #[derive(Debug)]
-enum Turn {
+enum WriterTurn {
     /// To work for all that wait.
     Lead,
-    Done(Outcome),
+    Done(CommitResult),
 }
 
-impl Slot {
-    fn tell(&self, turn: Turn) {
+impl WriterSlot {
+    fn set_turn(&self, turn: WriterTurn) {
         *self.turn.lock() = Some(turn);
-        self.told.notify_one();
+        self.turn_changed.notify_one();
     }
 
-    fn wait(&self) -> Turn {
+    fn wait(&self) -> WriterTurn {
         let mut turn = self.turn.lock();
         loop {
             match turn.take() {
                 Some(turn) => return turn,
-                None => self.told.wait(&mut turn),
+                None => self.turn_changed.wait(&mut turn),
             }
         }
     }
 }
 
-impl Committer {
-    pub(crate) fn new(journal: Journal) -> Self {
+impl GroupCommitter {
+    pub(crate) fn new(journal: StoreJournal) -> Self {
         Self { queue: Mutex::default(), journal }
     }
 
     /// Waits until the disk has everything that was committed. The journal is kept while it has lines that the audit has
     /// not.
-    pub(crate) fn finish(&self, audit: Option<&AuditLog>) -> io::Result<()> {
-        audit.map_or(Ok(()), AuditLog::settle)?;
+    pub(crate) fn finish(&self, audit: Option<&ChainedAuditLog>) -> io::Result<()> {
+        audit.map_or(Ok(()), ChainedAuditLog::write_pending)?;
         self.journal.finish()
     }
 
     /// Does a job, together with those of others who wait. Returns when it lasts.
-    pub(crate) fn commit(&self, job: Job, targets: Targets<'_>) -> Outcome {
-        let slot = Arc::new(Slot::default());
+    pub(crate) fn commit(&self, job: CommitJob, targets: CommitTargets<'_>) -> CommitResult {
+        let slot = Arc::new(WriterSlot::default());
         let is_led = {
             let mut queue = self.queue.lock();
             queue.waiting.push((job, Arc::clone(&slot)));
-            std::mem::replace(&mut queue.is_led, true)
+            std::mem::replace(&mut queue.has_leader, true)
         };
-        if is_led && let Turn::Done(outcome) = slot.wait() {
+        if is_led && let WriterTurn::Done(outcome) = slot.wait() {
             return outcome;
         }
         let batch = std::mem::take(&mut self.queue.lock().waiting);
         self.run(batch, targets);
         let mut queue = self.queue.lock();
         match queue.waiting.first() {
-            Some((_, next)) => next.tell(Turn::Lead),
-            None => queue.is_led = false,
+            Some((_, next)) => next.set_turn(WriterTurn::Lead),
+            None => queue.has_leader = false,
         }
         drop(queue);
         match slot.wait() {
-            Turn::Done(outcome) => outcome,
-            Turn::Lead => Err(io::Error::other("the write was lost in its batch")),
+            WriterTurn::Done(outcome) => outcome,
+            WriterTurn::Lead => Err(io::Error::other("the write was lost in its batch")),
         }
     }
 
     /// The journal first: from then on a kill leads to all of it, see `recovery`. Then signals, files and audit lines.
-    fn run(&self, mut batch: Vec<(Job, Arc<Slot>)>, targets: Targets<'_>) {
-        let Targets { layout, disk, signals: log, audit } = targets;
+    fn run(&self, mut batch: Vec<(CommitJob, Arc<WriterSlot>)>, targets: CommitTargets<'_>) {
+        let CommitTargets { layout, disk, signals: log, audit } = targets;
         let signals: Vec<Vec<Signal>> =
             batch.iter_mut().map(|(job, _)| std::mem::take(&mut job.signals)).collect();
-        let after = audit.map_or(0, AuditLog::seq);
+        let after = audit.map_or(0, ChainedAuditLog::seq);
         for line in batch.iter_mut().filter_map(|(job, _)| job.line.as_mut()) {
             line.seq = after;
         }
@@ -169,7 +169,7 @@ impl Committer {
             Ok(signals) => signals,
             Err(error) => {
                 for (_, slot) in batch {
-                    slot.tell(Turn::Done(Err(same(&error))));
+                    slot.set_turn(WriterTurn::Done(Err(same(&error))));
                 }
                 return;
             }
@@ -184,15 +184,15 @@ impl Committer {
         }
         for (((_, slot), signals), done) in batch.into_iter().zip(signals).zip(done) {
             let unrecorded = recorded.as_ref().err().map(same);
-            slot.tell(Turn::Done(done.map(|()| Committed { signals, unrecorded })));
+            slot.set_turn(WriterTurn::Done(done.map(|()| CommitReport { signals, unrecorded })));
         }
-        if !audit.is_some_and(AuditLog::has_owed) {
-            self.journal.turn_over();
+        if !audit.is_some_and(ChainedAuditLog::has_owed) {
+            self.journal.rotate();
         }
     }
 
     /// The journal holds something that is not to be made again.
-    fn drop_journal(&self, disk: &Disk) {
+    fn drop_journal(&self, disk: &StoreDisk) {
         #[cfg(test)]
         if disk.crash.happened() {
             // A process that was killed drops nothing.
@@ -214,18 +214,20 @@ fn same(error: &io::Error) -> io::Error {
     }
 }
 
-fn steps(job: &Job, disk: &Disk) -> io::Result<()> {
+fn steps(job: &CommitJob, disk: &StoreDisk) -> io::Result<()> {
     job.steps.iter().try_for_each(|step| match step {
-        Step::Link { from, to, .. } => disk.link(from, to),
-        Step::Place { from, to, .. } => disk.rename(from, to),
-        Step::Remove(path) => disk.remove(path),
+        FileStep::Link { from, to, .. } => disk.link(from, to),
+        FileStep::Place { from, to, .. } => disk.rename(from, to),
+        FileStep::Remove(path) => disk.remove(path),
     })
 }
 
-fn redo<'a>(step: &'a Step, layout: &Layout) -> Redo<'a> {
+fn redo<'a>(step: &'a FileStep, layout: &CapsuleLayout) -> JournalChange<'a> {
     let (path, change) = match step {
-        Step::Link { to, bytes, .. } | Step::Place { to, bytes, .. } => (to, Change::Put(bytes)),
-        Step::Remove(path) => (path, Change::Remove),
+        FileStep::Link { to, bytes, .. } | FileStep::Place { to, bytes, .. } => {
+            (to, FileOperation::Put(bytes))
+        }
+        FileStep::Remove(path) => (path, FileOperation::Remove),
     };
-    Redo { path: layout.shown(path), change }
+    JournalChange { path: layout.display_path(path), change }
 }

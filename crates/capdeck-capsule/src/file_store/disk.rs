@@ -9,7 +9,7 @@ use std::{
 
 /// How far a write goes before it counts as done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Durability {
+pub enum WriteDurability {
     /// To the disk: it survives a power cut.
     #[default]
     Synced,
@@ -19,8 +19,8 @@ pub enum Durability {
 
 /// Writes below one folder, through temporary files in one place.
 #[derive(Debug)]
-pub(crate) struct Disk {
-    durability: Durability,
+pub(crate) struct StoreDisk {
+    durability: WriteDurability,
     temp: PathBuf,
     next: AtomicU64,
     #[cfg(test)]
@@ -56,9 +56,9 @@ impl CrashPoint {
     }
 }
 
-impl Disk {
+impl StoreDisk {
     /// Uses `temp` for unfinished files; the folder is made.
-    pub(crate) fn new(temp: PathBuf, durability: Durability) -> Self {
+    pub(crate) fn new(temp: PathBuf, durability: WriteDurability) -> Self {
         Self {
             durability,
             temp,
@@ -93,7 +93,7 @@ impl Disk {
     }
 
     /// A file that is not yet at its place. It is not synced: the journal has what is in it.
-    pub(crate) fn stage(&self, bytes: &[u8]) -> io::Result<Staged> {
+    pub(crate) fn stage(&self, bytes: &[u8]) -> io::Result<StagedPath> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let path = self.temp.join(format!(".tmp-{}-{number}", std::process::id()));
         let mut options = OpenOptions::new();
@@ -102,7 +102,7 @@ impl Disk {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         self.step()?;
         let mut file = options.open(&path)?;
-        let staged = Staged { path, is_placed: false };
+        let staged = StagedPath { path, is_placed: false };
         #[cfg(test)]
         if self.step().is_err() {
             // A kill in the middle of a write leaves a part of it.
@@ -154,13 +154,13 @@ impl Disk {
 
     pub(crate) fn sync_file(&self, file: &File) -> io::Result<()> {
         self.step()?;
-        if self.durability == Durability::Synced { file.sync_data() } else { Ok(()) }
+        if self.durability == WriteDurability::Synced { file.sync_data() } else { Ok(()) }
     }
 
     /// Makes the names in a folder last.
     pub(crate) fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         self.step()?;
-        if self.durability == Durability::Cached {
+        if self.durability == WriteDurability::Cached {
             return Ok(());
         }
         #[cfg(unix)]
@@ -173,7 +173,7 @@ impl Disk {
     /// Replaces a whole file that is in no journal, and makes it last.
     pub(crate) fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let staged = self.stage(bytes)?;
-        if self.durability == Durability::Synced {
+        if self.durability == WriteDurability::Synced {
             File::open(&staged.path)?.sync_all()?;
         }
         self.rename(&staged.path, path)?;
@@ -190,19 +190,19 @@ impl Disk {
 
 /// A file waiting to be moved to its place; removed when it is not.
 #[derive(Debug)]
-pub(crate) struct Staged {
+pub(crate) struct StagedPath {
     pub(crate) path: PathBuf,
     is_placed: bool,
 }
 
-impl Staged {
+impl StagedPath {
     /// It has been moved.
     pub(crate) fn placed(mut self) {
         self.is_placed = true;
     }
 }
 
-impl Drop for Staged {
+impl Drop for StagedPath {
     fn drop(&mut self) {
         if !self.is_placed {
             // Best effort: the sweep at the next start removes what stays.

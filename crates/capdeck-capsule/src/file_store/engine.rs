@@ -16,47 +16,48 @@ use rustc_hash::{FxHashMap, FxHasher};
 use tokio::sync::broadcast;
 
 use super::{
-    commit::{Committer, Job, Outcome, Step, Targets},
-    disk::{self, Disk},
+    commit::{CommitJob, CommitResult, CommitTargets, FileStep, GroupCommitter},
+    disk::{self, StoreDisk},
+    entry_cache::{EntryCache, FileIdentity},
     frontmatter,
-    journal::Journal,
-    layout::{EntryFiles, Layout},
+    journal::StoreJournal,
+    layout::{CapsuleLayout, EntryFiles},
     live_index::LiveIndex,
-    recent::{Recent, Stamp},
     recovery,
-    remove_entry::Tombstone,
+    remove_entry::EntryTombstone,
     scan::{self, ScanProblem},
     schemes_file,
     signal_log::SignalLog,
 };
 use crate::{
-    AuditLine, Change, Entry, EntryMeta, EntryUri, Mode, Scheme, StoreError, StoreOptions,
-    audit::AuditLog,
+    AuditLogLine, ChangeEvent, Entry, EntryMeta, EntryUri, Scheme, StoreError, StoreMode,
+    StoreOptions,
+    audit::ChainedAuditLog,
     digest::sha256_hex,
     patch,
-    scheme::{self, Format},
+    scheme::{self, BodyFormat},
 };
 
 /// Locks for entries; two entries may share one.
 const STRIPES: usize = 256;
 /// Bytes for which room is made before a file is read.
-const MOST_AT_FIRST: u64 = 2 * 1024 * 1024;
+const MAX_INITIAL_BUFFER: u64 = 2 * 1024 * 1024;
 /// Changes that a slow subscriber may lie behind.
-const CHANGES_KEPT: usize = 1_024;
+const CHANGE_BACKLOG: usize = 1_024;
 
 #[derive(Debug)]
-pub(crate) struct Engine {
-    pub(super) layout: Layout,
-    pub(super) disk: Disk,
+pub(crate) struct StoreEngine {
+    pub(super) layout: CapsuleLayout,
+    pub(super) disk: StoreDisk,
     pub(super) options: StoreOptions,
-    pub(super) state: RwLock<State>,
-    committer: Committer,
+    pub(super) state: RwLock<StoreState>,
+    committer: GroupCommitter,
     /// None where the capsule is only read.
-    pub(super) audit: Option<Arc<AuditLog>>,
+    pub(super) audit: Option<Arc<ChainedAuditLog>>,
     pub(super) signals: SignalLog,
     pub(super) index: LiveIndex,
-    pub(super) changes: broadcast::Sender<Change>,
-    recent: Recent,
+    pub(super) changes: broadcast::Sender<ChangeEvent>,
+    recent: EntryCache,
     /// Held for reading by writes, so that blobs are collected only while nobody adds one.
     pub(super) blobs_in_use: RwLock<()>,
     /// Bytes of everything kept, counted when the first write asks.
@@ -68,7 +69,7 @@ pub(crate) struct Engine {
 
 /// Whether the files of a version are what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fit {
+pub(crate) enum VersionIntegrity {
     Whole,
     /// Somebody put or changed them by hand.
     Edited,
@@ -77,26 +78,26 @@ pub(crate) enum Fit {
 }
 
 /// A version as its files are.
-struct Found {
+struct LoadedVersion {
     entry: Entry,
-    fit: Fit,
+    fit: VersionIntegrity,
     /// The files as they were when they were read.
-    files: Vec<(PathBuf, Stamp)>,
+    files: Vec<(PathBuf, FileIdentity)>,
 }
 
 /// What the files say.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct StoreState {
     pub(super) entries: BTreeMap<EntryUri, Arc<EntryMeta>>,
     /// Entries by their lower-case address.
     pub(super) folded: FxHashMap<String, EntryUri>,
-    pub(super) deleted: BTreeMap<EntryUri, Tombstone>,
+    pub(super) deleted: BTreeMap<EntryUri, EntryTombstone>,
     pub(super) schemes: Vec<Scheme>,
     /// Files that were left out when the capsule was opened.
     pub(super) problems: Vec<ScanProblem>,
 }
 
-impl State {
+impl StoreState {
     pub(super) fn insert(&mut self, meta: Arc<EntryMeta>) {
         self.folded.insert(meta.uri.folded(), meta.uri.clone());
         self.deleted.remove(&meta.uri);
@@ -112,26 +113,27 @@ impl State {
     }
 }
 
-impl Engine {
+impl StoreEngine {
     /// Opens the capsule in a folder, which is made when it is not there.
     pub(crate) fn open(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
-        let layout = Layout::new(root.to_owned());
-        let disk = Disk::new(layout.temp(), options.durability);
-        if options.mode == Mode::ReadWrite {
+        let layout = CapsuleLayout::new(root.to_owned());
+        let disk = StoreDisk::new(layout.temp(), options.durability);
+        if options.mode == StoreMode::ReadWrite {
             for folder in layout.folders() {
                 // Nothing is written through a link that somebody put there, and a file in the way is named.
                 layout.check_folder(&folder)?;
-                let what = || format!("make the capsule's folder `{}`", layout.shown(&folder));
+                let what =
+                    || format!("make the capsule's folder `{}`", layout.display_path(&folder));
                 disk::make_private_folder(&folder).map_err(StoreError::io(what()))?;
                 layout.check_folder(&folder)?;
             }
             disk.sweep().map_err(StoreError::io("remove unfinished files"))?;
         }
-        let journal = Journal::new(root, layout.journal(), options.durability);
+        let journal = StoreJournal::new(root, layout.journal(), options.durability);
         let audit = match options.mode {
-            Mode::ReadOnly => None,
-            Mode::ReadWrite => {
-                let audit = AuditLog::open(layout.logs(), "", &options)
+            StoreMode::ReadOnly => None,
+            StoreMode::ReadWrite => {
+                let audit = ChainedAuditLog::open(layout.logs(), "", &options)
                     .map_err(StoreError::io("open the audit"))?;
                 recovery::recover(&layout, &journal, &disk, &audit)?;
                 Some(Arc::new(audit))
@@ -143,12 +145,12 @@ impl Engine {
         let engine = Self {
             disk,
             signals,
-            state: RwLock::new(State { schemes, ..State::default() }),
-            committer: Committer::new(journal),
+            state: RwLock::new(StoreState { schemes, ..StoreState::default() }),
+            committer: GroupCommitter::new(journal),
             audit,
             index: LiveIndex::default(),
-            changes: broadcast::Sender::new(CHANGES_KEPT),
-            recent: Recent::default(),
+            changes: broadcast::Sender::new(CHANGE_BACKLOG),
+            recent: EntryCache::default(),
             blobs_in_use: RwLock::new(()),
             used: OnceLock::new(),
             lock: Mutex::new(None),
@@ -175,8 +177,8 @@ impl Engine {
 
     pub(super) fn writable(&self) -> Result<(), StoreError> {
         match self.options.mode {
-            Mode::ReadWrite => Ok(()),
-            Mode::ReadOnly => Err(StoreError::ReadOnly),
+            StoreMode::ReadWrite => Ok(()),
+            StoreMode::ReadOnly => Err(StoreError::ReadOnly),
         }
     }
 
@@ -228,11 +230,11 @@ impl Engine {
         let files = self.layout.current(uri, scheme);
         match self.find(uri, &files, scheme.format)? {
             // The two files of a JSON entry are replaced one after the other; wait for the writer.
-            Some(Found { fit: Fit::Apart, .. }) => {
+            Some(LoadedVersion { fit: VersionIntegrity::Apart, .. }) => {
                 let _waited = self.stripe(&uri.folded()).lock();
                 self.read_quiet(uri, scheme)
             }
-            Some(Found { entry, files, .. }) => {
+            Some(LoadedVersion { entry, files, .. }) => {
                 self.recent.put(&entry, files);
                 Ok(Some(entry))
             }
@@ -260,8 +262,8 @@ impl Engine {
         scheme: &Scheme,
     ) -> Result<Option<Entry>, StoreError> {
         Ok(take_files(uri, files, scheme.format)?.map(|found| {
-            let Found { mut entry, fit, .. } = found;
-            if fit == Fit::Apart {
+            let LoadedVersion { mut entry, fit, .. } = found;
+            if fit == VersionIntegrity::Apart {
                 entry.meta.content_sha256 = sha256_hex(entry.body.as_bytes());
                 entry.meta.bytes = entry.body.len() as u64;
             }
@@ -274,10 +276,10 @@ impl Engine {
         &self,
         uri: &EntryUri,
         files: &EntryFiles,
-        format: Format,
+        format: BodyFormat,
     ) -> Result<Option<Entry>, StoreError> {
         match self.read_pair(uri, files, format)? {
-            Some((_, Fit::Apart)) => Err(StoreError::Damaged {
+            Some((_, VersionIntegrity::Apart)) => Err(StoreError::Damaged {
                 uri: uri.clone(),
                 reason: "its content is not what its sidecar describes".to_owned(),
             }),
@@ -289,8 +291,8 @@ impl Engine {
         &self,
         uri: &EntryUri,
         files: &EntryFiles,
-        format: Format,
-    ) -> Result<Option<(Entry, Fit)>, StoreError> {
+        format: BodyFormat,
+    ) -> Result<Option<(Entry, VersionIntegrity)>, StoreError> {
         Ok(self.find(uri, files, format)?.map(|found| (found.entry, found.fit)))
     }
 
@@ -298,8 +300,8 @@ impl Engine {
         &self,
         uri: &EntryUri,
         files: &EntryFiles,
-        format: Format,
-    ) -> Result<Option<Found>, StoreError> {
+        format: BodyFormat,
+    ) -> Result<Option<LoadedVersion>, StoreError> {
         self.check_files(files)?;
         take_files(uri, files, format)
     }
@@ -309,7 +311,7 @@ impl Engine {
         files.meta.as_ref().map_or(Ok(()), |sidecar| self.check_file(sidecar))
     }
 
-    /// See [`Layout::check_file`].
+    /// See [`CapsuleLayout::check_file`].
     pub(super) fn check_file(&self, path: &Path) -> Result<(), StoreError> {
         self.layout.check_file(path)
     }
@@ -318,13 +320,15 @@ impl Engine {
     pub(super) fn make_folder_of(&self, path: &Path) -> Result<(), StoreError> {
         self.check_file(path)?;
         let Some(folder) = path.parent().filter(|folder| !folder.exists()) else { return Ok(()) };
-        disk::make_private_folder(folder)
-            .map_err(StoreError::io(format!("make the folder `{}`", self.layout.shown(folder))))
+        disk::make_private_folder(folder).map_err(StoreError::io(format!(
+            "make the folder `{}`",
+            self.layout.display_path(folder)
+        )))
     }
 
-    /// Does a job of a writer: see [`Committer`].
-    pub(super) fn commit(&self, job: Job) -> Outcome {
-        let targets = Targets {
+    /// Does a job of a writer: see [`GroupCommitter`].
+    pub(super) fn commit(&self, job: CommitJob) -> CommitResult {
+        let targets = CommitTargets {
             layout: &self.layout,
             disk: &self.disk,
             signals: &self.signals,
@@ -338,13 +342,13 @@ impl Engine {
         &self,
         to: PathBuf,
         bytes: Vec<u8>,
-        line: Option<AuditLine>,
+        line: Option<AuditLogLine>,
         what: &'static str,
     ) -> Result<(), StoreError> {
         self.make_folder_of(&to)?;
         let staged = self.disk.stage(&bytes).map_err(StoreError::io(what))?;
-        let steps = vec![Step::Place { from: staged.path.clone(), to, bytes }];
-        let committed = self.commit(Job { steps, line, ..Job::default() });
+        let steps = vec![FileStep::Place { from: staged.path.clone(), to, bytes }];
+        let committed = self.commit(CommitJob { steps, line, ..CommitJob::default() });
         let committed = committed.map_err(StoreError::io(what))?;
         staged.placed();
         self.require_line(committed.unrecorded)
@@ -357,30 +361,30 @@ impl Engine {
 }
 
 /// The heading of a body, where its format has headings.
-pub(super) fn heading(body: &str, format: Format) -> Option<String> {
-    (format != Format::Json).then(|| patch::first_heading(body)).flatten()
+pub(super) fn heading(body: &str, format: BodyFormat) -> Option<String> {
+    (format != BodyFormat::Json).then(|| patch::first_heading(body)).flatten()
 }
 
 /// Reads the files of a version and takes them apart.
 fn take_files(
     uri: &EntryUri,
     files: &EntryFiles,
-    format: Format,
-) -> Result<Option<Found>, StoreError> {
+    format: BodyFormat,
+) -> Result<Option<LoadedVersion>, StoreError> {
     let Some((text, known)) = read_text(uri, &files.body)? else { return Ok(None) };
     let modified = known.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    let mut stamps = vec![(files.body.clone(), Stamp::of(&known))];
+    let mut stamps = vec![(files.body.clone(), FileIdentity::of(&known))];
     let damaged = |reason: String| StoreError::Damaged { uri: uri.clone(), reason };
     let Some(meta_path) = &files.meta else {
-        let parted = frontmatter::part(uri, &text, modified).map_err(damaged)?;
+        let parted = frontmatter::parse_entry_file(uri, &text, modified).map_err(damaged)?;
         let (mut meta, start) = (parted.meta, text.len() - parted.body.len());
-        let fit = if parted.is_edited { Fit::Edited } else { Fit::Whole };
+        let fit = if parted.is_edited { VersionIntegrity::Edited } else { VersionIntegrity::Whole };
         let mut body = text;
         body.drain(..start);
         if start == 0 {
             frontmatter::classify_found(&mut meta, &body);
         }
-        return Ok(Some(Found { entry: Entry { meta, body, format }, fit, files: stamps }));
+        return Ok(Some(LoadedVersion { entry: Entry { meta, body, format }, fit, files: stamps }));
     };
     let (meta, fit) = match read_text(uri, meta_path)? {
         None => {
@@ -388,10 +392,10 @@ fn take_files(
             meta.heading = None;
             // A sidecar may come without a trace at the body.
             stamps.clear();
-            (meta, Fit::Edited)
+            (meta, VersionIntegrity::Edited)
         }
         Some((sidecar, known)) => {
-            stamps.push((meta_path.clone(), Stamp::of(&known)));
+            stamps.push((meta_path.clone(), FileIdentity::of(&known)));
             let mut meta: EntryMeta =
                 serde_json::from_str(&sidecar).map_err(|error| damaged(error.to_string()))?;
             meta.separate_claim();
@@ -399,10 +403,10 @@ fn take_files(
                 return Err(damaged(format!("its sidecar says that it is `{}`", meta.uri)));
             }
             let fits = meta.content_sha256 == sha256_hex(text.as_bytes());
-            (meta, if fits { Fit::Whole } else { Fit::Apart })
+            (meta, if fits { VersionIntegrity::Whole } else { VersionIntegrity::Apart })
         }
     };
-    Ok(Some(Found { entry: Entry { meta, body: text, format }, fit, files: stamps }))
+    Ok(Some(LoadedVersion { entry: Entry { meta, body: text, format }, fit, files: stamps }))
 }
 
 fn read_text(uri: &EntryUri, path: &Path) -> Result<Option<(String, fs::Metadata)>, StoreError> {
@@ -414,7 +418,7 @@ fn read_text(uri: &EntryUri, path: &Path) -> Result<Option<(String, fs::Metadata
     };
     let known = file.metadata().map_err(failed())?;
     // A file put there by hand may be of any size; room is made in advance for ordinary ones only.
-    let mut bytes = Vec::with_capacity(known.len().min(MOST_AT_FIRST) as usize + 1);
+    let mut bytes = Vec::with_capacity(known.len().min(MAX_INITIAL_BUFFER) as usize + 1);
     file.read_to_end(&mut bytes).map_err(failed())?;
     let text = String::from_utf8(bytes).map_err(|_| StoreError::Damaged {
         uri: uri.clone(),

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    BlobId, BlobRef, Commit, EntryMeta, EntryUri,
+    BlobId, BlobRef, CommitRef, EntryMeta, EntryUri,
     digest::sha256_hex,
     entry::{PromotionReason, RiskClass, UNKNOWN_WRITER},
     patch,
@@ -59,7 +59,7 @@ pub(crate) fn join(meta: &EntryMeta, body: &str) -> String {
 
 /// A file taken apart.
 #[derive(Debug)]
-pub(crate) struct Parted<'a> {
+pub(crate) struct ParsedEntryFile<'a> {
     pub(crate) meta: EntryMeta,
     pub(crate) body: &'a str,
     /// The body is not the one that was written: someone edited the file.
@@ -67,13 +67,17 @@ pub(crate) struct Parted<'a> {
 }
 
 /// Takes the file of an entry apart. `modified` dates files that do not say when they were written.
-pub(crate) fn part<'a>(
+pub(crate) fn parse_entry_file<'a>(
     uri: &EntryUri,
     text: &'a str,
     modified: SystemTime,
-) -> Result<Parted<'a>, String> {
+) -> Result<ParsedEntryFile<'a>, String> {
     let Some((head, body)) = halves(text) else {
-        return Ok(Parted { meta: found_meta(uri, text, modified), body: text, is_edited: true });
+        return Ok(ParsedEntryFile {
+            meta: found_meta(uri, text, modified),
+            body: text,
+            is_edited: true,
+        });
     };
     let mut lines = head.lines();
     let named = lines.next().unwrap_or_default();
@@ -91,7 +95,7 @@ pub(crate) fn part<'a>(
     read_fields(&mut meta, &fields)?;
     let is_edited = meta.content_sha256 != actual;
     meta.content_sha256 = actual;
-    Ok(Parted { meta, body, is_edited })
+    Ok(ParsedEntryFile { meta, body, is_edited })
 }
 
 /// The body of a file alone.
@@ -127,7 +131,8 @@ fn read_fields(meta: &mut EntryMeta, fields: &HashMap<&str, &str>) -> Result<(),
     {
         meta.written_at = written_at;
     }
-    meta.commit_at_write = text("commit_at_write").and_then(|commit| Commit::try_from(commit).ok());
+    meta.commit_at_write =
+        text("commit_at_write").and_then(|commit| CommitRef::try_from(commit).ok());
     meta.file_anchors = list("file_anchors").unwrap_or_default();
     meta.content_sha256 = text("content_sha256").unwrap_or_default();
     meta.blob = match text("blob") {
@@ -243,7 +248,7 @@ mod tests {
             written_by: "client Notes (prn_1)".to_owned(),
             written_by_principal: Some("prn_1".to_owned()),
             client: Some("claude-code@3.1.2".to_owned()),
-            commit_at_write: Some(Commit::claimed("1234567").unwrap()),
+            commit_at_write: Some(CommitRef::claimed("1234567").unwrap()),
             file_anchors: vec!["src/a.ts".to_owned()],
             blob: Some(BlobRef {
                 sha256: BlobId::of(b"x"),
@@ -262,7 +267,7 @@ mod tests {
         fn a_file_gives_back_what_was_joined(body in ".{0,200}", title in ".{0,40}", tag in ".{0,20}") {
             let meta = sample(&body, &title, &tag);
             let text = join(&meta, &body);
-            let parted = part(&meta.uri, &text, SystemTime::UNIX_EPOCH).unwrap();
+            let parted = parse_entry_file(&meta.uri, &text, SystemTime::UNIX_EPOCH).unwrap();
             prop_assert_eq!(parted.meta, meta);
             prop_assert_eq!(parted.body, body);
             prop_assert!(!parted.is_edited);
@@ -285,14 +290,21 @@ mod tests {
     fn files_of_others_are_bodies() {
         let uri = EntryUri::parse("skills://x").unwrap();
         for text in ["", "# Hi", "---\nname: x\n---\nbody", "---\nuri: docs://x"] {
-            let parted = part(&uri, text, SystemTime::UNIX_EPOCH).unwrap();
+            let parted = parse_entry_file(&uri, text, SystemTime::UNIX_EPOCH).unwrap();
             assert_eq!((parted.body, parted.meta.version), (text, 1));
         }
         assert!(
-            part(&uri, "---\nuri: skills://y\nversion: 1\n---\n", SystemTime::UNIX_EPOCH).is_err()
+            parse_entry_file(
+                &uri,
+                "---\nuri: skills://y\nversion: 1\n---\n",
+                SystemTime::UNIX_EPOCH
+            )
+            .is_err()
         );
-        assert!(part(&uri, "---\nuri: skills://x\n---\n", SystemTime::UNIX_EPOCH).is_err());
+        assert!(
+            parse_entry_file(&uri, "---\nuri: skills://x\n---\n", SystemTime::UNIX_EPOCH).is_err()
+        );
         let bad = "---\nuri: skills://x\nversion: 1\nblob: ../../etc/passwd\n---\n";
-        assert!(part(&uri, bad, SystemTime::UNIX_EPOCH).is_err());
+        assert!(parse_entry_file(&uri, bad, SystemTime::UNIX_EPOCH).is_err());
     }
 }

@@ -2,10 +2,10 @@
 
 use std::{fs, io};
 
-use super::{engine::Engine, layout};
+use super::{engine::StoreEngine, layout};
 use crate::{EntryMeta, EntryUri, Scheme, StoreError};
 
-impl Engine {
+impl StoreEngine {
     /// All kept versions, oldest first.
     pub(crate) fn history(&self, uri: &EntryUri) -> Result<Vec<EntryMeta>, StoreError> {
         let scheme = self.scheme(uri)?;

@@ -19,49 +19,49 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    disk::{Disk, Durability},
-    redo::{self, Redo},
+    disk::{StoreDisk, WriteDurability},
+    journal_record::{self, JournalChange},
 };
-use crate::{AuditLine, machine::boot_id};
+use crate::{AuditLogLine, machine::boot_id};
 
 /// Bytes from which on a journal is closed and the next one begun.
-const LARGE: u64 = 8 * 1024 * 1024;
+const MAX_JOURNAL_BYTES: u64 = 8 * 1024 * 1024;
 /// Bytes of nothing that a journal is lengthened by. Overwriting them costs the disk less than a file that grows.
-const ROOM: usize = 256 * 1024;
+const PREALLOCATED_BYTES: usize = 256 * 1024;
 /// Places up to which each one is synced by itself. Syncing all of the disk waits for what others wrote, too.
-const FEW: usize = 64;
+const MAX_SINGLE_SYNCS: usize = 64;
 /// Threads that wait for the disk at the same time.
-const MOST_SYNCING: usize = 16;
+const MAX_SYNC_THREADS: usize = 16;
 
 /// The first line of a journal.
 #[derive(Debug, Serialize, Deserialize)]
-struct Opening {
+struct JournalHeader {
     /// Which run of the machine it belongs to: as long as that lasts, nothing is lost by a process that dies.
     boot: Option<String>,
 }
 
 /// A journal that a process left.
 #[derive(Debug)]
-pub(super) struct Left {
+pub(super) struct LeftoverJournal {
     pub(super) path: PathBuf,
     number: u64,
     bytes: Vec<u8>,
 }
 
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(super) struct StoreJournal {
     /// The capsule's.
     root: PathBuf,
     folder: PathBuf,
-    durability: Durability,
+    durability: WriteDurability,
     next: AtomicU64,
     /// Begun by the first write.
-    current: Mutex<Option<Segment>>,
+    current: Mutex<Option<JournalSegment>>,
     settling: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug)]
-struct Segment {
+struct JournalSegment {
     path: PathBuf,
     file: File,
     /// Up to the end of the last record.
@@ -72,8 +72,8 @@ struct Segment {
     places: BTreeSet<String>,
 }
 
-impl Journal {
-    pub(super) fn new(root: &Path, folder: PathBuf, durability: Durability) -> Self {
+impl StoreJournal {
+    pub(super) fn new(root: &Path, folder: PathBuf, durability: WriteDurability) -> Self {
         Self {
             root: root.to_owned(),
             folder,
@@ -87,11 +87,11 @@ impl Journal {
     /// Adds changes; returns when they last. One writer at a time.
     pub(super) fn append<'a>(
         &self,
-        changes: &[Redo<'_>],
-        lines: impl Iterator<Item = &'a AuditLine>,
-        disk: &Disk,
+        changes: &[JournalChange<'_>],
+        lines: impl Iterator<Item = &'a AuditLogLine>,
+        disk: &StoreDisk,
     ) -> io::Result<()> {
-        let mut record = redo::encode(Timestamp::now(), changes, lines)?;
+        let mut record = journal_record::encode(Timestamp::now(), changes, lines)?;
         let length = record.len() as u64;
         let mut current = self.current.lock();
         let segment = match &mut *current {
@@ -99,8 +99,8 @@ impl Journal {
             none => none.insert(self.begin(disk)?),
         };
         let end = segment.length + length;
-        if end > segment.whole && self.durability == Durability::Synced {
-            record.resize(record.len() + ROOM, 0);
+        if end > segment.whole && self.durability == WriteDurability::Synced {
+            record.resize(record.len() + PREALLOCATED_BYTES, 0);
         }
         let added = segment
             .file
@@ -120,17 +120,18 @@ impl Journal {
     }
 
     /// Closes a journal that has grown, and sees to it beside the writers that it is not needed any more.
-    pub(super) fn turn_over(&self) {
+    pub(super) fn rotate(&self) {
         let mut settling = self.settling.lock();
         if settling.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return;
         }
         let mut current = self.current.lock();
-        if let Some(full) = current.take_if(|segment| segment.length >= LARGE) {
+        if let Some(full) = current.take_if(|segment| segment.length >= MAX_JOURNAL_BYTES) {
             let (root, folder) = (self.root.clone(), self.folder.clone());
             let durability = self.durability;
             *settling = Some(thread::spawn(move || {
-                let settled = settle(&root, &folder, durability, &full.places, &[full.path]);
+                let settled =
+                    sync_and_remove(&root, &folder, durability, &full.places, &[full.path]);
                 if let Err(error) = settled {
                     tracing::error!(%error, "the disk did not confirm what was written; the journal is kept");
                 }
@@ -144,15 +145,19 @@ impl Journal {
         // It has told what went wrong, if anything did.
         earlier.map(JoinHandle::join);
         match self.current.lock().take() {
-            Some(last) => {
-                settle(&self.root, &self.folder, self.durability, &last.places, &[last.path])
-            }
+            Some(last) => sync_and_remove(
+                &self.root,
+                &self.folder,
+                self.durability,
+                &last.places,
+                &[last.path],
+            ),
             None => Ok(()),
         }
     }
 
     /// The journals that processes left, oldest first.
-    pub(super) fn left(&self) -> io::Result<Vec<Left>> {
+    pub(super) fn leftover_journals(&self) -> io::Result<Vec<LeftoverJournal>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
@@ -161,7 +166,11 @@ impl Journal {
             if let Some(number) =
                 number.filter(|_| entry.file_type().is_ok_and(|kind| kind.is_file()))
             {
-                found.push(Left { number, bytes: fs::read(entry.path())?, path: entry.path() });
+                found.push(LeftoverJournal {
+                    number,
+                    bytes: fs::read(entry.path())?,
+                    path: entry.path(),
+                });
             }
         }
         found.sort_by_key(|left| left.number);
@@ -170,14 +179,14 @@ impl Journal {
     }
 
     /// Makes what journals speak of last as it is now, and removes them.
-    pub(super) fn forget(&self, left: &[Left]) -> io::Result<()> {
-        let records = left.iter().flat_map(Left::records);
+    pub(super) fn forget(&self, left: &[LeftoverJournal]) -> io::Result<()> {
+        let records = left.iter().flat_map(LeftoverJournal::records);
         let places = records.flat_map(|record| record.changes).map(|redo| redo.path).collect();
         let paths: Vec<PathBuf> = left.iter().map(|left| left.path.clone()).collect();
-        settle(&self.root, &self.folder, self.durability, &places, &paths)
+        sync_and_remove(&self.root, &self.folder, self.durability, &places, &paths)
     }
 
-    fn begin(&self, disk: &Disk) -> io::Result<Segment> {
+    fn begin(&self, disk: &StoreDisk) -> io::Result<JournalSegment> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.join(format!("{number}.log"));
         let mut options = OpenOptions::new();
@@ -186,31 +195,31 @@ impl Journal {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(&path)?;
         let mut opening =
-            serde_json::to_vec(&Opening { boot: boot_id() }).map_err(io::Error::other)?;
+            serde_json::to_vec(&JournalHeader { boot: boot_id() }).map_err(io::Error::other)?;
         opening.push(b'\n');
         disk.append(&mut file, &opening)?;
         disk.sync_folder(&self.folder)?;
         let length = opening.len() as u64;
-        Ok(Segment { path, file, length, whole: length, places: BTreeSet::new() })
+        Ok(JournalSegment { path, file, length, whole: length, places: BTreeSet::new() })
     }
 }
 
-impl Drop for Journal {
+impl Drop for StoreJournal {
     fn drop(&mut self) {
         self.settling.get_mut().take().map(JoinHandle::join);
     }
 }
 
-impl Left {
+impl LeftoverJournal {
     /// Whether the machine went down since it was begun, as far as can be told.
     pub(super) fn is_of_another_boot(&self) -> bool {
         let opening = self.parts().and_then(|(line, _)| serde_json::from_slice(line).ok());
-        let boot = opening.and_then(|opening: Opening| opening.boot);
+        let boot = opening.and_then(|opening: JournalHeader| opening.boot);
         boot.is_none() || boot != boot_id()
     }
 
-    pub(super) fn records(&self) -> Vec<redo::Record<'_>> {
-        self.parts().map(|(_, records)| redo::decode(records)).unwrap_or_default()
+    pub(super) fn records(&self) -> Vec<journal_record::JournalRecord<'_>> {
+        self.parts().map(|(_, records)| journal_record::decode(records)).unwrap_or_default()
     }
 
     fn parts(&self) -> Option<(&[u8], &[u8])> {
@@ -221,17 +230,17 @@ impl Left {
 }
 
 /// Syncs what journals speak of, then removes them.
-fn settle(
+fn sync_and_remove(
     root: &Path,
     folder: &Path,
-    durability: Durability,
+    durability: WriteDurability,
     places: &BTreeSet<String>,
     journals: &[PathBuf],
 ) -> io::Result<()> {
-    if durability == Durability::Cached {
+    if durability == WriteDurability::Cached {
         return journals.iter().try_for_each(fs::remove_file);
     }
-    if places.len() <= FEW {
+    if places.len() <= MAX_SINGLE_SYNCS {
         sync_places(root, places)?;
     } else {
         sync_disk(root).or_else(|_| sync_places(root, places))?;
@@ -278,7 +287,7 @@ fn sync_places(root: &Path, places: &BTreeSet<String>) -> io::Result<()> {
         )
     };
     thread::scope(|scope| {
-        let parts = all.chunks(all.len().div_ceil(MOST_SYNCING).max(1));
+        let parts = all.chunks(all.len().div_ceil(MAX_SYNC_THREADS).max(1));
         let running: Vec<_> = parts.map(|part| scope.spawn(move || sync_part(part))).collect();
         let joined = running
             .into_iter()

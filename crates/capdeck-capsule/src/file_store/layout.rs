@@ -10,13 +10,13 @@ use std::{
 };
 
 use crate::{
-    BlobId, EntryUri, Owner, StoreError,
-    scheme::{Format, Origin, Scheme},
+    BlobId, EntryUri, MemoryOwner, StoreError,
+    scheme::{BodyFormat, Scheme, SchemeOrigin},
 };
 
 /// Paths below one capsule's `.capsol` folder.
 #[derive(Debug, Clone)]
-pub(crate) struct Layout {
+pub(crate) struct CapsuleLayout {
     root: PathBuf,
 }
 
@@ -35,16 +35,16 @@ enum PathKind {
 }
 
 impl EntryFiles {
-    fn at(folder: &Path, stem: &str, format: Format) -> Self {
+    fn at(folder: &Path, stem: &str, format: BodyFormat) -> Self {
         let extension = format.extension();
         Self {
             body: folder.join(format!("{stem}.{extension}")),
-            meta: (format == Format::Json).then(|| folder.join(format!("{stem}.meta.json"))),
+            meta: (format == BodyFormat::Json).then(|| folder.join(format!("{stem}.meta.json"))),
         }
     }
 }
 
-impl Layout {
+impl CapsuleLayout {
     pub(crate) fn new(root: PathBuf) -> Self {
         Self { root }
     }
@@ -84,9 +84,11 @@ impl Layout {
     /// The folder with a scheme's current entries.
     pub(crate) fn scheme_folder(&self, scheme: &Scheme) -> PathBuf {
         match scheme.origin {
-            Origin::Builtin if scheme.name == "skills" => self.root.join("skills"),
-            Origin::Builtin => self.root.join("knowledge").join(&scheme.name),
-            Origin::Registry | Origin::Capsule => self.custom_entries().join(&scheme.name),
+            SchemeOrigin::Builtin if scheme.name == "skills" => self.root.join("skills"),
+            SchemeOrigin::Builtin => self.root.join("knowledge").join(&scheme.name),
+            SchemeOrigin::Registry | SchemeOrigin::Capsule => {
+                self.custom_entries().join(&scheme.name)
+            }
         }
     }
 
@@ -106,7 +108,7 @@ impl Layout {
         self.root.join("history").join(uri.scheme()).join(uri.path())
     }
 
-    pub(crate) fn version(&self, uri: &EntryUri, version: u64, format: Format) -> EntryFiles {
+    pub(crate) fn version(&self, uri: &EntryUri, version: u64, format: BodyFormat) -> EntryFiles {
         EntryFiles::at(&self.history_folder(uri), &format!("@{version}"), format)
     }
 
@@ -128,11 +130,11 @@ impl Layout {
         self.blobs().join(id.as_str())
     }
 
-    pub(crate) fn memory(&self, owner: &Owner) -> PathBuf {
+    pub(crate) fn memory(&self, owner: &MemoryOwner) -> PathBuf {
         self.root.join("memory").join(format!("{}.json", owner.file_stem()))
     }
 
-    pub(crate) fn cursor(&self, owner: &Owner) -> PathBuf {
+    pub(crate) fn cursor(&self, owner: &MemoryOwner) -> PathBuf {
         self.root.join("cursors").join(owner.file_stem())
     }
 
@@ -171,7 +173,9 @@ impl Layout {
                 Ok(known) => known,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
                 Err(error) => {
-                    return Err(StoreError::io(format!("look at `{}`", self.shown(&at)))(error));
+                    return Err(StoreError::io(format!("look at `{}`", self.display_path(&at)))(
+                        error,
+                    ));
                 }
             };
             // Everything above the last part is a folder.
@@ -184,13 +188,13 @@ impl Layout {
                 PathKind::File if known.is_dir() => "a folder where a file should be",
                 _ => "neither a file nor a folder",
             };
-            return Err(StoreError::UnsafePath { path: self.shown(&at), found });
+            return Err(StoreError::UnsafePath { path: self.display_path(&at), found });
         }
         Ok(())
     }
 
     /// A path as shown to people: below the capsule.
-    pub(crate) fn shown(&self, path: &Path) -> String {
+    pub(crate) fn display_path(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
     }
 }
@@ -203,7 +207,7 @@ fn split(base: PathBuf, path: &str) -> (PathBuf, &str) {
 }
 
 /// The version in the name of a history file's body: `@3.md`.
-pub(crate) fn version_of(name: &str, format: Format) -> Option<u64> {
+pub(crate) fn version_of(name: &str, format: BodyFormat) -> Option<u64> {
     let number = name.strip_prefix('@')?.strip_suffix(format.extension())?.strip_suffix('.')?;
     number.parse().ok().filter(|version: &u64| *version > 0 && version.to_string() == number)
 }
@@ -212,7 +216,7 @@ pub(crate) fn version_of(name: &str, format: Format) -> Option<u64> {
 pub(crate) fn uri_of(scheme: &Scheme, below: &Path) -> Option<Result<EntryUri, crate::UriError>> {
     let text = below.to_str()?.replace('\\', "/");
     let stem = text.strip_suffix(scheme.format.extension())?.strip_suffix('.')?;
-    if scheme.format == Format::Json && stem.ends_with(".meta") {
+    if scheme.format == BodyFormat::Json && stem.ends_with(".meta") {
         return None;
     }
     Some(EntryUri::new(&scheme.name, stem))
@@ -226,7 +230,7 @@ mod tests {
 
     #[test]
     fn files_are_where_the_layout_says() {
-        let layout = Layout::new(PathBuf::from("/c"));
+        let layout = CapsuleLayout::new(PathBuf::from("/c"));
         let scheme =
             |name: &str| Scheme::builtin().into_iter().find(|known| known.name == name).unwrap();
         let uri = |text: &str| EntryUri::parse(text).unwrap();
@@ -240,7 +244,7 @@ mod tests {
         assert_eq!(data.meta.as_deref(), Some(Path::new("/c/knowledge/api-data/pets.meta.json")));
         let custom = layout.current(&uri("runbooks://deploy"), &Scheme::named("runbooks"));
         assert_eq!(custom.body, Path::new("/c/entries/runbooks/deploy.md"));
-        let old = layout.version(&uri("docs://team/api"), 3, Format::Markdown);
+        let old = layout.version(&uri("docs://team/api"), 3, BodyFormat::Markdown);
         assert_eq!(old.body, Path::new("/c/history/docs/team/api/@3.md"));
     }
 
@@ -251,11 +255,11 @@ mod tests {
         assert_eq!(found.as_str(), "docs://team/api");
         assert!(uri_of(&docs, Path::new("team/api.json")).is_none());
         assert!(uri_of(&docs, Path::new(".hidden.md")).unwrap().is_err());
-        assert_eq!(version_of("@12.md", Format::Markdown), Some(12));
+        assert_eq!(version_of("@12.md", BodyFormat::Markdown), Some(12));
         for name in ["12.md", "@012.md", "@0.md", "@x.md", "@1.json", "@1.meta.json"] {
-            assert_eq!(version_of(name, Format::Markdown), None, "{name}");
+            assert_eq!(version_of(name, BodyFormat::Markdown), None, "{name}");
         }
-        assert_eq!(version_of("@1.meta.json", Format::Json), None);
+        assert_eq!(version_of("@1.meta.json", BodyFormat::Json), None);
     }
 
     proptest! {
@@ -267,10 +271,10 @@ mod tests {
             path in "([a-zA-Z0-9._/@~-]|%2e|\\.\\./|/|\\\\|\\.md|con|\\.meta|[\u{0}-\u{ff}]){1,12}",
         ) {
             if let Ok(uri) = EntryUri::new(&scheme, &path) {
-                let layout = Layout::new(PathBuf::from("/c"));
-                let declared = Scheme { format: Format::Json, ..Scheme::named(&scheme) };
+                let layout = CapsuleLayout::new(PathBuf::from("/c"));
+                let declared = Scheme { format: BodyFormat::Json, ..Scheme::named(&scheme) };
                 let files = layout.current(&uri, &declared);
-                for path in [Some(files.body.clone()), files.meta, Some(layout.tombstone(&uri)), Some(layout.version(&uri, 1, Format::Json).body)].into_iter().flatten() {
+                for path in [Some(files.body.clone()), files.meta, Some(layout.tombstone(&uri)), Some(layout.version(&uri, 1, BodyFormat::Json).body)].into_iter().flatten() {
                     let below = path.strip_prefix("/c").unwrap();
                     prop_assert!(below.components().all(|part| matches!(part, std::path::Component::Normal(_))), "{path:?}");
                 }

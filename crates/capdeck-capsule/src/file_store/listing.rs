@@ -2,14 +2,14 @@
 
 use std::{cmp::Reverse, ops::Bound};
 
-use super::engine::Engine;
+use super::engine::StoreEngine;
 use crate::{
-    EntryMeta, EntryUri, ListRequest, Page, SchemeCount, Scope, StoreError,
-    page::{self, Order},
+    EntryMeta, EntryUri, ListRequest, SchemeCount, Scope, StoreError, StorePage,
+    page::{self, ListOrder},
 };
 
-impl Engine {
-    pub(crate) fn list(&self, request: &ListRequest) -> Result<Page<EntryMeta>, StoreError> {
+impl StoreEngine {
+    pub(crate) fn list(&self, request: &ListRequest) -> Result<StorePage<EntryMeta>, StoreError> {
         let fingerprint = request.fingerprint();
         let position =
             request.cursor.as_deref().map(|cursor| page::read_cursor(&fingerprint, cursor));
@@ -27,7 +27,7 @@ impl Engine {
                 && request.scope.reaches(&meta.uri)
         };
         let mut items: Vec<EntryMeta> = match request.order {
-            Order::ByUri => {
+            ListOrder::ByUri => {
                 let after = position.map(|position| EntryUri::parse(&position)).transpose();
                 let after = after.map_err(|_| StoreError::BadCursor)?;
                 let start = after.map_or(Bound::Unbounded, Bound::Excluded);
@@ -38,7 +38,7 @@ impl Engine {
                     .map(|meta| (**meta).clone())
                     .collect()
             }
-            Order::ByTime => {
+            ListOrder::ByTime => {
                 let mut sorted: Vec<_> = state.entries.values().filter(|meta| fits(meta)).collect();
                 let key = |meta: &EntryMeta| (Reverse(meta.written_at), meta.uri.clone());
                 sorted.sort_by_cached_key(|meta| key(meta));
@@ -61,12 +61,12 @@ impl Engine {
         items.truncate(size);
         let next_cursor = items.last().filter(|_| has_more).map(|last| {
             let position = match request.order {
-                Order::ByUri => last.uri.to_string(),
-                Order::ByTime => format!("{} {}", last.written_at, last.uri),
+                ListOrder::ByUri => last.uri.to_string(),
+                ListOrder::ByTime => format!("{} {}", last.written_at, last.uri),
             };
             page::write_cursor(&fingerprint, &position)
         });
-        Ok(Page { items, next_cursor })
+        Ok(StorePage { items, next_cursor })
     }
 
     pub(crate) fn counts(&self, scope: &Scope) -> Vec<SchemeCount> {

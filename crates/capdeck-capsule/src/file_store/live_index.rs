@@ -13,13 +13,13 @@ use std::{
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::{EntryMeta, EntryUri, search::Index};
+use crate::{EntryMeta, EntryUri, search::EntryIndex};
 
 #[derive(Debug, Default)]
 pub(super) struct LiveIndex {
-    index: RwLock<Option<Index>>,
+    index: RwLock<Option<EntryIndex>>,
     /// What changed and is not in the index yet, in order. `None` while nobody has begun to make one.
-    late: Mutex<Option<Vec<Late>>>,
+    late: Mutex<Option<Vec<IndexUpdate>>>,
     /// Held by whoever makes it.
     making: Mutex<()>,
     is_stopped: AtomicBool,
@@ -28,7 +28,7 @@ pub(super) struct LiveIndex {
 
 /// A change that the index does not have yet.
 #[derive(Debug)]
-enum Late {
+enum IndexUpdate {
     Put(Arc<EntryMeta>, String),
     Remove(EntryUri),
 }
@@ -37,14 +37,14 @@ impl LiveIndex {
     /// An entry is in a new version, which is on the disk by now.
     pub(super) fn put(&self, meta: &Arc<EntryMeta>, body: String) {
         if let Some(late) = self.late.lock().as_mut() {
-            late.push(Late::Put(Arc::clone(meta), body));
+            late.push(IndexUpdate::Put(Arc::clone(meta), body));
         }
     }
 
     /// An entry is gone.
     pub(super) fn remove(&self, uri: &EntryUri) {
         if let Some(late) = self.late.lock().as_mut() {
-            late.push(Late::Remove(uri.clone()));
+            late.push(IndexUpdate::Remove(uri.clone()));
         }
     }
 
@@ -55,37 +55,41 @@ impl LiveIndex {
             // One that is still being made takes it in when it stands.
             && let Some(index) = index.as_mut()
         {
-            self.take_in(index);
+            self.apply_updates(index);
         }
     }
 
     /// Asks the index, which is made first if there is none.
-    pub(super) fn ask<T>(&self, make: impl FnOnce() -> Index, ask: impl Fn(&Index) -> T) -> T {
-        if let Some(answer) = self.ask_now(&ask) {
+    pub(super) fn query<T>(
+        &self,
+        make: impl FnOnce() -> EntryIndex,
+        ask: impl Fn(&EntryIndex) -> T,
+    ) -> T {
+        if let Some(answer) = self.query_current(&ask) {
             return answer;
         }
         let _making = self.making.lock();
         // Somebody else may have been quicker.
-        if let Some(answer) = self.ask_now(&ask) {
+        if let Some(answer) = self.query_current(&ask) {
             return answer;
         }
         self.begin();
         let made = make();
         let mut place = self.index.write();
         let index = place.insert(made);
-        self.take_in(index);
+        self.apply_updates(index);
         ask(index)
     }
 
     /// Makes it beside everything else, unless somebody does already. `make` gives up when it is told to stop.
-    pub(super) fn make_beside(&self, make: impl FnOnce() -> Option<Index>) {
+    pub(super) fn make_beside(&self, make: impl FnOnce() -> Option<EntryIndex>) {
         let Some(_making) = self.making.try_lock() else { return };
         if self.index.read().is_some() {
             return;
         }
         self.begin();
         match make() {
-            Some(index) => self.take_in(self.index.write().insert(index)),
+            Some(index) => self.apply_updates(self.index.write().insert(index)),
             None => *self.late.lock() = None,
         }
     }
@@ -96,11 +100,11 @@ impl LiveIndex {
     }
 
     /// The answer of an index that has everything which was written before.
-    fn ask_now<T>(&self, ask: impl Fn(&Index) -> T) -> Option<T> {
+    fn query_current<T>(&self, ask: impl Fn(&EntryIndex) -> T) -> Option<T> {
         if self.is_behind()
             && let Some(index) = self.index.write().as_mut()
         {
-            self.take_in(index);
+            self.apply_updates(index);
         }
         // Whoever takes something in has taken it out of the queue with the index in hand, and is waited for here.
         self.index.read().as_ref().map(ask)
@@ -110,12 +114,12 @@ impl LiveIndex {
         self.late.lock().as_ref().is_some_and(|late| !late.is_empty())
     }
 
-    fn take_in(&self, index: &mut Index) {
+    fn apply_updates(&self, index: &mut EntryIndex) {
         let late = self.late.lock().as_mut().map(std::mem::take).unwrap_or_default();
         for change in late {
             match change {
-                Late::Put(meta, body) => index.put(&meta, &body),
-                Late::Remove(uri) => index.remove(&uri),
+                IndexUpdate::Put(meta, body) => index.put(&meta, &body),
+                IndexUpdate::Remove(uri) => index.remove(&uri),
             }
         }
     }
@@ -143,19 +147,21 @@ mod tests {
     use std::{sync::mpsc, thread};
 
     use super::*;
-    use crate::{Author, FileStore, SearchRequest, Store as _, StoreOptions, Write};
+    use crate::{
+        CapsuleAuthor, EntrySearchRequest, FileStore, Store as _, StoreOptions, StoreWrite,
+    };
 
     fn store(folder: &std::path::Path) -> FileStore {
         FileStore::open(folder, StoreOptions::default(), None).unwrap()
     }
 
     async fn write(store: &FileStore, uri: &str, body: &str) {
-        let write = Write::replace(EntryUri::parse(uri).unwrap(), body.to_owned());
-        store.write(write, &Author::client("test")).await.unwrap();
+        let write = StoreWrite::replace(EntryUri::parse(uri).unwrap(), body.to_owned());
+        store.write(write, &CapsuleAuthor::client("test")).await.unwrap();
     }
 
     async fn found(store: &FileStore, query: &str) -> Vec<String> {
-        let page = store.search(&SearchRequest::words(query)).await.unwrap();
+        let page = store.search(&EntrySearchRequest::words(query)).await.unwrap();
         page.hits.iter().map(|hit| hit.meta.uri.to_string()).collect()
     }
 
@@ -182,7 +188,7 @@ mod tests {
         write(&store, "docs://a", "apricot").await;
         write(&store, "docs://d", "damson").await;
         let uri = EntryUri::parse("docs://b").unwrap();
-        store.delete(&uri, None, &Author::client("test")).await.unwrap();
+        store.delete(&uri, None, &CapsuleAuthor::client("test")).await.unwrap();
         go_on.send(()).unwrap();
         making.join().unwrap();
         assert_eq!(found(&store, "apple").await, Vec::<String>::new());

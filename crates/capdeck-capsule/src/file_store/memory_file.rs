@@ -3,17 +3,17 @@
 use std::{collections::BTreeMap, fs, io};
 
 use super::{
-    engine::Engine,
-    recorder::{ChangeNote, Recorder},
+    engine::StoreEngine,
+    recorder::{ChangeDetails, ChangeRecorder},
 };
-use crate::{AuditLine, MemoryItem, Owner, StoreError};
+use crate::{AuditLogLine, MemoryItem, MemoryOwner, StoreError};
 
-const LONGEST_KEY: usize = 128;
+const MAX_KEY_LENGTH: usize = 128;
 
-type Memory = BTreeMap<String, String>;
+type MemoryMap = BTreeMap<String, String>;
 
-impl Engine {
-    pub(crate) fn memory_get(&self, owner: &Owner, key: &str) -> Result<String, StoreError> {
+impl StoreEngine {
+    pub(crate) fn memory_get(&self, owner: &MemoryOwner, key: &str) -> Result<String, StoreError> {
         check_key(key)?;
         self.load_memory(owner)?
             .remove(key)
@@ -22,10 +22,10 @@ impl Engine {
 
     pub(crate) fn memory_set(
         &self,
-        owner: &Owner,
+        owner: &MemoryOwner,
         key: &str,
         value: &str,
-        recorder: Option<&Recorder>,
+        recorder: Option<&ChangeRecorder>,
     ) -> Result<(), StoreError> {
         self.writable()?;
         check_key(key)?;
@@ -51,15 +51,16 @@ impl Engine {
             self.check_room()?;
         }
         memory.insert(key.to_owned(), value.to_owned());
-        let note = ChangeNote { action: "memory.set", bytes: Some(bytes), ..ChangeNote::default() };
+        let note =
+            ChangeDetails { action: "memory.set", bytes: Some(bytes), ..ChangeDetails::default() };
         self.save_memory(owner, &memory, self.line_of(recorder, note)?)
     }
 
     pub(crate) fn memory_delete(
         &self,
-        owner: &Owner,
+        owner: &MemoryOwner,
         key: &str,
-        recorder: Option<&Recorder>,
+        recorder: Option<&ChangeRecorder>,
     ) -> Result<(), StoreError> {
         self.writable()?;
         check_key(key)?;
@@ -67,11 +68,11 @@ impl Engine {
         let _memory = self.stripe(&path.to_string_lossy()).lock();
         let mut memory = self.load_memory(owner)?;
         memory.remove(key).ok_or_else(|| StoreError::NoSuchKey { key: key.to_owned() })?;
-        let note = ChangeNote { action: "memory.delete", ..ChangeNote::default() };
+        let note = ChangeDetails { action: "memory.delete", ..ChangeDetails::default() };
         self.save_memory(owner, &memory, self.line_of(recorder, note)?)
     }
 
-    pub(crate) fn memory_list(&self, owner: &Owner) -> Result<Vec<MemoryItem>, StoreError> {
+    pub(crate) fn memory_list(&self, owner: &MemoryOwner) -> Result<Vec<MemoryItem>, StoreError> {
         let memory = self.load_memory(owner)?;
         Ok(memory.into_iter().map(|(key, value)| MemoryItem { key, value }).collect())
     }
@@ -79,7 +80,7 @@ impl Engine {
     /// Items that hold all words of a question; those whose key does come first.
     pub(crate) fn memory_search(
         &self,
-        owner: &Owner,
+        owner: &MemoryOwner,
         query: &str,
     ) -> Result<Vec<MemoryItem>, StoreError> {
         let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
@@ -98,30 +99,30 @@ impl Engine {
         Ok(found.into_iter().map(|(_, item)| item).collect())
     }
 
-    fn load_memory(&self, owner: &Owner) -> Result<Memory, StoreError> {
+    fn load_memory(&self, owner: &MemoryOwner) -> Result<MemoryMap, StoreError> {
         let path = self.layout.memory(owner);
         self.check_file(&path)?;
         let failed = || StoreError::io("read the memory");
         match fs::read(path) {
             Ok(text) => serde_json::from_slice(&text).map_err(io::Error::other).map_err(failed()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Memory::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(MemoryMap::new()),
             Err(error) => Err(failed()(error)),
         }
     }
 
     fn save_memory(
         &self,
-        owner: &Owner,
-        memory: &Memory,
-        line: Option<AuditLine>,
+        owner: &MemoryOwner,
+        memory: &MemoryMap,
+        line: Option<AuditLogLine>,
     ) -> Result<(), StoreError> {
-        const WHAT: &str = "save the memory";
+        const OPERATION: &str = "save the memory";
         let text = serde_json::to_vec_pretty(memory).map_err(io::Error::other);
         self.replace_file(
             self.layout.memory(owner),
-            text.map_err(StoreError::io(WHAT))?,
+            text.map_err(StoreError::io(OPERATION))?,
             line,
-            WHAT,
+            OPERATION,
         )
     }
 
@@ -140,9 +141,9 @@ impl Engine {
 
 fn check_key(key: &str) -> Result<(), StoreError> {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_.:-/".contains(letter);
-    if (1..=LONGEST_KEY).contains(&key.len()) && key.chars().all(is_plain) {
+    if (1..=MAX_KEY_LENGTH).contains(&key.len()) && key.chars().all(is_plain) {
         return Ok(());
     }
-    let rule = format!("1 to {LONGEST_KEY} letters, digits, `_`, `.`, `:`, `-` or `/`");
+    let rule = format!("1 to {MAX_KEY_LENGTH} letters, digits, `_`, `.`, `:`, `-` or `/`");
     Err(StoreError::invalid("key", rule))
 }

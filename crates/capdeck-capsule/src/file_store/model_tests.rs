@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, fs, path::Path, thread};
 
 use proptest::prelude::*;
 
-use super::{Engine, disk::Durability};
+use super::{StoreEngine, disk::WriteDurability};
 use crate::{
-    Author, BlobSource, Entry, EntryUri, ListRequest, Owner, PatchStep, Scope, StoreError,
-    StoreOptions, Write,
+    BlobSource, CapsuleAuthor, Entry, EntryUri, ListRequest, MemoryOwner, PatchStep, Scope,
+    StoreError, StoreOptions, StoreWrite,
 };
 
 const URIS: [&str; 5] = ["docs://a", "docs://a/b", "skills://s", "api-data://x", "api-data://x/y"];
@@ -124,29 +124,29 @@ impl Model {
     }
 }
 
-pub(super) fn perform(engine: &Engine, operation: &Operation) -> Result<(), StoreError> {
-    let author = Author::client("model");
+pub(super) fn perform(engine: &StoreEngine, operation: &Operation) -> Result<(), StoreError> {
+    let author = CapsuleAuthor::client("model");
     match operation {
         Operation::Create(number, text) => engine
-            .write(Write::create(uri(*number), body(&uri(*number), *text)), &author, None)
+            .write(StoreWrite::create(uri(*number), body(&uri(*number), *text)), &author, None)
             .map(|_| ()),
         Operation::Replace(number, text, expected) => {
-            let write = Write::replace(uri(*number), body(&uri(*number), *text));
-            engine.write(Write { if_version: *expected, ..write }, &author, None).map(|_| ())
+            let write = StoreWrite::replace(uri(*number), body(&uri(*number), *text));
+            engine.write(StoreWrite { if_version: *expected, ..write }, &author, None).map(|_| ())
         }
         Operation::Append(number, text) => {
             let step = PatchStep::Append { text: format!("more {text}") };
-            engine.write(Write::patch(uri(*number), vec![step]), &author, None).map(|_| ())
+            engine.write(StoreWrite::patch(uri(*number), vec![step]), &author, None).map(|_| ())
         }
         Operation::Attach(number, blob) => {
             let source = BlobSource::Bytes { bytes: bytes(*blob), mime: "text/plain".to_owned() };
-            let write = Write::replace(uri(*number), body(&uri(*number), *blob));
-            engine.write(Write { blob: Some(source), ..write }, &author, None).map(|_| ())
+            let write = StoreWrite::replace(uri(*number), body(&uri(*number), *blob));
+            engine.write(StoreWrite { blob: Some(source), ..write }, &author, None).map(|_| ())
         }
         Operation::Detach(number) => {
-            let write = Write::replace(uri(*number), body(&uri(*number), 0));
+            let write = StoreWrite::replace(uri(*number), body(&uri(*number), 0));
             engine
-                .write(Write { blob: Some(BlobSource::Remove), ..write }, &author, None)
+                .write(StoreWrite { blob: Some(BlobSource::Remove), ..write }, &author, None)
                 .map(|_| ())
         }
         Operation::Delete(number) => engine.delete(&uri(*number), None, &author, None).map(|_| ()),
@@ -154,9 +154,12 @@ pub(super) fn perform(engine: &Engine, operation: &Operation) -> Result<(), Stor
             engine.restore(&uri(*number), *version, None, &author, None).map(|_| ())
         }
         Operation::Purge(number) => engine.purge(&uri(*number), &author, None),
-        Operation::Remember(value) => {
-            engine.memory_set(&Owner::Client("model".to_owned()), "key", &value.to_string(), None)
-        }
+        Operation::Remember(value) => engine.memory_set(
+            &MemoryOwner::Client("model".to_owned()),
+            "key",
+            &value.to_string(),
+            None,
+        ),
         Operation::Collect => engine.collect_blobs().map(|_| ()),
     }
 }
@@ -166,7 +169,7 @@ fn bytes(blob: u8) -> Vec<u8> {
 }
 
 /// A version in the model's words; its blob must be there.
-fn version(engine: &Engine, entry: Entry) -> (String, Option<u8>) {
+fn version(engine: &StoreEngine, entry: Entry) -> (String, Option<u8>) {
     let blob = entry.meta.blob.map(|reference| {
         let found = fs::read(engine.layout.blob(&reference.sha256)).unwrap();
         assert_eq!(found, bytes(found[0]), "a torn blob");
@@ -176,7 +179,7 @@ fn version(engine: &Engine, entry: Entry) -> (String, Option<u8>) {
 }
 
 /// What the store says of itself, in the model's words.
-pub(super) fn observed(engine: &Engine) -> Model {
+pub(super) fn observed(engine: &StoreEngine) -> Model {
     let mut model = Model::default();
     let listed = engine.list(&ListRequest { limit: 200, ..ListRequest::default() }).unwrap();
     for meta in listed.items {
@@ -198,14 +201,14 @@ pub(super) fn observed(engine: &Engine) -> Model {
         let versions = (1..=deleted.version).map(read).collect();
         model.entries.insert(deleted.uri.clone(), Expected { versions, is_deleted: true });
     }
-    let memory = engine.memory_get(&Owner::Client("model".to_owned()), "key").ok();
+    let memory = engine.memory_get(&MemoryOwner::Client("model".to_owned()), "key").ok();
     model.memory = memory.map(|value| value.parse().unwrap());
     model
 }
 
-fn open(root: &Path) -> Engine {
-    let options = StoreOptions { durability: Durability::Cached, ..StoreOptions::default() };
-    Engine::open(root, options).unwrap()
+fn open(root: &Path) -> StoreEngine {
+    let options = StoreOptions { durability: WriteDurability::Cached, ..StoreOptions::default() };
+    StoreEngine::open(root, options).unwrap()
 }
 
 pub(super) fn operation() -> impl Strategy<Value = Operation> {

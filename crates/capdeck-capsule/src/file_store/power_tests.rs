@@ -10,8 +10,8 @@ use std::{
 use proptest::prelude::*;
 
 use super::{
-    Engine,
-    disk::Durability,
+    StoreEngine,
+    disk::WriteDurability,
     model_tests::{Model, Operation, observed, operation, perform},
 };
 use crate::StoreOptions;
@@ -21,9 +21,9 @@ fn quick_folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-fn open(root: &Path) -> Engine {
-    let options = StoreOptions { durability: Durability::Synced, ..StoreOptions::default() };
-    Engine::open(root, options).unwrap()
+fn open(root: &Path) -> StoreEngine {
+    let options = StoreOptions { durability: WriteDurability::Synced, ..StoreOptions::default() };
+    StoreEngine::open(root, options).unwrap()
 }
 
 /// All files below a folder, by their path in it.
@@ -89,7 +89,7 @@ fn start_again(root: &Path) {
     }
 }
 
-fn do_all(engine: &Engine, model: &mut Model, operations: &[Operation]) {
+fn do_all(engine: &StoreEngine, model: &mut Model, operations: &[Operation]) {
     for operation in operations {
         let after = model.after(operation);
         let result = perform(engine, operation);
@@ -134,7 +134,7 @@ proptest! {
 #[test]
 fn edits_by_hand_survive_a_kill_and_a_machine_that_goes_down() {
     let folder = quick_folder();
-    let write = |engine: &Engine, number| {
+    let write = |engine: &StoreEngine, number| {
         perform(engine, &Operation::Replace(0, number, None)).unwrap();
     };
     for is_new_boot in [false, true] {
@@ -182,12 +182,15 @@ fn a_journal_cannot_lead_out_of_the_capsule() {
     let root = folder.path().join("capsule");
     drop(open(&root));
     for path in ["../outside.md", "/outside.md", "knowledge/../../outside.md", ""] {
-        let redo =
-            super::redo::Redo { path: path.to_owned(), change: super::redo::Change::Put(b"out") };
-        let record = super::redo::encode(jiff::Timestamp::now(), &[redo], [].into_iter()).unwrap();
+        let redo = super::journal_record::JournalChange {
+            path: path.to_owned(),
+            change: super::journal_record::FileOperation::Put(b"out"),
+        };
+        let record =
+            super::journal_record::encode(jiff::Timestamp::now(), &[redo], [].into_iter()).unwrap();
         let bytes = [b"{\"boot\":\"another\"}\n".to_vec(), record].concat();
         fs::write(root.join("journal/1.log"), bytes).unwrap();
-        let error = Engine::open(&root, StoreOptions::default()).unwrap_err();
+        let error = StoreEngine::open(&root, StoreOptions::default()).unwrap_err();
         assert_eq!(error.code(), "unsafe_path", "{path}: {error}");
         assert!(!folder.path().join("outside.md").exists());
     }

@@ -6,10 +6,10 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use super::engine::Engine;
+use super::engine::StoreEngine;
 use crate::{EntryMeta, StoreError};
 
-impl Engine {
+impl StoreEngine {
     pub(super) fn check_quota(
         &self,
         meta: &EntryMeta,

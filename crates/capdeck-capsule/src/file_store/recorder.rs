@@ -3,33 +3,33 @@
 use std::{io, sync::Arc};
 
 use crate::{
-    AuditLine, AuditMode, Author, Clock, EntryUri, Role, StoreError, audit::AuditRecord,
-    digest::hex,
+    AuditLogLine, AuditMode, CapsuleAuthor, EntryUri, Role, StoreClock, StoreError,
+    audit::AuditRecord, digest::hex,
 };
 
-use super::engine::Engine;
+use super::engine::StoreEngine;
 
 /// Bytes of a change's name.
 const ID_BYTES: usize = 12;
 
 /// Who changes something through a store, for the lines of what they change.
 #[derive(Debug, Clone)]
-pub(crate) struct Recorder {
-    pub(crate) author: Arc<Author>,
+pub(crate) struct ChangeRecorder {
+    pub(crate) author: Arc<CapsuleAuthor>,
     pub(crate) role: Role,
 }
 
 /// A change as its line describes it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ChangeNote<'a> {
+pub(crate) struct ChangeDetails<'a> {
     pub(crate) action: &'static str,
     pub(crate) uri: Option<&'a EntryUri>,
     pub(crate) version: Option<u64>,
     pub(crate) bytes: Option<u64>,
 }
 
-impl Recorder {
-    fn line(&self, note: ChangeNote<'_>, clock: &Clock) -> io::Result<AuditLine> {
+impl ChangeRecorder {
+    fn line(&self, note: ChangeDetails<'_>, clock: &StoreClock) -> io::Result<AuditLogLine> {
         let mut id = [0_u8; ID_BYTES];
         getrandom::fill(&mut id).map_err(io::Error::other)?;
         let record = AuditRecord {
@@ -46,13 +46,13 @@ impl Recorder {
     }
 }
 
-impl Engine {
+impl StoreEngine {
     /// The line of a change, where somebody records it.
     pub(super) fn line_of(
         &self,
-        recorder: Option<&Recorder>,
-        note: ChangeNote<'_>,
-    ) -> Result<Option<AuditLine>, StoreError> {
+        recorder: Option<&ChangeRecorder>,
+        note: ChangeDetails<'_>,
+    ) -> Result<Option<AuditLogLine>, StoreError> {
         let line = recorder.map(|recorder| recorder.line(note, &self.options.clock));
         line.transpose().map_err(StoreError::io("name the change"))
     }

@@ -11,15 +11,15 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
-    disk::{self, Disk},
-    journal::{Journal, Left},
-    layout::Layout,
-    redo::{Change, Record},
+    disk::{self, StoreDisk},
+    journal::{LeftoverJournal, StoreJournal},
+    journal_record::{FileOperation, JournalRecord},
+    layout::CapsuleLayout,
 };
-use crate::{AuditLine, StoreError, audit::AuditLog};
+use crate::{AuditLogLine, StoreError, audit::ChainedAuditLog};
 
 /// What a file is to be in the end.
-enum Last<'a> {
+enum RecoveredFile<'a> {
     Whole(&'a [u8]),
     Removed,
     /// From here on it goes like this.
@@ -35,20 +35,21 @@ enum Last<'a> {
 /// is made with its signal and its audit line, or not at all. A machine that went down may have lost anything that was not
 /// synced, so everything is gone through.
 pub(super) fn recover(
-    layout: &Layout,
-    journal: &Journal,
-    disk: &Disk,
-    audit: &AuditLog,
+    layout: &CapsuleLayout,
+    journal: &StoreJournal,
+    disk: &StoreDisk,
+    audit: &ChainedAuditLog,
 ) -> Result<(), StoreError> {
     let failed = || StoreError::io("go through the journal of what was written last");
-    let left = journal.left().map_err(failed())?;
+    let left = journal.leftover_journals().map_err(failed())?;
     if left.is_empty() {
         return Ok(());
     }
-    let mut records: Vec<Record<'_>> = left.iter().flat_map(Left::records).collect();
-    let lines: Vec<AuditLine> =
+    let mut records: Vec<JournalRecord<'_>> =
+        left.iter().flat_map(LeftoverJournal::records).collect();
+    let lines: Vec<AuditLogLine> =
         records.iter_mut().flat_map(|record| std::mem::take(&mut record.lines)).collect();
-    let has_machine_gone_down = left.iter().any(Left::is_of_another_boot);
+    let has_machine_gone_down = left.iter().any(LeftoverJournal::is_of_another_boot);
     let start = if has_machine_gone_down { 0 } else { records.len().saturating_sub(1) };
     let remade = make_again(layout, disk, records.get(start..).unwrap_or_default())?;
     if remade > 0 {
@@ -67,7 +68,11 @@ pub(super) fn recover(
 }
 
 /// Brings files to what the records say in the end; tells how many were not that.
-fn make_again(layout: &Layout, disk: &Disk, records: &[Record<'_>]) -> Result<usize, StoreError> {
+fn make_again(
+    layout: &CapsuleLayout,
+    disk: &StoreDisk,
+    records: &[JournalRecord<'_>],
+) -> Result<usize, StoreError> {
     let mut remade = 0;
     for (path, (at, last)) in in_the_end(records) {
         let Some(path) = place(layout, path) else {
@@ -84,39 +89,44 @@ fn make_again(layout: &Layout, disk: &Disk, records: &[Record<'_>]) -> Result<us
         let looks_newer = known.as_ref().is_ok_and(|known| known.modified().is_ok_and(is_newer));
         let is_ours = !looks_newer || was_put(records, &path);
         let made = match last {
-            Last::Whole(bytes) if is_ours || known.is_ok_and(|known| known.len() == 0) => {
+            RecoveredFile::Whole(bytes) if is_ours || known.is_ok_and(|known| known.len() == 0) => {
                 put(&path, bytes, disk)
             }
-            Last::Removed if is_ours => remove(&path, disk),
-            Last::Ends { start, bytes } => end_with(&path, start, &bytes),
-            Last::Whole(_) | Last::Removed => Ok(false),
+            RecoveredFile::Removed if is_ours => remove(&path, disk),
+            RecoveredFile::Ends { start, bytes } => end_with(&path, start, &bytes),
+            RecoveredFile::Whole(_) | RecoveredFile::Removed => Ok(false),
         };
-        let shown = layout.shown(&path);
+        let shown = layout.display_path(&path);
         remade += usize::from(made.map_err(StoreError::io(format!("write `{shown}` again")))?);
     }
     Ok(remade)
 }
 
 /// Whether a file is what some record says that a file is to be.
-fn was_put(records: &[Record<'_>], path: &Path) -> bool {
+fn was_put(records: &[JournalRecord<'_>], path: &Path) -> bool {
     let Ok(found) = fs::read(path) else { return false };
     let mut changes = records.iter().flat_map(|record| &record.changes);
-    changes.any(|redo| matches!(redo.change, Change::Put(bytes) if bytes == found))
+    changes.any(|redo| matches!(redo.change, FileOperation::Put(bytes) if bytes == found))
 }
 
-fn in_the_end<'a>(records: &'a [Record<'a>]) -> BTreeMap<&'a str, (Timestamp, Last<'a>)> {
-    let mut files: BTreeMap<&str, (Timestamp, Last<'_>)> = BTreeMap::new();
+fn in_the_end<'a>(
+    records: &'a [JournalRecord<'a>],
+) -> BTreeMap<&'a str, (Timestamp, RecoveredFile<'a>)> {
+    let mut files: BTreeMap<&str, (Timestamp, RecoveredFile<'_>)> = BTreeMap::new();
     for record in records {
         for redo in &record.changes {
             let last = match (&redo.change, files.remove(redo.path.as_str())) {
-                (Change::Put(bytes), _) => Last::Whole(bytes),
-                (Change::Remove, _) => Last::Removed,
-                (Change::Append { bytes, .. }, Some((_, Last::Ends { start, bytes: mut all }))) => {
+                (FileOperation::Put(bytes), _) => RecoveredFile::Whole(bytes),
+                (FileOperation::Remove, _) => RecoveredFile::Removed,
+                (
+                    FileOperation::Append { bytes, .. },
+                    Some((_, RecoveredFile::Ends { start, bytes: mut all })),
+                ) => {
                     all.extend_from_slice(bytes);
-                    Last::Ends { start, bytes: all }
+                    RecoveredFile::Ends { start, bytes: all }
                 }
-                (Change::Append { start, bytes }, _) => {
-                    Last::Ends { start: *start, bytes: bytes.to_vec() }
+                (FileOperation::Append { start, bytes }, _) => {
+                    RecoveredFile::Ends { start: *start, bytes: bytes.to_vec() }
                 }
             };
             files.insert(&redo.path, (record.at, last));
@@ -126,13 +136,13 @@ fn in_the_end<'a>(records: &'a [Record<'a>]) -> BTreeMap<&'a str, (Timestamp, La
 }
 
 /// Where a path of the journal leads; nowhere when it could lead out of the capsule.
-fn place(layout: &Layout, path: &str) -> Option<PathBuf> {
+fn place(layout: &CapsuleLayout, path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
     let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
     (is_below && path.components().next().is_some()).then(|| layout.root().join(path))
 }
 
-fn put(path: &Path, bytes: &[u8], disk: &Disk) -> io::Result<bool> {
+fn put(path: &Path, bytes: &[u8], disk: &StoreDisk) -> io::Result<bool> {
     if fs::read(path).is_ok_and(|found| found == bytes) {
         return Ok(false);
     }
@@ -145,7 +155,7 @@ fn put(path: &Path, bytes: &[u8], disk: &Disk) -> io::Result<bool> {
     Ok(true)
 }
 
-fn remove(path: &Path, disk: &Disk) -> io::Result<bool> {
+fn remove(path: &Path, disk: &StoreDisk) -> io::Result<bool> {
     let is_there = path.exists();
     disk.remove(path)?;
     Ok(is_there)

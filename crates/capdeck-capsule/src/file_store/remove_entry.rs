@@ -9,17 +9,17 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    commit::{Job, Step},
-    disk::Staged,
-    engine::Engine,
-    recorder::{ChangeNote, Recorder},
+    commit::{CommitJob, FileStep},
+    disk::StagedPath,
+    engine::StoreEngine,
+    recorder::{ChangeDetails, ChangeRecorder},
     write_entry::change_signal,
 };
-use crate::{Author, ChangeKind, DeletedEntry, EntryUri, Scheme, Scope, StoreError};
+use crate::{CapsuleAuthor, ChangeKind, DeletedEntry, EntryUri, Scheme, Scope, StoreError};
 
 /// What is kept of an entry that is gone: `trash/<scheme>/<path>.json`. Its versions stay in the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tombstone {
+pub(crate) struct EntryTombstone {
     pub(crate) uri: EntryUri,
     /// The last version.
     pub(crate) version: u64,
@@ -30,13 +30,13 @@ pub(crate) struct Tombstone {
     pub(crate) is_purged: bool,
 }
 
-impl Engine {
+impl StoreEngine {
     pub(crate) fn delete(
         &self,
         uri: &EntryUri,
         if_version: Option<u64>,
-        author: &Author,
-        recorder: Option<&Recorder>,
+        author: &CapsuleAuthor,
+        recorder: Option<&ChangeRecorder>,
     ) -> Result<DeletedEntry, StoreError> {
         self.writable()?;
         let scheme = self.scheme(uri)?;
@@ -46,15 +46,16 @@ impl Engine {
         let meta = current.clone().ok_or_else(not_found)?;
         self.check_version(uri, &scheme, if_version, current.as_deref(), None)?;
         let tombstone = self.tombstone(uri, meta.version, author);
-        let mut job = Job::default();
+        let mut job = CommitJob::default();
         // The past first, then the note, then the entry itself: only without the entry is the note believed.
-        self.keep(uri, meta.version, &scheme, &mut job.steps)?;
+        self.archive_version(uri, meta.version, &scheme, &mut job.steps)?;
         let staged = self.stage_tombstone(&tombstone, &mut job)?;
         let files = self.layout.current(uri, &scheme);
-        job.steps.extend([Some(files.body), files.meta].into_iter().flatten().map(Step::Remove));
+        job.steps
+            .extend([Some(files.body), files.meta].into_iter().flatten().map(FileStep::Remove));
         job.signals.push(change_signal(ChangeKind::Deleted, uri, meta.version, author));
         let version = Some(meta.version);
-        let note = ChangeNote { action: "delete", uri: Some(uri), version, bytes: None };
+        let note = ChangeDetails { action: "delete", uri: Some(uri), version, bytes: None };
         job.line = self.line_of(recorder, note)?;
         let unrecorded = self.remove(job, staged, uri, &scheme)?;
         let mut state = self.state.write();
@@ -62,7 +63,7 @@ impl Engine {
         state.remove(uri);
         drop(state);
         self.forget(uri);
-        self.tell(ChangeKind::Deleted, uri, meta.version);
+        self.publish_change(ChangeKind::Deleted, uri, meta.version);
         self.require_line(unrecorded)?;
         Ok(tombstone.into())
     }
@@ -76,8 +77,8 @@ impl Engine {
     pub(crate) fn purge(
         &self,
         uri: &EntryUri,
-        author: &Author,
-        recorder: Option<&Recorder>,
+        author: &CapsuleAuthor,
+        recorder: Option<&ChangeRecorder>,
     ) -> Result<(), StoreError> {
         self.writable()?;
         let scheme = self.scheme(uri)?;
@@ -87,11 +88,11 @@ impl Engine {
         let not_found = || StoreError::NotFound { uri: uri.clone(), version: None };
         let version =
             current.as_ref().map(|meta| meta.version).or(deleted).ok_or_else(not_found)?;
-        let tombstone = Tombstone { is_purged: true, ..self.tombstone(uri, version, author) };
-        let mut job = Job::default();
+        let tombstone = EntryTombstone { is_purged: true, ..self.tombstone(uri, version, author) };
+        let mut job = CommitJob::default();
         let staged = self.stage_tombstone(&tombstone, &mut job)?;
         job.signals.push(change_signal(ChangeKind::Purged, uri, version, author));
-        let note = ChangeNote { action: "purge", uri: Some(uri), ..ChangeNote::default() };
+        let note = ChangeDetails { action: "purge", uri: Some(uri), ..ChangeDetails::default() };
         job.line = self.line_of(recorder, note)?;
         let unrecorded = self.remove(job, staged, uri, &scheme)?;
         let mut state = self.state.write();
@@ -99,7 +100,7 @@ impl Engine {
         state.remove(uri);
         drop(state);
         self.forget(uri);
-        self.tell(ChangeKind::Purged, uri, version);
+        self.publish_change(ChangeKind::Purged, uri, version);
         self.finish_purge(uri, &scheme)?;
         // What lay in the history is off the account by now.
         self.sub_used(current.map_or(0, |meta| meta.bytes));
@@ -114,17 +115,17 @@ impl Engine {
         self.layout.check_folder(&history)?;
         let (versions, bytes) = version_files(&history).map_err(failed())?;
         let files = [Some(current.body), current.meta].into_iter().flatten().chain(versions);
-        let steps = files.chain([self.layout.tombstone(uri)]).map(Step::Remove).collect();
-        self.commit(Job { steps, ..Job::default() }).map_err(failed())?;
+        let steps = files.chain([self.layout.tombstone(uri)]).map(FileStep::Remove).collect();
+        self.commit(CommitJob { steps, ..CommitJob::default() }).map_err(failed())?;
         self.sub_used(bytes);
         // Empty folders go as far as they are empty; those of entries below stay.
         fs::remove_dir(&history).ok();
         Ok(())
     }
 
-    fn tombstone(&self, uri: &EntryUri, version: u64, author: &Author) -> Tombstone {
+    fn tombstone(&self, uri: &EntryUri, version: u64, author: &CapsuleAuthor) -> EntryTombstone {
         let deleted_at = self.options.clock.now();
-        Tombstone {
+        EntryTombstone {
             uri: uri.clone(),
             version,
             deleted_by: author.written_by(),
@@ -133,22 +134,26 @@ impl Engine {
         }
     }
 
-    fn stage_tombstone(&self, tombstone: &Tombstone, job: &mut Job) -> Result<Staged, StoreError> {
+    fn stage_tombstone(
+        &self,
+        tombstone: &EntryTombstone,
+        job: &mut CommitJob,
+    ) -> Result<StagedPath, StoreError> {
         let to = self.layout.tombstone(&tombstone.uri);
         self.make_folder_of(&to)?;
         let text = serde_json::to_vec_pretty(tombstone).map_err(io::Error::other);
         let staged = text.and_then(|bytes| Ok((self.disk.stage(&bytes)?, bytes)));
         let (staged, bytes) =
             staged.map_err(StoreError::io(format!("delete `{}`", tombstone.uri)))?;
-        job.steps.push(Step::Place { from: staged.path.clone(), to, bytes });
+        job.steps.push(FileStep::Place { from: staged.path.clone(), to, bytes });
         Ok(staged)
     }
 
     /// Does a removal. Gives why its line is not written yet, if it is not.
     fn remove(
         &self,
-        job: Job,
-        tombstone: Staged,
+        job: CommitJob,
+        tombstone: StagedPath,
         uri: &EntryUri,
         scheme: &Scheme,
     ) -> Result<Option<io::Error>, StoreError> {
@@ -188,9 +193,9 @@ fn version_files(folder: &Path) -> io::Result<(Vec<PathBuf>, u64)> {
     Ok((files, bytes))
 }
 
-impl From<Tombstone> for DeletedEntry {
-    fn from(tombstone: Tombstone) -> Self {
-        let Tombstone { uri, version, deleted_by, deleted_at, is_purged: _ } = tombstone;
+impl From<EntryTombstone> for DeletedEntry {
+    fn from(tombstone: EntryTombstone) -> Self {
+        let EntryTombstone { uri, version, deleted_by, deleted_at, is_purged: _ } = tombstone;
         Self { uri, version, deleted_by, deleted_at }
     }
 }

@@ -14,22 +14,24 @@ use std::{
 };
 
 use super::{
-    engine::{Engine, Fit},
+    engine::{StoreEngine, VersionIntegrity},
     layout::{self, EntryFiles},
-    remove_entry::Tombstone,
+    remove_entry::EntryTombstone,
 };
-use crate::{EntryMeta, EntryUri, Mode, Scheme, StoreError, digest::sha256_hex, scheme::Format};
+use crate::{
+    EntryMeta, EntryUri, Scheme, StoreError, StoreMode, digest::sha256_hex, scheme::BodyFormat,
+};
 
 /// Files from which on reading them is shared out to threads.
-const MANY_FILES: usize = 200;
-const MOST_THREADS: usize = 4;
+const PARALLEL_SCAN_THRESHOLD: usize = 200;
+const MAX_SCAN_THREADS: usize = 4;
 const NO_ENTRY: &str = "it is no entry of this scheme";
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Scanned {
+pub(super) struct ScanResult {
     pub(super) entries: Vec<EntryMeta>,
-    pub(super) deleted: Vec<(EntryUri, Tombstone)>,
+    pub(super) deleted: Vec<(EntryUri, EntryTombstone)>,
     pub(super) problems: Vec<ScanProblem>,
 }
 
@@ -42,8 +44,8 @@ pub(super) struct ScanProblem {
 }
 
 /// What cannot be read is reported, and costs only itself.
-pub(super) fn scan(engine: &Engine) -> Scanned {
-    let mut scanned = Scanned::default();
+pub(super) fn scan(engine: &StoreEngine) -> ScanResult {
+    let mut scanned = ScanResult::default();
     let schemes = engine.schemes();
     finish_removals(engine, &schemes, &mut scanned);
     let mut found: Vec<(EntryUri, &Scheme)> = Vec::new();
@@ -63,8 +65,8 @@ pub(super) fn scan(engine: &Engine) -> Scanned {
     let read = |part: &[(EntryUri, &Scheme)]| -> Vec<Result<EntryMeta, ScanProblem>> {
         part.iter().map(|(uri, scheme)| read_entry(engine, uri, scheme)).collect()
     };
-    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
-    let results: Vec<_> = if found.len() < MANY_FILES || threads == 1 {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_SCAN_THREADS);
+    let results: Vec<_> = if found.len() < PARALLEL_SCAN_THRESHOLD || threads == 1 {
         read(&found)
     } else {
         thread::scope(|scope| {
@@ -93,7 +95,7 @@ pub(super) fn scan(engine: &Engine) -> Scanned {
 }
 
 /// Looks for files that are no entries, beside writers at work. Nothing is changed.
-pub(super) fn look(engine: &Engine) -> Vec<ScanProblem> {
+pub(super) fn find_problems(engine: &StoreEngine) -> Vec<ScanProblem> {
     let mut problems = Vec::new();
     let schemes = engine.schemes();
     for scheme in &schemes {
@@ -121,7 +123,7 @@ pub(super) fn look(engine: &Engine) -> Vec<ScanProblem> {
 }
 
 /// What is wrong with a body that the store does not know.
-fn unknown_entry(engine: &Engine, uri: &EntryUri, scheme: &Scheme) -> Option<ScanProblem> {
+fn unknown_entry(engine: &StoreEngine, uri: &EntryUri, scheme: &Scheme) -> Option<ScanProblem> {
     let _entry = engine.stripe(&uri.folded()).lock();
     if engine.current(uri).is_some() {
         return None;
@@ -137,7 +139,11 @@ fn unknown_entry(engine: &Engine, uri: &EntryUri, scheme: &Scheme) -> Option<Sca
     Some(ScanProblem { path: uri.to_string(), what })
 }
 
-fn read_entry(engine: &Engine, uri: &EntryUri, scheme: &Scheme) -> Result<EntryMeta, ScanProblem> {
+fn read_entry(
+    engine: &StoreEngine,
+    uri: &EntryUri,
+    scheme: &Scheme,
+) -> Result<EntryMeta, ScanProblem> {
     let failed =
         |error: &StoreError| ScanProblem { path: uri.to_string(), what: error.to_string() };
     engine.heal(uri, scheme);
@@ -148,10 +154,10 @@ fn read_entry(engine: &Engine, uri: &EntryUri, scheme: &Scheme) -> Result<EntryM
     }
 }
 
-impl Engine {
+impl StoreEngine {
     /// Brings body and sidecar of a JSON entry together again after a write that was cut off.
     pub(super) fn heal(&self, uri: &EntryUri, scheme: &Scheme) {
-        if scheme.format != Format::Json || self.options.mode == Mode::ReadOnly {
+        if scheme.format != BodyFormat::Json || self.options.mode == StoreMode::ReadOnly {
             return;
         }
         let files = self.layout.current(uri, scheme);
@@ -175,12 +181,15 @@ impl Engine {
         files: &EntryFiles,
         sidecar: &Path,
     ) -> io::Result<()> {
-        let Ok(Some((entry, Fit::Apart))) = self.read_pair(uri, files, Format::Json) else {
+        let Ok(Some((entry, VersionIntegrity::Apart))) =
+            self.read_pair(uri, files, BodyFormat::Json)
+        else {
             return Ok(());
         };
-        let before = self.layout.version(uri, entry.meta.version.saturating_sub(1), Format::Json);
-        let fits = matches!(self.read_pair(uri, &before, Format::Json),
-            Ok(Some((old, Fit::Whole))) if old.meta.content_sha256 == sha256_hex(entry.body.as_bytes()));
+        let before =
+            self.layout.version(uri, entry.meta.version.saturating_sub(1), BodyFormat::Json);
+        let fits = matches!(self.read_pair(uri, &before, BodyFormat::Json),
+            Ok(Some((old, VersionIntegrity::Whole))) if old.meta.content_sha256 == sha256_hex(entry.body.as_bytes()));
         match before.meta {
             Some(old) if fits => self.disk.replace(sidecar, &fs::read(old)?),
             Some(_) | None => Ok(()),
@@ -189,7 +198,7 @@ impl Engine {
 }
 
 /// Reads tombstones; finishes purges and drops the tombstones of entries that are there.
-fn finish_removals(engine: &Engine, schemes: &[Scheme], scanned: &mut Scanned) {
+fn finish_removals(engine: &StoreEngine, schemes: &[Scheme], scanned: &mut ScanResult) {
     let folder = engine.layout.trash_folder();
     for path in files_below(engine, &folder, &mut scanned.problems) {
         match finish_removal(engine, schemes, &path) {
@@ -201,13 +210,13 @@ fn finish_removals(engine: &Engine, schemes: &[Scheme], scanned: &mut Scanned) {
 
 /// The entry that a tombstone is about, if it is deleted, or what is wrong with the tombstone.
 fn finish_removal(
-    engine: &Engine,
+    engine: &StoreEngine,
     schemes: &[Scheme],
     path: &Path,
-) -> Result<Option<(EntryUri, Tombstone)>, String> {
+) -> Result<Option<(EntryUri, EntryTombstone)>, String> {
     let (tombstone, scheme) = read_tombstone(engine, schemes, path)?;
     let uri = tombstone.uri.clone();
-    let can_write = engine.options.mode == Mode::ReadWrite;
+    let can_write = engine.options.mode == StoreMode::ReadWrite;
     if tombstone.is_purged {
         if can_write {
             let purged = engine.finish_purge(&uri, scheme);
@@ -227,12 +236,12 @@ fn finish_removal(
 
 /// A tombstone and the scheme of its entry, or what is wrong with it.
 fn read_tombstone<'a>(
-    engine: &Engine,
+    engine: &StoreEngine,
     schemes: &'a [Scheme],
     path: &Path,
-) -> Result<(Tombstone, &'a Scheme), String> {
+) -> Result<(EntryTombstone, &'a Scheme), String> {
     let text = fs::read(path).map_err(|error| format!("it cannot be read: {error}"))?;
-    let Ok(tombstone) = serde_json::from_slice::<Tombstone>(&text) else {
+    let Ok(tombstone) = serde_json::from_slice::<EntryTombstone>(&text) else {
         return Err("it is no tombstone".to_owned());
     };
     let scheme = schemes.iter().find(|scheme| scheme.name == tombstone.uri.scheme());
@@ -244,7 +253,7 @@ fn read_tombstone<'a>(
 
 /// A file in a scheme's folder that is no body: a sidecar whose body is missing goes, anything else is reported.
 fn check_other_file(
-    engine: &Engine,
+    engine: &StoreEngine,
     scheme: &Scheme,
     path: &Path,
     problems: &mut Vec<ScanProblem>,
@@ -255,7 +264,7 @@ fn check_other_file(
     }
     let name = path.to_string_lossy();
     let body = name.strip_suffix(".meta.json").map(|stem| PathBuf::from(format!("{stem}.json")));
-    if body.is_some_and(|body| body.exists()) || engine.options.mode == Mode::ReadOnly {
+    if body.is_some_and(|body| body.exists()) || engine.options.mode == StoreMode::ReadOnly {
         return;
     }
     if let Err(error) = engine.disk.remove(path) {
@@ -264,11 +273,15 @@ fn check_other_file(
 }
 
 fn is_sidecar(scheme: &Scheme, path: &Path) -> bool {
-    scheme.format == Format::Json && path.to_string_lossy().ends_with(".meta.json")
+    scheme.format == BodyFormat::Json && path.to_string_lossy().ends_with(".meta.json")
 }
 
 /// All ordinary files below a folder. Links, other things and folders that cannot be read are reported and passed over.
-fn files_below(engine: &Engine, folder: &Path, problems: &mut Vec<ScanProblem>) -> Vec<PathBuf> {
+fn files_below(
+    engine: &StoreEngine,
+    folder: &Path,
+    problems: &mut Vec<ScanProblem>,
+) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -306,6 +319,6 @@ fn cannot_be_read(error: &io::Error) -> String {
     }
 }
 
-fn problem(engine: &Engine, path: &Path, what: impl Into<String>) -> ScanProblem {
-    ScanProblem { path: engine.layout.shown(path), what: what.into() }
+fn problem(engine: &StoreEngine, path: &Path, what: impl Into<String>) -> ScanProblem {
+    ScanProblem { path: engine.layout.display_path(path), what: what.into() }
 }

@@ -3,21 +3,21 @@
 use std::{fs, io};
 
 use super::{
-    engine::Engine,
-    layout::Layout,
-    recorder::{ChangeNote, Recorder},
+    engine::StoreEngine,
+    layout::CapsuleLayout,
+    recorder::{ChangeDetails, ChangeRecorder},
 };
-use crate::{AuditLine, Scheme, StoreError, scheme::Origin};
+use crate::{AuditLogLine, Scheme, StoreError, scheme::SchemeOrigin};
 
 /// The lock of the file. No entry has such a name.
 const SCHEMES_STRIPE: &str = "schemes.json";
 
 /// All schemes of a capsule: the built-in ones, those of the registry, its own.
-pub(super) fn load(layout: &Layout, registry: &[Scheme]) -> Result<Vec<Scheme>, StoreError> {
+pub(super) fn load(layout: &CapsuleLayout, registry: &[Scheme]) -> Result<Vec<Scheme>, StoreError> {
     let mut known = Scheme::builtin();
     for scheme in registry {
         scheme.check(&known)?;
-        known.push(Scheme { origin: Origin::Registry, ..scheme.clone() });
+        known.push(Scheme { origin: SchemeOrigin::Registry, ..scheme.clone() });
     }
     let text = match fs::read_to_string(layout.schemes()) {
         Ok(text) => text,
@@ -29,13 +29,13 @@ pub(super) fn load(layout: &Layout, registry: &[Scheme]) -> Result<Vec<Scheme>, 
     for scheme in own {
         // One that the registry has declared since is the registry's.
         if scheme.check(&known).is_ok() {
-            known.push(Scheme { origin: Origin::Capsule, ..scheme });
+            known.push(Scheme { origin: SchemeOrigin::Capsule, ..scheme });
         }
     }
     Ok(known)
 }
 
-impl Engine {
+impl StoreEngine {
     pub(crate) fn schemes(&self) -> Vec<Scheme> {
         self.state.read().schemes.clone()
     }
@@ -43,28 +43,28 @@ impl Engine {
     pub(crate) fn add_scheme(
         &self,
         scheme: Scheme,
-        recorder: Option<&Recorder>,
+        recorder: Option<&ChangeRecorder>,
     ) -> Result<(), StoreError> {
         self.writable()?;
-        let scheme = Scheme { origin: Origin::Capsule, ..scheme };
+        let scheme = Scheme { origin: SchemeOrigin::Capsule, ..scheme };
         let _schemes = self.stripe(SCHEMES_STRIPE).lock();
         let known = self.schemes();
         scheme.check_new(&known)?;
         let schemes: Vec<Scheme> = known.into_iter().chain([scheme]).collect();
-        let note = ChangeNote { action: "scheme.add", ..ChangeNote::default() };
+        let note = ChangeDetails { action: "scheme.add", ..ChangeDetails::default() };
         self.save_schemes(schemes, self.line_of(recorder, note)?)
     }
 
     pub(crate) fn remove_scheme(
         &self,
         name: &str,
-        recorder: Option<&Recorder>,
+        recorder: Option<&ChangeRecorder>,
     ) -> Result<(), StoreError> {
         self.writable()?;
         let _schemes = self.stripe(SCHEMES_STRIPE).lock();
         let state = self.state.read();
         let scheme = crate::scheme::find(&state.schemes, name)?;
-        if scheme.origin != Origin::Capsule {
+        if scheme.origin != SchemeOrigin::Capsule {
             return Err(StoreError::invalid(
                 "scheme",
                 format!("`{name}://` is not the capsule's own"),
@@ -79,21 +79,21 @@ impl Engine {
         let schemes: Vec<Scheme> =
             state.schemes.iter().filter(|scheme| scheme.name != name).cloned().collect();
         drop(state);
-        let note = ChangeNote { action: "scheme.remove", ..ChangeNote::default() };
+        let note = ChangeDetails { action: "scheme.remove", ..ChangeDetails::default() };
         self.save_schemes(schemes, self.line_of(recorder, note)?)
     }
 
     fn save_schemes(
         &self,
         schemes: Vec<Scheme>,
-        line: Option<AuditLine>,
+        line: Option<AuditLogLine>,
     ) -> Result<(), StoreError> {
-        const WHAT: &str = "save the capsule's schemes";
+        const OPERATION: &str = "save the capsule's schemes";
         let own: Vec<&Scheme> =
-            schemes.iter().filter(|scheme| scheme.origin == Origin::Capsule).collect();
+            schemes.iter().filter(|scheme| scheme.origin == SchemeOrigin::Capsule).collect();
         let text = serde_json::to_vec_pretty(&own).map_err(io::Error::other);
-        let text = text.map_err(StoreError::io(WHAT))?;
-        let saved = self.replace_file(self.layout.schemes(), text, line, WHAT);
+        let text = text.map_err(StoreError::io(OPERATION))?;
+        let saved = self.replace_file(self.layout.schemes(), text, line, OPERATION);
         if saved.as_ref().is_ok() || matches!(saved, Err(StoreError::AuditFailed { .. })) {
             self.state.write().schemes = schemes;
         }

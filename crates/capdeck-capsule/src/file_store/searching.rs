@@ -2,18 +2,21 @@
 
 use std::{fs, panic::resume_unwind, sync::Arc, thread};
 
-use super::{engine::Engine, frontmatter};
+use super::{engine::StoreEngine, frontmatter};
 use crate::{
-    EntryMeta, SearchHit, SearchPage, SearchRequest, StoreError, page,
-    scheme::Format,
-    search::{Index, Ranking, snippet},
+    EntryMeta, EntrySearchMatch, EntrySearchPage, EntrySearchRequest, StoreError, page,
+    scheme::BodyFormat,
+    search::{EntryIndex, EntryRanking, snippet},
 };
 
 /// Entries read at once while the index is made.
 const READ_AHEAD: usize = 500;
 
-impl Engine {
-    pub(crate) fn search(&self, request: &SearchRequest) -> Result<SearchPage, StoreError> {
+impl StoreEngine {
+    pub(crate) fn search(
+        &self,
+        request: &EntrySearchRequest,
+    ) -> Result<EntrySearchPage, StoreError> {
         if request.query.chars().all(|letter| !letter.is_alphanumeric()) {
             return Err(StoreError::invalid(
                 "query",
@@ -32,23 +35,23 @@ impl Engine {
             None => 0,
         };
         let end = offset.saturating_add(request.page_size());
-        let Ranking { best, total } = self.rank(request, end);
+        let EntryRanking { best, total } = self.rank(request, end);
         let mut hits = Vec::new();
         for (meta, score) in best.into_iter().skip(offset) {
             // Gone since it was ranked: then it is no hit.
             let Ok(entry) = self.read(&meta.uri, None) else { continue };
             let snippet = snippet(&entry.body, &request.query);
-            hits.push(SearchHit { meta: entry.meta, score, snippet, is_stale: false });
+            hits.push(EntrySearchMatch { meta: entry.meta, score, snippet, is_stale: false });
         }
         let next_cursor = (end < total).then(|| page::write_cursor(&fingerprint, &end.to_string()));
-        Ok(SearchPage { hits, total, next_cursor })
+        Ok(EntrySearchPage { hits, total, next_cursor })
     }
 
-    fn rank(&self, request: &SearchRequest, most: usize) -> Ranking {
-        let visible = |meta: &EntryMeta| request.takes(meta);
+    fn rank(&self, request: &EntrySearchRequest, most: usize) -> EntryRanking {
+        let visible = |meta: &EntryMeta| request.matches(meta);
         let visible = (!request.takes_all()).then_some(visible);
-        let rank = |index: &Index| index.rank(&request.query, most, visible);
-        self.index.ask(|| self.build_index(|| false).unwrap_or_default(), rank)
+        let rank = |index: &EntryIndex| index.rank(&request.query, most, visible);
+        self.index.query(|| self.build_index(|| false).unwrap_or_default(), rank)
     }
 
     /// Makes the index beside everything else, so that the first search finds it.
@@ -66,9 +69,9 @@ impl Engine {
     }
 
     /// Reads every entry; `None` when it was stopped. What is written meanwhile is put behind it.
-    pub(super) fn build_index(&self, is_stopped: impl Fn() -> bool) -> Option<Index> {
+    pub(super) fn build_index(&self, is_stopped: impl Fn() -> bool) -> Option<EntryIndex> {
         let entries: Vec<_> = self.state.read().entries.values().cloned().collect();
-        let mut index = Index::default();
+        let mut index = EntryIndex::default();
         let read = |part: &[Arc<EntryMeta>]| -> Vec<Option<String>> {
             part.iter().map(|meta| self.body_to_index(meta)).collect()
         };
@@ -96,7 +99,7 @@ impl Engine {
         let path = self.layout.current(&meta.uri, &scheme).body;
         self.check_file(&path).ok()?;
         let mut text = fs::read_to_string(path).ok()?;
-        if scheme.format != Format::Json {
+        if scheme.format != BodyFormat::Json {
             let start = text.len() - frontmatter::body(&text).len();
             text.drain(..start);
         }

@@ -12,27 +12,27 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    disk::Disk,
-    layout::Layout,
-    redo::{Change, Redo},
+    disk::StoreDisk,
+    journal_record::{FileOperation, JournalChange},
+    layout::CapsuleLayout,
 };
 use crate::{
-    Author, Clock, PollRequest, Signal, SignalPage, StoreError,
+    CapsuleAuthor, PollRequest, Signal, SignalPage, StoreClock, StoreError,
     day_file::{self, DayFile},
     signal_id,
 };
 
 /// Signals kept in memory; older ones are read from their files.
-const RECENT: usize = 2_000;
+const MAX_CACHED_SIGNALS: usize = 2_000;
 
 #[derive(Debug)]
 pub(crate) struct SignalLog {
-    inner: Mutex<Inner>,
-    clock: Clock,
+    inner: Mutex<SignalLogState>,
+    clock: StoreClock,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SignalLogState {
     file: DayFile,
     recent: VecDeque<Signal>,
     /// Whether nothing is older than what is in memory.
@@ -43,16 +43,16 @@ struct Inner {
 
 /// Signals with their ids and times, about to be sent.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct SignalBatch {
     /// Of each writer.
     signals: Vec<Vec<Signal>>,
     /// None when nobody says anything.
-    lines: Option<Lines>,
+    lines: Option<SignalAppend>,
 }
 
 /// Lines for the end of a file.
 #[derive(Debug)]
-struct Lines {
+struct SignalAppend {
     now: Timestamp,
     path: PathBuf,
     start: u64,
@@ -61,29 +61,29 @@ struct Lines {
     last_seq: u64,
 }
 
-impl Outgoing {
+impl SignalBatch {
     /// What the journal keeps of them.
-    pub(super) fn redo(&self, layout: &Layout) -> Option<Redo<'_>> {
-        self.lines.as_ref().map(|Lines { path, start, bytes, .. }| {
-            let change = Change::Append { start: *start, bytes };
-            Redo { path: layout.shown(path), change }
+    pub(super) fn redo(&self, layout: &CapsuleLayout) -> Option<JournalChange<'_>> {
+        self.lines.as_ref().map(|SignalAppend { path, start, bytes, .. }| {
+            let change = FileOperation::Append { start: *start, bytes };
+            JournalChange { path: layout.display_path(path), change }
         })
     }
 }
 
 /// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Line {
+pub(crate) struct SignalLine {
     pub(crate) seq: u64,
     #[serde(flatten)]
     pub(crate) signal: Signal,
 }
 
 impl SignalLog {
-    pub(crate) fn open(layout: &Layout, clock: Clock) -> io::Result<Self> {
+    pub(crate) fn open(layout: &CapsuleLayout, clock: StoreClock) -> io::Result<Self> {
         let folder = layout.signals();
         let days = day_file::days(&folder, "")?;
-        let mut inner = Inner {
+        let mut inner = SignalLogState {
             file: DayFile::new(folder, "")?,
             recent: VecDeque::new(),
             is_complete: days.len() <= 1,
@@ -94,10 +94,10 @@ impl SignalLog {
         for (_, path) in days.iter().rev() {
             let text = fs::read(path)?;
             let lines: Vec<&[u8]> =
-                text.split(|byte| *byte == b'\n').rev().take(RECENT + 1).collect();
-            inner.is_complete &= lines.len() <= RECENT;
+                text.split(|byte| *byte == b'\n').rev().take(MAX_CACHED_SIGNALS + 1).collect();
+            inner.is_complete &= lines.len() <= MAX_CACHED_SIGNALS;
             for line in lines.iter().rev() {
-                let Ok(line) = serde_json::from_slice::<Line>(line) else { continue };
+                let Ok(line) = serde_json::from_slice::<SignalLine>(line) else { continue };
                 inner.last_seq = inner.last_seq.max(line.seq);
                 inner.last_id = Some(line.signal.id.clone());
                 inner.remember(line.signal);
@@ -111,9 +111,9 @@ impl SignalLog {
 
     /// Gives the signals of several writers their ids and times. Nobody can see them before they are sent, and they are
     /// sent or dropped before the next ones are prepared.
-    pub(crate) fn prepare(&self, mut signals: Vec<Vec<Signal>>) -> io::Result<Outgoing> {
+    pub(crate) fn prepare(&self, mut signals: Vec<Vec<Signal>>) -> io::Result<SignalBatch> {
         if signals.iter().all(Vec::is_empty) {
-            return Ok(Outgoing { signals, lines: None });
+            return Ok(SignalBatch { signals, lines: None });
         }
         let mut inner = self.inner.lock();
         let now = self.clock.now();
@@ -124,19 +124,25 @@ impl SignalLog {
             signal.id = signal_id::next_id(last_id.as_deref(), now);
             signal.ts = now;
             last_id = Some(signal.id.clone());
-            let line = Line { seq: last_seq, signal: signal.clone() };
+            let line = SignalLine { seq: last_seq, signal: signal.clone() };
             serde_json::to_writer(&mut bytes, &line).map_err(io::Error::other)?;
             bytes.push(b'\n');
         }
         let (path, start) = inner.file.place(now)?;
-        let lines = Some(Lines { now, path, start, bytes, last_id, last_seq });
-        Ok(Outgoing { signals, lines })
+        let lines = Some(SignalAppend { now, path, start, bytes, last_id, last_seq });
+        Ok(SignalBatch { signals, lines })
     }
 
     /// Sends what was prepared last: all of it, or nothing.
-    pub(crate) fn send(&self, outgoing: Outgoing, disk: &Disk) -> io::Result<Vec<Vec<Signal>>> {
-        let Outgoing { signals, lines } = outgoing;
-        let Some(Lines { now, bytes, last_id, last_seq, .. }) = lines else { return Ok(signals) };
+    pub(crate) fn send(
+        &self,
+        outgoing: SignalBatch,
+        disk: &StoreDisk,
+    ) -> io::Result<Vec<Vec<Signal>>> {
+        let SignalBatch { signals, lines } = outgoing;
+        let Some(SignalAppend { now, bytes, last_id, last_seq, .. }) = lines else {
+            return Ok(signals);
+        };
         let mut inner = self.inner.lock();
         inner.file.append(now, &bytes, |file, bytes| disk.append(file, bytes))?;
         (inner.last_id, inner.last_seq) = (last_id, last_seq);
@@ -149,12 +155,13 @@ impl SignalLog {
     /// The signals after an id that the caller may see.
     pub(crate) fn poll(
         &self,
-        layout: &Layout,
+        layout: &CapsuleLayout,
         request: &PollRequest,
         after: Option<&str>,
-        author: &Author,
+        author: &CapsuleAuthor,
     ) -> Result<SignalPage, StoreError> {
-        let mut page = Collector { request, author, after, found: Vec::new(), last_seen: None };
+        let mut page =
+            SignalCollector { request, author, after, found: Vec::new(), last_seen: None };
         let in_memory = {
             let inner = self.inner.lock();
             let oldest = inner.recent.front().map(|signal| signal.id.as_str());
@@ -173,9 +180,9 @@ impl SignalLog {
     }
 }
 
-impl Inner {
+impl SignalLogState {
     fn remember(&mut self, signal: Signal) {
-        if self.recent.len() == RECENT {
+        if self.recent.len() == MAX_CACHED_SIGNALS {
             self.recent.pop_front();
             self.is_complete = false;
         }
@@ -183,21 +190,21 @@ impl Inner {
     }
 }
 
-struct Collector<'a> {
+struct SignalCollector<'a> {
     request: &'a PollRequest,
-    author: &'a Author,
+    author: &'a CapsuleAuthor,
     after: Option<&'a str>,
     found: Vec<Signal>,
     last_seen: Option<String>,
 }
 
-impl Collector<'_> {
+impl SignalCollector<'_> {
     /// False when the page is full.
     fn take(&mut self, signal: &Signal) -> bool {
         if self.after.is_some_and(|after| signal.id.as_str() <= after) {
             return true;
         }
-        if !self.request.takes(signal, self.author) {
+        if !self.request.matches(signal, self.author) {
             return true;
         }
         self.found.push(signal.clone());
@@ -215,7 +222,7 @@ impl Collector<'_> {
 
 /// Reads signals from their files, oldest first, until `take` has enough.
 pub(crate) fn read_files(
-    layout: &Layout,
+    layout: &CapsuleLayout,
     after: Option<&str>,
     mut take: impl FnMut(Signal) -> bool,
 ) -> io::Result<()> {
@@ -226,7 +233,7 @@ pub(crate) fn read_files(
         first.map_or(0, |first| days.partition_point(|(day, _)| *day < first).saturating_sub(1));
     for (_, path) in days.iter().skip(start) {
         for line in BufReader::new(File::open(path)?).split(b'\n') {
-            if let Ok(line) = serde_json::from_slice::<Line>(&line?)
+            if let Ok(line) = serde_json::from_slice::<SignalLine>(&line?)
                 && !take(line.signal)
             {
                 return Ok(());

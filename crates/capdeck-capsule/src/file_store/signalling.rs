@@ -3,22 +3,22 @@
 use std::{fs, io};
 
 use super::{
-    commit::Job,
-    engine::Engine,
-    recorder::{ChangeNote, Recorder},
+    commit::CommitJob,
+    engine::StoreEngine,
+    recorder::{ChangeDetails, ChangeRecorder},
 };
-use crate::{Author, NewSignal, PollRequest, Signal, SignalPage, StoreError, signal_id};
+use crate::{CapsuleAuthor, PollRequest, Signal, SignalDraft, SignalPage, StoreError, signal_id};
 
-impl Engine {
+impl StoreEngine {
     pub(crate) fn send_signal(
         &self,
-        signal: NewSignal,
-        author: &Author,
-        recorder: Option<&Recorder>,
+        signal: SignalDraft,
+        author: &CapsuleAuthor,
+        recorder: Option<&ChangeRecorder>,
     ) -> Result<Signal, StoreError> {
         self.writable()?;
         signal.check()?;
-        let NewSignal { kind, text, uri, to, data } = signal;
+        let SignalDraft { kind, text, uri, to, data } = signal;
         let ts = jiff::Timestamp::UNIX_EPOCH;
         let signal = Signal {
             id: String::new(),
@@ -32,9 +32,10 @@ impl Engine {
             data,
         };
         let uri = signal.uri.clone();
-        let note = ChangeNote { action: "signal.send", uri: uri.as_ref(), ..ChangeNote::default() };
+        let note =
+            ChangeDetails { action: "signal.send", uri: uri.as_ref(), ..ChangeDetails::default() };
         let line = self.line_of(recorder, note)?;
-        let job = Job { signals: vec![signal], line, ..Job::default() };
+        let job = CommitJob { signals: vec![signal], line, ..CommitJob::default() };
         let failed = || StoreError::io("send the signal");
         let mut committed = self.commit(job).map_err(failed())?;
         let sent = committed.signals.pop().ok_or_else(|| io::Error::other("it was not appended"));
@@ -45,7 +46,7 @@ impl Engine {
     pub(crate) fn poll_signals(
         &self,
         request: &PollRequest,
-        author: &Author,
+        author: &CapsuleAuthor,
     ) -> Result<SignalPage, StoreError> {
         let after = match &request.after {
             Some(after) if signal_id::is_id(after) => Some(after.clone()),
@@ -55,7 +56,11 @@ impl Engine {
         self.signals.poll(&self.layout, request, after.as_deref(), author)
     }
 
-    pub(crate) fn acknowledge(&self, signal: &str, author: &Author) -> Result<(), StoreError> {
+    pub(crate) fn acknowledge(
+        &self,
+        signal: &str,
+        author: &CapsuleAuthor,
+    ) -> Result<(), StoreError> {
         self.writable()?;
         if !signal_id::is_id(signal) {
             return Err(StoreError::BadCursor);
@@ -69,7 +74,7 @@ impl Engine {
         self.disk.replace(&path, signal.as_bytes()).map_err(StoreError::io("save the cursor"))
     }
 
-    fn acknowledged(&self, author: &Author) -> Result<Option<String>, StoreError> {
+    fn acknowledged(&self, author: &CapsuleAuthor) -> Result<Option<String>, StoreError> {
         let path = self.layout.cursor(&author.owner());
         self.check_file(&path)?;
         match fs::read_to_string(path) {

@@ -5,29 +5,29 @@ use std::{borrow::Cow, fs, path::PathBuf, sync::Arc};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    commit::{Job, Step},
-    disk::Staged,
-    engine::{self, Engine},
+    commit::{CommitJob, FileStep},
+    disk::StagedPath,
+    engine::{self, StoreEngine},
     frontmatter,
-    recorder::{ChangeNote, Recorder},
+    recorder::{ChangeDetails, ChangeRecorder},
 };
 use crate::{
-    Author, BlobId, BlobRef, BlobSource, Change, ChangeKind, Conflict, Content, EntryMeta,
-    EntryUri, Scheme, Signal, StoreError, Write, WriteOutcome,
+    BlobId, BlobRef, BlobSource, CapsuleAuthor, ChangeEvent, ChangeKind, EntryMeta, EntryUri,
+    Scheme, Signal, StoreError, StoreWrite, WriteConflict, WriteContent, WriteOutcome,
     digest::{hex, sha256_hex},
     merge, patch,
-    trust::{Classified, classify, one_line},
+    trust::{RiskAssessment, classify, one_line},
 };
 
-const LONGEST_TITLE: usize = 200;
-const MOST_TAGS: usize = 50;
-const LONGEST_TAG: usize = 64;
-const LONGEST_KEY: usize = 200;
+const MAX_TITLE_LENGTH: usize = 200;
+const MAX_TAGS: usize = 50;
+const MAX_TAG_LENGTH: usize = 64;
+const MAX_IDEMPOTENCY_KEY_LENGTH: usize = 200;
 /// Versions looked through for an idempotency key.
-const REMEMBERED_VERSIONS: u64 = 50;
+const MAX_IDEMPOTENCY_LOOKBACK: u64 = 50;
 
 /// A version about to be written.
-struct Draft {
+struct VersionDraft {
     meta: EntryMeta,
     body: String,
     /// Bytes of a new blob.
@@ -35,12 +35,12 @@ struct Draft {
     previous: Option<Arc<EntryMeta>>,
 }
 
-impl Engine {
+impl StoreEngine {
     pub(crate) fn write(
         &self,
-        write: Write,
-        author: &Author,
-        recorder: Option<&Recorder>,
+        write: StoreWrite,
+        author: &CapsuleAuthor,
+        recorder: Option<&ChangeRecorder>,
     ) -> Result<WriteOutcome, StoreError> {
         self.writable()?;
         check_fields(&write)?;
@@ -57,7 +57,7 @@ impl Engine {
         }
         let body = self.new_body(&write, &scheme, current.as_deref())?;
         let (action, bytes) = (write.content.action(), write.content.bytes());
-        let note = ChangeNote { action, bytes, ..ChangeNote::default() };
+        let note = ChangeDetails { action, bytes, ..ChangeDetails::default() };
         self.draft(write, &scheme, body, current, key, author)
             .and_then(|draft| self.persist(draft, &scheme, author, recorder, note))
     }
@@ -65,8 +65,8 @@ impl Engine {
     /// What [`Self::write`] would answer now, repeated requests aside.
     pub(crate) fn rehearse(
         &self,
-        write: Write,
-        author: &Author,
+        write: StoreWrite,
+        author: &CapsuleAuthor,
     ) -> Result<WriteOutcome, StoreError> {
         self.writable()?;
         check_fields(&write)?;
@@ -85,8 +85,8 @@ impl Engine {
         uri: &EntryUri,
         version: u64,
         if_version: Option<u64>,
-        author: &Author,
-        recorder: Option<&Recorder>,
+        author: &CapsuleAuthor,
+        recorder: Option<&ChangeRecorder>,
     ) -> Result<WriteOutcome, StoreError> {
         self.writable()?;
         let scheme = self.scheme(uri)?;
@@ -101,7 +101,7 @@ impl Engine {
         let known = current.is_some() || self.state.read().deleted.contains_key(uri);
         let old = if known { self.read_files(uri, &files, scheme.format)? } else { None };
         let old = old.ok_or_else(not_found)?;
-        let write = Write {
+        let write = StoreWrite {
             title: Some(old.meta.title.clone().unwrap_or_default()),
             tags: Some(old.meta.tags.clone()),
             file_anchors: old.meta.file_anchors.clone(),
@@ -112,30 +112,30 @@ impl Engine {
             }),
             // A class that somebody chose stays chosen.
             risk_class: old.meta.promotion_reason.is_none().then_some(old.meta.risk_class),
-            ..Write::replace(uri.clone(), "")
+            ..StoreWrite::replace(uri.clone(), "")
         };
         let draft = self.draft(write, &scheme, old.body, current, None, author)?;
-        let note = ChangeNote { action: "restore", ..ChangeNote::default() };
+        let note = ChangeDetails { action: "restore", ..ChangeDetails::default() };
         self.persist(draft, &scheme, author, recorder, note)
     }
 
     /// The body after a write, when its conditions hold.
     fn new_body(
         &self,
-        write: &Write,
+        write: &StoreWrite,
         scheme: &Scheme,
         current: Option<&EntryMeta>,
     ) -> Result<String, StoreError> {
         let uri = &write.uri;
-        if let (Content::Create(_), Some(current), None | Some(0)) =
+        if let (WriteContent::Create(_), Some(current), None | Some(0)) =
             (&write.content, current, write.if_version)
         {
             return Err(StoreError::Exists { uri: uri.clone(), version: current.version });
         }
         self.check_version(uri, scheme, write.if_version, current, Some(&write.content))?;
         let body = match &write.content {
-            Content::Create(body) | Content::Replace(body) => body.clone(),
-            Content::Patch(steps) => {
+            WriteContent::Create(body) | WriteContent::Replace(body) => body.clone(),
+            WriteContent::Patch(steps) => {
                 let not_found = || StoreError::NotFound { uri: uri.clone(), version: None };
                 let current = match self.current(uri) {
                     Some(_) => self.read_quiet(uri, scheme)?.ok_or_else(not_found)?,
@@ -163,7 +163,7 @@ impl Engine {
         scheme: &Scheme,
         expected: Option<u64>,
         current: Option<&EntryMeta>,
-        proposed: Option<&Content>,
+        proposed: Option<&WriteContent>,
     ) -> Result<(), StoreError> {
         let current_version = current.map_or(0, |meta| meta.version);
         let Some(expected_version) = expected.filter(|expected| *expected != current_version)
@@ -174,15 +174,17 @@ impl Engine {
             let base = self.layout.version(uri, expected_version, scheme.format);
             let base = self.read_files(uri, &base, scheme.format).ok()??;
             let ours = match content {
-                Content::Create(body) | Content::Replace(body) => Cow::Borrowed(body.as_str()),
+                WriteContent::Create(body) | WriteContent::Replace(body) => {
+                    Cow::Borrowed(body.as_str())
+                }
                 // What it would have made of the version it was meant for.
-                Content::Patch(steps) => Cow::Owned(patch::apply(&base.body, steps).ok()?),
+                WriteContent::Patch(steps) => Cow::Owned(patch::apply(&base.body, steps).ok()?),
             };
             let theirs = self.read_quiet(uri, scheme).ok()??;
             Some(merge::merge(&base.body, &ours, &theirs.body))
         });
         let uri = uri.clone();
-        Err(StoreError::VersionConflict(Box::new(Conflict {
+        Err(StoreError::VersionConflict(Box::new(WriteConflict {
             uri,
             expected_version,
             current_version,
@@ -223,7 +225,7 @@ impl Engine {
             Some(current) => current.version.saturating_sub(1),
             None => self.state.read().deleted.get(uri).map_or(0, |tombstone| tombstone.version),
         };
-        for version in (last.saturating_sub(REMEMBERED_VERSIONS) + 1..=last).rev() {
+        for version in (last.saturating_sub(MAX_IDEMPOTENCY_LOOKBACK) + 1..=last).rev() {
             let files = self.layout.version(uri, version, scheme.format);
             if let Ok(Some(entry)) = self.read_files(uri, &files, scheme.format)
                 && let Some(done) = answer(&entry.meta)
@@ -236,17 +238,17 @@ impl Engine {
 
     fn draft(
         &self,
-        write: Write,
+        write: StoreWrite,
         scheme: &Scheme,
         body: String,
         previous: Option<Arc<EntryMeta>>,
         idempotency: Option<String>,
-        author: &Author,
-    ) -> Result<Draft, StoreError> {
+        author: &CapsuleAuthor,
+    ) -> Result<VersionDraft, StoreError> {
         let deleted = self.state.read().deleted.get(&write.uri).map(|tombstone| tombstone.version);
         let version = previous.as_ref().map(|meta| meta.version).or(deleted).unwrap_or(0) + 1;
         let given = write.risk_class.or(scheme.default_risk_class);
-        let Classified { class, reason, anchors, contradicted } =
+        let RiskAssessment { class, reason, anchors, contradicted } =
             classify(&body, given, &write.file_anchors);
         let (reference, blob) = self.take_blob(write.blob, previous.as_deref())?;
         let now = self.options.clock.now();
@@ -278,7 +280,7 @@ impl Engine {
             idempotency,
             uri: write.uri,
         };
-        Ok(Draft { meta, body, blob, previous })
+        Ok(VersionDraft { meta, body, blob, previous })
     }
 
     fn take_blob(
@@ -312,25 +314,26 @@ impl Engine {
     /// Brings a version to its place. The caller holds the entry's lock.
     fn persist(
         &self,
-        draft: Draft,
+        draft: VersionDraft,
         scheme: &Scheme,
-        author: &Author,
-        recorder: Option<&Recorder>,
-        note: ChangeNote<'_>,
+        author: &CapsuleAuthor,
+        recorder: Option<&ChangeRecorder>,
+        note: ChangeDetails<'_>,
     ) -> Result<WriteOutcome, StoreError> {
-        let Draft { meta, body, blob, previous } = draft;
+        let VersionDraft { meta, body, blob, previous } = draft;
         let _blobs = self.blobs_in_use.read();
         self.check_quota(&meta, previous.is_some(), blob.as_ref().map_or(0, Vec::len))?;
         let failed = || StoreError::io(format!("write `{}`", meta.uri));
-        let mut job = Job::default();
-        let mut staged: Vec<Staged> = Vec::new();
-        let mut place = |bytes: Vec<u8>, to: PathBuf, job: &mut Job| -> Result<(), StoreError> {
-            self.make_folder_of(&to)?;
-            let file = self.disk.stage(&bytes).map_err(failed())?;
-            job.steps.push(Step::Place { from: file.path.clone(), to, bytes });
-            staged.push(file);
-            Ok(())
-        };
+        let mut job = CommitJob::default();
+        let mut staged: Vec<StagedPath> = Vec::new();
+        let mut place =
+            |bytes: Vec<u8>, to: PathBuf, job: &mut CommitJob| -> Result<(), StoreError> {
+                self.make_folder_of(&to)?;
+                let file = self.disk.stage(&bytes).map_err(failed())?;
+                job.steps.push(FileStep::Place { from: file.path.clone(), to, bytes });
+                staged.push(file);
+                Ok(())
+            };
         let mut used = meta.bytes;
         if let (Some(bytes), Some(reference)) = (blob, &meta.blob) {
             let path = self.layout.blob(&reference.sha256);
@@ -342,7 +345,7 @@ impl Engine {
         }
         let files = self.layout.current(&meta.uri, scheme);
         if let Some(previous) = &previous {
-            self.keep(&meta.uri, previous.version, scheme, &mut job.steps)?;
+            self.archive_version(&meta.uri, previous.version, scheme, &mut job.steps)?;
         }
         // The body comes last: it is what makes the version stand. See `scan` for what is done with a half.
         match &files.meta {
@@ -358,11 +361,11 @@ impl Engine {
             }
         }
         if self.state.read().deleted.contains_key(&meta.uri) {
-            job.steps.push(Step::Remove(self.layout.tombstone(&meta.uri)));
+            job.steps.push(FileStep::Remove(self.layout.tombstone(&meta.uri)));
         }
         let kind = if previous.is_some() { ChangeKind::Updated } else { ChangeKind::Created };
         job.signals.push(change_signal(kind, &meta.uri, meta.version, author));
-        let note = ChangeNote { uri: Some(&meta.uri), version: Some(meta.version), ..note };
+        let note = ChangeDetails { uri: Some(&meta.uri), version: Some(meta.version), ..note };
         job.line = self.line_of(recorder, note)?;
         let committed = match self.commit(job) {
             Ok(committed) => committed,
@@ -372,23 +375,23 @@ impl Engine {
                 return Err(failed()(error));
             }
         };
-        staged.into_iter().for_each(Staged::placed);
+        staged.into_iter().for_each(StagedPath::placed);
         self.add_used(used);
         let meta = Arc::new(meta);
         self.state.write().insert(Arc::clone(&meta));
         self.index.put(&meta, body);
-        self.tell(kind, &meta.uri, meta.version);
+        self.publish_change(kind, &meta.uri, meta.version);
         self.require_line(committed.unrecorded)?;
         Ok(WriteOutcome { created: previous.is_none(), ..written(&meta) })
     }
 
     /// Keeps the current files as a version of the past.
-    pub(super) fn keep(
+    pub(super) fn archive_version(
         &self,
         uri: &EntryUri,
         version: u64,
         scheme: &Scheme,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<FileStep>,
     ) -> Result<(), StoreError> {
         let (from, to) =
             (self.layout.current(uri, scheme), self.layout.version(uri, version, scheme.format));
@@ -397,15 +400,15 @@ impl Engine {
         for (from, to) in [Some((from.body, to.body)), sidecars].into_iter().flatten() {
             self.check_file(&from)?;
             let bytes = fs::read(&from).map_err(StoreError::io(format!("keep `{uri}`")))?;
-            steps.push(Step::Link { from, to, bytes });
+            steps.push(FileStep::Link { from, to, bytes });
         }
         Ok(())
     }
 
-    pub(super) fn tell(&self, kind: ChangeKind, uri: &EntryUri, version: u64) {
+    pub(super) fn publish_change(&self, kind: ChangeKind, uri: &EntryUri, version: u64) {
         // Nobody listening is fine.
         let at = self.options.clock.now();
-        self.changes.send(Change { uri: uri.clone(), version, kind, at }).ok();
+        self.changes.send(ChangeEvent { uri: uri.clone(), version, kind, at }).ok();
     }
 }
 
@@ -414,7 +417,7 @@ pub(super) fn change_signal(
     kind: ChangeKind,
     uri: &EntryUri,
     version: u64,
-    author: &Author,
+    author: &CapsuleAuthor,
 ) -> Signal {
     Signal {
         id: String::new(),
@@ -440,29 +443,46 @@ fn written(meta: &EntryMeta) -> WriteOutcome {
     }
 }
 
-fn check_fields(write: &Write) -> Result<(), StoreError> {
-    if write.title.as_ref().is_some_and(|title| title.chars().count() > LONGEST_TITLE) {
-        return Err(StoreError::invalid("title", format!("at most {LONGEST_TITLE} characters")));
+fn check_fields(write: &StoreWrite) -> Result<(), StoreError> {
+    if write.title.as_ref().is_some_and(|title| title.chars().count() > MAX_TITLE_LENGTH) {
+        return Err(StoreError::invalid("title", format!("at most {MAX_TITLE_LENGTH} characters")));
     }
     let tags = write.tags.as_deref().unwrap_or_default();
     let is_tag = |tag: &String| {
-        !tag.is_empty() && tag.chars().count() <= LONGEST_TAG && one_line(tag) == *tag
+        !tag.is_empty() && tag.chars().count() <= MAX_TAG_LENGTH && one_line(tag) == *tag
     };
-    if tags.len() > MOST_TAGS || !tags.iter().all(is_tag) {
-        let rule = format!("at most {MOST_TAGS} tags of 1 to {LONGEST_TAG} characters on one line");
+    if tags.len() > MAX_TAGS || !tags.iter().all(is_tag) {
+        let rule =
+            format!("at most {MAX_TAGS} tags of 1 to {MAX_TAG_LENGTH} characters on one line");
         return Err(StoreError::invalid("tags", rule));
     }
-    if write.idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > LONGEST_KEY) {
-        return Err(StoreError::invalid("idempotency_key", format!("1 to {LONGEST_KEY} bytes")));
+    if write
+        .idempotency_key
+        .as_ref()
+        .is_some_and(|key| key.is_empty() || key.len() > MAX_IDEMPOTENCY_KEY_LENGTH)
+    {
+        return Err(StoreError::invalid(
+            "idempotency_key",
+            format!("1 to {MAX_IDEMPOTENCY_KEY_LENGTH} bytes"),
+        ));
     }
     Ok(())
 }
 
 /// Hashes of who used which key, and of the request.
-fn idempotency(author: &Author, key: &str, write: &Write) -> String {
+fn idempotency(author: &CapsuleAuthor, key: &str, write: &StoreWrite) -> String {
     let short = |text: String| hex(&Sha256::digest(text)).chars().take(24).collect::<String>();
-    let Write {
-        uri, content, if_version, title, tags, risk_class, file_anchors, commit, blob, ..
+    let StoreWrite {
+        uri,
+        content,
+        if_version,
+        title,
+        tags,
+        risk_class,
+        file_anchors,
+        commit,
+        blob,
+        ..
     } = write;
     // A blob stands for itself by its hash.
     let blob = blob.as_ref().map(|source| match source {

@@ -4,7 +4,7 @@ use std::slice;
 
 /// The entries of one term, in the order they were added. Places are kept as steps of variable length.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Postings {
+pub(super) struct TermPostings {
     pub(super) documents: Vec<u32>,
     pub(super) strengths: Vec<u8>,
     /// For the posting at `n`, `places[starts[n]..starts[n + 1]]`.
@@ -14,12 +14,12 @@ pub(super) struct Postings {
 
 /// The places of one posting.
 #[derive(Debug, Clone)]
-pub(super) struct Places<'a> {
+pub(super) struct PostingPositions<'a> {
     bytes: slice::Iter<'a, u8>,
     place: u32,
 }
 
-impl Iterator for Places<'_> {
+impl Iterator for PostingPositions<'_> {
     type Item = u32;
 
     fn next(&mut self) -> Option<u32> {
@@ -35,7 +35,7 @@ impl Iterator for Places<'_> {
     }
 }
 
-impl Postings {
+impl TermPostings {
     /// Adds an entry, whose number is higher than all before. Places come sorted.
     pub(super) fn push(&mut self, document: u32, strength: u8, places: impl Iterator<Item = u32>) {
         self.documents.push(document);
@@ -54,11 +54,11 @@ impl Postings {
     }
 
     /// Where the term stands in the entry of a posting, in order.
-    pub(super) fn places(&self, posting: usize) -> Places<'_> {
+    pub(super) fn places(&self, posting: usize) -> PostingPositions<'_> {
         let bound =
             |at: usize| self.starts.get(at).map_or(self.places.len(), |start| *start as usize);
         let bytes = self.places.get(bound(posting)..bound(posting + 1)).unwrap_or_default();
-        Places { bytes: bytes.iter(), place: 0 }
+        PostingPositions { bytes: bytes.iter(), place: 0 }
     }
 
     /// Without the entries that have no new number.
@@ -81,11 +81,12 @@ mod tests {
 
     #[test]
     fn places_come_back() {
-        let mut postings = Postings::default();
+        let mut postings = TermPostings::default();
         let places = [0, 1, 127, 128, 129, 300, 70_000];
         postings.push(3, 9, [5].into_iter());
         postings.push(7, 9, places.into_iter());
-        let read = |postings: &Postings, posting| postings.places(posting).collect::<Vec<u32>>();
+        let read =
+            |postings: &TermPostings, posting| postings.places(posting).collect::<Vec<u32>>();
         assert_eq!(read(&postings, 0), [5]);
         assert_eq!(read(&postings, 1), places);
         assert_eq!(read(&postings, 2), Vec::<u32>::new());

@@ -3,26 +3,26 @@
 use std::ops::Bound;
 
 use super::{
-    index::{Index, letters},
+    index::{EntryIndex, letters},
     words::each_word,
 };
 
 /// How much a longer word counts for its beginning, beside an exact match.
-const PREFIX_BESIDE_EXACT: f32 = 0.4;
+const PREFIX_WITH_EXACT_WEIGHT: f32 = 0.4;
 /// The same where the beginning is no word of its own.
-const PREFIX: f32 = 0.7;
+const PREFIX_WEIGHT: f32 = 0.7;
 /// How much a word counts that differs by a typing error.
-const TYPO: f32 = 0.6;
-const MOST_PREFIXED: usize = 32;
-const MOST_TYPOS: usize = 8;
+const TYPO_WEIGHT: f32 = 0.6;
+const MAX_PREFIX_TERMS: usize = 32;
+const MAX_TYPO_TERMS: usize = 8;
 /// Ideas taken from one question; agents sometimes paste a page.
-const MOST_GROUPS: usize = 32;
+const MAX_QUERY_GROUPS: usize = 32;
 /// Letters from which on a beginning stands for longer words.
-const SHORTEST_PREFIX: usize = 3;
+const MIN_PREFIX_LENGTH: usize = 3;
 
 /// One idea of a question.
 #[derive(Debug)]
-pub(super) enum Group {
+pub(super) enum QueryGroup {
     /// Terms that express it, each with how much it counts.
     Word(Vec<(u32, f32)>),
     /// Terms that must stand side by side.
@@ -40,7 +40,11 @@ pub(crate) fn terms_of(question: &str) -> Vec<String> {
 
 /// The ideas of a question. `present` tells whether what the asker sees holds a term: what it may not see must not
 /// change the answer either.
-pub(super) fn groups(index: &Index, question: &str, present: impl Fn(u32) -> bool) -> Vec<Group> {
+pub(super) fn groups(
+    index: &EntryIndex,
+    question: &str,
+    present: impl Fn(u32) -> bool,
+) -> Vec<QueryGroup> {
     let mut groups = Vec::new();
     for (place, part) in question.split('"').enumerate() {
         let is_phrase = place % 2 == 1;
@@ -50,8 +54,8 @@ pub(super) fn groups(index: &Index, question: &str, present: impl Fn(u32) -> boo
                 terms.iter().map(|term| exact(index, term, &present)).collect();
             match known {
                 Some(known) if known.is_empty() => {}
-                Some(known) => groups.push(Group::Phrase(known)),
-                None => groups.push(Group::Impossible),
+                Some(known) => groups.push(QueryGroup::Phrase(known)),
+                None => groups.push(QueryGroup::Impossible),
             }
         } else {
             for word in part.split_whitespace() {
@@ -60,22 +64,22 @@ pub(super) fn groups(index: &Index, question: &str, present: impl Fn(u32) -> boo
                 let last = terms.len().saturating_sub(1);
                 for (at, term) in terms.iter().enumerate() {
                     let asked = if is_prefix && at == last { 1.0 } else { 0.0 };
-                    groups.push(Group::Word(expand(index, term, asked, &present)));
+                    groups.push(QueryGroup::Word(expand(index, term, asked, &present)));
                 }
             }
         }
     }
-    groups.truncate(MOST_GROUPS);
+    groups.truncate(MAX_QUERY_GROUPS);
     groups
 }
 
-fn exact(index: &Index, term: &str, present: impl Fn(u32) -> bool) -> Option<u32> {
+fn exact(index: &EntryIndex, term: &str, present: impl Fn(u32) -> bool) -> Option<u32> {
     index.terms.get(term).copied().filter(|term| present(*term))
 }
 
 /// A term and what it may stand for; `asked` is how much longer words count at least.
 fn expand(
-    index: &Index,
+    index: &EntryIndex,
     term: &str,
     asked: f32,
     present: &impl Fn(u32) -> bool,
@@ -83,13 +87,13 @@ fn expand(
     let exact = exact(index, term, present);
     let mut found: Vec<(u32, f32)> = exact.map(|term| (term, 1.0)).into_iter().collect();
     let length = term.chars().count();
-    if length >= SHORTEST_PREFIX || asked > 0.0 {
-        let usual = if exact.is_some() { PREFIX_BESIDE_EXACT } else { PREFIX };
+    if length >= MIN_PREFIX_LENGTH || asked > 0.0 {
+        let usual = if exact.is_some() { PREFIX_WITH_EXACT_WEIGHT } else { PREFIX_WEIGHT };
         let after = (Bound::Excluded(term), Bound::Unbounded);
         let longer =
             index.sorted.range::<str, _>(after).take_while(|(name, _)| name.starts_with(term));
         let longer = longer.map(|(_, number)| *number).filter(|number| present(*number));
-        found.extend(longer.take(MOST_PREFIXED).map(|number| (number, usual.max(asked))));
+        found.extend(longer.take(MAX_PREFIX_TERMS).map(|number| (number, usual.max(asked))));
     }
     if found.is_empty() && length >= 4 {
         let most = if length >= 8 { 2 } else { 1 };
@@ -106,9 +110,11 @@ fn expand(
             }
         }
         near.sort_unstable();
-        let factor = |distance: usize| TYPO / distance.max(1) as f32;
+        let factor = |distance: usize| TYPO_WEIGHT / distance.max(1) as f32;
         found.extend(
-            near.into_iter().take(MOST_TYPOS).map(|(distance, number)| (number, factor(distance))),
+            near.into_iter()
+                .take(MAX_TYPO_TERMS)
+                .map(|(distance, number)| (number, factor(distance))),
         );
     }
     found

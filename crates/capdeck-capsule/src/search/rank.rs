@@ -3,24 +3,24 @@
 use std::{iter::Peekable, sync::Arc};
 
 use super::{
-    index::{Index, STRONGEST},
-    postings::Places,
-    query::{self, Group},
+    index::{EntryIndex, MAX_STRENGTH},
+    postings::PostingPositions,
+    query::{self, QueryGroup},
 };
 use crate::EntryMeta;
 
 /// How much more a phrase counts than its words.
-const PHRASE: f32 = 1.5;
+const PHRASE_WEIGHT: f32 = 1.5;
 
 /// Entries that fit, best first.
 #[derive(Debug, Default)]
-pub(crate) struct Ranking {
+pub(crate) struct EntryRanking {
     pub(crate) best: Vec<(Arc<EntryMeta>, f32)>,
     /// All that fit, those not in `best` included.
     pub(crate) total: usize,
 }
 
-impl Index {
+impl EntryIndex {
     /// The best `most` of the entries that `visible` lets through, of all entries without it. Frequencies are counted
     /// among those alone.
     pub(crate) fn rank<V: Fn(&EntryMeta) -> bool>(
@@ -28,7 +28,7 @@ impl Index {
         question: &str,
         most: usize,
         visible: Option<V>,
-    ) -> Ranking {
+    ) -> EntryRanking {
         // Looking into every entry costs more than ranking them, so it is done only where something is left out.
         let is_visible = |document: &Option<Arc<EntryMeta>>| match &visible {
             Some(visible) => document.as_deref().is_some_and(visible),
@@ -53,8 +53,8 @@ impl Index {
         for group in &groups {
             let mut touched: Vec<u32> = Vec::new();
             match group {
-                Group::Impossible => return Ranking::default(),
-                Group::Word(terms) => {
+                QueryGroup::Impossible => return EntryRanking::default(),
+                QueryGroup::Word(terms) => {
                     for (term, factor) in terms {
                         self.each_strength(*term, |document, strength| {
                             raise(
@@ -67,10 +67,10 @@ impl Index {
                         });
                     }
                 }
-                Group::Phrase(terms) => {
+                QueryGroup::Phrase(terms) => {
                     required += 1;
                     for (document, strength) in self.with_phrase(terms, &is_seen) {
-                        raise(&mut here, &mut touched, document, strength * PHRASE, true);
+                        raise(&mut here, &mut touched, document, strength * PHRASE_WEIGHT, true);
                         if let Some(count) = phrases.get_mut(document as usize) {
                             *count += 1;
                         }
@@ -107,7 +107,7 @@ impl Index {
 
     /// The best of what was found. Strengths are coarse, so that many are equal; those are told apart by their addresses
     /// only where it matters.
-    fn best(&self, mut found: Vec<(f32, u32)>, most: usize) -> Ranking {
+    fn best(&self, mut found: Vec<(f32, u32)>, most: usize) -> EntryRanking {
         let total = found.len();
         let meta = |document: u32| self.documents.get(document as usize).and_then(Option::as_ref);
         let by_score = |one: &(f32, u32), other: &(f32, u32)| other.0.total_cmp(&one.0);
@@ -133,13 +133,13 @@ impl Index {
         let best = found
             .into_iter()
             .filter_map(|(score, document)| Some((Arc::clone(meta(document)?), score)));
-        Ranking { best: best.collect(), total }
+        EntryRanking { best: best.collect(), total }
     }
 
     fn each_strength(&self, term: u32, mut visit: impl FnMut(u32, f32)) {
         if let Some(postings) = self.postings.get(term as usize) {
             for (document, strength) in postings.documents.iter().zip(&postings.strengths) {
-                visit(*document, f32::from(*strength) / STRONGEST);
+                visit(*document, f32::from(*strength) / MAX_STRENGTH);
             }
         }
     }
@@ -154,7 +154,7 @@ impl Index {
         let mut found = Vec::new();
         // How far each list was gone through: documents come in order.
         let mut cursors = vec![0_usize; lists.len()];
-        let mut places: Vec<Peekable<Places<'_>>> = Vec::with_capacity(lists.len());
+        let mut places: Vec<Peekable<PostingPositions<'_>>> = Vec::with_capacity(lists.len());
         'documents: for document in
             rarest.documents.iter().copied().filter(|document| is_seen(*document))
         {
@@ -172,7 +172,7 @@ impl Index {
                 lists.iter().zip(&cursors).map(|(list, cursor)| list.places(*cursor).peekable()),
             );
             if stand_side_by_side(&mut places) {
-                found.push((document, strength / STRONGEST));
+                found.push((document, strength / MAX_STRENGTH));
             }
         }
         found
@@ -180,7 +180,7 @@ impl Index {
 }
 
 /// Whether there is a place for the first such that each next one has the place after it. Goes no further than the first.
-fn stand_side_by_side(places: &mut [Peekable<Places<'_>>]) -> bool {
+fn stand_side_by_side(places: &mut [Peekable<PostingPositions<'_>>]) -> bool {
     let Some((first, others)) = places.split_first_mut() else { return false };
     'starts: for start in first {
         for (wanted, other) in (start + 1..).zip(others.iter_mut()) {

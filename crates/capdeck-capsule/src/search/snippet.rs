@@ -4,15 +4,15 @@ use super::{query::terms_of, words::each_word};
 use crate::trust::one_line;
 
 /// Bytes of a body that are looked through.
-const READ: usize = 64 * 1024;
+const MAX_SCANNED_BYTES: usize = 64 * 1024;
 /// Words of a snippet.
-const WORDS: usize = 32;
+const SNIPPET_WORDS: usize = 32;
 /// Words before the first one that fits.
-const LEAD: usize = 6;
+const LEADING_WORDS: usize = 6;
 
 /// Some words of a body around what was asked for, on one line.
 pub(crate) fn snippet(body: &str, question: &str) -> String {
-    let end = (0..=READ.min(body.len())).rev().find(|end| body.is_char_boundary(*end));
+    let end = (0..=MAX_SCANNED_BYTES.min(body.len())).rev().find(|end| body.is_char_boundary(*end));
     let text = body.get(..end.unwrap_or_default()).unwrap_or_default();
     let wanted = terms_of(question);
     let mut words: Vec<(std::ops::Range<usize>, Option<usize>)> = Vec::new();
@@ -21,8 +21,8 @@ pub(crate) fn snippet(body: &str, question: &str) -> String {
             |want: &String| want == term || want.len() >= 3 && term.starts_with(want.as_str());
         words.push((range, wanted.iter().position(fits)));
     });
-    let first = best_start(&words, wanted.len()).saturating_sub(LEAD);
-    let Some(shown) = words.get(first..(first + WORDS).min(words.len())) else {
+    let first = best_start(&words, wanted.len()).saturating_sub(LEADING_WORDS);
+    let Some(shown) = words.get(first..(first + SNIPPET_WORDS).min(words.len())) else {
         return String::new();
     };
     let (Some((start, _)), Some((last, _))) = (shown.first(), shown.last()) else {
@@ -32,7 +32,7 @@ pub(crate) fn snippet(body: &str, question: &str) -> String {
     if first > 0 {
         line.insert_str(0, "… ");
     }
-    if first + WORDS < words.len() || text.len() < body.len() {
+    if first + SNIPPET_WORDS < words.len() || text.len() < body.len() {
         line.push_str(" …");
     }
     line
@@ -47,14 +47,15 @@ fn best_start(words: &[(std::ops::Range<usize>, Option<usize>)], wanted: usize) 
             *count += 1;
             distinct += usize::from(*count == 1);
         }
-        let leaving = (at + LEAD).checked_sub(WORDS).and_then(|leaving| words.get(leaving));
+        let leaving =
+            (at + LEADING_WORDS).checked_sub(SNIPPET_WORDS).and_then(|leaving| words.get(leaving));
         if let Some(count) = leaving.and_then(|(_, term)| inside.get_mut((*term)?)) {
             *count -= 1;
             distinct -= usize::from(*count == 0);
         }
         if distinct > best {
             best = distinct;
-            let window = (at + LEAD + 1).saturating_sub(WORDS)..=at;
+            let window = (at + LEADING_WORDS + 1).saturating_sub(SNIPPET_WORDS)..=at;
             best_at = window
                 .into_iter()
                 .find(|place| words.get(*place).is_some_and(|(_, term)| term.is_some()))

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use capdeck_access::CapsuleGrant;
 
-use crate::{Author, NameScope};
+use crate::{CapsuleAuthor, NameScope};
 
 /// One operation for one caller.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ pub fn find_capsule<'a, T>(
 /// Who asks, as the host knows it. Nothing of it comes from a call's arguments.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CapsuleCaller {
-    pub author: Author,
+    pub author: CapsuleAuthor,
     pub reach: Reach,
     /// The project whose files the anchors of entries are checked against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ pub enum Reach {
 
 impl CapsuleCaller {
     /// A caller with this reach.
-    pub fn new(author: Author, reach: Reach) -> Self {
+    pub fn new(author: CapsuleAuthor, reach: Reach) -> Self {
         Self { author, reach, project: None, names: NameScope::All }
     }
 
@@ -92,7 +92,7 @@ impl CapsuleCaller {
     }
 
     /// A caller who owns every capsule.
-    pub fn local(author: Author) -> Self {
+    pub fn local(author: CapsuleAuthor) -> Self {
         Self::new(author, Reach::All)
     }
 

@@ -9,14 +9,14 @@ use std::{
 use futures_util::{Stream, StreamExt as _};
 use serde::{Deserialize, Serialize};
 
-use crate::Change;
+use crate::ChangeEvent;
 
 /// Something changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "changed", rename_all = "snake_case")]
 pub enum CapsuleChange {
     /// An entry of the capsule with this id and this key.
-    Entry { capsule: String, key: String, change: Change },
+    Entry { capsule: String, key: String, change: ChangeEvent },
     /// Which capsules the caller reaches, or what they are called, or which part of them is open.
     Capsules,
     /// The subscriber was too slow, or the process that has the capsules is another one now: anything may have changed.

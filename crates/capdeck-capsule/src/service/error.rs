@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::AmbiguousName;
-use crate::{CapsuleErrorCode, CapsuleInfo, Conflict, EntryUri, RegistryError, StoreError};
+use crate::{
+    CapsuleErrorCode, CapsuleInfo, CapsuleRegistryError, EntryUri, StoreError, WriteConflict,
+};
 
 /// What failed, on what, and what to do next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
@@ -25,7 +27,7 @@ pub struct CapsuleError {
 #[serde(rename_all = "snake_case")]
 pub enum ErrorDetails {
     /// Another client wrote first.
-    Conflict(Box<Conflict>),
+    Conflict(Box<WriteConflict>),
     /// The entry exists in this version.
     Existing { uri: EntryUri, current_version: u64 },
     /// The schemes that there are.
@@ -159,11 +161,11 @@ impl From<StoreError> for CapsuleError {
     }
 }
 
-impl From<RegistryError> for CapsuleError {
-    fn from(error: RegistryError) -> Self {
+impl From<CapsuleRegistryError> for CapsuleError {
+    fn from(error: CapsuleRegistryError) -> Self {
         match error {
-            RegistryError::Store(error) => error.into(),
-            RegistryError::NotFound { .. } => Self::new(error.code(), with_causes(&error))
+            CapsuleRegistryError::Store(error) => error.into(),
+            CapsuleRegistryError::NotFound { .. } => Self::new(error.code(), with_causes(&error))
                 .hint("list the capsules that are open to you"),
             error => Self::new(error.code(), with_causes(&error)),
         }

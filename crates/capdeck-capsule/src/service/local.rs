@@ -21,20 +21,20 @@ use super::{
     CapsuleResponse, CapsuleService, Reach, bare_name, find_capsule,
 };
 use crate::{
-    Access, Author, CapsuleHandle, CapsuleInfo, Capsules, EntryUri, GitProject, Prefix,
-    RegistryError, Share, StoreError, StoreOptions,
+    Access, CapsuleAuthor, CapsuleHandle, CapsuleInfo, CapsuleRegistry, CapsuleRegistryError,
+    EntryUri, GitProject, Prefix, Share, StoreError, StoreOptions,
 };
 
 /// Does every operation on the data folder. Cheap to clone; the folder is free again when the last clone is gone.
 #[derive(Debug, Clone)]
-pub struct LocalCapsules {
-    capsules: Capsules,
+pub struct LocalCapsuleService {
+    capsules: CapsuleRegistry,
     hub: Arc<Hub>,
 }
 
 /// A caller with the capsules that it reaches now.
 struct ResolvedCaller {
-    author: Author,
+    author: CapsuleAuthor,
     /// Every capsule it reaches, with what it may do there.
     reached: Vec<(CapsuleInfo, Access)>,
     source: ReachSource,
@@ -49,14 +49,14 @@ enum ReachSource {
     Grant,
 }
 
-impl LocalCapsules {
+impl LocalCapsuleService {
     /// Takes the data folder, which is made when it does not exist. Fails with `in_use` when another process has it.
     pub async fn open(folder: &Path, options: StoreOptions) -> Result<Self, CapsuleError> {
-        Ok(Self::over(Capsules::open(folder, options).await?))
+        Ok(Self::over(CapsuleRegistry::open(folder, options).await?))
     }
 
     /// The service of a data folder that is open.
-    pub fn over(capsules: Capsules) -> Self {
+    pub fn over(capsules: CapsuleRegistry) -> Self {
         Self { capsules, hub: Arc::default() }
     }
 
@@ -114,7 +114,7 @@ impl LocalCapsules {
             (Ok(chosen), _) => chosen,
             (Err(error), Some(_)) if resolved.source != ReachSource::Machine => {
                 // No capsule has a line of this; the registry has.
-                self.capsules.acting_for(resolved.author.clone()).note_out_of_reach();
+                self.capsules.acting_for(resolved.author.clone()).record_unreachable_capsule();
                 return Err(error);
             }
             (Err(error), _) => return Err(error),
@@ -148,7 +148,7 @@ impl ResolvedCaller {
         }
         match find_capsule(&self.reached, bare_name(asked), |(info, _)| (&info.id, &info.name)) {
             Ok(Some(found)) => Ok(found),
-            Ok(None) => Err(RegistryError::NotFound { name: asked.to_owned() }.into()),
+            Ok(None) => Err(CapsuleRegistryError::NotFound { name: asked.to_owned() }.into()),
             Err(ambiguous) => Err(ambiguous.into()),
         }
     }
@@ -164,7 +164,7 @@ impl ResolvedCaller {
 }
 
 #[async_trait]
-impl CapsuleService for LocalCapsules {
+impl CapsuleService for LocalCapsuleService {
     fn may_have_capsules(&self) -> bool {
         !self.capsules.list().is_empty()
     }

@@ -38,7 +38,6 @@ macro_rules! operations {
         /// What an operation responds with.
         #[derive(Debug, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
-        #[expect(clippy::large_enum_variant, reason = "it is moved once, from the service to its caller")]
         pub enum CapsuleResponse {
             $($name($response),)*
         }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    AuditOutcome, CapsuleErrorCode, Existing, ImportMode, PatchStep, RiskClass, Role, Scheme,
-    ShareExpiry, Visibility,
+    AuditOutcome, CapsuleErrorCode, CapsuleVisibility, ExistingEntryMode, ImportMode, PatchStep,
+    RiskClass, Role, Scheme, ShareExpiry,
 };
 
 /// Declares requests that say nothing but what they are.
@@ -63,7 +63,7 @@ pub struct ListCapsulesRequest {
 pub struct CreateCapsuleRequest {
     pub name: String,
     pub description: Option<String>,
-    pub visibility: Option<Visibility>,
+    pub visibility: Option<CapsuleVisibility>,
 }
 
 impl CreateCapsuleRequest {
@@ -376,7 +376,7 @@ pub enum ExportTarget {
 pub struct ImportFilesRequest {
     pub path: PathBuf,
     pub form: ImportSource,
-    pub existing: Existing,
+    pub existing: ExistingEntryMode,
     pub mode: ImportMode,
 }
 

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Access, AuditLine, AuditReport, BlobCollection, BlobId, BlobRef, CapsuleInfo, CheckedAnchor,
-    Commit, DeletedEntry, EntryMeta, EntryUri, ExportReport, ImportReport, MemoryItem,
-    PromotionReason, Prompt, PrunedLines, RiskClass, Role, Scheme, SchemeCount, Share, Signal,
+    Access, AuditLogLine, AuditReport, BlobCollection, BlobId, BlobRef, CapsuleInfo, CheckedAnchor,
+    CommitRef, DeletedEntry, EntryMeta, EntryPrompt, EntryUri, ExportReport, ImportReport,
+    MemoryItem, PromotionReason, PrunedLines, RiskClass, Role, Scheme, SchemeCount, Share, Signal,
     SignalPage, VerifyReport, WriteOutcome,
 };
 
@@ -128,7 +128,7 @@ pub struct EntryInfo {
     pub written_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
-    pub commit_at_write: Option<Commit>,
+    pub commit_at_write: Option<CommitRef>,
     pub file_anchors: Vec<String>,
     pub content_sha256: String,
     /// Bytes of the body.
@@ -240,7 +240,7 @@ pub struct DiffResponse {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PromptsResponse {
     pub capsule: String,
-    pub prompts: Vec<Prompt>,
+    pub prompts: Vec<EntryPrompt>,
 }
 
 /// A prompt with its arguments put in.
@@ -453,7 +453,7 @@ pub struct AuditLinesResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capsule: Option<String>,
     /// The last lines that match, oldest first.
-    pub lines: Vec<AuditLine>,
+    pub lines: Vec<AuditLogLine>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -11,18 +11,21 @@ use std::{
 };
 
 use super::{
-    gather::{Found, Gathered, Place, files_below},
-    manifest::{BLOBS, MANIFEST, Manifest, path_of},
+    import_candidates::{ContentLocation, ImportCandidate, ImportCandidates, files_below},
+    manifest::{BLOBS, ExportManifest, MANIFEST, path_of},
     tar_index::{MemberKind, index},
 };
-use crate::{CapsuleHandle, EntryUri, Origin, Scheme, StoreError, scheme};
+use crate::{CapsuleHandle, EntryUri, Scheme, SchemeOrigin, StoreError, scheme};
 
 /// The files of an export by their names in it.
-type Files = BTreeMap<String, Place>;
+type ArchiveFiles = BTreeMap<String, ContentLocation>;
 
 /// Everything in an export that can become an entry.
-pub(super) async fn gather(session: &CapsuleHandle, source: &Path) -> Result<Gathered, StoreError> {
-    let mut gathered = Gathered::default();
+pub(super) async fn gather(
+    session: &CapsuleHandle,
+    source: &Path,
+) -> Result<ImportCandidates, StoreError> {
+    let mut gathered = ImportCandidates::default();
     let is_folder = fs::metadata(source)
         .map_err(StoreError::io(format!("read `{}`", source.display())))?
         .is_dir();
@@ -36,11 +39,11 @@ pub(super) async fn gather(session: &CapsuleHandle, source: &Path) -> Result<Gat
             let reason = format!("`{}` has no `{MANIFEST}`, so it is no export", source.display());
             return Err(StoreError::invalid("source", reason));
         }
-        None => Manifest::default(),
+        None => ExportManifest::default(),
         Some(place) => {
             let text = place.bytes().await;
             let text = text.map_err(|reason| StoreError::invalid("source", reason))?;
-            Manifest::parse(&text)?
+            ExportManifest::parse(&text)?
         }
     };
     for reason in &manifest.unusable {
@@ -53,11 +56,14 @@ pub(super) async fn gather(session: &CapsuleHandle, source: &Path) -> Result<Gat
 }
 
 /// The schemes that the capsule lacks. All are checked here, so that a bad one is known before anything is written.
-fn take_schemes(manifest: &Manifest, known: &mut Vec<Scheme>) -> Result<Vec<Scheme>, StoreError> {
+fn take_schemes(
+    manifest: &ExportManifest,
+    known: &mut Vec<Scheme>,
+) -> Result<Vec<Scheme>, StoreError> {
     let here: Vec<String> = known.iter().map(|scheme| scheme.name.clone()).collect();
     let mut new = Vec::new();
     for wanted in manifest.schemes.iter().filter(|wanted| !here.contains(&wanted.name)) {
-        let scheme = Scheme { origin: Origin::Capsule, ..wanted.clone() };
+        let scheme = Scheme { origin: SchemeOrigin::Capsule, ..wanted.clone() };
         scheme.check(known)?;
         known.push(scheme.clone());
         new.push(scheme);
@@ -65,7 +71,12 @@ fn take_schemes(manifest: &Manifest, known: &mut Vec<Scheme>) -> Result<Vec<Sche
     Ok(new)
 }
 
-fn take_files(files: &Files, manifest: &Manifest, schemes: &[Scheme], gathered: &mut Gathered) {
+fn take_files(
+    files: &ArchiveFiles,
+    manifest: &ExportManifest,
+    schemes: &[Scheme],
+    gathered: &mut ImportCandidates,
+) {
     let mut seen = BTreeSet::new();
     let others = |name: &&String| {
         name.as_str() != MANIFEST && name.split('/').next().is_none_or(|top| top != BLOBS)
@@ -88,7 +99,7 @@ fn take_files(files: &Files, manifest: &Manifest, schemes: &[Scheme], gathered: 
             continue;
         }
         let (blob, Some(place)) = (blob_place.cloned(), files.get(name).cloned()) else { continue };
-        gathered.found.push(Found { file: PathBuf::from(name), uri, place, known, blob });
+        gathered.found.push(ImportCandidate { file: PathBuf::from(name), uri, place, known, blob });
     }
     let mut missing: Vec<&EntryUri> =
         manifest.entries.keys().filter(|uri| !seen.contains(*uri)).collect();
@@ -113,15 +124,21 @@ fn entry_at(name: &str, schemes: &[Scheme]) -> Result<EntryUri, String> {
     EntryUri::new(top, path).map_err(|error| error.to_string())
 }
 
-async fn in_folder(folder: &Path, gathered: &mut Gathered) -> Result<Files, StoreError> {
+async fn in_folder(
+    folder: &Path,
+    gathered: &mut ImportCandidates,
+) -> Result<ArchiveFiles, StoreError> {
     let files = files_below(folder, gathered).await?.into_iter().map(|path| {
         let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
-        (name, Place::File(path))
+        (name, ContentLocation::File(path))
     });
     Ok(files.collect())
 }
 
-async fn in_tar(source: &Path, gathered: &mut Gathered) -> Result<Files, StoreError> {
+async fn in_tar(
+    source: &Path,
+    gathered: &mut ImportCandidates,
+) -> Result<ArchiveFiles, StoreError> {
     let failed = StoreError::io(format!("read `{}`", source.display()));
     let path = source.to_owned();
     let work = move || -> io::Result<_> {
@@ -139,7 +156,7 @@ async fn in_tar(source: &Path, gathered: &mut Gathered) -> Result<Files, StoreEr
             _ => failed(error),
         })?;
     let file = Arc::new(source.to_owned());
-    let mut files = Files::new();
+    let mut files = ArchiveFiles::new();
     for member in members {
         match (member.kind, files.entry(member.path)) {
             (MemberKind::Folder, _) => {}
@@ -151,7 +168,7 @@ async fn in_tar(source: &Path, gathered: &mut Gathered) -> Result<Files, StoreEr
             }
             (MemberKind::File, btree_map::Entry::Vacant(entry)) => {
                 let (file, start, bytes) = (Arc::clone(&file), member.start, member.bytes);
-                entry.insert(Place::Part { file, start, bytes });
+                entry.insert(ContentLocation::Part { file, start, bytes });
             }
         }
     }

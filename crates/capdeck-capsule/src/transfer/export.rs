@@ -15,14 +15,14 @@ use super::{
     tar::write_tar,
 };
 use crate::{
-    Blob, BlobId, BlobRef, CapsuleHandle, Entry, EntryMeta, EntryUri, ListRequest, MOST_LISTED,
-    StoreError,
+    BlobContent, BlobId, BlobRef, CapsuleHandle, Entry, EntryMeta, EntryUri, ListRequest,
+    MAX_LIST_PAGE_SIZE, StoreError,
 };
 
 /// What an export makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ExportForm {
+pub enum ExportFormat {
     /// Files below a folder that is not there yet or empty.
     Folder,
     /// One archive with the same files.
@@ -77,7 +77,7 @@ pub(super) async fn read_whole(
     session: &CapsuleHandle,
     uri: &EntryUri,
     blobs: &mut BTreeSet<BlobId>,
-) -> Result<(Entry, Option<Blob>), StoreError> {
+) -> Result<(Entry, Option<BlobContent>), StoreError> {
     let entry = session.read_unrecorded(uri, None).await?;
     let is_new = |blob: &&BlobRef| !blobs.contains(&blob.sha256);
     let blob = match entry.meta.blob.as_ref().filter(is_new) {
@@ -91,12 +91,12 @@ pub(super) async fn read_whole(
 /// Writes what the session sees to a path where nothing is yet. What fails leaves nothing behind.
 pub async fn export(
     session: &CapsuleHandle,
-    form: ExportForm,
+    form: ExportFormat,
     path: &Path,
 ) -> Result<ExportReport, StoreError> {
     let exported = match form {
-        ExportForm::Folder => write_folder(session, path).await,
-        ExportForm::Tar | ExportForm::GitStream => write_file(session, form, path).await,
+        ExportFormat::Folder => write_folder(session, path).await,
+        ExportFormat::Tar | ExportFormat::GitStream => write_file(session, form, path).await,
     };
     session.recorded("export", exported).await
 }
@@ -107,12 +107,12 @@ pub async fn export_folder(
     session: &CapsuleHandle,
     folder: &Path,
 ) -> Result<ExportReport, StoreError> {
-    export(session, ExportForm::Folder, folder).await
+    export(session, ExportFormat::Folder, folder).await
 }
 
 async fn write_file(
     session: &CapsuleHandle,
-    form: ExportForm,
+    form: ExportFormat,
     path: &Path,
 ) -> Result<ExportReport, StoreError> {
     let failed = || StoreError::io(format!("write `{}`", path.display()));
@@ -125,8 +125,8 @@ async fn write_file(
     };
     let mut target = BufWriter::new(file);
     let written = match form {
-        ExportForm::GitStream => write_stream(session, &mut target).await,
-        ExportForm::Folder | ExportForm::Tar => write_tar(session, &mut target).await,
+        ExportFormat::GitStream => write_stream(session, &mut target).await,
+        ExportFormat::Folder | ExportFormat::Tar => write_tar(session, &mut target).await,
     };
     let synced = written.and_then(|report| {
         target.flush().and_then(|()| target.get_ref().sync_all()).map_err(failed())?;
@@ -183,7 +183,7 @@ async fn fill_folder(session: &CapsuleHandle, folder: &Path) -> Result<ExportRep
         let path = folder.join(file_name(&entry));
         report.entries += 1;
         report.bytes += entry.meta.bytes;
-        if let Some(Blob { reference, bytes }) = blob {
+        if let Some(BlobContent { reference, bytes }) = blob {
             report.blobs += 1;
             report.bytes += bytes.len() as u64;
             write(folder.join(BLOBS).join(reference.sha256.as_str()), bytes).await?;
@@ -198,7 +198,7 @@ async fn fill_folder(session: &CapsuleHandle, folder: &Path) -> Result<ExportRep
 
 /// All entries that a session sees, by address.
 pub(super) async fn all_entries(session: &CapsuleHandle) -> Result<Vec<EntryMeta>, StoreError> {
-    let mut request = ListRequest { limit: MOST_LISTED, ..ListRequest::default() };
+    let mut request = ListRequest { limit: MAX_LIST_PAGE_SIZE, ..ListRequest::default() };
     let mut found = Vec::new();
     loop {
         let page = session.list_unrecorded(request.clone()).await?;

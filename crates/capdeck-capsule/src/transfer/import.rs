@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     archive,
-    gather::{self, Found, Gathered},
-    manifest::Known,
+    import_candidates::{self, ImportCandidate, ImportCandidates},
+    manifest::ManifestEntry,
 };
 use crate::{
-    BlobId, BlobSource, CapsuleHandle, Commit, Content, Entry, EntryUri, Scheme, StoreError, Write,
-    WriteOutcome,
+    BlobId, BlobSource, CapsuleHandle, CommitRef, Entry, EntryUri, Scheme, StoreError, StoreWrite,
+    WriteContent, WriteOutcome,
 };
 
 /// What to take in, and how.
@@ -21,9 +21,9 @@ use crate::{
 pub struct ImportRequest {
     /// A file or a folder.
     pub source: PathBuf,
-    pub form: ImportForm,
+    pub form: ImportFormat,
     #[serde(default)]
-    pub existing: Existing,
+    pub existing: ExistingEntryMode,
     #[serde(default)]
     pub mode: ImportMode,
 }
@@ -31,7 +31,7 @@ pub struct ImportRequest {
 /// What a source is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ImportForm {
+pub enum ImportFormat {
     /// What [`super::export`] wrote as a folder or as a tar archive. Any other tar archive is read the same way.
     Export,
     /// A folder of files, each of them an entry of this scheme.
@@ -45,7 +45,7 @@ pub enum ImportForm {
 /// What happens to entries that are there already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Existing {
+pub enum ExistingEntryMode {
     /// They get a new version.
     #[default]
     Replace,
@@ -119,11 +119,13 @@ async fn gather_and_write(
     request: &ImportRequest,
 ) -> Result<ImportReport, StoreError> {
     let ImportRequest { source, form, existing, mode } = request;
-    let Gathered { schemes, found, skipped } = match form {
-        ImportForm::Export => archive::gather(session, source).await?,
-        ImportForm::Folder { scheme } => gather::folder(session, source, scheme).await?,
-        ImportForm::Skills => gather::skills(session, source).await?,
-        ImportForm::File { uri } => gather::file(source, uri.clone())?,
+    let ImportCandidates { schemes, found, skipped } = match form {
+        ImportFormat::Export => archive::gather(session, source).await?,
+        ImportFormat::Folder { scheme } => {
+            import_candidates::folder(session, source, scheme).await?
+        }
+        ImportFormat::Skills => import_candidates::skills(session, source).await?,
+        ImportFormat::File { uri } => import_candidates::file(source, uri.clone())?,
     };
     let mut report = ImportReport { skipped, ..ImportReport::default() };
     for scheme in &schemes {
@@ -136,22 +138,22 @@ async fn gather_and_write(
         let file = found.file.clone();
         match put(session, found, *existing, *mode, &schemes).await {
             Ok(imported) => report.entries.push(imported),
-            Err(Refused::File(reason)) => report.skipped.push(SkippedFile { file, reason }),
-            Err(Refused::All(error)) => return Err(error),
+            Err(ImportFailure::File(reason)) => report.skipped.push(SkippedFile { file, reason }),
+            Err(ImportFailure::All(error)) => return Err(error),
         }
     }
     Ok(report)
 }
 
 /// Why a file is no entry now.
-enum Refused {
+enum ImportFailure {
     /// Something is wrong with it.
     File(String),
     /// Something is wrong with the store, or the caller may not write: the next file would fare no better.
     All(StoreError),
 }
 
-impl From<StoreError> for Refused {
+impl From<StoreError> for ImportFailure {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Io { .. }
@@ -167,13 +169,13 @@ impl From<StoreError> for Refused {
 
 async fn put(
     session: &CapsuleHandle,
-    found: Found,
-    existing: Existing,
+    found: ImportCandidate,
+    existing: ExistingEntryMode,
     mode: ImportMode,
     new_schemes: &[Scheme],
-) -> Result<ImportedFile, Refused> {
-    let Found { file, uri, place, known, blob } = found;
-    let body = place.text().await.map_err(Refused::File)?;
+) -> Result<ImportedFile, ImportFailure> {
+    let ImportCandidate { file, uri, place, known, blob } = found;
+    let body = place.text().await.map_err(ImportFailure::File)?;
     let imported = |version, outcome| ImportedFile { file, uri: uri.clone(), version, outcome };
     if mode == ImportMode::Rehearse
         && let Some(scheme) = new_schemes.iter().find(|scheme| scheme.name == uri.scheme())
@@ -191,21 +193,21 @@ async fn put(
         if says_the_same(current, &body, known.as_ref()) {
             return Ok(imported(current.meta.version, ImportOutcome::Unchanged));
         }
-        if existing == Existing::Keep {
+        if existing == ExistingEntryMode::Keep {
             let version = current.meta.version;
-            return Err(Refused::File(format!(
+            return Err(ImportFailure::File(format!(
                 "`{uri}` is there in version {version} and is kept"
             )));
         }
     }
     let content = match existing {
-        Existing::Replace => session.default_content(body),
-        Existing::Keep => Content::Create(body),
+        ExistingEntryMode::Replace => session.default_content(body),
+        ExistingEntryMode::Keep => WriteContent::Create(body),
     };
-    let mut write = Write::new(uri.clone(), content);
+    let mut write = StoreWrite::new(uri.clone(), content);
     if let Some(known) = known {
         let bytes = match blob {
-            Some(place) => Some(place.bytes().await.map_err(Refused::File)?),
+            Some(place) => Some(place.bytes().await.map_err(ImportFailure::File)?),
             None => None,
         };
         describe(&mut write, known, bytes)?;
@@ -218,11 +220,11 @@ async fn put(
     Ok(imported(done.version, outcome))
 }
 
-fn says_the_same(current: &Entry, body: &str, known: Option<&Known>) -> bool {
+fn says_the_same(current: &Entry, body: &str, known: Option<&ManifestEntry>) -> bool {
     let meta = &current.meta;
     current.body == body
         && known.is_none_or(|known| {
-            let hash = |commit: &Commit| commit.hash.clone();
+            let hash = |commit: &CommitRef| commit.hash.clone();
             known.title == meta.title
                 && known.tags == meta.tags
                 && known.risk_class == meta.risk_class
@@ -233,21 +235,25 @@ fn says_the_same(current: &Entry, body: &str, known: Option<&Known>) -> bool {
 }
 
 /// Adds what an export knows about an entry to its write.
-fn describe(write: &mut Write, known: Known, blob: Option<Vec<u8>>) -> Result<(), Refused> {
+fn describe(
+    write: &mut StoreWrite,
+    known: ManifestEntry,
+    blob: Option<Vec<u8>>,
+) -> Result<(), ImportFailure> {
     write.title = Some(known.title.unwrap_or_default());
     write.tags = Some(known.tags);
     // A class that was told from the body is told from it again.
     write.risk_class = known.promotion_reason.is_none().then_some(known.risk_class);
     write.file_anchors = known.file_anchors;
     // Nobody here saw that commit.
-    write.commit = known.commit_at_write.map(|commit| Commit { is_claimed: true, ..commit });
+    write.commit = known.commit_at_write.map(|commit| CommitRef { is_claimed: true, ..commit });
     write.blob = match (known.blob, blob) {
         (Some(reference), Some(bytes)) if BlobId::of(&bytes) == reference.sha256 => {
             Some(BlobSource::Bytes { bytes, mime: reference.mime })
         }
         (Some(reference), _) => {
             let reason = format!("its blob `{}` was changed or cut off", reference.sha256);
-            return Err(Refused::File(reason));
+            return Err(ImportFailure::File(reason));
         }
         (None, _) => Some(BlobSource::Remove),
     };

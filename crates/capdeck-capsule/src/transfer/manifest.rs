@@ -5,8 +5,8 @@ use std::{collections::HashMap, io};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BlobRef, CapsuleHandle, CapsuleInfo, Commit, Entry, EntryMeta, EntryUri, Format, Origin,
-    PromotionReason, RiskClass, Scheme, SkippedEntry, StoreError,
+    BlobRef, BodyFormat, CapsuleHandle, CapsuleInfo, CommitRef, Entry, EntryMeta, EntryUri,
+    PromotionReason, RiskClass, Scheme, SchemeOrigin, SkippedEntry, StoreError,
 };
 
 /// The file's name, at the top of an export.
@@ -15,7 +15,7 @@ pub(super) const MANIFEST: &str = "capsule.json";
 pub(super) const BLOBS: &str = "_blobs";
 
 #[derive(Serialize)]
-struct WriteOutcome<'a> {
+struct ManifestDocument<'a> {
     capsule: &'a CapsuleInfo,
     schemes: Vec<Scheme>,
     entries: &'a [EntryMeta],
@@ -25,7 +25,7 @@ struct WriteOutcome<'a> {
 }
 
 #[derive(Deserialize)]
-struct Read {
+struct ManifestInput {
     #[serde(default)]
     schemes: Vec<Scheme>,
     #[serde(default)]
@@ -34,14 +34,14 @@ struct Read {
 
 /// What an export says about one entry, as far as an import takes its word for it.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Known {
+pub(super) struct ManifestEntry {
     uri: EntryUri,
     pub(super) title: Option<String>,
     #[serde(default)]
     pub(super) tags: Vec<String>,
     pub(super) risk_class: RiskClass,
     pub(super) promotion_reason: Option<PromotionReason>,
-    pub(super) commit_at_write: Option<Commit>,
+    pub(super) commit_at_write: Option<CommitRef>,
     #[serde(default)]
     pub(super) file_anchors: Vec<String>,
     pub(super) blob: Option<BlobRef>,
@@ -49,9 +49,9 @@ pub(super) struct Known {
 
 /// A manifest that was read.
 #[derive(Debug, Default)]
-pub(super) struct Manifest {
+pub(super) struct ExportManifest {
     pub(super) schemes: Vec<Scheme>,
-    pub(super) entries: HashMap<EntryUri, Known>,
+    pub(super) entries: HashMap<EntryUri, ManifestEntry>,
     /// Records that say nothing usable, and why.
     pub(super) unusable: Vec<String>,
 }
@@ -63,19 +63,19 @@ pub(super) async fn render(
     skipped: &[SkippedEntry],
 ) -> Result<Vec<u8>, StoreError> {
     let mut schemes = session.schemes_unrecorded().await?;
-    schemes.retain(|scheme| scheme.origin != Origin::Builtin);
-    let manifest = WriteOutcome { capsule: session.capsule(), schemes, entries, skipped };
+    schemes.retain(|scheme| scheme.origin != SchemeOrigin::Builtin);
+    let manifest = ManifestDocument { capsule: session.capsule(), schemes, entries, skipped };
     let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::other);
     text.map_err(StoreError::io("describe the export"))
 }
 
-impl Manifest {
+impl ExportManifest {
     pub(super) fn parse(text: &[u8]) -> Result<Self, StoreError> {
-        let read: Read = serde_json::from_slice(text)
+        let read: ManifestInput = serde_json::from_slice(text)
             .map_err(|error| StoreError::invalid("source", format!("`{MANIFEST}`: {error}")))?;
         let mut manifest = Self { schemes: read.schemes, ..Self::default() };
         for (place, entry) in read.entries.into_iter().enumerate() {
-            match serde_json::from_value::<Known>(entry) {
+            match serde_json::from_value::<ManifestEntry>(entry) {
                 Ok(known) => drop(manifest.entries.insert(known.uri.clone(), known)),
                 Err(error) => manifest.unusable.push(format!("entry {}: {error}", place + 1)),
             }
@@ -90,6 +90,6 @@ pub(super) fn file_name(entry: &Entry) -> String {
 }
 
 /// The same for an address.
-pub(super) fn path_of(uri: &EntryUri, format: Format) -> String {
+pub(super) fn path_of(uri: &EntryUri, format: BodyFormat) -> String {
     format!("{}/{}.{}", uri.scheme(), uri.path(), format.extension())
 }

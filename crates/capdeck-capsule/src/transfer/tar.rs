@@ -13,7 +13,7 @@ use super::{
     export::{all_entries, read_whole},
     manifest::{self, BLOBS, MANIFEST, file_name},
 };
-use crate::{Blob, CapsuleHandle, ExportReport, StoreError};
+use crate::{BlobContent, CapsuleHandle, ExportReport, StoreError};
 
 pub(super) const BLOCK: usize = 512;
 
@@ -40,7 +40,7 @@ pub(super) async fn write_tar(
         add(target, &file_name(&entry), entry.body.as_bytes(), moment).map_err(failed())?;
         report.entries += 1;
         report.bytes += entry.meta.bytes;
-        if let Some(Blob { reference, bytes }) = blob {
+        if let Some(BlobContent { reference, bytes }) = blob {
             let path = format!("{BLOBS}/{}", reference.sha256.as_str());
             add(target, &path, &bytes, moment).map_err(failed())?;
             report.blobs += 1;

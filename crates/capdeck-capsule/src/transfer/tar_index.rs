@@ -5,15 +5,15 @@ use std::io::{self, Read, Seek, SeekFrom};
 use super::tar::BLOCK;
 
 /// More members than any export has.
-const MOST_MEMBERS: usize = 50_000;
+const MAX_MEMBERS: usize = 50_000;
 /// Bytes of a long name or of a block of extended attributes.
-const LONGEST_NOTE: u64 = 64 * 1024;
+const MAX_EXTENDED_HEADER_BYTES: u64 = 64 * 1024;
 /// What a gzip file starts with.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// One member of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Member {
+pub(super) struct TarMember {
     /// As it is written in the archive, without `./` at its beginning.
     pub(super) path: String,
     pub(super) kind: MemberKind,
@@ -33,15 +33,15 @@ pub(super) enum MemberKind {
 
 /// What stands before a member and belongs to it.
 #[derive(Default)]
-struct Notes {
+struct ExtendedHeader {
     path: Option<String>,
     bytes: Option<u64>,
 }
 
 /// Lists the members of an archive.
-pub(super) fn index(file: &mut (impl Read + Seek)) -> io::Result<Vec<Member>> {
+pub(super) fn index(file: &mut (impl Read + Seek)) -> io::Result<Vec<TarMember>> {
     let length = file.seek(SeekFrom::End(0))?;
-    let (mut members, mut notes, mut at) = (Vec::new(), Notes::default(), 0);
+    let (mut members, mut notes, mut at) = (Vec::new(), ExtendedHeader::default(), 0);
     // An archive ends with empty blocks; one that just ends is taken, too.
     while at + BLOCK as u64 <= length {
         file.seek(SeekFrom::Start(at))?;
@@ -61,7 +61,9 @@ pub(super) fn index(file: &mut (impl Read + Seek)) -> io::Result<Vec<Member>> {
         let end = start.checked_add(bytes).filter(|end| *end <= length);
         let end = end.ok_or_else(|| bad("it ends in the middle of a file"))?;
         match kind {
-            b'L' | b'x' if bytes > LONGEST_NOTE => return Err(bad("a name in it is too long")),
+            b'L' | b'x' if bytes > MAX_EXTENDED_HEADER_BYTES => {
+                return Err(bad("a name in it is too long"));
+            }
             b'L' => notes.path = Some(text(&read(file, start, bytes)?)),
             b'x' => extended(&read(file, start, bytes)?, &mut notes),
             // The name of a link's target, and attributes of everything that follows: nothing of use here.
@@ -75,11 +77,11 @@ pub(super) fn index(file: &mut (impl Read + Seek)) -> io::Result<Vec<Member>> {
                     _ => MemberKind::Other,
                 };
                 let path = path.strip_prefix("./").map(str::to_owned).unwrap_or(path);
-                members.push(Member { path, kind, start, bytes });
+                members.push(TarMember { path, kind, start, bytes });
             }
         }
-        if members.len() > MOST_MEMBERS {
-            return Err(bad(&format!("it has more than {MOST_MEMBERS} files")));
+        if members.len() > MAX_MEMBERS {
+            return Err(bad(&format!("it has more than {MAX_MEMBERS} files")));
         }
         at = end.div_ceil(BLOCK as u64) * BLOCK as u64;
     }
@@ -91,7 +93,7 @@ pub(super) fn index(file: &mut (impl Read + Seek)) -> io::Result<Vec<Member>> {
 
 /// The header's sum of its own bytes, with spaces where the sum is.
 fn check(header: &[u8; BLOCK]) -> io::Result<()> {
-    if header.starts_with(&GZIP) {
+    if header.starts_with(&GZIP_MAGIC) {
         return Err(bad("it is compressed; unpack it with `gunzip` first"));
     }
     let own: u64 = field(header, 148, 8).iter().map(|byte| u64::from(*byte)).sum();
@@ -115,7 +117,7 @@ fn header_path(header: &[u8; BLOCK]) -> String {
 }
 
 /// `path` and `size` of a block of extended attributes: records of `length key=value` and a line break.
-fn extended(mut block: &[u8], notes: &mut Notes) {
+fn extended(mut block: &[u8], notes: &mut ExtendedHeader) {
     while let Some(space) = block.iter().position(|byte| *byte == b' ') {
         let length = block.get(..space).and_then(|digits| text(digits).parse::<usize>().ok());
         let record = length.and_then(|length| block.get(space + 1..length.checked_sub(1)?));

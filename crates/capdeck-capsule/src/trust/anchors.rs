@@ -7,7 +7,7 @@ use crate::EntryMeta;
 
 /// The project a reader works in. The host implements it where it knows one; [`super::GitProject`] is one over a git
 /// checkout. Calls may block and are made on threads meant for that.
-pub trait Project: Send + Sync {
+pub trait AnchorProject: Send + Sync {
     /// Whether the working tree has the file. A path outside of it does not exist.
     fn exists(&self, anchor: &str) -> bool;
 
@@ -57,7 +57,7 @@ impl AnchorState {
 
 impl AnchorReport {
     /// Checks what an entry cites. Without a project nothing is checked.
-    pub fn of(meta: &EntryMeta, project: Option<&dyn Project>) -> Self {
+    pub fn of(meta: &EntryMeta, project: Option<&dyn AnchorProject>) -> Self {
         let commit = meta.commit_at_write.as_ref().map(|commit| commit.hash.as_str());
         let state = |path: &str| match project {
             None => AnchorState::Unchecked,

@@ -3,23 +3,23 @@
 use crate::entry::{PromotionReason, RiskClass};
 
 /// Anchors kept of one entry.
-const MOST_ANCHORS: usize = 100;
+const MAX_ANCHORS: usize = 100;
 /// Characters of one anchor.
-const LONGEST_ANCHOR: usize = 200;
+const MAX_ANCHOR_LENGTH: usize = 200;
 
 /// Endings of files that are part of a project.
-const ENDINGS: [&str; 43] = [
+const CODE_FILE_EXTENSIONS: [&str; 43] = [
     "bash", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "css", "dart", "ex", "go", "h", "hpp",
     "html", "ini", "ipynb", "java", "js", "json", "jsx", "kt", "lua", "md", "mjs", "php", "proto",
     "py", "rb", "rs", "scala", "sh", "sql", "svelte", "swift", "tf", "toml", "ts", "tsx", "vue",
     "yaml", "yml", "zig",
 ];
-const FUNCTION: [&str; 5] = ["fn", "def", "func", "function", "fun"];
-const TYPE: [&str; 6] = ["class", "interface", "struct", "impl", "trait", "enum"];
+const FUNCTION_KEYWORDS: [&str; 5] = ["fn", "def", "func", "function", "fun"];
+const TYPE_KEYWORDS: [&str; 6] = ["class", "interface", "struct", "impl", "trait", "enum"];
 
 /// The class of an entry and what it cites.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Classified {
+pub(crate) struct RiskAssessment {
     pub(crate) class: RiskClass,
     pub(crate) reason: Option<PromotionReason>,
     pub(crate) anchors: Vec<String>,
@@ -28,13 +28,13 @@ pub(crate) struct Classified {
 }
 
 /// Classifies a body. A class that the writer gives stands; files the writer names are added to those found.
-pub(crate) fn classify(body: &str, given: Option<RiskClass>, named: &[String]) -> Classified {
+pub(crate) fn classify(body: &str, given: Option<RiskClass>, named: &[String]) -> RiskAssessment {
     let mut anchors: Vec<String> = Vec::new();
     let named =
         named.iter().map(|anchor| super::one_line(anchor)).filter(|anchor| !anchor.is_empty());
     for anchor in named.chain(find_anchors(body)) {
-        if anchors.len() < MOST_ANCHORS
-            && anchor.len() <= LONGEST_ANCHOR
+        if anchors.len() < MAX_ANCHORS
+            && anchor.len() <= MAX_ANCHOR_LENGTH
             && !anchors.contains(&anchor)
         {
             anchors.push(anchor);
@@ -53,7 +53,7 @@ pub(crate) fn classify(body: &str, given: Option<RiskClass>, named: &[String]) -
         (None, None) => (RiskClass::Structural, None),
     };
     let contradicted = given == Some(RiskClass::Structural) && found.is_some();
-    Classified { class, reason, anchors, contradicted }
+    RiskAssessment { class, reason, anchors, contradicted }
 }
 
 fn find_anchors(body: &str) -> impl Iterator<Item = String> {
@@ -80,12 +80,12 @@ fn anchor(run: &str) -> Option<String> {
         .chars()
         .next_back()
         .is_some_and(|last| last.is_ascii_alphanumeric() || "_-]".contains(last));
-    let is_file = is_named && ENDINGS.contains(&ending);
+    let is_file = is_named && CODE_FILE_EXTENSIONS.contains(&ending);
     (is_file && (path.contains('/') || has_line)).then(|| path.to_owned())
 }
 
 #[derive(Debug, PartialEq)]
-enum Token<'a> {
+enum CodeToken<'a> {
     Word(&'a str),
     Sign(char),
 }
@@ -94,62 +94,63 @@ enum Token<'a> {
 fn has_signature(line: &str) -> bool {
     let tokens = tokens(line);
     let starts_list =
-        |token: Option<&Token<'_>>| matches!(token, Some(Token::Sign('(' | '<' | '[')));
+        |token: Option<&CodeToken<'_>>| matches!(token, Some(CodeToken::Sign('(' | '<' | '[')));
     for (place, token) in tokens.iter().enumerate() {
         let after = |distance: usize| tokens.get(place + distance);
         match token {
-            Token::Word(word) if FUNCTION.contains(word) => {
-                if matches!(after(1), Some(Token::Word(_))) && starts_list(after(2)) {
+            CodeToken::Word(word) if FUNCTION_KEYWORDS.contains(word) => {
+                if matches!(after(1), Some(CodeToken::Word(_))) && starts_list(after(2)) {
                     return true;
                 }
             }
-            Token::Word(word) if TYPE.contains(word) => {
-                let is_name = matches!(after(1), Some(Token::Word(name)) if name.starts_with(char::is_uppercase));
-                let goes_on = matches!(after(2), Some(Token::Sign('{' | '(' | ':' | '<' | ';')))
-                    || matches!(
-                        after(2),
-                        Some(Token::Word("extends" | "implements" | "for" | "where"))
-                    );
+            CodeToken::Word(word) if TYPE_KEYWORDS.contains(word) => {
+                let is_name = matches!(after(1), Some(CodeToken::Word(name)) if name.starts_with(char::is_uppercase));
+                let goes_on =
+                    matches!(after(2), Some(CodeToken::Sign('{' | '(' | ':' | '<' | ';')))
+                        || matches!(
+                            after(2),
+                            Some(CodeToken::Word("extends" | "implements" | "for" | "where"))
+                        );
                 if is_name && goes_on {
                     return true;
                 }
             }
-            Token::Sign('(') => {
+            CodeToken::Sign('(') => {
                 let is_call = matches!(
                     place.checked_sub(1).and_then(|before| tokens.get(before)),
-                    Some(Token::Word(_))
+                    Some(CodeToken::Word(_))
                 );
                 if is_call && ends_like_a_signature(tokens.get(place..).unwrap_or_default()) {
                     return true;
                 }
             }
-            Token::Word(_) | Token::Sign(_) => {}
+            CodeToken::Word(_) | CodeToken::Sign(_) => {}
         }
     }
     false
 }
 
 /// `(…)` followed by `=>`, `->` or `{`.
-fn ends_like_a_signature(tokens: &[Token<'_>]) -> bool {
+fn ends_like_a_signature(tokens: &[CodeToken<'_>]) -> bool {
     let mut depth = 0_usize;
     for (place, token) in tokens.iter().enumerate() {
         match token {
-            Token::Sign('(') => depth += 1,
-            Token::Sign(')') => depth = depth.saturating_sub(1),
-            Token::Word(_) | Token::Sign(_) => continue,
+            CodeToken::Sign('(') => depth += 1,
+            CodeToken::Sign(')') => depth = depth.saturating_sub(1),
+            CodeToken::Word(_) | CodeToken::Sign(_) => continue,
         }
         if depth == 0 {
             return matches!(
                 (tokens.get(place + 1), tokens.get(place + 2)),
-                (Some(Token::Sign('{')), _)
-                    | (Some(Token::Sign('=' | '-')), Some(Token::Sign('>')))
+                (Some(CodeToken::Sign('{')), _)
+                    | (Some(CodeToken::Sign('=' | '-')), Some(CodeToken::Sign('>')))
             );
         }
     }
     false
 }
 
-fn tokens(line: &str) -> Vec<Token<'_>> {
+fn tokens(line: &str) -> Vec<CodeToken<'_>> {
     let mut found = Vec::new();
     let mut rest = line;
     while let Some(first) = rest.chars().next() {
@@ -161,9 +162,9 @@ fn tokens(line: &str) -> Vec<Token<'_>> {
         };
         let Some((token, after)) = rest.split_at_checked(length) else { break };
         if is_word(first) {
-            found.push(Token::Word(token));
+            found.push(CodeToken::Word(token));
         } else if !first.is_whitespace() {
-            found.push(Token::Sign(first));
+            found.push(CodeToken::Sign(first));
         }
         rest = after;
     }
@@ -233,6 +234,6 @@ mod tests {
         );
         assert_eq!(found.anchors, ["lib/b.rs", "src/a.ts"]);
         let many: String = (0..500).map(|number| format!("src/f{number}.rs ")).collect();
-        assert_eq!(anchors(&many).len(), MOST_ANCHORS);
+        assert_eq!(anchors(&many).len(), MAX_ANCHORS);
     }
 }

@@ -12,14 +12,14 @@ pub(super) const FOOTER_END: &str = "━━━━━━━━━━━━━━�
 /// Strokes in a row from which on a line could be taken for a fence.
 const FENCE: usize = 3;
 /// What stands before such a line in everything that is shown.
-const MARK: char = '\\';
+const FENCE_ESCAPE: char = '\\';
 
 /// A body with every look-alike of a band marked by a leading `\`. The stored bytes stay as they are.
 pub fn neutralise(body: &str) -> String {
     let mut shown = String::with_capacity(body.len() + 16);
     for line in body.split_inclusive(breaks_line) {
         if looks_like_a_band(line) {
-            shown.push(MARK);
+            shown.push(FENCE_ESCAPE);
         }
         shown.push_str(line);
     }

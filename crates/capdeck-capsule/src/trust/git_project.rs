@@ -6,8 +6,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::anchors::Project;
-use crate::Commit;
+use super::anchors::AnchorProject;
+use crate::CommitRef;
 
 /// A working tree with the commits behind it, asked through the `git` program.
 ///
@@ -26,9 +26,9 @@ impl GitProject {
     }
 
     /// The commit that is checked out, as the host sees it.
-    pub fn head(&self) -> Option<Commit> {
+    pub fn head(&self) -> Option<CommitRef> {
         let output = self.git(&["rev-parse", "--verify", "--short=12", "HEAD"]).output().ok()?;
-        Commit::observed(std::str::from_utf8(&output.stdout).ok()?).ok()
+        CommitRef::observed(std::str::from_utf8(&output.stdout).ok()?).ok()
     }
 
     fn git(&self, arguments: &[&str]) -> Command {
@@ -48,14 +48,14 @@ impl GitProject {
     }
 }
 
-impl Project for GitProject {
+impl AnchorProject for GitProject {
     fn exists(&self, anchor: &str) -> bool {
         Self::inside(anchor).is_some_and(|path| self.root.join(path).is_file())
     }
 
     fn changed_since(&self, anchor: &str, commit: &str) -> Option<bool> {
         // A stored commit is the word of a stranger: digits only, so that it is never an option or a branch.
-        let commit = Commit::claimed(commit).ok()?.hash;
+        let commit = CommitRef::claimed(commit).ok()?.hash;
         let path = Self::inside(anchor)?;
         let place = format!("{commit}:./{}", path.to_str()?);
         let then = self.git(&["cat-file", "blob", &place]).output().ok()?;

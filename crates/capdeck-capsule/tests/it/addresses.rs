@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use capdeck_capsule::{
-    EntryUri, ListRequest, MOST_LISTED, Scheme, SearchRequest, StoreError, Write, export_folder,
-    export_git_stream, export_tar,
+    EntrySearchRequest, EntryUri, ListRequest, MAX_LIST_PAGE_SIZE, Scheme, StoreError, StoreWrite,
+    export_folder, export_git_stream, export_tar,
 };
 use proptest::prelude::*;
 
@@ -65,7 +65,7 @@ async fn perform(stage: &Stage, action: &Action, expected: &mut Expected) {
         Action::Write(uri) => {
             let before = expected.current.get(uri).or(expected.deleted.get(uri));
             let version = before.copied().unwrap_or_default() + 1;
-            match owner.write(Write::replace(uri.clone(), body(uri, version))).await {
+            match owner.write(StoreWrite::replace(uri.clone(), body(uri, version))).await {
                 Ok(written) => assert_eq!(written.version, version, "{uri}"),
                 Err(StoreError::CaseTwin { .. }) => return,
                 Err(error) => panic!("{uri}: {error}"),
@@ -105,7 +105,7 @@ async fn perform(stage: &Stage, action: &Action, expected: &mut Expected) {
 /// Everything that can be asked works, and says what was written.
 async fn check(stage: &Stage, expected: &Expected) {
     let owner = stage.owner().await;
-    let mut request = ListRequest { limit: MOST_LISTED, ..ListRequest::default() };
+    let mut request = ListRequest { limit: MAX_LIST_PAGE_SIZE, ..ListRequest::default() };
     let mut listed = BTreeMap::new();
     loop {
         let page = owner.list(request.clone()).await.unwrap();
@@ -121,7 +121,7 @@ async fn check(stage: &Stage, expected: &Expected) {
         let history = owner.history(uri).await.unwrap();
         assert_eq!(history.len() as u64, *version, "{uri}");
     }
-    let found = owner.search(SearchRequest::words("findme")).await.unwrap();
+    let found = owner.search(EntrySearchRequest::words("findme")).await.unwrap();
     assert_eq!(found.total, expected.current.len());
     let report = stage.capsules.store("team").await.unwrap().verify().await.unwrap();
     assert!(report.is_clean() && report.remarks.is_empty(), "{report:#?}");

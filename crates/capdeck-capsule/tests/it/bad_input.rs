@@ -10,8 +10,8 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, Author, CapsuleUpdate, Capsules, Clock, Commit, EntryUri, Limits, Mode, PollRequest,
-    Scheme, StoreOptions, Write, verify_audit,
+    Access, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, CommitRef, EntryUri, PollRequest,
+    Scheme, StoreClock, StoreLimits, StoreMode, StoreOptions, StoreWrite, verify_audit,
 };
 use jiff::Timestamp;
 
@@ -41,7 +41,7 @@ async fn spec_26_2_tricks_with_paths_are_refused() {
         assert_eq!(owner.read(&uri(address), None).await.unwrap_err().code(), code, "{address}");
     }
     for address in ["docs://linked/new", "docs://file", "docs://linked/deep/new"] {
-        let error = owner.write(Write::replace(uri(address), "y")).await.unwrap_err();
+        let error = owner.write(StoreWrite::replace(uri(address), "y")).await.unwrap_err();
         assert_eq!(error.code(), "unsafe_path", "{address}: {error}");
     }
     // An entry that becomes a link under the store's hands is not followed either.
@@ -74,24 +74,27 @@ async fn spec_26_3_a_pointer_in_a_file_that_is_no_hash_is_not_followed() {
 
 #[tokio::test]
 async fn wrong_content_is_refused_and_nothing_is_changed() {
-    let limits = Limits { body: 100, blob: 10, entries: 3, ..Limits::default() };
+    let limits = StoreLimits { body: 100, blob: 10, entries: 3, ..StoreLimits::default() };
     let stage = Stage::with(StoreOptions { limits, ..options() }).await;
     let owner = stage.owner().await;
     let code = |result: Result<_, capdeck_capsule::StoreError>| {
         result.map(|_: capdeck_capsule::WriteOutcome| ()).unwrap_err().code()
     };
     assert_eq!(
-        code(owner.write(Write::create(uri("api-data://x"), "{not json")).await),
+        code(owner.write(StoreWrite::create(uri("api-data://x"), "{not json")).await),
         "invalid_json"
     );
     assert_eq!(
-        code(owner.write(Write::create(uri("docs://x"), "x".repeat(101))).await),
+        code(owner.write(StoreWrite::create(uri("docs://x"), "x".repeat(101))).await),
         "too_large"
     );
-    assert_eq!(code(owner.write(Write::create(uri("unknown://x"), "x")).await), "unknown_scheme");
+    assert_eq!(
+        code(owner.write(StoreWrite::create(uri("unknown://x"), "x")).await),
+        "unknown_scheme"
+    );
     let blob = Some(capdeck_capsule::BlobSource::Bytes { bytes: vec![0; 11], mime: String::new() });
     assert_eq!(
-        code(owner.write(Write { blob, ..Write::create(uri("docs://x"), "x") }).await),
+        code(owner.write(StoreWrite { blob, ..StoreWrite::create(uri("docs://x"), "x") }).await),
         "too_large"
     );
     for (title, tags, key) in [
@@ -101,28 +104,33 @@ async fn wrong_content_is_refused_and_nothing_is_changed() {
         (None, Some(vec!["x".to_owned(); 51]), None),
         (None, None, Some(String::new())),
     ] {
-        let write =
-            Write { title, tags, idempotency_key: key, ..Write::create(uri("docs://x"), "x") };
+        let write = StoreWrite {
+            title,
+            tags,
+            idempotency_key: key,
+            ..StoreWrite::create(uri("docs://x"), "x")
+        };
         assert_eq!(code(owner.write(write).await), "invalid_input");
     }
-    assert!(Commit::claimed("HEAD~1").is_err());
+    assert!(CommitRef::claimed("HEAD~1").is_err());
     fill(&owner, &[("docs://a", "1"), ("docs://b", "1"), ("docs://c", "1")]).await;
-    assert_eq!(code(owner.write(Write::create(uri("docs://d"), "1")).await), "quota_exceeded");
+    assert_eq!(code(owner.write(StoreWrite::create(uri("docs://d"), "1")).await), "quota_exceeded");
     fill(&owner, &[("docs://a", "2")]).await;
-    assert_eq!(code(owner.write(Write::create(uri("docs://A"), "1")).await), "exists");
+    assert_eq!(code(owner.write(StoreWrite::create(uri("docs://A"), "1")).await), "exists");
     owner.delete(&uri("docs://a"), None).await.unwrap();
     // A deleted entry keeps its name, for it can come back.
-    assert_eq!(code(owner.write(Write::create(uri("docs://A"), "1")).await), "exists");
+    assert_eq!(code(owner.write(StoreWrite::create(uri("docs://A"), "1")).await), "exists");
     assert_eq!(owner.overview().await.unwrap().recent.len(), 2);
 }
 
 #[tokio::test]
 async fn a_full_capsule_takes_no_more_until_something_goes() {
-    let limits = Limits { bytes: 1_000, ..Limits::default() };
+    let limits = StoreLimits { bytes: 1_000, ..StoreLimits::default() };
     let stage = Stage::with(StoreOptions { limits, ..options() }).await;
     let owner = stage.owner().await;
     fill(&owner, &[("docs://a", &"a".repeat(600))]).await;
-    let error = owner.write(Write::create(uri("docs://b"), "b".repeat(600))).await.unwrap_err();
+    let error =
+        owner.write(StoreWrite::create(uri("docs://b"), "b".repeat(600))).await.unwrap_err();
     assert_eq!(error.code(), "quota_exceeded");
     // What is purged makes room at once, however it came to an end and however often.
     owner.purge(&uri("docs://a")).await.unwrap();
@@ -191,7 +199,8 @@ async fn a_folder_that_cannot_be_written_can_be_read() {
         // Permissions do not hold root back, so a file stands where a folder is needed: nothing can be made there.
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("data"), "a file").unwrap();
-        let error = Capsules::open(&folder.path().join("data"), options()).await.unwrap_err();
+        let error =
+            CapsuleRegistry::open(&folder.path().join("data"), options()).await.unwrap_err();
         assert_eq!(error.code(), "io_failed");
         return;
     }
@@ -201,10 +210,13 @@ async fn a_folder_that_cannot_be_written_can_be_read() {
     drop(capsules);
     let lock = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
     lock(0o500);
-    let reader = Capsules::open(folder.path(), StoreOptions { mode: Mode::ReadOnly, ..options() })
-        .await
-        .unwrap();
-    let session = reader.handle("team", Author::client("r"), Access::owner()).await.unwrap();
+    let reader = CapsuleRegistry::open(
+        folder.path(),
+        StoreOptions { mode: StoreMode::ReadOnly, ..options() },
+    )
+    .await
+    .unwrap();
+    let session = reader.handle("team", CapsuleAuthor::client("r"), Access::owner()).await.unwrap();
     assert_eq!(session.read(&uri("docs://a"), None).await.unwrap().entry.body, "x");
     lock(0o700);
 }
@@ -221,8 +233,8 @@ async fn no_folder_of_a_capsule_may_be_a_link() {
         stage.capsules.close().await;
         fs::rename(root.join(name), root.join("moved")).unwrap();
         symlink(outside.path(), root.join(name)).unwrap();
-        let capsules = Capsules::open(stage.folder.path(), options()).await.unwrap();
-        let opened = capsules.handle("team", Author::client("a"), Access::owner()).await;
+        let capsules = CapsuleRegistry::open(stage.folder.path(), options()).await.unwrap();
+        let opened = capsules.handle("team", CapsuleAuthor::client("a"), Access::owner()).await;
         assert_eq!(opened.map(drop).unwrap_err().code(), "unsafe_path", "{name}");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0, "{name}");
     }
@@ -237,8 +249,8 @@ async fn a_file_in_the_place_of_a_folder_is_named() {
         stage.capsules.close().await;
         fs::rename(root.join(name), root.join("moved")).unwrap();
         fs::write(root.join(name), "in the way").unwrap();
-        let capsules = Capsules::open(stage.folder.path(), options()).await.unwrap();
-        let opened = capsules.handle("team", Author::client("a"), Access::owner()).await;
+        let capsules = CapsuleRegistry::open(stage.folder.path(), options()).await.unwrap();
+        let opened = capsules.handle("team", CapsuleAuthor::client("a"), Access::owner()).await;
         let error = opened.map(drop).unwrap_err();
         let expected = format!(
             "`{name}` inside the capsule is not what belongs there: a file where a folder should be; move it away"
@@ -254,7 +266,7 @@ async fn a_file_in_the_place_of_a_folder_is_named() {
     fs::write(&folder, "in the way").unwrap();
     let stage = stage.restarted().await;
     assert!(stage.owner().await.read(&uri("skills://a"), None).await.is_ok());
-    let write = Write::replace(uri("docs://b"), "x");
+    let write = StoreWrite::replace(uri("docs://b"), "x");
     assert_eq!(stage.owner().await.write(write).await.unwrap_err().code(), "unsafe_path");
     let report = stage.capsules.store("team").await.unwrap().verify().await.unwrap();
     let problem = &report.problems[0];
@@ -294,13 +306,13 @@ async fn a_link_in_the_place_of_history_memory_or_a_blob_is_not_written_through(
     fs::create_dir_all(root.join("history/docs")).unwrap();
     symlink(outside.path(), root.join("history/docs/a")).unwrap();
     assert_eq!(
-        owner.write(Write::replace(uri("docs://a"), "2")).await.unwrap_err().code(),
+        owner.write(StoreWrite::replace(uri("docs://a"), "2")).await.unwrap_err().code(),
         "unsafe_path"
     );
     fs::remove_file(root.join("knowledge/api-data/d.meta.json")).unwrap();
     symlink(&victim, root.join("knowledge/api-data/d.meta.json")).unwrap();
     assert_eq!(
-        owner.write(Write::replace(uri("api-data://d"), "2")).await.unwrap_err().code(),
+        owner.write(StoreWrite::replace(uri("api-data://d"), "2")).await.unwrap_err().code(),
         "unsafe_path"
     );
     fs::remove_file(root.join("memory/tester.json")).unwrap();
@@ -310,7 +322,7 @@ async fn a_link_in_the_place_of_history_memory_or_a_blob_is_not_written_through(
     symlink(&victim, root.join("blobs").join(capdeck_capsule::BlobId::of(&bytes).as_str()))
         .unwrap();
     let blob = Some(capdeck_capsule::BlobSource::Bytes { bytes, mime: "text/plain".to_owned() });
-    let write = Write { blob, ..Write::create(uri("docs://b"), "x") };
+    let write = StoreWrite { blob, ..StoreWrite::create(uri("docs://b"), "x") };
     assert_eq!(owner.write(write).await.unwrap_err().code(), "unsafe_path");
     assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
@@ -322,7 +334,9 @@ async fn a_clock_that_jumps_changes_no_order() {
     let seconds = Arc::new(AtomicI64::new(1_800_000_000));
     let clock = {
         let seconds = Arc::clone(&seconds);
-        Clock::from_fn(move || Timestamp::from_second(seconds.load(Ordering::Relaxed)).unwrap())
+        StoreClock::from_fn(move || {
+            Timestamp::from_second(seconds.load(Ordering::Relaxed)).unwrap()
+        })
     };
     let stage = Stage::with(StoreOptions { clock, ..options() }).await;
     let owner = stage.owner().await;

@@ -7,7 +7,8 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, Author, BlobSource, CapsuleUpdate, Capsules, Scheme, StoreOptions, Write,
+    Access, BlobSource, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, Scheme, StoreOptions,
+    StoreWrite,
 };
 
 use crate::stage::{Stage, fill, options, uri};
@@ -19,10 +20,16 @@ async fn blobs_are_shared_kept_and_collected() {
     let with = |bytes: &[u8]| {
         Some(BlobSource::Bytes { bytes: bytes.to_vec(), mime: "image/png".to_owned() })
     };
-    owner.write(Write { blob: with(b"one"), ..Write::create(uri("docs://a"), "x") }).await.unwrap();
-    owner.write(Write { blob: with(b"one"), ..Write::create(uri("docs://b"), "x") }).await.unwrap();
     owner
-        .write(Write { blob: with(b"two"), ..Write::replace(uri("docs://b"), "x") })
+        .write(StoreWrite { blob: with(b"one"), ..StoreWrite::create(uri("docs://a"), "x") })
+        .await
+        .unwrap();
+    owner
+        .write(StoreWrite { blob: with(b"one"), ..StoreWrite::create(uri("docs://b"), "x") })
+        .await
+        .unwrap();
+    owner
+        .write(StoreWrite { blob: with(b"two"), ..StoreWrite::replace(uri("docs://b"), "x") })
         .await
         .unwrap();
     let blobs = stage.root().join("blobs");
@@ -32,7 +39,10 @@ async fn blobs_are_shared_kept_and_collected() {
     assert_eq!(owner.read_blob(&uri("docs://b"), None).await.unwrap().bytes, b"two");
     assert_eq!(owner.read_blob(&uri("docs://b"), Some(1)).await.unwrap().bytes, b"one");
     owner
-        .write(Write { blob: Some(BlobSource::Remove), ..Write::replace(uri("docs://b"), "y") })
+        .write(StoreWrite {
+            blob: Some(BlobSource::Remove),
+            ..StoreWrite::replace(uri("docs://b"), "y")
+        })
         .await
         .unwrap();
     assert!(owner.read_blob(&uri("docs://b"), None).await.is_err());
@@ -53,10 +63,10 @@ async fn blobs_of_entries_that_cannot_be_read_now_are_not_collected() {
     let open = async |schemes: &str| {
         let schemes = Scheme::parse_registry_list(schemes).unwrap();
         let options = StoreOptions { schemes, ..options() };
-        Capsules::open(folder.path(), options).await.unwrap()
+        CapsuleRegistry::open(folder.path(), options).await.unwrap()
     };
-    let owner = async |capsules: &Capsules| {
-        capsules.handle("team", Author::client("tester"), Access::owner()).await.unwrap()
+    let owner = async |capsules: &CapsuleRegistry| {
+        capsules.handle("team", CapsuleAuthor::client("tester"), Access::owner()).await.unwrap()
     };
     let capsules = open("runbooks").await;
     let new = CapsuleUpdate { name: Some("team".to_owned()), ..CapsuleUpdate::default() };
@@ -65,7 +75,7 @@ async fn blobs_of_entries_that_cannot_be_read_now_are_not_collected() {
         Some(BlobSource::Bytes { bytes: bytes.to_vec(), mime: "image/png".to_owned() })
     };
     for (address, bytes) in [("runbooks://a", b"one"), ("docs://b", b"two"), ("docs://c", b"six")] {
-        let write = Write { blob: blob(bytes), ..Write::create(uri(address), "x") };
+        let write = StoreWrite { blob: blob(bytes), ..StoreWrite::create(uri(address), "x") };
         owner(&capsules).await.write(write).await.unwrap();
     }
     owner(&capsules).await.purge(&uri("docs://c")).await.unwrap();

@@ -1,6 +1,6 @@
 //! Many writers at once (conformance list, item 25).
 
-use capdeck_capsule::{PatchStep, StoreError, StoreOptions, Write};
+use capdeck_capsule::{PatchStep, StoreError, StoreOptions, StoreWrite};
 use tokio::task::JoinSet;
 
 use crate::stage::{Stage, options, uri};
@@ -10,9 +10,10 @@ async fn spec_26_25_of_two_writes_on_one_version_exactly_one_wins() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
     let entry = uri("docs://a");
-    owner.write(Write::create(entry.clone(), "start\n")).await.unwrap();
+    owner.write(StoreWrite::create(entry.clone(), "start\n")).await.unwrap();
     for round in 1..=20 {
-        let write = |text: &str| owner.write(Write::replace(entry.clone(), text).if_version(round));
+        let write =
+            |text: &str| owner.write(StoreWrite::replace(entry.clone(), text).if_version(round));
         let (one, other) = tokio::join!(write("one\n"), write("other\n"));
         let lost = match (one, other) {
             (Ok(_), Err(lost)) | (Err(lost), Ok(_)) => lost,
@@ -31,7 +32,7 @@ async fn no_update_of_64_writers_is_lost() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
     let entry = uri("api-data://counter");
-    owner.write(Write::create(entry.clone(), "0")).await.unwrap();
+    owner.write(StoreWrite::create(entry.clone(), "0")).await.unwrap();
     let mut writers = JoinSet::new();
     for _ in 0..WRITERS {
         let (owner, entry) = (owner.clone(), entry.clone());
@@ -40,7 +41,7 @@ async fn no_update_of_64_writers_is_lost() {
                 loop {
                     let read = owner.read(&entry, None).await.unwrap().entry;
                     let count: usize = read.body.parse().unwrap();
-                    let write = Write::replace(entry.clone(), (count + 1).to_string());
+                    let write = StoreWrite::replace(entry.clone(), (count + 1).to_string());
                     match owner.write(write.if_version(read.meta.version)).await {
                         Ok(_) => break,
                         Err(StoreError::VersionConflict(_)) => {}
@@ -66,15 +67,15 @@ async fn writers_of_different_entries_and_patchers_of_one_do_not_disturb_each_ot
     let stage = Stage::with(StoreOptions { durability: Default::default(), ..options() }).await;
     let owner = stage.owner().await;
     let shared = uri("docs://shared");
-    owner.write(Write::create(shared.clone(), "")).await.unwrap();
+    owner.write(StoreWrite::create(shared.clone(), "")).await.unwrap();
     let mut writers = JoinSet::new();
     for number in 0..32 {
         let (owner, shared) = (owner.clone(), shared.clone());
         writers.spawn(async move {
             let entry = uri(&format!("docs://n/{number}"));
-            owner.write(Write::create(entry, format!("{number}"))).await.unwrap();
+            owner.write(StoreWrite::create(entry, format!("{number}"))).await.unwrap();
             let line = PatchStep::Append { text: format!("line {number}\n") };
-            owner.write(Write::patch(shared, vec![line])).await.unwrap();
+            owner.write(StoreWrite::patch(shared, vec![line])).await.unwrap();
         });
     }
     while let Some(done) = writers.join_next().await {

@@ -10,8 +10,8 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, AuditOutcome, AuditQuery, Author, CapsuleHandle, Capsules, ListRequest, PollRequest,
-    Store as _, query_audit,
+    Access, AuditOutcome, AuditQuery, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, ListRequest,
+    PollRequest, Store as _, query_audit,
 };
 
 use crate::stage::{options, uri};
@@ -242,8 +242,8 @@ async fn check_each_version(session: &CapsuleHandle, lines: &Lines) {
 /// Opens the folder as the next process would and compares it with what was confirmed.
 #[tokio::main(flavor = "current_thread")]
 async fn check(folder: &Path, confirmed: &Confirmed, depth: Depth) {
-    let capsules = Capsules::open(folder, options()).await.unwrap();
-    let author = Author::client("writer");
+    let capsules = CapsuleRegistry::open(folder, options()).await.unwrap();
+    let author = CapsuleAuthor::client("writer");
     let session = capsules.handle("crash", author, Access::owner()).await.unwrap();
     let store = capsules.store("crash").await.unwrap();
     // The audit is part of it: a process that was killed raises no alarm.

@@ -2,7 +2,9 @@
 
 use std::{fs, os::unix::fs::symlink};
 
-use capdeck_capsule::{ListRequest, SearchRequest, export_folder, export_git_stream, export_tar};
+use capdeck_capsule::{
+    EntrySearchRequest, ListRequest, export_folder, export_git_stream, export_tar,
+};
 
 use crate::stage::{Stage, fill, uri};
 
@@ -45,7 +47,7 @@ async fn a_capsule_is_used_beside_what_cannot_be_read() {
         owner.list(ListRequest::default()).await.unwrap();
         owner.overview().await.unwrap();
         owner.skills().await.unwrap();
-        let found = owner.search(SearchRequest::words("two")).await.unwrap();
+        let found = owner.search(EntrySearchRequest::words("two")).await.unwrap();
         assert_eq!(found.hits.len(), 1);
         fill(&owner, &[("docs://good", "word three"), ("docs://new", "word")]).await;
         assert!(owner.read(&uri("docs://bad"), None).await.is_err());

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use capdeck_capsule::{
-    Access, CapsuleHandle, Content, Heard, ListRequest, NewSignal, PatchStep, PollRequest, Role,
-    Scheme, SearchRequest, StoreError, Write,
+    Access, CapsuleHandle, EntrySearchRequest, ListRequest, PatchStep, PollRequest, Role, Scheme,
+    SignalDraft, StoreError, StoreWrite, SubscriptionEvent, WriteContent,
 };
 
 use crate::stage::{Stage, access, fill, uri};
@@ -37,7 +37,7 @@ async fn spec_26_4_a_denied_prefix_is_absent_everywhere() {
     let mut heard = guest.changes();
     assert_eq!(uris(&guest).await, ["docs://open", "docs://secretary", "skills://open"]);
 
-    let found = guest.search(SearchRequest::words("plan secret")).await.unwrap();
+    let found = guest.search(EntrySearchRequest::words("plan secret")).await.unwrap();
     let names: Vec<&str> = found.hits.iter().map(|hit| hit.meta.uri.as_str()).collect();
     assert_eq!((names.len(), found.total), (2, 2), "{names:?}");
     assert!(
@@ -61,7 +61,9 @@ async fn spec_26_4_a_denied_prefix_is_absent_everywhere() {
     // Changes: the hidden one is not heard, the next visible one is.
     let owner = stage.owner().await;
     fill(&owner, &[("docs://secret/b", "x"), ("docs://open", "y")]).await;
-    let Some(Heard::Change(change)) = heard.next().await else { panic!("nothing was heard") };
+    let Some(SubscriptionEvent::Change(change)) = heard.next().await else {
+        panic!("nothing was heard")
+    };
     assert_eq!((change.uri.as_str(), change.version), ("docs://open", 2));
 
     for hidden in ["docs://secret", "docs://secret/a"] {
@@ -88,7 +90,7 @@ async fn what_is_hidden_does_not_change_how_the_rest_is_ranked() {
         let mut pages = Vec::new();
         for stage in [&alone, &beside] {
             let guest = stage.handle("guest", access(Role::Reader, &["docs://"], &[])).await;
-            let page = guest.search(SearchRequest::words(query)).await.unwrap();
+            let page = guest.search(EntrySearchRequest::words(query)).await.unwrap();
             pages.push((
                 page.total,
                 page.hits.iter().map(|hit| (hit.meta.uri.clone(), hit.score)).collect::<Vec<_>>(),
@@ -111,32 +113,38 @@ async fn spec_26_5_and_6_deny_wins_and_prefixes_end_at_segments() {
 #[tokio::test]
 async fn spec_26_7_roles_do_what_they_may() {
     let stage = filled().await;
-    let write = |role: Role, content: Content| {
+    let write = |role: Role, content: WriteContent| {
         let stage = &stage;
         async move {
             let session = stage.handle("guest", access(role, &[], &[])).await;
             session
-                .write(Write::new(uri("docs://open"), content))
+                .write(StoreWrite::new(uri("docs://open"), content))
                 .await
                 .map(|written| written.version)
         }
     };
     let code = |result: Result<u64, StoreError>| result.unwrap_err().code();
     let text = || "x".to_owned();
-    assert_eq!(code(write(Role::Reader, Content::Create(text())).await), "forbidden_role");
-    assert_eq!(code(write(Role::Reader, Content::Replace(text())).await), "forbidden_role");
-    assert_eq!(code(write(Role::Appender, Content::Replace(text())).await), "forbidden_role");
+    assert_eq!(code(write(Role::Reader, WriteContent::Create(text())).await), "forbidden_role");
+    assert_eq!(code(write(Role::Reader, WriteContent::Replace(text())).await), "forbidden_role");
+    assert_eq!(code(write(Role::Appender, WriteContent::Replace(text())).await), "forbidden_role");
     let patch = vec![PatchStep::Append { text: text() }];
-    assert_eq!(code(write(Role::Appender, Content::Patch(patch.clone())).await), "forbidden_role");
-    assert_eq!(code(write(Role::Appender, Content::Create(text())).await), "exists");
-    assert_eq!(write(Role::Writer, Content::Replace(text())).await.unwrap(), 2);
-    assert_eq!(write(Role::Writer, Content::Patch(patch)).await.unwrap(), 3);
+    assert_eq!(
+        code(write(Role::Appender, WriteContent::Patch(patch.clone())).await),
+        "forbidden_role"
+    );
+    assert_eq!(code(write(Role::Appender, WriteContent::Create(text())).await), "exists");
+    assert_eq!(write(Role::Writer, WriteContent::Replace(text())).await.unwrap(), 2);
+    assert_eq!(write(Role::Writer, WriteContent::Patch(patch)).await.unwrap(), 3);
 
     let appender = stage.handle("guest", access(Role::Appender, &[], &[])).await;
-    assert_eq!(appender.default_content(text()), Content::Create(text()));
-    assert_eq!(appender.write(Write::create(uri("docs://new"), "x")).await.unwrap().version, 1);
+    assert_eq!(appender.default_content(text()), WriteContent::Create(text()));
+    assert_eq!(
+        appender.write(StoreWrite::create(uri("docs://new"), "x")).await.unwrap().version,
+        1
+    );
     let writer = stage.handle("guest", access(Role::Writer, &[], &[])).await;
-    assert_eq!(writer.default_content(text()), Content::Replace(text()));
+    assert_eq!(writer.default_content(text()), WriteContent::Replace(text()));
     for (result, action) in [
         (writer.delete(&uri("docs://open"), None).await.map(|_| ()), "delete"),
         (writer.purge(&uri("docs://open")).await, "purge"),
@@ -160,7 +168,7 @@ async fn spec_26_8_hidden_and_missing_give_the_same_bytes() {
     for address in addresses {
         let entry = uri(address);
         let patch =
-            || Write::patch(entry.clone(), vec![PatchStep::Append { text: "x".to_owned() }]);
+            || StoreWrite::patch(entry.clone(), vec![PatchStep::Append { text: "x".to_owned() }]);
         let errors = [
             guest.read(&entry, None).await.map(|_| ()).unwrap_err(),
             guest.read(&entry, Some(1)).await.map(|_| ()).unwrap_err(),
@@ -184,9 +192,10 @@ async fn spec_26_8_hidden_and_missing_give_the_same_bytes() {
     // Writes that would create are refused the same way, whether or not something is there.
     let mut refused = Vec::new();
     for address in &addresses[..2] {
-        for write in
-            [Write::create(uri(address), "x"), Write::replace(uri(address), "x").if_version(7)]
-        {
+        for write in [
+            StoreWrite::create(uri(address), "x"),
+            StoreWrite::replace(uri(address), "x").if_version(7),
+        ] {
             let error = guest.write(write).await.unwrap_err();
             refused.push(format!("{} {error}", error.code()).replace(address, "…"));
         }
@@ -213,20 +222,20 @@ async fn a_hidden_scheme_and_a_case_twin_tell_nothing() {
             .await
             .map(|_| ()),
         guest
-            .search(SearchRequest {
+            .search(EntrySearchRequest {
                 scheme: Some("runbooks".to_owned()),
-                ..SearchRequest::words("x")
+                ..EntrySearchRequest::words("x")
             })
             .await
             .map(|_| ()),
-        guest.write(Write::create(uri("runbooks://y"), "x")).await.map(|_| ()),
+        guest.write(StoreWrite::create(uri("runbooks://y"), "x")).await.map(|_| ()),
     ] {
         assert_eq!(result.unwrap_err().to_string(), hidden);
     }
     // Refused as any place out of reach is, not because of the entry beside it.
-    let twin = guest.write(Write::create(uri("docs://Secret/A"), "x")).await.unwrap_err();
+    let twin = guest.write(StoreWrite::create(uri("docs://Secret/A"), "x")).await.unwrap_err();
     assert_eq!(twin.code(), "forbidden_scope");
-    let about = NewSignal { uri: Some(uri("docs://secret/a")), ..NewSignal::of_kind("look") };
+    let about = SignalDraft { uri: Some(uri("docs://secret/a")), ..SignalDraft::of_kind("look") };
     assert_eq!(guest.send_signal(about).await.unwrap_err().code(), "forbidden_scope");
 }
 
@@ -239,7 +248,7 @@ async fn a_leaked_hash_is_no_key_to_a_hidden_blob() {
     let id = BlobId::of(&bytes);
     let blob = Some(BlobSource::Bytes { bytes: bytes.clone(), mime: "image/png".to_owned() });
     owner
-        .write(Write { blob, ..Write::replace(uri("docs://secret/pic"), "a picture") })
+        .write(StoreWrite { blob, ..StoreWrite::replace(uri("docs://secret/pic"), "a picture") })
         .await
         .unwrap();
     assert_eq!(owner.read_blob(&uri("docs://secret/pic"), None).await.unwrap().bytes, bytes);
@@ -247,11 +256,12 @@ async fn a_leaked_hash_is_no_key_to_a_hidden_blob() {
     let guest = stage.handle("guest", access(Role::Writer, &[], &["docs://secret"])).await;
     let pointer = Some(BlobSource::Pointer { id: id.clone(), mime: "image/png".to_owned() });
     let refused = guest
-        .write(Write { blob: pointer.clone(), ..Write::create(uri("docs://mine"), "x") })
+        .write(StoreWrite { blob: pointer.clone(), ..StoreWrite::create(uri("docs://mine"), "x") })
         .await;
     let unknown = BlobSource::Pointer { id: BlobId::of(b"other"), mime: "image/png".to_owned() };
-    let missing =
-        guest.write(Write { blob: Some(unknown), ..Write::create(uri("docs://mine"), "x") }).await;
+    let missing = guest
+        .write(StoreWrite { blob: Some(unknown), ..StoreWrite::create(uri("docs://mine"), "x") })
+        .await;
     let text = |result: Result<_, StoreError>| {
         result.map(|_: capdeck_capsule::WriteOutcome| ()).unwrap_err().to_string()
     };
@@ -259,8 +269,9 @@ async fn a_leaked_hash_is_no_key_to_a_hidden_blob() {
         text(refused).replace(id.as_str(), ""),
         text(missing).replace(BlobId::of(b"other").as_str(), "")
     );
-    let taken =
-        owner.write(Write { blob: pointer, ..Write::create(uri("docs://mine"), "x") }).await;
+    let taken = owner
+        .write(StoreWrite { blob: pointer, ..StoreWrite::create(uri("docs://mine"), "x") })
+        .await;
     assert!(taken.is_ok());
 }
 

@@ -7,9 +7,9 @@ use std::{
 };
 
 use capdeck_capsule::{
-    AuditQuery, BlobSource, CapsuleHandle, Commit, Existing, ExportForm, Format, ImportForm,
-    ImportMode, ImportOutcome, ImportReport, ImportRequest, RiskClass, Role, Scheme, StoreError,
-    Write, export, import, query_audit,
+    AuditQuery, BlobSource, BodyFormat, CapsuleHandle, CommitRef, ExistingEntryMode, ExportFormat,
+    ImportFormat, ImportMode, ImportOutcome, ImportReport, ImportRequest, RiskClass, Role, Scheme,
+    StoreError, StoreWrite, export, import, query_audit,
 };
 
 use crate::stage::{Stage, access, fill, uri};
@@ -17,14 +17,14 @@ use crate::stage::{Stage, access, fill, uri};
 async fn take(
     session: &CapsuleHandle,
     source: &Path,
-    form: ImportForm,
+    form: ImportFormat,
 ) -> Result<ImportReport, StoreError> {
-    let (existing, mode) = (Existing::default(), ImportMode::default());
+    let (existing, mode) = (ExistingEntryMode::default(), ImportMode::default());
     import(session, &ImportRequest { source: source.to_owned(), form, existing, mode }).await
 }
 
-fn folder_of(scheme: &str) -> ImportForm {
-    ImportForm::Folder { scheme: scheme.to_owned() }
+fn folder_of(scheme: &str) -> ImportFormat {
+    ImportFormat::Folder { scheme: scheme.to_owned() }
 }
 
 fn addresses(report: &ImportReport) -> Vec<&str> {
@@ -62,10 +62,10 @@ async fn folders_agents_files_and_skills_come_in() {
     reasons.sort_unstable();
     assert_eq!(reasons.len(), 4, "{reasons:?}");
     assert!(reasons.contains(&"it is a link or no ordinary file, and is not followed"));
-    let skills = take(&owner, &folder.path().join("skills"), ImportForm::Skills).await.unwrap();
+    let skills = take(&owner, &folder.path().join("skills"), ImportFormat::Skills).await.unwrap();
     assert_eq!(addresses(&skills), ["skills://review", "skills://short"]);
     assert_eq!(skills.skipped.len(), 1);
-    let agents = ImportForm::File { uri: uri("guidance://agents") };
+    let agents = ImportFormat::File { uri: uri("guidance://agents") };
     take(&owner, &folder.path().join("AGENTS.md"), agents.clone()).await.unwrap();
     assert_eq!(owner.read(&uri("guidance://agents"), None).await.unwrap().entry.body, "# Agents");
     assert_eq!(owner.prompts().await.unwrap().len(), 2);
@@ -80,11 +80,11 @@ async fn folders_agents_files_and_skills_come_in() {
     // Those who may only add, add; what is there is left out.
     file("skills/review/SKILL.md", b"Review twice.");
     let appender = stage.handle("a", access(Role::Appender, &[], &[])).await;
-    let again = take(&appender, &folder.path().join("skills"), ImportForm::Skills).await.unwrap();
+    let again = take(&appender, &folder.path().join("skills"), ImportFormat::Skills).await.unwrap();
     let outcomes: Vec<_> = again.entries.iter().map(|file| file.outcome).collect();
     assert_eq!((outcomes, again.skipped.len()), (vec![ImportOutcome::Unchanged], 2));
     let reader = stage.handle("r", access(Role::Reader, &[], &[])).await;
-    let refused = take(&reader, &folder.path().join("skills"), ImportForm::Skills).await;
+    let refused = take(&reader, &folder.path().join("skills"), ImportFormat::Skills).await;
     assert_eq!(refused.unwrap_err().code(), "forbidden_role");
     // What is no file at all is not read.
     let refused = take(&owner, folder.path(), agents).await.unwrap_err();
@@ -96,9 +96,9 @@ async fn rich() -> Stage {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
     let runbooks =
-        Scheme { format: Format::Text, prompt_source: true, ..Scheme::named("runbooks") };
+        Scheme { format: BodyFormat::Text, prompt_source: true, ..Scheme::named("runbooks") };
     owner.add_scheme(runbooks).await.unwrap();
-    owner.add_scheme(Scheme { format: Format::Json, ..Scheme::named("models") }).await.unwrap();
+    owner.add_scheme(Scheme { format: BodyFormat::Json, ..Scheme::named("models") }).await.unwrap();
     let deep = format!("docs://{}/{}/{}/x", "a".repeat(60), "b".repeat(60), "c".repeat(60));
     fill(
         &owner,
@@ -116,16 +116,17 @@ async fn rich() -> Stage {
         Some(BlobSource::Bytes { bytes: bytes.to_vec(), mime: "image/png".to_owned() })
     };
     for (address, blob) in [("docs://one", b"\0picture"), ("docs://two", b"\0picture")] {
-        let write = Write { blob: bytes(blob), ..Write::replace(uri(address), "with a picture") };
+        let write =
+            StoreWrite { blob: bytes(blob), ..StoreWrite::replace(uri(address), "with a picture") };
         owner.write(write).await.unwrap();
     }
-    let write = Write {
+    let write = StoreWrite {
         title: Some("How we ship".to_owned()),
         tags: Some(vec!["release".to_owned(), "team".to_owned()]),
         risk_class: Some(RiskClass::Structural),
         file_anchors: vec!["ci/ship.sh".to_owned()],
-        commit: Some(Commit::observed("0123abc").unwrap()),
-        ..Write::replace(uri("guidance://ship"), "Use src/ship.ts")
+        commit: Some(CommitRef::observed("0123abc").unwrap()),
+        ..StoreWrite::replace(uri("guidance://ship"), "Use src/ship.ts")
     };
     owner.write(write).await.unwrap();
     stage
@@ -160,7 +161,7 @@ async fn a_round_trip_keeps_what_writers_gave() {
     let stage = rich().await;
     let target = tempfile::tempdir().unwrap();
     let before = kept(&stage).await;
-    for form in [ExportForm::Folder, ExportForm::Tar] {
+    for form in [ExportFormat::Folder, ExportFormat::Tar] {
         let path = target.path().join(format!("{form:?}"));
         let report = export(&stage.owner().await, form, &path).await.unwrap();
         assert_eq!((report.entries, report.blobs), (8, 1));
@@ -169,13 +170,13 @@ async fn a_round_trip_keeps_what_writers_gave() {
         // Nothing happens in a rehearsal, and it says what will.
         let request = ImportRequest {
             source: path.clone(),
-            form: ImportForm::Export,
-            existing: Existing::Replace,
+            form: ImportFormat::Export,
+            existing: ExistingEntryMode::Replace,
             mode: ImportMode::Rehearse,
         };
         let plan = import(&importer, &request).await.unwrap();
         assert_eq!(kept(&other).await.len(), 6, "no entries, and the built-in schemes");
-        let done = take(&importer, &path, ImportForm::Export).await.unwrap();
+        let done = take(&importer, &path, ImportFormat::Export).await.unwrap();
         assert_eq!(plan, done);
         assert_eq!((done.schemes.len(), done.entries.len(), done.skipped.len()), (2, 8, 0));
         assert_eq!(kept(&other).await, before, "{form:?}");
@@ -186,21 +187,21 @@ async fn a_round_trip_keeps_what_writers_gave() {
         assert_eq!(meta.written_by, "local");
         assert!(read.entry.meta.commit_at_write.unwrap().is_claimed);
         // Once more changes nothing.
-        let again = take(&importer, &path, ImportForm::Export).await.unwrap();
+        let again = take(&importer, &path, ImportFormat::Export).await.unwrap();
         assert!(again.entries.iter().all(|file| file.outcome == ImportOutcome::Unchanged));
         assert!(again.schemes.is_empty() && again.skipped.is_empty());
         assert!(other.capsules.store("team").await.unwrap().verify().await.unwrap().is_clean());
         // An edited file is a new version; with `Keep` it is left out.
-        if form == ExportForm::Folder {
+        if form == ExportFormat::Folder {
             fs::write(path.join("docs/one.md"), "edited").unwrap();
             let keep = ImportRequest {
-                existing: Existing::Keep,
+                existing: ExistingEntryMode::Keep,
                 mode: ImportMode::Write,
                 ..request.clone()
             };
             let kept = import(&importer, &keep).await.unwrap();
             assert!(kept.skipped[0].reason.contains("version 1 and is kept"), "{kept:?}");
-            let replaced = take(&importer, &path, ImportForm::Export).await.unwrap();
+            let replaced = take(&importer, &path, ImportFormat::Export).await.unwrap();
             let changed: Vec<_> = replaced
                 .entries
                 .iter()
@@ -222,14 +223,14 @@ async fn an_export_never_lands_on_something() {
     let target = tempfile::tempdir().unwrap();
     let there = target.path().join("there");
     fs::write(&there, "mine").unwrap();
-    for form in [ExportForm::Folder, ExportForm::Tar, ExportForm::GitStream] {
+    for form in [ExportFormat::Folder, ExportFormat::Tar, ExportFormat::GitStream] {
         export(&owner, form, &there).await.unwrap_err();
         export(&owner, form, &target.path().join("no/such/folder")).await.unwrap_err();
     }
     assert_eq!(fs::read_to_string(&there).unwrap(), "mine");
     // A capsule that is closed meanwhile leaves nothing half done.
     stage.capsules.close().await;
-    for form in [ExportForm::Folder, ExportForm::Tar] {
+    for form in [ExportFormat::Folder, ExportFormat::Tar] {
         export(&owner, form, &target.path().join("half")).await.unwrap_err();
     }
     let left: Vec<_> =
@@ -251,11 +252,11 @@ async fn an_archive_that_tar_made_is_read() {
     let stage = rich().await;
     let target = tempfile::tempdir().unwrap();
     let folder = target.path().join("out");
-    export(&stage.owner().await, ExportForm::Folder, &folder).await.unwrap();
+    export(&stage.owner().await, ExportFormat::Folder, &folder).await.unwrap();
     for options in [&["--format=gnu"][..], &["--format=pax"], &["--format=ustar"]] {
         let archive = packed(&folder, options, &["."]);
         let other = Stage::new().await;
-        let done = take(&other.owner().await, &archive, ImportForm::Export).await.unwrap();
+        let done = take(&other.owner().await, &archive, ImportFormat::Export).await.unwrap();
         assert_eq!((done.entries.len(), done.skipped.len()), (8, 0), "{options:?} {done:?}");
         assert_eq!(kept(&other).await, kept(&stage).await, "{options:?}");
     }
@@ -263,10 +264,10 @@ async fn an_archive_that_tar_made_is_read() {
     fs::remove_file(folder.join("capsule.json")).unwrap();
     let archive = packed(&folder, &[], &["docs", "runbooks"]);
     let other = Stage::new().await;
-    let done = take(&other.owner().await, &archive, ImportForm::Export).await.unwrap();
+    let done = take(&other.owner().await, &archive, ImportFormat::Export).await.unwrap();
     assert_eq!(done.entries.len(), 4);
     assert!(reasons(&done)[0].1.contains("no scheme `runbooks://`"), "{done:?}");
-    let refused = take(&other.owner().await, &folder, ImportForm::Export).await.unwrap_err();
+    let refused = take(&other.owner().await, &folder, ImportFormat::Export).await.unwrap_err();
     assert!(refused.to_string().contains("no `capsule.json`"), "{refused}");
 }
 
@@ -316,7 +317,7 @@ async fn an_archive_with_tricks_touches_nothing_else() {
         (b'0', "docs/.tmp", b"x"),
     ];
     fs::write(&path, archive(&members)).unwrap();
-    let done = take(&owner, &path, ImportForm::Export).await.unwrap();
+    let done = take(&owner, &path, ImportFormat::Export).await.unwrap();
     assert_eq!(addresses(&done), ["docs://twice"], "{done:?}");
     assert_eq!(owner.read(&uri("docs://twice"), None).await.unwrap().entry.body, "first");
     assert_eq!(done.skipped.len(), 13, "{:?}", reasons(&done));
@@ -358,7 +359,7 @@ async fn a_manifest_is_not_trusted() {
         (b'0', "extra/new.md", b"x"),
     ];
     fs::write(&path, archive(&members)).unwrap();
-    let done = take(&owner, &path, ImportForm::Export).await.unwrap();
+    let done = take(&owner, &path, ImportFormat::Export).await.unwrap();
     assert_eq!(addresses(&done), ["docs://forged", "docs://named", "extra://new"], "{done:?}");
     assert_eq!(done.skipped.len(), 6, "{:?}", reasons(&done));
     let forged = owner.read(&uri("docs://forged"), None).await.unwrap().entry.meta;
@@ -403,7 +404,7 @@ async fn a_damaged_archive_is_refused_whole() {
     ] {
         let path = place.path().join(name);
         fs::write(&path, bytes).unwrap();
-        let refused = take(&owner, &path, ImportForm::Export).await.unwrap_err();
+        let refused = take(&owner, &path, ImportFormat::Export).await.unwrap_err();
         let source = std::error::Error::source(&refused).map(ToString::to_string);
         let told = format!("{refused} {}", source.unwrap_or_default());
         assert!(told.contains(expected), "{name}: {told}");
@@ -429,8 +430,8 @@ async fn a_bad_scheme_leaves_no_other_scheme_behind() {
         for mode in [ImportMode::Rehearse, ImportMode::Write] {
             let request = ImportRequest {
                 source: path.clone(),
-                form: ImportForm::Export,
-                existing: Existing::Replace,
+                form: ImportFormat::Export,
+                existing: ExistingEntryMode::Replace,
                 mode,
             };
             import(&owner, &request).await.unwrap_err();
@@ -454,8 +455,8 @@ async fn a_rehearsal_checks_entries_of_new_schemes() {
     fs::write(&path, archive(members)).unwrap();
     let request = ImportRequest {
         source: path,
-        form: ImportForm::Export,
-        existing: Existing::Replace,
+        form: ImportFormat::Export,
+        existing: ExistingEntryMode::Replace,
         mode: ImportMode::Rehearse,
     };
     let rehearsed = import(&owner, &request).await.unwrap();

@@ -3,7 +3,8 @@
 use std::fs;
 
 use capdeck_capsule::{
-    Author, CapsuleHandle, Durability, Limits, NewSignal, PollRequest, Role, StoreOptions, Write,
+    CapsuleAuthor, CapsuleHandle, PollRequest, Role, SignalDraft, StoreLimits, StoreOptions,
+    StoreWrite, WriteDurability,
 };
 
 use crate::stage::{Stage, access, fill, options, uri};
@@ -25,9 +26,9 @@ async fn signals_come_in_order_from_where_they_were_acknowledged() {
     let owner = stage.owner().await;
     let reader = stage.handle("reader", access(Role::Reader, &[], &[])).await;
     fill(&owner, &[("docs://a", "x"), ("docs://a", "y")]).await;
-    let text = NewSignal { text: Some("done".to_owned()), ..NewSignal::of_kind("build.done") };
+    let text = SignalDraft { text: Some("done".to_owned()), ..SignalDraft::of_kind("build.done") };
     owner.send_signal(text).await.unwrap();
-    let whispered = NewSignal { to: Some("other".to_owned()), ..NewSignal::of_kind("whisper") };
+    let whispered = SignalDraft { to: Some("other".to_owned()), ..SignalDraft::of_kind("whisper") };
     owner.send_signal(whispered).await.unwrap();
     assert_eq!(
         kinds(&reader, PollRequest::default()).await,
@@ -50,21 +51,21 @@ async fn signals_come_in_order_from_where_they_were_acknowledged() {
 
 #[tokio::test]
 async fn a_write_that_fails_is_not_told() {
-    let durability = Durability::Synced;
+    let durability = WriteDurability::Synced;
     let stage = Stage::with(StoreOptions { durability, ..options() }).await;
     let owner = stage.owner().await;
     // Nothing can be kept without it, as on a disk that is full.
     let journal = stage.root().join("journal");
     fs::remove_dir(&journal).unwrap();
     for _ in 0..2 {
-        let error = owner.write(Write::create(uri("docs://a"), "x")).await.unwrap_err();
+        let error = owner.write(StoreWrite::create(uri("docs://a"), "x")).await.unwrap_err();
         assert_eq!(error.code(), "io_failed");
-        assert!(owner.send_signal(NewSignal::of_kind("lost")).await.is_err());
+        assert!(owner.send_signal(SignalDraft::of_kind("lost")).await.is_err());
     }
     assert_eq!(kinds(&owner, PollRequest::default()).await, Vec::<String>::new());
     fs::create_dir(&journal).unwrap();
     fill(&owner, &[("docs://a", "x")]).await;
-    owner.send_signal(NewSignal::of_kind("kept")).await.unwrap();
+    owner.send_signal(SignalDraft::of_kind("kept")).await.unwrap();
     assert_eq!(kinds(&owner, PollRequest::default()).await, ["entry.created", "kept"]);
     let report = stage.capsules.store("team").await.unwrap().verify().await.unwrap();
     assert!(report.is_clean(), "{:?}", report.problems);
@@ -75,7 +76,7 @@ async fn old_signals_are_read_from_their_files() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
     for number in 0..2_050 {
-        owner.send_signal(NewSignal::of_kind(&format!("n{number}"))).await.unwrap();
+        owner.send_signal(SignalDraft::of_kind(&format!("n{number}"))).await.unwrap();
     }
     let first =
         owner.poll_signals(PollRequest { limit: 3, ..PollRequest::default() }).await.unwrap();
@@ -92,15 +93,15 @@ async fn bad_signals_are_refused() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
     let bad = [
-        NewSignal::of_kind(""),
-        NewSignal::of_kind("with space"),
-        NewSignal::of_kind("entry.created"),
-        NewSignal::of_kind(&"k".repeat(65)),
-        NewSignal { to: Some("a\nb".to_owned()), ..NewSignal::of_kind("x") },
-        NewSignal { text: Some("t".repeat(5_000)), ..NewSignal::of_kind("x") },
-        NewSignal {
+        SignalDraft::of_kind(""),
+        SignalDraft::of_kind("with space"),
+        SignalDraft::of_kind("entry.created"),
+        SignalDraft::of_kind(&"k".repeat(65)),
+        SignalDraft { to: Some("a\nb".to_owned()), ..SignalDraft::of_kind("x") },
+        SignalDraft { text: Some("t".repeat(5_000)), ..SignalDraft::of_kind("x") },
+        SignalDraft {
             data: serde_json::json!({"x": "y".repeat(9_000)}).as_object().cloned(),
-            ..NewSignal::of_kind("x")
+            ..SignalDraft::of_kind("x")
         },
     ];
     for signal in bad {
@@ -115,7 +116,7 @@ async fn bad_signals_are_refused() {
 async fn memory_is_private_to_its_principal_or_name() {
     let stage = Stage::new().await;
     let named = |name: &str, principal: Option<&str>| {
-        let author = Author::client(name);
+        let author = CapsuleAuthor::client(name);
         let author = principal.map_or(author.clone(), |principal| author.principal(principal));
         stage.capsules.handle("team", author, access(Role::Reader, &[], &[]))
     };
@@ -141,7 +142,8 @@ async fn memory_is_private_to_its_principal_or_name() {
 
 #[tokio::test]
 async fn memory_has_limits() {
-    let limits = Limits { memory_keys: 2, memory_value: 4, memories: 1, ..Limits::default() };
+    let limits =
+        StoreLimits { memory_keys: 2, memory_value: 4, memories: 1, ..StoreLimits::default() };
     let stage = Stage::with(StoreOptions { limits, ..options() }).await;
     let owner = stage.owner().await;
     owner.memory_set("a", "1234").await.unwrap();

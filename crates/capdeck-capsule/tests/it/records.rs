@@ -3,9 +3,9 @@
 use std::{fs, sync::Arc};
 
 use capdeck_capsule::{
-    Access, AuditMode, AuditOutcome, Author, CapsuleUpdate, Capsules, EntryUri, ListRequest,
-    NewShare, PatchStep, REGISTRY_LOG, Role, SearchRequest, ShareExpiry, StoreOptions, Write,
-    tail_audit, verify_audit,
+    Access, AuditMode, AuditOutcome, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate,
+    EntrySearchRequest, EntryUri, ListRequest, NewShare, PatchStep, REGISTRY_LOG, Role,
+    ShareExpiry, StoreOptions, StoreWrite, tail_audit, verify_audit,
 };
 
 use crate::stage::{Stage, access, fill, options, uri};
@@ -22,26 +22,26 @@ async fn spec_26_22_each_call_is_one_line_without_content() {
     let mut calls: Vec<(&str, AuditOutcome)> = Vec::new();
     use AuditOutcome::{Denied, Error, Ok as Done};
     owner
-        .write(Write { title: Some(canary()), ..Write::create(entry.clone(), CANARY) })
+        .write(StoreWrite { title: Some(canary()), ..StoreWrite::create(entry.clone(), CANARY) })
         .await
         .unwrap();
     calls.push(("write.create", Done));
-    owner.write(Write::replace(secret.clone(), CANARY)).await.unwrap();
+    owner.write(StoreWrite::replace(secret.clone(), CANARY)).await.unwrap();
     calls.push(("write.replace", Done));
     owner
-        .write(Write::patch(entry.clone(), vec![PatchStep::Append { text: canary() }]))
+        .write(StoreWrite::patch(entry.clone(), vec![PatchStep::Append { text: canary() }]))
         .await
         .unwrap();
     calls.push(("write.patch", Done));
-    owner.write(Write::create(entry.clone(), CANARY)).await.unwrap_err();
+    owner.write(StoreWrite::create(entry.clone(), CANARY)).await.unwrap_err();
     calls.push(("write.create", Error));
     owner.read(&entry, None).await.unwrap();
     calls.push(("read", Done));
     guest.read(&secret, None).await.unwrap_err();
     calls.push(("read", Denied));
-    guest.write(Write::create(uri("docs://b"), CANARY)).await.unwrap_err();
+    guest.write(StoreWrite::create(uri("docs://b"), CANARY)).await.unwrap_err();
     calls.push(("write.create", Denied));
-    owner.search(SearchRequest::words(CANARY)).await.unwrap();
+    owner.search(EntrySearchRequest::words(CANARY)).await.unwrap();
     calls.push(("search", Done));
     owner.list(ListRequest::default()).await.unwrap();
     calls.push(("list", Done));
@@ -71,7 +71,7 @@ async fn a_call_that_nobody_waits_for_is_finished_and_recorded() {
     let mut changes = owner.changes();
     let entry = uri("docs://a");
     {
-        let call = owner.write(Write::create(entry.clone(), "x"));
+        let call = owner.write(StoreWrite::create(entry.clone(), "x"));
         tokio::pin!(call);
         // Asked once, so that it is under way, and then dropped.
         let started = futures_poll(call.as_mut());
@@ -106,10 +106,10 @@ async fn strict_recording_refuses_to_work_unrecorded() {
     for day in [&today, &tomorrow] {
         fs::create_dir(logs.join(day)).unwrap();
     }
-    let error = owner.write(Write::create(uri("docs://a"), "x")).await.unwrap_err();
+    let error = owner.write(StoreWrite::create(uri("docs://a"), "x")).await.unwrap_err();
     assert_eq!(error.code(), "audit_failed");
     assert!(error.to_string().starts_with("done, but"), "{error}");
-    let refused = owner.write(Write::replace(uri("docs://a"), "y")).await.unwrap_err();
+    let refused = owner.write(StoreWrite::replace(uri("docs://a"), "y")).await.unwrap_err();
     assert_eq!(refused.code(), "audit_failed");
     assert!(refused.to_string().starts_with("not done"), "{refused}");
     for day in [&today, &tomorrow] {
@@ -182,10 +182,10 @@ async fn a_share_is_opened_by_its_token_alone() {
     ] {
         assert!(stage.capsules.share_by_token(wrong).is_none(), "{wrong}");
     }
-    let author = Author::client("ci").principal(&found.principal);
+    let author = CapsuleAuthor::client("ci").principal(&found.principal);
     let session = stage.capsules.handle(&found.capsule, author, found.access).await.unwrap();
-    assert!(session.write(Write::create(uri("notes://ci/run"), "x")).await.is_ok());
-    assert!(session.write(Write::create(uri("notes://other"), "x")).await.is_err());
+    assert!(session.write(StoreWrite::create(uri("notes://ci/run"), "x")).await.is_ok());
+    assert!(session.write(StoreWrite::create(uri("notes://other"), "x")).await.is_err());
     assert_eq!(stage.capsules.shares("team").unwrap().len(), 2);
     stage.capsules.revoke_share(&share.id).await.unwrap();
     assert!(stage.capsules.share_by_token(token.reveal()).is_none());
@@ -196,7 +196,7 @@ async fn a_share_is_opened_by_its_token_alone() {
 #[tokio::test]
 async fn the_registry_records_capsules_shares_and_refused_tokens() {
     let stage = Stage::new().await;
-    let person = Author::client("cli").version("1").principal("prn_owner");
+    let person = CapsuleAuthor::client("cli").version("1").principal("prn_owner");
     let capsules = stage.capsules.acting_for(person);
     let update = |name: &str| CapsuleUpdate { name: Some(name.to_owned()), ..Default::default() };
     capsules.create(update("second")).await.unwrap();
@@ -260,9 +260,12 @@ async fn strict_recording_holds_for_the_registry() {
     capsules.close().await;
     fs::write(&logs, "no folder").unwrap();
     let strict = || StoreOptions { audit: AuditMode::Strict, ..options() };
-    assert_eq!(Capsules::open(folder.path(), strict()).await.unwrap_err().code(), "io_failed");
+    assert_eq!(
+        CapsuleRegistry::open(folder.path(), strict()).await.unwrap_err().code(),
+        "io_failed"
+    );
     fs::remove_file(&logs).unwrap();
-    let capsules = Capsules::open(folder.path(), strict()).await.unwrap();
+    let capsules = CapsuleRegistry::open(folder.path(), strict()).await.unwrap();
     fs::remove_dir(&logs).unwrap();
     let new =
         |name: &str| CapsuleUpdate { name: Some(name.to_owned()), ..CapsuleUpdate::default() };

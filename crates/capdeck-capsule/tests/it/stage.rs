@@ -1,15 +1,15 @@
 //! A data folder of its own for each test.
 
 use capdeck_capsule::{
-    Access, Author, CapsuleHandle, CapsuleUpdate, Capsules, Durability, EntryUri, Role, Scope,
-    StoreOptions, Write,
+    Access, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate, EntryUri, Role, Scope,
+    StoreOptions, StoreWrite, WriteDurability,
 };
 use tempfile::TempDir;
 
 /// A data folder with one capsule, `team`.
 pub(crate) struct Stage {
     pub(crate) folder: TempDir,
-    pub(crate) capsules: Capsules,
+    pub(crate) capsules: CapsuleRegistry,
 }
 
 impl Stage {
@@ -19,7 +19,7 @@ impl Stage {
 
     pub(crate) async fn with(options: StoreOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let capsules = Capsules::open(folder.path(), options).await.unwrap();
+        let capsules = CapsuleRegistry::open(folder.path(), options).await.unwrap();
         let new = CapsuleUpdate { name: Some("team".to_owned()), ..CapsuleUpdate::default() };
         capsules.create(new).await.unwrap();
         Self { folder, capsules }
@@ -35,21 +35,21 @@ impl Stage {
     }
 
     pub(crate) async fn handle(&self, client: &str, access: Access) -> CapsuleHandle {
-        self.capsules.handle("team", Author::client(client), access).await.unwrap()
+        self.capsules.handle("team", CapsuleAuthor::client(client), access).await.unwrap()
     }
 
     /// The same folder in a new process, as far as that can be had in one.
     pub(crate) async fn restarted(self) -> Self {
         let Self { folder, capsules } = self;
         capsules.close().await;
-        let capsules = Capsules::open(folder.path(), options()).await.unwrap();
+        let capsules = CapsuleRegistry::open(folder.path(), options()).await.unwrap();
         Self { folder, capsules }
     }
 }
 
 /// Without waiting for the disk: these tests do not cut its power.
 pub(crate) fn options() -> StoreOptions {
-    StoreOptions { durability: Durability::Cached, ..StoreOptions::default() }
+    StoreOptions { durability: WriteDurability::Cached, ..StoreOptions::default() }
 }
 
 pub(crate) fn access(role: Role, allow: &[&str], deny: &[&str]) -> Access {
@@ -63,6 +63,6 @@ pub(crate) fn uri(text: &str) -> EntryUri {
 /// Writes bodies to addresses.
 pub(crate) async fn fill(session: &CapsuleHandle, entries: &[(&str, &str)]) {
     for (address, body) in entries {
-        session.write(Write::replace(uri(address), *body)).await.unwrap();
+        session.write(StoreWrite::replace(uri(address), *body)).await.unwrap();
     }
 }

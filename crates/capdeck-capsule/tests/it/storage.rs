@@ -3,8 +3,8 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use capdeck_capsule::{
-    CapsuleUpdate, Capsules, Format, ListRequest, Mode, Order, PatchStep, RegistryError, Role,
-    Scheme, StoreError, StoreOptions, Visibility, Write,
+    BodyFormat, CapsuleRegistry, CapsuleRegistryError, CapsuleUpdate, CapsuleVisibility, ListOrder,
+    ListRequest, PatchStep, Role, Scheme, StoreError, StoreMode, StoreOptions, StoreWrite,
 };
 
 use crate::stage::{Stage, access, fill, options, uri};
@@ -13,7 +13,10 @@ use crate::stage::{Stage, access, fill, options, uri};
 async fn entries_are_plain_files_in_the_known_layout() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
-    owner.add_scheme(Scheme { format: Format::Text, ..Scheme::named("runbooks") }).await.unwrap();
+    owner
+        .add_scheme(Scheme { format: BodyFormat::Text, ..Scheme::named("runbooks") })
+        .await
+        .unwrap();
     let entries = [
         ("docs://team/api", "# API\n"),
         ("skills://review-pr", "Review."),
@@ -69,10 +72,10 @@ async fn everything_is_there_after_a_restart() {
         ],
     )
     .await;
-    let tagged = Write {
+    let tagged = StoreWrite {
         title: Some("Title".to_owned()),
         tags: Some(vec!["x".to_owned()]),
-        ..Write::replace(uri("docs://a"), "three")
+        ..StoreWrite::replace(uri("docs://a"), "three")
     };
     owner.write(tagged).await.unwrap();
     owner.delete(&uri("docs://gone"), None).await.unwrap();
@@ -83,7 +86,7 @@ async fn everything_is_there_after_a_restart() {
     assert_eq!(owner.read(&uri("docs://a"), Some(1)).await.unwrap().entry.body, "one");
     assert_eq!(owner.deleted().await.unwrap().len(), 1);
     assert_eq!(owner.restore(&uri("docs://gone"), 1, None).await.unwrap().version, 2);
-    let kept = owner.write(Write::replace(uri("docs://a"), "four")).await.unwrap();
+    let kept = owner.write(StoreWrite::replace(uri("docs://a"), "four")).await.unwrap();
     let meta = owner.read(&uri("docs://a"), None).await.unwrap().entry.meta;
     assert_eq!((kept.version, meta.title.as_deref(), meta.tags.len()), (4, Some("Title"), 1));
 }
@@ -111,10 +114,10 @@ async fn versions_are_kept_compared_and_restored() {
     owner.delete(&entry, Some(4)).await.unwrap();
     assert_eq!(owner.read(&entry, None).await.unwrap_err().code(), "not_found");
     assert_eq!(owner.history(&entry).await.unwrap_err().code(), "not_found");
-    let again = owner.write(Write::create(entry.clone(), "again")).await.unwrap();
+    let again = owner.write(StoreWrite::create(entry.clone(), "again")).await.unwrap();
     assert_eq!((again.version, again.created), (5, true));
     owner.purge(&entry).await.unwrap();
-    assert_eq!(owner.write(Write::create(entry.clone(), "new")).await.unwrap().version, 1);
+    assert_eq!(owner.write(StoreWrite::create(entry.clone(), "new")).await.unwrap().version, 1);
     assert_eq!(owner.read(&entry, Some(3)).await.unwrap_err().code(), "not_found");
 }
 
@@ -124,7 +127,7 @@ async fn conditions_hold_and_a_conflict_proposes_a_merge() {
     let owner = stage.owner().await;
     let entry = uri("docs://a");
     let write = |body: &str, version: u64| {
-        owner.write(Write::replace(entry.clone(), body).if_version(version))
+        owner.write(StoreWrite::replace(entry.clone(), body).if_version(version))
     };
     assert_eq!(write("a\nb\nc\n", 1).await.unwrap_err().code(), "version_conflict");
     write("a\nb\nc\n", 0).await.unwrap();
@@ -141,7 +144,7 @@ async fn conditions_hold_and_a_conflict_proposes_a_merge() {
     let patched = |find: &str, version: u64| {
         let (find, with) = (find.to_owned(), "B".to_owned());
         let steps = vec![PatchStep::Replace { find, with, count: None }];
-        owner.write(Write::patch(entry.clone(), steps).if_version(version))
+        owner.write(StoreWrite::patch(entry.clone(), steps).if_version(version))
     };
     let StoreError::VersionConflict(conflict) = patched("b", 1).await.unwrap_err() else {
         panic!("no conflict")
@@ -175,7 +178,7 @@ async fn a_conflict_says_what_is_there() {
             "there is no `docs://gone` any more, and version 7 was expected; to make it again, write with `if_version`: 0",
         ),
     ] {
-        let write = Write::replace(uri(address), "y").if_version(version);
+        let write = StoreWrite::replace(uri(address), "y").if_version(version);
         assert_eq!(owner.write(write).await.unwrap_err().to_string(), said);
     }
 }
@@ -191,7 +194,7 @@ async fn patches_are_all_or_nothing() {
         count: None,
     };
     let failed = owner
-        .write(Write::patch(uri("docs://a"), vec![replace("one", "1"), replace("three", "3")]))
+        .write(StoreWrite::patch(uri("docs://a"), vec![replace("one", "1"), replace("three", "3")]))
         .await
         .unwrap_err();
     assert!(
@@ -199,14 +202,16 @@ async fn patches_are_all_or_nothing() {
         "{failed}"
     );
     assert_eq!(owner.read(&uri("docs://a"), None).await.unwrap().entry.body, "one two\n");
-    owner.write(Write::patch(uri("docs://a"), vec![replace("one", "1")])).await.unwrap();
+    owner.write(StoreWrite::patch(uri("docs://a"), vec![replace("one", "1")])).await.unwrap();
     assert_eq!(owner.read(&uri("docs://a"), None).await.unwrap().entry.body, "1 two\n");
-    let broken =
-        owner.write(Write::patch(uri("api-data://j"), vec![replace("}", "")])).await.unwrap_err();
+    let broken = owner
+        .write(StoreWrite::patch(uri("api-data://j"), vec![replace("}", "")]))
+        .await
+        .unwrap_err();
     assert_eq!(broken.code(), "invalid_json");
     assert_eq!(
         owner
-            .write(Write::patch(uri("docs://none"), vec![replace("a", "b")]))
+            .write(StoreWrite::patch(uri("docs://none"), vec![replace("a", "b")]))
             .await
             .unwrap_err()
             .code(),
@@ -218,9 +223,9 @@ async fn patches_are_all_or_nothing() {
 async fn a_repeated_request_gives_the_first_answer() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
-    let keyed = |body: &str| Write {
+    let keyed = |body: &str| StoreWrite {
         idempotency_key: Some("k1".to_owned()),
-        ..Write::replace(uri("docs://a"), body)
+        ..StoreWrite::replace(uri("docs://a"), body)
     };
     let first = owner.write(keyed("one")).await.unwrap();
     let again = owner.write(keyed("one")).await.unwrap();
@@ -241,11 +246,13 @@ async fn listings_come_in_pages() {
     let owner = stage.owner().await;
     for number in 0..23 {
         let tags = if number % 2 == 0 { vec!["even".to_owned()] } else { Vec::new() };
-        let write =
-            Write { tags: Some(tags), ..Write::replace(uri(&format!("docs://n{number:02}")), "x") };
+        let write = StoreWrite {
+            tags: Some(tags),
+            ..StoreWrite::replace(uri(&format!("docs://n{number:02}")), "x")
+        };
         owner.write(write).await.unwrap();
     }
-    for order in [Order::ByUri, Order::ByTime] {
+    for order in [ListOrder::ByUri, ListOrder::ByTime] {
         let mut request = ListRequest { limit: 10, order, ..ListRequest::default() };
         let mut seen = Vec::new();
         loop {
@@ -288,21 +295,25 @@ async fn a_capsule_that_could_not_be_made_leaves_its_name_free() {
 async fn spec_26_24_a_second_opener_is_refused_and_readers_are_not() {
     let stage = Stage::new().await;
     fill(&stage.owner().await, &[("docs://a", "x")]).await;
-    let refused = Capsules::open(stage.folder.path(), options()).await.unwrap_err();
-    assert!(matches!(refused, RegistryError::InUse { .. }), "{refused}");
+    let refused = CapsuleRegistry::open(stage.folder.path(), options()).await.unwrap_err();
+    assert!(matches!(refused, CapsuleRegistryError::InUse { .. }), "{refused}");
     assert!(
         refused.to_string().contains(&format!("by process {}", std::process::id())),
         "{refused}"
     );
-    let read_only = StoreOptions { mode: Mode::ReadOnly, ..options() };
-    let reader = Capsules::open(stage.folder.path(), read_only).await.unwrap();
+    let read_only = StoreOptions { mode: StoreMode::ReadOnly, ..options() };
+    let reader = CapsuleRegistry::open(stage.folder.path(), read_only).await.unwrap();
     let session = reader
-        .handle("team", capdeck_capsule::Author::client("r"), capdeck_capsule::Access::owner())
+        .handle(
+            "team",
+            capdeck_capsule::CapsuleAuthor::client("r"),
+            capdeck_capsule::Access::owner(),
+        )
         .await
         .unwrap();
     assert_eq!(session.read(&uri("docs://a"), None).await.unwrap().entry.body, "x");
     assert_eq!(
-        session.write(Write::replace(uri("docs://a"), "y")).await.unwrap_err().code(),
+        session.write(StoreWrite::replace(uri("docs://a"), "y")).await.unwrap_err().code(),
         "read_only"
     );
     assert_eq!(
@@ -333,16 +344,19 @@ async fn capsules_are_made_renamed_and_taken_away() {
         );
     }
     assert_eq!(stage.capsules.create(named("日本")).await.unwrap().id, "capsule");
-    let update = CapsuleUpdate { visibility: Some(Visibility::Team), ..named("Renamed") };
+    let update = CapsuleUpdate { visibility: Some(CapsuleVisibility::Team), ..named("Renamed") };
     stage.capsules.update("team-docs-more", update).await.unwrap();
     let found = stage.capsules.find("renamed").unwrap();
-    assert_eq!((found.id.as_str(), found.visibility), ("team-docs-more", Visibility::Team));
-    let author = capdeck_capsule::Author::client("late");
+    assert_eq!((found.id.as_str(), found.visibility), ("team-docs-more", CapsuleVisibility::Team));
+    let author = capdeck_capsule::CapsuleAuthor::client("late");
     let late =
         stage.capsules.handle("renamed", author, capdeck_capsule::Access::owner()).await.unwrap();
     stage.capsules.delete("Renamed").await.unwrap();
     // A session that is still held does not bring the folder back.
-    assert_eq!(late.write(Write::create(uri("docs://a"), "x")).await.unwrap_err().code(), "closed");
+    assert_eq!(
+        late.write(StoreWrite::create(uri("docs://a"), "x")).await.unwrap_err().code(),
+        "closed"
+    );
     assert!(!stage.folder.path().join("boxes/team-docs-more").exists());
     assert_eq!(stage.capsules.find("renamed").unwrap_err().code(), "not_found");
     let stage = stage.restarted().await;
@@ -355,9 +369,9 @@ async fn a_purged_capsule_is_gone_even_where_a_kill_cut_it_short() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
     let id = owner.capsule().id.clone();
-    owner.write(Write::create(uri("docs://a"), "x")).await.unwrap();
+    owner.write(StoreWrite::create(uri("docs://a"), "x")).await.unwrap();
     stage.capsules.purge(&id).await.unwrap();
-    let late = owner.write(Write::create(uri("docs://b"), "x")).await;
+    let late = owner.write(StoreWrite::create(uri("docs://b"), "x")).await;
     assert_eq!(late.unwrap_err().code(), "closed");
     assert!(!stage.folder.path().join("boxes").join(&id).exists());
     assert!(!stage.folder.path().join("deleted").exists(), "nothing is kept aside");

@@ -7,8 +7,8 @@ use std::{
 };
 
 use capdeck_capsule::{
-    BlobSource, Existing, ImportForm, ImportMode, ImportRequest, Role, Write, export_folder,
-    export_git_stream, export_tar, import,
+    BlobSource, ExistingEntryMode, ImportFormat, ImportMode, ImportRequest, Role, StoreWrite,
+    export_folder, export_git_stream, export_tar, import,
 };
 
 use crate::stage::{Stage, access, fill, uri};
@@ -75,8 +75,8 @@ async fn tar_can_read_the_archive() {
     let source = target.path().join("capsule.tar");
     let request = ImportRequest {
         source,
-        form: ImportForm::Export,
-        existing: Existing::Replace,
+        form: ImportFormat::Export,
+        existing: ExistingEntryMode::Replace,
         mode: ImportMode::Write,
     };
     let imported = import(&other.owner().await, &request).await.unwrap();
@@ -88,9 +88,9 @@ async fn git_can_read_the_past() {
     let stage = filled().await;
     let owner = stage.owner().await;
     owner
-        .write(Write {
+        .write(StoreWrite {
             title: Some("A title".to_owned()),
-            ..Write::replace(uri("docs://readme"), "")
+            ..StoreWrite::replace(uri("docs://readme"), "")
         })
         .await
         .unwrap();
@@ -123,7 +123,7 @@ async fn a_verification_finds_every_damage() {
     let stage = filled().await;
     let owner = stage.owner().await;
     let blob = Some(BlobSource::Bytes { bytes: b"blob".to_vec(), mime: "x/y".to_owned() });
-    owner.write(Write { blob, ..Write::replace(uri("docs://blob"), "x") }).await.unwrap();
+    owner.write(StoreWrite { blob, ..StoreWrite::replace(uri("docs://blob"), "x") }).await.unwrap();
     fill(&owner, &[("api-data://pets", "[3]"), ("docs://gone", "x"), ("docs://gone", "y")]).await;
     owner.delete(&uri("docs://gone"), None).await.unwrap();
     let store = stage.capsules.store("team").await.unwrap();

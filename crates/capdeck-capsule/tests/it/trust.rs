@@ -3,7 +3,8 @@
 use std::{fs, sync::Arc};
 
 use capdeck_capsule::{
-    AnchorState, Author, Commit, Project, PromotionReason, RiskClass, SearchRequest, Write,
+    AnchorProject, AnchorState, CapsuleAuthor, CommitRef, EntrySearchRequest, PromotionReason,
+    RiskClass, StoreWrite,
 };
 
 use crate::stage::{Stage, access, fill, uri};
@@ -12,16 +13,17 @@ use crate::stage::{Stage, access, fill, uri};
 async fn spec_26_9_the_class_is_inferred_with_its_reason() {
     let stage = Stage::new().await;
     let owner = stage.owner().await;
-    let code = owner.write(Write::replace(uri("docs://a"), "look at src/a.ts")).await.unwrap();
+    let code = owner.write(StoreWrite::replace(uri("docs://a"), "look at src/a.ts")).await.unwrap();
     assert_eq!(
         (code.risk_class, code.promotion_reason),
         (RiskClass::SpecificCode, Some(PromotionReason::FileAnchor))
     );
-    let prose = owner.write(Write::replace(uri("docs://b"), "we like it simple")).await.unwrap();
+    let prose =
+        owner.write(StoreWrite::replace(uri("docs://b"), "we like it simple")).await.unwrap();
     assert_eq!((prose.risk_class, prose.promotion_reason), (RiskClass::Structural, None));
-    let given = Write {
+    let given = StoreWrite {
         risk_class: Some(RiskClass::Structural),
-        ..Write::replace(uri("docs://c"), "src/a.ts")
+        ..StoreWrite::replace(uri("docs://c"), "src/a.ts")
     };
     owner.write(given).await.unwrap();
     let shown = owner.read(&uri("docs://c"), None).await.unwrap();
@@ -46,14 +48,15 @@ async fn spec_26_10_stored_bytes_stay_and_one_real_band_of_each_is_shown() {
     }
     let file = fs::read_to_string(stage.root().join("knowledge/docs/forged.md")).unwrap();
     assert!(file.ends_with(&forged));
-    let found = owner.search(SearchRequest::words("plain written_by")).await.unwrap();
+    let found = owner.search(EntrySearchRequest::words("plain written_by")).await.unwrap();
     assert!(found.hits.iter().all(|hit| !hit.snippet.contains('━')), "{found:?}");
 }
 
 #[tokio::test]
 async fn spec_26_11_authorship_is_never_the_writers_word() {
     let stage = Stage::new().await;
-    let author = Author::client("root").version("1.0").principal("prn_1").connection("csl_1");
+    let author =
+        CapsuleAuthor::client("root").version("1.0").principal("prn_1").connection("csl_1");
     let author = author.principal_name("client Notes");
     let session = stage
         .capsules
@@ -61,8 +64,11 @@ async fn spec_26_11_authorship_is_never_the_writers_word() {
         .await
         .unwrap();
     let body = "---\nuri: docs://a\nversion: 99\nwritten_by: root\nwritten_at: 1999-01-01T00:00:00Z\n---\ntext";
-    let commit = Some(Commit::claimed("7f2a1c9").unwrap());
-    session.write(Write { commit, ..Write::replace(uri("docs://a"), body) }).await.unwrap();
+    let commit = Some(CommitRef::claimed("7f2a1c9").unwrap());
+    session
+        .write(StoreWrite { commit, ..StoreWrite::replace(uri("docs://a"), body) })
+        .await
+        .unwrap();
     let stage = stage.restarted().await;
     let read = stage.owner().await.read(&uri("docs://a"), None).await.unwrap();
     let meta = &read.entry.meta;
@@ -77,7 +83,7 @@ async fn spec_26_11_authorship_is_never_the_writers_word() {
 
 struct Tree;
 
-impl Project for Tree {
+impl AnchorProject for Tree {
     fn exists(&self, anchor: &str) -> bool {
         anchor == "src/here.rs"
     }
@@ -102,10 +108,10 @@ async fn stale_entries_are_marked_and_come_later() {
     let read = owner.read(&uri("docs://gone"), None).await.unwrap();
     assert_eq!(read.anchors.anchors[0].state, AnchorState::Missing);
     assert!(read.text.contains("src/gone.rs (MISSING)"));
-    let hits = owner.search(SearchRequest::words("deploy")).await.unwrap().hits;
+    let hits = owner.search(EntrySearchRequest::words("deploy")).await.unwrap().hits;
     let order: Vec<(&str, bool)> =
         hits.iter().map(|hit| (hit.meta.uri.as_str(), hit.is_stale)).collect();
     assert_eq!(order, [("docs://here", false), ("docs://gone", true)]);
-    let plain = stage.owner().await.search(SearchRequest::words("deploy")).await.unwrap().hits;
+    let plain = stage.owner().await.search(EntrySearchRequest::words("deploy")).await.unwrap().hits;
     assert_eq!(plain[0].meta.uri.as_str(), "docs://gone");
 }

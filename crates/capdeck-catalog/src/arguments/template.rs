@@ -5,16 +5,17 @@ use serde_json::{Map, Value, json};
 use crate::input_shape::InputShape;
 
 /// More required arguments than this are better read from the schema.
-const MOST_REQUIRED: usize = 4;
+const MAX_REQUIRED_ARGUMENTS: usize = 4;
 /// Without required arguments, all are shown when there are no more than this.
-const MOST_OPTIONAL: usize = 3;
+const MAX_OPTIONAL_ARGUMENTS: usize = 3;
 
 /// Placeholders for the required arguments, or for all when none is required and there are few.
 /// `None` when there is nothing to show, too much, or one whose type is unknown.
 pub(crate) fn template(shape: &InputShape) -> Option<Map<String, Value>> {
     let required = shape.required();
     let names = if required.is_empty() { shape.accepted() } else { required };
-    let most = if shape.required().is_empty() { MOST_OPTIONAL } else { MOST_REQUIRED };
+    let most =
+        if shape.required().is_empty() { MAX_OPTIONAL_ARGUMENTS } else { MAX_REQUIRED_ARGUMENTS };
     if names.is_empty() || names.len() > most {
         return None;
     }

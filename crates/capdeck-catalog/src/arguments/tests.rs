@@ -104,7 +104,7 @@ fn many_errors_are_cut() {
     let arguments: Value = (0..20).map(|number| (format!("a{number}"), json!(1))).collect();
     let bad =
         tool(&json!({ "properties": properties })).argument_check().check(&arguments).unwrap_err();
-    assert_eq!(bad.errors.len(), BadArguments::MOST_ERRORS);
+    assert_eq!(bad.errors.len(), InvalidArguments::MAX_ERRORS);
 }
 
 #[test]

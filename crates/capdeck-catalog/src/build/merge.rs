@@ -6,41 +6,41 @@ use std::{
     sync::Arc,
 };
 
-use capdeck_definition::{CapabilityId, Deck, Definition, Layer, Source};
+use capdeck_definition::{CapabilityId, Deck, Definition, DefinitionSource, SourceLayer};
 use indexmap::IndexMap;
 
-use super::Trust;
+use super::ProjectTrust;
 use crate::Catalog;
 
 /// A definition on its way into the catalog.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct MergeEntry {
     pub(super) definition: Arc<Definition>,
     /// From a project file, or from a set that one declares, while the project is not trusted.
     pub(super) untrusted: bool,
     /// Why this is the last good form, when it is.
     pub(super) stale: Option<String>,
     /// What it replaces, nearest first.
-    pub(super) shadows: Vec<Source>,
+    pub(super) shadows: Vec<DefinitionSource>,
     /// The set's definition this one is a member of.
     set: Option<Arc<Definition>>,
 }
 
 /// The result of merging.
-pub(super) struct Merged {
-    pub(super) in_force: BTreeMap<CapabilityId, Entry>,
+pub(super) struct MergeResult {
+    pub(super) in_force: BTreeMap<CapabilityId, MergeEntry>,
     /// Untrusted entries that would replace one in force.
-    pub(super) held_back: Vec<Entry>,
+    pub(super) held_back: Vec<MergeEntry>,
 }
 
-pub(super) fn merge(deck: &Deck, trust: &Trust, previous: Option<&Catalog>) -> Merged {
+pub(super) fn merge(deck: &Deck, trust: &ProjectTrust, previous: Option<&Catalog>) -> MergeResult {
     let definitions = with_last_good(deck, previous);
-    let mut layers: BTreeMap<CapabilityId, Vec<Entry>> = BTreeMap::new();
+    let mut layers: BTreeMap<CapabilityId, Vec<MergeEntry>> = BTreeMap::new();
     for (definition, stale) in definitions {
         // Members follow their set, so the set's newest entry so far is the one that brought them.
         let set = definition.member_of.as_ref().and_then(|set| layers.get(set)?.last());
-        let needs_trust = definition.source.layer.needs_trust() && *trust != Trust::Trusted;
-        let entry = Entry {
+        let needs_trust = definition.source.layer.needs_trust() && *trust != ProjectTrust::Trusted;
+        let entry = MergeEntry {
             untrusted: needs_trust || set.is_some_and(|set| set.untrusted),
             set: set.map(|set| Arc::clone(&set.definition)),
             stale,
@@ -49,7 +49,7 @@ pub(super) fn merge(deck: &Deck, trust: &Trust, previous: Option<&Catalog>) -> M
         };
         layers.entry(entry.definition.id.clone()).or_default().push(entry);
     }
-    let mut merged = Merged { in_force: BTreeMap::new(), held_back: Vec::new() };
+    let mut merged = MergeResult { in_force: BTreeMap::new(), held_back: Vec::new() };
     // A set is decided before its members, which have longer ids.
     let mut ids: Vec<CapabilityId> = layers.keys().cloned().collect();
     ids.sort_by_key(|id| id.as_str().len());
@@ -61,11 +61,11 @@ pub(super) fn merge(deck: &Deck, trust: &Trust, previous: Option<&Catalog>) -> M
     merged
 }
 
-impl Merged {
+impl MergeResult {
     /// Puts the highest trusted entry of one id in force, and holds untrusted ones above it back.
-    fn decide(&mut self, entries: Vec<Entry>, quarantined: Option<&Source>) {
-        let mut lower: Vec<Source> = Vec::new();
-        let mut winner: Option<Entry> = None;
+    fn decide(&mut self, entries: Vec<MergeEntry>, quarantined: Option<&DefinitionSource>) {
+        let mut lower: Vec<DefinitionSource> = Vec::new();
+        let mut winner: Option<MergeEntry> = None;
         for mut entry in entries {
             if !self.has_its_set(&entry) {
                 continue;
@@ -89,7 +89,7 @@ impl Merged {
     }
 
     /// True unless the entry is a member of a set that another definition has replaced.
-    fn has_its_set(&self, entry: &Entry) -> bool {
+    fn has_its_set(&self, entry: &MergeEntry) -> bool {
         let Some(id) = &entry.definition.member_of else { return true };
         let Some(set) = &entry.set else { return false };
         self.in_force.get(id).is_some_and(|in_force| Arc::ptr_eq(&in_force.definition, set))
@@ -98,12 +98,15 @@ impl Merged {
 
 /// The highest quarantined entry of each id that is allowed to have an effect. Members of sets replace
 /// nothing outside their set, so broken ones hide nothing either.
-fn hidden_below<'a>(deck: &'a Deck, trust: &Trust) -> HashMap<&'a str, &'a Source> {
-    let mut highest: HashMap<&str, &Source> = HashMap::new();
+fn hidden_below<'a>(
+    deck: &'a Deck,
+    trust: &ProjectTrust,
+) -> HashMap<&'a str, &'a DefinitionSource> {
+    let mut highest: HashMap<&str, &DefinitionSource> = HashMap::new();
     for entry in &deck.quarantined {
         let layer = entry.source.layer;
-        let in_set = matches!(layer, Layer::SetConfig | Layer::SetFile);
-        let trusted = *trust == Trust::Trusted || !layer.needs_trust();
+        let in_set = matches!(layer, SourceLayer::SetConfig | SourceLayer::SetFile);
+        let trusted = *trust == ProjectTrust::Trusted || !layer.needs_trust();
         if !trusted || in_set {
             continue;
         }
@@ -126,7 +129,7 @@ fn with_last_good(
     if deck.quarantined.is_empty() {
         return all;
     }
-    let mut known: HashMap<(Layer, &Path), Vec<&Arc<Definition>>> = HashMap::new();
+    let mut known: HashMap<(SourceLayer, &Path), Vec<&Arc<Definition>>> = HashMap::new();
     let mut members: HashMap<&CapabilityId, Vec<&Arc<Definition>>> = HashMap::new();
     for definition in previous.capabilities().map(|capability| &capability.definition) {
         known.entry(file_of(&definition.source)).or_default().push(definition);
@@ -146,13 +149,13 @@ fn with_last_good(
         kept.extend(members.map(|definition| (*definition, reason)));
         at += 1;
     }
-    let mut present: HashSet<(&CapabilityId, Layer, &Path)> = HashSet::new();
+    let mut present: HashSet<(&CapabilityId, SourceLayer, &Path)> = HashSet::new();
     for definition in &deck.definitions {
         let (layer, path) = file_of(&definition.source);
         present.insert((&definition.id, layer, path));
     }
     // Where the first entry of a higher layer is.
-    let mut places: HashMap<Layer, usize> = HashMap::new();
+    let mut places: HashMap<SourceLayer, usize> = HashMap::new();
     let mut inserted = Vec::new();
     for (definition, reason) in kept {
         let (layer, path) = file_of(&definition.source);
@@ -196,12 +199,12 @@ struct BrokenFile<'a> {
     by_id: HashMap<&'a str, &'a str>,
 }
 
-fn file_of(source: &Source) -> (Layer, &Path) {
+fn file_of(source: &DefinitionSource) -> (SourceLayer, &Path) {
     (source.layer, &source.path)
 }
 
-fn broken_by_file(deck: &Deck) -> IndexMap<(Layer, &Path), BrokenFile<'_>> {
-    let mut files: IndexMap<(Layer, &Path), BrokenFile<'_>> = IndexMap::new();
+fn broken_by_file(deck: &Deck) -> IndexMap<(SourceLayer, &Path), BrokenFile<'_>> {
+    let mut files: IndexMap<(SourceLayer, &Path), BrokenFile<'_>> = IndexMap::new();
     for quarantined in &deck.quarantined {
         let broken = files.entry(file_of(&quarantined.source)).or_default();
         // A config file that cannot be read at all is quarantined under its file name, inside a set

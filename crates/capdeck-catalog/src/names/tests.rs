@@ -10,7 +10,7 @@ fn names(tools: &[(&str, &str)]) -> Vec<String> {
 }
 
 fn is_hashed_from(name: &str, start: &str) -> bool {
-    name.starts_with(&format!("{start}{HASH_MARK}")) && looks_hashed(name)
+    name.starts_with(&format!("{start}{HASH_PREFIX}")) && looks_hashed(name)
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn illegal_and_long_names_are_made_legal() {
     assert!(is_hashed_from(odd.last().unwrap(), "_____"));
     let long = "x".repeat(80);
     let cut = names(&[("api", &long)]);
-    assert_eq!(cut.first().unwrap().len(), LONGEST);
+    assert_eq!(cut.first().unwrap().len(), MAX_NAME_LENGTH);
 }
 
 #[test]
@@ -57,18 +57,18 @@ fn wrappers_keep_their_id_unless_it_is_reserved_and_direct_names_give_way() {
     assert_eq!(table.wrapper_name("a__b"), Some("a__b"));
     assert!(is_hashed_from(table.tool_name("a", "b").unwrap(), "a__b"));
     assert_eq!(table.tool_name("a", "c"), Some("a__c"));
-    assert_eq!(table.owner("a__c"), Some(&Owner::tool("a", "c")));
+    assert_eq!(table.owner("a__c"), Some(&NameOwner::tool("a", "c")));
     assert_eq!(table.owner("a__d"), None);
 }
 
 #[test]
 fn equal_short_hashes_make_all_parties_longer() {
     // One digit of hash forces clashes among these illegal names.
-    let owners: Vec<Owner> =
-        (0..200).map(|number| Owner::tool("a", &format!("{number} x"))).collect();
+    let owners: Vec<NameOwner> =
+        (0..200).map(|number| NameOwner::tool("a", &format!("{number} x"))).collect();
     let table = NameTable::assign(&[], &owners, [1, 50]);
     assert_eq!(table.owners.len(), owners.len());
-    assert!(table.owners.keys().all(|name| name.len() <= LONGEST));
+    assert!(table.owners.keys().all(|name| name.len() <= MAX_NAME_LENGTH));
 }
 
 fn id() -> impl Strategy<Value = String> {
@@ -93,7 +93,7 @@ proptest! {
         prop_assert_eq!(table.names.len(), wrappers.len() + tools.len());
         prop_assert_eq!(table.owners.len(), table.names.len());
         for (owner, name) in &table.names {
-            prop_assert!((1..=LONGEST).contains(&name.len()) && name.chars().all(is_legal), "{}", name);
+            prop_assert!((1..=MAX_NAME_LENGTH).contains(&name.len()) && name.chars().all(is_legal), "{}", name);
             prop_assert!(!RESERVED.contains(&name.as_str()));
             prop_assert_eq!(table.owner(name), Some(owner));
         }

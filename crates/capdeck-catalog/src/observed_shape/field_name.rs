@@ -1,7 +1,7 @@
 //! Tells the names of fields from data that stands in the place of names.
 
 /// The longest name of a field.
-const LONGEST: usize = 48;
+const MAX_NAME_LENGTH: usize = 48;
 
 /// True for a key that somebody chose as a name. A map from addresses, identifiers or dates has keys that are data, and
 /// data is never kept.
@@ -16,7 +16,7 @@ pub(super) fn is_field_name(key: &str) -> bool {
     let is_hexadecimal = key.len() >= 12 && key.chars().all(|letter| letter.is_ascii_hexdigit());
     let has_long_part = key.split([' ', '_', '-', '.']).any(|word| word.len() > 24);
     !key.is_empty()
-        && key.len() <= LONGEST
+        && key.len() <= MAX_NAME_LENGTH
         && key.chars().all(is_plain)
         && letters > 0
         && digits <= 4

@@ -1,8 +1,8 @@
 //! Puts two observations together.
 
-use super::{MOST_FIELDS, ObjectShape, Shape};
+use super::{MAX_FIELDS, ObjectShape, ObservedShape};
 
-impl Shape {
+impl ObservedShape {
     /// Adds what another observation saw. True when that was news.
     pub fn merge(&mut self, other: Self) -> bool {
         let Self { scalars, object, items, unknown } = other;
@@ -53,7 +53,7 @@ impl ObjectShape {
                 is_news |= values.merge(shape);
             } else if let Some(known) = self.fields.get_mut(&name) {
                 is_news |= known.merge(shape);
-            } else if self.fields.len() < MOST_FIELDS {
+            } else if self.fields.len() < MAX_FIELDS {
                 self.fields.insert(name, shape);
                 is_news = true;
             } else {

@@ -1,13 +1,13 @@
 //! A shape as a TypeScript type.
 
-use super::{MOST_VARIANTS, ObjectShape, Scalar, Shape};
+use super::{MAX_VARIANTS, ObjectShape, ObservedShape, ScalarKind};
 
 /// The type, spelled out to this many levels.
-pub(super) fn render(shape: &Shape, levels: usize) -> String {
+pub(super) fn render(shape: &ObservedShape, levels: usize) -> String {
     variants(shape, levels).join(" | ")
 }
 
-fn variants(shape: &Shape, levels: usize) -> Vec<String> {
+fn variants(shape: &ObservedShape, levels: usize) -> Vec<String> {
     let mut variants: Vec<String> = Vec::new();
     if let Some(object) = &shape.object {
         variants.push(if levels == 0 { "object".to_owned() } else { fields(object, levels) });
@@ -24,14 +24,14 @@ fn variants(shape: &Shape, levels: usize) -> Vec<String> {
     }
     variants.extend(shape.scalars.iter().map(|scalar| {
         let name = match scalar {
-            Scalar::String => "string",
-            Scalar::Number => "number",
-            Scalar::Boolean => "boolean",
-            Scalar::Null => "null",
+            ScalarKind::String => "string",
+            ScalarKind::Number => "number",
+            ScalarKind::Boolean => "boolean",
+            ScalarKind::Null => "null",
         };
         name.to_owned()
     }));
-    if shape.unknown || variants.is_empty() || variants.len() > MOST_VARIANTS {
+    if shape.unknown || variants.is_empty() || variants.len() > MAX_VARIANTS {
         return vec!["unknown".to_owned()];
     }
     variants

@@ -6,7 +6,7 @@ use serde_json::{Value, value::RawValue};
 use crate::canonical::canonical;
 
 /// Differences listed per part; whoever reads more reads the whole definition.
-const MOST: usize = 100;
+const MAX_DIFFERENCES: usize = 100;
 
 /// One member that differs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,7 +58,7 @@ fn walk(
     after: Option<&Value>,
     changes: &mut Vec<MemberChange>,
 ) {
-    if before == after || changes.len() >= MOST {
+    if before == after || changes.len() >= MAX_DIFFERENCES {
         return;
     }
     if let (Some(Value::Object(one)), Some(Value::Object(other))) = (before, after) {

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::{Discovery, Held, HeldReason};
+use crate::{Discovery, HeldTools, HoldReason};
 
 fn discovery(tools: Value) -> Discovery {
     serde_json::from_value(json!({ "tools": tools })).unwrap()
@@ -30,7 +30,7 @@ fn with(mut tool: Value, changes: &[(&str, Value)]) -> Value {
 }
 
 fn changes(before: Value, after: Value) -> Value {
-    let book = PinBook::first_sight("f", &discovery(before));
+    let book = CapabilityPins::first_sight("f", &discovery(before));
     serde_json::to_value(book.changes(&discovery(after))).unwrap()
 }
 
@@ -150,12 +150,15 @@ fn what_is_not_as_pinned_is_held_until_approved() {
     let before = discovery(json!([read_file(), hidden]));
     let changed = with(read_file(), &[("/description", json!("Other words"))]);
     let after = discovery(json!([changed, hidden, fresh]));
-    let mut book = PinBook::first_sight("f", &before);
-    assert_eq!(book.held(&before), Held::from([("hidden".to_owned(), HeldReason::HiddenText)]));
-    let everything = Held::from([
-        ("fresh".to_owned(), HeldReason::New),
-        ("hidden".to_owned(), HeldReason::HiddenText),
-        ("read_file".to_owned(), HeldReason::Changed),
+    let mut book = CapabilityPins::first_sight("f", &before);
+    assert_eq!(
+        book.held(&before),
+        HeldTools::from([("hidden".to_owned(), HoldReason::HiddenText)])
+    );
+    let everything = HeldTools::from([
+        ("fresh".to_owned(), HoldReason::New),
+        ("hidden".to_owned(), HoldReason::HiddenText),
+        ("read_file".to_owned(), HoldReason::Changed),
     ]);
     assert_eq!(book.held(&after), everything);
 
@@ -163,17 +166,17 @@ fn what_is_not_as_pinned_is_held_until_approved() {
     assert!(!book.held(&after).contains_key("read_file"));
     assert_eq!(book.held(&after).len(), 2);
     book.approve(&after, None);
-    assert_eq!(book.held(&after), Held::new());
+    assert_eq!(book.held(&after), HeldTools::new());
     assert_eq!(book.changes(&after), []);
     // What was approved is no longer what it was before.
-    assert_eq!(book.held(&before).get("read_file"), Some(&HeldReason::Changed));
+    assert_eq!(book.held(&before).get("read_file"), Some(&HoldReason::Changed));
 }
 
 #[test]
 fn approving_a_renamed_tool_lets_go_of_its_old_name() {
     let before = discovery(json!([read_file()]));
     let after = discovery(json!([with(read_file(), &[("/name", json!("get_contents"))])]));
-    let mut book = PinBook::first_sight("f", &before);
+    let mut book = CapabilityPins::first_sight("f", &before);
     book.approve(&after, Some("get_contents"));
     assert_eq!(book.changes(&after), []);
 }

@@ -1,4 +1,4 @@
-//! Reads capabilities into an [`Index`].
+//! Reads capabilities into an [`ToolIndex`].
 
 use std::{borrow::Cow, num::NonZero, sync::Arc, thread};
 
@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::{
-    document::{self, Field},
-    index::{Index, Indexed, PLURAL, STRONGEST, Terms},
+    document::{self, SearchField},
+    index::{IndexedCapability, MAX_STRENGTH, PLURAL_FLAG, TermTable, ToolIndex},
     words::{each_word, is_plural, is_stop_word, stem},
 };
 use crate::Capability;
@@ -15,22 +15,22 @@ use crate::Capability;
 /// BM25's saturation: how soon a second occurrence stops mattering.
 const SATURATION: f32 = 1.5;
 /// Tools from which on reading them is shared out to threads; fewer are read in the time threads take.
-const MANY_TOOLS: usize = 5_000;
+const PARALLEL_INDEX_THRESHOLD: usize = 5_000;
 /// Threads used at most: the host has other work.
-const MOST_THREADS: usize = 4;
+const MAX_INDEX_THREADS: usize = 4;
 
 /// Builds the index of usable capabilities, in their order.
-pub(super) fn build(capabilities: &[&Arc<Capability>]) -> Index {
+pub(super) fn build(capabilities: &[&Arc<Capability>]) -> ToolIndex {
     let tools: usize = capabilities.iter().map(|capability| tool_count(capability)).sum();
-    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
-    if tools < MANY_TOOLS || threads == 1 {
-        return Builder::of(capabilities).finish();
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_INDEX_THREADS);
+    if tools < PARALLEL_INDEX_THRESHOLD || threads == 1 {
+        return IndexBuilder::of(capabilities).finish();
     }
     let parts = split(capabilities, tools.div_ceil(threads));
     let mut builders = thread::scope(|scope| {
         let running: Vec<_> =
-            parts.into_iter().map(|part| scope.spawn(|| Builder::of(part))).collect();
-        let join = |handle: thread::ScopedJoinHandle<'_, Builder>| match handle.join() {
+            parts.into_iter().map(|part| scope.spawn(|| IndexBuilder::of(part))).collect();
+        let join = |handle: thread::ScopedJoinHandle<'_, IndexBuilder>| match handle.join() {
             Ok(builder) => builder,
             Err(panic) => std::panic::resume_unwind(panic),
         };
@@ -67,7 +67,7 @@ fn split<'a>(mut rest: &'a [&'a Arc<Capability>], share: usize) -> Vec<&'a [&'a 
 
 /// Collects documents in order; terms get their final, sorted numbers at the end.
 #[derive(Default)]
-struct Builder {
+struct IndexBuilder {
     /// Every spelling seen, with the number of its stem; stop words have none.
     spellings: FxHashMap<Box<str>, Option<u32>>,
     stems: FxHashMap<Box<str>, u32>,
@@ -79,14 +79,14 @@ struct Builder {
     terms: Vec<u32>,
     strengths: Vec<u8>,
     cards: Vec<(u32, u32, f32)>,
-    capabilities: Vec<Indexed>,
+    capabilities: Vec<IndexedCapability>,
     name_starts: Vec<u32>,
     name_words: Vec<u32>,
     words: Vec<u32>,
     buffer: String,
 }
 
-impl Builder {
+impl IndexBuilder {
     fn of(capabilities: &[&Arc<Capability>]) -> Self {
         let mut builder = Self { name_starts: vec![0], starts: vec![0], ..Self::default() };
         for capability in capabilities {
@@ -115,7 +115,7 @@ impl Builder {
             .extend(cards.map(|(term, place, weight)| (number(term), place + places, weight)));
         self.name_words.extend(other.name_words.into_iter().map(|word| renumber(word, number)));
         self.name_starts.extend(other.name_starts.into_iter().skip(1).map(|start| start + words));
-        self.capabilities.extend(other.capabilities.into_iter().map(|indexed| Indexed {
+        self.capabilities.extend(other.capabilities.into_iter().map(|indexed| IndexedCapability {
             documents: indexed.documents.start + documents..indexed.documents.end + documents,
             ..indexed
         }));
@@ -144,7 +144,7 @@ impl Builder {
             }
         }
         let documents = first..self.document_count();
-        self.capabilities.push(Indexed { capability: Arc::clone(capability), documents });
+        self.capabilities.push(IndexedCapability { capability: Arc::clone(capability), documents });
     }
 
     fn document_count(&self) -> u32 {
@@ -161,7 +161,7 @@ impl Builder {
         let mut marks = Vec::with_capacity(self.words.len());
         each_word(name, &mut self.buffer, |word| {
             if !is_stop_word(word) {
-                marks.push(if is_plural(word) { PLURAL } else { 0 });
+                marks.push(if is_plural(word) { PLURAL_FLAG } else { 0 });
             }
         });
         let marks = marks.iter().skip(skipped);
@@ -169,7 +169,7 @@ impl Builder {
         self.weigh(document::NAME);
     }
 
-    fn feed(&mut self, field: Field, texts: &[Cow<'_, str>]) {
+    fn feed(&mut self, field: SearchField, texts: &[Cow<'_, str>]) {
         self.collect(texts);
         self.weigh(field);
     }
@@ -193,7 +193,7 @@ impl Builder {
         self.buffer = buffer;
     }
 
-    fn weigh(&mut self, field: Field) {
+    fn weigh(&mut self, field: SearchField) {
         let length = self.words.len() as f32 / field.usual_length;
         let weight = field.weight / (1.0 - field.damping + field.damping * length);
         for term in self.words.drain(..) {
@@ -215,18 +215,18 @@ impl Builder {
 
     fn end_document(&mut self) {
         for term in std::mem::take(&mut self.touched) {
-            let strength = saturate(self.take_weight(term)) * STRONGEST;
+            let strength = saturate(self.take_weight(term)) * MAX_STRENGTH;
             self.terms.push(term);
-            self.strengths.push(strength.round().clamp(1.0, STRONGEST) as u8);
+            self.strengths.push(strength.round().clamp(1.0, MAX_STRENGTH) as u8);
         }
         self.starts.push(self.terms.len() as u32);
         self.name_starts.push(self.name_words.len() as u32);
     }
 
-    fn finish(self) -> Index {
+    fn finish(self) -> ToolIndex {
         let mut sorted: Vec<(Box<str>, u32)> = self.stems.into_iter().collect();
         sorted.sort_unstable();
-        let mut terms = Terms::default();
+        let mut terms = TermTable::default();
         let mut numbers = vec![0_u32; sorted.len()];
         for (number, (text, seen)) in sorted.into_iter().enumerate() {
             terms.push(&text);
@@ -242,7 +242,7 @@ impl Builder {
         }
         let (starts, documents, strengths) =
             invert(terms.len(), &self.starts, &self.terms, &self.strengths, number);
-        Index {
+        ToolIndex {
             terms,
             starts,
             documents,
@@ -258,7 +258,7 @@ impl Builder {
 
 /// A name's word with its term renumbered and its mark kept.
 fn renumber(word: u32, number: impl Fn(u32) -> u32) -> u32 {
-    number(word & !PLURAL) | word & PLURAL
+    number(word & !PLURAL_FLAG) | word & PLURAL_FLAG
 }
 
 fn intern(stems: &mut FxHashMap<Box<str>, u32>, word: &str) -> u32 {

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use capdeck_definition::Definition;
 
-use super::texts::{Parameters, SchemaTexts, Texts};
+use super::texts::{SchemaParameters, SchemaTexts, TextList};
 use crate::Tool;
 
 /// A part of a document.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Field {
+pub(super) struct SearchField {
     /// What one occurrence of a word counts.
     pub(super) weight: f32,
     /// The usual number of words. Fixed, not measured, so that a score does not change because some
@@ -19,37 +19,37 @@ pub(super) struct Field {
     pub(super) damping: f32,
 }
 
-pub(super) const NAME: Field = field(5.5, 3.0, 0.5);
-pub(super) const TITLE: Field = field(2.0, 4.0, 0.5);
-const SUMMARY: Field = field(2.0, 10.0, 0.8);
-const DETAILS: Field = field(0.7, 30.0, 0.7);
-const PARAMETERS: Field = field(0.7, 6.0, 0.9);
-const PARAMETER_TEXT: Field = field(0.4, 40.0, 0.7);
-const PATTERNS: Field = field(3.0, 6.0, 0.5);
-const TAGS: Field = field(2.0, 3.0, 0.5);
-const USE_WHEN: Field = field(1.5, 12.0, 0.5);
-const AVOID_WHEN: Field = field(0.1, 12.0, 0.5);
-const CARD_NAME: Field = field(8.0, 2.0, 0.45);
-const CARD_DESCRIPTION: Field = field(1.0, 15.0, 0.6);
+pub(super) const NAME: SearchField = field(5.5, 3.0, 0.5);
+pub(super) const TITLE: SearchField = field(2.0, 4.0, 0.5);
+const SUMMARY: SearchField = field(2.0, 10.0, 0.8);
+const DETAILS: SearchField = field(0.7, 30.0, 0.7);
+const PARAMETERS: SearchField = field(0.7, 6.0, 0.9);
+const PARAMETER_TEXT: SearchField = field(0.4, 40.0, 0.7);
+const PATTERNS: SearchField = field(3.0, 6.0, 0.5);
+const TAGS: SearchField = field(2.0, 3.0, 0.5);
+const USE_WHEN: SearchField = field(1.5, 12.0, 0.5);
+const AVOID_WHEN: SearchField = field(0.1, 12.0, 0.5);
+const CARD_NAME: SearchField = field(8.0, 2.0, 0.45);
+const CARD_DESCRIPTION: SearchField = field(1.0, 15.0, 0.6);
 
 /// Bytes of a long description that are read; the rest is examples and small print.
-const DETAILS_READ: usize = 600;
+const MAX_DETAILS_BYTES: usize = 600;
 /// Bytes that make a line a summary rather than a heading.
-const SHORTEST_LINE: usize = 30;
+const MIN_SUMMARY_BYTES: usize = 30;
 /// Bytes after which a first sentence is no summary any more.
-const LONGEST_SUMMARY: usize = 240;
+const MAX_SUMMARY_BYTES: usize = 240;
 /// Bytes read of one parameter's description.
-const PARAMETER_TEXT_READ: usize = 80;
+const MAX_PARAMETER_TEXT_BYTES: usize = 80;
 
-const fn field(weight: f32, usual_length: f32, damping: f32) -> Field {
-    Field { weight, usual_length, damping }
+const fn field(weight: f32, usual_length: f32, damping: f32) -> SearchField {
+    SearchField { weight, usual_length, damping }
 }
 
 /// Feeds every part of a tool but its name.
-pub(super) fn read_tool(tool: &Tool, mut feed: impl FnMut(Field, &[Cow<'_, str>])) {
+pub(super) fn read_tool(tool: &Tool, mut feed: impl FnMut(SearchField, &[Cow<'_, str>])) {
     let member = |key: &str| {
         let raw = tool.raw().get(key)?;
-        serde_json::from_str::<Texts<'_>>(raw.get()).ok()
+        serde_json::from_str::<TextList<'_>>(raw.get()).ok()
     };
     for (key, field) in [
         ("title", TITLE),
@@ -58,22 +58,22 @@ pub(super) fn read_tool(tool: &Tool, mut feed: impl FnMut(Field, &[Cow<'_, str>]
         ("useWhen", USE_WHEN),
         ("avoidWhen", AVOID_WHEN),
     ] {
-        if let Some(Texts(texts)) = member(key) {
+        if let Some(TextList(texts)) = member(key) {
             feed(field, &texts);
         }
     }
-    if let Some(Texts(texts)) = member("description")
+    if let Some(TextList(texts)) = member("description")
         && let Some(text) = texts.first()
     {
         let (summary, details) = split_summary(text);
         feed(SUMMARY, &[Cow::Borrowed(summary)]);
-        feed(DETAILS, &[Cow::Borrowed(head(details, DETAILS_READ))]);
+        feed(DETAILS, &[Cow::Borrowed(head(details, MAX_DETAILS_BYTES))]);
     }
     let schema = tool.input_schema().map(|raw| serde_json::from_str::<SchemaTexts<'_>>(raw.get()));
-    if let Some(Ok(SchemaTexts { properties: Parameters { names, mut texts } })) = schema {
+    if let Some(Ok(SchemaTexts { properties: SchemaParameters { names, mut texts } })) = schema {
         for text in &mut texts {
-            if text.len() > PARAMETER_TEXT_READ {
-                *text = Cow::Owned(head(text, PARAMETER_TEXT_READ).to_owned());
+            if text.len() > MAX_PARAMETER_TEXT_BYTES {
+                *text = Cow::Owned(head(text, MAX_PARAMETER_TEXT_BYTES).to_owned());
             }
         }
         feed(PARAMETERS, &names);
@@ -86,7 +86,7 @@ pub(super) fn read_tool(tool: &Tool, mut feed: impl FnMut(Field, &[Cow<'_, str>]
 pub(super) fn read_card(
     definition: &Definition,
     tool_prefix: Option<&str>,
-    mut feed: impl FnMut(Field, &[Cow<'_, str>]),
+    mut feed: impl FnMut(SearchField, &[Cow<'_, str>]),
 ) {
     let id = definition.id.as_str();
     let mut names = vec![Cow::Borrowed(id)];
@@ -101,7 +101,7 @@ pub(super) fn read_card(
     let tags: Vec<Cow<'_, str>> =
         definition.tags.iter().map(|tag| Cow::Borrowed(tag.as_str())).collect();
     feed(TAGS, &tags);
-    feed(CARD_DESCRIPTION, &[Cow::Borrowed(head(&definition.description, DETAILS_READ))]);
+    feed(CARD_DESCRIPTION, &[Cow::Borrowed(head(&definition.description, MAX_DETAILS_BYTES))]);
     for (hint, field) in
         [(&definition.hints.use_when, USE_WHEN), (&definition.hints.avoid_when, AVOID_WHEN)]
     {
@@ -114,10 +114,10 @@ pub(super) fn read_card(
 /// The first sentence or line that says something, and the rest.
 fn split_summary(text: &str) -> (&str, &str) {
     let text = text.trim_start();
-    let window = head(text, LONGEST_SUMMARY);
+    let window = head(text, MAX_SUMMARY_BYTES);
     let sentences = window.match_indices(". ").chain(window.match_indices(".\n"));
     // Short first lines are headings such as "Purpose:"; the sentence after them is meant.
-    let lines = window.match_indices('\n').filter(|(end, _)| *end >= SHORTEST_LINE);
+    let lines = window.match_indices('\n').filter(|(end, _)| *end >= MIN_SUMMARY_BYTES);
     let end = sentences.chain(lines).map(|(end, _)| end).min().unwrap_or(window.len());
     text.split_at_checked(end).unwrap_or((text, ""))
 }

@@ -5,20 +5,20 @@ use std::{ops::Range, sync::Arc};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::{builder, rank::Scratch};
+use super::{builder, rank::ScoreBuffers};
 use crate::Capability;
 
 /// Strengths are kept in a byte: 255 is the strongest.
-pub(super) const STRONGEST: f32 = 255.0;
+pub(super) const MAX_STRENGTH: f32 = 255.0;
 
 /// Marks a name's word that is in the plural; the other bits are its term.
-pub(super) const PLURAL: u32 = 1 << 31;
+pub(super) const PLURAL_FLAG: u32 = 1 << 31;
 
 /// An index over the usable capabilities of one catalog. A document is a tool, or a capability whose
 /// tools are not known yet; documents of one capability lie side by side, in catalog order.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
-    pub(super) terms: Terms,
+pub(crate) struct ToolIndex {
+    pub(super) terms: TermTable,
     /// For term `t`, the entries `starts[t]..starts[t + 1]` of `documents` and `strengths`.
     pub(super) starts: Vec<u32>,
     pub(super) documents: Vec<u32>,
@@ -26,31 +26,31 @@ pub(crate) struct Index {
     /// Capabilities whose card holds a term. Cards count for all their tools, and are kept apart so
     /// that a long description is not stored once per tool.
     pub(super) cards: FxHashMap<u32, Vec<(u32, f32)>>,
-    pub(super) capabilities: Vec<Indexed>,
+    pub(super) capabilities: Vec<IndexedCapability>,
     /// For document `d`, the words of its name: `name_words[name_starts[d]..name_starts[d + 1]]`.
     pub(super) name_starts: Vec<u32>,
     pub(super) name_words: Vec<u32>,
     /// Buffers of the last query, kept for the next one.
-    pub(super) scratch: Mutex<Scratch>,
+    pub(super) scratch: Mutex<ScoreBuffers>,
 }
 
 /// A capability in the index and its documents.
 #[derive(Debug)]
-pub(super) struct Indexed {
+pub(super) struct IndexedCapability {
     pub(super) capability: Arc<Capability>,
     pub(super) documents: Range<u32>,
 }
 
 /// The sorted vocabulary.
 #[derive(Debug, Default)]
-pub(super) struct Terms {
+pub(super) struct TermTable {
     text: String,
     ends: Vec<u32>,
     /// Which letters each term has, to pass over hopeless candidates for typing errors.
     pub(super) letters: Vec<u32>,
 }
 
-impl Index {
+impl ToolIndex {
     pub(crate) fn build<'a>(capabilities: impl Iterator<Item = &'a Arc<Capability>>) -> Self {
         let usable: Vec<_> = capabilities.filter(|capability| capability.is_usable()).collect();
         builder::build(&usable)
@@ -83,7 +83,7 @@ impl Index {
     }
 }
 
-impl Terms {
+impl TermTable {
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }

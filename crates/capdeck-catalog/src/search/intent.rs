@@ -4,18 +4,18 @@ use super::words::each_word;
 
 /// What a question wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Intent {
+pub(super) enum QueryIntent {
     Look,
     Do,
 }
 
 /// Verbs of tools that only look.
-pub(super) const LOOKING: [&str; 16] = [
+pub(super) const READING_VERBS: [&str; 16] = [
     "get", "list", "read", "show", "search", "find", "query", "describe", "retrieve", "check",
     "view", "fetch", "count", "print", "see", "look",
 ];
 /// Verbs of tools that take something away. Such a tool is never a guess: it must be asked for.
-pub(super) const DESTROYING: [&str; 10] = [
+pub(super) const DESTRUCTIVE_VERBS: [&str; 10] = [
     "delete",
     "remove",
     "uninstall",
@@ -28,7 +28,7 @@ pub(super) const DESTROYING: [&str; 10] = [
     "unpublish",
 ];
 /// Verbs that ask for something to be done, where a question may start with them and nothing else tells.
-const DOING: [&str; 64] = [
+const ACTION_VERBS: [&str; 64] = [
     "accept", "add", "append", "apply", "approve", "archive", "assign", "attach", "book", "build",
     "cancel", "change", "clear", "click", "clone", "close", "commit", "connect", "convert", "copy",
     "create", "delete", "deploy", "disable", "drop", "edit", "enable", "execute", "export", "fill",
@@ -37,7 +37,7 @@ const DOING: [&str; 64] = [
     "reply", "restart", "run", "save", "send", "set", "start", "stop", "store", "switch", "turn",
     "update", "upload", "write",
 ];
-const POLITE: [&str; 13] = [
+const POLITE_WORDS: [&str; 13] = [
     "please", "can", "could", "would", "you", "we", "want", "need", "to", "let", "me", "us", "help",
 ];
 const ARTICLES: [&str; 12] =
@@ -47,27 +47,27 @@ const ARTICLES: [&str; 12] =
 ///
 /// "who watches this ticket" and "logs of a pod" want something shown, "tag a page" wants something done:
 /// a verb at the start is followed by an article, a noun is not.
-pub(super) fn intent(question: &str) -> Option<Intent> {
+pub(super) fn intent(question: &str) -> Option<QueryIntent> {
     // Single letters are no words to the index, but `a` tells a verb from a noun.
     let spaced = question.replace(" a ", " an ");
     let mut words: Vec<String> = Vec::new();
     each_word(&spaced, &mut String::new(), |word| words.push(word.to_owned()));
     let is = |list: &[&str], word: &str| list.contains(&word);
-    let start = words.iter().position(|word| !is(&POLITE, word))?;
+    let start = words.iter().position(|word| !is(&POLITE_WORDS, word))?;
     let first = words.get(start)?;
     let followed_by_article = words.get(start + 1).is_some_and(|next| is(&ARTICLES, next));
-    if is(&LOOKING, first) {
-        Some(Intent::Look)
-    } else if is(&DOING, first) {
-        Some(Intent::Do)
+    if is(&READING_VERBS, first) {
+        Some(QueryIntent::Look)
+    } else if is(&ACTION_VERBS, first) {
+        Some(QueryIntent::Do)
     } else if is_question_word(first) {
-        Some(Intent::Look)
+        Some(QueryIntent::Look)
     } else if followed_by_article {
-        Some(Intent::Do)
-    } else if words.iter().any(|word| is(&DOING, word)) {
+        Some(QueryIntent::Do)
+    } else if words.iter().any(|word| is(&ACTION_VERBS, word)) {
         None
     } else {
-        Some(Intent::Look)
+        Some(QueryIntent::Look)
     }
 }
 
@@ -92,12 +92,12 @@ mod tests {
             "is the build green",
             "my workspaces",
         ] {
-            assert_eq!(intent(question), Some(Intent::Look), "{question}");
+            assert_eq!(intent(question), Some(QueryIntent::Look), "{question}");
         }
         for question in
             ["tag a page", "please store json", "create an issue", "plan the next sprint"]
         {
-            assert_eq!(intent(question), Some(Intent::Do), "{question}");
+            assert_eq!(intent(question), Some(QueryIntent::Do), "{question}");
         }
         for question in ["", "quickly delete it"] {
             assert_eq!(intent(question), None, "{question}");

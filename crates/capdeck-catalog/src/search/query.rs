@@ -1,29 +1,29 @@
 //! What a question asks for: one group of terms per idea, the word itself and what else could be meant.
 
 use super::{
-    index::{Index, letters},
+    index::{ToolIndex, letters},
     thesaurus,
     words::{each_word, is_plural, is_stop_word, stem},
 };
 
 /// How much a longer word counts for its beginning, when the beginning is no word of its own.
-const PREFIX: f32 = 0.6;
+const PREFIX_WEIGHT: f32 = 0.6;
 /// The same beside an exact match: `repo` finds `repo` first, then `repository`.
-const PREFIX_BESIDE_EXACT: f32 = 0.5;
+const PREFIX_WITH_EXACT_WEIGHT: f32 = 0.5;
 /// How much a word counts that differs by a typing error.
-const TYPO: f32 = 0.6;
+const TYPO_WEIGHT: f32 = 0.6;
 /// How much a word counts for the two words it is made of: `keyvault` for "key vault".
-const JOINED: f32 = 1.0;
+const JOINED_WORD_WEIGHT: f32 = 1.0;
 /// Longer words tried for one beginning.
-const MOST_PREFIXED: usize = 24;
+const MAX_PREFIX_TERMS: usize = 24;
 /// Words tried for one typing error.
-const MOST_TYPOS: usize = 8;
+const MAX_TYPO_TERMS: usize = 8;
 /// Ideas taken from one question; agents sometimes paste a page.
-const MOST_GROUPS: usize = 24;
+const MAX_QUERY_GROUPS: usize = 24;
 
 /// One idea of a question.
 #[derive(Debug, Default)]
-pub(super) struct Group {
+pub(super) struct TermGroup {
     /// Terms that express it, each with how much it counts.
     pub(super) terms: Vec<(u32, f32)>,
     /// Whether the question asks for many of them.
@@ -32,7 +32,11 @@ pub(super) struct Group {
 
 /// The ideas of a question. `present` tells whether the asker's part of the catalog holds a term:
 /// what the asker may not see must not change the answer either.
-pub(super) fn groups(index: &Index, question: &str, present: impl Fn(u32) -> bool) -> Vec<Group> {
+pub(super) fn groups(
+    index: &ToolIndex,
+    question: &str,
+    present: impl Fn(u32) -> bool,
+) -> Vec<TermGroup> {
     let words = words(question);
     // A question of nothing but stop words is about those words.
     let only_stop_words = words.iter().all(|word| is_stop_word(word));
@@ -56,12 +60,12 @@ pub(super) fn groups(index: &Index, question: &str, present: impl Fn(u32) -> boo
             words.get(place + 1).map(|after| format!("{word}{after}")),
         ];
         for joined in pairs.into_iter().flatten().filter_map(|joined| find(&joined)) {
-            group.add(joined, JOINED);
+            group.add(joined, JOINED_WORD_WEIGHT);
         }
         if !group.terms.is_empty() {
             groups.push(group);
         }
-        if groups.len() == MOST_GROUPS {
+        if groups.len() == MAX_QUERY_GROUPS {
             break;
         }
     }
@@ -89,8 +93,8 @@ fn words(question: &str) -> Vec<String> {
     distinct
 }
 
-fn group(index: &Index, word: &str, present: &impl Fn(u32) -> bool) -> Group {
-    let mut group = Group::default();
+fn group(index: &ToolIndex, word: &str, present: &impl Fn(u32) -> bool) -> TermGroup {
+    let mut group = TermGroup::default();
     let exact = index.terms.find(word).filter(|term| present(*term));
     group.terms.extend(exact.map(|term| (term, 1.0)));
     for (other, weight) in thesaurus::expansions(word) {
@@ -98,10 +102,10 @@ fn group(index: &Index, word: &str, present: &impl Fn(u32) -> bool) -> Group {
             group.add(term, *weight);
         }
     }
-    let weight = if exact.is_some() { PREFIX_BESIDE_EXACT } else { PREFIX };
+    let weight = if exact.is_some() { PREFIX_WITH_EXACT_WEIGHT } else { PREFIX_WEIGHT };
     if word.chars().count() >= 3 {
         let longer = index.terms.starting_with(word).map(|term| term as u32);
-        for term in longer.filter(|term| present(*term)).take(MOST_PREFIXED) {
+        for term in longer.filter(|term| present(*term)).take(MAX_PREFIX_TERMS) {
             group.add(term, weight);
         }
     }
@@ -112,7 +116,7 @@ fn group(index: &Index, word: &str, present: &impl Fn(u32) -> bool) -> Group {
 }
 
 /// Adds the terms one or two typing errors away, nearest first.
-fn typos(index: &Index, word: &str, present: &impl Fn(u32) -> bool, group: &mut Group) {
+fn typos(index: &ToolIndex, word: &str, present: &impl Fn(u32) -> bool, group: &mut TermGroup) {
     let length = word.len();
     let most = match length {
         0..=3 => return,
@@ -136,12 +140,12 @@ fn typos(index: &Index, word: &str, present: &impl Fn(u32) -> bool, group: &mut 
         }
     }
     found.sort_unstable();
-    for (distance, term) in found.into_iter().take(MOST_TYPOS) {
-        group.add(term, TYPO / distance as f32);
+    for (distance, term) in found.into_iter().take(MAX_TYPO_TERMS) {
+        group.add(term, TYPO_WEIGHT / distance as f32);
     }
 }
 
-impl Group {
+impl TermGroup {
     fn add(&mut self, term: u32, weight: f32) {
         if !self.terms.iter().any(|(known, _)| *known == term) {
             self.terms.push((term, weight));

@@ -5,14 +5,14 @@ use std::{cmp::Ordering, collections::BinaryHeap, ops::Range};
 use rustc_hash::FxHashMap;
 
 use super::{
-    index::{Index, PLURAL, STRONGEST},
-    intent::{DESTROYING, Intent, LOOKING, intent},
-    query::{Group, groups},
+    index::{MAX_STRENGTH, PLURAL_FLAG, ToolIndex},
+    intent::{DESTRUCTIVE_VERBS, QueryIntent, READING_VERBS, intent},
+    query::{TermGroup, groups},
     words::stem,
 };
 
 /// Documents that are looked at more closely, by how well the question covers their name.
-const HEAD: usize = 256;
+const MAX_RERANKED_DOCUMENTS: usize = 256;
 /// What a name that is exactly the question adds, as a share of the score.
 const NAME_BONUS: f32 = 0.45;
 /// What a name adds whose verb suits what the question wants: looking or doing, and destroying only when
@@ -20,34 +20,34 @@ const NAME_BONUS: f32 = 0.45;
 const INTENT_BONUS: f32 = 0.15;
 
 /// What a word of a name counts when it is singular and the question's is plural, or the reverse.
-const OTHER_NUMBER: f32 = 0.6;
+const NUMBER_MISMATCH_WEIGHT: f32 = 0.6;
 /// Flattens rarity: one rare word by the way must not outweigh what the question is about.
-const RARITY: f32 = 0.7;
+const RARITY_EXPONENT: f32 = 0.7;
 
 /// Per-document buffers of one query; all zero between queries.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {
+pub(crate) struct ScoreBuffers {
     scores: Vec<f32>,
     group: Vec<f32>,
     touched: Vec<u32>,
 }
 
 /// The best documents of a query, best first, and how many there are in all.
-pub(super) struct Ranking {
+pub(super) struct ToolRanking {
     pub(super) best: Vec<(u32, f32)>,
     pub(super) total: usize,
 }
 
 /// A document in the heap of the best so far: the worst of them is on top.
 #[derive(PartialEq)]
-struct Candidate {
+struct RankCandidate {
     score: f32,
     document: u32,
 }
 
-impl Index {
+impl ToolIndex {
     /// The `wanted` best documents among the capabilities that `visible` admits.
-    pub(super) fn rank(&self, question: &str, wanted: usize, visible: &[bool]) -> Ranking {
+    pub(super) fn rank(&self, question: &str, wanted: usize, visible: &[bool]) -> ToolRanking {
         let ranges = self.visible_ranges(visible);
         let corpus: usize = ranges.iter().map(ExactSizeIterator::len).sum();
         let everything = corpus == self.document_count();
@@ -59,9 +59,9 @@ impl Index {
         let mut rarity = Vec::with_capacity(groups.len());
         for group in &groups {
             self.gather(group, &ranges, visible, &mut scratch);
-            rarity.push(scratch.settle(corpus));
+            rarity.push(scratch.add_group_scores(corpus));
         }
-        let bonus = NameBonus::new(&groups, &rarity, self.wanted(question));
+        let bonus = NameBonus::new(&groups, &rarity, self.query_intent(question));
         let ranking = self.select(&bonus, &ranges, wanted, &scratch.scores);
         scratch.scores.fill(0.0);
         *self.scratch.lock() = scratch;
@@ -69,16 +69,16 @@ impl Index {
     }
 
     /// What the question wants, with the verbs that tell whether a tool suits.
-    fn wanted(&self, question: &str) -> Option<Wanted> {
+    fn query_intent(&self, question: &str) -> Option<IntentTerms> {
         let term = |verb: &&str| {
             let mut term = (*verb).to_owned();
             stem(&mut term);
             self.terms.find(&term)
         };
-        Some(Wanted {
+        Some(IntentTerms {
             intent: intent(question)?,
-            looking: LOOKING.iter().filter_map(term).collect(),
-            destroying: DESTROYING.iter().filter_map(term).collect(),
+            looking: READING_VERBS.iter().filter_map(term).collect(),
+            destroying: DESTRUCTIVE_VERBS.iter().filter_map(term).collect(),
         })
     }
 
@@ -124,14 +124,14 @@ impl Index {
     /// terms, joined with the best of its card.
     fn gather(
         &self,
-        group: &Group,
+        group: &TermGroup,
         ranges: &[Range<u32>],
         visible: &[bool],
-        scratch: &mut Scratch,
+        scratch: &mut ScoreBuffers,
     ) {
         for (term, weight) in &group.terms {
             let (documents, strengths) = self.postings(*term);
-            let scale = weight / STRONGEST;
+            let scale = weight / MAX_STRENGTH;
             for range in ranges {
                 let from = documents.partition_point(|document| *document < range.start);
                 let to = documents.partition_point(|document| *document < range.end);
@@ -160,7 +160,7 @@ impl Index {
     }
 
     /// For each visible capability whose card expresses the idea, its documents and how strongly.
-    fn best_cards(&self, group: &Group, visible: &[bool]) -> Vec<(Range<u32>, f32)> {
+    fn best_cards(&self, group: &TermGroup, visible: &[bool]) -> Vec<(Range<u32>, f32)> {
         let mut best: Vec<(Range<u32>, f32)> = Vec::new();
         for (term, weight) in &group.terms {
             for (documents, strength) in self.cards_with(*term, visible) {
@@ -180,10 +180,10 @@ impl Index {
         ranges: &[Range<u32>],
         wanted: usize,
         scores: &[f32],
-    ) -> Ranking {
+    ) -> ToolRanking {
         // The head is always the same documents, whatever page is asked for: pages must fit together.
-        let kept = wanted.max(HEAD);
-        let mut heap: BinaryHeap<Candidate> = BinaryHeap::with_capacity(kept + 1);
+        let kept = wanted.max(MAX_RERANKED_DOCUMENTS);
+        let mut heap: BinaryHeap<RankCandidate> = BinaryHeap::with_capacity(kept + 1);
         let mut total = 0;
         for range in ranges {
             let scores = scores.get(range.start as usize..range.end as usize).unwrap_or_default();
@@ -195,14 +195,14 @@ impl Index {
                 if heap.len() == kept && heap.peek().is_some_and(|worst| *score <= worst.score) {
                     continue;
                 }
-                heap.push(Candidate { score: *score, document });
+                heap.push(RankCandidate { score: *score, document });
                 if heap.len() > kept {
                     heap.pop();
                 }
             }
         }
-        let mut best: Vec<Candidate> = heap.into_sorted_vec();
-        let head = best.len().min(HEAD);
+        let mut best: Vec<RankCandidate> = heap.into_sorted_vec();
+        let head = best.len().min(MAX_RERANKED_DOCUMENTS);
         if let Some(head) = best.get_mut(..head) {
             for candidate in head.iter_mut() {
                 candidate.score *= 1.0 + bonus.of(self.name_words(candidate.document));
@@ -212,20 +212,20 @@ impl Index {
         best.truncate(wanted);
         let best =
             best.into_iter().map(|candidate| (candidate.document, candidate.score)).collect();
-        Ranking { best, total }
+        ToolRanking { best, total }
     }
 }
 
-impl Scratch {
+impl ScoreBuffers {
     fn fit(&mut self, documents: usize) {
         self.scores.resize(documents, 0.0);
         self.group.resize(documents, 0.0);
     }
 
     /// Adds the idea at hand to the scores, weighed by how rare it is, and clears it.
-    fn settle(&mut self, corpus: usize) -> f32 {
+    fn add_group_scores(&mut self, corpus: usize) -> f32 {
         let (corpus, found) = (corpus as f32, self.touched.len() as f32);
-        let rarity = (1.0 + (corpus - found + 0.5) / (found + 0.5)).ln().powf(RARITY);
+        let rarity = (1.0 + (corpus - found + 0.5) / (found + 0.5)).ln().powf(RARITY_EXPONENT);
         for document in self.touched.drain(..) {
             let at = document as usize;
             if let (Some(score), Some(group)) = (self.scores.get_mut(at), self.group.get_mut(at)) {
@@ -242,18 +242,18 @@ struct NameBonus {
     terms: FxHashMap<u32, (usize, f32)>,
     /// Each idea's share of the question, and whether it is asked for in the plural.
     shares: Vec<(f32, bool)>,
-    wanted: Option<Wanted>,
+    wanted: Option<IntentTerms>,
 }
 
 /// What a question wants, and the terms of verbs that look and that destroy.
-struct Wanted {
-    intent: Intent,
+struct IntentTerms {
+    intent: QueryIntent,
     looking: Vec<u32>,
     destroying: Vec<u32>,
 }
 
 impl NameBonus {
-    fn new(groups: &[Group], rarity: &[f32], wanted: Option<Wanted>) -> Self {
+    fn new(groups: &[TermGroup], rarity: &[f32], wanted: Option<IntentTerms>) -> Self {
         let sum: f32 = rarity.iter().sum();
         let mut terms: FxHashMap<u32, (usize, f32)> = FxHashMap::default();
         for (number, group) in groups.iter().enumerate() {
@@ -264,7 +264,7 @@ impl NameBonus {
                 }
             }
         }
-        let share = |(rarity, group): (&f32, &Group)| (rarity / sum, group.plural);
+        let share = |(rarity, group): (&f32, &TermGroup)| (rarity / sum, group.plural);
         Self { terms, shares: rarity.iter().zip(groups).map(share).collect(), wanted }
     }
 
@@ -272,10 +272,10 @@ impl NameBonus {
     fn of(&self, name: &[u32]) -> f32 {
         let (mut named, mut asked, mut seen) = (0.0, 0.0, 0_u32);
         for word in name {
-            let Some((group, weight)) = self.terms.get(&(word & !PLURAL)) else { continue };
+            let Some((group, weight)) = self.terms.get(&(word & !PLURAL_FLAG)) else { continue };
             let (share, plural) = self.shares.get(*group).copied().unwrap_or_default();
-            let same_number = plural == (word & PLURAL != 0);
-            let weight = if same_number { *weight } else { weight * OTHER_NUMBER };
+            let same_number = plural == (word & PLURAL_FLAG != 0);
+            let weight = if same_number { *weight } else { weight * NUMBER_MISMATCH_WEIGHT };
             named += weight;
             if seen & 1 << group == 0 {
                 seen |= 1 << group;
@@ -289,27 +289,27 @@ impl NameBonus {
         NAME_BONUS * asked * named / name.len() as f32 + if suits { INTENT_BONUS } else { 0.0 }
     }
 
-    fn suits(&self, wanted: &Wanted, name: &[u32]) -> bool {
-        let terms = || name.iter().map(|word| word & !PLURAL);
+    fn suits(&self, wanted: &IntentTerms, name: &[u32]) -> bool {
+        let terms = || name.iter().map(|word| word & !PLURAL_FLAG);
         let looks = terms().any(|term| wanted.looking.contains(&term));
         let destroys = |term| wanted.destroying.contains(&term) && !self.terms.contains_key(&term);
         match wanted.intent {
-            Intent::Look => looks,
-            Intent::Do => !looks && !terms().any(destroys),
+            QueryIntent::Look => looks,
+            QueryIntent::Do => !looks && !terms().any(destroys),
         }
     }
 }
 
-impl Eq for Candidate {}
+impl Eq for RankCandidate {}
 
-impl PartialOrd for Candidate {
+impl PartialOrd for RankCandidate {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 /// Better documents come first: the higher score, then the earlier place in the catalog.
-impl Ord for Candidate {
+impl Ord for RankCandidate {
     fn cmp(&self, other: &Self) -> Ordering {
         other.score.total_cmp(&self.score).then(self.document.cmp(&other.document))
     }

@@ -11,18 +11,18 @@ use serde::{
 };
 
 /// The strings of a string or of a list of strings; nothing of anything else.
-pub(super) struct Texts<'a>(pub(super) Vec<Cow<'a, str>>);
+pub(super) struct TextList<'a>(pub(super) Vec<Cow<'a, str>>);
 
 /// The texts of an input schema's top level.
 #[derive(Deserialize)]
 pub(super) struct SchemaTexts<'a> {
     #[serde(borrow, default)]
-    pub(super) properties: Parameters<'a>,
+    pub(super) properties: SchemaParameters<'a>,
 }
 
 /// Names of the top-level parameters; their descriptions and choices.
 #[derive(Default)]
-pub(super) struct Parameters<'a> {
+pub(super) struct SchemaParameters<'a> {
     pub(super) names: Vec<Cow<'a, str>>,
     pub(super) texts: Vec<Cow<'a, str>>,
 }
@@ -30,9 +30,9 @@ pub(super) struct Parameters<'a> {
 /// Description and choices of one parameter.
 struct ParameterTexts<'a>(Vec<Cow<'a, str>>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for TextList<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextsVisitor).map(Texts)
+        deserializer.deserialize_any(TextsVisitor).map(TextList)
     }
 }
 
@@ -67,7 +67,7 @@ impl<'de> Visitor<'de> for TextsVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let mut all = Vec::new();
-        while let Some(Texts(mut texts)) = items.next_element()? {
+        while let Some(TextList(mut texts)) = items.next_element()? {
             all.append(&mut texts);
         }
         Ok(all)
@@ -81,7 +81,7 @@ impl<'de> Visitor<'de> for TextsVisitor {
     pass_over!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64);
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Parameters<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for SchemaParameters<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ParametersVisitor)
     }
@@ -90,15 +90,15 @@ impl<'de: 'a, 'a> Deserialize<'de> for Parameters<'a> {
 struct ParametersVisitor;
 
 impl<'de> Visitor<'de> for ParametersVisitor {
-    type Value = Parameters<'de>;
+    type Value = SchemaParameters<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("any value")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let mut all = Parameters::default();
-        while let Some(Texts(mut name)) = members.next_key()? {
+        let mut all = SchemaParameters::default();
+        while let Some(TextList(mut name)) = members.next_key()? {
             let ParameterTexts(mut texts) = members.next_value()?;
             all.names.append(&mut name);
             all.texts.append(&mut texts);
@@ -108,11 +108,11 @@ impl<'de> Visitor<'de> for ParametersVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Parameters::default())
+        Ok(SchemaParameters::default())
     }
 
     fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(Parameters::default())
+        Ok(SchemaParameters::default())
     }
 
     pass_over!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64);
@@ -135,10 +135,10 @@ impl<'de> Visitor<'de> for ParameterVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
         let mut all = Vec::new();
-        while let Some(Texts(key)) = members.next_key()? {
+        while let Some(TextList(key)) = members.next_key()? {
             match key.first().map(AsRef::as_ref) {
                 Some("description" | "enum") => {
-                    let Texts(mut texts) = members.next_value()?;
+                    let TextList(mut texts) = members.next_value()?;
                     all.append(&mut texts);
                 }
                 _ => {

@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 use super::words::{each_word, stem};
 
 /// How much a synonym counts beside the word itself.
-const SYNONYM: f32 = 0.85;
+const SYNONYM_WEIGHT: f32 = 0.85;
 /// How much a word counts that only often means the same.
-const KINDRED: f32 = 0.6;
+const RELATED_WEIGHT: f32 = 0.6;
 
 /// Words of one row mean the same.
-const SAME: &[&str] = &[
+const SYNONYM_ROWS: &[&str] = &[
     "create add new make",
     "delete remove erase destroy drop",
     "list show enumerate",
@@ -86,7 +86,7 @@ const SAME: &[&str] = &[
 ];
 
 /// Words of one row are near each other.
-const NEAR: &[&str] = &[
+const RELATED_ROWS: &[&str] = &[
     "create write insert open start generate register compose",
     "list get view display all",
     "update set patch put rename",
@@ -167,7 +167,7 @@ pub(super) fn phrase(first: &str, second: &str) -> Option<&'static str> {
 
 fn build() -> FxHashMap<String, Vec<(String, f32)>> {
     let mut table: FxHashMap<String, Vec<(String, f32)>> = FxHashMap::default();
-    for (rows, weight) in [(SAME, SYNONYM), (NEAR, KINDRED)] {
+    for (rows, weight) in [(SYNONYM_ROWS, SYNONYM_WEIGHT), (RELATED_ROWS, RELATED_WEIGHT)] {
         for row in rows {
             let terms = stems(row);
             for term in &terms {
@@ -208,6 +208,6 @@ mod tests {
     #[test]
     fn stronger_rows_win() {
         let found = expansions("creat").iter().find(|(term, _)| term == "add");
-        assert_eq!(found.map(|(_, weight)| *weight), Some(SYNONYM));
+        assert_eq!(found.map(|(_, weight)| *weight), Some(SYNONYM_WEIGHT));
     }
 }

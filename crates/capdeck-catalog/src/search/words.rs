@@ -97,7 +97,7 @@ fn undouble(word: &mut String) {
 
 /// Words that say nothing about which tool is wanted.
 pub(super) fn is_stop_word(word: &str) -> bool {
-    const STOP: [&str; 107] = [
+    const STOP_WORDS: [&str; 107] = [
         "about", "also", "am", "an", "and", "another", "any", "anything", "are", "as", "at", "be",
         "been", "being", "but", "by", "can", "certain", "could", "did", "do", "does", "doing",
         "done", "else", "for", "from", "given", "go", "had", "has", "have", "he", "her", "him",
@@ -109,7 +109,7 @@ pub(super) fn is_stop_word(word: &str) -> bool {
         "we", "were", "what", "when", "where", "which", "who", "whole", "whom", "whose", "why",
         "will", "with", "would", "you", "your",
     ];
-    STOP.binary_search(&word).is_ok()
+    STOP_WORDS.binary_search(&word).is_ok()
 }
 
 #[cfg(test)]

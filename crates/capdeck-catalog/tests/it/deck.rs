@@ -2,8 +2,8 @@
 
 use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
-use capdeck_catalog::{Catalog, Discovery, Facts, Held, Tool, Trust, build};
-use capdeck_definition::{CapabilityId, Deck, Definition, Exposure, Layer, Source};
+use capdeck_catalog::{BuildInputs, Catalog, Discovery, HeldTools, ProjectTrust, Tool, build};
+use capdeck_definition::{CapabilityId, Deck, Definition, DefinitionSource, Exposure, SourceLayer};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -21,16 +21,16 @@ pub(crate) struct Question {
     pub(crate) split: String,
 }
 
-pub(crate) fn definition(id: &str, layer: Layer) -> Definition {
+pub(crate) fn definition(id: &str, layer: SourceLayer) -> Definition {
     let backend = serde_json::from_value(json!({"kind": "mcp", "command": "server"})).unwrap();
-    let source = Source { layer, path: PathBuf::from(format!("{layer:?}/{id}.md")) };
+    let source = DefinitionSource { layer, path: PathBuf::from(format!("{layer:?}/{id}.md")) };
     Definition::new(CapabilityId::new(id).unwrap(), backend, source)
 }
 
 /// A catalog of servers whose tools are known.
 pub(crate) fn catalog(servers: Vec<Server>) -> Catalog {
     let definitions =
-        servers.iter().map(|server| definition(&server.id, Layer::UserFile)).collect();
+        servers.iter().map(|server| definition(&server.id, SourceLayer::UserFile)).collect();
     let known: HashMap<String, Arc<Discovery>> = servers
         .into_iter()
         .map(|server| {
@@ -46,17 +46,17 @@ pub(crate) fn catalog_of(
     discoveries: &dyn Fn(&Definition) -> Option<Arc<Discovery>>,
 ) -> Catalog {
     let definitions = definitions.into_iter().map(Arc::new).collect();
-    build_deck(&Deck { definitions, ..Deck::default() }, discoveries, &|_, _| Held::new())
+    build_deck(&Deck { definitions, ..Deck::default() }, discoveries, &|_, _| HeldTools::new())
 }
 
 /// The catalog of a trusted deck.
 pub(crate) fn build_deck(
     deck: &Deck,
     discoveries: &dyn Fn(&Definition) -> Option<Arc<Discovery>>,
-    held: &dyn Fn(&Definition, &Arc<Discovery>) -> Held,
+    held: &dyn Fn(&Definition, &Arc<Discovery>) -> HeldTools,
 ) -> Catalog {
-    let facts = Facts {
-        trust: Trust::Trusted,
+    let facts = BuildInputs {
+        trust: ProjectTrust::Trusted,
         has_project: true,
         setup_done: &|_| true,
         discoveries,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use capdeck_access::{DeckAccess, DeckGrant, GrantTools};
-use capdeck_catalog::{Catalog, Clearance, Discovery, Held, Part, screen};
-use capdeck_definition::{CapabilityId, Deck, Definition, Exposure, Glob, Layer};
+use capdeck_catalog::{Catalog, CatalogPart, Discovery, HeldTools, RuleClearance, screen};
+use capdeck_definition::{CapabilityId, Deck, Definition, Exposure, Glob, SourceLayer};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -15,13 +15,13 @@ const TOOLS: [&str; 4] = ["read", "read_all", "drop", "drop/all"];
 fn deck() -> Arc<Catalog> {
     let set = Definition {
         backend: serde_json::from_value(json!({ "kind": "caplets", "capletsRoot": "x" })).unwrap(),
-        ..definition("kit", Layer::UserFile)
+        ..definition("kit", SourceLayer::UserFile)
     };
     let member = |child: &str| Definition {
         member_of: Some(CapabilityId::new("kit").unwrap()),
-        ..definition(&format!("kit__{child}"), Layer::SetFile)
+        ..definition(&format!("kit__{child}"), SourceLayer::SetFile)
     };
-    let plain = |id: &str| definition(id, Layer::UserFile);
+    let plain = |id: &str| definition(id, SourceLayer::UserFile);
     let all = [plain("files"), plain("filing"), plain("prod"), set, member("osv"), member("npm")];
     let deck = Deck { definitions: all.into_iter().map(Arc::new).collect(), ..Deck::default() };
     let known = |definition: &Definition| {
@@ -33,13 +33,13 @@ fn deck() -> Arc<Catalog> {
         let offer = json!({ "tools": tools, "resources": [{ "uri": "x://a", "name": "a" }] });
         Some(Arc::new(serde_json::from_value::<Discovery>(offer).unwrap()))
     };
-    Arc::new(build_deck(&deck, &known, &|_, _| Held::new()))
+    Arc::new(build_deck(&deck, &known, &|_, _| HeldTools::new()))
 }
 
 fn seen(catalog: &Arc<Catalog>, grants: &[DeckGrant]) -> Arc<Catalog> {
-    let nobody = Clearance::of(&catalog.config().policy, &["somebody"]);
+    let nobody = RuleClearance::of(&catalog.config().policy, &["somebody"]);
     let access = DeckAccess::new(grants, false, GrantTools::None);
-    screen(catalog, &nobody, &Part::Everything, Some(&access))
+    screen(catalog, &nobody, &CatalogPart::Everything, Some(&access))
 }
 
 fn tools(catalog: &Catalog) -> Vec<String> {

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use capdeck_catalog::{
-    Catalog, Clearance, Discovery, Held, HeldReason, Part, SearchRequest, screen,
+    Catalog, CatalogPart, Discovery, HeldTools, HoldReason, RuleClearance, ToolSearchRequest,
+    screen,
 };
-use capdeck_definition::{CapabilityId, Deck, Definition, Effect, Layer, PinMode, PolicyRule};
+use capdeck_definition::{
+    CapabilityId, Deck, Definition, PinMode, PolicyEffect, PolicyRule, SourceLayer,
+};
 use serde_json::{Value, json};
 
 use crate::deck::{build_deck, definition};
@@ -28,21 +31,21 @@ fn set(id: &str) -> Definition {
     let backend = json!({ "kind": "caplets", "capletsRoot": "x" });
     Definition {
         backend: serde_json::from_value(backend).unwrap(),
-        ..definition(id, Layer::UserFile)
+        ..definition(id, SourceLayer::UserFile)
     }
 }
 
 fn member(set: &str, child: &str) -> Definition {
     Definition {
         member_of: Some(CapabilityId::new(set).unwrap()),
-        ..definition(&format!("{set}__{child}"), Layer::SetFile)
+        ..definition(&format!("{set}__{child}"), SourceLayer::SetFile)
     }
 }
 
-fn catalog(rules: &[(Effect, Value)], held: &[(&str, &str)]) -> Arc<Catalog> {
+fn catalog(rules: &[(PolicyEffect, Value)], held: &[(&str, &str)]) -> Arc<Catalog> {
     let definitions = vec![
-        definition("files", Layer::UserFile),
-        definition("prod", Layer::UserFile),
+        definition("files", SourceLayer::UserFile),
+        definition("prod", SourceLayer::UserFile),
         set("kit"),
         member("kit", "osv"),
         member("kit", "npm"),
@@ -66,14 +69,19 @@ fn catalog(rules: &[(Effect, Value)], held: &[(&str, &str)]) -> Arc<Catalog> {
     let holds = |definition: &Definition, _: &Arc<Discovery>| {
         held.iter()
             .filter(|(id, _)| *id == definition.id.as_str())
-            .map(|(_, tool)| ((*tool).to_owned(), HeldReason::Changed))
-            .collect::<Held>()
+            .map(|(_, tool)| ((*tool).to_owned(), HoldReason::Changed))
+            .collect::<HeldTools>()
     };
     Arc::new(build_deck(&deck, &known, &holds))
 }
 
 fn seen_by(catalog: &Arc<Catalog>, principal: &str) -> Arc<Catalog> {
-    screen(catalog, &Clearance::of(&catalog.config().policy, &[principal]), &Part::Everything, None)
+    screen(
+        catalog,
+        &RuleClearance::of(&catalog.config().policy, &[principal]),
+        &CatalogPart::Everything,
+        None,
+    )
 }
 
 fn tools(catalog: &Catalog) -> Vec<String> {
@@ -87,19 +95,19 @@ fn tools(catalog: &Catalog) -> Vec<String> {
 
 #[test]
 fn a_catalog_without_denials_is_shared_as_it_is() {
-    let catalog = catalog(&[(Effect::Ask, json!({})), (Effect::Allow, json!({}))], &[]);
+    let catalog = catalog(&[(PolicyEffect::Ask, json!({})), (PolicyEffect::Allow, json!({}))], &[]);
     assert!(Arc::ptr_eq(&seen_by(&catalog, "anyone"), &catalog));
 }
 
 #[test]
 fn denied_tools_are_not_listed_found_or_suggested() {
     let catalog =
-        catalog(&[(Effect::Deny, json!({ "capability": "files", "tool": "delete_*" }))], &[]);
+        catalog(&[(PolicyEffect::Deny, json!({ "capability": "files", "tool": "delete_*" }))], &[]);
     let seen = seen_by(&catalog, "anyone");
     assert!(seen.tool("files", "delete_file").is_none());
     assert!(seen.tool("prod", "delete_file").is_some());
     assert_ne!(seen.nearest_tool("files", "delete_fil"), Some("delete_file"));
-    let request = SearchRequest {
+    let request = ToolSearchRequest {
         query: "delete file",
         within: Some("files"),
         limit: 10,
@@ -115,7 +123,7 @@ fn denied_tools_are_not_listed_found_or_suggested() {
 #[test]
 fn only_the_named_clients_are_denied() {
     let rule = json!({ "annotation": "destructive", "principal": "agent-*" });
-    let catalog = catalog(&[(Effect::Deny, rule)], &[]);
+    let catalog = catalog(&[(PolicyEffect::Deny, rule)], &[]);
     let denied = tools(&seen_by(&catalog, "agent-7"));
     assert!(denied.iter().all(|tool| !tool.ends_with("delete_file")), "{denied:?}");
     assert!(Arc::ptr_eq(&seen_by(&catalog, "editor"), &catalog));
@@ -123,7 +131,7 @@ fn only_the_named_clients_are_denied() {
 
 #[test]
 fn a_denied_capability_is_gone_and_leaves_its_set() {
-    let catalog = catalog(&[(Effect::Deny, json!({ "capability": "kit__osv" }))], &[]);
+    let catalog = catalog(&[(PolicyEffect::Deny, json!({ "capability": "kit__osv" }))], &[]);
     let seen = seen_by(&catalog, "anyone");
     assert!(seen.get("kit__osv").is_none());
     assert_ne!(seen.nearest_capability("kit__os"), Some("kit__osv"));
@@ -133,7 +141,7 @@ fn a_denied_capability_is_gone_and_leaves_its_set() {
 
 #[test]
 fn a_denied_set_takes_its_members_along() {
-    let catalog = catalog(&[(Effect::Deny, json!({ "capability": "kit" }))], &[]);
+    let catalog = catalog(&[(PolicyEffect::Deny, json!({ "capability": "kit" }))], &[]);
     let seen = seen_by(&catalog, "anyone");
     let ids: Vec<_> = seen.capabilities().map(|one| one.definition.id.as_str()).collect();
     assert_eq!(ids, ["files", "prod"]);

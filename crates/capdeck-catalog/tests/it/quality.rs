@@ -1,6 +1,6 @@
 //! How often a plain question finds the right tool.
 
-use capdeck_catalog::{Catalog, SearchRequest};
+use capdeck_catalog::{Catalog, ToolSearchRequest};
 
 use crate::deck::Question;
 
@@ -35,9 +35,10 @@ pub(crate) fn recall(
 
 /// The best hits, each as `server/tool`.
 pub(crate) fn ask(catalog: &Catalog, query: &str, limit: usize) -> Vec<String> {
-    let request = SearchRequest { query, within: None, limit, cursor: None, allowed: &|_| true };
+    let request =
+        ToolSearchRequest { query, within: None, limit, cursor: None, allowed: &|_| true };
     let page = catalog.search(&request).unwrap();
-    let name = |hit: &capdeck_catalog::SearchHit| {
+    let name = |hit: &capdeck_catalog::ToolSearchMatch| {
         let tool = hit.tool.as_ref().map_or("", |tool| tool.name());
         format!("{}/{tool}", hit.capability)
     };

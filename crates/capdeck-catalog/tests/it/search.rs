@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use capdeck_catalog::{BadCursor, Catalog, SearchPage, SearchRequest, Tool};
+use capdeck_catalog::{Catalog, SearchCursorError, Tool, ToolSearchRequest, ToolSearchResult};
 use serde_json::{Value, json};
 
 use crate::{
@@ -48,10 +48,10 @@ fn trackers() -> Catalog {
 fn page<'a>(
     catalog: &Catalog,
     query: &'a str,
-    change: impl FnOnce(&mut SearchRequest<'a>),
-) -> SearchPage {
+    change: impl FnOnce(&mut ToolSearchRequest<'a>),
+) -> ToolSearchResult {
     let mut request =
-        SearchRequest { query, within: None, limit: 20, cursor: None, allowed: &|_| true };
+        ToolSearchRequest { query, within: None, limit: 20, cursor: None, allowed: &|_| true };
     change(&mut request);
     catalog.search(&request).unwrap()
 }
@@ -139,7 +139,7 @@ fn nothing_found_is_an_empty_page() {
 
 #[test]
 fn a_capability_without_known_tools_is_found_by_its_card() {
-    let mut definition = deck::definition("weather", capdeck_definition::Layer::UserFile);
+    let mut definition = deck::definition("weather", capdeck_definition::SourceLayer::UserFile);
     definition.description = "Forecasts and current conditions.".to_owned();
     definition.hints.use_when = Some("somebody asks about rain".to_owned());
     let catalog = deck::catalog_of(vec![definition], &|_| None);
@@ -191,7 +191,7 @@ fn a_cursor_is_good_for_its_own_search_only() {
     let first = page(&catalog, "issue", |request| request.limit = 1);
     let next = first.next_cursor.unwrap();
     let with = |query: &str, within, cursor: &str| {
-        catalog.search(&SearchRequest {
+        catalog.search(&ToolSearchRequest {
             query,
             within,
             limit: 1,
@@ -208,7 +208,7 @@ fn a_cursor_is_good_for_its_own_search_only() {
     ] {
         assert_eq!(
             with(query, within, cursor).unwrap_err(),
-            BadCursor { cursor: cursor.to_owned() }
+            SearchCursorError { cursor: cursor.to_owned() }
         );
     }
 }
@@ -239,7 +239,7 @@ fn hidden_capabilities_change_nothing() {
         let found = page(&with, query, |request| {
             request.allowed = &|capability| capability.definition.id.as_str() != "vault";
         });
-        let facts = |page: &SearchPage| {
+        let facts = |page: &ToolSearchResult| {
             let hits: Vec<(String, u32)> = page
                 .hits
                 .iter()

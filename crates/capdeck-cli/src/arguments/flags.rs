@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use capdeck_catalog::{RawObject, nearest};
+use capdeck_catalog::{RawMembers, nearest};
 use serde_json::{
     Value,
     value::{RawValue, to_raw_value},
@@ -11,10 +11,10 @@ use serde_json::{
 
 use super::{
     not_an_object,
-    parameter::{NoParameter, Parameter, Parameters, missing},
-    value::{TextSource, raw, read_items, read_value},
+    parameter::{ParameterError, ToolParameter, ToolParameters, missing},
+    value::{ArgumentSource, raw, read_items, read_value},
 };
-use crate::errors::Failure;
+use crate::errors::CommandFailure;
 
 /// One flag of the tool.
 struct GivenFlag {
@@ -32,7 +32,7 @@ enum FlagMeaning {
 
 /// Where a flag leads.
 enum FlagPlace<'s> {
-    Tool { path: Vec<String>, parameter: Parameter<'s>, is_negated: bool },
+    Tool { path: Vec<String>, parameter: ToolParameter<'s>, is_negated: bool },
     Own { name: &'static str, takes_value: bool },
 }
 
@@ -41,9 +41,9 @@ enum FlagPlace<'s> {
 pub(crate) fn read_flags(
     words: &[String],
     schema: &Value,
-    own: &mut OwnFlags,
-) -> Result<Option<Box<RawValue>>, Failure> {
-    let parameters = Parameters::of(schema);
+    own: &mut ShellFlags,
+) -> Result<Option<Box<RawValue>>, CommandFailure> {
+    let parameters = ToolParameters::of(schema);
     let mut ours = words.iter().take_while(|word| *word != "--");
     if ours.any(|word| word == "--help") && parameters.find("help").is_err() {
         // The rest of a line that asks for help may be wrong.
@@ -51,7 +51,7 @@ pub(crate) fn read_flags(
         own.json |= words.iter().any(|word| word == "--json");
         return Ok(None);
     }
-    let mut source = TextSource::default();
+    let mut source = ArgumentSource::default();
     let mut given: Vec<GivenFlag> = Vec::new();
     let mut rest = words.iter().map(String::as_str).peekable();
     let mut all_to_tool = false;
@@ -62,7 +62,7 @@ pub(crate) fn read_flags(
         }
         if let ("-h" | "-y", false) = (word, all_to_tool) {
             let name = if word == "-h" { "help" } else { "yes" };
-            own.set(name, "").map_err(Failure::usage)?;
+            own.set(name, "").map_err(CommandFailure::usage)?;
             continue;
         }
         let Some(typed) = word.strip_prefix("--").filter(|typed| !typed.is_empty()) else {
@@ -77,32 +77,34 @@ pub(crate) fn read_flags(
             _ => (name, false),
         };
         let flag = format!("--{name}");
-        match place(name, &parameters, schema, all_to_tool)? {
+        match resolve_flag(name, &parameters, schema, all_to_tool)? {
             FlagPlace::Own { name, takes_value } => {
                 let text = match (takes_value, value) {
                     (true, Some(value)) => value,
                     (true, None) => rest.next().ok_or_else(|| needs_value(&flag, "a value"))?,
                     (false, None) => "",
                     (false, Some(_)) => {
-                        return Err(Failure::usage(format!("`{flag}` takes no value")));
+                        return Err(CommandFailure::usage(format!("`{flag}` takes no value")));
                     }
                 };
-                own.set(name, text).map_err(Failure::usage)?;
+                own.set(name, text).map_err(CommandFailure::usage)?;
             }
             FlagPlace::Tool { path, parameter, is_negated } => {
                 let text = match value {
                     Some(value) => Some(value),
                     None if is_negated => None,
-                    None => following(&parameter, &mut rest),
+                    None => next_value(&parameter, &mut rest),
                 };
                 let value = match text {
                     Some(_) if is_negated => {
-                        return Err(Failure::usage(format!("`{flag}` takes no value")));
+                        return Err(CommandFailure::usage(format!("`{flag}` takes no value")));
                     }
                     None if is_negated => FlagMeaning::One(raw(&flag, "false")?),
                     None if parameter.types().boolean => FlagMeaning::One(raw(&flag, "true")?),
                     None => return Err(needs_value(&flag, &parameter.label())),
-                    Some(text) => meaning(&flag, &source.text(&flag, text)?, &parameter, is_json)?,
+                    Some(text) => {
+                        parse_value(&flag, &source.text(&flag, text)?, &parameter, is_json)?
+                    }
                 };
                 given.push(GivenFlag { flag, path, value });
             }
@@ -116,8 +118,8 @@ pub(crate) fn read_flags(
 }
 
 /// The word after a flag, if it is the flag's value.
-fn following<'w>(
-    parameter: &Parameter<'_>,
+fn next_value<'w>(
+    parameter: &ToolParameter<'_>,
     rest: &mut std::iter::Peekable<impl Iterator<Item = &'w str>>,
 ) -> Option<&'w str> {
     let is_switch = parameter.is_switch();
@@ -126,12 +128,12 @@ fn following<'w>(
     })
 }
 
-fn meaning(
+fn parse_value(
     flag: &str,
     text: &str,
-    parameter: &Parameter<'_>,
+    parameter: &ToolParameter<'_>,
     is_json: bool,
-) -> Result<FlagMeaning, Failure> {
+) -> Result<FlagMeaning, CommandFailure> {
     if is_json {
         return raw(flag, text).map(FlagMeaning::One);
     }
@@ -142,20 +144,20 @@ fn meaning(
 }
 
 /// What a flag of this name means: the tool's own names first, then ours.
-fn place<'s>(
+fn resolve_flag<'s>(
     name: &str,
-    parameters: &Parameters<'s>,
+    parameters: &ToolParameters<'s>,
     root: &'s Value,
     all_to_tool: bool,
-) -> Result<FlagPlace<'s>, Failure> {
+) -> Result<FlagPlace<'s>, CommandFailure> {
     let tool = |path, parameter| FlagPlace::Tool { path, parameter, is_negated: false };
     let unknown = match parameters.find(name) {
         Ok(parameter) => return Ok(tool(vec![parameter.name.to_owned()], parameter)),
         Err(unknown) => unknown,
     };
-    if let NoParameter::Ambiguous { names } = unknown {
+    if let ParameterError::Ambiguous { names } = unknown {
         let list: Vec<String> = names.iter().map(|name| format!("--{name}")).collect();
-        return Err(Failure::usage(format!("`--{name}` could be several arguments"))
+        return Err(CommandFailure::usage(format!("`--{name}` could be several arguments"))
             .hint(format!("write the name as it is, one of: {}", list.join(", "))));
     }
     if let Some(positive) = name.strip_prefix("no-")
@@ -172,7 +174,7 @@ fn place<'s>(
         return Ok(FlagPlace::Own { name, takes_value: *takes_value });
     }
     match parameters.further() {
-        Some(further) => Ok(tool(vec![name.to_owned()], Parameter::further("", further, root))),
+        Some(further) => Ok(tool(vec![name.to_owned()], ToolParameter::further("", further, root))),
         None => Err(unknown_flag(name, unknown, parameters)),
     }
 }
@@ -180,8 +182,8 @@ fn place<'s>(
 /// `a.b` leads to the member `b` of the object `a`.
 fn nested<'s>(
     name: &str,
-    parameters: &Parameters<'s>,
-) -> Result<Option<(Vec<String>, Parameter<'s>)>, Failure> {
+    parameters: &ToolParameters<'s>,
+) -> Result<Option<(Vec<String>, ToolParameter<'s>)>, CommandFailure> {
     let mut parts = name.split('.');
     let Some(Ok(mut parameter)) = parts.next().map(|first| parameters.find(first)) else {
         return Ok(None);
@@ -192,17 +194,19 @@ fn nested<'s>(
         let at = path.join(".");
         parameter = match (members.find(part), members.further()) {
             (Ok(member), _) => member,
-            (Err(NoParameter::Ambiguous { names }), _) => {
-                return Err(Failure::usage(format!("`--{name}` could be several arguments"))
-                    .hint(format!("write the name as it is, one of: {}", names.join(", "))));
+            (Err(ParameterError::Ambiguous { names }), _) => {
+                return Err(CommandFailure::usage(format!(
+                    "`--{name}` could be several arguments"
+                ))
+                .hint(format!("write the name as it is, one of: {}", names.join(", "))));
             }
             (Err(_), Some(further)) => {
                 path.push(part.to_owned());
-                parameter = Parameter::further("", further, parameter.root());
+                parameter = ToolParameter::further("", further, parameter.root());
                 continue;
             }
-            (Err(NoParameter::Unknown { nearest }), None) => {
-                let failure = Failure::usage(format!("`{at}` has no member `{part}`"));
+            (Err(ParameterError::Unknown { nearest }), None) => {
+                let failure = CommandFailure::usage(format!("`{at}` has no member `{part}`"));
                 return Err(match nearest {
                     Some(near) => failure.hint(format!("did you mean `--{at}.{near}`?")),
                     None => failure,
@@ -218,10 +222,10 @@ fn nested<'s>(
 fn assemble(
     whole: Option<&str>,
     given: Vec<GivenFlag>,
-    parameters: &Parameters<'_>,
-) -> Result<Box<RawValue>, Failure> {
+    parameters: &ToolParameters<'_>,
+) -> Result<Box<RawValue>, CommandFailure> {
     let whole = whole.unwrap_or("{}").trim();
-    let mut arguments: RawObject =
+    let mut arguments: RawMembers =
         serde_json::from_str(whole).map_err(|error| not_an_object(&error))?;
     let is_changed = !given.is_empty();
     let mut lists: Vec<(Vec<String>, Vec<Box<RawValue>>)> = Vec::new();
@@ -241,15 +245,15 @@ fn assemble(
     }
     for (path, items) in lists {
         let flag = format!("--{}", path.join("."));
-        let list = to_raw_value(&items).map_err(|error| Failure::bug(error.to_string()))?;
+        let list = to_raw_value(&items).map_err(|error| CommandFailure::bug(error.to_string()))?;
         insert(&mut arguments, &flag, &path, list)?;
     }
-    let lacking: Vec<&Parameter<'_>> = missing(parameters, &arguments).collect();
+    let lacking: Vec<&ToolParameter<'_>> = missing(parameters, &arguments).collect();
     if !lacking.is_empty() {
-        return Err(lacks(&lacking));
+        return Err(missing_arguments(&lacking));
     }
     if is_changed {
-        to_raw_value(&arguments).map_err(|error| Failure::bug(error.to_string()))
+        to_raw_value(&arguments).map_err(|error| CommandFailure::bug(error.to_string()))
     } else {
         // The text goes on as it is, so that no number and no order changes on the way.
         serde_json::from_str(whole).map_err(|error| not_an_object(&error))
@@ -257,58 +261,62 @@ fn assemble(
 }
 
 fn insert(
-    object: &mut RawObject,
+    object: &mut RawMembers,
     flag: &str,
     path: &[String],
     value: Box<RawValue>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let Some((name, rest)) = path.split_first() else { return Ok(()) };
     if rest.is_empty() {
         object.insert(name.clone(), value);
         return Ok(());
     }
-    let mut inner: RawObject = match object.get(name) {
+    let mut inner: RawMembers = match object.get(name) {
         Some(known) => serde_json::from_str(known.get()).map_err(|_| {
-            Failure::usage(format!("`{flag}`: `{name}` was given as something else"))
+            CommandFailure::usage(format!("`{flag}`: `{name}` was given as something else"))
         })?,
-        None => RawObject::new(),
+        None => RawMembers::new(),
     };
     insert(&mut inner, flag, rest, value)?;
-    let inner = to_raw_value(&inner).map_err(|error| Failure::bug(error.to_string()))?;
+    let inner = to_raw_value(&inner).map_err(|error| CommandFailure::bug(error.to_string()))?;
     object.insert(name.clone(), inner);
     Ok(())
 }
 
-fn lacks(lacking: &[&Parameter<'_>]) -> Failure {
+fn missing_arguments(lacking: &[&ToolParameter<'_>]) -> CommandFailure {
     let flags: Vec<String> =
         lacking.iter().map(|one| format!("--{} <{}>", one.flag(), one.label())).collect();
-    Failure::usage(format!("missing: {}", flags.join(", ")))
+    CommandFailure::usage(format!("missing: {}", flags.join(", ")))
 }
 
-fn given_twice(flag: &str) -> Failure {
-    Failure::usage(format!("`{flag}` is given twice"))
+fn given_twice(flag: &str) -> CommandFailure {
+    CommandFailure::usage(format!("`{flag}` is given twice"))
 }
 
-fn needs_value(flag: &str, label: &str) -> Failure {
-    Failure::usage(format!("`{flag}` needs a value: {label}"))
+fn needs_value(flag: &str, label: &str) -> CommandFailure {
+    CommandFailure::usage(format!("`{flag}` needs a value: {label}"))
         .hint(format!("a value that begins with `--` is written with `=`, such as {flag}=--x"))
 }
 
-fn not_a_flag(word: &str, parameters: &Parameters<'_>) -> Failure {
-    let example = parameters.iter().next().map_or_else(|| "name".to_owned(), Parameter::flag);
-    Failure::usage(format!("`{word}` is not a flag"))
+fn not_a_flag(word: &str, parameters: &ToolParameters<'_>) -> CommandFailure {
+    let example = parameters.iter().next().map_or_else(|| "name".to_owned(), ToolParameter::flag);
+    CommandFailure::usage(format!("`{word}` is not a flag"))
         .hint(format!("write arguments as flags, such as --{example} VALUE"))
 }
 
-fn unknown_flag(name: &str, unknown: NoParameter, parameters: &Parameters<'_>) -> Failure {
-    let failure = Failure::usage(format!("there is no flag `--{name}` here"));
+fn unknown_flag(
+    name: &str,
+    unknown: ParameterError,
+    parameters: &ToolParameters<'_>,
+) -> CommandFailure {
+    let failure = CommandFailure::usage(format!("there is no flag `--{name}` here"));
     if GLOBAL_FLAGS.contains(&name) {
         return failure.hint(format!("write it before the group: capdeck sh --{name} …"));
     }
     let own = || nearest(name, OWN_FLAGS.iter().map(|own| own.0)).map(str::to_owned);
     let near = match unknown {
-        NoParameter::Unknown { nearest } => nearest.or_else(own),
-        NoParameter::Ambiguous { .. } => None,
+        ParameterError::Unknown { nearest } => nearest.or_else(own),
+        ParameterError::Ambiguous { .. } => None,
     };
     match near {
         Some(near) => failure.hint(format!("did you mean `--{near}`?")),
@@ -324,7 +332,7 @@ fn unknown_flag(name: &str, unknown: NoParameter, parameters: &Parameters<'_>) -
 
 /// What the person wants done with the call, whatever the tool is.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct OwnFlags {
+pub(crate) struct ShellFlags {
     /// All arguments as one JSON object: the text itself, `@FILE`, or `-` for stdin. Other flags override it.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     pub(crate) args: Option<String>,
@@ -366,7 +374,7 @@ pub(crate) const OWN_FLAGS: [(&str, bool); 8] = [
 /// Flags of every command, which must stand before the group.
 pub(super) const GLOBAL_FLAGS: [&str; 5] = ["project", "config", "quiet", "verbose", "color"];
 
-impl OwnFlags {
+impl ShellFlags {
     /// Takes a flag of this name. The text is the value of a flag that takes one.
     pub(super) fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
         match name {

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use capdeck_catalog::{RawObject, Tool};
+use capdeck_catalog::{RawMembers, Tool};
 use serde_json::{
     Value,
     value::{RawValue, to_raw_value},
@@ -14,20 +14,20 @@ use super::{
     parameter::{SchemaTypes, items, property},
     schema_value,
 };
-use crate::errors::Failure;
+use crate::errors::CommandFailure;
 
 /// One `key=value` or `key:=JSON`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pair {
+pub(crate) struct ArgumentPair {
     key: String,
     value: String,
     is_json: bool,
 }
 
 /// Splits the words at their first `=`.
-pub(crate) fn parse_pairs(words: &[String]) -> Result<Vec<Pair>, Failure> {
+pub(crate) fn parse_pairs(words: &[String]) -> Result<Vec<ArgumentPair>, CommandFailure> {
     let not_a_pair = |word: &String| {
-        Failure::usage(format!("`{word}` is not an argument"))
+        CommandFailure::usage(format!("`{word}` is not an argument"))
             .hint("write arguments as key=value, or key:=JSON")
     };
     words
@@ -41,7 +41,7 @@ pub(crate) fn parse_pairs(words: &[String]) -> Result<Vec<Pair>, Failure> {
             if key.is_empty() {
                 return Err(not_a_pair(word));
             }
-            Ok(Pair { key: key.to_owned(), value: value.to_owned(), is_json })
+            Ok(ArgumentPair { key: key.to_owned(), value: value.to_owned(), is_json })
         })
         .collect()
 }
@@ -49,12 +49,12 @@ pub(crate) fn parse_pairs(words: &[String]) -> Result<Vec<Pair>, Failure> {
 /// The arguments object: the JSON text as it is, overridden by the pairs.
 pub(crate) fn build(
     given: Option<&str>,
-    pairs: &[Pair],
+    pairs: &[ArgumentPair],
     tool: &Tool,
-) -> Result<Box<RawValue>, Failure> {
+) -> Result<Box<RawValue>, CommandFailure> {
     let given = given.unwrap_or("{}").trim();
     let bad = |error: serde_json::Error| not_an_object(&error);
-    let mut arguments: RawObject = serde_json::from_str(given).map_err(bad)?;
+    let mut arguments: RawMembers = serde_json::from_str(given).map_err(bad)?;
     if pairs.is_empty() {
         // The text goes on as it is, so that no number and no order changes on the way.
         return serde_json::from_str(given).map_err(bad);
@@ -78,7 +78,7 @@ pub(crate) fn build(
             continue;
         }
         if seen.contains(&pair.key.as_str()) {
-            return Err(Failure::usage(format!("`{}` is given twice", pair.key)));
+            return Err(CommandFailure::usage(format!("`{}` is given twice", pair.key)));
         }
         seen.push(&pair.key);
         arguments.insert(pair.key.clone(), value);
@@ -90,18 +90,19 @@ pub(crate) fn build(
 }
 
 /// The value of one pair. A text that fits no declared type stays a string; the host says what is wrong with it.
-fn convert(pair: &Pair, schema: &Value) -> Result<Box<RawValue>, Failure> {
-    let Pair { key, value, is_json } = pair;
+fn convert(pair: &ArgumentPair, schema: &Value) -> Result<Box<RawValue>, CommandFailure> {
+    let ArgumentPair { key, value, is_json } = pair;
     if *is_json {
         return serde_json::from_str(value)
-            .map_err(|error| Failure::usage(format!("`{key}` is not JSON: {error}")));
+            .map_err(|error| CommandFailure::usage(format!("`{key}` is not JSON: {error}")));
     }
     let declared = property(schema, key);
     let mut wanted = SchemaTypes::of(declared, schema);
     if wanted.array && !value.trim_start().starts_with('[') && !wanted.string {
         wanted = SchemaTypes::of(declared.and_then(|declared| items(declared, schema)), schema);
     }
-    let text = || to_raw_value(value).map_err(|error| Failure::usage(format!("`{key}`: {error}")));
+    let text =
+        || to_raw_value(value).map_err(|error| CommandFailure::usage(format!("`{key}`: {error}")));
     match serde_json::from_str::<&RawValue>(value) {
         Ok(json) if wanted.takes(json.get()) => Ok(json.to_owned()),
         _ => text(),

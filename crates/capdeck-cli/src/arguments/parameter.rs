@@ -8,7 +8,7 @@ const MAX_DEPTH: usize = 8;
 
 /// One argument of a tool.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parameter<'s> {
+pub(crate) struct ToolParameter<'s> {
     /// The name in the schema.
     pub(crate) name: &'s str,
     pub(crate) schema: &'s Value,
@@ -20,8 +20,8 @@ pub(crate) struct Parameter<'s> {
 
 /// All arguments of an object schema.
 #[derive(Debug)]
-pub(crate) struct Parameters<'s> {
-    all: Vec<Parameter<'s>>,
+pub(crate) struct ToolParameters<'s> {
+    all: Vec<ToolParameter<'s>>,
     /// What further arguments look like, where the schema allows any.
     further: Option<&'s Value>,
     root: &'s Value,
@@ -29,12 +29,12 @@ pub(crate) struct Parameters<'s> {
 
 /// Why a flag names no argument.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NoParameter {
+pub(super) enum ParameterError {
     Unknown { nearest: Option<String> },
     Ambiguous { names: Vec<String> },
 }
 
-impl<'s> Parameters<'s> {
+impl<'s> ToolParameters<'s> {
     /// The arguments of a tool's input schema.
     pub(crate) fn of(root: &'s Value) -> Self {
         Self::within(root, root)
@@ -56,7 +56,7 @@ impl<'s> Parameters<'s> {
         parameters
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Parameter<'s>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ToolParameter<'s>> {
         self.all.iter()
     }
 
@@ -66,7 +66,7 @@ impl<'s> Parameters<'s> {
     }
 
     /// The argument of this name, or of this flag.
-    pub(super) fn find(&self, flag: &str) -> Result<Parameter<'s>, NoParameter> {
+    pub(super) fn find(&self, flag: &str) -> Result<ToolParameter<'s>, ParameterError> {
         if let Some(exact) = self.all.iter().find(|one| one.name == flag) {
             return Ok(*exact);
         }
@@ -75,11 +75,11 @@ impl<'s> Parameters<'s> {
         match same.as_slice() {
             [one] => Ok(**one),
             [] => {
-                let flags: Vec<String> = self.all.iter().map(Parameter::flag).collect();
+                let flags: Vec<String> = self.all.iter().map(ToolParameter::flag).collect();
                 let near = nearest(flag, flags.iter().map(String::as_str));
-                Err(NoParameter::Unknown { nearest: near.map(str::to_owned) })
+                Err(ParameterError::Unknown { nearest: near.map(str::to_owned) })
             }
-            several => Err(NoParameter::Ambiguous {
+            several => Err(ParameterError::Ambiguous {
                 names: several.iter().map(|one| one.name.to_owned()).collect(),
             }),
         }
@@ -106,7 +106,7 @@ impl<'s> Parameters<'s> {
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, property) in properties.into_iter().flatten() {
             if !self.all.iter().any(|known| known.name == name) {
-                self.all.push(Parameter::further(name, property, root));
+                self.all.push(ToolParameter::further(name, property, root));
             }
         }
         for (key, always) in [("allOf", always), ("anyOf", false), ("oneOf", false)] {
@@ -120,7 +120,7 @@ impl<'s> Parameters<'s> {
     }
 }
 
-impl<'s> Parameter<'s> {
+impl<'s> ToolParameter<'s> {
     /// One of which nothing is known but its schema.
     pub(super) fn further(name: &'s str, schema: &'s Value, root: &'s Value) -> Self {
         Self { name, schema, is_required: false, is_ambiguous: false, root }
@@ -150,14 +150,14 @@ impl<'s> Parameter<'s> {
     }
 
     /// The members, if it is an object.
-    pub(super) fn members(&self) -> Parameters<'s> {
-        Parameters::within(self.schema, self.root)
+    pub(super) fn members(&self) -> ToolParameters<'s> {
+        ToolParameters::within(self.schema, self.root)
     }
 
     /// One item, if it is a list.
-    pub(super) fn item(&self) -> Parameter<'s> {
+    pub(super) fn item(&self) -> ToolParameter<'s> {
         let schema = items(self.schema, self.root).unwrap_or(&Value::Null);
-        Parameter { schema, is_required: false, ..*self }
+        ToolParameter { schema, is_required: false, ..*self }
     }
 
     /// The values it is limited to, if it is limited.
@@ -237,9 +237,9 @@ fn choices<'s>(schema: &'s Value, root: &'s Value, depth: usize) -> Option<Vec<&
 
 /// The required arguments that are not among those given.
 pub(super) fn missing<'p, 's>(
-    parameters: &'p Parameters<'s>,
-    given: &'p capdeck_host::RawObject,
-) -> impl Iterator<Item = &'p Parameter<'s>> {
+    parameters: &'p ToolParameters<'s>,
+    given: &'p capdeck_host::RawMembers,
+) -> impl Iterator<Item = &'p ToolParameter<'s>> {
     parameters.all.iter().filter(|one| one.is_required && !given.contains_key(one.name))
 }
 

@@ -8,15 +8,15 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::parameter::{Parameter, plain};
-use crate::errors::Failure;
+use super::parameter::{ToolParameter, plain};
+use crate::errors::CommandFailure;
 
 /// The value that `text` means for a parameter that is no list.
 pub(super) fn read_value(
     flag: &str,
     text: &str,
-    parameter: &Parameter<'_>,
-) -> Result<Box<RawValue>, Failure> {
+    parameter: &ToolParameter<'_>,
+) -> Result<Box<RawValue>, CommandFailure> {
     if let Some(choices) = parameter.choices() {
         return choose(flag, text, &choices);
     }
@@ -29,7 +29,8 @@ pub(super) fn read_value(
     if types.string || types.is_open() {
         return raw_text(flag, text);
     }
-    let failure = Failure::usage(format!("`{flag}` takes {}, not `{text}`", article(parameter)));
+    let failure =
+        CommandFailure::usage(format!("`{flag}` takes {}, not `{text}`", article(parameter)));
     Err(if types.object {
         failure.hint(format!("write it as JSON, or member by member: {flag}.KEY VALUE"))
     } else if types.boolean && types.is_only_boolean() {
@@ -46,8 +47,8 @@ pub(super) fn read_value(
 pub(super) fn read_items(
     flag: &str,
     text: &str,
-    parameter: &Parameter<'_>,
-) -> Result<Vec<Box<RawValue>>, Failure> {
+    parameter: &ToolParameter<'_>,
+) -> Result<Vec<Box<RawValue>>, CommandFailure> {
     let item = parameter.item();
     if let Ok(items) = serde_json::from_str::<Vec<Box<RawValue>>>(text) {
         // A list of lists: one pair of brackets is an item, two are the whole.
@@ -67,20 +68,20 @@ pub(super) fn read_items(
 }
 
 /// JSON, whatever the schema says.
-pub(super) fn raw(flag: &str, text: &str) -> Result<Box<RawValue>, Failure> {
+pub(super) fn raw(flag: &str, text: &str) -> Result<Box<RawValue>, CommandFailure> {
     serde_json::from_str(text)
-        .map_err(|error| Failure::usage(format!("`{flag}` is not JSON: {error}")))
+        .map_err(|error| CommandFailure::usage(format!("`{flag}` is not JSON: {error}")))
 }
 
-fn choose(flag: &str, text: &str, choices: &[&Value]) -> Result<Box<RawValue>, Failure> {
+fn choose(flag: &str, text: &str, choices: &[&Value]) -> Result<Box<RawValue>, CommandFailure> {
     let found = choices.iter().find(|choice| plain(choice) == text);
     if let Some(choice) = found {
-        return to_raw_value(choice).map_err(|error| Failure::bug(error.to_string()));
+        return to_raw_value(choice).map_err(|error| CommandFailure::bug(error.to_string()));
     }
     let words: Vec<String> = choices.iter().map(|choice| plain(choice)).collect();
     let list: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     let failure =
-        Failure::usage(format!("`{flag}` takes one of {}, not `{text}`", list.join(", ")));
+        CommandFailure::usage(format!("`{flag}` takes one of {}, not `{text}`", list.join(", ")));
     Err(match nearest(text, words.iter().map(String::as_str)) {
         Some(near) => failure.hint(format!("did you mean `{near}`?")),
         None => failure,
@@ -88,7 +89,11 @@ fn choose(flag: &str, text: &str, choices: &[&Value]) -> Result<Box<RawValue>, F
 }
 
 /// A number of the right kind and within its bounds.
-fn check_number(flag: &str, json: &RawValue, parameter: &Parameter<'_>) -> Result<(), Failure> {
+fn check_number(
+    flag: &str,
+    json: &RawValue,
+    parameter: &ToolParameter<'_>,
+) -> Result<(), CommandFailure> {
     let text = json.get();
     if !text.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
         return Ok(());
@@ -96,7 +101,7 @@ fn check_number(flag: &str, json: &RawValue, parameter: &Parameter<'_>) -> Resul
     let Ok(number) = text.parse::<f64>() else { return Ok(()) };
     let types = parameter.types();
     if types.integer && !types.number && number.fract() != 0.0 {
-        return Err(Failure::usage(format!("`{flag}` takes an integer, not `{text}`"))
+        return Err(CommandFailure::usage(format!("`{flag}` takes an integer, not `{text}`"))
             .hint(format!("the nearest is {}", number.round())));
     }
     let limit = |key: &str| parameter.fact(key).and_then(Value::as_f64);
@@ -108,17 +113,17 @@ fn check_number(flag: &str, json: &RawValue, parameter: &Parameter<'_>) -> Resul
     ];
     match beyond.into_iter().find_map(|(limit, words)| Some((limit?, words))) {
         Some((limit, words)) => {
-            Err(Failure::usage(format!("`{flag}` takes {words} {limit}, not `{text}`")))
+            Err(CommandFailure::usage(format!("`{flag}` takes {words} {limit}, not `{text}`")))
         }
         None => Ok(()),
     }
 }
 
-fn raw_text(flag: &str, text: &str) -> Result<Box<RawValue>, Failure> {
-    to_raw_value(text).map_err(|error| Failure::usage(format!("`{flag}`: {error}")))
+fn raw_text(flag: &str, text: &str) -> Result<Box<RawValue>, CommandFailure> {
+    to_raw_value(text).map_err(|error| CommandFailure::usage(format!("`{flag}`: {error}")))
 }
 
-fn article(parameter: &Parameter<'_>) -> String {
+fn article(parameter: &ToolParameter<'_>) -> String {
     let label = parameter.label();
     match label.as_str() {
         "JSON" => "a JSON object".to_owned(),
@@ -132,14 +137,14 @@ const MAX_VALUE_BYTES: u64 = 16 << 20;
 
 /// Where values come from. Stdin can be read once.
 #[derive(Debug, Default)]
-pub(crate) struct TextSource {
+pub(crate) struct ArgumentSource {
     /// The flag that took stdin.
     stdin_taken_by: Option<String>,
 }
 
-impl TextSource {
+impl ArgumentSource {
     /// The text that `typed` stands for: `@FILE` a file's, `-` stdin's, `@@…` a text that begins with `@`.
-    pub(crate) fn text(&mut self, flag: &str, typed: &str) -> Result<String, Failure> {
+    pub(crate) fn text(&mut self, flag: &str, typed: &str) -> Result<String, CommandFailure> {
         if let Some(literal) = typed.strip_prefix("@@") {
             return Ok(format!("@{literal}"));
         }
@@ -156,7 +161,7 @@ impl TextSource {
             return Ok(typed.to_owned());
         }
         if let Some(other) = self.stdin_taken_by.replace(flag.to_owned()) {
-            return Err(Failure::usage(format!("{flag}: {other} has read stdin already"))
+            return Err(CommandFailure::usage(format!("{flag}: {other} has read stdin already"))
                 .hint("give one of them a file, such as @FILE"));
         }
         read_all(std::io::stdin().lock()).map_err(|error| unreadable(flag, "stdin", &error))
@@ -172,6 +177,6 @@ fn read_all(reader: impl Read) -> std::io::Result<String> {
     Ok(text)
 }
 
-fn unreadable(flag: &str, what: &str, error: &std::io::Error) -> Failure {
-    Failure::usage(format!("{flag}: cannot read {what}: {error}"))
+fn unreadable(flag: &str, what: &str, error: &std::io::Error) -> CommandFailure {
+    CommandFailure::usage(format!("{flag}: cannot read {what}: {error}"))
 }

@@ -6,16 +6,20 @@ mod mcp;
 
 use std::path::{Path, PathBuf};
 
-use capdeck_definition::{CapabilityId, Deck, Diagnostic, Format, Layer, Severity, SourceFile};
+use capdeck_definition::{
+    CapabilityId, Deck, Diagnostic, DiagnosticSeverity, SourceFile, SourceFormat, SourceLayer,
+};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::{
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
-    frames::Frames,
-    new_file::{CapletDocument, CapletWords, Existing, Readers, already_there, write_new},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
+    new_file::{
+        CapletDocument, CapletWords, ExistingFilePolicy, FileAccess, already_there, write_new,
+    },
     plain_text::{command_line, one_line},
+    source_frames::SourceFrames,
 };
 
 /// Write a new capability file
@@ -24,29 +28,29 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddArgs {
     #[command(subcommand)]
-    kind: Kind,
+    kind: AddKind,
 }
 
 /// The backend of the new capability.
 #[derive(Debug, Subcommand)]
-enum Kind {
+enum AddKind {
     /// An MCP server, started by a command or reached at a URL.
-    Mcp(mcp::McpArgs),
+    Mcp(mcp::AddMcpArgs),
     /// An API described by OpenAPI.
-    Openapi(apis::OpenapiArgs),
+    Openapi(apis::AddOpenapiArgs),
     /// A GraphQL endpoint.
-    Graphql(apis::GraphqlArgs),
+    Graphql(apis::AddGraphqlArgs),
     /// A Google API described by a Discovery document.
-    GoogleDiscovery(apis::GoogleDiscoveryArgs),
+    GoogleDiscovery(apis::AddGoogleDiscoveryArgs),
     /// HTTP requests, one tool each.
-    Http(apis::HttpArgs),
+    Http(apis::AddHttpArgs),
     /// Programs, one tool each.
-    Cli(cli::CliArgs),
+    Cli(cli::AddCliArgs),
 }
 
 /// What every kind takes.
 #[derive(Debug, clap::Args)]
-struct CommonArgs {
+struct AddCommonArgs {
     /// The new capability's id: 1 to 64 letters, digits, `_` or `-`.
     #[arg(value_name = "ID", value_parser = parse_id)]
     id: CapabilityId,
@@ -73,16 +77,16 @@ struct CommonArgs {
     force: bool,
 }
 
-pub(crate) fn run(args: &AddArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &AddArgs, context: &CommandContext<'_>) -> CommandResult {
     let common = args.kind.common();
-    let target = Target::resolve(common, context)?;
+    let target = NewFileTarget::resolve(common, context)?;
     let block = match &args.kind {
-        Kind::Mcp(args) => args.block(&target.here)?,
-        Kind::Openapi(args) => args.block(&target.here, &target.folder)?,
-        Kind::Graphql(args) => args.block(&target.here, &target.folder)?,
-        Kind::GoogleDiscovery(args) => args.block(&target.here, &target.folder)?,
-        Kind::Http(args) => args.block()?,
-        Kind::Cli(args) => args.block(&target.here)?,
+        AddKind::Mcp(args) => args.block(&target.here)?,
+        AddKind::Openapi(args) => args.block(&target.here, &target.folder)?,
+        AddKind::Graphql(args) => args.block(&target.here, &target.folder)?,
+        AddKind::GoogleDiscovery(args) => args.block(&target.here, &target.folder)?,
+        AddKind::Http(args) => args.block()?,
+        AddKind::Cli(args) => args.block(&target.here)?,
     };
     let text = CapletDocument::new(&common.words(), block).render()?;
     let warnings = check(&text, &common.id, &target.path, context)?;
@@ -114,7 +118,7 @@ pub(crate) fn run(args: &AddArgs, context: &Context<'_>) -> CommandResult {
     Ok(ExitStatus::Done)
 }
 
-impl CommonArgs {
+impl AddCommonArgs {
     fn words(&self) -> CapletWords<'_> {
         CapletWords {
             id: self.id.as_str(),
@@ -126,31 +130,36 @@ impl CommonArgs {
 }
 
 /// Where the new file goes.
-struct Target {
+struct NewFileTarget {
     path: PathBuf,
     /// The folder relative paths in the file start at.
     folder: PathBuf,
     /// The folder relative paths on the command line start at.
     here: PathBuf,
-    readers: Readers,
+    readers: FileAccess,
     needs_trust: bool,
 }
 
-impl Target {
-    fn resolve(common: &CommonArgs, context: &Context<'_>) -> Result<Self, Failure> {
+impl NewFileTarget {
+    fn resolve(
+        common: &AddCommonArgs,
+        context: &CommandContext<'_>,
+    ) -> Result<Self, CommandFailure> {
         let here = context.env.current_dir.clone().unwrap_or_default();
         let file = format!("{}.md", common.id);
         let (path, readers) = match (&common.output, common.project_deck) {
-            (Some(output), _) => (here.join(output), Readers::Everyone),
-            (None, true) => (context.settings()?.project_deck_dir().join(file), Readers::Everyone),
-            (None, false) => (context.settings()?.config_dir.join(file), Readers::Owner),
+            (Some(output), _) => (here.join(output), FileAccess::Everyone),
+            (None, true) => {
+                (context.settings()?.project_deck_dir().join(file), FileAccess::Everyone)
+            }
+            (None, false) => (context.settings()?.config_dir.join(file), FileAccess::Owner),
         };
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
         Ok(Self { path, folder, here, readers, needs_trust: common.project_deck })
     }
 
     /// A file's name decides its id, whatever was asked for.
-    fn note_other_id(&self, common: &CommonArgs, context: &Context<'_>) {
+    fn note_other_id(&self, common: &AddCommonArgs, context: &CommandContext<'_>) {
         let named = match self.path.file_name() {
             Some(name) if name == "CAPLET.md" => self.folder.file_name(),
             _ => self.path.file_stem(),
@@ -165,20 +174,20 @@ impl Target {
         }
     }
 
-    fn write(&self, text: &str, force: bool) -> Result<(), Failure> {
+    fn write(&self, text: &str, force: bool) -> Result<(), CommandFailure> {
         // The other form of the same capability would silently win over the new file.
         let twin = self.path.with_extension("").join("CAPLET.md");
         if twin.exists() {
             return Err(already_there(&twin)
                 .hint("edit that file, or delete it first; a folder wins over a file"));
         }
-        let existing = if force { Existing::Replace } else { Existing::Keep };
+        let existing = if force { ExistingFilePolicy::Replace } else { ExistingFilePolicy::Keep };
         write_new(&self.path, text, existing, self.readers)
     }
 }
 
-impl Kind {
-    fn common(&self) -> &CommonArgs {
+impl AddKind {
+    fn common(&self) -> &AddCommonArgs {
         match self {
             Self::Mcp(args) => &args.common,
             Self::Openapi(args) => &args.common,
@@ -195,26 +204,26 @@ fn check(
     text: &str,
     id: &CapabilityId,
     path: &Path,
-    context: &Context<'_>,
-) -> Result<Vec<Diagnostic>, Failure> {
+    context: &CommandContext<'_>,
+) -> Result<Vec<Diagnostic>, CommandFailure> {
     let source = SourceFile {
         path: path.to_owned(),
-        layer: Layer::UserFile,
-        format: Format::Caplet { id: id.to_string() },
+        layer: SourceLayer::UserFile,
+        format: SourceFormat::Caplet { id: id.to_string() },
         text: Ok(text.to_owned()),
     };
     let found = Deck::from_sources(vec![source]).diagnostics;
     let errors: Vec<&Diagnostic> =
-        found.iter().filter(|one| one.severity == Severity::Error).collect();
+        found.iter().filter(|one| one.severity == DiagnosticSeverity::Error).collect();
     if let Some(first) = errors.first() {
         let all: Vec<String> = errors.iter().map(|error| error.message.clone()).collect();
-        let mut failure = Failure::usage(all.join("; "));
+        let mut failure = CommandFailure::usage(all.join("; "));
         failure.hint = first.fix.clone();
         failure.details = Some(json!({ "problems": errors }));
         return Err(failure);
     }
     if !context.printer.wants_json() {
-        let mut frames = Frames::default();
+        let mut frames = SourceFrames::default();
         for warning in &found {
             let shown = Diagnostic { line: 0, column: 0, ..warning.clone() };
             context.printer.note(frames.render(&shown, context.printer.note_palette()).trim_end());
@@ -235,13 +244,13 @@ enum DocumentPlace {
 
 impl DocumentPlace {
     /// Reads `text` as a URL or as a path from `here`; a file near the new one is named relative to it.
-    fn parse(text: &str, here: &Path, folder: &Path) -> Result<Self, Failure> {
+    fn parse(text: &str, here: &Path, folder: &Path) -> Result<Self, CommandFailure> {
         if text.contains("://") {
             return Ok(Self::Url(text.to_owned()));
         }
         let path = here.join(text);
         let real = path.canonicalize().map_err(|error| {
-            Failure::usage(format!("cannot read `{text}`: {error}"))
+            CommandFailure::usage(format!("cannot read `{text}`: {error}"))
                 .hint("name a file that is there, or a URL")
         })?;
         let base = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
@@ -275,10 +284,10 @@ fn variable(text: &str) -> Result<String, String> {
 }
 
 /// Refuses a whole command line, which no file could start, and says how it is typed. A path may hold blanks, where a file is.
-fn program<'a>(typed: &'a str, here: &Path) -> Result<&'a str, Failure> {
+fn program<'a>(typed: &'a str, here: &Path) -> Result<&'a str, CommandFailure> {
     let mut words = typed.split_whitespace();
     let Some(first) = words.next() else {
-        return Err(Failure::usage("--command: there is no program")
+        return Err(CommandFailure::usage("--command: there is no program")
             .hint("name one, such as: --command npx"));
     };
     let arguments: Vec<String> = words.map(|word| format!(" --arg {}", quoted(word))).collect();
@@ -287,7 +296,7 @@ fn program<'a>(typed: &'a str, here: &Path) -> Result<&'a str, Failure> {
     }
     let message = format!("--command: `{}` is a program with arguments", one_line(typed));
     let hint = format!("give them apart: --command {}{}", quoted(first), arguments.concat());
-    Err(Failure::usage(message).hint(hint))
+    Err(CommandFailure::usage(message).hint(hint))
 }
 
 /// A word as a shell takes it. `$input.name` is for the file and not for the shell.

@@ -1,15 +1,15 @@
 //! `capdeck approvals`: calls that wait for a person, and what was approved.
 
-use capdeck_host::{Approval, ApprovalState, Hold};
+use capdeck_host::{Approval, ApprovalDuration, ApprovalState};
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::{
-    context::Context,
+    context::CommandContext,
     errors::{CommandResult, ExitStatus},
     plain_text::one_line,
-    printer::Style,
-    table::{Cell, Table},
+    printer::TextStyle,
+    table::{TableCell, TextTable},
 };
 
 /// List calls that wait for your approval, and what you approved
@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct ApprovalsArgs {}
 
-pub(crate) fn list(args: &ApprovalsArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn list(args: &ApprovalsArgs, context: &CommandContext<'_>) -> CommandResult {
     let ApprovalsArgs {} = args;
     let printer = context.printer;
     let items = context.settings()?.approvals().list(Timestamp::now())?;
@@ -31,15 +31,15 @@ pub(crate) fn list(args: &ApprovalsArgs, context: &Context<'_>) -> CommandResult
         printer.note("No pending or standing approvals");
         return Ok(ExitStatus::Done);
     }
-    let mut table = Table::new(["ID", "STATE", "CALL", "ASKED BY", "UNTIL", "ARGUMENTS"]);
+    let mut table = TextTable::new(["ID", "STATE", "CALL", "ASKED BY", "UNTIL", "ARGUMENTS"]);
     for item in &items {
         table.row([
-            Cell::styled(Style::Strong, &item.id),
-            Cell::styled(style(item.state), item.state.as_str()),
-            Cell::plain(target(item)),
-            Cell::plain(asked_by(item)),
-            Cell::plain(until(item)),
-            Cell::plain(&item.arguments),
+            TableCell::styled(TextStyle::Strong, &item.id),
+            TableCell::styled(style(item.state), item.state.as_str()),
+            TableCell::plain(target(item)),
+            TableCell::plain(asked_by(item)),
+            TableCell::plain(until(item)),
+            TableCell::plain(&item.arguments),
         ]);
     }
     table.print(printer);
@@ -69,10 +69,10 @@ fn until(approval: &Approval) -> String {
     }
 }
 
-fn style(state: ApprovalState) -> Style {
+fn style(state: ApprovalState) -> TextStyle {
     match state {
-        ApprovalState::Waiting => Style::Careful,
-        ApprovalState::Approved | ApprovalState::Standing => Style::Good,
+        ApprovalState::Waiting => TextStyle::Careful,
+        ApprovalState::Approved | ApprovalState::Standing => TextStyle::Good,
     }
 }
 
@@ -93,15 +93,15 @@ pub(crate) struct ApproveArgs {
     revoke: bool,
 }
 
-pub(crate) fn approve(args: &ApproveArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn approve(args: &ApproveArgs, context: &CommandContext<'_>) -> CommandResult {
     let ApproveArgs { id, always, revoke } = args;
     let printer = context.printer;
     let store = context.settings()?.approvals();
     let now = Timestamp::now();
     let (approval, done) = match (revoke, always) {
         (true, _) => (store.revoke(id, now)?, "revoked"),
-        (false, true) => (store.approve(id, Hold::Always, now)?, "approved for good"),
-        (false, false) => (store.approve(id, Hold::Once, now)?, "approved once"),
+        (false, true) => (store.approve(id, ApprovalDuration::Always, now)?, "approved for good"),
+        (false, false) => (store.approve(id, ApprovalDuration::Once, now)?, "approved once"),
     };
     if printer.wants_json() {
         printer.json(&json!({ "done": done, "approval": approval }));

@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use super::command_table;
 use crate::{
     completion::ids,
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::counted,
     runtime::with_operator,
-    table::{Cell, Table},
+    table::{TableCell, TextTable},
 };
 
 /// Large results: list, read and remove them
@@ -39,7 +39,7 @@ command_table! {
     }
 }
 
-pub(crate) fn run(args: &ArtifactsArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &ArtifactsArgs, context: &CommandContext<'_>) -> CommandResult {
     args.command.run(context)
 }
 
@@ -69,7 +69,7 @@ struct ArtifactListArgs {
     id: Option<String>,
 }
 
-fn list(args: &ArtifactListArgs, context: &Context<'_>) -> CommandResult {
+fn list(args: &ArtifactListArgs, context: &CommandContext<'_>) -> CommandResult {
     let ArtifactListArgs { id } = args;
     let wanted = |one: &StoredArtifact| id.as_ref().is_none_or(|id| one.capability.as_str() == id);
     let session = context.open_host()?.operator();
@@ -82,13 +82,13 @@ fn list(args: &ArtifactListArgs, context: &Context<'_>) -> CommandResult {
     } else if found.is_empty() {
         printer.note("no stored large results");
     } else {
-        let mut table = Table::new(["CREATED", "SIZE", "URI", "TYPE"]);
+        let mut table = TextTable::new(["CREATED", "SIZE", "URI", "TYPE"]);
         for one in &found {
             table.row([
-                Cell::plain(artifact_created(one)),
-                Cell::plain(size(one.artifact.byte_length)),
-                Cell::plain(&one.artifact.uri),
-                Cell::plain(one.artifact.mime_type.as_deref().unwrap_or("-")),
+                TableCell::plain(artifact_created(one)),
+                TableCell::plain(size(one.artifact.byte_length)),
+                TableCell::plain(&one.artifact.uri),
+                TableCell::plain(one.artifact.mime_type.as_deref().unwrap_or("-")),
             ]);
         }
         table.print(printer);
@@ -123,10 +123,10 @@ struct ArtifactReadArgs {
     output: Option<PathBuf>,
 }
 
-fn read(args: &ArtifactReadArgs, context: &Context<'_>) -> CommandResult {
+fn read(args: &ArtifactReadArgs, context: &CommandContext<'_>) -> CommandResult {
     let ArtifactReadArgs { uri, offset, length, output } = args;
     if uri.contains('?') && (offset.is_some() || length.is_some()) {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "the URI names a part already; leave out --offset and --length",
         ));
     }
@@ -136,7 +136,9 @@ fn read(args: &ArtifactReadArgs, context: &Context<'_>) -> CommandResult {
         (offset, Some(length)) => format!("{uri}?offset={}&length={length}", offset.unwrap_or(0)),
     };
     if output.is_some() && names_place(&uri) {
-        return Err(Failure::usage("a place in a document goes to stdout; leave out --output"));
+        return Err(CommandFailure::usage(
+            "a place in a document goes to stdout; leave out --output",
+        ));
     }
     let length = part_length(&uri);
     with_operator(context, async |session, _| match output {
@@ -181,15 +183,15 @@ async fn to_stdout(
     session: &Session,
     uri: &str,
     length: u64,
-    context: &Context<'_>,
-) -> Result<(), Failure> {
+    context: &CommandContext<'_>,
+) -> Result<(), CommandFailure> {
     let mut reader = artifacts::open(&session.snapshot(), uri).await?;
     let printer = context.printer;
     let mut chunks = ChunkReader { reader: &mut reader, left: length };
     let mut is_first = true;
     while let Some(chunk) = chunks.next()? {
         if is_first && printer.stdout_is_terminal() && chunk.contains(&0) {
-            return Err(Failure::request("BINARY_OUTPUT", "this is no text")
+            return Err(CommandFailure::request("BINARY_OUTPUT", "this is no text")
                 .hint("write it to a file with -o FILE"));
         }
         is_first = false;
@@ -203,11 +205,11 @@ async fn to_file(
     uri: &str,
     length: u64,
     path: &Path,
-    context: &Context<'_>,
-) -> Result<(), Failure> {
+    context: &CommandContext<'_>,
+) -> Result<(), CommandFailure> {
     let mut reader = artifacts::open(&session.snapshot(), uri).await?;
     let facts = reader.artifact().clone();
-    let failed = |error: std::io::Error| Failure::file("write", path, &error);
+    let failed = |error: std::io::Error| CommandFailure::file("write", path, &error);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut file = tempfile::Builder::new()
         .prefix(".capdeck-")
@@ -239,11 +241,11 @@ struct ChunkReader<'a> {
 }
 
 impl ChunkReader<'_> {
-    fn next(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+    fn next(&mut self) -> Result<Option<Vec<u8>>, CommandFailure> {
         let chunk = self
             .reader
             .next(self.left.min(CHUNK_BYTES))
-            .map_err(|error| Failure::request("ARTIFACT_UNREADABLE", error.to_string()))?;
+            .map_err(|error| CommandFailure::request("ARTIFACT_UNREADABLE", error.to_string()))?;
         self.left -= chunk.len() as u64;
         Ok((!chunk.is_empty()).then_some(chunk))
     }
@@ -257,7 +259,7 @@ struct ArtifactDeleteArgs {
     uris: Vec<String>,
 }
 
-fn delete(args: &ArtifactDeleteArgs, context: &Context<'_>) -> CommandResult {
+fn delete(args: &ArtifactDeleteArgs, context: &CommandContext<'_>) -> CommandResult {
     let session = context.open_host()?.operator();
     for uri in &args.uris {
         artifacts::delete(&session.snapshot(), uri)?;
@@ -280,7 +282,7 @@ struct ArtifactPruneArgs {
     all: bool,
 }
 
-fn prune(args: &ArtifactPruneArgs, context: &Context<'_>) -> CommandResult {
+fn prune(args: &ArtifactPruneArgs, context: &CommandContext<'_>) -> CommandResult {
     let swept = context.open_host()?.prune_artifacts(args.all);
     let printer = context.printer;
     Ok(printer.answer(

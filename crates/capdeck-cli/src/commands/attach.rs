@@ -7,16 +7,18 @@ use std::{
 
 use capdeck_auth::Secret;
 use capdeck_definition::Exposure;
-use capdeck_host::{Attachment, CapabilityId, Host, RemoteHost, Scope, ViewPolicy, list_items};
+use capdeck_host::{
+    CapabilityId, Host, HostAttachment, RemoteHost, SessionScope, ViewPolicy, list_items,
+};
 use serde_json::json;
 
 use super::serve::{ExposureMode, serve_on_stdio};
 use crate::{
     commands::list::style,
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     runtime::single_thread,
-    table::{Cell, Table},
+    table::{TableCell, TextTable},
 };
 
 /// Serve a running host's deck together with the local one, as an MCP server on stdio
@@ -46,13 +48,13 @@ pub(crate) struct AttachArgs {
     dry_run: bool,
 }
 
-pub(crate) fn run(args: &AttachArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &AttachArgs, context: &CommandContext<'_>) -> CommandResult {
     let AttachArgs { url, key_file, only, exposure, dry_run } = args;
     let scope = match only {
-        Some(id) => Scope::Transparent(
-            CapabilityId::new(id).map_err(|error| Failure::usage(error.to_string()))?,
+        Some(id) => SessionScope::Transparent(
+            CapabilityId::new(id).map_err(|error| CommandFailure::usage(error.to_string()))?,
         ),
-        None => Scope::Deck(ViewPolicy {
+        None => SessionScope::Deck(ViewPolicy {
             exposure: exposure.map(Exposure::from),
             ..ViewPolicy::default()
         }),
@@ -67,15 +69,15 @@ pub(crate) fn run(args: &AttachArgs, context: &Context<'_>) -> CommandResult {
                 context.printer.json(&json!({ "items": items }));
                 return Ok(ExitStatus::Done);
             }
-            let mut table = Table::new(["CAPABILITY", "FROM", "HIDES", "STATUS"]);
+            let mut table = TextTable::new(["CAPABILITY", "FROM", "HIDES", "STATUS"]);
             for item in &items {
                 let hidden: Vec<String> =
                     item.shadows.iter().map(|source| source.path.display().to_string()).collect();
                 table.row([
-                    Cell::plain(&item.id),
-                    Cell::plain(item.source.path.display().to_string()),
-                    Cell::plain(hidden.join(", ")),
-                    Cell::styled(style(item), item.word()),
+                    TableCell::plain(&item.id),
+                    TableCell::plain(item.source.path.display().to_string()),
+                    TableCell::plain(hidden.join(", ")),
+                    TableCell::styled(style(item), item.word()),
                 ]);
             }
             table.print(context.printer);
@@ -84,7 +86,7 @@ pub(crate) fn run(args: &AttachArgs, context: &Context<'_>) -> CommandResult {
     }
     serve_on_stdio(&host, scope.clone(), async || {
         host.attach(attachment).await?;
-        if let Scope::Transparent(id) = &scope {
+        if let SessionScope::Transparent(id) = &scope {
             host.unattended(scope.clone()).snapshot().capability(id.as_str())?;
         }
         Ok(())
@@ -95,29 +97,29 @@ pub(crate) fn run(args: &AttachArgs, context: &Context<'_>) -> CommandResult {
 pub(super) fn open(
     url: &str,
     key_file: Option<&Path>,
-    context: &Context<'_>,
-) -> Result<(Host, Attachment), Failure> {
+    context: &CommandContext<'_>,
+) -> Result<(Host, HostAttachment), CommandFailure> {
     let settings = context.settings()?;
     let key = match key_file {
         Some(file) => Some(read_key(&settings.start_dir.join(file))?),
         None => context.env.attach_key.clone(),
     };
     let remote = RemoteHost::new(url, key.clone(), env!("CARGO_PKG_VERSION")).map_err(|error| {
-        let mut failure = Failure::from(error);
+        let mut failure = CommandFailure::from(error);
         failure.status = ExitStatus::WrongUsage;
         failure
     })?;
     let (host, key_variable) = settings.open_host_with(key.as_ref())?;
-    Ok((host, Attachment::new(remote, key_variable)))
+    Ok((host, HostAttachment::new(remote, key_variable)))
 }
 
-fn read_key(path: &Path) -> Result<Secret, Failure> {
+fn read_key(path: &Path) -> Result<Secret, CommandFailure> {
     let text = fs::read_to_string(path).map_err(|error| {
-        Failure::usage(format!("--key-file: cannot read `{}`: {error}", path.display()))
+        CommandFailure::usage(format!("--key-file: cannot read `{}`: {error}", path.display()))
     })?;
     let key = text.trim();
     if key.is_empty() {
-        return Err(Failure::usage(format!("--key-file: `{}` is empty", path.display())));
+        return Err(CommandFailure::usage(format!("--key-file: `{}` is empty", path.display())));
     }
     Ok(Secret::new(key.to_owned()))
 }

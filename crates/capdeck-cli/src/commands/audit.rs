@@ -1,7 +1,7 @@
 //! `capdeck audit`: who did what in the capsules, and whether the record is the one that was written.
 
 use capdeck_host::{
-    AuditFilter, AuditLine, AuditOutcome, AuditPruneRequest, AuditVerifyRequest,
+    AuditFilter, AuditLogLine, AuditOutcome, AuditPruneRequest, AuditVerifyRequest,
     AuditVerifyResponse, CapsuleCall, RegistryAuditFilter, RegistryAuditPruneRequest,
     RegistryAuditVerifyRequest,
 };
@@ -13,11 +13,11 @@ use crate::{
     capsule_client::ask,
     commands::capsule::{CapsuleReport, each, past, problem_place, time},
     completion::{capsules, entry_prefixes},
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{counted, one_line},
-    printer::{Printer, Style},
-    table::{Cell, Table},
+    printer::{Printer, TextStyle},
+    table::{TableCell, TextTable},
 };
 
 /// Who did what in the capsules: show, search and check the record
@@ -39,7 +39,7 @@ command_table! {
     }
 }
 
-pub(crate) fn run(args: &AuditArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &AuditArgs, context: &CommandContext<'_>) -> CommandResult {
     args.command.run(context)
 }
 
@@ -54,7 +54,7 @@ struct AuditTailArgs {
     limit: u32,
 }
 
-fn tail(args: &AuditTailArgs, context: &Context<'_>) -> CommandResult {
+fn tail(args: &AuditTailArgs, context: &CommandContext<'_>) -> CommandResult {
     let AuditTailArgs { name, limit } = args;
     let filter = AuditFilter { limit: *limit as usize, ..AuditFilter::default() };
     show_lines(&lines(name.as_deref(), filter, context)?, context);
@@ -107,7 +107,7 @@ enum OutcomeChoice {
     Error,
 }
 
-fn query(args: &AuditQueryArgs, context: &Context<'_>) -> CommandResult {
+fn query(args: &AuditQueryArgs, context: &CommandContext<'_>) -> CommandResult {
     let AuditQueryArgs {
         name,
         agent,
@@ -151,7 +151,7 @@ struct AuditVerifyArgs {
     name: Option<String>,
 }
 
-fn verify(args: &AuditVerifyArgs, context: &Context<'_>) -> CommandResult {
+fn verify(args: &AuditVerifyArgs, context: &CommandContext<'_>) -> CommandResult {
     let name = args.name.as_deref();
     let reports = trails(name, &AuditVerifyRequest, RegistryAuditVerifyRequest, context)?;
     let is_sound =
@@ -171,8 +171,8 @@ fn show_report(report: &CapsuleReport<AuditVerifyResponse>, printer: &Printer) {
     };
     let palette = printer.palette();
     let state = match report.problems.is_empty() {
-        true => palette.paint(Style::Good, "OK"),
-        false => palette.paint(Style::Bad, "changed"),
+        true => palette.paint(TextStyle::Good, "OK"),
+        false => palette.paint(TextStyle::Bad, "changed"),
     };
     let name = capsule.as_deref().unwrap_or("all capsules");
     let head = report.head.as_ref().map(|head| format!(", head {head}")).unwrap_or_default();
@@ -180,7 +180,7 @@ fn show_report(report: &CapsuleReport<AuditVerifyResponse>, printer: &Printer) {
     let mut lines = vec![format!("{name}: {state}, {}{head}", counted(count, "line", "lines"))];
     for problem in &report.problems {
         let what = format!("{}: {}", problem_place(problem), problem.what);
-        lines.push(format!("  {} {}", palette.paint(Style::Bad, "problem:"), one_line(&what)));
+        lines.push(format!("  {} {}", palette.paint(TextStyle::Bad, "problem:"), one_line(&what)));
     }
     printer.data(&lines.join("\n"));
 }
@@ -202,7 +202,7 @@ struct AuditPruneArgs {
     before: Date,
 }
 
-fn prune(args: &AuditPruneArgs, context: &Context<'_>) -> CommandResult {
+fn prune(args: &AuditPruneArgs, context: &CommandContext<'_>) -> CommandResult {
     let AuditPruneArgs { name, before } = args;
     let of_capsule = AuditPruneRequest { before: *before };
     let of_registry = RegistryAuditPruneRequest { before: *before };
@@ -227,8 +227,8 @@ fn prune(args: &AuditPruneArgs, context: &Context<'_>) -> CommandResult {
 fn lines(
     name: Option<&str>,
     filter: AuditFilter,
-    context: &Context<'_>,
-) -> Result<Vec<AuditLine>, Failure> {
+    context: &CommandContext<'_>,
+) -> Result<Vec<AuditLogLine>, CommandFailure> {
     let limit = filter.limit;
     let of_registry = RegistryAuditFilter(filter.clone());
     let mut lines = Vec::new();
@@ -236,7 +236,7 @@ fn lines(
         match report {
             CapsuleReport::Response(response) => {
                 // Lines about capsules as a whole name theirs themselves.
-                lines.extend(response.lines.into_iter().map(|line| AuditLine {
+                lines.extend(response.lines.into_iter().map(|line| AuditLogLine {
                     capsule: response.capsule.clone().or(line.capsule),
                     ..line
                 }));
@@ -256,8 +256,8 @@ fn trails<C: CapsuleCall + Clone>(
     name: Option<&str>,
     of_capsule: &C,
     of_registry: impl CapsuleCall<Response = C::Response>,
-    context: &Context<'_>,
-) -> Result<Vec<CapsuleReport<C::Response>>, Failure> {
+    context: &CommandContext<'_>,
+) -> Result<Vec<CapsuleReport<C::Response>>, CommandFailure> {
     let mut reports = each(name, of_capsule, context)?;
     if name.is_none() {
         reports.push(CapsuleReport::Response(ask(context, None, of_registry)?));
@@ -266,7 +266,7 @@ fn trails<C: CapsuleCall + Clone>(
 }
 
 /// Prints them: as text, or as `{items}`.
-fn show_lines(lines: &[AuditLine], context: &Context<'_>) {
+fn show_lines(lines: &[AuditLogLine], context: &CommandContext<'_>) {
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&json!({ "items": lines }));
@@ -276,13 +276,13 @@ fn show_lines(lines: &[AuditLine], context: &Context<'_>) {
         printer.note("no lines");
         return;
     }
-    let mut table = Table::new(["AT", "CAPSULE", "SEQ", "AGENT", "ACTION", "OUTCOME", "ENTRY"]);
+    let mut table = TextTable::new(["AT", "CAPSULE", "SEQ", "AGENT", "ACTION", "OUTCOME", "ENTRY"]);
     for line in lines {
         let code = line.error_code.as_deref().unwrap_or_default();
         let (outcome, style) = match line.outcome {
-            AuditOutcome::Ok => ("ok".to_owned(), Style::Good),
-            AuditOutcome::Denied => (format!("denied: {code}"), Style::Bad),
-            AuditOutcome::Error => (format!("error: {code}"), Style::Careful),
+            AuditOutcome::Ok => ("ok".to_owned(), TextStyle::Good),
+            AuditOutcome::Denied => (format!("denied: {code}"), TextStyle::Bad),
+            AuditOutcome::Error => (format!("error: {code}"), TextStyle::Careful),
         };
         let uri = line.uri.as_ref().map(ToString::to_string).unwrap_or_default();
         let entry = match line.version {
@@ -290,13 +290,13 @@ fn show_lines(lines: &[AuditLine], context: &Context<'_>) {
             Some(version) => format!("{uri} version {version}"),
         };
         table.row([
-            Cell::plain(time(line.ts)),
-            Cell::plain(line.capsule.as_deref().unwrap_or_default()),
-            Cell::plain(line.seq.to_string()),
-            Cell::plain(line.agent.as_str()),
-            Cell::plain(line.action.as_str()),
-            Cell::styled(style, outcome),
-            Cell::plain(entry),
+            TableCell::plain(time(line.ts)),
+            TableCell::plain(line.capsule.as_deref().unwrap_or_default()),
+            TableCell::plain(line.seq.to_string()),
+            TableCell::plain(line.agent.as_str()),
+            TableCell::plain(line.action.as_str()),
+            TableCell::styled(style, outcome),
+            TableCell::plain(entry),
         ]);
     }
     table.print(printer);

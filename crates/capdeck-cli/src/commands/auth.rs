@@ -3,8 +3,8 @@
 use std::{io::BufRead as _, time::Duration};
 
 use capdeck_host::{
-    Begun, CallContext, CallError, DeviceLogin, Login, LoginWay, Revocation, Session, SignInState,
-    SignInStatus, SignedOut, check, sign_in,
+    BrowserLogin, CallContext, CallError, DeviceLogin, LoginMethod, LoginStart, RevocationOutcome,
+    Session, SignInState, SignInStatus, SignOutReport, check, sign_in,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -14,8 +14,8 @@ use super::command_table;
 use crate::{
     browser::{has_browser, open_browser},
     completion::ids,
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::one_line,
     runtime::with_operator,
 };
@@ -29,14 +29,14 @@ pub(crate) struct AuthArgs {
 
 command_table! {
     enum AuthCommand {
-        Login(LoginArgs) => login,
-        Status(StatusArgs) => status,
-        Refresh(RefreshArgs) => refresh,
-        Logout(LogoutArgs) => logout,
+        Login(AuthLoginArgs) => login,
+        Status(AuthStatusArgs) => status,
+        Refresh(AuthRefreshArgs) => refresh,
+        Logout(AuthLogoutArgs) => logout,
     }
 }
 
-pub(crate) fn run(args: &AuthArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &AuthArgs, context: &CommandContext<'_>) -> CommandResult {
     args.command.run(context)
 }
 
@@ -113,7 +113,7 @@ fn to_line(id: &str, status: &SignInStatus) -> String {
 /// opened on any other device where the service offers that. With --json the first line on stdout is {"authorizationUrl": …} or
 /// {"verificationUrl": …, "userCode": …} and the last one the outcome.
 #[derive(Debug, clap::Args)]
-struct LoginArgs {
+struct AuthLoginArgs {
     /// The capability's id.
     #[arg(value_name = "ID", add = ids())]
     id: String,
@@ -131,9 +131,9 @@ struct LoginArgs {
     timeout: u64,
 }
 
-fn login(args: &LoginArgs, context: &Context<'_>) -> CommandResult {
+fn login(args: &AuthLoginArgs, context: &CommandContext<'_>) -> CommandResult {
     let status = with_operator(context, async |session, call| {
-        sign_in_to(args, session, call, context).await.map_err(Failure::from)
+        sign_in_to(args, session, call, context).await.map_err(CommandFailure::from)
     })?;
     if context.printer.wants_json() {
         context.printer.json_line(&to_json(&args.id, &status));
@@ -144,12 +144,12 @@ fn login(args: &LoginArgs, context: &Context<'_>) -> CommandResult {
 }
 
 async fn sign_in_to(
-    args: &LoginArgs,
+    args: &AuthLoginArgs,
     session: &Session,
     call: &CallContext,
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
 ) -> Result<SignInStatus, CallError> {
-    let LoginArgs { id, no_open, device, scopes, timeout } = args;
+    let AuthLoginArgs { id, no_open, device, scopes, timeout } = args;
     let sign_in = sign_in(&session.snapshot(), id)?;
     if !sign_in.knows_what_is_asked() {
         // The server's refusal says where to sign in and for what. That it refuses is expected.
@@ -159,15 +159,15 @@ async fn sign_in_to(
     }
     let has_browser = has_browser(&context.env.snapshot);
     let way = match (device, no_open, has_browser) {
-        (true, _, _) => LoginWay::Device,
-        (false, false, false) => LoginWay::DeviceIfOffered,
-        (false, _, _) => LoginWay::Browser,
+        (true, _, _) => LoginMethod::Device,
+        (false, false, false) => LoginMethod::DeviceIfOffered,
+        (false, _, _) => LoginMethod::Browser,
     };
     let patience = Duration::from_secs(*timeout);
     match sign_in.begin(scopes, way).await? {
-        Begun::Done(status) => Ok(status),
-        Begun::Device(login) => with_code(*login, patience, context).await,
-        Begun::Browser(login) => {
+        LoginStart::Done(status) => Ok(status),
+        LoginStart::Device(login) => with_code(*login, patience, context).await,
+        LoginStart::Browser(login) => {
             let opens = !no_open && has_browser;
             with_browser(*login, patience, opens, context).await
         }
@@ -175,10 +175,10 @@ async fn sign_in_to(
 }
 
 async fn with_browser(
-    login: Login,
+    login: BrowserLogin,
     patience: Duration,
     opens: bool,
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
 ) -> Result<SignInStatus, CallError> {
     let printer = context.printer;
     let url = login.authorization_url.as_str();
@@ -209,7 +209,7 @@ async fn with_browser(
 async fn with_code(
     login: DeviceLogin,
     patience: Duration,
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
 ) -> Result<SignInStatus, CallError> {
     let printer = context.printer;
     let DeviceLogin { verification_url, complete_url, user_code, lasts, .. } = &login;
@@ -237,13 +237,13 @@ async fn with_code(
 ///
 /// Reads files only; nothing is asked.
 #[derive(Debug, clap::Args)]
-struct StatusArgs {
+struct AuthStatusArgs {
     /// The capability's id; every capability that can be signed in to by default.
     #[arg(value_name = "ID", add = ids())]
     id: Option<String>,
 }
 
-fn status(args: &StatusArgs, context: &Context<'_>) -> CommandResult {
+fn status(args: &AuthStatusArgs, context: &CommandContext<'_>) -> CommandResult {
     let session = context.open_host()?.operator();
     let printer = context.printer;
     if let Some(id) = &args.id {
@@ -284,19 +284,19 @@ fn status(args: &StatusArgs, context: &Context<'_>) -> CommandResult {
 ///
 /// Not needed in general: a sign-in that can be renewed is renewed when it is used.
 #[derive(Debug, clap::Args)]
-struct RefreshArgs {
+struct AuthRefreshArgs {
     /// The capability's id.
     #[arg(value_name = "ID", add = ids())]
     id: String,
 }
 
-fn refresh(args: &RefreshArgs, context: &Context<'_>) -> CommandResult {
-    let RefreshArgs { id } = args;
+fn refresh(args: &AuthRefreshArgs, context: &CommandContext<'_>) -> CommandResult {
+    let AuthRefreshArgs { id } = args;
     let status = with_operator(context, async |session, _call| {
         let renewed = sign_in(&session.snapshot(), id)?.renew().await;
         renewed.map_err(|error| {
             let needs_sign_in = error.needs_sign_in();
-            let failure = Failure::from(CallError::from(error));
+            let failure = CommandFailure::from(CallError::from(error));
             if needs_sign_in {
                 failure.hint(format!("run: capdeck auth login {id}"))
             } else {
@@ -312,27 +312,27 @@ fn refresh(args: &RefreshArgs, context: &Context<'_>) -> CommandResult {
 /// Removes the tokens stored on this machine, and revokes them at the service where it offers that. It may go on listing the
 /// permission itself.
 #[derive(Debug, clap::Args)]
-struct LogoutArgs {
+struct AuthLogoutArgs {
     /// The capability's id.
     #[arg(value_name = "ID", add = ids())]
     id: String,
 }
 
-fn logout(args: &LogoutArgs, context: &Context<'_>) -> CommandResult {
-    let LogoutArgs { id } = args;
+fn logout(args: &AuthLogoutArgs, context: &CommandContext<'_>) -> CommandResult {
+    let AuthLogoutArgs { id } = args;
     let outcome = with_operator(context, async |session, _call| {
         sign_in(&session.snapshot(), id)?
             .sign_out()
             .await
             .map_err(|error| CallError::from(error).into())
     })?;
-    let SignedOut { was_signed_in, revocation } = outcome;
-    if let Revocation::Failed { error } = &revocation {
+    let SignOutReport { was_signed_in, revocation } = outcome;
+    if let RevocationOutcome::Failed { error } = &revocation {
         let message =
             format!("{id}: signed out here, but the service could not revoke the tokens: {error}");
         context.printer.warn(&message);
     }
-    let revoked = revocation == Revocation::Done;
+    let revoked = revocation == RevocationOutcome::Done;
     if context.printer.wants_json() {
         let shown = json!({
             "id": id, "state": "signedOut", "wasSignedIn": was_signed_in, "revoked": revoked,

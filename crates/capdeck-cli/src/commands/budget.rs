@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::check::check_all;
 use crate::{
-    context::Context,
+    context::CommandContext,
     errors::{CommandResult, ExitStatus},
     plain_text::{counted, one_line},
     printer::Printer,
     runtime::with_operator,
-    table::{Cell, Table},
+    table::{TableCell, TextTable},
 };
 
 /// Count what each capability costs an agent, in tokens
@@ -24,7 +24,7 @@ pub(crate) struct BudgetArgs {
     cached: bool,
 }
 
-pub(crate) fn run(args: &BudgetArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &BudgetArgs, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
     let (catalog, view) = if args.cached {
         let host = context.open_host()?;
@@ -76,14 +76,21 @@ async fn discover_all(session: &Session, call: &CallContext, printer: &Printer) 
 }
 
 fn print(items: &[BudgetItem], total: usize, catalog: &Catalog, printer: &Printer) {
-    let mut table =
-        Table::new(["ID", "TOOLS", "DIRECT", "PROGRESSIVE", "SEARCH", "ON DEMAND", "CODE MODE"]);
+    let mut table = TextTable::new([
+        "ID",
+        "TOOLS",
+        "DIRECT",
+        "PROGRESSIVE",
+        "SEARCH",
+        "ON DEMAND",
+        "CODE MODE",
+    ]);
     for item in items {
         let cell = |cost: Option<usize>| {
-            Cell::plain(cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string()))
+            TableCell::plain(cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string()))
         };
         table.row([
-            Cell::plain(&item.id),
+            TableCell::plain(&item.id),
             cell(item.tools),
             cell(item.direct),
             cell(item.progressive),

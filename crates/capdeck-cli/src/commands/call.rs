@@ -5,22 +5,22 @@ mod watcher;
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_host::{CallContext, CallError, CallForm, Consent, ErrorCode, ToolRequest, calls};
+use capdeck_host::{CallConsent, CallContext, CallError, CallForm, ErrorCode, ToolRequest, calls};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use crate::{
-    arguments::{TextSource, build, parse_pairs},
+    arguments::{ArgumentSource, build, parse_pairs},
     completion::{ids_and_tools, tool_or_arguments},
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text,
     printer::Printer,
     runtime::with_caller,
-    target::ToolTarget,
+    tool_target::ToolTarget,
 };
 
-pub(super) use watcher::Watcher;
+pub(super) use watcher::CallWatcher;
 
 /// Call a tool
 ///
@@ -53,16 +53,16 @@ pub(crate) struct CallArgs {
     yes: bool,
 }
 
-pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &CallArgs, context: &CommandContext<'_>) -> CommandResult {
     let CallArgs { id, words, args, field, timeout_ms, yes } = args;
     let printer = context.printer;
     let host = context.open_host()?;
     let file = host.deck().capability_file.clone();
     let (ToolTarget { id, tool: name }, pairs) = ToolTarget::take_from(file.as_deref(), id, words)?;
-    let mut source = TextSource::default();
+    let mut source = ArgumentSource::default();
     let given = args.as_deref().map(|typed| source.text("--args", typed)).transpose()?;
     let pairs = parse_pairs(pairs)?;
-    let watcher = Arc::new(Watcher::new(&id, printer.asker()));
+    let watcher = Arc::new(CallWatcher::new(&id, printer.asker()));
     let (client, caller) = (watcher.profile(), watcher.clone());
     let result = with_caller(host, client, caller, async |session, call| {
         let progress = printer.progress(&format!("starting {id}"));
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &CallArgs, context: &Context<'_>) -> CommandResult {
         let arguments = build(given.as_deref(), &pairs, &tool)?;
         drop(progress);
         let consent = match yes {
-            true => Consent::Given,
+            true => CallConsent::Given,
             false => watcher.consent(session, &capability, &tool).await?,
         };
         watcher.show(printer.progress(&format!("calling {id}.{name}")));
@@ -107,7 +107,7 @@ pub(super) fn show_result(
     } else if shown.is_error {
         let said = plain_text::lines(shown.text.trim_end());
         let message = format!("`{id}.{name}` reported a failure");
-        return Err(Failure::request("TOOL_ERROR", message).said(said));
+        return Err(CommandFailure::request("TOOL_ERROR", message).with_details(said));
     } else if printer.stdout_is_terminal() {
         printer.data(&plain_text::lines(&shown.text));
     } else {
@@ -125,7 +125,7 @@ pub(super) struct ResultText {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct CallResult<'a> {
+struct ToolCallResult<'a> {
     #[serde(default)]
     content: Vec<Value>,
     #[serde(default, borrow)]
@@ -136,7 +136,7 @@ struct CallResult<'a> {
 
 /// Texts and links of a result; its structured content when there is no text.
 pub(super) fn render_result(result: &RawValue) -> ResultText {
-    let Ok(parsed) = serde_json::from_str::<CallResult<'_>>(result.get()) else {
+    let Ok(parsed) = serde_json::from_str::<ToolCallResult<'_>>(result.get()) else {
         // A server's result of another shape is still shown, as it is.
         return ResultText { text: result.get().to_owned(), is_error: false };
     };

@@ -9,7 +9,6 @@ mod export;
 mod history;
 mod import;
 mod list;
-mod moment;
 mod new;
 mod read;
 mod restore;
@@ -18,6 +17,7 @@ mod schemes;
 mod search;
 mod share;
 mod show;
+mod time;
 mod update;
 mod verify;
 mod write;
@@ -25,13 +25,13 @@ mod write;
 use clap::Subcommand;
 
 pub(super) use self::{
-    moment::{past, time},
+    time::{past, time},
     verify::{CapsuleReport, each, problem_place},
 };
 
 use crate::{
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
 };
 
 /// Context that agents share: entries with versions and provenance
@@ -46,28 +46,31 @@ pub(crate) struct CapsuleArgs {
 
 #[derive(Debug, Subcommand)]
 enum CapsuleCommand {
-    New(new::NewArgs),
-    List(list::ListArgs),
-    Show(show::ShowArgs),
-    Update(update::UpdateArgs),
-    Read(read::ReadArgs),
-    Write(write::WriteArgs),
-    Edit(edit::EditArgs),
-    Search(search::SearchArgs),
-    History(history::HistoryArgs),
-    Diff(diff::DiffArgs),
-    Restore(restore::RestoreArgs),
-    Rm(rm::RmArgs),
-    Deleted(deleted::DeletedArgs),
-    Schemes(schemes::SchemesArgs),
-    Share(share::ShareArgs),
-    Export(export::ExportArgs),
-    Import(import::ImportArgs),
-    Verify(verify::VerifyArgs),
-    Collect(collect::CollectArgs),
+    New(new::CapsuleNewArgs),
+    List(list::CapsuleListArgs),
+    Show(show::CapsuleShowArgs),
+    Update(update::CapsuleUpdateArgs),
+    Read(read::CapsuleReadArgs),
+    Write(write::CapsuleWriteArgs),
+    Edit(edit::CapsuleEditArgs),
+    Search(search::CapsuleSearchArgs),
+    History(history::CapsuleHistoryArgs),
+    Diff(diff::CapsuleDiffArgs),
+    Restore(restore::CapsuleRestoreArgs),
+    Rm(rm::CapsuleRmArgs),
+    Deleted(deleted::CapsuleDeletedArgs),
+    Schemes(schemes::CapsuleSchemesArgs),
+    Share(share::CapsuleShareArgs),
+    Export(export::CapsuleExportArgs),
+    Import(import::CapsuleImportArgs),
+    Verify(verify::CapsuleVerifyArgs),
+    Collect(collect::CapsuleCollectArgs),
 }
 
-pub(crate) fn run(args: &CapsuleArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(
+    args: &CapsuleArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
     match &args.command {
         CapsuleCommand::New(args) => new::run(args, context),
         CapsuleCommand::List(args) => list::run(args, context),

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::{
     completion::ids,
-    context::Context,
+    context::CommandContext,
     errors::{CommandResult, ExitStatus, to_person},
     plain_text::counted,
-    printer::Style,
+    printer::TextStyle,
     runtime::with_operator,
-    table::{Cell, Table},
+    table::{TableCell, TextTable},
 };
 
 /// How many capabilities are asked at once.
@@ -27,7 +27,7 @@ pub(crate) struct CheckArgs {
     ids: Vec<String>,
 }
 
-pub(crate) fn run(args: &CheckArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &CheckArgs, context: &CommandContext<'_>) -> CommandResult {
     let CheckArgs { ids } = args;
     let printer = context.printer;
     let reports = with_operator(context, async |session, call| {
@@ -81,25 +81,27 @@ pub(super) async fn check_all(
     stream::iter(checks).buffered(MAX_CONCURRENT_CHECKS).collect().await
 }
 
-fn table(reports: &[CheckReport]) -> Table {
-    let mut table = Table::new(["ID", "STATUS", "TOOLS", "TIME", "DETAIL"]);
+fn table(reports: &[CheckReport]) -> TextTable {
+    let mut table = TextTable::new(["ID", "STATUS", "TOOLS", "TIME", "DETAIL"]);
     for report in reports {
         let (status, tools, detail) = match &report.outcome {
             Ok(known) => (
-                Cell::styled(Style::Good, "available"),
+                TableCell::styled(TextStyle::Good, "available"),
                 known.tools.len().to_string(),
                 left_out(&report.id, known.problems.len()),
             ),
-            Err(error) => {
-                (Cell::styled(Style::Bad, "unavailable"), "-".to_owned(), error.message.clone())
-            }
+            Err(error) => (
+                TableCell::styled(TextStyle::Bad, "unavailable"),
+                "-".to_owned(),
+                error.message.clone(),
+            ),
         };
         table.row([
-            Cell::plain(&report.id),
+            TableCell::plain(&report.id),
             status,
-            Cell::plain(tools),
-            Cell::plain(format!("{} ms", report.elapsed.as_millis())),
-            Cell::plain(detail),
+            TableCell::plain(tools),
+            TableCell::plain(format!("{} ms", report.elapsed.as_millis())),
+            TableCell::plain(detail),
         ]);
     }
     table

@@ -10,7 +10,7 @@ use std::{
 
 use capdeck_catalog::{Capability, Catalog};
 use capdeck_definition::{
-    Backend, CmpExport, CmpTool, ExportError, Layer, check_cmp_paths, export_cmp,
+    Backend, CmpExport, CmpTool, ExportError, SourceLayer, check_cmp_paths, export_cmp,
 };
 use capdeck_host::known_capability;
 use capdeck_install::replace_file;
@@ -23,10 +23,10 @@ use crate::{
         validate::{manifest_sizes, report},
     },
     completion::ids,
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::one_line,
-    table::{Cell, Table},
+    table::{TableCell, TextTable},
 };
 
 /// Work with CMP tools
@@ -44,13 +44,13 @@ command_table! {
     enum CmpCommand {
         List(CmpListArgs) => list,
         Validate(CmpValidateArgs) => validate,
-        Intent(intent::IntentArgs) => intent::run,
-        Snippet(SnippetArgs) => snippet,
+        Intent(intent::CmpIntentArgs) => intent::run,
+        Snippet(CmpSnippetArgs) => snippet,
         Export(CmpExportArgs) => export,
     }
 }
 
-pub(crate) fn run(args: &CmpArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &CmpArgs, context: &CommandContext<'_>) -> CommandResult {
     args.command.run(context)
 }
 
@@ -72,7 +72,7 @@ struct CmpListArgs {
     domain: Option<String>,
 }
 
-fn list(args: &CmpListArgs, context: &Context<'_>) -> CommandResult {
+fn list(args: &CmpListArgs, context: &CommandContext<'_>) -> CommandResult {
     let CmpListArgs { domain } = args;
     let printer = context.printer;
     let host = context.open_host()?;
@@ -80,7 +80,7 @@ fn list(args: &CmpListArgs, context: &Context<'_>) -> CommandResult {
     let tokens = TokenCounter::new();
     let wanted =
         |name: &str| domain.as_ref().is_none_or(|domain| domain.eq_ignore_ascii_case(name));
-    let mut table = Table::new(["ID", "DOMAIN", "VERSION", "INTENTS", "SUMMARY"]);
+    let mut table = TextTable::new(["ID", "DOMAIN", "VERSION", "INTENTS", "SUMMARY"]);
     let mut items: Vec<Value> = Vec::new();
     for (capability, tool) in installed(&catalog).filter(|(_, tool)| wanted(&tool.domain)) {
         let definition = &capability.definition;
@@ -102,11 +102,11 @@ fn list(args: &CmpListArgs, context: &Context<'_>) -> CommandResult {
             "source": definition.source,
         }));
         table.row([
-            Cell::plain(definition.id.as_str()),
-            Cell::plain(&tool.domain),
-            Cell::plain(&tool.version),
-            Cell::plain(tool.intents.len().to_string()),
-            Cell::plain(&definition.description),
+            TableCell::plain(definition.id.as_str()),
+            TableCell::plain(&tool.domain),
+            TableCell::plain(&tool.version),
+            TableCell::plain(tool.intents.len().to_string()),
+            TableCell::plain(&definition.description),
         ]);
     }
     if printer.wants_json() {
@@ -121,7 +121,8 @@ fn list(args: &CmpListArgs, context: &Context<'_>) -> CommandResult {
     } else {
         table.print(printer);
     }
-    for entry in catalog.quarantined().iter().filter(|entry| entry.source.layer == Layer::Cmp) {
+    for entry in catalog.quarantined().iter().filter(|entry| entry.source.layer == SourceLayer::Cmp)
+    {
         printer.warn(&format!("`{}` does not load: {}", entry.id, one_line(&entry.reason)));
         let folder = entry.source.path.parent().and_then(|folder| folder.parent());
         if let Some(folder) = folder {
@@ -144,7 +145,7 @@ struct CmpValidateArgs {
     paths: Vec<PathBuf>,
 }
 
-fn validate(args: &CmpValidateArgs, context: &Context<'_>) -> CommandResult {
+fn validate(args: &CmpValidateArgs, context: &CommandContext<'_>) -> CommandResult {
     let CmpValidateArgs { paths } = args;
     let mut deck = check_cmp_paths(paths);
     let sizes = manifest_sizes(&deck);
@@ -167,9 +168,9 @@ A tool that requires approval waits for the person: say what it would do, and th
 ///
 /// It costs the same few tokens whatever is installed; the number is printed on stderr.
 #[derive(Debug, clap::Args)]
-struct SnippetArgs {}
+struct CmpSnippetArgs {}
 
-fn snippet(_: &SnippetArgs, context: &Context<'_>) -> CommandResult {
+fn snippet(_: &CmpSnippetArgs, context: &CommandContext<'_>) -> CommandResult {
     let tokens = TokenCounter::new().count(SNIPPET);
     let printer = context.printer;
     if printer.wants_json() {
@@ -200,7 +201,7 @@ struct CmpExportArgs {
     force: bool,
 }
 
-fn export(args: &CmpExportArgs, context: &Context<'_>) -> CommandResult {
+fn export(args: &CmpExportArgs, context: &CommandContext<'_>) -> CommandResult {
     let CmpExportArgs { id, folder, force } = args;
     let host = context.open_host()?;
     let capability = known_capability(&host, id)?;
@@ -221,13 +222,13 @@ fn export(args: &CmpExportArgs, context: &Context<'_>) -> CommandResult {
     Ok(ExitStatus::Done)
 }
 
-fn refused(error: ExportError) -> Failure {
+fn refused(error: ExportError) -> CommandFailure {
     let message = error.to_string();
     match error {
-        ExportError::NoCommands { .. } => Failure::request("NOT_EXPORTABLE", message)
+        ExportError::NoCommands { .. } => CommandFailure::request("NOT_EXPORTABLE", message)
             .hint("only capabilities of commands can be written as CMP tools"),
         ExportError::Inexpressible { problems, .. } => {
-            let mut failure = Failure::request("NOT_EXPORTABLE", message)
+            let mut failure = CommandFailure::request("NOT_EXPORTABLE", message)
                 .hint("move what is named into a script, and let the action run that");
             failure.details = Some(json!({ "problems": problems }));
             failure
@@ -236,24 +237,24 @@ fn refused(error: ExportError) -> Failure {
 }
 
 /// Writes both files or neither. A new tool's folder appears whole.
-fn write(folder: &Path, exported: &CmpExport, force: bool) -> Result<(), Failure> {
+fn write(folder: &Path, exported: &CmpExport, force: bool) -> Result<(), CommandFailure> {
     let files = [("manifest.json", &exported.manifest), ("capability.json", &exported.capability)];
     let texts: Vec<(&str, String)> = files
         .into_iter()
         .map(|(name, value)| Ok((name, pretty(value)?)))
-        .collect::<Result<_, Failure>>()?;
+        .collect::<Result<_, CommandFailure>>()?;
     let place = folder.join("cmp");
     if fs::symlink_metadata(&place).is_err() {
-        let failed = |error: io::Error| Failure::file("write", &place, &error);
+        let failed = |error: io::Error| CommandFailure::file("write", &place, &error);
         fs::create_dir_all(folder)
-            .map_err(|error| Failure::file("make the folder", folder, &error))?;
+            .map_err(|error| CommandFailure::file("make the folder", folder, &error))?;
         let staged =
             tempfile::Builder::new().prefix(".capdeck-").tempdir_in(folder).map_err(failed)?;
         let inner = staged.path().join("cmp");
         fs::create_dir(&inner).map_err(failed)?;
         for (name, text) in &texts {
             replace_file(&inner.join(name), text.as_bytes())
-                .map_err(|error| Failure::request("FILE_ERROR", error.to_string()))?;
+                .map_err(|error| CommandFailure::request("FILE_ERROR", error.to_string()))?;
         }
         return fs::rename(&inner, &place).map_err(failed);
     }
@@ -261,7 +262,7 @@ fn write(folder: &Path, exported: &CmpExport, force: bool) -> Result<(), Failure
         let path = place.join(name);
         match fs::read(&path) {
             Ok(known) if known != text.as_bytes() && !force => {
-                return Err(Failure::request(
+                return Err(CommandFailure::request(
                     "FILE_EXISTS",
                     format!("`{}` is already there and says something else", path.display()),
                 )
@@ -269,18 +270,18 @@ fn write(folder: &Path, exported: &CmpExport, force: bool) -> Result<(), Failure
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Failure::file("read", &path, &error)),
+            Err(error) => return Err(CommandFailure::file("read", &path, &error)),
         }
     }
     for (name, text) in &texts {
         replace_file(&place.join(name), text.as_bytes())
-            .map_err(|error| Failure::request("FILE_ERROR", error.to_string()))?;
+            .map_err(|error| CommandFailure::request("FILE_ERROR", error.to_string()))?;
     }
     Ok(())
 }
 
-fn pretty(value: &Value) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value)
-        .map(|text| text + "\n")
-        .map_err(|error| Failure::bug(format!("the file cannot be written as JSON: {error}")))
+fn pretty(value: &Value) -> Result<String, CommandFailure> {
+    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|error| {
+        CommandFailure::bug(format!("the file cannot be written as JSON: {error}"))
+    })
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     completion,
-    context::Context,
+    context::CommandContext,
     errors::{CommandResult, ExitStatus},
 };
 
@@ -17,12 +17,12 @@ use crate::{
 pub(crate) struct CompletionsArgs {
     /// The shell.
     #[arg(value_enum)]
-    shell: Shell,
+    shell: CompletionShell,
 }
 
 /// The shells there is a script for.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Shell {
+enum CompletionShell {
     Bash,
     Elvish,
     Fish,
@@ -30,13 +30,13 @@ enum Shell {
     Zsh,
 }
 
-pub(crate) fn run(args: &CompletionsArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &CompletionsArgs, context: &CommandContext<'_>) -> CommandResult {
     let shell = match args.shell {
-        Shell::Bash => "bash",
-        Shell::Elvish => "elvish",
-        Shell::Fish => "fish",
-        Shell::Powershell => "powershell",
-        Shell::Zsh => "zsh",
+        CompletionShell::Bash => "bash",
+        CompletionShell::Elvish => "elvish",
+        CompletionShell::Fish => "fish",
+        CompletionShell::Powershell => "powershell",
+        CompletionShell::Zsh => "zsh",
     };
     let script = completion::script(shell, &context.env)?;
     context.printer.bytes(&script);

@@ -4,17 +4,17 @@ mod launch;
 mod list;
 
 use capdeck_install::{
-    Client, ConnectError, EntryChange, Folders, ForeignPolicy, Plan, Records, Scope, Target,
-    plan_connect, plan_disconnect,
+    AgentClient, ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget,
+    ClientFolders, ClientScope, ConnectError, ForeignPolicy, plan_connect, plan_disconnect,
 };
 use serde_json::{Value, json};
 
 use crate::{
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::one_line,
-    printer::{Palette, Style},
-    settings::Settings,
+    printer::{ColorPalette, TextStyle},
+    settings::CommandSettings,
 };
 
 pub(super) use self::launch::LaunchSettings;
@@ -71,11 +71,11 @@ pub(crate) enum ScopeChoice {
     Project,
 }
 
-pub(crate) fn connect(args: &ConnectArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn connect(args: &ConnectArgs, context: &CommandContext<'_>) -> CommandResult {
     let ConnectArgs { clients, list, entry, dry_run, force } = args;
     let settings = context.settings()?;
-    let records = Records::new(&settings.state_dir);
-    let scope = entry.scope.map(Scope::from);
+    let records = ClientEntryRecords::new(&settings.state_dir);
+    let scope = entry.scope.map(ClientScope::from);
     if *list {
         return list::run(scope, &entry.name, &settings, &records, context);
     }
@@ -83,7 +83,7 @@ pub(crate) fn connect(args: &ConnectArgs, context: &Context<'_>) -> CommandResul
     let foreign = if *force { ForeignPolicy::Replace } else { ForeignPolicy::Keep };
     let _alone = if *dry_run { None } else { Some(records.hold()?) };
     // All plans before the first write: one that cannot be made leaves every file as it was.
-    let mut plans: Vec<Plan> = Vec::new();
+    let mut plans: Vec<ClientEntryPlan> = Vec::new();
     for id in clients {
         let target = target(client(id)?, scope, &entry.name, &settings, context)?;
         if plans.iter().any(|plan| plan.target.file == target.file) {
@@ -98,7 +98,7 @@ pub(crate) fn connect(args: &ConnectArgs, context: &Context<'_>) -> CommandResul
         }
     }
     report(&plans, *dry_run, context);
-    if launch.names_a_path() && plans.iter().any(|plan| plan.target.scope == Scope::Project) {
+    if launch.names_a_path() && plans.iter().any(|plan| plan.target.scope == ClientScope::Project) {
         context.printer.warn(
             "`capdeck` is not on the PATH, so the project's file names a path that is there only on this machine",
         );
@@ -108,12 +108,12 @@ pub(crate) fn connect(args: &ConnectArgs, context: &Context<'_>) -> CommandResul
 
 /// Every id, for help, completions and suggestions.
 pub(super) fn client_ids() -> clap::builder::PossibleValuesParser {
-    Client::all().iter().map(|client| client.id).collect::<Vec<_>>().into()
+    AgentClient::all().iter().map(|client| client.id).collect::<Vec<_>>().into()
 }
 
 /// The client of an id that was checked before.
-pub(super) fn client(id: &str) -> Result<&'static Client, Failure> {
-    Client::find(id).ok_or_else(|| Failure::usage(format!("there is no agent `{id}`")))
+pub(super) fn client(id: &str) -> Result<&'static AgentClient, CommandFailure> {
+    AgentClient::find(id).ok_or_else(|| CommandFailure::usage(format!("there is no agent `{id}`")))
 }
 
 /// Names that every client takes: some make parts of tool names of them.
@@ -125,7 +125,7 @@ fn entry_name(text: &str) -> Result<String, String> {
     Err("use 1 to 64 letters, digits, `_` or `-`".to_owned())
 }
 
-impl From<ScopeChoice> for Scope {
+impl From<ScopeChoice> for ClientScope {
     fn from(choice: ScopeChoice) -> Self {
         match choice {
             ScopeChoice::User => Self::User,
@@ -135,7 +135,7 @@ impl From<ScopeChoice> for Scope {
 }
 
 /// Tells it: as text, or as `{items: [{client, scope, file, name, change, dryRun, diff?}]}`.
-pub(super) fn report(plans: &[Plan], dry_run: bool, context: &Context<'_>) {
+pub(super) fn report(plans: &[ClientEntryPlan], dry_run: bool, context: &CommandContext<'_>) {
     let printer = context.printer;
     if printer.wants_json() {
         let items: Vec<Value> = plans.iter().map(|plan| plan_to_json(plan, dry_run)).collect();
@@ -148,15 +148,16 @@ pub(super) fn report(plans: &[Plan], dry_run: bool, context: &Context<'_>) {
         }
         printer.note(&plan_line(plan, dry_run));
     }
-    let wrote =
-        plans.iter().any(|plan| matches!(plan.change, EntryChange::Add | EntryChange::Replace));
+    let wrote = plans
+        .iter()
+        .any(|plan| matches!(plan.change, ClientEntryChange::Add | ClientEntryChange::Replace));
     if wrote && !dry_run {
         printer
             .note("restart the agent, or reload its MCP servers, to see your capabilities there");
     }
 }
 
-pub(super) fn plan_to_json(plan: &Plan, dry_run: bool) -> Value {
+pub(super) fn plan_to_json(plan: &ClientEntryPlan, dry_run: bool) -> Value {
     let target = &plan.target;
     let mut item = json!({
         "client": target.client.id,
@@ -172,46 +173,51 @@ pub(super) fn plan_to_json(plan: &Plan, dry_run: bool) -> Value {
     item
 }
 
-fn change_name(change: EntryChange) -> &'static str {
+fn change_name(change: ClientEntryChange) -> &'static str {
     match change {
-        EntryChange::None => "none",
-        EntryChange::Add => "add",
-        EntryChange::Replace => "replace",
-        EntryChange::Remove => "remove",
+        ClientEntryChange::None => "none",
+        ClientEntryChange::Add => "add",
+        ClientEntryChange::Replace => "replace",
+        ClientEntryChange::Remove => "remove",
     }
 }
 
-fn plan_line(plan: &Plan, dry_run: bool) -> String {
+fn plan_line(plan: &ClientEntryPlan, dry_run: bool) -> String {
     let target = &plan.target;
     let (client, name) = (target.client.name, &target.name);
     let file = one_line(&target.file.display().to_string());
     let place = format!("{file} ({} scope)", target.scope.as_str());
     let would = if dry_run { "would be " } else { "" };
     match plan.change {
-        EntryChange::None => format!("{client}: nothing to change in {place}"),
-        EntryChange::Add => format!("{client}: `{name}` {would}added to {place}"),
-        EntryChange::Replace => format!("{client}: `{name}` {would}replaced in {place}"),
-        EntryChange::Remove if plan.after().is_none() => {
+        ClientEntryChange::None => format!("{client}: nothing to change in {place}"),
+        ClientEntryChange::Add => format!("{client}: `{name}` {would}added to {place}"),
+        ClientEntryChange::Replace => format!("{client}: `{name}` {would}replaced in {place}"),
+        ClientEntryChange::Remove if plan.after().is_none() => {
             format!("{client}: {place} {would}removed: nothing else was in it")
         }
-        EntryChange::Remove => format!("{client}: `{name}` {would}taken out of {place}"),
+        ClientEntryChange::Remove => format!("{client}: `{name}` {would}taken out of {place}"),
     }
 }
 
-fn painted(diff: &str, palette: Palette) -> String {
+fn painted(diff: &str, palette: ColorPalette) -> String {
     let line = |line: &str| match line.chars().next() {
-        Some('+') => palette.paint(Style::Good, line).to_string(),
-        Some('-') => palette.paint(Style::Bad, line).to_string(),
+        Some('+') => palette.paint(TextStyle::Good, line).to_string(),
+        Some('-') => palette.paint(TextStyle::Bad, line).to_string(),
         _ => line.to_owned(),
     };
     diff.lines().map(|text| line(text) + "\n").collect()
 }
 
 /// The folders of the person and of the project in force.
-pub(super) fn folders(settings: &Settings, context: &Context<'_>) -> Result<Folders, Failure> {
+pub(super) fn folders(
+    settings: &CommandSettings,
+    context: &CommandContext<'_>,
+) -> Result<ClientFolders, CommandFailure> {
     let env = &context.env;
     let (Some(home), Some(base)) = (env.home.clone(), env.base.as_ref()) else {
-        return Err(Failure::setup("NO_HOME_FOLDER", "there is no home folder").hint("set HOME"));
+        return Err(
+            CommandFailure::setup("NO_HOME_FOLDER", "there is no home folder").hint("set HOME")
+        );
     };
     let application_data = if cfg!(target_os = "macos") {
         home.join("Library/Application Support")
@@ -219,28 +225,30 @@ pub(super) fn folders(settings: &Settings, context: &Context<'_>) -> Result<Fold
         base.config.clone()
     };
     let project = settings.project.as_ref().map(|project| project.dir.clone());
-    Ok(Folders { home, config: base.config.clone(), application_data, project })
+    Ok(ClientFolders { home, config: base.config.clone(), application_data, project })
 }
 
 /// The entry that is meant. Without a project the person's own file is, where an agent has one.
 pub(super) fn target(
-    client: &'static Client,
-    scope: Option<Scope>,
+    client: &'static AgentClient,
+    scope: Option<ClientScope>,
     name: &str,
-    settings: &Settings,
-    context: &Context<'_>,
-) -> Result<Target, Failure> {
+    settings: &CommandSettings,
+    context: &CommandContext<'_>,
+) -> Result<ClientEntryTarget, CommandFailure> {
     let folders = folders(settings, context)?;
     let usual = match client.default_scope {
-        Scope::Project if folders.project.is_none() && client.scopes().contains(&Scope::User) => {
-            Scope::User
+        ClientScope::Project
+            if folders.project.is_none() && client.scopes().contains(&ClientScope::User) =>
+        {
+            ClientScope::User
         }
         usual => usual,
     };
-    Ok(Target::new(client, scope.unwrap_or(usual), name, &folders)?)
+    Ok(ClientEntryTarget::new(client, scope.unwrap_or(usual), name, &folders)?)
 }
 
-impl From<ConnectError> for Failure {
+impl From<ConnectError> for CommandFailure {
     fn from(error: ConnectError) -> Self {
         let message = error.to_string();
         match error {
@@ -307,26 +315,26 @@ pub(crate) struct DisconnectArgs {
     force: bool,
 }
 
-pub(crate) fn disconnect(args: &DisconnectArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn disconnect(args: &DisconnectArgs, context: &CommandContext<'_>) -> CommandResult {
     let DisconnectArgs { clients, scope, name, dry_run, force } = args;
     let settings = context.settings()?;
-    let records = Records::new(&settings.state_dir);
+    let records = ClientEntryRecords::new(&settings.state_dir);
     let folders = folders(&settings, context)?;
-    let scope = scope.map(Scope::from);
+    let scope = scope.map(ClientScope::from);
     let foreign = if *force { ForeignPolicy::Replace } else { ForeignPolicy::Keep };
     let _alone = if *dry_run { None } else { Some(records.hold()?) };
-    let mut plans: Vec<Plan> = Vec::new();
+    let mut plans: Vec<ClientEntryPlan> = Vec::new();
     for id in clients {
         let client = client(id)?;
         match scope {
             Some(scope) => {
-                let target = Target::new(client, scope, name, &folders)?;
+                let target = ClientEntryTarget::new(client, scope, name, &folders)?;
                 plans.push(plan_disconnect(&target, foreign, &records)?);
             }
             None => {
                 let all = client.scopes().into_iter();
-                for target in
-                    all.filter_map(|scope| Target::new(client, scope, name, &folders).ok())
+                for target in all
+                    .filter_map(|scope| ClientEntryTarget::new(client, scope, name, &folders).ok())
                 {
                     plans.push(plan_disconnect(&target, foreign, &records)?);
                 }
@@ -339,9 +347,9 @@ pub(crate) fn disconnect(args: &DisconnectArgs, context: &Context<'_>) -> Comman
         }
     }
     // Where one scope had the entry, that another had none is no news.
-    let found = plans.iter().any(|plan| plan.change != EntryChange::None);
+    let found = plans.iter().any(|plan| plan.change != ClientEntryChange::None);
     if found && scope.is_none() {
-        plans.retain(|plan| plan.change != EntryChange::None);
+        plans.retain(|plan| plan.change != ClientEntryChange::None);
     }
     report(&plans, *dry_run, context);
     Ok(ExitStatus::Done)

@@ -12,12 +12,12 @@ use serde_json::json;
 use crate::{
     capsule_client::ask,
     commands::up::{UpArgs, configured_headers, settings::UpSettings},
-    context::Context,
+    context::CommandContext,
     env_vars::EnvVars,
     errors::{CommandResult, ExitStatus},
     plain_text::one_line,
-    printer::{Palette, Style},
-    settings::Settings,
+    printer::{ColorPalette, TextStyle},
+    settings::CommandSettings,
 };
 
 /// Examine the whole set-up and say what to fix
@@ -28,7 +28,7 @@ pub(crate) struct DoctorArgs {}
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
-struct Finding {
+struct DoctorFinding {
     /// What was looked at.
     check: &'static str,
     status: FindingStatus,
@@ -45,7 +45,7 @@ enum FindingStatus {
     Error,
 }
 
-pub(crate) fn run(args: &DoctorArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &DoctorArgs, context: &CommandContext<'_>) -> CommandResult {
     let DoctorArgs {} = args;
     let settings = context.settings()?;
     let host = settings.open_host()?;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &DoctorArgs, context: &Context<'_>) -> CommandResult {
     findings.extend(examine_capsules(context));
     findings.extend(examine::deck(&settings, &host));
     findings.extend(examine::capabilities(&settings, &host));
-    findings.extend(examine::decisions(&settings, &host));
+    findings.extend(examine::pending_decisions(&settings, &host));
     findings.extend(examine_serving(&settings, &context.env, &host.deck().config.serve));
     let count = |status| findings.iter().filter(|finding| finding.status == status).count();
     let (errors, warnings) = (count(FindingStatus::Error), count(FindingStatus::Warning));
@@ -82,7 +82,7 @@ fn platform() -> String {
     format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
-impl Finding {
+impl DoctorFinding {
     fn ok(check: &'static str, message: impl Into<String>) -> Self {
         Self { check, status: FindingStatus::Ok, message: message.into(), fix: None }
     }
@@ -100,11 +100,11 @@ impl Finding {
         Self { check, status: FindingStatus::Error, message: message.into(), fix: Some(fix.into()) }
     }
 
-    fn render(&self, palette: Palette) -> String {
+    fn render(&self, palette: ColorPalette) -> String {
         let (mark, style) = match self.status {
-            FindingStatus::Ok => ("ok     ", Style::Good),
-            FindingStatus::Warning => ("warning", Style::Careful),
-            FindingStatus::Error => ("error  ", Style::Bad),
+            FindingStatus::Ok => ("ok     ", TextStyle::Good),
+            FindingStatus::Warning => ("warning", TextStyle::Careful),
+            FindingStatus::Error => ("error  ", TextStyle::Bad),
         };
         let mut text = format!(
             "{}  {:<12}  {}\n",
@@ -122,67 +122,71 @@ impl Finding {
 const CHECK: &str = "capsules";
 
 /// Opens every capsule, here or in the process that has them.
-fn examine_capsules(context: &Context<'_>) -> Vec<Finding> {
+fn examine_capsules(context: &CommandContext<'_>) -> Vec<DoctorFinding> {
     let status = match ask(context, None, StorageStatusRequest) {
         Ok(status) => status,
         Err(failure) => {
             let fix = failure.hint.unwrap_or_default();
-            return vec![Finding::error(CHECK, failure.message, fix)];
+            return vec![DoctorFinding::error(CHECK, failure.message, fix)];
         }
     };
     let mut findings = Vec::new();
     if let Some(reason) = status.reason {
         let fix = "make room on the disk, or make the data folder writable";
-        findings.push(Finding::error(CHECK, reason, fix));
+        findings.push(DoctorFinding::error(CHECK, reason, fix));
     }
     for capsule in status.capsules {
         let id = capsule.id;
         let message = format!("{id}: {}", capsule.problem);
         let fix = format!("see all of it with: capdeck capsule verify {id}");
         findings.push(match capsule.is_open {
-            true => Finding::warning(CHECK, message, fix),
-            false => Finding::error(CHECK, message, fix),
+            true => DoctorFinding::warning(CHECK, message, fix),
+            false => DoctorFinding::error(CHECK, message, fix),
         });
     }
     findings
 }
 
 /// Resolves what `up` would start with, so that whatever stops it there is found here.
-fn examine_serving(settings: &Settings, env: &EnvVars, serve: &ServeConfig) -> Vec<Finding> {
+fn examine_serving(
+    settings: &CommandSettings,
+    env: &EnvVars,
+    serve: &ServeConfig,
+) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     match UpSettings::resolve(&UpArgs::default(), env, serve, settings) {
         Ok(up) => {
             if let Some(oidc) = &serve.oidc {
                 let message = format!("operators may sign in at {}", oidc.issuer);
-                findings.push(Finding::ok("sign-in", message));
+                findings.push(DoctorFinding::ok("sign-in", message));
             }
             findings.push(examine_port(&up.host, up.port));
         }
         Err(failure) => {
             let message = format!("`capdeck up` does not start: {}", failure.message);
             let fix = failure.hint.unwrap_or_else(|| "see: capdeck up --help".to_owned());
-            findings.push(Finding::error("up", message, fix));
+            findings.push(DoctorFinding::error("up", message, fix));
         }
     }
     if let Some(otlp) = &serve.otlp
         && let Err(one) = configured_headers(otlp, settings)
     {
         let message = format!("`serve.otlp.headers` cannot be used: {one}");
-        findings.push(Finding::warning("traces", message, one.hint()));
+        findings.push(DoctorFinding::warning("traces", message, one.hint()));
     }
     findings
 }
 
 /// Whether the host could listen.
-fn examine_port(host: &str, port: u16) -> Finding {
+fn examine_port(host: &str, port: u16) -> DoctorFinding {
     match TcpListener::bind((host, port)) {
-        Ok(_) => Finding::ok("port", format!("{host}:{port} is free")),
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Finding::warning(
+        Ok(_) => DoctorFinding::ok("port", format!("{host}:{port} is free")),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => DoctorFinding::warning(
             "port",
             format!("{host}:{port} is in use, perhaps by a running capdeck"),
             "another port: capdeck up --port 0",
         ),
-        Err(error) => Finding::warning(
+        Err(error) => DoctorFinding::warning(
             "port",
             format!("cannot listen on {host}:{port}: {error}"),
             "another address: capdeck up --host 127.0.0.1",

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use capdeck_auth::{Grant, Secret};
-use capdeck_definition::{Definition, Format, Layer, Severity, SourceFile};
+use capdeck_auth::{Secret, VaultGrant};
+use capdeck_definition::{Definition, DiagnosticSeverity, SourceFile, SourceFormat, SourceLayer};
 use capdeck_host::vault_holder;
 use capdeck_install::{
-    Client, EntryChange, ForeignPolicy, ImportedServer, Plan, Records, Scope, Target, is_capdeck,
-    plan_takeover, take_server,
+    AgentClient, ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget,
+    ClientScope, ForeignPolicy, ImportedServer, import_server, is_capdeck, plan_takeover,
 };
 use serde_json::{Value, json};
 
@@ -15,11 +15,13 @@ use super::connect::{
     EntryArgs, LaunchSettings, client, client_ids, folders, plan_to_json, report,
 };
 use crate::{
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
-    new_file::{BackendBlock, CapletDocument, CapletWords, Existing, Readers, write_new},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
+    new_file::{
+        BackendBlock, CapletDocument, CapletWords, ExistingFilePolicy, FileAccess, write_new,
+    },
     plain_text::one_line,
-    settings::Settings,
+    settings::CommandSettings,
 };
 
 /// Import the MCP servers of an agent
@@ -57,11 +59,11 @@ pub(crate) struct ImportArgs {
 /// One server and what became of it.
 struct ImportItem {
     name: String,
-    scope: Scope,
-    outcome: ImportOutcome,
+    scope: ClientScope,
+    outcome: ServerImport,
 }
 
-pub(crate) fn run(args: &ImportArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &ImportArgs, context: &CommandContext<'_>) -> CommandResult {
     let ImportArgs { client: id, ids, entry, project_deck, replace, dry_run, force } = args;
     let client = client(id)?;
     let settings = context.settings()?;
@@ -77,51 +79,56 @@ pub(crate) fn run(args: &ImportArgs, context: &Context<'_>) -> CommandResult {
             if !is_wanted || is_ours {
                 continue;
             }
-            let outcome = match take_server(&server) {
+            let outcome = match import_server(&server) {
                 Ok(taken) => deck.keep(&taken),
-                Err(reason) => ImportOutcome::Refused { reason },
+                Err(reason) => ServerImport::Refused { reason },
             };
             items.push(ImportItem { name: server.name, scope: target.scope, outcome });
         }
     }
     if let Some(missing) = ids.iter().find(|id| !items.iter().any(|item| item.name == **id)) {
-        return Err(Failure::request(
+        return Err(CommandFailure::request(
             "SERVER_NOT_FOUND",
             format!("{} has no server `{missing}`", client.name),
         )
         .hint(format!("see what it has with: capdeck import {} --dry-run", client.id)));
     }
-    let plans =
-        if *replace { take_over(&targets, &items, entry, *dry_run, context)? } else { Vec::new() };
-    tell(client, &items, &plans, args, context);
-    let failed = items.iter().any(|item| matches!(item.outcome, ImportOutcome::Refused { .. }));
+    let plans = if *replace {
+        replace_servers(&targets, &items, entry, *dry_run, context)?
+    } else {
+        Vec::new()
+    };
+    print_report(client, &items, &plans, args, context);
+    let failed = items.iter().any(|item| matches!(item.outcome, ServerImport::Refused { .. }));
     Ok(if failed { ExitStatus::RequestFailed } else { ExitStatus::Done })
 }
 
 /// The agent's files: the one of the scope that was named, or all that are there.
 fn targets(
-    client: &'static Client,
+    client: &'static AgentClient,
     entry: &EntryArgs,
-    context: &Context<'_>,
-) -> Result<Vec<Target>, Failure> {
+    context: &CommandContext<'_>,
+) -> Result<Vec<ClientEntryTarget>, CommandFailure> {
     let folders = folders(&context.settings()?, context)?;
     if let Some(scope) = entry.scope {
-        return Ok(vec![Target::new(client, scope.into(), &entry.name, &folders)?]);
+        return Ok(vec![ClientEntryTarget::new(client, scope.into(), &entry.name, &folders)?]);
     }
     let all = client.scopes().into_iter();
-    Ok(all.filter_map(|scope| Target::new(client, scope, &entry.name, &folders).ok()).collect())
+    Ok(all
+        .filter_map(|scope| ClientEntryTarget::new(client, scope, &entry.name, &folders).ok())
+        .collect())
 }
 
 /// Puts Capdeck where the servers were. What could not be taken stays with the agent.
-fn take_over(
-    targets: &[Target],
+fn replace_servers(
+    targets: &[ClientEntryTarget],
     items: &[ImportItem],
     entry: &EntryArgs,
     dry_run: bool,
-    context: &Context<'_>,
-) -> Result<Vec<Plan>, Failure> {
+    context: &CommandContext<'_>,
+) -> Result<Vec<ClientEntryPlan>, CommandFailure> {
     let settings = context.settings()?;
-    let records = Records::new(&settings.state_dir);
+    let records = ClientEntryRecords::new(&settings.state_dir);
     let launch = LaunchSettings::resolve(entry.url.as_deref(), &settings, context)?;
     let _alone = if dry_run { None } else { Some(records.hold()?) };
     let mut plans = Vec::new();
@@ -145,12 +152,12 @@ fn take_over(
 }
 
 /// Tells it: as text, or as `{items: [{name, scope, status, id?, path?, secrets?, ignored?, reason?}], files: [...]}`.
-fn tell(
-    client: &Client,
+fn print_report(
+    client: &AgentClient,
     items: &[ImportItem],
-    plans: &[Plan],
+    plans: &[ClientEntryPlan],
     args: &ImportArgs,
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
 ) {
     let printer = context.printer;
     let (dry_run, project_deck) = (args.dry_run, args.project_deck);
@@ -167,7 +174,7 @@ fn tell(
     for item in items {
         let name = one_line(&item.name);
         printer.note(&match &item.outcome {
-            ImportOutcome::Kept { path, secrets, ignored, .. } => {
+            ServerImport::Kept { path, secrets, ignored, .. } => {
                 let vault = match secrets.as_slice() {
                     [] => String::new(),
                     names => format!(", with {} in the vault", names.join(", ")),
@@ -178,10 +185,10 @@ fn tell(
                 };
                 format!("{verb} {name} → {}{vault}{left_out}", path.display())
             }
-            ImportOutcome::Exists { path } => {
+            ServerImport::Exists { path } => {
                 format!("{name} is already in {}", path.display())
             }
-            ImportOutcome::Refused { reason } => {
+            ServerImport::Refused { reason } => {
                 format!("{name}: not imported: {}", one_line(reason))
             }
         });
@@ -189,8 +196,8 @@ fn tell(
     if !plans.is_empty() {
         report(plans, dry_run, context);
     }
-    let kept = items.iter().any(|item| matches!(item.outcome, ImportOutcome::Kept { .. }));
-    let is_replaced = plans.iter().any(|plan| plan.change != EntryChange::None);
+    let kept = items.iter().any(|item| matches!(item.outcome, ServerImport::Kept { .. }));
+    let is_replaced = plans.iter().any(|plan| plan.change != ClientEntryChange::None);
     if kept && !dry_run && project_deck {
         printer.note("review the project's files and allow them to act with: capdeck trust");
     }
@@ -202,18 +209,18 @@ fn tell(
 fn to_json(item: &ImportItem) -> Value {
     let mut shown = json!({ "name": item.name, "scope": item.scope.as_str() });
     match &item.outcome {
-        ImportOutcome::Kept { id, path, secrets, ignored } => {
+        ServerImport::Kept { id, path, secrets, ignored } => {
             shown["status"] = json!("taken");
             shown["id"] = json!(id);
             shown["path"] = json!(path);
             shown["secrets"] = json!(secrets);
             shown["ignored"] = json!(ignored);
         }
-        ImportOutcome::Exists { path } => {
+        ServerImport::Exists { path } => {
             shown["status"] = json!("exists");
             shown["path"] = json!(path);
         }
-        ImportOutcome::Refused { reason } => {
+        ServerImport::Refused { reason } => {
             shown["status"] = json!("refused");
             shown["reason"] = json!(reason);
         }
@@ -223,16 +230,16 @@ fn to_json(item: &ImportItem) -> Value {
 
 /// The deck that servers are written into.
 struct TargetDeck<'a> {
-    settings: &'a Settings,
+    settings: &'a CommandSettings,
     folder: PathBuf,
-    layer: Layer,
-    readers: Readers,
+    layer: SourceLayer,
+    readers: FileAccess,
     force: bool,
     dry_run: bool,
 }
 
 /// What became of one server.
-enum ImportOutcome {
+enum ServerImport {
     Kept {
         id: String,
         path: PathBuf,
@@ -248,7 +255,7 @@ enum ImportOutcome {
     },
 }
 
-impl ImportOutcome {
+impl ServerImport {
     /// Whether the deck has it now, so that the agent need not.
     fn is_kept(&self) -> bool {
         matches!(self, Self::Kept { .. })
@@ -256,35 +263,35 @@ impl ImportOutcome {
 }
 
 impl<'a> TargetDeck<'a> {
-    fn new(settings: &'a Settings, is_project: bool, force: bool, dry_run: bool) -> Self {
+    fn new(settings: &'a CommandSettings, is_project: bool, force: bool, dry_run: bool) -> Self {
         let (folder, layer, readers) = if is_project {
-            (settings.project_deck_dir(), Layer::ProjectFile, Readers::Everyone)
+            (settings.project_deck_dir(), SourceLayer::ProjectFile, FileAccess::Everyone)
         } else {
-            (settings.config_dir.clone(), Layer::UserFile, Readers::Owner)
+            (settings.config_dir.clone(), SourceLayer::UserFile, FileAccess::Owner)
         };
         Self { settings, folder, layer, readers, force, dry_run }
     }
 
     /// Checks and writes one server. The secrets come first: without them the file is of no use, and with --replace they
     /// would be nowhere else.
-    fn keep(&self, taken: &ImportedServer) -> ImportOutcome {
+    fn keep(&self, taken: &ImportedServer) -> ServerImport {
         let path = self.folder.join(format!("{}.md", taken.id));
         let twin = self.folder.join(&taken.id).join("CAPLET.md");
         if let Some(path) = [&path, &twin].into_iter().find(|path| path.exists())
             && !self.force
         {
-            return ImportOutcome::Exists { path: path.clone() };
+            return ServerImport::Exists { path: path.clone() };
         }
         match self.write(taken, &path) {
             Ok(secrets) => {
                 let ignored = taken.ignored.clone();
-                ImportOutcome::Kept { id: taken.id.clone(), path, secrets, ignored }
+                ServerImport::Kept { id: taken.id.clone(), path, secrets, ignored }
             }
-            Err(failure) => ImportOutcome::Refused { reason: failure.message },
+            Err(failure) => ServerImport::Refused { reason: failure.message },
         }
     }
 
-    fn write(&self, taken: &ImportedServer, path: &Path) -> Result<Vec<String>, Failure> {
+    fn write(&self, taken: &ImportedServer, path: &Path) -> Result<Vec<String>, CommandFailure> {
         let words =
             CapletWords { id: &taken.id, name: Some(&taken.name), description: None, tags: &[] };
         let block = BackendBlock {
@@ -300,7 +307,7 @@ impl<'a> TargetDeck<'a> {
             let is_other =
                 vault.value(&secret.name).is_ok_and(|kept| kept.expose() != secret.value);
             if is_other && !self.force {
-                return Err(Failure::request(
+                return Err(CommandFailure::request(
                     "VAULT_ENTRY_TAKEN",
                     format!("the vault has another value for `{}`", secret.name),
                 ));
@@ -312,29 +319,31 @@ impl<'a> TargetDeck<'a> {
         for secret in &taken.secrets {
             vault.set(&secret.name, &Secret::new(secret.value.clone()))?;
         }
-        let existing = if self.force { Existing::Replace } else { Existing::Keep };
+        let existing =
+            if self.force { ExistingFilePolicy::Replace } else { ExistingFilePolicy::Keep };
         write_new(path, &text, existing, self.readers)?;
         for name in &names {
             let holder = vault_holder(&definition);
-            vault.grant(Grant { holder, reference: name.clone(), entry: name.clone() })?;
+            vault.grant(VaultGrant { holder, reference: name.clone(), entry: name.clone() })?;
         }
         Ok(names)
     }
 
     /// Reads the new file as the host would.
-    fn check(&self, text: &str, id: &str, path: &Path) -> Result<Definition, Failure> {
+    fn check(&self, text: &str, id: &str, path: &Path) -> Result<Definition, CommandFailure> {
         let source = SourceFile {
             path: path.to_owned(),
             layer: self.layer,
-            format: Format::Caplet { id: id.to_owned() },
+            format: SourceFormat::Caplet { id: id.to_owned() },
             text: Ok(text.to_owned()),
         };
         let deck = capdeck_definition::Deck::from_sources(vec![source]);
-        let errors = deck.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+        let errors =
+            deck.diagnostics.iter().filter(|found| found.severity == DiagnosticSeverity::Error);
         let errors: Vec<&str> = errors.map(|found| found.message.as_str()).collect();
         match deck.definitions.first() {
             Some(definition) if errors.is_empty() => Ok(Definition::clone(definition)),
-            _ => Err(Failure::request("INVALID_SERVER", errors.join("; "))),
+            _ => Err(CommandFailure::request("INVALID_SERVER", errors.join("; "))),
         }
     }
 }

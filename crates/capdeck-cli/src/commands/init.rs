@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::{
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
-    new_file::{Existing, Readers, write_new},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
+    new_file::{ExistingFilePolicy, FileAccess, write_new},
     settings,
 };
 
@@ -33,15 +33,15 @@ struct FileOutcome {
     written: bool,
 }
 
-pub(crate) fn run(args: &InitArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &InitArgs, context: &CommandContext<'_>) -> CommandResult {
     let InitArgs { project_deck, force } = args;
     let (folder, example, readers) = if *project_deck {
         let folder = context.settings()?.project_deck_dir();
-        (folder, ("repository.md", PROJECT_EXAMPLE), Readers::Everyone)
+        (folder, ("repository.md", PROJECT_EXAMPLE), FileAccess::Everyone)
     } else {
-        (context.settings()?.config_dir, ("machine.md", settings::MACHINE), Readers::Owner)
+        (context.settings()?.config_dir, ("machine.md", settings::MACHINE), FileAccess::Owner)
     };
-    let existing = if *force { Existing::Replace } else { Existing::Keep };
+    let existing = if *force { ExistingFilePolicy::Replace } else { ExistingFilePolicy::Keep };
     let mut outcomes = Vec::new();
     let other_config = folder.join("config.json");
     if other_config.exists() {
@@ -58,9 +58,9 @@ pub(crate) fn run(args: &InitArgs, context: &Context<'_>) -> CommandResult {
 fn write(
     path: PathBuf,
     text: &str,
-    existing: Existing,
-    readers: Readers,
-) -> Result<FileOutcome, Failure> {
+    existing: ExistingFilePolicy,
+    readers: FileAccess,
+) -> Result<FileOutcome, CommandFailure> {
     match write_new(&path, text, existing, readers) {
         Ok(()) => Ok(FileOutcome { path, written: true }),
         Err(failure) if failure.code == "FILE_EXISTS" => Ok(FileOutcome { path, written: false }),
@@ -68,7 +68,7 @@ fn write(
     }
 }
 
-fn report(outcomes: &[FileOutcome], project_deck: bool, context: &Context<'_>) {
+fn report(outcomes: &[FileOutcome], project_deck: bool, context: &CommandContext<'_>) {
     let printer = context.printer;
     if printer.wants_json() {
         let items: Vec<_> = outcomes

@@ -3,17 +3,17 @@
 use capdeck_catalog::Capability;
 use capdeck_definition::reveal;
 use capdeck_host::{
-    Health, ListItem, capabilities_of_file, card, inspection, known_capability,
+    HealthStatus, ListItem, capabilities_of_file, card, inspection, known_capability,
     tools_with_hidden_text,
 };
 use serde_json::{Value, json};
 
 use crate::{
     completion::ids,
-    context::Context,
+    context::CommandContext,
     errors::{CommandResult, ExitStatus},
     plain_text::{counted, lines, one_line, written},
-    printer::{Palette, Style},
+    printer::{ColorPalette, TextStyle},
 };
 
 /// Show details of a capability
@@ -26,7 +26,7 @@ pub(crate) struct InspectArgs {
     id: String,
 }
 
-pub(crate) fn run(args: &InspectArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &InspectArgs, context: &CommandContext<'_>) -> CommandResult {
     let host = context.open_host()?;
     let printer = context.printer;
     let children = capabilities_of_file(&host.catalog(), &args.id);
@@ -53,17 +53,20 @@ pub(crate) fn run(args: &InspectArgs, context: &Context<'_>) -> CommandResult {
     Ok(ExitStatus::Done)
 }
 
-fn to_text(capability: &Capability, health: Health, palette: Palette) -> String {
+fn to_text(capability: &Capability, health: HealthStatus, palette: ColorPalette) -> String {
     let definition = &capability.definition;
     let item = ListItem::of(capability, health);
     let mut text = format!(
         "{}  {}\n{}\n\n",
-        palette.paint(Style::Strong, definition.id.as_str()),
+        palette.paint(TextStyle::Strong, definition.id.as_str()),
         one_line(&definition.name),
         lines(definition.description.trim())
     );
     let mut fact = |name: &str, value: &str| {
-        text.push_str(&format!("{}{value}\n", palette.paint(Style::Dim, &format!("{name:<11}"))));
+        text.push_str(&format!(
+            "{}{value}\n",
+            palette.paint(TextStyle::Dim, &format!("{name:<11}"))
+        ));
     };
     let status = item.word();
     match item.explanation() {

@@ -4,12 +4,13 @@ mod report;
 
 use std::path::{Path, PathBuf};
 
-use capdeck_auth::Reach;
-use capdeck_catalog::Trust;
-use capdeck_definition::{CapabilityFile, Layer};
+use capdeck_auth::NetworkReach;
+use capdeck_catalog::ProjectTrust;
+use capdeck_definition::{CapabilityFile, SourceLayer};
 use capdeck_host::{ErrorKind, Host, TrustStore, fetch_text};
 use capdeck_install::{
-    EditedPolicy, Endpoints, Fetch, FetchError, Git, InstallRequest, Installer, PinUse, Provider,
+    AgentEndpoints, AgentProvider, ContentFetcher, EditedPolicy, FetchError, GitClient,
+    InstallRequest, PinUse, ProjectInstaller,
 };
 
 use self::report::{
@@ -18,11 +19,11 @@ use self::report::{
 };
 use super::check::check_all;
 use crate::{
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure, to_person},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus, to_person},
     printer::Printer,
     runtime::{single_thread, with_operator},
-    settings::Settings,
+    settings::CommandSettings,
 };
 
 /// Install what a project's capability file declares
@@ -62,7 +63,7 @@ pub(crate) struct InstallArgs {
     env: Option<Option<PathBuf>>,
 }
 
-pub(crate) fn install(args: &InstallArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn install(args: &InstallArgs, context: &CommandContext<'_>) -> CommandResult {
     let InstallArgs { provider, dry_run, frozen, update, yes, force, check, url, env: _ } = args;
     let printer = context.printer;
     let settings = context.settings()?;
@@ -71,7 +72,7 @@ pub(crate) fn install(args: &InstallArgs, context: &Context<'_>) -> CommandResul
     finish_interrupted(&mut installer, *dry_run, printer)?;
     let providers = choose_agents(provider, &file, &installer, printer)?;
     let host = settings.open_host()?;
-    let is_trusted = host.trust() == Trust::Trusted;
+    let is_trusted = host.trust() == ProjectTrust::Trusted;
 
     let request = InstallRequest {
         file: &file,
@@ -87,13 +88,13 @@ pub(crate) fn install(args: &InstallArgs, context: &Context<'_>) -> CommandResul
         now: &jiff::Timestamp::now().to_string(),
     };
     // An untrusted project must not make requests inside our own network.
-    let reach = if is_trusted { Reach::Inside } else { Reach::Public };
+    let reach = if is_trusted { NetworkReach::Inside } else { NetworkReach::Public };
     let planned = {
         let _progress = printer.progress("fetching and comparing");
-        installer.plan(&request, &Git::new(&settings.cache_dir), &TextFetcher { reach })
+        installer.plan(&request, &GitClient::new(&settings.cache_dir), &TextFetcher { reach })
     };
     let report = InstallReport::new(&installer, &planned, &providers);
-    report.refuse_unsound(printer)?;
+    report.check_errors(printer)?;
     if *dry_run {
         report.print(InstallOutcome::Planned, printer);
         return Ok(ExitStatus::Done);
@@ -103,7 +104,7 @@ pub(crate) fn install(args: &InstallArgs, context: &Context<'_>) -> CommandResul
     let adds_to_deck = planned.changes.iter().any(|change| change.path.starts_with(&deck_dir));
     let needs_trust = !is_trusted || adds_to_deck;
     if needs_trust {
-        agree(&report, *yes, printer)?;
+        confirm_plan(&report, *yes, printer)?;
     }
     let skipped = installer.apply(planned).map_err(|error| apply_failed(&error))?;
     if adds_to_deck {
@@ -118,30 +119,34 @@ pub(crate) fn install(args: &InstallArgs, context: &Context<'_>) -> CommandResul
 }
 
 /// Where the written entries lead.
-fn endpoints(url: Option<&str>) -> Result<Endpoints, Failure> {
+fn endpoints(url: Option<&str>) -> Result<AgentEndpoints, CommandFailure> {
     match url {
-        None => Ok(Endpoints::Program { command: "capdeck".to_owned() }),
+        None => Ok(AgentEndpoints::Program { command: "capdeck".to_owned() }),
         Some(url) if url.starts_with("http://") || url.starts_with("https://") => {
             let base_url = url.trim_end_matches('/').trim_end_matches("/mcp").to_owned();
-            Ok(Endpoints::Host { base_url })
+            Ok(AgentEndpoints::Host { base_url })
         }
-        Some(url) => Err(Failure::usage(format!("--url: `{url}` is not an address"))
+        Some(url) => Err(CommandFailure::usage(format!("--url: `{url}` is not an address"))
             .hint("such as: --url http://127.0.0.1:7717")),
     }
 }
 
-fn search_path(settings: &Settings) -> Vec<PathBuf> {
+fn search_path(settings: &CommandSettings) -> Vec<PathBuf> {
     let path = settings.environment.get("PATH").unwrap_or_default();
     std::env::split_paths(path).collect()
 }
 
-fn agree(report: &InstallReport<'_>, yes: bool, printer: &Printer) -> Result<(), Failure> {
+fn confirm_plan(
+    report: &InstallReport<'_>,
+    yes: bool,
+    printer: &Printer,
+) -> Result<(), CommandFailure> {
     report.show(printer);
     if yes {
         return Ok(());
     }
     if !printer.can_ask() {
-        return Err(Failure::request(
+        return Err(CommandFailure::request(
             "NOT_TRUSTED",
             "this project is not trusted in its present state, so nothing was installed",
         )
@@ -150,27 +155,27 @@ fn agree(report: &InstallReport<'_>, yes: bool, printer: &Printer) -> Result<(),
     if printer.confirm("Install this, and trust the project?") {
         Ok(())
     } else {
-        Err(Failure::request("CANCELLED", "nothing was installed"))
+        Err(CommandFailure::request("CANCELLED", "nothing was installed"))
     }
 }
 
 /// Installing is agreeing to what was shown, as `capdeck trust` is.
-fn trust(host: &Host, settings: &Settings) -> Result<(), Failure> {
+fn trust(host: &Host, settings: &CommandSettings) -> Result<(), CommandFailure> {
     let deck = host.deck();
     let (Some(project), Some(hash)) = (&settings.project, &deck.project_hash) else {
         return Ok(());
     };
     TrustStore::new(&settings.state_dir)
         .trust(&project.dir, hash)
-        .map_err(|error| Failure::file("remember the trust in", &settings.state_dir, &error))
+        .map_err(|error| CommandFailure::file("remember the trust in", &settings.state_dir, &error))
 }
 
 /// Ids, for messages.
-pub(crate) fn ids(providers: &[&Provider]) -> String {
+pub(crate) fn ids(providers: &[&AgentProvider]) -> String {
     providers.iter().map(|provider| provider.id).collect::<Vec<_>>().join(", ")
 }
 
-pub(crate) fn interrupted(installer: &Installer) -> Result<bool, Failure> {
+pub(crate) fn interrupted(installer: &ProjectInstaller) -> Result<bool, CommandFailure> {
     installer.is_interrupted().map_err(|error| apply_failed(&error))
 }
 
@@ -178,9 +183,9 @@ pub(crate) fn interrupted(installer: &Installer) -> Result<bool, Failure> {
 fn choose_agents(
     named: &[String],
     file: &CapabilityFile,
-    installer: &Installer,
+    installer: &ProjectInstaller,
     printer: &Printer,
-) -> Result<Vec<&'static Provider>, Failure> {
+) -> Result<Vec<&'static AgentProvider>, CommandFailure> {
     let listed = file.providers.clone().unwrap_or_default();
     let lists = [named, &listed, installer.earlier_providers()];
     if let Some(list) = lists.into_iter().find(|list| !list.is_empty()) {
@@ -192,9 +197,11 @@ fn choose_agents(
             [] => "name one with --provider, or list some under `providers` in the file".to_owned(),
             [first, ..] => format!("run, for example: capdeck install --provider {}", first.id),
         };
-        return Err(Failure::request("NO_PROVIDER", "no agent to install for was named").hint(hint));
+        return Err(
+            CommandFailure::request("NO_PROVIDER", "no agent to install for was named").hint(hint)
+        );
     };
-    asker.say(&format!("Agents that can be installed for: {}", ids(&Provider::all())));
+    asker.say(&format!("Agents that can be installed for: {}", ids(&AgentProvider::all())));
     let prompt = match &likely[..] {
         [] => "Which ones? ".to_owned(),
         likely => format!("Which ones? [{}] ", ids(likely)),
@@ -203,7 +210,9 @@ fn choose_agents(
     let words: Vec<&str> =
         answer.split([',', ' ']).map(str::trim).filter(|word| !word.is_empty()).collect();
     match words.is_empty() {
-        true if likely.is_empty() => Err(Failure::request("CANCELLED", "nothing was installed")),
+        true if likely.is_empty() => {
+            Err(CommandFailure::request("CANCELLED", "nothing was installed"))
+        }
         true => Ok(likely),
         false => find_agents(words.into_iter()),
     }
@@ -211,12 +220,12 @@ fn choose_agents(
 
 fn find_agents<'a>(
     names: impl Iterator<Item = &'a str>,
-) -> Result<Vec<&'static Provider>, Failure> {
-    let mut found: Vec<&'static Provider> = Vec::new();
+) -> Result<Vec<&'static AgentProvider>, CommandFailure> {
+    let mut found: Vec<&'static AgentProvider> = Vec::new();
     for name in names {
-        let provider = Provider::find(name).ok_or_else(|| {
-            Failure::request("UNKNOWN_PROVIDER", format!("there is no agent `{name}`"))
-                .hint(format!("one of: {}", ids(&Provider::all())))
+        let provider = AgentProvider::find(name).ok_or_else(|| {
+            CommandFailure::request("UNKNOWN_PROVIDER", format!("there is no agent `{name}`"))
+                .hint(format!("one of: {}", ids(&AgentProvider::all())))
         })?;
         if !found.contains(&provider) {
             found.push(provider);
@@ -226,24 +235,24 @@ fn find_agents<'a>(
 }
 
 /// Agents that left traces in the project.
-fn likely_agents(project: &Path) -> Vec<&'static Provider> {
-    let has_traces = |provider: &&Provider| {
+fn likely_agents(project: &Path) -> Vec<&'static AgentProvider> {
+    let has_traces = |provider: &&AgentProvider| {
         let home = provider.skills.split('/').next().unwrap_or_default();
         // Folders that many share tell nothing.
         let is_own = home.starts_with('.') && home != ".agents";
         (is_own && project.join(home).is_dir())
             || provider.mcp.as_ref().is_some_and(|mcp| project.join(mcp.path).is_file())
     };
-    Provider::all().into_iter().filter(has_traces).collect()
+    AgentProvider::all().into_iter().filter(has_traces).collect()
 }
 
 /// Asks each server. What does not answer is a warning: the files are as they should be, and only its calls fail.
-fn check_servers(context: &Context<'_>) -> CommandResult {
+fn check_servers(context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
     let reports = with_operator(context, async |session, call| {
         let catalog = session.catalog();
         let own = catalog.capabilities().filter(|one| {
-            one.definition.source.layer == Layer::ProjectCapabilityFile && one.is_usable()
+            one.definition.source.layer == SourceLayer::ProjectCapabilityFile && one.is_usable()
         });
         let ids: Vec<String> = own.map(|one| one.definition.id.to_string()).collect();
         let _progress = printer.progress(&format!("asking {} servers", ids.len()));
@@ -268,10 +277,10 @@ const MAX_FETCHED_BYTES: u64 = 10 << 20;
 /// Fetches within a reach.
 #[derive(Debug)]
 struct TextFetcher {
-    reach: Reach,
+    reach: NetworkReach,
 }
 
-impl Fetch for TextFetcher {
+impl ContentFetcher for TextFetcher {
     fn fetch(&self, url: &str) -> Result<Vec<u8>, FetchError> {
         let failed = |message: String, hint| FetchError { message, hint };
         let runtime = single_thread().map_err(|failure| failed(failure.message, failure.hint))?;
@@ -293,7 +302,7 @@ pub(crate) struct CleanArgs {
     force: bool,
 }
 
-pub(crate) fn clean(args: &CleanArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn clean(args: &CleanArgs, context: &CommandContext<'_>) -> CommandResult {
     let CleanArgs { dry_run, force } = args;
     let printer = context.printer;
     let settings = context.settings()?;
@@ -303,7 +312,7 @@ pub(crate) fn clean(args: &CleanArgs, context: &Context<'_>) -> CommandResult {
     let edited = if *force { EditedPolicy::Overwrite } else { EditedPolicy::Keep };
     let plan = installer.plan_clean(edited);
     let report = InstallReport::new(&installer, &plan, &[]);
-    report.refuse_unsound(printer)?;
+    report.check_errors(printer)?;
     if *dry_run {
         report.print(InstallOutcome::Planned, printer);
         return Ok(ExitStatus::Done);

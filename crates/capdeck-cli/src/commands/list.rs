@@ -1,14 +1,14 @@
 //! `capdeck list`: what is in the deck.
 
-use capdeck_host::{Health, ItemStatus, ListItem, list_items};
+use capdeck_host::{HealthStatus, ItemStatus, ListItem, list_items};
 use serde_json::json;
 
 use crate::{
-    context::Context,
+    context::CommandContext,
     errors::{CommandResult, ExitStatus},
     plain_text::{counted, written},
-    printer::Style,
-    table::{Cell, Table},
+    printer::TextStyle,
+    table::{TableCell, TextTable},
 };
 
 /// Show what is in the deck
@@ -22,7 +22,7 @@ pub(crate) struct ListArgs {
     all: bool,
 }
 
-pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &ListArgs, context: &CommandContext<'_>) -> CommandResult {
     let ListArgs { all } = args;
     let host = context.open_host()?;
     let items = list_items(&host, &host.catalog());
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> CommandResult {
                 let word = item.word();
                 // A failure begins with the word already.
                 match item.health {
-                    Health::Failing { .. } if item.status == ItemStatus::Ready => {
+                    HealthStatus::Failing { .. } if item.status == ItemStatus::Ready => {
                         printer.warn(&format!("{} is {explanation}", item.id));
                     }
                     _ => printer.note(&format!("{} is {word}: {explanation}", item.id)),
@@ -63,23 +63,26 @@ pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> CommandResult {
     Ok(ExitStatus::Done)
 }
 
-fn table(items: &[ListItem]) -> Table {
-    let mut table = Table::new(["ID", "STATUS", "BACKEND", "EXPOSURE", "TOKENS", "DESCRIPTION"]);
+fn table(items: &[ListItem]) -> TextTable {
+    let mut table =
+        TextTable::new(["ID", "STATUS", "BACKEND", "EXPOSURE", "TOKENS", "DESCRIPTION"]);
     for item in items {
         table.row([
-            Cell::plain(&item.id),
-            Cell::styled(style(item), item.word()),
-            Cell::plain(item.backend.map_or("-", |backend| backend.as_str())),
-            Cell::plain(item.exposure.map_or_else(|| "-".to_owned(), written)),
-            Cell::plain(item.tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string())),
-            Cell::plain(&item.description),
+            TableCell::plain(&item.id),
+            TableCell::styled(style(item), item.word()),
+            TableCell::plain(item.backend.map_or("-", |backend| backend.as_str())),
+            TableCell::plain(item.exposure.map_or_else(|| "-".to_owned(), written)),
+            TableCell::plain(
+                item.tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string()),
+            ),
+            TableCell::plain(&item.description),
         ]);
     }
     table
 }
 
 /// Broken and untrusted entries are never passed over in silence.
-fn note_left_out(items: &[ListItem], context: &Context<'_>) {
+fn note_left_out(items: &[ListItem], context: &CommandContext<'_>) {
     for item in items.iter().filter(|item| item.status == ItemStatus::Quarantined) {
         let reason = item.reason.as_deref().unwrap_or_default();
         context.printer.warn(&format!("`{}` does not load: {reason}", item.id));
@@ -98,15 +101,15 @@ fn note_left_out(items: &[ListItem], context: &Context<'_>) {
 }
 
 /// The colour of a status.
-pub(crate) fn style(item: &ListItem) -> Style {
+pub(crate) fn style(item: &ListItem) -> TextStyle {
     match item.status {
         ItemStatus::Ready => match item.health {
-            Health::Ok { .. } => Style::Good,
-            Health::Failing { .. } => Style::Bad,
-            _ => Style::Careful,
+            HealthStatus::Ok { .. } => TextStyle::Good,
+            HealthStatus::Failing { .. } => TextStyle::Bad,
+            _ => TextStyle::Careful,
         },
-        ItemStatus::Stale | ItemStatus::Hidden | ItemStatus::Untrusted => Style::Careful,
-        ItemStatus::Quarantined => Style::Bad,
-        ItemStatus::Disabled => Style::Dim,
+        ItemStatus::Stale | ItemStatus::Hidden | ItemStatus::Untrusted => TextStyle::Careful,
+        ItemStatus::Quarantined => TextStyle::Bad,
+        ItemStatus::Disabled => TextStyle::Dim,
     }
 }

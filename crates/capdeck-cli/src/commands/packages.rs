@@ -5,7 +5,8 @@ mod change;
 use std::collections::HashMap;
 
 use capdeck_install::{
-    FetchedSource, LockedPackage, PackageDeck, PackageError, PackageSource, Removal, find_packages,
+    FetchedSource, LockedPackage, PackageDeck, PackageError, PackageRemoval, PackageSource,
+    find_packages,
 };
 use serde_json::{Value, json};
 
@@ -14,8 +15,8 @@ use self::change::{
 };
 use crate::{
     completion::ids,
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::written,
 };
 
@@ -43,7 +44,7 @@ pub(crate) struct GetArgs {
     package: PackageArgs,
 }
 
-pub(crate) fn get(args: &GetArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn get(args: &GetArgs, context: &CommandContext<'_>) -> CommandResult {
     let GetArgs { source: text, ids, path, package } = args;
     let printer = context.printer;
     let settings = context.settings()?;
@@ -111,7 +112,7 @@ pub(crate) struct UpdateArgs {
     package: PackageArgs,
 }
 
-pub(crate) fn update(args: &UpdateArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn update(args: &UpdateArgs, context: &CommandContext<'_>) -> CommandResult {
     let UpdateArgs { ids, package } = args;
     let printer = context.printer;
     let settings = context.settings()?;
@@ -172,24 +173,24 @@ pub(crate) struct RemoveArgs {
     package: PackageArgs,
 }
 
-pub(crate) fn remove(args: &RemoveArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn remove(args: &RemoveArgs, context: &CommandContext<'_>) -> CommandResult {
     let RemoveArgs { ids, package } = args;
     let printer = context.printer;
     let settings = context.settings()?;
     let deck = PackageDeck::new(&package.deck_dir(&settings));
-    let removals: Vec<Removal> =
+    let removals: Vec<PackageRemoval> =
         ids.iter().map(|id| deck.removal(id)).collect::<Result<_, _>>().map_err(failed)?;
     for removal in &removals {
         if let Some(obstacle) = removal.obstacle.filter(|_| !package.force) {
             let message = format!("`{}` is not removed: {obstacle}", removal.id);
             let hint = format!("keep a copy of `{}`, then add --force", removal.path.display());
-            return Err(Failure::request("PACKAGE_REFUSED", message).hint(hint));
+            return Err(CommandFailure::request("PACKAGE_REFUSED", message).hint(hint));
         }
     }
     if !package.yes && !package.dry_run && printer.can_ask() {
         let question = format!("Remove {}?", ids.join(", "));
         if !printer.confirm(&question) {
-            return Err(Failure::request("CANCELLED", "nothing was removed"));
+            return Err(CommandFailure::request("CANCELLED", "nothing was removed"));
         }
     }
     let mut items: Vec<Value> = Vec::new();

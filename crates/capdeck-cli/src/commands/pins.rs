@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use super::command_table;
 use crate::{
     completion::{ids, tools_of_id},
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::one_line,
-    printer::{Palette, Style},
-    table::{Cell, Table},
+    printer::{ColorPalette, TextStyle},
+    table::{TableCell, TextTable},
 };
 
 /// Show and approve the definitions of tools
@@ -37,12 +37,15 @@ command_table! {
     }
 }
 
-pub(crate) fn run(args: &PinsArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &PinsArgs, context: &CommandContext<'_>) -> CommandResult {
     args.command.run(context)
 }
 
 /// The capabilities a command is about, each with its review: one, or all that are watched.
-fn reviews(host: &Host, id: Option<&str>) -> Result<Vec<(Arc<Capability>, PinReview)>, Failure> {
+fn reviews(
+    host: &Host,
+    id: Option<&str>,
+) -> Result<Vec<(Arc<Capability>, PinReview)>, CommandFailure> {
     let capabilities = match id {
         Some(id) => vec![known_capability(host, id)?],
         None => {
@@ -55,11 +58,14 @@ fn reviews(host: &Host, id: Option<&str>) -> Result<Vec<(Arc<Capability>, PinRev
 }
 
 /// How a capability's tools compare with their pins.
-pub(crate) fn review(host: &Host, capability: &Capability) -> Result<PinReview, Failure> {
+pub(crate) fn review(host: &Host, capability: &Capability) -> Result<PinReview, CommandFailure> {
     let id = &capability.definition.id;
     host.review_pins(capability).map_err(|error| {
-        Failure::request("PINS_UNREADABLE", format!("the pins of `{id}` cannot be read: {error}"))
-            .hint(format!("take what is there now as approved with: capdeck pins approve {id}"))
+        CommandFailure::request(
+            "PINS_UNREADABLE",
+            format!("the pins of `{id}` cannot be read: {error}"),
+        )
+        .hint(format!("take what is there now as approved with: capdeck pins approve {id}"))
     })
 }
 
@@ -73,7 +79,7 @@ struct PinListArgs {
     id: Option<String>,
 }
 
-fn list(args: &PinListArgs, context: &Context<'_>) -> CommandResult {
+fn list(args: &PinListArgs, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
     let host = context.open_host()?;
     let reviews = reviews(&host, args.id.as_deref())?;
@@ -87,18 +93,18 @@ fn list(args: &PinListArgs, context: &Context<'_>) -> CommandResult {
         printer.json(&json!({ "items": items }));
         return Ok(ExitStatus::Done);
     }
-    let mut table = Table::new(["CAPABILITY", "TOOL", "STATUS", "PINS", "DIGEST", "NOTE"]);
+    let mut table = TextTable::new(["CAPABILITY", "TOOL", "STATUS", "PINS", "DIGEST", "NOTE"]);
     for item in &items {
-        let style = if item.status == "pinned" { Style::Good } else { Style::Careful };
+        let style = if item.status == "pinned" { TextStyle::Good } else { TextStyle::Careful };
         let digest: String =
             item.digest.iter().flat_map(|digest| digest.chars().take(12)).collect();
         table.row([
-            Cell::plain(&item.capability),
-            Cell::plain(&item.tool),
-            Cell::styled(style, item.status),
-            Cell::plain(mode_name(item.mode)),
-            Cell::dim(digest),
-            Cell::plain(note_of(item)),
+            TableCell::plain(&item.capability),
+            TableCell::plain(&item.tool),
+            TableCell::styled(style, item.status),
+            TableCell::plain(mode_name(item.mode)),
+            TableCell::dim(digest),
+            TableCell::plain(note_of(item)),
         ]);
     }
     table.print(printer);
@@ -148,7 +154,7 @@ struct PinDiffArgs {
     tool: Option<String>,
 }
 
-fn diff(args: &PinDiffArgs, context: &Context<'_>) -> CommandResult {
+fn diff(args: &PinDiffArgs, context: &CommandContext<'_>) -> CommandResult {
     let PinDiffArgs { id, tool } = args;
     let printer = context.printer;
     let host = context.open_host()?;
@@ -192,14 +198,14 @@ impl PinDiff<'_> {
         self.only.is_none() && self.review.book.as_ref().is_some_and(|book| book.is_repointed)
     }
 
-    fn to_text(&self, palette: Palette) -> String {
+    fn to_text(&self, palette: ColorPalette) -> String {
         let mut text = String::new();
         let heading = |text: &mut String, tool: &str, what: &str| {
-            let name = palette.paint(Style::Strong, &one_line(&format!("{}.{tool}", self.id)));
+            let name = palette.paint(TextStyle::Strong, &one_line(&format!("{}.{tool}", self.id)));
             text.push_str(&format!("{name} {what}\n"));
         };
         if self.is_repointed() {
-            let name = palette.paint(Style::Strong, self.id);
+            let name = palette.paint(TextStyle::Strong, self.id);
             text.push_str(&format!("{name}: endpoint changed; tools pinned again\n"));
         }
         for change in self.changes() {
@@ -224,10 +230,10 @@ impl PinDiff<'_> {
     }
 }
 
-fn write_part(text: &mut String, change: &DefinitionChange, palette: Palette) {
+fn write_part(text: &mut String, change: &DefinitionChange, palette: ColorPalette) {
     let mut lines = |path: &str, before: Option<String>, after: Option<String>| {
         text.push_str(&format!("  {path}\n"));
-        for (mark, style, value) in [("-", Style::Bad, before), ("+", Style::Good, after)] {
+        for (mark, style, value) in [("-", TextStyle::Bad, before), ("+", TextStyle::Good, after)] {
             if let Some(value) = value {
                 let line = format!("    {mark} {}", one_line(&reveal(&value)));
                 text.push_str(&format!("{}\n", palette.paint(style, &line)));
@@ -283,13 +289,13 @@ struct PinApproveArgs {
     tool: Option<String>,
 }
 
-fn approve(args: &PinApproveArgs, context: &Context<'_>) -> CommandResult {
+fn approve(args: &PinApproveArgs, context: &CommandContext<'_>) -> CommandResult {
     let PinApproveArgs { id, tool } = args;
     let printer = context.printer;
     let host = context.open_host()?;
     let capability = known_capability(&host, id)?;
     let unknown = || {
-        Failure::request("NOT_KNOWN", format!("the tools of `{id}` are not known yet"))
+        CommandFailure::request("NOT_KNOWN", format!("the tools of `{id}` are not known yet"))
             .hint(format!("ask for them with: capdeck tools {id}"))
     };
     let offered = host.offered_to_anyone(&capability).ok_or_else(unknown)?;
@@ -300,7 +306,7 @@ fn approve(args: &PinApproveArgs, context: &Context<'_>) -> CommandResult {
         let exists = offered.tools.iter().any(|tool| tool.name() == name);
         if !exists && !changes.iter().any(is_gone) {
             let failure =
-                Failure::request("TOOL_NOT_FOUND", format!("`{id}` has no tool `{name}`"));
+                CommandFailure::request("TOOL_NOT_FOUND", format!("`{id}` has no tool `{name}`"));
             return Err(match host.catalog().nearest_tool(id, name) {
                 Some(near) => failure.hint(format!("did you mean `{}`?", shell_word(near))),
                 None => failure.hint(format!("see them with: capdeck pins list {id}")),
@@ -309,7 +315,9 @@ fn approve(args: &PinApproveArgs, context: &Context<'_>) -> CommandResult {
     }
     let count = host
         .approve_pins(&capability, tool.as_deref())
-        .map_err(|error| Failure::request("FILE_ERROR", format!("cannot save the pins: {error}")))?
+        .map_err(|error| {
+            CommandFailure::request("FILE_ERROR", format!("cannot save the pins: {error}"))
+        })?
         .ok_or_else(unknown)?;
     if printer.wants_json() {
         printer.json(&json!({ "id": id, "tool": tool, "approved": count }));

@@ -9,15 +9,15 @@ use std::{
 };
 
 use capdeck_host::{
-    CodeRequest, Consent, Diagnostic, Envelope, RunError, RunReport, SessionChoice, Severity,
-    TypeCheck, code_mode,
+    CallConsent, CodeDiagnostic, CodeRequest, CodeSeverity, RunEnvelope, RunError, RunReport,
+    SessionChoice, TypeCheck, code_mode,
 };
 use serde_json::{Value, value::RawValue};
 
-use super::call::Watcher;
+use super::call::CallWatcher;
 use crate::{
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure, to_person},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus, to_person},
     plain_text,
     printer::Printer,
     runtime::with_caller,
@@ -58,10 +58,10 @@ enum CheckArg {
     Full,
 }
 
-pub(crate) fn run(args: &RunArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &RunArgs, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
     let source = read_code(args.file.as_deref(), args.code.as_deref(), printer)?;
-    let watcher = Arc::new(Watcher::new("the code", printer.asker()));
+    let watcher = Arc::new(CallWatcher::new("the code", printer.asker()));
     let (client, caller) = (watcher.profile(), watcher.clone());
     let request = CodeRequest {
         code: source.text.clone(),
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context<'_>) -> CommandResult {
             Some(CheckArg::Warn) => TypeCheck::Warn,
             Some(CheckArg::Full) => TypeCheck::Full,
         },
-        consent: if args.yes { Consent::Given } else { Consent::NotAsked },
+        consent: if args.yes { CallConsent::Given } else { CallConsent::NotAsked },
     };
     let report = with_caller(context.open_host()?, client, caller, async |session, call| {
         watcher.show(printer.progress("running"));
@@ -89,7 +89,7 @@ pub(super) fn show_report(
     source: &CodeSource,
     printer: &Printer,
 ) -> CommandResult {
-    let Envelope { outcome, diagnostics, .. } = &report.envelope;
+    let RunEnvelope { outcome, diagnostics, .. } = &report.envelope;
     if printer.wants_json() {
         printer.json(&report.envelope);
         return Ok(outcome.as_ref().map_or_else(exit_status, |_| ExitStatus::Done));
@@ -97,7 +97,7 @@ pub(super) fn show_report(
     for entry in &report.logs {
         printer.note(&plain_text::lines(&entry.message));
     }
-    for remark in diagnostics.iter().filter(|remark| remark.severity != Severity::Error) {
+    for remark in diagnostics.iter().filter(|remark| remark.severity != CodeSeverity::Error) {
         printer.warn(&plain_text::one_line(&remark.message));
     }
     match outcome {
@@ -133,7 +133,7 @@ fn read_code(
     file: Option<&Path>,
     code: Option<&str>,
     printer: &Printer,
-) -> Result<CodeSource, Failure> {
+) -> Result<CodeSource, CommandFailure> {
     let (name, text) = match (code, file) {
         (Some(code), _) => ("the code".to_owned(), Ok(code.to_owned())),
         (None, Some(path)) if path != Path::new("-") => {
@@ -141,7 +141,7 @@ fn read_code(
             (name, File::open(path).and_then(|mut file| read_all(&mut file)))
         }
         (None, None) if std::io::stdin().is_terminal() => {
-            return Err(Failure::usage("there is no code to run")
+            return Err(CommandFailure::usage("there is no code to run")
                 .hint("name a file, write the code after -e, or pipe it in"));
         }
         (None, _) => {
@@ -153,7 +153,7 @@ fn read_code(
     };
     match text {
         Ok(text) => Ok(CodeSource { name, text }),
-        Err(error) => Err(Failure::usage(format!("cannot read {name}: {error}"))),
+        Err(error) => Err(CommandFailure::usage(format!("cannot read {name}: {error}"))),
     }
 }
 
@@ -172,8 +172,12 @@ fn exit_status(error: &RunError) -> ExitStatus {
 }
 
 /// The failure with every place it is about.
-fn to_failure(error: &RunError, diagnostics: &[Diagnostic], source: &CodeSource) -> Failure {
-    let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error);
+fn to_failure(
+    error: &RunError,
+    diagnostics: &[CodeDiagnostic],
+    source: &CodeSource,
+) -> CommandFailure {
+    let errors = diagnostics.iter().filter(|found| found.severity == CodeSeverity::Error);
     let mut said = String::new();
     for found in errors.clone() {
         said.push_str(&place(source, found.line, found.column, Some(&found.message)));
@@ -189,12 +193,12 @@ fn to_failure(error: &RunError, diagnostics: &[Diagnostic], source: &CodeSource)
         1 => "the code was not run".to_owned(),
         count => format!("the code was not run: {count} problems"),
     };
-    let failure = Failure {
+    let failure = CommandFailure {
         status: exit_status(error),
         details: error.details.clone(),
-        ..Failure::request(error.code.as_str(), message)
+        ..CommandFailure::request(error.code.as_str(), message)
     };
-    let failure = if said.is_empty() { failure } else { failure.said(said) };
+    let failure = if said.is_empty() { failure } else { failure.with_details(said) };
     match &error.hint {
         // What is wrong has just been shown.
         Some(hint) if !is_blocked => failure.hint(to_person(hint)),

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use capdeck_host::{Consent, Rehearsal, RunRecord, RunState, TestFile, code_mode};
+use capdeck_host::{CallConsent, RunRecord, RunReplayer, RunState, TestFile, code_mode};
 use serde_json::{Value, json};
 
 use super::{
-    call::Watcher,
+    call::CallWatcher,
     command_table,
     run::{CodeSource, show_report},
 };
 use crate::{
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{lines, one_line},
-    printer::{Printer, Style},
+    printer::{Printer, TextStyle},
     runtime::{single_thread, with_session},
-    table::{Cell, Table},
+    table::{TableCell, TextTable},
 };
 
 /// Recorded runs of code: list, show, resume and replay them
@@ -38,7 +38,7 @@ command_table! {
     }
 }
 
-pub(crate) fn run(args: &RunsArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &RunsArgs, context: &CommandContext<'_>) -> CommandResult {
     args.command.run(context)
 }
 
@@ -50,7 +50,7 @@ struct RunListArgs {
     paused: bool,
 }
 
-fn list(args: &RunListArgs, context: &Context<'_>) -> CommandResult {
+fn list(args: &RunListArgs, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
     let listing = context.settings()?.runs().list()?;
     let wanted = |run: &&RunRecord| !args.paused || run.state == RunState::Paused;
@@ -68,15 +68,15 @@ fn list(args: &RunListArgs, context: &Context<'_>) -> CommandResult {
         printer.note("no runs are recorded");
         return Ok(ExitStatus::Done);
     }
-    let mut table = Table::new(["ID", "AT", "STATE", "CALLS", "CLIENT", "CODE"]);
+    let mut table = TextTable::new(["ID", "AT", "STATE", "CALLS", "CLIENT", "CODE"]);
     for run in &runs {
         table.row([
-            Cell::styled(Style::Strong, &run.id),
-            Cell::plain(run.at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()),
-            Cell::styled(style(run.state), run.state.as_str()),
-            Cell::plain(run.calls.len().to_string()),
-            Cell::plain(&run.client),
-            Cell::plain(run.headline()),
+            TableCell::styled(TextStyle::Strong, &run.id),
+            TableCell::plain(run.at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()),
+            TableCell::styled(style(run.state), run.state.as_str()),
+            TableCell::plain(run.calls.len().to_string()),
+            TableCell::plain(&run.client),
+            TableCell::plain(run.headline()),
         ]);
     }
     table.print(printer);
@@ -86,12 +86,12 @@ fn list(args: &RunListArgs, context: &Context<'_>) -> CommandResult {
     Ok(ExitStatus::Done)
 }
 
-fn style(state: RunState) -> Style {
+fn style(state: RunState) -> TextStyle {
     match state {
-        RunState::Done => Style::Good,
-        RunState::Paused | RunState::Resuming => Style::Careful,
-        RunState::Failed => Style::Bad,
-        RunState::Cancelled => Style::Dim,
+        RunState::Done => TextStyle::Good,
+        RunState::Paused | RunState::Resuming => TextStyle::Careful,
+        RunState::Failed => TextStyle::Bad,
+        RunState::Cancelled => TextStyle::Dim,
     }
 }
 
@@ -109,7 +109,7 @@ struct RunShowArgs {
     as_test: bool,
 }
 
-fn show(args: &RunShowArgs, context: &Context<'_>) -> CommandResult {
+fn show(args: &RunShowArgs, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
     let store = context.settings()?.runs();
     let run = store.find(&args.id)?;
@@ -148,15 +148,15 @@ fn print_run(run: &RunRecord, shown: &Value, printer: &Printer) {
     let calls = shown.get("calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if !calls.is_empty() {
         printer.data("\n");
-        let mut table = Table::new(["CALL", "OUTCOME", "ARGUMENTS"]);
+        let mut table = TextTable::new(["CALL", "OUTCOME", "ARGUMENTS"]);
         for call in calls {
             let text = |key: &str| call.get(key).and_then(Value::as_str).unwrap_or_default();
             let args = call.get("args");
             let args = args.and_then(|args| args.get("args")).or(args);
             table.row([
-                Cell::plain(text("call")),
-                Cell::plain(text("outcome")),
-                Cell::plain(args.map(ToString::to_string).unwrap_or_default()),
+                TableCell::plain(text("call")),
+                TableCell::plain(text("outcome")),
+                TableCell::plain(args.map(ToString::to_string).unwrap_or_default()),
             ]);
         }
         table.print(printer);
@@ -187,16 +187,19 @@ struct RunResumeArgs {
     yes: bool,
 }
 
-fn resume(args: &RunResumeArgs, context: &Context<'_>) -> CommandResult {
+fn resume(args: &RunResumeArgs, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
     let run = context.settings()?.runs().find(&args.id)?;
-    let watcher = Arc::new(Watcher::new("the code", printer.asker()));
+    let watcher = Arc::new(CallWatcher::new("the code", printer.asker()));
     let host = context.open_host()?;
     // The run keeps the rights of the client that began it.
     let session = host.session_for_run(&run, watcher.profile()).ok_or_else(|| {
-        Failure::request("REQUEST_INVALID", format!("run `{}` cannot be resumed here", run.id))
+        CommandFailure::request(
+            "REQUEST_INVALID",
+            format!("run `{}` cannot be resumed here", run.id),
+        )
     })?;
-    let consent = if args.yes { Consent::Given } else { Consent::NotAsked };
+    let consent = if args.yes { CallConsent::Given } else { CallConsent::NotAsked };
     let report = with_session(host, session, watcher.clone(), async |session, call| {
         watcher.show(printer.progress("running"));
         let report = code_mode::resume(&session.request(call), &run.id, consent).await;
@@ -217,14 +220,14 @@ struct RunReplayArgs {
     id: String,
 }
 
-fn replay(args: &RunReplayArgs, context: &Context<'_>) -> CommandResult {
+fn replay(args: &RunReplayArgs, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
     let settings = context.settings()?;
     let store = settings.runs();
     let run = store.find(&args.id)?;
     let id = run.id.clone();
     let chain = store.chain(run)?;
-    let rehearsal = Rehearsal::new(settings.sandbox_worker()?);
+    let rehearsal = RunReplayer::new(settings.sandbox_worker()?);
     let replayed = single_thread()?.block_on(rehearsal.replay(&chain))?;
     let differences = replayed.map(|replayed| replayed.differences).unwrap_or_default();
     if printer.wants_json() {
@@ -237,8 +240,8 @@ fn replay(args: &RunReplayArgs, context: &Context<'_>) -> CommandResult {
         printer.data("the same calls and the same outcome\n");
     } else {
         let text: String = differences.iter().map(|one| format!("{one}\n")).collect();
-        return Err(Failure::request("RUN_DIVERGED", format!("run `{id}` does not repeat"))
-            .said(text.trim_end()));
+        return Err(CommandFailure::request("RUN_DIVERGED", format!("run `{id}` does not repeat"))
+            .with_details(text.trim_end()));
     }
     Ok(if differences.is_empty() { ExitStatus::Done } else { ExitStatus::RequestFailed })
 }

@@ -3,7 +3,7 @@
 use capdeck_definition::{capability_file_schema, caplet_schema, cmp_schema, config_schema};
 
 use crate::{
-    context::Context,
+    context::CommandContext,
     errors::{CommandResult, ExitStatus},
 };
 
@@ -12,12 +12,12 @@ use crate::{
 pub(crate) struct SchemaArgs {
     /// Which format.
     #[arg(value_enum)]
-    format: FileFormat,
+    format: SchemaFormatArg,
 }
 
 /// The formats that have a schema.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum FileFormat {
+enum SchemaFormatArg {
     /// The frontmatter of a capability file.
     Caplet,
     /// A deck's config file.
@@ -28,12 +28,12 @@ enum FileFormat {
     Cmp,
 }
 
-pub(crate) fn run(args: &SchemaArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &SchemaArgs, context: &CommandContext<'_>) -> CommandResult {
     context.printer.json(&match args.format {
-        FileFormat::Caplet => caplet_schema(),
-        FileFormat::Config => config_schema(),
-        FileFormat::Capabilities => capability_file_schema(),
-        FileFormat::Cmp => cmp_schema(),
+        SchemaFormatArg::Caplet => caplet_schema(),
+        SchemaFormatArg::Config => config_schema(),
+        SchemaFormatArg::Capabilities => capability_file_schema(),
+        SchemaFormatArg::Cmp => cmp_schema(),
     });
     Ok(ExitStatus::Done)
 }

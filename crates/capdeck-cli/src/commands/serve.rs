@@ -3,13 +3,13 @@
 use std::io;
 
 use capdeck_definition::Exposure;
-use capdeck_host::{CapabilityId, Host, Scope, ViewPolicy};
-use capdeck_serve::CapsulePlace;
+use capdeck_host::{CapabilityId, Host, SessionScope, ViewPolicy};
+use capdeck_serve::CapsuleReference;
 
 use crate::{
     completion::ids,
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     runtime::{single_thread, stop_signal},
 };
 
@@ -61,7 +61,7 @@ pub(crate) enum ExposureMode {
     None,
 }
 
-pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &ServeArgs, context: &CommandContext<'_>) -> CommandResult {
     let ServeArgs { only, capsule, view, exposure } = args;
     let host = context.settings()?.open_lasting_host()?;
     if let Some(name) = capsule {
@@ -70,8 +70,9 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> CommandResult {
     let scope = match only {
         Some(id) => {
             // What the gate would refuse at every request is better refused at the start.
-            let id = CapabilityId::new(id).map_err(|error| Failure::usage(error.to_string()))?;
-            let scope = Scope::Transparent(id.clone());
+            let id =
+                CapabilityId::new(id).map_err(|error| CommandFailure::usage(error.to_string()))?;
+            let scope = SessionScope::Transparent(id.clone());
             host.unattended(scope.clone()).snapshot().capability(id.as_str())?;
             scope
         }
@@ -80,7 +81,7 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> CommandResult {
                 return Err(no_view(&host, name));
             }
             let view = view.as_deref().map(Into::into);
-            Scope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from), view })
+            SessionScope::Deck(ViewPolicy { exposure: exposure.map(Exposure::from), view })
         }
     };
     serve_on_stdio(&host, scope, async || Ok(()))
@@ -89,8 +90,8 @@ pub(crate) fn run(args: &ServeArgs, context: &Context<'_>) -> CommandResult {
 /// Serves one client on stdin and stdout, once the host is `ready`.
 pub(super) fn serve_on_stdio(
     host: &Host,
-    scope: Scope,
-    ready: impl AsyncFnOnce() -> Result<(), Failure>,
+    scope: SessionScope,
+    ready: impl AsyncFnOnce() -> Result<(), CommandFailure>,
 ) -> CommandResult {
     until_stopped(host, async || {
         ready().await?;
@@ -104,15 +105,15 @@ pub(super) fn serve_on_stdio(
 /// Serves one capsule to one client on stdin and stdout.
 fn serve_capsule(host: &Host, name: &str) -> CommandResult {
     until_stopped(host, async || {
-        let found = CapsulePlace::find(host, name).await.map_err(|failure| {
-            let refused = Failure::request("CAPSULE", failure.message);
+        let found = CapsuleReference::find(host, name).await.map_err(|failure| {
+            let refused = CommandFailure::request("CAPSULE", failure.message);
             match failure.hint {
                 Some(hint) => refused.hint(hint),
                 None => refused,
             }
         })?;
         let place = found.ok_or_else(|| {
-            Failure::usage(format!("there is no capsule `{name}`")).hint(
+            CommandFailure::usage(format!("there is no capsule `{name}`")).hint(
                 "see them with: capdeck capsule list; make one with: capdeck capsule new NAME",
             )
         })?;
@@ -123,7 +124,7 @@ fn serve_capsule(host: &Host, name: &str) -> CommandResult {
 /// Serves until the client is gone or the process is asked to stop.
 fn until_stopped(
     host: &Host,
-    serve: impl AsyncFnOnce() -> Result<io::Result<()>, Failure>,
+    serve: impl AsyncFnOnce() -> Result<io::Result<()>, CommandFailure>,
 ) -> CommandResult {
     // One client: a second thread would only add the price of waking it to every message.
     let runtime = single_thread()?;
@@ -135,16 +136,17 @@ fn until_stopped(
                 Ok(())
             }
         };
-        outcome
-            .map_err(|error| Failure::request("TRANSPORT", format!("the client is gone: {error}")))
+        outcome.map_err(|error| {
+            CommandFailure::request("TRANSPORT", format!("the client is gone: {error}"))
+        })
     });
     // A read of stdin cannot be interrupted, and waiting for it would hold up the exit.
     runtime.shutdown_background();
     outcome.map(|()| ExitStatus::Done)
 }
 
-fn no_view(host: &Host, name: &str) -> Failure {
-    let failure = Failure::usage(format!("there is no view `{name}`"));
+fn no_view(host: &Host, name: &str) -> CommandFailure {
+    let failure = CommandFailure::usage(format!("there is no view `{name}`"));
     match host.catalog().nearest_view(name) {
         Some(near) => failure.hint(format!("did you mean `{near}`?")),
         None => failure.hint("views are sub-agents of a capability file, and `views` of a config"),

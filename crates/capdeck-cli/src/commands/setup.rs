@@ -1,17 +1,17 @@
 //! `capdeck setup ID`: runs what a capability declares as its set-up.
 
-use capdeck_catalog::Status;
+use capdeck_catalog::CapabilityStatus;
 use capdeck_host::{SetupEvent, SetupReport, StepReport, StepStatus, known_capability};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     completion::ids,
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::lines,
     plan::setup_plan,
-    printer::{Printer, Progress, Style},
+    printer::{Printer, ProgressSpinner, TextStyle},
     runtime::{single_thread, stop_signal},
 };
 
@@ -28,39 +28,39 @@ pub(crate) struct SetupArgs {
     yes: bool,
 }
 
-pub(crate) fn run(args: &SetupArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &SetupArgs, context: &CommandContext<'_>) -> CommandResult {
     let SetupArgs { id, yes } = args;
     let printer = context.printer;
     let host = context.open_host()?;
     let capability = known_capability(&host, id)?;
-    if matches!(capability.status, Status::Untrusted { .. } | Status::Disabled) {
+    if matches!(capability.status, CapabilityStatus::Untrusted { .. } | CapabilityStatus::Disabled)
+    {
         // The gate knows the words for it; set-up is no way around it.
         host.operator().snapshot().capability(id)?;
     }
     let Some(setup) = &capability.definition.setup else {
-        return Err(Failure::request("NO_SETUP", format!("`{id}` declares no set-up"))
+        return Err(CommandFailure::request("NO_SETUP", format!("`{id}` declares no set-up"))
             .hint(format!("it needs none; see: capdeck why {id}")));
     };
     let plan = setup_plan(setup);
     printer.note(&format!("The set-up of {id}:\n  {}\n", plan.join("\n  ")));
     if !yes {
         if !printer.can_ask() {
-            return Err(Failure::request("APPROVAL_NEEDED", "the set-up was not approved").hint(
-                format!(
+            return Err(CommandFailure::request("APPROVAL_NEEDED", "the set-up was not approved")
+                .hint(format!(
                     "the person reads the plan above, then runs in a terminal: capdeck setup {id}"
-                ),
-            ));
+                )));
         }
         if !printer.confirm("Run it?") {
-            return Err(Failure::request("CANCELLED", "nothing was run"));
+            return Err(CommandFailure::request("CANCELLED", "nothing was run"));
         }
     }
     let mut teller = SetupReporter { printer, progress: None };
     let report = single_thread()?.block_on(async {
         let cancel = CancellationToken::new();
         let outcome = tokio::select! {
-            report = host.run_setup(id, &cancel, |event| teller.tell(&event)) => report.map_err(Failure::from),
-            () = stop_signal() => Err(Failure::request("CANCELLED", "interrupted")),
+            report = host.run_setup(id, &cancel, |event| teller.report_event(&event)) => report.map_err(CommandFailure::from),
+            () = stop_signal() => Err(CommandFailure::request("CANCELLED", "interrupted")),
         };
         cancel.cancel();
         host.close().await;
@@ -71,10 +71,10 @@ pub(crate) fn run(args: &SetupArgs, context: &Context<'_>) -> CommandResult {
         printer.json(&json!({ "id": id, "succeeded": succeeded, "report": report }));
         return Ok(if succeeded { ExitStatus::Done } else { ExitStatus::RequestFailed });
     }
-    conclude(id, &report, printer)
+    print_outcome(id, &report, printer)
 }
 
-fn conclude(id: &str, report: &SetupReport, printer: &Printer) -> CommandResult {
+fn print_outcome(id: &str, report: &SetupReport, printer: &Printer) -> CommandResult {
     if report.succeeded() {
         printer.note(&format!("{id} is set up"));
         return Ok(ExitStatus::Done);
@@ -84,16 +84,16 @@ fn conclude(id: &str, report: &SetupReport, printer: &Printer) -> CommandResult 
         StepStatus::Done => None,
     });
     let Some((step, reason, hint)) = failed else {
-        return Err(Failure::request(
+        return Err(CommandFailure::request(
             "SETUP_FAILED",
             format!("the set-up of `{id}` did not finish"),
         ));
     };
-    let mut failure = Failure::request(
+    let mut failure = CommandFailure::request(
         "SETUP_FAILED",
         format!("the set-up of `{id}` failed at `{}`: {reason}", step.label),
     )
-    .said(output(step));
+    .with_details(output(step));
     failure.hint = hint.clone();
     Err(failure)
 }
@@ -107,11 +107,11 @@ fn output(step: &StepReport) -> String {
 /// Tells the person what is being run.
 struct SetupReporter<'a> {
     printer: &'a Printer,
-    progress: Option<Progress>,
+    progress: Option<ProgressSpinner>,
 }
 
 impl SetupReporter<'_> {
-    fn tell(&mut self, event: &SetupEvent<'_>) {
+    fn report_event(&mut self, event: &SetupEvent<'_>) {
         match event {
             SetupEvent::Started { index, count, step, .. } => {
                 let text = format!("{}/{count} {}", index + 1, step.label);
@@ -121,8 +121,8 @@ impl SetupReporter<'_> {
                 self.progress = None;
                 let palette = self.printer.note_palette();
                 let mark = match report.status {
-                    StepStatus::Done => palette.paint(Style::Good, "done"),
-                    StepStatus::Failed { .. } => palette.paint(Style::Bad, "failed"),
+                    StepStatus::Done => palette.paint(TextStyle::Good, "done"),
+                    StepStatus::Failed { .. } => palette.paint(TextStyle::Bad, "failed"),
                 };
                 let number = index + 1;
                 self.printer.note(&format!("{number}/{count} {}: {mark}", report.label));

@@ -4,21 +4,21 @@ mod help;
 
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
-use capdeck_host::{CallContext, CallError, ErrorCode, Host, Session, ShellPlace, ShellTool};
-use capdeck_serve::{LocalShell, NoHost, RemoteShell, Shell, ShellCall};
+use capdeck_host::{CallContext, CallError, ErrorCode, Host, Session, ShellTarget, ShellTool};
+use capdeck_serve::{HostUnreachable, LocalShell, RemoteShell, ShellCall, ToolShell};
 use clap::CommandFactory as _;
 use serde_json::{json, value::RawValue};
 
-use super::call::{Watcher, show_result};
+use super::call::{CallWatcher, show_result};
 use crate::{
-    args::Args,
-    arguments::{OwnFlags, read_flags, schema_value},
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    args::CommandLineArgs,
+    arguments::{ShellFlags, read_flags, schema_value},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::one_line,
     printer::Printer,
     runtime::{single_thread, stop_signal},
-    settings::Settings,
+    settings::CommandSettings,
 };
 
 /// Use every tool as a command
@@ -39,17 +39,17 @@ Everything after the tool belongs to the tool. Flags of `sh` are understood ther
 )]
 pub(crate) struct ShArgs {
     #[command(flatten)]
-    own: OwnFlags,
+    own: ShellFlags,
     /// The group, the tool and the tool's flags.
     #[arg(value_name = "GROUP TOOL --FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
 
-pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &ShArgs, context: &CommandContext<'_>) -> CommandResult {
     let ShArgs { own, words } = args;
     let printer = context.printer;
     if let Some(flag) = words.first().filter(|word| word.starts_with('-')) {
-        return Err(Failure::usage(format!("there is no flag `{flag}` here"))
+        return Err(CommandFailure::usage(format!("there is no flag `{flag}` here"))
             .hint("flags of a tool go after its name: capdeck sh GROUP TOOL --flag value"));
     }
     if own.help && words.is_empty() {
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> CommandResult {
     }
     // A caller that wants JSON is not asked.
     let asker = printer.asker().filter(|_| !words.iter().any(|word| word == "--json"));
-    let watcher = Arc::new(Watcher::unnamed(asker));
+    let watcher = Arc::new(CallWatcher::unnamed(asker));
     let opening = ShellOpener {
         settings: context.settings()?,
         printer,
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> CommandResult {
             outcome = line.run(deck, &opening) => outcome,
             () = stop_signal() => {
                 // The connection goes with the process, and the host cancels the call.
-                Err(Failure::request("CANCELLED", "interrupted"))
+                Err(CommandFailure::request("CANCELLED", "interrupted"))
             }
         };
         opening.close().await;
@@ -82,10 +82,10 @@ pub(crate) fn run(args: &ShArgs, context: &Context<'_>) -> CommandResult {
 
 /// One command line on its way.
 struct ShellLine<'a> {
-    own: OwnFlags,
+    own: ShellFlags,
     words: &'a [String],
     printer: &'a Printer,
-    watcher: &'a Arc<Watcher>,
+    watcher: &'a Arc<CallWatcher>,
 }
 
 impl ShellLine<'_> {
@@ -101,24 +101,24 @@ impl ShellLine<'_> {
             found = deck.shell().find(&names, &context).await;
         }
         drop(progress);
-        match found.map_err(misspelt)? {
-            ShellPlace::Everything(groups, commands) => {
-                self.take_no_flags(0, "GROUP TOOL")?;
+        match found.map_err(unknown_name)? {
+            ShellTarget::Everything(groups, commands) => {
+                self.reject_tool_flags(0, "GROUP TOOL")?;
                 help::everything(&groups, &commands, self.printer);
                 Ok(ExitStatus::Done)
             }
-            ShellPlace::Group(group, commands) => {
+            ShellTarget::Group(group, commands) => {
                 let wanted = format!("{} TOOL", group.command);
-                self.take_no_flags(1, &wanted)?;
+                self.reject_tool_flags(1, &wanted)?;
                 help::commands(&group, &commands, self.printer);
                 Ok(ExitStatus::Done)
             }
-            ShellPlace::Tool(tool) => self.use_tool(&tool, &deck, &context).await,
+            ShellTarget::Tool(tool) => self.use_tool(&tool, &deck, &context).await,
         }
     }
 
     /// Where there is no tool yet, only our own flags make sense.
-    fn take_no_flags(&mut self, names: usize, wanted: &str) -> Result<(), Failure> {
+    fn reject_tool_flags(&mut self, names: usize, wanted: &str) -> Result<(), CommandFailure> {
         let rest = self.words.get(names..).unwrap_or_default();
         let nothing = json!({ "additionalProperties": false });
         read_flags(rest, &nothing, &mut self.own).map_err(|failure| {
@@ -157,7 +157,7 @@ impl ShellLine<'_> {
             .get("name")
             .and_then(|name| serde_json::from_str(name.get()).ok())
             .unwrap_or_default();
-        let OwnFlags { field, timeout_ms, yes, dry_run, raw, .. } = &self.own;
+        let ShellFlags { field, timeout_ms, yes, dry_run, raw, .. } = &self.own;
         let mut call = ShellCall {
             capability: capability.clone(),
             tool: name.clone(),
@@ -168,7 +168,7 @@ impl ShellLine<'_> {
             unformatted: *raw,
         };
         if *dry_run {
-            let asks = deck.shell().preview(&call, context).await.map_err(misfit)?;
+            let asks = deck.shell().preview(&call, context).await.map_err(invalid_arguments)?;
             self.show_preview(&call, asks);
             return Ok(ExitStatus::Done);
         }
@@ -177,7 +177,7 @@ impl ShellLine<'_> {
             let question =
                 format!("`{capability}.{name}` requires approval. Call it with {shown}?");
             if !self.watcher.confirm(question).await {
-                return Err(Failure::request("CANCELLED", "not called"));
+                return Err(CommandFailure::request("CANCELLED", "not called"));
             }
             call.consent = true;
         }
@@ -185,14 +185,14 @@ impl ShellLine<'_> {
         self.watcher.show(printer.progress(&format!("calling {command}")));
         let result = deck.shell().call(&call, context).await;
         self.watcher.hide();
-        show_result(&result.map_err(misfit)?, &name, capability, printer)
+        show_result(&result.map_err(invalid_arguments)?, &name, capability, printer)
     }
 
     fn show_preview(&self, call: &ShellCall, asks: bool) {
         let ShellCall { capability, tool, arguments, consent, .. } = call;
         if self.printer.wants_json() {
             let arguments: &RawValue = arguments;
-            let mut preview = capdeck_host::RawObject::new();
+            let mut preview = capdeck_host::RawMembers::new();
             let facts = [("capability", json!(capability)), ("tool", json!(tool))];
             for (key, fact) in facts.into_iter().chain([("asks", json!(asks))]) {
                 if let Ok(fact) = serde_json::value::to_raw_value(&fact) {
@@ -218,7 +218,7 @@ impl ShellLine<'_> {
 }
 
 /// Names that lead nowhere were typed wrong.
-fn misspelt(error: CallError) -> Failure {
+fn unknown_name(error: CallError) -> CommandFailure {
     let is_usage = matches!(
         error.code,
         ErrorCode::ServerNotFound | ErrorCode::ToolNotFound | ErrorCode::RequestInvalid
@@ -227,13 +227,13 @@ fn misspelt(error: CallError) -> Failure {
 }
 
 /// Arguments that the schema refuses were typed wrong.
-fn misfit(error: CallError) -> Failure {
+fn invalid_arguments(error: CallError) -> CommandFailure {
     let is_usage = error.code == ErrorCode::RequestInvalid;
     with_usage(error, is_usage)
 }
 
-fn with_usage(error: CallError, is_usage: bool) -> Failure {
-    let mut failure = Failure::from(error);
+fn with_usage(error: CallError, is_usage: bool) -> CommandFailure {
+    let mut failure = CommandFailure::from(error);
     if is_usage {
         failure.status = ExitStatus::WrongUsage;
     }
@@ -241,7 +241,7 @@ fn with_usage(error: CallError, is_usage: bool) -> Failure {
 }
 
 fn own_help() -> String {
-    let mut command = Args::command();
+    let mut command = CommandLineArgs::command();
     command.build();
     let help = command.find_subcommand_mut("sh").map(clap::Command::render_long_help);
     help.map(|help| help.to_string()).unwrap_or_default()
@@ -255,21 +255,21 @@ enum ShellDeck {
 
 /// How to get at the deck, and what must be closed afterwards.
 struct ShellOpener<'a> {
-    settings: Settings,
+    settings: CommandSettings,
     printer: &'a Printer,
-    watcher: Arc<Watcher>,
+    watcher: Arc<CallWatcher>,
     /// What was opened here.
     opened: RefCell<Option<(Host, Arc<Session>)>>,
 }
 
 impl ShellOpener<'_> {
     /// Through a running host where there is one.
-    async fn open(&self) -> Result<ShellDeck, Failure> {
+    async fn open(&self) -> Result<ShellDeck, CommandFailure> {
         let can_be_asked = self.watcher.can_be_asked();
         let trouble = match RemoteShell::connect(&self.settings.shell_socket(), can_be_asked).await
         {
             Ok(remote) => return Ok(ShellDeck::Remote(remote)),
-            Err(NoHost::Absent) => return self.open_here(),
+            Err(HostUnreachable::Absent) => return self.open_here(),
             Err(trouble) => trouble,
         };
         self.printer.note(&format!("{trouble}; the deck is opened here instead"));
@@ -277,7 +277,7 @@ impl ShellOpener<'_> {
     }
 
     /// In this process.
-    fn open_here(&self) -> Result<ShellDeck, Failure> {
+    fn open_here(&self) -> Result<ShellDeck, CommandFailure> {
         let host = self.settings.open_host()?;
         let session = host.operator_as(self.watcher.profile());
         self.opened.replace(Some((host, session.clone())));
@@ -301,7 +301,7 @@ impl ShellOpener<'_> {
 }
 
 impl ShellDeck {
-    fn shell(&self) -> &dyn Shell {
+    fn shell(&self) -> &dyn ToolShell {
         match self {
             Self::Remote(remote) => remote,
             Self::Here(here) => here,

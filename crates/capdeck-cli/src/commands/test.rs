@@ -5,14 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_host::{Rehearsal, TestFile};
+use capdeck_host::{RunReplayer, TestFile};
 use serde_json::{Value, json};
 
 use crate::{
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::counted,
-    printer::Style,
+    printer::TextStyle,
     runtime::single_thread,
 };
 
@@ -34,10 +34,11 @@ struct CodeTestOutcome {
     failures: Vec<String>,
 }
 
-pub(crate) fn run(args: &TestArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &TestArgs, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
-    let tests = args.files.iter().map(|file| read(file)).collect::<Result<Vec<_>, Failure>>()?;
-    let rehearsal = Rehearsal::new(context.settings()?.sandbox_worker()?);
+    let tests =
+        args.files.iter().map(|file| read(file)).collect::<Result<Vec<_>, CommandFailure>>()?;
+    let rehearsal = RunReplayer::new(context.settings()?.sandbox_worker()?);
     let outcomes: Vec<CodeTestOutcome> = single_thread()?.block_on(async {
         let mut outcomes = Vec::new();
         for (file, test) in args.files.iter().zip(tests) {
@@ -57,8 +58,11 @@ pub(crate) fn run(args: &TestArgs, context: &Context<'_>) -> CommandResult {
             .json(&json!({ "items": items, "passed": outcomes.len() - failed, "failed": failed }));
     } else {
         for one in &outcomes {
-            let (style, word) =
-                if one.failures.is_empty() { (Style::Good, "pass") } else { (Style::Bad, "FAIL") };
+            let (style, word) = if one.failures.is_empty() {
+                (TextStyle::Good, "pass")
+            } else {
+                (TextStyle::Bad, "FAIL")
+            };
             let word = printer.palette().paint(style, word);
             printer.data(&format!("{word}  {}: {}\n", one.file, one.test));
             for failure in &one.failures {
@@ -82,10 +86,11 @@ impl CodeTestOutcome {
     }
 }
 
-fn read(path: &Path) -> Result<TestFile, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| Failure::file("read", path, &error))?;
+fn read(path: &Path) -> Result<TestFile, CommandFailure> {
+    let text =
+        fs::read_to_string(path).map_err(|error| CommandFailure::file("read", path, &error))?;
     let unreadable = |reason: String| {
-        Failure::setup("TEST_INVALID", format!("`{}` is no test: {reason}", path.display()))
+        CommandFailure::setup("TEST_INVALID", format!("`{}` is no test: {reason}", path.display()))
             .hint("make one of a recorded run with: capdeck runs show ID --as-test")
     };
     let value: Value =

@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Discovery, RawObject, SearchHit, Tool, shell_word, signature};
+use capdeck_catalog::{Discovery, RawMembers, Tool, ToolSearchMatch, shell_word, signature};
 use capdeck_host::{
-    CallContext, CallError, ClientProfile, EntryHit, ErrorCode, NoCaller, SearchAnswer, Session,
-    ToolQuery, calls, check, described_tool, found_tool, search, tool_item,
+    CallContext, CallError, ClientProfile, DeckSearchResults, EntryHit, ErrorCode, NoCaller,
+    Session, ToolQuery, calls, check, described_tool, found_tool, search, tool_item,
 };
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     completion::{ids, ids_and_tools, tools_of_id},
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{lines, one_line},
-    printer::{Palette, Style},
+    printer::{ColorPalette, TextStyle},
     runtime::{with_caller, with_operator},
-    table::{Cell, Table},
-    target::ToolTarget,
+    table::{TableCell, TextTable},
+    tool_target::ToolTarget,
 };
 
 /// Show the tools of one capability
@@ -33,7 +33,7 @@ pub(crate) struct ToolsArgs {
     refresh: bool,
 }
 
-pub(crate) fn list(args: &ToolsArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn list(args: &ToolsArgs, context: &CommandContext<'_>) -> CommandResult {
     let ToolsArgs { id, refresh } = args;
     let printer = context.printer;
     let discovery = with_operator(context, async |session, call| {
@@ -41,15 +41,15 @@ pub(crate) fn list(args: &ToolsArgs, context: &Context<'_>) -> CommandResult {
         discover(session, id, *refresh, call).await
     })?;
     if printer.wants_json() {
-        let items: Vec<RawObject> = discovery.tools.iter().map(|tool| tool_item(tool)).collect();
+        let items: Vec<RawMembers> = discovery.tools.iter().map(|tool| tool_item(tool)).collect();
         printer.json(&json!({ "items": items }));
     } else if discovery.tools.is_empty() {
         printer.note(&format!("`{id}` offers no tools"));
     } else {
-        let mut table = Table::new(["TOOL", "DESCRIPTION"]);
+        let mut table = TextTable::new(["TOOL", "DESCRIPTION"]);
         for tool in &discovery.tools {
             let call = signature(&shell_word(tool.name()), tool);
-            table.row([Cell::plain(call), Cell::plain(first_sentence(tool))]);
+            table.row([TableCell::plain(call), TableCell::plain(first_sentence(tool))]);
         }
         table.print(printer);
     }
@@ -62,7 +62,7 @@ pub(crate) async fn discover(
     id: &str,
     refresh: bool,
     call: &CallContext,
-) -> Result<Arc<Discovery>, Failure> {
+) -> Result<Arc<Discovery>, CommandFailure> {
     let capability = session.snapshot().capability(id)?;
     match &capability.discovery {
         Some(known) if !refresh => Ok(known.clone()),
@@ -89,13 +89,13 @@ pub(crate) struct DescribeArgs {
     tool: Option<String>,
 }
 
-pub(crate) fn describe(args: &DescribeArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn describe(args: &DescribeArgs, context: &CommandContext<'_>) -> CommandResult {
     let words: Vec<String> = args.tool.iter().cloned().collect();
     let host = context.open_host()?;
     let file = host.deck().capability_file.clone();
     let (target, rest) = ToolTarget::take_from(file.as_deref(), &args.id, &words)?;
     if let Some(word) = rest.first() {
-        return Err(Failure::usage(format!("there is one word too many: `{word}`")));
+        return Err(CommandFailure::usage(format!("there is one word too many: `{word}`")));
     }
     let printer = context.printer;
     let (tool, shape) =
@@ -115,7 +115,8 @@ pub(crate) fn describe(args: &DescribeArgs, context: &Context<'_>) -> CommandRes
     } else {
         let mut text = to_text(&target.id, &tool, printer.palette());
         if let Some(seen) = shape.as_ref().and_then(|shape| shape["typeScript"].as_str()) {
-            let title = printer.palette().paint(Style::Dim, "output, as its results looked so far");
+            let title =
+                printer.palette().paint(TextStyle::Dim, "output, as its results looked so far");
             text.push_str(&format!("\n{title}\n{}\n", lines(seen)));
         }
         printer.data(&text);
@@ -123,11 +124,11 @@ pub(crate) fn describe(args: &DescribeArgs, context: &Context<'_>) -> CommandRes
     Ok(ExitStatus::Done)
 }
 
-fn to_text(id: &str, tool: &Tool, palette: Palette) -> String {
+fn to_text(id: &str, tool: &Tool, palette: ColorPalette) -> String {
     let mut text = format!(
         "{} {}\n",
-        palette.paint(Style::Dim, id),
-        palette.paint(Style::Strong, &one_line(&signature(&shell_word(tool.name()), tool)))
+        palette.paint(TextStyle::Dim, id),
+        palette.paint(TextStyle::Strong, &one_line(&signature(&shell_word(tool.name()), tool)))
     );
     if let Some(title) = tool.title() {
         text.push_str(&format!("{}\n", one_line(&title)));
@@ -139,13 +140,13 @@ fn to_text(id: &str, tool: &Tool, palette: Palette) -> String {
         if let Some(schema) = schema {
             text.push_str(&format!(
                 "\n{}\n{}\n",
-                palette.paint(Style::Dim, title),
+                palette.paint(TextStyle::Dim, title),
                 indented(schema)
             ));
         }
     }
     if let Some(annotations) = tool.raw().get("annotations") {
-        text.push_str(&format!("\n{}\n", palette.paint(Style::Dim, "annotations")));
+        text.push_str(&format!("\n{}\n", palette.paint(TextStyle::Dim, "annotations")));
         text.push_str(&format!("{}\n", indented(annotations)));
     }
     text
@@ -175,7 +176,7 @@ pub(crate) struct SearchArgs {
     cursor: Option<String>,
 }
 
-pub(crate) fn search(args: &SearchArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn search(args: &SearchArgs, context: &CommandContext<'_>) -> CommandResult {
     let SearchArgs { query, within, limit, cursor } = args;
     let printer = context.printer;
     let query = query.join(" ");
@@ -215,38 +216,38 @@ pub(crate) fn search(args: &SearchArgs, context: &Context<'_>) -> CommandResult 
     Ok(ExitStatus::Done)
 }
 
-fn tool_table(hits: &[SearchHit]) -> Table {
-    let mut table = Table::new(["CAPABILITY", "TOOL", "DESCRIPTION"]);
+fn tool_table(hits: &[ToolSearchMatch]) -> TextTable {
+    let mut table = TextTable::new(["CAPABILITY", "TOOL", "DESCRIPTION"]);
     for hit in hits {
         let (tool, description) = match &hit.tool {
             Some(tool) => (signature(&shell_word(tool.name()), tool), first_sentence(tool)),
             None => ("(not known yet)".to_owned(), String::new()),
         };
         table.row([
-            Cell::plain(hit.capability.as_str()),
-            Cell::plain(tool),
-            Cell::plain(description),
+            TableCell::plain(hit.capability.as_str()),
+            TableCell::plain(tool),
+            TableCell::plain(description),
         ]);
     }
     table
 }
 
-fn entry_table(hits: &[EntryHit]) -> Table {
-    let mut table = Table::new(["CAPSULE", "ENTRY", "TITLE"]);
+fn entry_table(hits: &[EntryHit]) -> TextTable {
+    let mut table = TextTable::new(["CAPSULE", "ENTRY", "TITLE"]);
     for hit in hits {
         let title = one_line(&hit.title);
         let title = if hit.is_stale { format!("{title} (stale)") } else { title };
         table.row([
-            Cell::plain(hit.capsule.as_str()),
-            Cell::plain(hit.uri.as_str()),
-            Cell::plain(title),
+            TableCell::plain(hit.capsule.as_str()),
+            TableCell::plain(hit.uri.as_str()),
+            TableCell::plain(title),
         ]);
     }
     table
 }
 
-fn answer_to_json(answer: &SearchAnswer) -> Value {
-    let items: Vec<RawObject> = answer.hits.iter().map(found_tool).collect();
+fn answer_to_json(answer: &DeckSearchResults) -> Value {
+    let items: Vec<RawMembers> = answer.hits.iter().map(found_tool).collect();
     let mut page = json!({ "items": items, "total": answer.total });
     if let Some(cursor) = &answer.next_cursor {
         page["nextCursor"] = json!(cursor);

@@ -2,18 +2,18 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use capdeck_catalog::Trust;
+use capdeck_catalog::ProjectTrust;
 use capdeck_definition::{Deck, Definition};
 use capdeck_host::TrustStore;
 use serde_json::{Value, json};
 
 use crate::{
     args::GlobalArgs,
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plan::plan,
-    printer::{Palette, Style},
-    settings::Settings,
+    printer::{ColorPalette, TextStyle},
+    settings::CommandSettings,
 };
 
 /// Allow a project's files to act, exactly as they are now
@@ -30,7 +30,7 @@ pub(crate) struct TrustArgs {
     yes: bool,
 }
 
-pub(crate) fn trust(args: &TrustArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn trust(args: &TrustArgs, context: &CommandContext<'_>) -> CommandResult {
     let TrustArgs { dir, yes } = args;
     let printer = context.printer;
     let settings = project_settings(dir.as_ref(), context)?;
@@ -44,7 +44,7 @@ pub(crate) fn trust(args: &TrustArgs, context: &Context<'_>) -> CommandResult {
         return Err(nothing_to_trust(&settings));
     }
     let definitions = project_definitions(&deck);
-    let was_trusted = host.trust() == Trust::Trusted;
+    let was_trusted = host.trust() == ProjectTrust::Trusted;
     if !printer.wants_json() {
         printer.note(&render(&definitions, printer.note_palette()));
         let broken = deck.quarantined.iter().filter(|entry| entry.source.layer.needs_trust());
@@ -54,11 +54,11 @@ pub(crate) fn trust(args: &TrustArgs, context: &Context<'_>) -> CommandResult {
     }
     let asks = !was_trusted && !yes && printer.can_ask();
     if asks && !printer.confirm(&format!("Trust {}?", project.dir.display())) {
-        return Err(Failure::request("CANCELLED", "not trusted"));
+        return Err(CommandFailure::request("CANCELLED", "not trusted"));
     }
-    TrustStore::new(&settings.state_dir)
-        .trust(&project.dir, hash)
-        .map_err(|error| Failure::file("remember the trust in", &settings.state_dir, &error))?;
+    TrustStore::new(&settings.state_dir).trust(&project.dir, hash).map_err(|error| {
+        CommandFailure::file("remember the trust in", &settings.state_dir, &error)
+    })?;
     if printer.wants_json() {
         let capabilities: Vec<Value> = definitions
             .iter()
@@ -79,17 +79,17 @@ pub(crate) fn trust(args: &TrustArgs, context: &Context<'_>) -> CommandResult {
 /// The settings as if the command had been started in `dir`.
 pub(crate) fn project_settings(
     dir: Option<&PathBuf>,
-    context: &Context<'_>,
-) -> Result<Settings, Failure> {
+    context: &CommandContext<'_>,
+) -> Result<CommandSettings, CommandFailure> {
     let global = GlobalArgs {
         project: dir.cloned().or_else(|| context.global.project.clone()),
         ..context.global.clone()
     };
-    Settings::resolve(&global, &context.env)
+    CommandSettings::resolve(&global, &context.env)
 }
 
-fn nothing_to_trust(settings: &Settings) -> Failure {
-    Failure::request(
+fn nothing_to_trust(settings: &CommandSettings) -> CommandFailure {
+    CommandFailure::request(
         "NO_PROJECT",
         format!("there is no project deck in `{}` or above it", settings.start_dir.display()),
     )
@@ -109,13 +109,13 @@ fn project_definitions(deck: &Deck) -> Vec<Arc<Definition>> {
     deck.definitions.iter().filter(belongs).cloned().collect()
 }
 
-fn render(definitions: &[Arc<Definition>], palette: Palette) -> String {
+fn render(definitions: &[Arc<Definition>], palette: ColorPalette) -> String {
     let mut text = "These files would be allowed to act:\n".to_owned();
     for definition in definitions {
         text.push_str(&format!(
             "\n{}  {}\n",
-            palette.paint(Style::Strong, definition.id.as_str()),
-            palette.paint(Style::Dim, &definition.source.path.display().to_string())
+            palette.paint(TextStyle::Strong, definition.id.as_str()),
+            palette.paint(TextStyle::Dim, &definition.source.path.display().to_string())
         ));
         for line in plan(definition) {
             text.push_str(&format!("  {line}\n"));
@@ -134,12 +134,12 @@ pub(crate) struct UntrustArgs {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn untrust(args: &UntrustArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn untrust(args: &UntrustArgs, context: &CommandContext<'_>) -> CommandResult {
     let settings = project_settings(args.dir.as_ref(), context)?;
     let dir = settings.project.as_ref().map_or(&settings.start_dir, |project| &project.dir);
-    let was_trusted = TrustStore::new(&settings.state_dir)
-        .untrust(dir)
-        .map_err(|error| Failure::file("change the trust in", &settings.state_dir, &error))?;
+    let was_trusted = TrustStore::new(&settings.state_dir).untrust(dir).map_err(|error| {
+        CommandFailure::file("change the trust in", &settings.state_dir, &error)
+    })?;
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&json!({ "project": dir, "trusted": false, "wasTrusted": was_trusted }));

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use crate::{
     completion::{ids_and_tools, tools_of_id},
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text,
     runtime::with_operator,
-    target,
+    tool_target,
 };
 
 /// Show what code can call, as TypeScript declarations
@@ -25,12 +25,12 @@ pub(crate) struct TypesArgs {
     tool: Option<String>,
 }
 
-pub(crate) fn run(args: &TypesArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &TypesArgs, context: &CommandContext<'_>) -> CommandResult {
     let printer = context.printer;
     let items = with_operator(context, async |session, call| match &args.id {
         Some(id) => {
             let _progress = printer.progress(&format!("asking {id} for its tools"));
-            let (id, tool) = target::split_words(id, args.tool.as_ref())?;
+            let (id, tool) = tool_target::split_words(id, args.tool.as_ref())?;
             let types = code_mode::types_of(&session.request(call), &id, tool.as_deref()).await?;
             Ok(vec![json!({ "id": id, "typeScript": types })])
         }
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &TypesArgs, context: &Context<'_>) -> CommandResult {
 }
 
 /// The declarations of everything whose tools are known; nothing is connected.
-async fn known_types(session: &Session, call: &CallContext) -> Result<Vec<Value>, Failure> {
+async fn known_types(session: &Session, call: &CallContext) -> Result<Vec<Value>, CommandFailure> {
     let catalog = session.catalog();
     let mut items = Vec::new();
     for capability in catalog.capabilities().filter(|capability| capability.is_usable()) {

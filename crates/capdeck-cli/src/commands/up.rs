@@ -6,16 +6,17 @@ pub(crate) mod settings;
 use std::{io, sync::Arc, time::Duration};
 
 use capdeck_auth::{
-    Unresolved,
+    UnresolvedReference,
     inbound::{
-        AdminKey, AuditSink, Lifetimes, OpenRegistryError, RedirectPolicy, Registry,
+        AdminKey, AuditSink, OpenRegistryError, RedirectPolicy, Registry, RegistryLifetimes,
         RegistryOptions,
     },
 };
 use capdeck_definition::{OtlpConfig, ServeConfig};
 use capdeck_host::Host;
 use capdeck_serve::{
-    BindError, HttpServer, NoRegistry, OtlpExporter, OtlpSettings, RegistryTrail, ShellSocket,
+    BindError, HttpServer, OtlpExporter, OtlpSettings, RegistryTrail, RegistryUnavailable,
+    ShellSocket,
 };
 use serde_json::json;
 use tokio::runtime::Handle;
@@ -25,11 +26,11 @@ use self::settings::{KEY_HINT, UpSettings, resolve_own};
 use super::serve::ExposureMode;
 use crate::{
     browser::open_browser,
-    context::Context,
+    context::CommandContext,
     env_vars::TraceVars,
-    errors::{CommandResult, ExitStatus, Failure},
+    errors::{CommandFailure, CommandResult, ExitStatus},
     runtime::{single_thread, stop_signal},
-    settings::Settings,
+    settings::CommandSettings,
 };
 
 /// Serve the deck over HTTP
@@ -61,7 +62,7 @@ enum AuthChoice {
     Required,
 }
 
-pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &UpArgs, context: &CommandContext<'_>) -> CommandResult {
     let places = context.settings()?;
     let host = places.open_lasting_host()?;
     let config = host.deck().config.serve.clone();
@@ -113,21 +114,21 @@ pub(crate) fn run(args: &UpArgs, context: &Context<'_>) -> CommandResult {
         };
         tokio::join!(shell, server.run(stop.clone()));
         if let Ok(registry) = registry
-            && let Err(error) = registry.settle().await
+            && let Err(error) = registry.save_last_used().await
         {
             tracing::warn!(%error, "when credentials were last used is not written down");
         }
         if let Some(exporter) = exporter {
             exporter.flush().await;
         }
-        Ok::<(), Failure>(())
+        Ok::<(), CommandFailure>(())
     })?;
     context.printer.note("stopped");
     Ok(ExitStatus::Done)
 }
 
 /// Where `capdeck sh` finds this host. Without it everything else works, and `capdeck sh` opens the deck itself.
-fn shell_socket(places: &Settings) -> Option<ShellSocket> {
+fn shell_socket(places: &CommandSettings) -> Option<ShellSocket> {
     match ShellSocket::bind(&places.shell_socket()) {
         Ok(socket) => Some(socket),
         Err(error) => {
@@ -138,7 +139,7 @@ fn shell_socket(places: &Settings) -> Option<ShellSocket> {
     }
 }
 
-fn announce(url: &str, host: &Host, settings: &UpSettings, context: &Context<'_>) {
+fn announce(url: &str, host: &Host, settings: &UpSettings, context: &CommandContext<'_>) {
     if context.printer.wants_json() {
         let catalog = host.catalog();
         let usable = catalog.capabilities().filter(|capability| capability.is_usable()).count();
@@ -154,24 +155,28 @@ fn announce(url: &str, host: &Host, settings: &UpSettings, context: &Context<'_>
     }
 }
 
-fn cannot_listen(error: BindError) -> Failure {
+fn cannot_listen(error: BindError) -> CommandFailure {
     match error {
         BindError::Bind { host, port, source } if source.kind() == io::ErrorKind::AddrInUse => {
-            Failure::setup("ADDRESS_IN_USE", format!("port {port} of {host} is already in use"))
-                .hint("is capdeck already running? Pick a free port with: capdeck up --port 0")
+            CommandFailure::setup(
+                "ADDRESS_IN_USE",
+                format!("port {port} of {host} is already in use"),
+            )
+            .hint("is capdeck already running? Pick a free port with: capdeck up --port 0")
         }
-        BindError::Bind { host, port, source } => {
-            Failure::setup("CANNOT_LISTEN", format!("cannot listen on {host}:{port}: {source}"))
-                .hint("use an address of this machine, such as --host 127.0.0.1")
-        }
-        BindError::LocalOffLoopback { host } => Failure::setup(
+        BindError::Bind { host, port, source } => CommandFailure::setup(
+            "CANNOT_LISTEN",
+            format!("cannot listen on {host}:{port}: {source}"),
+        )
+        .hint("use an address of this machine, such as --host 127.0.0.1"),
+        BindError::LocalOffLoopback { host } => CommandFailure::setup(
             "AUTH_NOT_LOCAL",
             format!(
                 "{host} can be reached from other machines, so `local` is not enough to be let in"
             ),
         )
         .hint("leave out --auth and `serve.auth`, or listen on 127.0.0.1"),
-        BindError::KeyRequired { host } => Failure::setup(
+        BindError::KeyRequired { host } => CommandFailure::setup(
             "KEY_REQUIRED",
             format!("{host} can be reached from other machines, so clients need a key"),
         )
@@ -180,10 +185,14 @@ fn cannot_listen(error: BindError) -> Failure {
 }
 
 /// The key of a host that needs one and was given none: made once, kept in the state folder, shown once.
-fn own_key(places: &Settings, context: &Context<'_>) -> Result<AdminKey, Failure> {
+fn own_key(
+    places: &CommandSettings,
+    context: &CommandContext<'_>,
+) -> Result<AdminKey, CommandFailure> {
     let file = places.state_dir.join("admin.key");
     let loaded = AdminKey::load_or_create(&file).map_err(|error| {
-        Failure::setup("NO_ADMIN_KEY", format!("there is no admin key: {error}")).hint(KEY_HINT)
+        CommandFailure::setup("NO_ADMIN_KEY", format!("there is no admin key: {error}"))
+            .hint(KEY_HINT)
     })?;
     let place = file.display();
     let may_show = context.env.print_admin_key || context.printer.stderr_is_terminal();
@@ -201,14 +210,14 @@ fn own_key(places: &Settings, context: &Context<'_>) -> Result<AdminKey, Failure
 
 /// Opens the registry. Nothing is made on disk by it. Without it the deck is served all the same.
 fn open_registry(
-    places: &Settings,
+    places: &CommandSettings,
     host: &Host,
     config: &ServeConfig,
     token_lifetime: Option<Duration>,
-) -> Result<Registry, NoRegistry> {
-    let lifetimes = Lifetimes::default();
+) -> Result<Registry, RegistryUnavailable> {
+    let lifetimes = RegistryLifetimes::default();
     let options = RegistryOptions {
-        lifetimes: Lifetimes {
+        lifetimes: RegistryLifetimes {
             access_token: token_lifetime.unwrap_or(lifetimes.access_token),
             ..lifetimes
         },
@@ -228,7 +237,7 @@ fn open_registry(
             OpenRegistryError::InUse { at, .. } => at,
             _ => None,
         };
-        NoRegistry { reason, served_at }
+        RegistryUnavailable { reason, served_at }
     })
 }
 
@@ -237,7 +246,7 @@ fn start_traces(
     host: &Host,
     variables: &TraceVars,
     config: Option<&OtlpConfig>,
-    places: &Settings,
+    places: &CommandSettings,
 ) -> Option<Arc<OtlpExporter>> {
     let configured = config.cloned().unwrap_or_default();
     let (endpoint, headers) = match (&variables.endpoint, &configured.endpoint) {
@@ -274,8 +283,8 @@ fn start_traces(
 /// The headers of the config with their references replaced.
 pub(super) fn configured_headers(
     config: &OtlpConfig,
-    places: &Settings,
-) -> Result<Vec<(String, String)>, Unresolved> {
+    places: &CommandSettings,
+) -> Result<Vec<(String, String)>, UnresolvedReference> {
     let resolved = config.headers.iter().map(|(name, value)| {
         resolve_own(value, places).map(|value| (name.clone(), value.expose().to_owned()))
     });

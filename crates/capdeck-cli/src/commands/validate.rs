@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use capdeck_definition::{Backend, Deck, Diagnostic, Severity, check_paths};
+use capdeck_definition::{Backend, Deck, Diagnostic, DiagnosticSeverity, check_paths};
 use capdeck_host::Host;
 use serde_json::json;
 
 use crate::{
     commands::budget::TokenCounter,
-    context::Context,
+    context::CommandContext,
     errors::{CommandResult, ExitStatus},
-    frames::Frames,
     plain_text::counted,
     runtime::single_thread,
+    source_frames::SourceFrames,
 };
 
 /// What a CMP manifest should cost at most, without white space.
@@ -29,7 +29,7 @@ pub(crate) struct ValidateArgs {
     paths: Vec<PathBuf>,
 }
 
-pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &ValidateArgs, context: &CommandContext<'_>) -> CommandResult {
     let ValidateArgs { paths } = args;
     let (mut deck, host) = match paths.as_slice() {
         [] => {
@@ -48,12 +48,12 @@ pub(crate) fn run(args: &ValidateArgs, context: &Context<'_>) -> CommandResult {
 }
 
 /// Shows what was found. Errors fail the command.
-pub(super) fn report(deck: &Deck, context: &Context<'_>) -> ExitStatus {
+pub(super) fn report(deck: &Deck, context: &CommandContext<'_>) -> ExitStatus {
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&json!({ "items": deck.diagnostics }));
     } else {
-        let mut frames = Frames::default();
+        let mut frames = SourceFrames::default();
         let shown: Vec<String> = deck
             .diagnostics
             .iter()
@@ -62,7 +62,8 @@ pub(super) fn report(deck: &Deck, context: &Context<'_>) -> ExitStatus {
         printer.data(&shown.join("\n"));
         printer.note(&summary(deck));
     }
-    let has_error = deck.diagnostics.iter().any(|found| found.severity == Severity::Error);
+    let has_error =
+        deck.diagnostics.iter().any(|found| found.severity == DiagnosticSeverity::Error);
     if has_error { ExitStatus::RequestFailed } else { ExitStatus::Done }
 }
 
@@ -87,7 +88,7 @@ pub(super) fn manifest_sizes(deck: &Deck) -> Vec<Diagnostic> {
             file: definition.source.path.clone(),
             line: 0,
             column: 0,
-            severity: Severity::Warning,
+            severity: DiagnosticSeverity::Warning,
             code: "manifest-tokens".to_owned(),
             message: format!(
                 "the manifest costs {count} tokens; it should stay under {MANIFEST_TOKENS}"
@@ -107,7 +108,7 @@ async fn left_out(host: &Host, deck: &Deck) -> Vec<Diagnostic> {
             file: import.file.clone(),
             line: 0,
             column: 0,
-            severity: Severity::Warning,
+            severity: DiagnosticSeverity::Warning,
             code: code.to_owned(),
             message,
             fix,
@@ -128,12 +129,12 @@ async fn left_out(host: &Host, deck: &Deck) -> Vec<Diagnostic> {
 }
 
 fn summary(deck: &Deck) -> String {
-    let count = |severity: Severity| {
+    let count = |severity: DiagnosticSeverity| {
         deck.diagnostics.iter().filter(|found: &&Diagnostic| found.severity == severity).count()
     };
     let valid = counted(deck.definitions.len(), "capability OK", "capabilities OK");
-    match (count(Severity::Error), count(Severity::Warning)) {
-        (0, 0) => format!("{valid}"),
+    match (count(DiagnosticSeverity::Error), count(DiagnosticSeverity::Warning)) {
+        (0, 0) => valid.to_string(),
         (0, warnings) => {
             format!("{valid}, with {}", counted(warnings, "warning", "warnings"))
         }

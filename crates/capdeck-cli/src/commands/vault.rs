@@ -2,7 +2,10 @@
 
 use std::io::{self, IsTerminal as _, Read as _};
 
-use capdeck_auth::{EntryFacts, Grant, Holder, KeyHome, ListedEntry, Rekeyed, Secret, VaultError};
+use capdeck_auth::{
+    KeyLocation, RekeyReport, Secret, VaultEntryInfo, VaultError, VaultGrant, VaultHolder,
+    VaultListItem,
+};
 use capdeck_host::{Host, known_capability, vault_holder};
 use clap::ValueEnum;
 use jiff::Timestamp;
@@ -11,10 +14,10 @@ use serde_json::{Value, json};
 use super::command_table;
 use crate::{
     completion::ids,
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
-    printer::{Style, hidden_input},
-    table::{Cell, Table},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
+    printer::{TextStyle, hidden_input},
+    table::{TableCell, TextTable},
 };
 
 /// Store secrets, encrypted, and choose which capabilities may read them
@@ -38,17 +41,17 @@ command_table! {
     }
 }
 
-pub(crate) fn run(args: &VaultArgs, context: &Context<'_>) -> CommandResult {
+pub(crate) fn run(args: &VaultArgs, context: &CommandContext<'_>) -> CommandResult {
     args.command.run(context)
 }
 
 /// As whom the capability of this id reads the vault, in the definition that is in force.
-fn holder(host: &Host, id: &str) -> Result<Holder, Failure> {
+fn holder(host: &Host, id: &str) -> Result<VaultHolder, CommandFailure> {
     Ok(vault_holder(&known_capability(host, id)?.definition))
 }
 
 /// `{name, bytes, createdAt, updatedAt, grants}`.
-fn to_json(facts: &EntryFacts, grants: &[Grant]) -> Value {
+fn to_json(facts: &VaultEntryInfo, grants: &[VaultGrant]) -> Value {
     json!({
         "name": facts.name,
         "bytes": facts.bytes,
@@ -59,8 +62,8 @@ fn to_json(facts: &EntryFacts, grants: &[Grant]) -> Value {
 }
 
 /// `{capability, reference, name, source: {kind, path}}`.
-fn grant_to_json(grant: &Grant) -> Value {
-    let Grant { holder: Holder { name, kind, path }, reference, entry } = grant;
+fn grant_to_json(grant: &VaultGrant) -> Value {
+    let VaultGrant { holder: VaultHolder { name, kind, path }, reference, entry } = grant;
     json!({
         "capability": name,
         "reference": reference,
@@ -70,12 +73,12 @@ fn grant_to_json(grant: &Grant) -> Value {
 }
 
 /// The grants of one entry.
-fn grants_of<'a>(name: &str, grants: &'a [Grant]) -> impl Iterator<Item = &'a Grant> {
+fn grants_of<'a>(name: &str, grants: &'a [VaultGrant]) -> impl Iterator<Item = &'a VaultGrant> {
     grants.iter().filter(move |grant| grant.entry == name)
 }
 
 /// `github, linear (as LINEAR_KEY)`.
-fn readers<'a>(grants: impl Iterator<Item = &'a Grant>) -> String {
+fn readers<'a>(grants: impl Iterator<Item = &'a VaultGrant>) -> String {
     let shown = grants.map(|grant| {
         if grant.reference == grant.entry {
             grant.holder.name.clone()
@@ -90,7 +93,7 @@ fn time(seconds: u64) -> Option<Timestamp> {
     Timestamp::from_second(i64::try_from(seconds).ok()?).ok()
 }
 
-impl From<VaultError> for Failure {
+impl From<VaultError> for CommandFailure {
     fn from(error: VaultError) -> Self {
         let message = error.to_string();
         let failure = match &error {
@@ -130,12 +133,12 @@ struct VaultSetArgs {
     reference: Option<String>,
 }
 
-fn set(args: &VaultSetArgs, context: &Context<'_>) -> CommandResult {
+fn set(args: &VaultSetArgs, context: &CommandContext<'_>) -> CommandResult {
     let VaultSetArgs { name, grants, reference } = args;
     let settings = context.settings()?;
     let printer = context.printer;
     // A misspelled capability fails before a secret is typed.
-    let holders: Vec<Holder> = if grants.is_empty() {
+    let holders: Vec<VaultHolder> = if grants.is_empty() {
         Vec::new()
     } else {
         let host = settings.open_host()?;
@@ -155,7 +158,7 @@ fn set(args: &VaultSetArgs, context: &Context<'_>) -> CommandResult {
     let facts = settings.vault.set(name, &value)?;
     for holder in holders {
         let reference = reference.clone().unwrap_or_else(|| name.clone());
-        settings.vault.grant(Grant { holder, reference, entry: name.clone() })?;
+        settings.vault.grant(VaultGrant { holder, reference, entry: name.clone() })?;
     }
     let granted = settings.vault.grants()?;
     if printer.wants_json() {
@@ -175,14 +178,17 @@ fn set(args: &VaultSetArgs, context: &Context<'_>) -> CommandResult {
     Ok(ExitStatus::Done)
 }
 
-fn read_value(name: &str) -> Result<Secret, Failure> {
+fn read_value(name: &str) -> Result<Secret, CommandFailure> {
     let failed = |error: io::Error| {
-        Failure::request("NO_VALUE", format!("the value of `{name}` cannot be read: {error}"))
-            .hint(format!("give it on stdin, as in: capdeck vault set {name} < file"))
+        CommandFailure::request(
+            "NO_VALUE",
+            format!("the value of `{name}` cannot be read: {error}"),
+        )
+        .hint(format!("give it on stdin, as in: capdeck vault set {name} < file"))
     };
     if io::stdin().is_terminal() {
         let typed = hidden_input(&format!("value of {name} (not shown): ")).map_err(failed)?;
-        return typed.ok_or_else(|| Failure::request("CANCELLED", "nothing was saved"));
+        return typed.ok_or_else(|| CommandFailure::request("CANCELLED", "nothing was saved"));
     }
     let mut text = String::new();
     io::stdin().lock().take(MAX_VALUE_INPUT_BYTES).read_to_string(&mut text).map_err(failed)?;
@@ -205,7 +211,7 @@ struct VaultGetArgs {
     show: bool,
 }
 
-fn get(args: &VaultGetArgs, context: &Context<'_>) -> CommandResult {
+fn get(args: &VaultGetArgs, context: &CommandContext<'_>) -> CommandResult {
     let VaultGetArgs { name, show } = args;
     let vault = context.settings()?.vault;
     let printer = context.printer;
@@ -239,7 +245,7 @@ fn get(args: &VaultGetArgs, context: &Context<'_>) -> CommandResult {
 #[derive(Debug, clap::Args)]
 struct VaultListArgs {}
 
-fn list(args: &VaultListArgs, context: &Context<'_>) -> CommandResult {
+fn list(args: &VaultListArgs, context: &CommandContext<'_>) -> CommandResult {
     let VaultListArgs {} = args;
     let vault = context.settings()?.vault;
     let printer = context.printer;
@@ -251,7 +257,7 @@ fn list(args: &VaultListArgs, context: &Context<'_>) -> CommandResult {
     missing.dedup();
     missing.retain(|name| !entries.iter().any(|entry| entry.name == *name));
     if printer.wants_json() {
-        let known = entries.iter().map(|ListedEntry { name, facts }| match facts {
+        let known = entries.iter().map(|VaultListItem { name, facts }| match facts {
             Ok(facts) => to_json(facts, &grants),
             Err(error) => json!({
                 "name": name,
@@ -271,22 +277,33 @@ fn list(args: &VaultListArgs, context: &Context<'_>) -> CommandResult {
         printer.note("the vault is empty; save a value with: capdeck vault set NAME");
         return Ok(ExitStatus::Done);
     }
-    let mut table = Table::new(["NAME", "BYTES", "SET", "READ BY"]);
-    for ListedEntry { name, facts } in &entries {
+    let mut table = TextTable::new(["NAME", "BYTES", "SET", "READ BY"]);
+    for VaultListItem { name, facts } in &entries {
         let [bytes, set] = match facts {
             Ok(facts) => {
                 let set = time(facts.updated_at).map(|at| at.to_string()).unwrap_or_default();
-                [Cell::plain(facts.bytes.to_string()), Cell::plain(set)]
+                [TableCell::plain(facts.bytes.to_string()), TableCell::plain(set)]
             }
-            Err(_) => [Cell::plain("?"), Cell::styled(Style::Bad, "unreadable")],
+            Err(_) => [TableCell::plain("?"), TableCell::styled(TextStyle::Bad, "unreadable")],
         };
         let readers = readers(grants_of(name, &grants));
-        table.row([Cell::styled(Style::Strong, name), bytes, set, Cell::plain(readers)]);
+        table.row([
+            TableCell::styled(TextStyle::Strong, name),
+            bytes,
+            set,
+            TableCell::plain(readers),
+        ]);
     }
     for name in missing {
         let readers = readers(grants_of(name, &grants));
-        let [bytes, set] = [Cell::plain("-"), Cell::styled(Style::Careful, "no value")];
-        table.row([Cell::styled(Style::Strong, name), bytes, set, Cell::plain(readers)]);
+        let [bytes, set] =
+            [TableCell::plain("-"), TableCell::styled(TextStyle::Careful, "no value")];
+        table.row([
+            TableCell::styled(TextStyle::Strong, name),
+            bytes,
+            set,
+            TableCell::plain(readers),
+        ]);
     }
     table.print(printer);
     for entry in entries {
@@ -297,7 +314,7 @@ fn list(args: &VaultListArgs, context: &Context<'_>) -> CommandResult {
     Ok(ExitStatus::Done)
 }
 
-fn grants_to_json(name: &str, grants: &[Grant]) -> Vec<Value> {
+fn grants_to_json(name: &str, grants: &[VaultGrant]) -> Vec<Value> {
     grants_of(name, grants).map(grant_to_json).collect()
 }
 
@@ -311,10 +328,10 @@ struct VaultDeleteArgs {
     name: String,
 }
 
-fn delete(args: &VaultDeleteArgs, context: &Context<'_>) -> CommandResult {
+fn delete(args: &VaultDeleteArgs, context: &CommandContext<'_>) -> CommandResult {
     let VaultDeleteArgs { name } = args;
     if !context.settings()?.vault.delete(name)? {
-        return Err(Failure::from(VaultError::Missing { name: name.clone() })
+        return Err(CommandFailure::from(VaultError::Missing { name: name.clone() })
             .hint("see what there is with: capdeck vault list"));
     }
     Ok(context
@@ -339,11 +356,11 @@ struct VaultGrantArgs {
     reference: Option<String>,
 }
 
-fn grant(args: &VaultGrantArgs, context: &Context<'_>) -> CommandResult {
+fn grant(args: &VaultGrantArgs, context: &CommandContext<'_>) -> CommandResult {
     let VaultGrantArgs { id, name, reference } = args;
     let settings = context.settings()?;
     let printer = context.printer;
-    let grant = Grant {
+    let grant = VaultGrant {
         holder: holder(&settings.open_host()?, id)?,
         reference: reference.clone().unwrap_or_else(|| name.clone()),
         entry: name.clone(),
@@ -352,7 +369,7 @@ fn grant(args: &VaultGrantArgs, context: &Context<'_>) -> CommandResult {
     if printer.wants_json() {
         printer.json(&grant_to_json(&grant));
     } else {
-        let Grant { holder, reference, entry } = &grant;
+        let VaultGrant { holder, reference, entry } = &grant;
         printer.note(&format!("{id} in {} reads {entry} as $vault:{reference}", holder.path));
     }
     if let Err(VaultError::Missing { .. }) = settings.vault.facts(name) {
@@ -377,12 +394,12 @@ struct VaultRevokeArgs {
     reference: Option<String>,
 }
 
-fn revoke(args: &VaultRevokeArgs, context: &Context<'_>) -> CommandResult {
+fn revoke(args: &VaultRevokeArgs, context: &CommandContext<'_>) -> CommandResult {
     let VaultRevokeArgs { id, name, reference } = args;
     let taken = context.settings()?.vault.revoke(id, name, reference.as_deref())?;
     if taken.is_empty() {
         let message = format!("`{id}` has no grant for vault entry `{name}`");
-        return Err(Failure::request("GRANT_NOT_FOUND", message)
+        return Err(CommandFailure::request("GRANT_NOT_FOUND", message)
             .hint("see who may read what with: capdeck vault list"));
     }
     if context.printer.wants_json() {
@@ -413,16 +430,16 @@ enum KeyPlaceChoice {
     Keyring,
 }
 
-fn rekey(args: &VaultRekeyArgs, context: &Context<'_>) -> CommandResult {
+fn rekey(args: &VaultRekeyArgs, context: &CommandContext<'_>) -> CommandResult {
     let VaultRekeyArgs { to } = args;
     let home = to.map(|place| match place {
-        KeyPlaceChoice::File => KeyHome::File,
-        KeyPlaceChoice::Keyring => KeyHome::Keyring,
+        KeyPlaceChoice::File => KeyLocation::File,
+        KeyPlaceChoice::Keyring => KeyLocation::Keyring,
     });
-    let Rekeyed { files, key, place, home } = context.settings()?.vault.rekey(home)?;
+    let RekeyReport { files, key, place, home } = context.settings()?.vault.rekey(home)?;
     let (word, shown_place) = match home {
-        KeyHome::File => ("file", place.clone()),
-        KeyHome::Keyring => ("keyring", format!("the keyring of the system, as {place} says")),
+        KeyLocation::File => ("file", place.clone()),
+        KeyLocation::Keyring => ("keyring", format!("the keyring of the system, as {place} says")),
     };
     if context.printer.wants_json() {
         let outcome = json!({ "files": files, "key": key, "path": place, "home": word });

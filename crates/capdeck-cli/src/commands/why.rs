@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 
 use capdeck_catalog::Catalog;
-use capdeck_definition::{Effect, Layer};
-use capdeck_host::{Account, Health, ItemStatus};
+use capdeck_definition::{PolicyEffect, SourceLayer};
+use capdeck_host::{CapabilityReport, HealthStatus, ItemStatus};
 
 use super::attach;
 use crate::{
     commands::list::style,
     completion::{ids_and_tools, tools_of_id},
-    context::Context,
-    errors::{CommandResult, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult},
     plain_text::{counted, one_line, written},
-    printer::{Palette, Style},
+    printer::{ColorPalette, TextStyle},
     runtime::single_thread,
-    target,
+    tool_target,
 };
 
 /// Tell where a capability or tool comes from, and why agents do or do not see it
@@ -44,8 +44,8 @@ pub(crate) struct WhyArgs {
 /// How many parts that could not be imported are listed one by one.
 const MAX_SHOWN_PROBLEMS: usize = 50;
 
-pub(crate) fn run(args: &WhyArgs, context: &Context<'_>) -> CommandResult {
-    let (id, tool) = target::split_words(&args.id, args.tool.as_ref())?;
+pub(crate) fn run(args: &WhyArgs, context: &CommandContext<'_>) -> CommandResult {
+    let (id, tool) = tool_target::split_words(&args.id, args.tool.as_ref())?;
     let host = match &args.attach {
         None => context.open_host()?,
         Some(url) => {
@@ -54,14 +54,14 @@ pub(crate) fn run(args: &WhyArgs, context: &Context<'_>) -> CommandResult {
             host
         }
     };
-    let account = Account::of(&host, &id, tool.as_deref(), &args.client)
-        .map_err(|error| name_both(error.into(), &host.catalog(), &id))?;
+    let account = CapabilityReport::of(&host, &id, tool.as_deref(), &args.client)
+        .map_err(|error| add_alternatives(error.into(), &host.catalog(), &id))?;
     let printer = context.printer;
     Ok(printer.show(&account.to_json(), &to_text(&account, printer.palette())))
 }
 
 /// Where an attached host has a capability of the same id and wants both offered, each has a name of its own.
-fn name_both(failure: Failure, catalog: &Catalog, id: &str) -> Failure {
+fn add_alternatives(failure: CommandFailure, catalog: &Catalog, id: &str) -> CommandFailure {
     let end = format!("__{id}");
     let is_named = |known: &&str| {
         known.ends_with(&end) && (known.starts_with("local-") || known.starts_with("remote-"))
@@ -74,12 +74,12 @@ fn name_both(failure: Failure, catalog: &Catalog, id: &str) -> Failure {
     }
 }
 
-fn to_text(account: &Account, palette: Palette) -> String {
+fn to_text(account: &CapabilityReport, palette: ColorPalette) -> String {
     let item = &account.item;
     let status = palette.paint(style(item), item.word());
-    let mut text = format!("{} is {status}\n", palette.paint(Style::Strong, &item.id));
+    let mut text = format!("{} is {status}\n", palette.paint(TextStyle::Strong, &item.id));
     let mut line = |name: &str, value: &str| {
-        let name = palette.paint(Style::Dim, &format!("  {name:<15}"));
+        let name = palette.paint(TextStyle::Dim, &format!("  {name:<15}"));
         text.push_str(&format!("{name}{value}\n"));
     };
     if let Some(reason) = &item.reason {
@@ -109,23 +109,23 @@ fn to_text(account: &Account, palette: Palette) -> String {
     if let Some(tool) = &account.tool {
         let name = tool["agentName"].as_str().unwrap_or_default();
         let how = if tool["listed"] == true { "listed as" } else { "not listed; callable as" };
-        let effect = serde_json::from_value(tool["policy"].clone()).unwrap_or(Effect::Allow);
+        let effect = serde_json::from_value(tool["policy"].clone()).unwrap_or(PolicyEffect::Allow);
         let because = tool["policyBecause"].as_str().unwrap_or_default();
         match (effect, tool["held"].as_str()) {
-            (Effect::Deny, _) => line("the tool", "does not exist for this client"),
+            (PolicyEffect::Deny, _) => line("the tool", "does not exist for this client"),
             (_, Some(reason)) => line("the tool", &format!("held: {reason}")),
             _ if tool["requiredBySkill"] == false => line(
                 "the tool",
                 "is not shown to agents, because no skill of the capability file requires it",
             ),
-            (Effect::Allow | Effect::Ask, None) => {
+            (PolicyEffect::Allow | PolicyEffect::Ask, None) => {
                 line("the tool", &format!("{how} `{}`", one_line(name)));
             }
         }
         let effect = match effect {
-            Effect::Allow => "allowed",
-            Effect::Ask => "a person is asked first",
-            Effect::Deny => "denied",
+            PolicyEffect::Allow => "allowed",
+            PolicyEffect::Ask => "a person is asked first",
+            PolicyEffect::Deny => "denied",
         };
         line("policy", &format!("{effect} ({because})"));
     }
@@ -146,8 +146,8 @@ fn to_text(account: &Account, palette: Palette) -> String {
         line("", &format!("all of them with: capdeck why {} --json", item.id));
     }
     match &item.health {
-        Health::Ok { at } => line("answered", &moment(*at)),
-        Health::Failing { since, last_at, times, reason } => {
+        HealthStatus::Ok { at } => line("answered", &moment(*at)),
+        HealthStatus::Failing { since, last_at, times, reason } => {
             let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
             line(
                 "failing",
@@ -156,10 +156,10 @@ fn to_text(account: &Account, palette: Palette) -> String {
             line("last failure", &one_line(reason));
             line("", &format!("try it now with: capdeck check {}", item.id));
         }
-        Health::Unchecked => {
+        HealthStatus::Unchecked => {
             line("health", &format!("not asked yet; ask with: capdeck check {}", item.id));
         }
-        Health::Starting | Health::Hidden { .. } | Health::Disabled => {}
+        HealthStatus::Starting | HealthStatus::Hidden { .. } | HealthStatus::Disabled => {}
     }
     text
 }
@@ -168,18 +168,18 @@ fn moment(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-fn layer_name(layer: Layer) -> &'static str {
+fn layer_name(layer: SourceLayer) -> &'static str {
     match layer {
-        Layer::BuiltIn => "the host itself",
-        Layer::Starter => "built in, used while nothing else is configured",
-        Layer::Cmp => "your CMP tool",
-        Layer::UserConfig => "your config",
-        Layer::UserFile => "your file",
-        Layer::ProjectCapabilityFile => "this project's capability file",
-        Layer::ProjectConfig => "this project's config",
-        Layer::ProjectFile => "this project's file",
-        Layer::SetConfig => "the config of a set",
-        Layer::SetFile => "a file of a set",
-        Layer::Remote => "the host that this one is attached to",
+        SourceLayer::BuiltIn => "the host itself",
+        SourceLayer::Starter => "built in, used while nothing else is configured",
+        SourceLayer::Cmp => "your CMP tool",
+        SourceLayer::UserConfig => "your config",
+        SourceLayer::UserFile => "your file",
+        SourceLayer::ProjectCapabilityFile => "this project's capability file",
+        SourceLayer::ProjectConfig => "this project's config",
+        SourceLayer::ProjectFile => "this project's file",
+        SourceLayer::SetConfig => "the config of a set",
+        SourceLayer::SetFile => "a file of a set",
+        SourceLayer::Remote => "the host that this one is attached to",
     }
 }

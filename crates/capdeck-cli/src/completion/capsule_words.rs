@@ -4,8 +4,8 @@
 use std::ffi::OsStr;
 
 use capdeck_host::{
-    Author, CapsuleCall, CapsuleCaller, CapsuleServiceExt as _, ListCapsulesRequest, ListQuery,
-    LocalCapsules, Mode, SchemesRequest, StoreOptions,
+    CapsuleAuthor, CapsuleCall, CapsuleCaller, CapsuleServiceExt as _, ListCapsulesRequest,
+    ListQuery, LocalCapsuleService, SchemesRequest, StoreMode, StoreOptions,
 };
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
@@ -73,10 +73,10 @@ fn ask<C: CapsuleCall>(capsule: Option<&str>, call: C) -> Option<C::Response> {
     if !folder.is_dir() {
         return None;
     }
-    let options = StoreOptions { mode: Mode::ReadOnly, ..StoreOptions::default() };
-    let caller = CapsuleCaller::local(Author::client("capdeck"));
+    let options = StoreOptions { mode: StoreMode::ReadOnly, ..StoreOptions::default() };
+    let caller = CapsuleCaller::local(CapsuleAuthor::client("capdeck"));
     single_thread().ok()?.block_on(async {
-        let capsules = LocalCapsules::open(&folder, options).await.ok()?;
+        let capsules = LocalCapsuleService::open(&folder, options).await.ok()?;
         capsules.ask(caller.request(capsule, call)).await.ok()
     })
 }

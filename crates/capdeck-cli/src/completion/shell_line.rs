@@ -6,7 +6,7 @@ use capdeck_catalog::{Capability, Catalog, CommandNames, Tool, command_word, too
 use clap::{Arg, ArgAction, Command, builder::PossibleValuesParser};
 
 use crate::{
-    arguments::{OWN_FLAGS, Parameter, Parameters, plain, schema_value},
+    arguments::{OWN_FLAGS, ToolParameter, ToolParameters, plain, schema_value},
     plain_text::one_line,
 };
 
@@ -92,7 +92,7 @@ fn with_tools(group: Command, tools: &[Arc<Tool>], typed: Option<&String>) -> Co
 
 fn with_flags(mut command: Command, tool: &Tool) -> Command {
     let schema = schema_value(tool.input_schema());
-    let parameters = Parameters::of(&schema);
+    let parameters = ToolParameters::of(&schema);
     let mut taken: Vec<String> = Vec::new();
     for parameter in parameters.iter() {
         let name = parameter.flag();
@@ -110,7 +110,7 @@ fn with_flags(mut command: Command, tool: &Tool) -> Command {
     with_own_flags(command, |name| taken.iter().any(|known| known == name))
 }
 
-fn flag(name: &str, parameter: &Parameter<'_>) -> Arg {
+fn flag(name: &str, parameter: &ToolParameter<'_>) -> Arg {
     let flag = Arg::new(name.to_owned())
         .long(name.to_owned())
         .help(about(parameter.text("description").unwrap_or_default()));

@@ -6,11 +6,11 @@ use capdeck_auth::Secret;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 /// Keys that are not part of the text: control-C, control-D, both kinds of backspace, control-U.
-const INTERRUPT: u8 = 3;
-const END: u8 = 4;
+const CONTROL_C: u8 = 3;
+const CONTROL_D: u8 = 4;
 const BACKSPACE: u8 = 8;
 const DELETE: u8 = 127;
-const CLEAR: u8 = 21;
+const CONTROL_U: u8 = 21;
 
 /// Puts the terminal back as it was.
 struct EchoGuard {
@@ -29,15 +29,15 @@ pub(crate) fn hidden_input(prompt: &str) -> io::Result<Option<Secret>> {
     for byte in io::stdin().lock().bytes() {
         match byte? {
             b'\n' | b'\r' => break,
-            end @ (END | INTERRUPT) => {
-                gave_up = end == INTERRUPT || typed.is_empty();
+            end @ (CONTROL_D | CONTROL_C) => {
+                gave_up = end == CONTROL_C || typed.is_empty();
                 break;
             }
             BACKSPACE | DELETE => {
                 // A letter may be several bytes long.
                 while typed.pop().is_some_and(|byte: u8| byte & 0b1100_0000 == 0b1000_0000) {}
             }
-            CLEAR => typed.clear(),
+            CONTROL_U => typed.clear(),
             letter => typed.push(letter),
         }
     }

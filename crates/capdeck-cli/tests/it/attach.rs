@@ -197,7 +197,7 @@ fn addresses_that_lead_nowhere_are_told() {
         assert!(finished.stderr.contains(part), "{}", finished.stderr);
     }
     let other =
-        capdeck_test::FakeApi::start(|_| capdeck_test::ApiReply::json(&json!({"hello": 1})));
+        capdeck_test::FakeApi::start(|_| capdeck_test::FakeApiReply::json(&json!({"hello": 1})));
     let finished = run(&here, &["attach", other.url()]);
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     assert!(finished.stderr.contains("there is no Capdeck host at"), "{}", finished.stderr);

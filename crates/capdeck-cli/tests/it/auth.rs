@@ -6,7 +6,7 @@ use std::{
     process::{Child, ChildStdin, Command, Stdio},
 };
 
-use capdeck_test::{Finished, TestDirs};
+use capdeck_test::{CapdeckOutput, TestDirs};
 use serde_json::{Value, json};
 
 use crate::{capdeck, json, provider::Provider, run};
@@ -28,7 +28,7 @@ fn write(dirs: &TestDirs, provider: &Provider, more: &str) {
     dirs.write("config/items.md", text);
 }
 
-fn call(dirs: &TestDirs) -> Finished {
+fn call(dirs: &TestDirs) -> CapdeckOutput {
     capdeck(dirs).args(["call", "items", "list", "--json"]).run()
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn sign_in(dirs: &TestDirs, variables: &[(&str, &str)]) {
     assert_eq!((code, &outcome["state"]), (Some(0), &json!("signedIn")), "{outcome}");
 }
 
-fn assert_needs_login(finished: &Finished, message: &str) {
+fn assert_needs_login(finished: &CapdeckOutput, message: &str) {
     let error = &finished.json()["error"];
     assert_eq!(finished.code, Some(3), "{finished:?}");
     assert_eq!(error["code"], "AUTH_REQUIRED", "{error}");
@@ -271,7 +271,7 @@ fn many_processes_with_one_old_token_renew_it_once() {
     provider.grants("canary-access-1", 20);
     sign_in(&dirs, &[]);
     provider.grants("canary-access-2", 3600);
-    let outcomes: Vec<Finished> = std::thread::scope(|scope| {
+    let outcomes: Vec<CapdeckOutput> = std::thread::scope(|scope| {
         let running: Vec<_> = (0..5).map(|_| scope.spawn(|| call(&dirs))).collect();
         running.into_iter().map(|one| one.join().unwrap()).collect()
     });

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use capdeck_test::{Capdeck, FakePlan, TestDirs};
+use capdeck_test::{CapdeckRun, FakePlan, TestDirs};
 use serde_json::{Value, json};
 
 use crate::{auth::sign_in, capdeck, provider::Provider};
@@ -52,7 +52,7 @@ fn deck(provider: &Provider) -> TestDirs {
 }
 
 /// The binary with the secrets in its environment, saying all it can.
-pub(crate) fn loud(dirs: &TestDirs) -> Capdeck {
+pub(crate) fn loud(dirs: &TestDirs) -> CapdeckRun {
     capdeck(dirs)
         .env("CAPDECK_LOG", "trace")
         .env("MY_SECRET", FROM_ENVIRONMENT)

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use capdeck_test::{Finished, TestDirs};
+use capdeck_test::{CapdeckOutput, TestDirs};
 use serde_json::{Value, json};
 
 use crate::{capdeck, json, run, shown};
@@ -15,7 +15,7 @@ pub(crate) fn team() -> TestDirs {
 }
 
 /// Writes an entry through the command line.
-pub(crate) fn write(dirs: &TestDirs, uri: &str, body: &str, more: &[&str]) -> Finished {
+pub(crate) fn write(dirs: &TestDirs, uri: &str, body: &str, more: &[&str]) -> CapdeckOutput {
     let written = capdeck(dirs).args(["capsule", "write", "team", uri]).args(more);
     written.stdin(body).run()
 }

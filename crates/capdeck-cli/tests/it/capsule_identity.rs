@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use capdeck_test::{Finished, RunningHost, TestDirs};
+use capdeck_test::{CapdeckOutput, RunningHost, TestDirs};
 use serde_json::{Value, json};
 
 use crate::{capdeck, run};
@@ -71,7 +71,7 @@ fn make(dirs: &TestDirs) {
     write(dirs).success();
 }
 
-fn write(dirs: &TestDirs) -> Finished {
+fn write(dirs: &TestDirs) -> CapdeckOutput {
     capdeck(dirs).args(["capsule", "write", "finance", "docs://plan"]).stdin("secret").run()
 }
 

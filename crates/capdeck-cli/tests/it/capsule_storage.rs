@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_test::{Capdeck, TestDirs};
+use capdeck_test::{CapdeckRun, TestDirs};
 use serde_json::{Value, json};
 
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The binary with something else mounted on its data folder; none where this system does not allow that.
-fn capdeck_with(dirs: &TestDirs, mount: &str) -> Option<Capdeck> {
+fn capdeck_with(dirs: &TestDirs, mount: &str) -> Option<CapdeckRun> {
     let namespace = ["--user", "--map-root-user", "--mount"];
     let allowed = Command::new("unshare").args(namespace).arg("true").status();
     if !allowed.is_ok_and(|status| status.success()) {
@@ -37,11 +37,11 @@ fn capdeck_with(dirs: &TestDirs, mount: &str) -> Option<Capdeck> {
     );
     fs::write(&script, text).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
-    Some(Capdeck::at(script, dirs))
+    Some(CapdeckRun::at(script, dirs))
 }
 
 /// The binary with a data folder that cannot be written.
-fn read_only(dirs: &TestDirs) -> Option<Capdeck> {
+fn read_only(dirs: &TestDirs) -> Option<CapdeckRun> {
     capdeck_with(dirs, "mount --bind \"$D\" \"$D\" && mount -o remount,bind,ro \"$D\"")
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use capdeck_test::{Finished, TestDirs};
+use capdeck_test::{CapdeckOutput, TestDirs};
 use serde_json::json;
 
 use crate::{
@@ -150,7 +150,7 @@ fn editor(dirs: &TestDirs, script: &str) -> PathBuf {
 }
 
 /// Runs `capsule edit` with that editor. Drafts go to a folder of the test.
-fn edit(dirs: &TestDirs, script: &str, words: &[&str]) -> Finished {
+fn edit(dirs: &TestDirs, script: &str, words: &[&str]) -> CapdeckOutput {
     let command = format!("'{}' --wait", editor(dirs, &format!("shift\n{script}")).display());
     fs::create_dir_all(drafts(dirs)).unwrap();
     let started = capdeck(dirs).env("VISUAL", command).env("EDITOR", "false");

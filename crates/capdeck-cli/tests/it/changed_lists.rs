@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use capdeck_test::{ApiReply, FakeApi, FakeEra, FakePlan, StdioClient, TestDirs};
+use capdeck_test::{FakeApi, FakeApiReply, FakeEra, FakePlan, StdioClient, TestDirs};
 use serde_json::{Value, json};
 
 use crate::{capdeck, run};
@@ -352,10 +352,10 @@ fn a_description_on_the_web_is_asked_for_again_at_first_use() {
     write(json!({"/pets": {"get": operation("listPets")}}));
     let served = description.clone();
     let api = FakeApi::start(move |request| match request.target.as_str() {
-        "/api.json" => ApiReply::json(
+        "/api.json" => FakeApiReply::json(
             &serde_json::from_slice::<Value>(&std::fs::read(&served).unwrap()).unwrap(),
         ),
-        target => ApiReply::json(&json!({"target": target})),
+        target => FakeApiReply::json(&json!({"target": target})),
     });
     let url = api.url();
     dirs.write_config(&json!({"openapiEndpoints": {"pets": {

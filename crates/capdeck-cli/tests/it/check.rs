@@ -1,6 +1,6 @@
 //! `capdeck check`.
 
-use capdeck_test::{FakePlan, TestDirs, fake::Fault};
+use capdeck_test::{FakePlan, TestDirs, fake::FakeFault};
 use serde_json::json;
 
 use crate::{json, run};
@@ -8,7 +8,7 @@ use crate::{json, run};
 #[test]
 fn every_capability_is_asked_and_one_failure_fails() {
     let dirs = TestDirs::new();
-    let mut hanging = FakePlan { initialize: Fault::Hang, ..FakePlan::default() }.deck_entry();
+    let mut hanging = FakePlan { initialize: FakeFault::Hang, ..FakePlan::default() }.deck_entry();
     hanging["startupTimeoutMs"] = json!(300);
     dirs.write_config(&json!({"mcpServers": {
         "good": FakePlan::default().deck_entry(),

@@ -2,13 +2,13 @@
 
 use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
-use capdeck_test::{Capdeck, TestDirs};
+use capdeck_test::{CapdeckRun, TestDirs};
 use serde_json::{Value, json};
 
 use crate::{capdeck, json as run_json, shown};
 
 /// The binary with itself on the `PATH`, in a project.
-fn at_home(dirs: &TestDirs) -> Capdeck {
+fn at_home(dirs: &TestDirs) -> CapdeckRun {
     let bin = dirs.root().join("bin");
     if !bin.exists() {
         fs::create_dir_all(dirs.project().join(".git")).unwrap();

@@ -68,16 +68,16 @@ mod validate;
 mod vault;
 mod why;
 
-use capdeck_test::{Capdeck, Finished, TestDirs};
+use capdeck_test::{CapdeckOutput, CapdeckRun, TestDirs};
 use serde_json::Value;
 
 /// The binary under test, isolated in `dirs`.
-fn capdeck(dirs: &TestDirs) -> Capdeck {
-    Capdeck::at(env!("CARGO_BIN_EXE_capdeck"), dirs)
+fn capdeck(dirs: &TestDirs) -> CapdeckRun {
+    CapdeckRun::at(env!("CARGO_BIN_EXE_capdeck"), dirs)
 }
 
 /// Runs a command line to its end.
-fn run(dirs: &TestDirs, words: &[&str]) -> Finished {
+fn run(dirs: &TestDirs, words: &[&str]) -> CapdeckOutput {
     capdeck(dirs).args(words).run()
 }
 
@@ -87,7 +87,7 @@ fn json(dirs: &TestDirs, words: &[&str]) -> Value {
 }
 
 /// Code, stdout and stderr in one text, with what changes from run to run taken out.
-fn shown(dirs: &TestDirs, finished: &Finished) -> String {
+fn shown(dirs: &TestDirs, finished: &CapdeckOutput) -> String {
     let root = dirs.root().canonicalize().unwrap();
     let text = format!(
         "exit {}\n--- stdout\n{}--- stderr\n{}",

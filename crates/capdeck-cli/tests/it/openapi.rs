@@ -1,6 +1,6 @@
 //! An API described by OpenAPI, through the binary: listed, found, described and called.
 
-use capdeck_test::{ApiReply, FakeApi, TestDirs};
+use capdeck_test::{FakeApi, FakeApiReply, TestDirs};
 use serde_json::json;
 
 use crate::{json, run};
@@ -33,7 +33,7 @@ paths:
 
 fn with_pets() -> (TestDirs, FakeApi) {
     let api = FakeApi::start(|request| {
-        ApiReply::json(
+        FakeApiReply::json(
             &json!({"method": request.method, "target": request.target, "body": request.body}),
         )
     });

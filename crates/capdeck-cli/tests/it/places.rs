@@ -4,7 +4,7 @@ use capdeck_test::TestDirs;
 
 use crate::{capdeck, echo_file, json};
 
-fn ids(finished: capdeck_test::Finished) -> Vec<String> {
+fn ids(finished: capdeck_test::CapdeckOutput) -> Vec<String> {
     let listed = finished.success().json();
     listed["items"]
         .as_array()

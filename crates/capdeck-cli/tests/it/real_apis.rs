@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use capdeck_test::{ApiReply, ApiRequest, FakeApi, TestDirs};
+use capdeck_test::{FakeApi, FakeApiReply, FakeApiRequest, TestDirs};
 use serde_json::{Value, json};
 
 use crate::{json, run};
@@ -23,8 +23,8 @@ fn nearby(file: &str) -> String {
     file.replace("openapiEndpoint:", "openapiEndpoint:\n  network: private")
 }
 
-fn not_found() -> ApiReply {
-    ApiReply { status: 404, ..ApiReply::json(&json!({"message": "Not Found"})) }
+fn not_found() -> FakeApiReply {
+    FakeApiReply { status: 404, ..FakeApiReply::json(&json!({"message": "Not Found"})) }
 }
 
 /// Calls a tool that must succeed, and gives the body of the answer.
@@ -38,20 +38,20 @@ fn body(dirs: &TestDirs, capability: &str, tool: &str, arguments: &Value) -> Val
 #[test]
 fn pypi_answers() {
     let Some(file) = published("pypi/CAPLET.md") else { return };
-    let api = FakeApi::start(|request: &ApiRequest| match request.target.as_str() {
+    let api = FakeApi::start(|request: &FakeApiRequest| match request.target.as_str() {
         "/pypi/requests/json" => {
-            ApiReply::json(&json!({"info": {"name": "requests", "version": "2.32.3"}}))
+            FakeApiReply::json(&json!({"info": {"name": "requests", "version": "2.32.3"}}))
         }
         "/pypi/requests/2.32.3/json" => {
-            ApiReply::json(&json!({"info": {"version": "2.32.3"}, "urls": []}))
+            FakeApiReply::json(&json!({"info": {"version": "2.32.3"}, "urls": []}))
         }
         // The real one answers with HTML unless it is asked for JSON.
         "/simple/requests/"
             if request.header("accept") == Some("application/vnd.pypi.simple.v1+json") =>
         {
-            ApiReply {
+            FakeApiReply {
                 content_type: "application/vnd.pypi.simple.v1+json".to_owned(),
-                ..ApiReply::json(&json!({"name": "requests", "files": []}))
+                ..FakeApiReply::json(&json!({"name": "requests", "files": []}))
             }
         }
         _ => not_found(),
@@ -100,15 +100,15 @@ paths:
 #[test]
 fn npm_answers() {
     let Some(file) = published("npm/CAPLET.md") else { return };
-    let registry = FakeApi::start(|request: &ApiRequest| match request.target.as_str() {
-        "/%40scope%2Fname" => ApiReply::json(&json!({"name": "@scope/name"})),
-        "/left-pad/1.3.0" => ApiReply::json(&json!({"version": "1.3.0"})),
-        "/-/package/left-pad/dist-tags" => ApiReply::json(&json!({"latest": "1.3.0"})),
-        "/-/v1/search?text=left%20pad&size=2" => ApiReply::json(&json!({"objects": []})),
+    let registry = FakeApi::start(|request: &FakeApiRequest| match request.target.as_str() {
+        "/%40scope%2Fname" => FakeApiReply::json(&json!({"name": "@scope/name"})),
+        "/left-pad/1.3.0" => FakeApiReply::json(&json!({"version": "1.3.0"})),
+        "/-/package/left-pad/dist-tags" => FakeApiReply::json(&json!({"latest": "1.3.0"})),
+        "/-/v1/search?text=left%20pad&size=2" => FakeApiReply::json(&json!({"objects": []})),
         _ => not_found(),
     });
     let description = NPM.replace("SERVER", registry.url());
-    let documents = FakeApi::start(move |_request| ApiReply {
+    let documents = FakeApi::start(move |_request| FakeApiReply {
         status: 200,
         content_type: "text/plain; charset=utf-8".to_owned(),
         body: description.clone(),
@@ -134,16 +134,16 @@ fn npm_answers() {
 #[test]
 fn osv_answers() {
     let Some(file) = published("osv/CAPLET.md") else { return };
-    let api = FakeApi::start(|request: &ApiRequest| {
+    let api = FakeApi::start(|request: &FakeApiRequest| {
         let sent: Value = serde_json::from_str(&request.body).unwrap_or_default();
         match (request.method.as_str(), request.target.as_str()) {
             ("POST", "/v1/query")
                 if sent["package"]["name"] == "lodash" && sent["version"] == "4.17.20" =>
             {
-                ApiReply::json(&json!({"vulns": [{"id": "GHSA-35jh-r3h4-6jhm"}]}))
+                FakeApiReply::json(&json!({"vulns": [{"id": "GHSA-35jh-r3h4-6jhm"}]}))
             }
             ("POST", "/v1/query") if sent["package"]["purl"].is_string() => {
-                ApiReply::json(&json!({"vulns": []}))
+                FakeApiReply::json(&json!({"vulns": []}))
             }
             _ => not_found(),
         }

@@ -1,8 +1,8 @@
 //! Capsules between real processes: several agents, each with a host of its own.
 
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleService as _, CapsuleServiceExt as _, CreateCapsuleRequest,
-    LocalCapsules, StoreOptions,
+    CapsuleAuthor, CapsuleCaller, CapsuleService as _, CapsuleServiceExt as _,
+    CreateCapsuleRequest, LocalCapsuleService, StoreOptions,
 };
 use capdeck_test::{StdioClient, TestDirs};
 use serde_json::{Value, json};
@@ -13,10 +13,10 @@ use crate::capdeck;
 fn make_capsule(dirs: &TestDirs, name: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let desk = LocalCapsules::open(&dirs.data(), StoreOptions::default()).await.unwrap();
+        let desk = LocalCapsuleService::open(&dirs.data(), StoreOptions::default()).await.unwrap();
         let name = name.to_owned();
         let create = CreateCapsuleRequest { name, description: None, visibility: None };
-        let caller = CapsuleCaller::local(Author::client("test"));
+        let caller = CapsuleCaller::local(CapsuleAuthor::client("test"));
         desk.ask(caller.request(None, create)).await.unwrap();
         desk.close().await;
     });
@@ -173,7 +173,7 @@ fn a_call_of_capsules_ends_after_its_own_time() {
     // A process that has the folder and answers nobody: others wait for it.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _held =
-        runtime.block_on(LocalCapsules::open(&dirs.data(), StoreOptions::default())).unwrap();
+        runtime.block_on(LocalCapsuleService::open(&dirs.data(), StoreOptions::default())).unwrap();
     let arguments = ["call", "capsules", "capsol_read", "--timeout-ms", "200"];
     let done = capdeck(&dirs).args(arguments).run();
     assert_ne!(done.code, Some(0), "{done:?}");

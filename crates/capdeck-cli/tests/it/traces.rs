@@ -1,12 +1,12 @@
 //! Spans of calls to `capdeck up`, by the config and by variables.
 
-use capdeck_test::{ApiReply, Capdeck, FakeApi, TestDirs};
+use capdeck_test::{CapdeckRun, FakeApi, FakeApiReply, TestDirs};
 use serde_json::{Value, json};
 
 use crate::{capdeck, run};
 
 fn collector() -> FakeApi {
-    FakeApi::start(|_| ApiReply::json(&json!({})))
+    FakeApi::start(|_| FakeApiReply::json(&json!({})))
 }
 
 /// A deck whose config sends spans to a collector, with a header from a variable.
@@ -20,7 +20,7 @@ fn deck(collector: &FakeApi) -> TestDirs {
 }
 
 /// Serves, calls a tool of the starter deck, and stops, which sends what is left.
-fn call_once(capdeck: Capdeck) {
+fn call_once(capdeck: CapdeckRun) {
     let mut host = capdeck.up(&[]);
     let mut client = host.client("/mcp");
     client.initialize();

@@ -303,7 +303,7 @@ fn the_address_comes_from_flag_environment_or_file() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let is_tried =
-        |finished: &capdeck_test::Finished| finished.stderr.contains(&format!("port {port} "));
+        |finished: &capdeck_test::CapdeckOutput| finished.stderr.contains(&format!("port {port} "));
     dirs.write_config(&json!({"serve": {"port": port}}));
     assert!(is_tried(&run(&dirs, &["up"])));
     assert!(is_tried(&capdeck(&dirs).arg("up").env("CAPDECK_PORT", port.to_string()).run()));

@@ -7,7 +7,7 @@ use std::{
     process::Stdio,
 };
 
-use capdeck_test::{Finished, TestDirs};
+use capdeck_test::{CapdeckOutput, TestDirs};
 use serde_json::{Value, json};
 
 use crate::{capdeck, json, run, shown};
@@ -19,7 +19,7 @@ const TELLS: &str = "---\nname: Tells\ndescription: Tells how long its key is.\n
     description: Tells it.\n      command: sh\n      args: [-c, 'printf \"%s %s\" \"${#KEY}\" \"$KEY\"']\n      \
     env: { KEY: $vault:MY_KEY }\n---\n";
 
-fn set(dirs: &TestDirs, words: &[&str], value: &str) -> Finished {
+fn set(dirs: &TestDirs, words: &[&str], value: &str) -> CapdeckOutput {
     capdeck(dirs).args(["vault", "set"]).args(words).stdin(value).run()
 }
 
@@ -29,7 +29,7 @@ fn tells() -> TestDirs {
     dirs
 }
 
-fn call(dirs: &TestDirs) -> Finished {
+fn call(dirs: &TestDirs) -> CapdeckOutput {
     run(dirs, &["call", "tells", "tell"])
 }
 

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 /// Faults to inject. Every number is a probability from 0 to 1, drawn once for each request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Chaos {
+#[schemars(rename = "Chaos")]
+pub struct ChaosConfig {
     /// The same seed gives the same faults in the same order. Without one they differ each time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -43,7 +44,7 @@ pub struct Chaos {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ChaosDelay {
-    Always(#[schemars(range(max = LONGEST_DELAY_MS))] u64),
+    Always(#[schemars(range(max = MAX_DELAY_MS))] u64),
     Between(DelayRange),
 }
 
@@ -51,16 +52,16 @@ pub enum ChaosDelay {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelayRange {
-    #[schemars(range(max = LONGEST_DELAY_MS))]
+    #[schemars(range(max = MAX_DELAY_MS))]
     pub min: u64,
-    #[schemars(range(max = LONGEST_DELAY_MS))]
+    #[schemars(range(max = MAX_DELAY_MS))]
     pub max: u64,
 }
 
 /// A longer delay than any timeout anyone sets would only be a mistake.
-const LONGEST_DELAY_MS: u64 = 600_000;
+const MAX_DELAY_MS: u64 = 600_000;
 
-impl Chaos {
+impl ChaosConfig {
     /// What it does, in a few words: `delay 200 ms, drop 0.1 (only tools/call)`.
     pub fn summary(&self) -> String {
         let delay = self.delay_ms.map(|delay| match delay {
@@ -103,12 +104,13 @@ mod tests {
 
     #[test]
     fn the_summary_names_what_happens() {
-        let chaos: Chaos = serde_json::from_str(
+        let chaos: ChaosConfig = serde_json::from_str(
             r#"{"delayMs": {"min": 1, "max": 2}, "drop": 0.1, "listChange": 1, "only": ["tools/call"]}"#,
         )
         .unwrap();
         assert_eq!(chaos.summary(), "delay 1 to 2 ms, drop 0.1, list change 1 (only tools/call)");
-        let idle: Chaos = serde_json::from_str(r#"{"seed": 1, "only": ["tools/call"]}"#).unwrap();
+        let idle: ChaosConfig =
+            serde_json::from_str(r#"{"seed": 1, "only": ["tools/call"]}"#).unwrap();
         assert!(idle.is_idle() && !chaos.is_idle());
         assert_eq!(idle.summary(), "nothing");
     }

@@ -29,15 +29,15 @@ pub struct CliTools {
     #[schemars(range(min = 1))]
     pub max_output_bytes: u64,
     /// How commands take the caller's values; a capability file has its own way.
-    #[serde(default, skip_serializing_if = "Placeholders::is_input")]
+    #[serde(default, skip_serializing_if = "PlaceholderStyle::is_input")]
     #[schemars(skip)]
-    pub placeholders: Placeholders,
+    pub placeholders: PlaceholderStyle,
 }
 
 /// How the words of a command take the caller's values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Placeholders {
+pub enum PlaceholderStyle {
     /// `$input.path`.
     #[default]
     Input,
@@ -70,12 +70,12 @@ impl CliTools {
             env: IndexMap::new(),
             timeout_ms: timeout_ms(),
             max_output_bytes: max_output_bytes(),
-            placeholders: Placeholders::Input,
+            placeholders: PlaceholderStyle::Input,
         }
     }
 }
 
-impl Placeholders {
+impl PlaceholderStyle {
     fn is_input(&self) -> bool {
         *self == Self::Input
     }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{openapi::operation_cache_ttl_ms, outgoing::RequestSettings};
+use super::{openapi::operation_cache_ttl_ms, request_settings::RequestSettings};
 
 /// An API described by a document at `discoveryPath` or `discoveryUrl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

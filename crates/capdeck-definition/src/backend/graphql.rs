@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{openapi::operation_cache_ttl_ms, outgoing::RequestSettings};
+use super::{openapi::operation_cache_ttl_ms, request_settings::RequestSettings};
 use crate::definition::id_pattern;
 
 /// A GraphQL endpoint whose schema comes from a file, a URL or introspection.

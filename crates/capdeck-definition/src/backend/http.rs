@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::outgoing::RequestSettings;
+use super::request_settings::RequestSettings;
 use crate::{definition::id_pattern, pattern};
 
 /// HTTP actions below one base URL.

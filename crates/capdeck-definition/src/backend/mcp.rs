@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Auth, Chaos, capa::Expose};
+use crate::{BackendAuth, ChaosConfig, capability_file::ServerToolFilter};
 
 /// An MCP server, started by `command` or reached at `url`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub struct McpServer {
     #[schemars(length(min = 1))]
     pub url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub auth: Option<Auth>,
+    pub auth: Option<BackendAuth>,
     #[serde(default = "startup_timeout_ms")]
     #[schemars(range(min = 1))]
     pub startup_timeout_ms: u64,
@@ -51,7 +51,7 @@ pub struct McpServer {
     pub tools: Option<ToolFilter>,
     /// Faults to inject between the host and the server, for trying out what happens then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chaos: Option<Chaos>,
+    pub chaos: Option<ChaosConfig>,
 }
 
 /// A choice among the tools of a server, by the server's own names.
@@ -69,12 +69,12 @@ pub struct ToolFilter {
 
 impl ToolFilter {
     /// The choice as a capability file makes it.
-    pub fn to_expose(&self) -> Expose {
+    pub fn to_expose(&self) -> ServerToolFilter {
         match &self.exactly {
-            None => Expose::Except(self.except.clone()),
+            None => ServerToolFilter::Except(self.except.clone()),
             Some(names) => {
                 let kept = names.iter().filter(|name| !self.except.contains(name));
-                Expose::Exactly(kept.cloned().collect())
+                ServerToolFilter::Exactly(kept.cloned().collect())
             }
         }
     }

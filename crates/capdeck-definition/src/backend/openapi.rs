@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::outgoing::RequestSettings;
+use super::request_settings::RequestSettings;
 
 /// An API described by a document at `specPath` or `specUrl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::{
-    diagnostic::{Diagnostic, Findings},
-    document::Node,
+    diagnostic::{Diagnostic, FileFindings},
+    document::ValueNode,
     shape::PLURAL_KEYS,
     suggest::nearest_key,
     violation::is_singular_cli,
@@ -21,7 +21,7 @@ const SINGULAR_KEYS: [&str; 7] = [
 ];
 
 /// Checks which backends a file declares together. False when the file cannot be used.
-pub(super) fn check(root: &Node, findings: &mut Findings) -> bool {
+pub(super) fn check(root: &ValueNode, findings: &mut FileFindings) -> bool {
     let mark = findings.mark();
     let singular_cli = root.get("cliTools").is_some_and(is_singular_cli);
     let present = |keys: [&'static str; 7], with_cli: bool| -> Vec<&'static str> {
@@ -55,7 +55,7 @@ pub(super) fn check(root: &Node, findings: &mut Findings) -> bool {
     findings.first_error_since(mark).is_none()
 }
 
-fn check_none(root: &Node, findings: &mut Findings) {
+fn check_none(root: &ValueNode, findings: &mut FileFindings) {
     // A mistyped backend key has been reported as an unknown key, which says more.
     let all = SINGULAR_KEYS.into_iter().chain(PLURAL_KEYS);
     let mistyped =
@@ -69,7 +69,7 @@ fn check_none(root: &Node, findings: &mut Findings) {
     }
 }
 
-fn check_auth(root: &Node, singular: &[&str], plural: &[&str], findings: &mut Findings) {
+fn check_auth(root: &ValueNode, singular: &[&str], plural: &[&str], findings: &mut FileFindings) {
     if root.get("auth").is_none() {
         return;
     }
@@ -89,7 +89,7 @@ fn check_auth(root: &Node, singular: &[&str], plural: &[&str], findings: &mut Fi
     );
 }
 
-fn check_children(root: &Node, plural: &[&str], findings: &mut Findings) {
+fn check_children(root: &ValueNode, plural: &[&str], findings: &mut FileFindings) {
     let mut owners: HashMap<&str, &str> = HashMap::new();
     for key in plural {
         for entry in root.child(key).entries() {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::{Backend, CmpIntent, CmpParam, CmpTool, Definition};
 
 /// The longest summary a manifest may have.
-const LONGEST_SUMMARY: usize = 100;
+const MAX_SUMMARY_LENGTH: usize = 100;
 
 /// The two files of a CMP tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,11 +110,11 @@ fn only_program(definition: &Definition) -> Option<String> {
 
 fn summary(description: &str, notes: &mut Vec<String>) -> String {
     let line = description.trim().lines().next().unwrap_or_default().trim();
-    if line.chars().count() <= LONGEST_SUMMARY {
+    if line.chars().count() <= MAX_SUMMARY_LENGTH {
         return line.to_owned();
     }
-    notes.push(format!("the summary is cut to {LONGEST_SUMMARY} characters"));
-    let cut: String = line.chars().take(LONGEST_SUMMARY - 1).collect();
+    notes.push(format!("the summary is cut to {MAX_SUMMARY_LENGTH} characters"));
+    let cut: String = line.chars().take(MAX_SUMMARY_LENGTH - 1).collect();
     // Between words where there is one near.
     let whole = cut.rsplit_once(' ').map_or(cut.as_str(), |(whole, _)| whole);
     format!("{}…", whole.trim_end_matches([',', ';', ':']))

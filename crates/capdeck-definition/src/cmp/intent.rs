@@ -13,18 +13,21 @@ use super::{
 };
 use crate::{
     CmpIntent,
-    diagnostic::{Diagnostic, Findings},
-    document::Node,
+    diagnostic::{Diagnostic, FileFindings},
+    document::ValueNode,
     schema::CMP_CAPABILITY,
     shape::cmp_files::{CmpCapabilityFile, IntentShape},
 };
 
 /// The longest name of a tool that clients accept.
-const LONGEST_NAME: usize = 64;
+const MAX_TOOL_NAME_LENGTH: usize = 64;
 
 /// The intents by tool name. `None` means the findings say why they cannot be used.
-pub(super) fn read_all(text: &str, findings: &mut Findings) -> Option<IndexMap<String, CmpIntent>> {
-    let (file, root): (CmpCapabilityFile, Node) = read_shape(text, &CMP_CAPABILITY, findings)?;
+pub(super) fn read_all(
+    text: &str,
+    findings: &mut FileFindings,
+) -> Option<IndexMap<String, CmpIntent>> {
+    let (file, root): (CmpCapabilityFile, ValueNode) = read_shape(text, &CMP_CAPABILITY, findings)?;
     check_keys(&root, &CMP_CAPABILITY.keys(), findings);
     let list = root.child("intents");
     if file.intents.is_empty() {
@@ -54,7 +57,11 @@ const BAD_PATTERN: &str = "bad-pattern";
 const NEEDS_SHELL: &str = "needs-shell";
 const SHELL_PLACEHOLDER: &str = "shell-placeholder";
 
-fn read_one(shape: IntentShape, node: &Node, findings: &mut Findings) -> Option<CmpIntent> {
+fn read_one(
+    shape: IntentShape,
+    node: &ValueNode,
+    findings: &mut FileFindings,
+) -> Option<CmpIntent> {
     check_keys(node, &CMP_CAPABILITY.keys_of("Intent"), findings);
     let patterns = usable_patterns(&shape.patterns, node, findings);
     if patterns.is_empty() {
@@ -85,7 +92,11 @@ fn read_one(shape: IntentShape, node: &Node, findings: &mut Findings) -> Option<
 }
 
 /// The patterns without regular expressions that cannot be used: each is a problem of its own, not of the tool.
-fn usable_patterns(patterns: &[String], node: &Node, findings: &mut Findings) -> Vec<String> {
+fn usable_patterns(
+    patterns: &[String],
+    node: &ValueNode,
+    findings: &mut FileFindings,
+) -> Vec<String> {
     let list = node.child("patterns");
     let mut usable = Vec::new();
     for (index, pattern) in patterns.iter().enumerate() {
@@ -146,7 +157,7 @@ fn free_name(
     let number = numbers.entry(name.clone()).or_insert(2);
     loop {
         let suffix = format!("_{number}");
-        let stem: String = name.chars().take(LONGEST_NAME - suffix.len()).collect();
+        let stem: String = name.chars().take(MAX_TOOL_NAME_LENGTH - suffix.len()).collect();
         *number += 1;
         let numbered = format!("{stem}{suffix}");
         if !taken.contains_key(&numbered) {
@@ -160,7 +171,7 @@ pub(crate) fn tool_name(phrase: &str) -> String {
     let lower = phrase.to_lowercase();
     let words = lower.split(|letter: char| !letter.is_ascii_alphanumeric());
     let joined = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_");
-    joined.chars().take(LONGEST_NAME).collect()
+    joined.chars().take(MAX_TOOL_NAME_LENGTH).collect()
 }
 
 #[cfg(test)]

@@ -2,25 +2,25 @@
 
 use super::{check_keys, read_shape};
 use crate::{
-    diagnostic::{Diagnostic, Findings, Place},
-    document::Node,
+    diagnostic::{Diagnostic, FileFindings, TextPosition},
+    document::ValueNode,
     pattern,
     schema::CMP_MANIFEST,
     shape::cmp_files::ManifestFile,
 };
 
 /// A manifest as read.
-pub(super) struct Manifest {
+pub(super) struct CmpManifest {
     pub(super) file: ManifestFile,
     /// Where the name stands.
-    pub(super) place: Place,
+    pub(super) place: TextPosition,
     /// The text without white space.
     pub(super) text: String,
 }
 
 /// The manifest. `None` means the findings say why it cannot be used.
-pub(super) fn read(text: &str, findings: &mut Findings) -> Option<Manifest> {
-    let (manifest, root): (ManifestFile, Node) = read_shape(text, &CMP_MANIFEST, findings)?;
+pub(super) fn read(text: &str, findings: &mut FileFindings) -> Option<CmpManifest> {
+    let (manifest, root): (ManifestFile, ValueNode) = read_shape(text, &CMP_MANIFEST, findings)?;
     check_keys(&root, &CMP_MANIFEST.keys(), findings);
     if manifest.summary.contains(['\n', '\r']) {
         findings.add(
@@ -55,7 +55,7 @@ pub(super) fn read(text: &str, findings: &mut Findings) -> Option<Manifest> {
     }
     let place = root.child("name").place;
     let text = root.to_json().to_string();
-    findings.first_error_since(0).is_none().then_some(Manifest { file: manifest, place, text })
+    findings.first_error_since(0).is_none().then_some(CmpManifest { file: manifest, place, text })
 }
 
 /// Semantic versioning: three numbers, then perhaps a pre-release and build metadata.

@@ -20,16 +20,16 @@ use serde::Serialize;
 pub use evidence::MatchDoubt;
 
 use self::{
-    evidence::{Verdict, Vocabulary, is_changing},
-    reference::{Fit, Said},
-    sentence::Sentence,
+    evidence::{IntentVerdict, IntentVocabulary, is_changing},
+    reference::{PatternFit, PhraseText},
+    sentence::ParsedSentence,
 };
 use crate::{CmpIntent, CmpTool};
 
 /// What starts a pattern that is a regular expression.
 pub(crate) const EXPRESSION: &str = "re:";
 /// A compiled expression larger than this is no phrase.
-const MAX_COMPILED: usize = 1 << 20;
+const MAX_COMPILED_BYTES: usize = 1 << 20;
 
 /// One tool that may be meant.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +83,7 @@ pub enum IntentMatch {
 
 /// An intent that fits, and what the sentence says about it.
 struct RankedHit {
-    fit: Fit,
+    fit: PatternFit,
     hit: IntentHit,
     is_changing: bool,
     /// The clauses that say all of it.
@@ -94,12 +94,12 @@ struct RankedHit {
 
 /// Finds the intent that words mean among tools, in their order.
 pub fn match_intent(words: &str, candidates: &[CmpCandidate<'_>]) -> IntentMatch {
-    let said = Said::new(words);
+    let said = PhraseText::new(words);
     if said.is_empty() {
         return IntentMatch::Nothing;
     }
-    let sentence = Sentence::read(words, &[]);
-    let asserted = sentence.asserted().map(|text| Said::new(&text));
+    let sentence = ParsedSentence::read(words, &[]);
+    let asserted = sentence.asserted().map(|text| PhraseText::new(&text));
     let mut hits = Vec::new();
     for candidate in candidates {
         let affinity = affinity(&said, candidate);
@@ -120,7 +120,7 @@ pub fn match_intent(words: &str, candidates: &[CmpCandidate<'_>]) -> IntentMatch
 }
 
 /// Tools whose summary shares a word.
-fn match_summary(said: &Said, candidates: &[CmpCandidate<'_>]) -> IntentMatch {
+fn match_summary(said: &PhraseText, candidates: &[CmpCandidate<'_>]) -> IntentMatch {
     let fits = candidates.iter().filter(|candidate| said.shares_word(candidate.summary));
     let hits = fits.map(|candidate| IntentHit {
         capability: candidate.capability.to_owned(),
@@ -145,13 +145,13 @@ fn answer(mut hits: Vec<IntentHit>) -> IntentMatch {
 /// Adds what the sentence says about an intent that fits.
 fn judge(
     words: &str,
-    sentence: &Sentence,
-    asserted: Option<&Said>,
+    sentence: &ParsedSentence,
+    asserted: Option<&PhraseText>,
     intent: &CmpIntent,
-    mut fit: Fit,
+    mut fit: PatternFit,
     mut hit: IntentHit,
 ) -> RankedHit {
-    let vocabulary = Vocabulary::new(intent);
+    let vocabulary = IntentVocabulary::new(intent);
     if !is_changing(intent) {
         let clauses = vocabulary.spoken_in(sentence);
         let is_asserted = match asserted {
@@ -167,13 +167,13 @@ fn judge(
         return RankedHit { fit, hit, is_changing: false, clauses, is_asserted };
     }
     let (clauses, is_asserted) = match vocabulary.judge(words, sentence) {
-        Verdict::Requested(clauses) => {
+        IntentVerdict::Requested(clauses) => {
             fit.count_as_request();
             (clauses, true)
         }
         // The author's own phrase asks for it, whatever form it has.
-        Verdict::Doubted { .. } if fit.kind == MatchKind::Exact => (Vec::new(), true),
-        Verdict::Doubted { doubt, is_asserted } => {
+        IntentVerdict::Doubted { .. } if fit.kind == MatchKind::Exact => (Vec::new(), true),
+        IntentVerdict::Doubted { doubt, is_asserted } => {
             hit.doubt = Some(doubt);
             (Vec::new(), is_asserted)
         }
@@ -225,7 +225,7 @@ fn choose(hits: Vec<RankedHit>) -> IntentMatch {
 }
 
 /// How many words that were said are in a tool's name, domain or summary.
-fn affinity(said: &Said, candidate: &CmpCandidate<'_>) -> usize {
+fn affinity(said: &PhraseText, candidate: &CmpCandidate<'_>) -> usize {
     let about = [candidate.capability, &candidate.tool.domain, candidate.summary].join(" ");
     let about: BTreeSet<String> = sentence::split_words(&about).into_iter().collect();
     about.iter().filter(|word| !lexicon::is_generic(word) && said.has(word)).count()
@@ -234,7 +234,8 @@ fn affinity(said: &Said, candidate: &CmpCandidate<'_>) -> usize {
 /// The expression a pattern holds, compiled; `None` for a plain phrase.
 pub(crate) fn expression(pattern: &str) -> Option<Result<Regex, String>> {
     let text = pattern.strip_prefix(EXPRESSION)?;
-    let built = RegexBuilder::new(text).case_insensitive(true).size_limit(MAX_COMPILED).build();
+    let built =
+        RegexBuilder::new(text).case_insensitive(true).size_limit(MAX_COMPILED_BYTES).build();
     Some(built.map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
         // The first lines draw the expression; the last says what is wrong with it.

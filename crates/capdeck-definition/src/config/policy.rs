@@ -4,17 +4,17 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Effect, FlowMode, Layer, PinMode, PolicyRule,
-    diagnostic::{Diagnostic, Findings},
-    document::{Content, Entries, Node, Step},
+    FlowMode, PinMode, PolicyEffect, PolicyRule, SourceLayer,
+    diagnostic::{Diagnostic, FileFindings},
+    document::{MapEntries, NodeValue, PathStep, ValueNode},
     rules::exactly_one,
     shape::config_file::{ConfigFile, RunFields},
-    violation::Violation,
+    violation::SchemaViolation,
 };
 
 /// What is wrong with the settings that protect the person. Losing one of them is never the answer.
 #[derive(Debug, Default)]
-pub(super) struct Guards {
+pub(super) struct GuardProblems {
     /// Rules that the schema refuses.
     broken_rules: BTreeSet<usize>,
     policy_is_broken: bool,
@@ -23,24 +23,24 @@ pub(super) struct Guards {
     runs_are_broken: bool,
 }
 
-impl Guards {
+impl GuardProblems {
     /// Notes a violation of one of these settings. False when it is about something else.
-    pub(super) fn note(&mut self, violation: &Violation) -> bool {
+    pub(super) fn record_violation(&mut self, violation: &SchemaViolation) -> bool {
         match violation.steps.as_slice() {
-            [Step::Key(key), Step::Index(index), ..] if key == "policy" => {
+            [PathStep::Key(key), PathStep::Index(index), ..] if key == "policy" => {
                 self.broken_rules.insert(*index);
             }
-            [Step::Key(key), ..] if key == "policy" => self.policy_is_broken = true,
-            [Step::Key(key), ..] if key == "pins" => self.pins_are_broken = true,
-            [Step::Key(key), ..] if key == "flow" => self.flow_is_broken = true,
-            [Step::Key(key), ..] if key == "runs" => self.runs_are_broken = true,
+            [PathStep::Key(key), ..] if key == "policy" => self.policy_is_broken = true,
+            [PathStep::Key(key), ..] if key == "pins" => self.pins_are_broken = true,
+            [PathStep::Key(key), ..] if key == "flow" => self.flow_is_broken = true,
+            [PathStep::Key(key), ..] if key == "runs" => self.runs_are_broken = true,
             _ => return false,
         }
         true
     }
 
     /// Makes the document readable: a broken rule becomes one that says nothing.
-    pub(super) fn clear(&self, root: &mut Node) {
+    pub(super) fn clear(&self, root: &mut ValueNode) {
         if self.policy_is_broken {
             root.remove(&["policy"]);
         }
@@ -53,25 +53,25 @@ impl Guards {
         if self.runs_are_broken {
             root.remove(&["runs"]);
         }
-        let Content::Map(entries) = &mut root.content else { return };
+        let NodeValue::Map(entries) = &mut root.content else { return };
         let policy = entries.iter_mut().find(|entry| entry.key == "policy");
-        let Some(Content::List(rules)) = policy.map(|entry| &mut entry.value.content) else {
+        let Some(NodeValue::List(rules)) = policy.map(|entry| &mut entry.value.content) else {
             return;
         };
         for index in &self.broken_rules {
             if let Some(rule) = rules.get_mut(*index) {
-                rule.content = Content::Map(Entries::default());
+                rule.content = NodeValue::Map(MapEntries::default());
             }
         }
     }
 
     /// Fills in the rules of the file, and the strictest settings where the file's own cannot be read.
-    pub(super) fn settle(
+    pub(super) fn apply_strict_defaults(
         &self,
         file: &mut ConfigFile,
-        root: &Node,
-        layer: Layer,
-        findings: &mut Findings,
+        root: &ValueNode,
+        layer: SourceLayer,
+        findings: &mut FileFindings,
     ) {
         if self.pins_are_broken {
             file.pins = Some(PinMode::Block);
@@ -100,7 +100,7 @@ impl Guards {
             let rule = fields.rule();
             file.policy_is_incomplete |= rule.is_none();
             let rule = rule.unwrap_or_else(PolicyRule::unreadable);
-            if layer.needs_trust() && rule.effect == Effect::Allow {
+            if layer.needs_trust() && rule.effect == PolicyEffect::Allow {
                 findings.add(
                     Diagnostic::warning(
                         "ignored-rule",

@@ -6,22 +6,22 @@ use std::{
     sync::OnceLock,
 };
 
-use super::Entry;
+use super::MapEntry;
 
 /// A mapping with fewer entries is searched.
 const MIN_INDEXED: usize = 16;
 
 /// Entries in the order they are written.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Entries {
-    list: Vec<Entry>,
+pub(crate) struct MapEntries {
+    list: Vec<MapEntry>,
     /// The position of each key, made when it is first asked for.
     positions: OnceLock<HashMap<String, usize>>,
 }
 
-impl Entries {
+impl MapEntries {
     /// The first entry with a key.
-    pub(crate) fn find(&self, key: &str) -> Option<&Entry> {
+    pub(crate) fn find(&self, key: &str) -> Option<&MapEntry> {
         if self.list.len() < MIN_INDEXED {
             return self.list.iter().find(|entry| entry.key == key);
         }
@@ -36,37 +36,37 @@ impl Entries {
     }
 }
 
-impl Deref for Entries {
-    type Target = Vec<Entry>;
+impl Deref for MapEntries {
+    type Target = Vec<MapEntry>;
 
-    fn deref(&self) -> &Vec<Entry> {
+    fn deref(&self) -> &Vec<MapEntry> {
         &self.list
     }
 }
 
-impl DerefMut for Entries {
+impl DerefMut for MapEntries {
     /// Forgets the positions: keys and order may change.
-    fn deref_mut(&mut self) -> &mut Vec<Entry> {
+    fn deref_mut(&mut self) -> &mut Vec<MapEntry> {
         self.positions.take();
         &mut self.list
     }
 }
 
-impl From<Vec<Entry>> for Entries {
-    fn from(list: Vec<Entry>) -> Self {
+impl From<Vec<MapEntry>> for MapEntries {
+    fn from(list: Vec<MapEntry>) -> Self {
         Self { list, positions: OnceLock::new() }
     }
 }
 
-impl FromIterator<Entry> for Entries {
-    fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Self {
+impl FromIterator<MapEntry> for MapEntries {
+    fn from_iter<I: IntoIterator<Item = MapEntry>>(entries: I) -> Self {
         Self::from(entries.into_iter().collect::<Vec<_>>())
     }
 }
 
-impl IntoIterator for Entries {
-    type Item = Entry;
-    type IntoIter = std::vec::IntoIter<Entry>;
+impl IntoIterator for MapEntries {
+    type Item = MapEntry;
+    type IntoIter = std::vec::IntoIter<MapEntry>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.list.into_iter()
@@ -75,17 +75,17 @@ impl IntoIterator for Entries {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entries, MIN_INDEXED};
+    use super::{MIN_INDEXED, MapEntries};
     use crate::{
-        diagnostic::Place,
-        document::{Content, Entry, Node},
+        diagnostic::TextPosition,
+        document::{MapEntry, NodeValue, ValueNode},
     };
 
-    fn entries(count: usize) -> Entries {
-        let entry = |number: usize| Entry {
+    fn entries(count: usize) -> MapEntries {
+        let entry = |number: usize| MapEntry {
             key: format!("k{number}"),
-            place: Place::default(),
-            value: Node { content: Content::Bool(true), place: Place::default() },
+            place: TextPosition::default(),
+            value: ValueNode { content: NodeValue::Bool(true), place: TextPosition::default() },
         };
         (0..count).map(entry).collect()
     }

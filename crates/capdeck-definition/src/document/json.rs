@@ -1,16 +1,16 @@
-//! JSON text to a [`Node`] tree. `serde_json` decides what is valid; places come from where it found each raw value.
+//! JSON text to a [`ValueNode`] tree. `serde_json` decides what is valid; places come from where it found each raw value.
 
 use std::{collections::HashSet, fmt};
 
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::{Deserializer, Value, value::RawValue};
 
-use super::{Content, Entry, MAX_DEPTH, MAX_NODES, Node, too_many_nodes};
-use crate::diagnostic::{Diagnostic, Place};
+use super::{MAX_DEPTH, MAX_NODES, MapEntry, NodeValue, ValueNode, too_many_nodes};
+use crate::diagnostic::{Diagnostic, TextPosition};
 
 /// Parses one document.
-pub(crate) fn parse(text: &str) -> Result<Node, Diagnostic> {
-    let places = Places::new(text);
+pub(crate) fn parse(text: &str) -> Result<ValueNode, Diagnostic> {
+    let places = PositionTable::new(text);
     let mut budget = MAX_NODES;
     let root: &RawValue = serde_json::from_str(text).map_err(|error| {
         let place = places.of_error(&error);
@@ -21,10 +21,10 @@ pub(crate) fn parse(text: &str) -> Result<Node, Diagnostic> {
 
 fn read(
     raw: &str,
-    places: &Places<'_>,
+    places: &PositionTable<'_>,
     depth: usize,
     budget: &mut usize,
-) -> Result<Node, Diagnostic> {
+) -> Result<ValueNode, Diagnostic> {
     let place = places.of(raw);
     let mut spend = |nodes: usize| {
         *budget = budget.checked_sub(nodes).ok_or_else(|| too_many_nodes().at(place))?;
@@ -44,7 +44,8 @@ fn read(
         Some(b'{') => {
             let mut entries = Vec::new();
             let mut seen = HashSet::new();
-            let members = Deserializer::from_str(raw).deserialize_map(Members).map_err(broken)?;
+            let members =
+                Deserializer::from_str(raw).deserialize_map(JsonMembersVisitor).map_err(broken)?;
             spend(members.len())?;
             let mut before = raw.get(1..).unwrap_or_default();
             for (key, value) in members {
@@ -58,33 +59,37 @@ fn read(
                     .at(place));
                 }
                 let value = value.get();
-                entries.push(Entry { key, place, value: read(value, places, depth + 1, budget)? });
+                entries.push(MapEntry {
+                    key,
+                    place,
+                    value: read(value, places, depth + 1, budget)?,
+                });
                 before = places.after(value);
             }
-            Content::Map(entries.into())
+            NodeValue::Map(entries.into())
         }
         Some(b'[') => {
             let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(broken)?;
             let items = items.into_iter().map(|item| read(item.get(), places, depth + 1, budget));
-            Content::List(items.collect::<Result<_, _>>()?)
+            NodeValue::List(items.collect::<Result<_, _>>()?)
         }
         _ => match serde_json::from_str(raw).map_err(broken)? {
-            Value::Bool(value) => Content::Bool(value),
-            Value::String(text) => Content::Text(text),
+            Value::Bool(value) => NodeValue::Bool(value),
+            Value::String(text) => NodeValue::Text(text),
             Value::Number(number) => match number.as_f64() {
-                Some(float) if number.is_f64() => Content::from_f64(float),
-                _ => Content::Number(number),
+                Some(float) if number.is_f64() => NodeValue::from_f64(float),
+                _ => NodeValue::Number(number),
             },
-            Value::Null | Value::Array(_) | Value::Object(_) => Content::Null,
+            Value::Null | Value::Array(_) | Value::Object(_) => NodeValue::Null,
         },
     };
-    Ok(Node { content, place })
+    Ok(ValueNode { content, place })
 }
 
 /// Reads an object into its members in order, duplicates included.
-struct Members;
+struct JsonMembersVisitor;
 
-impl<'de> Visitor<'de> for Members {
+impl<'de> Visitor<'de> for JsonMembersVisitor {
     type Value = Vec<(String, &'de RawValue)>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,7 +109,7 @@ impl<'de> Visitor<'de> for Members {
 ///
 /// A whole document may be one line, so characters are counted once, with a note every few bytes; counting from the
 /// start of the line for each value would take quadratic time.
-struct Places<'a> {
+struct PositionTable<'a> {
     text: &'a str,
     line_starts: Vec<usize>,
     /// How many characters start before each multiple of [`STRIDE`].
@@ -113,7 +118,7 @@ struct Places<'a> {
 
 const STRIDE: usize = 256;
 
-impl<'a> Places<'a> {
+impl<'a> PositionTable<'a> {
     fn new(text: &'a str) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let line_starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
@@ -127,21 +132,21 @@ impl<'a> Places<'a> {
     }
 
     /// `part` must be a slice of the text: its address is its offset.
-    fn of(&self, part: &str) -> Place {
+    fn of(&self, part: &str) -> TextPosition {
         let offset = self.offset(part);
         let line = self.line_starts.partition_point(|start| *start <= offset);
         let start = self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
         let column = self.characters_before(offset) - self.characters_before(start);
-        Place { line: number(line), column: number(column + 1) }
+        TextPosition { line: number(line), column: number(column + 1) }
     }
 
     /// Where `serde_json` stopped. It counts bytes, and names the end of a line that is not there as column 0 of the next.
-    fn of_error(&self, error: &serde_json::Error) -> Place {
+    fn of_error(&self, error: &serde_json::Error) -> TextPosition {
         let start = self.line_starts.get(error.line().saturating_sub(1)).copied();
         let start = start.unwrap_or(self.text.len());
         let offset = (start + error.column().saturating_sub(1)).min(self.text.len());
         let column = self.characters_before(offset) - self.characters_before(start);
-        Place { line: number(error.line().max(1)), column: number(column + 1) }
+        TextPosition { line: number(error.line().max(1)), column: number(column + 1) }
     }
 
     fn after(&self, part: &str) -> &'a str {
@@ -178,21 +183,21 @@ fn number(value: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Places, STRIDE, parse};
-    use crate::diagnostic::Place;
+    use super::{PositionTable, STRIDE, parse};
+    use crate::diagnostic::TextPosition;
 
     #[test]
     fn places_count_characters_and_not_bytes() {
         let text = format!("{{\n  \"é\": [1,\n\t{{ \"{}\": true }}]\n}}", "é".repeat(STRIDE));
         let root = parse(&text).unwrap();
         let list = root.get("é").unwrap();
-        assert_eq!(root.key_place("é"), Place { line: 2, column: 3 });
-        assert_eq!(list.place, Place { line: 2, column: 8 });
-        assert_eq!(list.item(0).place, Place { line: 2, column: 9 });
+        assert_eq!(root.key_place("é"), TextPosition { line: 2, column: 3 });
+        assert_eq!(list.place, TextPosition { line: 2, column: 8 });
+        assert_eq!(list.item(0).place, TextPosition { line: 2, column: 9 });
         let inner = list.item(1).entries().first().unwrap();
-        assert_eq!(inner.place, Place { line: 3, column: 4 });
+        assert_eq!(inner.place, TextPosition { line: 3, column: 4 });
         let column = u32::try_from(STRIDE).unwrap() + 8;
-        assert_eq!(inner.value.place, Place { line: 3, column });
+        assert_eq!(inner.value.place, TextPosition { line: 3, column });
     }
 
     #[test]
@@ -213,7 +218,7 @@ mod tests {
     #[test]
     fn every_offset_has_its_column() {
         let text = "aé漢🦀".repeat(STRIDE);
-        let places = Places::new(&text);
+        let places = PositionTable::new(&text);
         for (count, (offset, _)) in text.char_indices().enumerate() {
             assert_eq!(places.characters_before(offset), count);
         }

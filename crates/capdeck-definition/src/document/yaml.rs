@@ -1,4 +1,4 @@
-//! YAML text to a [`Node`] tree, with budgets against hostile documents.
+//! YAML text to a [`ValueNode`] tree, with budgets against hostile documents.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use serde_saphyr::{
     Error, Location, MessageFormatter, Spanned, UserMessageFormatter, budget::BudgetBreach,
 };
 
-use super::{Content, Entry, MAX_DEPTH, MAX_NODES, Node, too_many_nodes};
-use crate::diagnostic::{Diagnostic, Place};
+use super::{MAX_DEPTH, MAX_NODES, MapEntry, NodeValue, ValueNode, too_many_nodes};
+use crate::diagnostic::{Diagnostic, TextPosition};
 
 /// Parses one document. `first_line` is the line of the file that the text starts on.
-pub(crate) fn parse(text: &str, first_line: u32) -> Result<Node, Diagnostic> {
+pub(crate) fn parse(text: &str, first_line: u32) -> Result<ValueNode, Diagnostic> {
     let work = || parse_here(text, first_line);
     if nesting_bound(text) > MAX_PLAIN_NESTING { on_large_stack(work) } else { work() }
 }
 
 /// As [`parse`], on this thread.
-fn parse_here(text: &str, first_line: u32) -> Result<Node, Diagnostic> {
+fn parse_here(text: &str, first_line: u32) -> Result<ValueNode, Diagnostic> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
@@ -41,7 +41,7 @@ fn parse_here(text: &str, first_line: u32) -> Result<Node, Diagnostic> {
         reject_unsupported_tags: true,
         with_snippet: false,
     };
-    match serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options) {
+    match serde_saphyr::from_str_with_options::<Spanned<YamlTree>>(text, options) {
         Ok(tree) => Ok(into_node(tree, first_line)),
         Err(error) => Err(syntax_error(&error, first_line)),
     }
@@ -66,8 +66,8 @@ fn nesting_bound(text: &str) -> usize {
 
 /// Runs work on a thread of its own: files are read on threads with little stack.
 fn on_large_stack(
-    work: impl FnOnce() -> Result<Node, Diagnostic> + Send,
-) -> Result<Node, Diagnostic> {
+    work: impl FnOnce() -> Result<ValueNode, Diagnostic> + Send,
+) -> Result<ValueNode, Diagnostic> {
     let failed = || {
         Diagnostic::error("unreadable", "the file could not be parsed: no thread could be started")
             .with_fix("try again when the machine has more memory")
@@ -80,87 +80,87 @@ fn on_large_stack(
 }
 
 /// The tree as serde builds it; places are relative to the YAML text.
-enum Tree {
-    Leaf(Content),
-    List(Vec<Spanned<Tree>>),
-    Map(Vec<(Spanned<String>, Spanned<Tree>)>),
+enum YamlTree {
+    Leaf(NodeValue),
+    List(Vec<Spanned<YamlTree>>),
+    Map(Vec<(Spanned<String>, Spanned<YamlTree>)>),
 }
 
 struct TreeVisitor;
 
-impl<'de> Deserialize<'de> for Tree {
+impl<'de> Deserialize<'de> for YamlTree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(TreeVisitor)
     }
 }
 
 impl<'de> Visitor<'de> for TreeVisitor {
-    type Value = Tree;
+    type Value = YamlTree;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a value")
     }
 
-    fn visit_unit<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Leaf(Content::Null))
+    fn visit_unit<E>(self) -> Result<YamlTree, E> {
+        Ok(YamlTree::Leaf(NodeValue::Null))
     }
 
-    fn visit_none<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Leaf(Content::Null))
+    fn visit_none<E>(self) -> Result<YamlTree, E> {
+        Ok(YamlTree::Leaf(NodeValue::Null))
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
-        Ok(Tree::Leaf(Content::Bool(value)))
+    fn visit_bool<E>(self, value: bool) -> Result<YamlTree, E> {
+        Ok(YamlTree::Leaf(NodeValue::Bool(value)))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Tree, E> {
-        Ok(Tree::Leaf(Content::Number(value.into())))
+    fn visit_i64<E>(self, value: i64) -> Result<YamlTree, E> {
+        Ok(YamlTree::Leaf(NodeValue::Number(value.into())))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Tree, E> {
-        Ok(Tree::Leaf(Content::Number(value.into())))
+    fn visit_u64<E>(self, value: u64) -> Result<YamlTree, E> {
+        Ok(YamlTree::Leaf(NodeValue::Number(value.into())))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Tree, E> {
-        Ok(Tree::Leaf(Content::from_f64(value)))
+    fn visit_f64<E>(self, value: f64) -> Result<YamlTree, E> {
+        Ok(YamlTree::Leaf(NodeValue::from_f64(value)))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Tree, E> {
-        Ok(Tree::Leaf(Content::Text(value.to_owned())))
+    fn visit_str<E>(self, value: &str) -> Result<YamlTree, E> {
+        Ok(YamlTree::Leaf(NodeValue::Text(value.to_owned())))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Tree, E> {
-        Ok(Tree::Leaf(Content::Text(value)))
+    fn visit_string<E>(self, value: String) -> Result<YamlTree, E> {
+        Ok(YamlTree::Leaf(NodeValue::Text(value)))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Tree, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<YamlTree, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = access.next_element()? {
             items.push(item);
         }
-        Ok(Tree::List(items))
+        Ok(YamlTree::List(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Tree, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<YamlTree, A::Error> {
         let mut entries = Vec::new();
         while let Some(entry) = access.next_entry()? {
             entries.push(entry);
         }
-        Ok(Tree::Map(entries))
+        Ok(YamlTree::Map(entries))
     }
 }
 
-fn into_node(tree: Spanned<Tree>, first_line: u32) -> Node {
+fn into_node(tree: Spanned<YamlTree>, first_line: u32) -> ValueNode {
     let place = place_of(tree.referenced, first_line);
     let content = match tree.value {
-        Tree::Leaf(content) => content,
-        Tree::List(items) => {
-            Content::List(items.into_iter().map(|item| into_node(item, first_line)).collect())
+        YamlTree::Leaf(content) => content,
+        YamlTree::List(items) => {
+            NodeValue::List(items.into_iter().map(|item| into_node(item, first_line)).collect())
         }
-        Tree::Map(entries) => Content::Map(
+        YamlTree::Map(entries) => NodeValue::Map(
             entries
                 .into_iter()
-                .map(|(key, value)| Entry {
+                .map(|(key, value)| MapEntry {
                     key: key.value,
                     place: place_of(key.referenced, first_line),
                     value: into_node(value, first_line),
@@ -168,14 +168,14 @@ fn into_node(tree: Spanned<Tree>, first_line: u32) -> Node {
                 .collect(),
         ),
     };
-    Node { content, place }
+    ValueNode { content, place }
 }
 
-fn place_of(location: Location, first_line: u32) -> Place {
+fn place_of(location: Location, first_line: u32) -> TextPosition {
     let number = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
     match number(location.line()) {
-        0 => Place::default(),
-        line => Place {
+        0 => TextPosition::default(),
+        line => TextPosition {
             line: line.saturating_add(first_line).saturating_sub(1),
             column: number(location.column()),
         },
@@ -183,7 +183,7 @@ fn place_of(location: Location, first_line: u32) -> Place {
 }
 
 fn syntax_error(error: &Error, first_line: u32) -> Diagnostic {
-    let place = error.location().map_or_else(Place::default, |at| place_of(at, first_line));
+    let place = error.location().map_or_else(TextPosition::default, |at| place_of(at, first_line));
     let mut cause = error.without_snippet();
     while let Error::AliasError { error, .. } = cause {
         cause = error.without_snippet();

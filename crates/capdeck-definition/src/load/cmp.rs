@@ -5,8 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CONFIG_NAMES, Loaded, MAX_CANDIDATES, list, read_text, unreadable};
-use crate::{CmpFiles, Diagnostic, Format, Layer, Severity, SourceFile};
+use super::{CONFIG_NAMES, LoadedFiles, MAX_CANDIDATES, list, read_text, unreadable};
+use crate::{CmpFiles, Diagnostic, DiagnosticSeverity, SourceFile, SourceFormat, SourceLayer};
 
 /// The folder of a tool's files, in the order they are preferred.
 const FOLDERS: [&str; 2] = ["cmp", ".cmp"];
@@ -17,7 +17,7 @@ const MAX_MANIFEST_BYTES: u64 = 131_072;
 /// The largest file of intents, in bytes.
 const MAX_CAPABILITY_BYTES: u64 = 1 << 20;
 
-impl Loaded {
+impl LoadedFiles {
     /// Reads the tools in a folder, by name. A folder that is not there holds none.
     pub(crate) fn cmp_tools(dir: &Path) -> Self {
         let mut loaded = Self { watched: vec![dir.to_owned()], ..Self::default() };
@@ -55,7 +55,7 @@ impl Loaded {
             loaded.add_cmp_tool(dir);
         } else {
             // This very folder was named, so that it is a mistake.
-            let problem = Diagnostic { severity: Severity::Error, ..not_a_tool(dir) };
+            let problem = Diagnostic { severity: DiagnosticSeverity::Error, ..not_a_tool(dir) };
             loaded.diagnostics.push(problem);
         }
         loaded
@@ -83,8 +83,8 @@ impl Loaded {
         self.files.push(SourceFile {
             text: read_text(&manifest, MAX_MANIFEST_BYTES),
             path: manifest,
-            layer: Layer::Cmp,
-            format: Format::Cmp(Box::new(files)),
+            layer: SourceLayer::Cmp,
+            format: SourceFormat::Cmp(Box::new(files)),
         });
     }
 }

@@ -1,17 +1,19 @@
 //! Rules of the blocks that make HTTP requests.
 
-use super::{Declaration, auth, check_hint, check_input_schema, exactly_one, header, path, url};
+use super::{
+    BackendDeclaration, auth, check_hint, check_input_schema, exactly_one, header, path, url,
+};
 use crate::{
     GoogleDiscoveryApi, GraphQlEndpoint, HttpAction, HttpApi, HttpBlock, HttpMethod,
     OpenApiEndpoint,
-    diagnostic::{Diagnostic, Findings},
-    document::Node,
+    diagnostic::{Diagnostic, FileFindings},
+    document::ValueNode,
 };
 
 pub(super) fn check_openapi(
     api: &mut OpenApiEndpoint,
-    declaration: &Declaration<'_>,
-    findings: &mut Findings,
+    declaration: &BackendDeclaration<'_>,
+    findings: &mut FileFindings,
 ) {
     let node = declaration.node;
     let keys = [("specPath", api.spec_path.is_some()), ("specUrl", api.spec_url.is_some())];
@@ -38,8 +40,8 @@ pub(super) fn check_openapi(
 
 pub(super) fn check_google(
     api: &mut GoogleDiscoveryApi,
-    declaration: &Declaration<'_>,
-    findings: &mut Findings,
+    declaration: &BackendDeclaration<'_>,
+    findings: &mut FileFindings,
 ) {
     let node = declaration.node;
     let keys = [
@@ -59,8 +61,8 @@ pub(super) fn check_google(
 
 pub(super) fn check_graphql(
     api: &mut GraphQlEndpoint,
-    declaration: &Declaration<'_>,
-    findings: &mut Findings,
+    declaration: &BackendDeclaration<'_>,
+    findings: &mut FileFindings,
 ) {
     let node = declaration.node;
     url::check_remote(&api.endpoint_url, "endpointUrl", node, findings);
@@ -97,8 +99,8 @@ pub(super) fn check_graphql(
 
 pub(super) fn check_actions(
     api: &mut HttpApi,
-    declaration: &Declaration<'_>,
-    findings: &mut Findings,
+    declaration: &BackendDeclaration<'_>,
+    findings: &mut FileFindings,
 ) {
     let node = declaration.node;
     url::check_base(&api.base_url, "baseUrl", node, findings);
@@ -109,7 +111,7 @@ pub(super) fn check_actions(
     check_requests(api, declaration, findings);
 }
 
-fn check_action(action: &mut HttpAction, node: &Node, findings: &mut Findings) {
+fn check_action(action: &mut HttpAction, node: &ValueNode, findings: &mut FileFindings) {
     // A second slash, or a scheme, would let an action leave the base URL's host.
     if action.path.starts_with("//") || action.path.contains("://") {
         findings.add(
@@ -134,7 +136,11 @@ fn check_action(action: &mut HttpAction, node: &Node, findings: &mut Findings) {
     check_hint(&mut action.avoid_when, "avoidWhen", node, findings);
 }
 
-fn check_requests(api: &impl HttpBlock, declaration: &Declaration<'_>, findings: &mut Findings) {
+fn check_requests(
+    api: &impl HttpBlock,
+    declaration: &BackendDeclaration<'_>,
+    findings: &mut FileFindings,
+) {
     url::check_network(api, declaration.node, findings);
     auth::check_present(declaration, findings);
     auth::check(&api.requests().auth, declaration.node, findings);

@@ -1,21 +1,21 @@
 //! Rules of `auth` blocks.
 
-use super::{Declaration, SharedAuth, header, url};
+use super::{BackendDeclaration, SharedAuth, header, url};
 use crate::{
-    Auth, OAuth,
-    diagnostic::{Diagnostic, Findings},
-    document::Node,
+    BackendAuth, OAuthConfig,
+    diagnostic::{Diagnostic, FileFindings},
+    document::ValueNode,
 };
 
 /// Checks an `auth` block that stands under `auth` of `owner`.
 ///
 /// `Authorization` may stand among other headers: servers want both, and the entries of other clients have both.
-pub(crate) fn check(auth: &Auth, owner: &Node, findings: &mut Findings) {
+pub(crate) fn check(auth: &BackendAuth, owner: &ValueNode, findings: &mut FileFindings) {
     // An inherited block was checked where it is written.
     let Some(node) = owner.get("auth") else { return };
     match auth {
-        Auth::None {} | Auth::Bearer { .. } => {}
-        Auth::Headers { headers } => {
+        BackendAuth::None {} | BackendAuth::Bearer { .. } => {}
+        BackendAuth::Headers { headers } => {
             let names = node.child("headers");
             for name in headers.keys() {
                 if !header::is_authorization(name) {
@@ -23,12 +23,12 @@ pub(crate) fn check(auth: &Auth, owner: &Node, findings: &mut Findings) {
                 }
             }
         }
-        Auth::OAuth2(oauth) | Auth::Oidc(oauth) => check_urls(oauth, node, findings),
+        BackendAuth::OAuth2(oauth) | BackendAuth::Oidc(oauth) => check_urls(oauth, node, findings),
     }
 }
 
 /// Warns when an API says nothing about sign-in: it is then taken as public.
-pub(super) fn check_present(declaration: &Declaration<'_>, findings: &mut Findings) {
+pub(super) fn check_present(declaration: &BackendDeclaration<'_>, findings: &mut FileFindings) {
     let node = declaration.node;
     if node.get("auth").is_none() && declaration.shared_auth == SharedAuth::Absent {
         findings.add(
@@ -42,7 +42,7 @@ pub(super) fn check_present(declaration: &Declaration<'_>, findings: &mut Findin
     }
 }
 
-fn check_urls(oauth: &OAuth, node: &Node, findings: &mut Findings) {
+fn check_urls(oauth: &OAuthConfig, node: &ValueNode, findings: &mut FileFindings) {
     let urls = [
         ("authorizationUrl", &oauth.authorization_url),
         ("tokenUrl", &oauth.token_url),

@@ -1,13 +1,13 @@
 //! Rules of `chaos`.
 
 use crate::{
-    Chaos, ChaosDelay,
-    diagnostic::{Diagnostic, Findings},
-    document::Node,
+    ChaosConfig, ChaosDelay,
+    diagnostic::{Diagnostic, FileFindings},
+    document::ValueNode,
 };
 
 /// Checks what ranges of single numbers cannot say. `node` is the mapping that holds `chaos`.
-pub(super) fn check(chaos: &Chaos, node: &Node, findings: &mut Findings) {
+pub(super) fn check(chaos: &ChaosConfig, node: &ValueNode, findings: &mut FileFindings) {
     let block = node.child("chaos");
     if chaos.is_idle() {
         findings.add(

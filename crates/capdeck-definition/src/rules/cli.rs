@@ -1,13 +1,17 @@
 //! Rules of `cliTools` and its actions.
 
-use super::{Declaration, check_hint, check_input_schema, path};
+use super::{BackendDeclaration, check_hint, check_input_schema, path};
 use crate::{
     CliAction, CliTools,
-    diagnostic::{Diagnostic, Findings, Place},
-    document::Node,
+    diagnostic::{Diagnostic, FileFindings, TextPosition},
+    document::ValueNode,
 };
 
-pub(super) fn check(tools: &mut CliTools, declaration: &Declaration<'_>, findings: &mut Findings) {
+pub(super) fn check(
+    tools: &mut CliTools,
+    declaration: &BackendDeclaration<'_>,
+    findings: &mut FileFindings,
+) {
     let node = declaration.node;
     for (name, value) in &tools.env {
         check_reference(value, node.child("env").child(name).place, findings);
@@ -24,7 +28,7 @@ pub(super) fn check(tools: &mut CliTools, declaration: &Declaration<'_>, finding
     }
 }
 
-fn check_references(action: &CliAction, node: &Node, findings: &mut Findings) {
+fn check_references(action: &CliAction, node: &ValueNode, findings: &mut FileFindings) {
     check_reference(&action.command, node.child("command").place, findings);
     for (index, arg) in action.args.iter().enumerate() {
         check_reference(arg, node.child("args").item(index).place, findings);
@@ -38,7 +42,7 @@ fn check_references(action: &CliAction, node: &Node, findings: &mut Findings) {
 }
 
 /// Warns of `$input` without a name: there is no text for all arguments together, so no call of the action would get through.
-fn check_reference(text: &str, place: Place, findings: &mut Findings) {
+fn check_reference(text: &str, place: TextPosition, findings: &mut FileFindings) {
     let is_named = |rest: &str| {
         let first = rest.strip_prefix('.').and_then(|rest| rest.chars().next());
         first.is_some_and(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-'))

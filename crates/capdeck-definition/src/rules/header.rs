@@ -1,6 +1,6 @@
 //! Which header names a file may set.
 
-use crate::diagnostic::{Diagnostic, Findings, Place};
+use crate::diagnostic::{Diagnostic, FileFindings, TextPosition};
 
 /// Headers that belong to the transport or to sign-in. Lower case.
 ///
@@ -37,7 +37,7 @@ pub(crate) fn bearer_token(value: &str) -> Option<&str> {
 }
 
 /// Checks one configured header name.
-pub(crate) fn check_name(name: &str, place: Place, findings: &mut Findings) {
+pub(crate) fn check_name(name: &str, place: TextPosition, findings: &mut FileFindings) {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(token) {
         findings.add(

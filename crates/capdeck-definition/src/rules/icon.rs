@@ -3,14 +3,18 @@
 use url::{Host, Url};
 
 use crate::{
-    diagnostic::{Diagnostic, Findings},
-    document::Node,
+    diagnostic::{Diagnostic, FileFindings},
+    document::ValueNode,
 };
 
 const EXTENSIONS: [&str; 7] = ["svg", "png", "jpg", "jpeg", "webp", "gif", "ico"];
 
 /// Checks an icon and returns it trimmed.
-pub(crate) fn check_icon(icon: &str, catalog: &Node, findings: &mut Findings) -> Option<String> {
+pub(crate) fn check_icon(
+    icon: &str,
+    catalog: &ValueNode,
+    findings: &mut FileFindings,
+) -> Option<String> {
     let icon = icon.trim();
     let problem = if icon.contains("://") { url_problem(icon) } else { path_problem(icon) };
     let Some(problem) = problem else { return Some(icon.to_owned()) };

@@ -1,15 +1,15 @@
 //! Rules of `mcpServer`.
 
-use super::{Declaration, auth, chaos, exactly_one, url};
+use super::{BackendDeclaration, auth, chaos, exactly_one, url};
 use crate::{
     McpServer, McpTransport,
-    diagnostic::{Diagnostic, Findings},
+    diagnostic::{Diagnostic, FileFindings},
 };
 
 pub(super) fn check(
     server: &mut McpServer,
-    declaration: &Declaration<'_>,
-    findings: &mut Findings,
+    declaration: &BackendDeclaration<'_>,
+    findings: &mut FileFindings,
 ) {
     let node = declaration.node;
     let keys = [("command", server.command.is_some()), ("url", server.url.is_some())];

@@ -2,10 +2,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Declaration, DeclaredIn};
+use super::{BackendDeclaration, DeclarationFile};
 use crate::{
-    diagnostic::{Diagnostic, Findings},
-    document::Node,
+    diagnostic::{Diagnostic, FileFindings},
+    document::ValueNode,
     reference::holds_reference,
 };
 
@@ -13,14 +13,14 @@ use crate::{
 pub(super) fn resolve_input(
     value: &mut Option<String>,
     key: &str,
-    node: &Node,
-    declaration: &Declaration<'_>,
-    findings: &mut Findings,
+    node: &ValueNode,
+    declaration: &BackendDeclaration<'_>,
+    findings: &mut FileFindings,
 ) {
     let Some(path) = value else { return };
     let climbs = Path::new(path.as_str()).components().any(|part| part == Component::ParentDir)
         || path.split(['/', '\\']).any(|part| part == "..");
-    if declaration.declared_in == DeclaredIn::Config && climbs {
+    if declaration.declared_in == DeclarationFile::Config && climbs {
         findings.add(
             Diagnostic::error(
                 "path-escapes",
@@ -35,7 +35,7 @@ pub(super) fn resolve_input(
 }
 
 /// Resolves a path against the file's folder. Absolute paths and paths with a reference stay as they are.
-pub(super) fn resolve(value: &mut Option<String>, declaration: &Declaration<'_>) {
+pub(super) fn resolve(value: &mut Option<String>, declaration: &BackendDeclaration<'_>) {
     let Some(path) = value else { return };
     if holds_reference(path) || Path::new(path.as_str()).is_absolute() {
         return;

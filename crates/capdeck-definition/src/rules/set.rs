@@ -1,12 +1,16 @@
 //! Rules of `capletSet`.
 
-use super::{Declaration, path};
+use super::{BackendDeclaration, path};
 use crate::{
     CapletSet,
-    diagnostic::{Diagnostic, Findings},
+    diagnostic::{Diagnostic, FileFindings},
 };
 
-pub(super) fn check(set: &mut CapletSet, declaration: &Declaration<'_>, findings: &mut Findings) {
+pub(super) fn check(
+    set: &mut CapletSet,
+    declaration: &BackendDeclaration<'_>,
+    findings: &mut FileFindings,
+) {
     let node = declaration.node;
     if set.config_path.is_none() && set.caplets_root.is_none() {
         findings.add(

@@ -3,16 +3,20 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    diagnostic::{Diagnostic, Findings},
-    document::Node,
-    draft::Shared,
+    definition_draft::SharedFields,
+    diagnostic::{Diagnostic, FileFindings},
+    document::ValueNode,
 };
 
 /// Hints are for a glance; longer ones are cut.
 const MAX_HINT: usize = 500;
 
 /// Checks names, texts, tags and set-up, and trims what is trimmed.
-pub(crate) fn check_shared(shared: &mut Shared, node: &Node, findings: &mut Findings) {
+pub(crate) fn check_shared(
+    shared: &mut SharedFields,
+    node: &ValueNode,
+    findings: &mut FileFindings,
+) {
     if let Some(name) = &mut shared.name {
         *name = name.trim().to_owned();
         if name.is_empty() {
@@ -56,8 +60,8 @@ pub(crate) fn check_shared(shared: &mut Shared, node: &Node, findings: &mut Find
 pub(crate) fn check_hint(
     hint: &mut Option<String>,
     key: &str,
-    node: &Node,
-    findings: &mut Findings,
+    node: &ValueNode,
+    findings: &mut FileFindings,
 ) {
     let Some(text) = hint.take() else { return };
     let text = text.trim();
@@ -87,8 +91,8 @@ pub(crate) fn check_hint(
 /// Warns of a schema that no call can satisfy. `node` is the action.
 pub(super) fn check_input_schema(
     schema: Option<&Map<String, Value>>,
-    node: &Node,
-    findings: &mut Findings,
+    node: &ValueNode,
+    findings: &mut FileFindings,
 ) {
     let kind = schema.and_then(|schema| schema.get("type"));
     if kind.is_none_or(|kind| kind == "object") {

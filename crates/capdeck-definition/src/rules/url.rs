@@ -3,9 +3,9 @@
 use url::{Host, Url};
 
 use crate::{
-    HttpBlock, Network,
-    diagnostic::{Diagnostic, Findings},
-    document::Node,
+    HttpBlock, NetworkAccess,
+    diagnostic::{Diagnostic, FileFindings},
+    document::ValueNode,
     reference::holds_reference,
 };
 
@@ -13,8 +13,8 @@ use crate::{
 pub(super) fn check_remote(
     url: &str,
     key: &str,
-    node: &Node,
-    findings: &mut Findings,
+    node: &ValueNode,
+    findings: &mut FileFindings,
 ) -> Option<Url> {
     let place = node.child(key).place;
     if holds_reference(url) {
@@ -47,7 +47,7 @@ pub(super) fn check_remote(
 }
 
 /// A URL that paths are appended to: no user name, no query, no fragment.
-pub(super) fn check_base(url: &str, key: &str, node: &Node, findings: &mut Findings) {
+pub(super) fn check_base(url: &str, key: &str, node: &ValueNode, findings: &mut FileFindings) {
     let Some(parsed) = check_remote(url, key, node, findings) else { return };
     let has_user = !parsed.username().is_empty() || parsed.password().is_some();
     if has_user || parsed.query().is_some() || parsed.fragment().is_some() {
@@ -63,8 +63,8 @@ pub(super) fn check_base(url: &str, key: &str, node: &Node, findings: &mut Findi
 }
 
 /// Warns of an address in a private network that the block does not open: no request to it would be made.
-pub(super) fn check_network(api: &impl HttpBlock, node: &Node, findings: &mut Findings) {
-    if api.outgoing().network == Network::Private {
+pub(super) fn check_network(api: &impl HttpBlock, node: &ValueNode, findings: &mut FileFindings) {
+    if api.outgoing().network == NetworkAccess::Private {
         return;
     }
     for address in api.addresses() {
@@ -87,7 +87,7 @@ pub(super) fn check_network(api: &impl HttpBlock, node: &Node, findings: &mut Fi
 }
 
 /// Any absolute URL, for endpoints that are discovered or configured for sign-in.
-pub(super) fn check_absolute(url: &str, key: &str, node: &Node, findings: &mut Findings) {
+pub(super) fn check_absolute(url: &str, key: &str, node: &ValueNode, findings: &mut FileFindings) {
     if !holds_reference(url) && Url::parse(url).is_err() {
         findings.add(
             Diagnostic::error("bad-url", format!("`{key}` is not a URL"))

@@ -3,10 +3,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{BlockFields, ChildFields, Declared, Many, Presentation, ProjectBinding};
+use super::{
+    BlockFields, ChildFields, DeclaredBlock, DeclaredMap, PresentationFields, ProjectBinding,
+};
 use crate::{
-    Auth, Backend, CapletSet, CliTools, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, McpServer,
-    OpenApiEndpoint, Runtime, definition::id_pattern,
+    Backend, BackendAuth, CapletSet, CliTools, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi,
+    McpServer, OpenApiEndpoint, RuntimeRequirements, definition::id_pattern,
 };
 
 /// Caplet file frontmatter: one capability, or several that share these fields.
@@ -25,65 +27,65 @@ pub(crate) struct CapletFile {
     #[schemars(length(min = 10, max = 1500))]
     pub(crate) description: String,
     #[serde(flatten)]
-    pub(crate) presentation: Presentation,
+    pub(crate) presentation: PresentationFields,
     #[serde(default)]
     pub(crate) project_binding: Option<ProjectBinding>,
     #[serde(default)]
-    pub(crate) runtime: Option<Runtime>,
+    pub(crate) runtime: Option<RuntimeRequirements>,
     /// Sign-in shared by the children of a plural file.
     #[serde(default)]
-    pub(crate) auth: Option<Auth>,
+    pub(crate) auth: Option<BackendAuth>,
     #[serde(default)]
     pub(crate) catalog: Option<CatalogFields>,
     /// An MCP server.
     #[serde(default)]
-    mcp_server: Option<Block<McpServer>>,
+    mcp_server: Option<CapletBlock<McpServer>>,
     /// Several MCP servers, by child id.
     #[serde(default)]
     #[schemars(extend("propertyNames" = id_pattern(), "minProperties" = 1))]
-    mcp_servers: Children<McpServer>,
+    mcp_servers: CapletChildren<McpServer>,
     /// An API described by OpenAPI.
     #[serde(default)]
-    openapi_endpoint: Option<Block<OpenApiEndpoint>>,
+    openapi_endpoint: Option<CapletBlock<OpenApiEndpoint>>,
     /// Several OpenAPI APIs, by child id.
     #[serde(default)]
     #[schemars(extend("propertyNames" = id_pattern(), "minProperties" = 1))]
-    openapi_endpoints: Children<OpenApiEndpoint>,
+    openapi_endpoints: CapletChildren<OpenApiEndpoint>,
     /// An API described by Google Discovery.
     #[serde(default)]
-    google_discovery_api: Option<Block<GoogleDiscoveryApi>>,
+    google_discovery_api: Option<CapletBlock<GoogleDiscoveryApi>>,
     /// Several Google Discovery APIs, by child id.
     #[serde(default)]
     #[schemars(extend("propertyNames" = id_pattern(), "minProperties" = 1))]
-    google_discovery_apis: Children<GoogleDiscoveryApi>,
+    google_discovery_apis: CapletChildren<GoogleDiscoveryApi>,
     /// A GraphQL endpoint.
     #[serde(default)]
-    graphql_endpoint: Option<Block<GraphQlEndpoint>>,
+    graphql_endpoint: Option<CapletBlock<GraphQlEndpoint>>,
     /// Several GraphQL endpoints, by child id.
     #[serde(default)]
     #[schemars(extend("propertyNames" = id_pattern(), "minProperties" = 1))]
-    graphql_endpoints: Children<GraphQlEndpoint>,
+    graphql_endpoints: CapletChildren<GraphQlEndpoint>,
     /// Hand-written HTTP actions.
     #[serde(default)]
-    http_api: Option<Block<HttpApi>>,
+    http_api: Option<CapletBlock<HttpApi>>,
     /// Several HTTP APIs, by child id.
     #[serde(default)]
     #[schemars(extend("propertyNames" = id_pattern(), "minProperties" = 1))]
-    http_apis: Children<HttpApi>,
+    http_apis: CapletChildren<HttpApi>,
     /// Command-line actions, or several groups of them by child id.
     #[serde(default)]
     cli_tools: Option<CliForm>,
     /// A nested collection of definitions.
     #[serde(default)]
-    caplet_set: Option<Block<CapletSet>>,
+    caplet_set: Option<CapletBlock<CapletSet>>,
     /// Several nested collections, by child id.
     #[serde(default)]
     #[schemars(extend("propertyNames" = id_pattern(), "minProperties" = 1))]
-    caplet_sets: Children<CapletSet>,
+    caplet_sets: CapletChildren<CapletSet>,
 }
 
-type Block<B> = Declared<BlockFields, B>;
-type Children<B> = Many<ChildFields, B>;
+type CapletBlock<B> = DeclaredBlock<BlockFields, B>;
+type CapletChildren<B> = DeclaredMap<ChildFields, B>;
 
 /// `catalog`: presentation only.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -99,12 +101,12 @@ pub(crate) struct CatalogFields {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum CliForm {
-    One(Box<Block<CliTools>>),
+    One(Box<CapletBlock<CliTools>>),
     #[schemars(extend(
         "propertyNames" = { "allOf": [id_pattern(), { "not": { "const": "actions" } }] },
         "minProperties" = 1,
     ))]
-    Many(Children<CliTools>),
+    Many(CapletChildren<CliTools>),
 }
 
 /// A child of a plural file, before inheritance.
@@ -113,20 +115,20 @@ pub(crate) struct ChildDraft {
     /// The plural key it stands under.
     pub(crate) key: &'static str,
     pub(crate) id: String,
-    pub(crate) declared: Declared<ChildFields, Backend>,
+    pub(crate) declared: DeclaredBlock<ChildFields, Backend>,
 }
 
 /// The backends of a file, whichever form declares them.
 #[derive(Debug, Default)]
-pub(crate) struct Backends {
-    pub(crate) singular: Vec<(&'static str, Declared<BlockFields, Backend>)>,
+pub(crate) struct CapletBackends {
+    pub(crate) singular: Vec<(&'static str, DeclaredBlock<BlockFields, Backend>)>,
     pub(crate) children: Vec<ChildDraft>,
 }
 
 impl CapletFile {
     /// Takes every backend out of the file, in one list per form.
-    pub(crate) fn take_backends(&mut self) -> Backends {
-        let mut backends = Backends::default();
+    pub(crate) fn take_backends(&mut self) -> CapletBackends {
+        let mut backends = CapletBackends::default();
         backends.one("mcpServer", self.mcp_server.take());
         backends.one("openapiEndpoint", self.openapi_endpoint.take());
         backends.one("googleDiscoveryApi", self.google_discovery_api.take());
@@ -148,12 +150,12 @@ impl CapletFile {
     }
 }
 
-impl Backends {
-    fn one<B: Into<Backend>>(&mut self, key: &'static str, block: Option<Block<B>>) {
+impl CapletBackends {
+    fn one<B: Into<Backend>>(&mut self, key: &'static str, block: Option<CapletBlock<B>>) {
         self.singular.extend(block.map(|block| (key, block.erase())));
     }
 
-    fn many<B: Into<Backend>>(&mut self, key: &'static str, children: Children<B>) {
+    fn many<B: Into<Backend>>(&mut self, key: &'static str, children: CapletChildren<B>) {
         self.children.extend(children.into_iter().map(|(id, child)| ChildDraft {
             key,
             id,

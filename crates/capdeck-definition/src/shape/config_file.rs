@@ -4,13 +4,13 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Declared, EntryFields, Many, serve_fields::ServeFields};
+use super::{DeclaredBlock, DeclaredMap, EntryFields, serve_fields::ServeFields};
 use crate::{
     Backend, CapletSet, CliTools, Exposure, FlowMode, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi,
     McpServer, OpenApiEndpoint, PinMode, ViewConfig,
     definition::id_pattern,
     pattern,
-    policy::{About, Effect, PolicyRule},
+    policy::{PolicyEffect, PolicyRule, RuleCondition},
 };
 
 /// Deck configuration: host options and capabilities by id.
@@ -42,14 +42,14 @@ pub(crate) struct ConfigFile {
     /// Accepted for existing files. State is kept in plain files.
     #[serde(default)]
     #[expect(dead_code, reason = "accepted for existing files, used by nothing")]
-    storage: Option<Storage>,
+    storage: Option<StorageFields>,
     /// Defaults of the HTTP host. Read from the user's own config only.
     #[serde(default)]
     pub(crate) serve: Option<ServeFields>,
     /// Accepted for existing files.
     #[serde(default)]
     #[expect(dead_code, reason = "accepted for existing files, used by nothing")]
-    completion: Option<Completion>,
+    completion: Option<CompletionFields>,
     /// How capabilities are offered.
     #[serde(default)]
     pub(crate) options: Option<HostOptions>,
@@ -87,31 +87,31 @@ pub(crate) struct ConfigFile {
     /// MCP servers by id.
     #[serde(default)]
     #[schemars(extend("propertyNames" = id_pattern()))]
-    mcp_servers: Many<EntryFields, McpServer>,
+    mcp_servers: DeclaredMap<EntryFields, McpServer>,
     /// OpenAPI APIs by id.
     #[serde(default)]
     #[schemars(extend("propertyNames" = id_pattern()))]
-    openapi_endpoints: Many<EntryFields, OpenApiEndpoint>,
+    openapi_endpoints: DeclaredMap<EntryFields, OpenApiEndpoint>,
     /// Google Discovery APIs by id.
     #[serde(default)]
     #[schemars(extend("propertyNames" = id_pattern()))]
-    google_discovery_apis: Many<EntryFields, GoogleDiscoveryApi>,
+    google_discovery_apis: DeclaredMap<EntryFields, GoogleDiscoveryApi>,
     /// GraphQL endpoints by id.
     #[serde(default)]
     #[schemars(extend("propertyNames" = id_pattern()))]
-    graphql_endpoints: Many<EntryFields, GraphQlEndpoint>,
+    graphql_endpoints: DeclaredMap<EntryFields, GraphQlEndpoint>,
     /// HTTP APIs by id.
     #[serde(default)]
     #[schemars(extend("propertyNames" = id_pattern()))]
-    http_apis: Many<EntryFields, HttpApi>,
+    http_apis: DeclaredMap<EntryFields, HttpApi>,
     /// Groups of command-line actions by id.
     #[serde(default)]
     #[schemars(extend("propertyNames" = id_pattern()))]
-    cli_tools: Many<EntryFields, CliTools>,
+    cli_tools: DeclaredMap<EntryFields, CliTools>,
     /// Nested collections by id.
     #[serde(default)]
     #[schemars(extend("propertyNames" = id_pattern()))]
-    caplet_sets: Many<EntryFields, CapletSet>,
+    caplet_sets: DeclaredMap<EntryFields, CapletSet>,
 }
 
 /// `options`.
@@ -180,23 +180,24 @@ pub(crate) struct RunFields {
 pub(crate) struct RuleFields {
     /// These calls run.
     #[serde(default)]
-    pub(crate) allow: Option<About>,
+    pub(crate) allow: Option<RuleCondition>,
     /// A person is asked before these calls run.
     #[serde(default)]
-    pub(crate) ask: Option<About>,
+    pub(crate) ask: Option<RuleCondition>,
     /// These tools do not exist for the client.
     #[serde(default)]
-    pub(crate) deny: Option<About>,
+    pub(crate) deny: Option<RuleCondition>,
 }
 
 impl RuleFields {
     /// The rule that was written; `None` when it says nothing or several things.
     pub(crate) fn rule(&self) -> Option<PolicyRule> {
-        let rule = |effect, about: &About| Some(PolicyRule { effect, about: about.clone() });
+        let rule =
+            |effect, about: &RuleCondition| Some(PolicyRule { effect, about: about.clone() });
         match (&self.allow, &self.ask, &self.deny) {
-            (Some(about), None, None) => rule(Effect::Allow, about),
-            (None, Some(about), None) => rule(Effect::Ask, about),
-            (None, None, Some(about)) => rule(Effect::Deny, about),
+            (Some(about), None, None) => rule(PolicyEffect::Allow, about),
+            (None, Some(about), None) => rule(PolicyEffect::Ask, about),
+            (None, None, Some(about)) => rule(PolicyEffect::Deny, about),
             _ => None,
         }
     }
@@ -222,7 +223,8 @@ pub struct NamespaceAliases {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "accepted for existing files, used by nothing")]
-struct Completion {
+#[schemars(rename = "Completion")]
+struct CompletionFields {
     #[serde(default)]
     #[schemars(range(min = 1))]
     discovery_timeout_ms: Option<u64>,
@@ -243,13 +245,14 @@ struct Completion {
     deny_unknown_fields
 )]
 #[expect(dead_code, reason = "accepted for existing files, used by nothing")]
-enum Storage {
+#[schemars(rename = "Storage")]
+enum StorageFields {
     Sqlite {
         #[serde(default)]
         #[schemars(length(min = 1))]
         path: Option<String>,
         #[serde(default)]
-        assets: Option<Assets>,
+        assets: Option<AssetFields>,
         #[serde(default)]
         bundle_limits: Option<BundleLimits>,
     },
@@ -260,7 +263,7 @@ enum Storage {
         #[schemars(regex(pattern = pattern::DATABASE_SCHEMA))]
         schema: Option<String>,
         #[serde(default)]
-        assets: Option<Assets>,
+        assets: Option<AssetFields>,
         #[serde(default)]
         bundle_limits: Option<BundleLimits>,
     },
@@ -274,7 +277,8 @@ enum Storage {
     deny_unknown_fields
 )]
 #[expect(dead_code, reason = "accepted for existing files, used by nothing")]
-enum Assets {
+#[schemars(rename = "Assets")]
+enum AssetFields {
     Sql {},
     S3 {
         #[serde(default)]
@@ -317,7 +321,7 @@ pub(crate) struct EntryDraft {
     /// The map it stands in.
     pub(crate) key: &'static str,
     pub(crate) id: String,
-    pub(crate) declared: Declared<EntryFields, Backend>,
+    pub(crate) declared: DeclaredBlock<EntryFields, Backend>,
 }
 
 impl ConfigFile {
@@ -342,7 +346,7 @@ impl ConfigFile {
 fn collect<B: Into<Backend>>(
     entries: &mut Vec<EntryDraft>,
     key: &'static str,
-    map: Many<EntryFields, B>,
+    map: DeclaredMap<EntryFields, B>,
 ) {
     entries.extend(map.into_iter().map(|(id, entry)| EntryDraft {
         key,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{AuthMode, LimitConfig, OidcConfig, OtlpConfig, RedirectConfig, pattern};
+use crate::{LimitConfig, OidcConfig, OtlpConfig, RedirectConfig, ServeAuthMode, pattern};
 
 /// `serve`: defaults of the HTTP host.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ pub(crate) struct ServeFields {
     pub(crate) question_lifetime_ms: Option<u64>,
     /// Who needs a token: `required` is the default with a key or off loopback, `local` otherwise.
     #[serde(default)]
-    pub(crate) auth: Option<AuthMode>,
+    pub(crate) auth: Option<ServeAuthMode>,
     /// Addresses or networks of proxies whose word about the client's address is taken, such as `10.0.0.0/8`.
     #[serde(default)]
     #[schemars(inner(length(min = 1)))]

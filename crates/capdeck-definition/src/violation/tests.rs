@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::check;
 use crate::{
-    diagnostic::Place,
-    document::{Content, Entry, Node, json as json_document, yaml},
+    diagnostic::TextPosition,
+    document::{MapEntry, NodeValue, ValueNode, json as json_document, yaml},
     frontmatter, pattern,
     schema::{CAPLET, CONFIG, FileSchema},
 };
@@ -162,22 +162,22 @@ fn fixtures() -> Vec<(String, Value)> {
     documents
 }
 
-fn node_of(value: &Value) -> Node {
+fn node_of(value: &Value) -> ValueNode {
     let content = match value {
-        Value::Null => Content::Null,
-        Value::Bool(value) => Content::Bool(*value),
-        Value::Number(number) => Content::Number(number.clone()),
-        Value::String(text) => Content::Text(text.clone()),
-        Value::Array(items) => Content::List(items.iter().map(node_of).collect()),
-        Value::Object(map) => Content::Map(entries_of(map).into()),
+        Value::Null => NodeValue::Null,
+        Value::Bool(value) => NodeValue::Bool(*value),
+        Value::Number(number) => NodeValue::Number(number.clone()),
+        Value::String(text) => NodeValue::Text(text.clone()),
+        Value::Array(items) => NodeValue::List(items.iter().map(node_of).collect()),
+        Value::Object(map) => NodeValue::Map(entries_of(map).into()),
     };
-    Node { content, place: Place::default() }
+    ValueNode { content, place: TextPosition::default() }
 }
 
-fn entries_of(map: &Map<String, Value>) -> Vec<Entry> {
-    let entry = |(key, value): (&String, &Value)| Entry {
+fn entries_of(map: &Map<String, Value>) -> Vec<MapEntry> {
+    let entry = |(key, value): (&String, &Value)| MapEntry {
         key: key.clone(),
-        place: Place::default(),
+        place: TextPosition::default(),
         value: node_of(value),
     };
     map.iter().map(entry).collect()

@@ -2,32 +2,36 @@
 
 use serde_json::{Map, Value};
 
-use super::{About, MAX_VIOLATIONS, Violation, is_singular_cli, wording};
+use super::{MAX_VIOLATIONS, SchemaViolation, ViolationSubject, is_singular_cli, wording};
 use crate::{
-    diagnostic::{Diagnostic, Place},
-    document::{Content, Node, Step},
+    diagnostic::{Diagnostic, TextPosition},
+    document::{NodeValue, PathStep, ValueNode},
     pattern,
     schema::FileSchema,
     suggest::nearest_key,
 };
 
 /// Collects violations until there are more than anyone reads.
-pub(super) fn walk(schema: &FileSchema, root: &Node) -> Vec<Violation> {
-    let mut walk =
-        Walk { root: &schema.schema, name: schema.name, steps: Vec::new(), found: Vec::new() };
+pub(super) fn walk(schema: &FileSchema, root: &ValueNode) -> Vec<SchemaViolation> {
+    let mut walk = ViolationWalk {
+        root: &schema.schema,
+        name: schema.name,
+        steps: Vec::new(),
+        found: Vec::new(),
+    };
     walk.visit(&schema.schema, root);
     walk.found
 }
 
-struct Walk<'a> {
+struct ViolationWalk<'a> {
     root: &'a Value,
     name: &'static str,
-    steps: Vec<Step>,
-    found: Vec<Violation>,
+    steps: Vec<PathStep>,
+    found: Vec<SchemaViolation>,
 }
 
-impl<'a> Walk<'a> {
-    fn visit(&mut self, schema: &'a Value, node: &Node) {
+impl<'a> ViolationWalk<'a> {
+    fn visit(&mut self, schema: &'a Value, node: &ValueNode) {
         // `true` allows everything and has no keywords.
         let Some(schema) = schema.as_object() else { return };
         if self.found.len() >= MAX_VIOLATIONS {
@@ -51,18 +55,18 @@ impl<'a> Walk<'a> {
             self.one_of(&values.iter().collect::<Vec<_>>(), node);
         }
         match &node.content {
-            Content::Text(text) => self.visit_text(schema, text, node.place),
-            Content::Number(number) => {
+            NodeValue::Text(text) => self.visit_text(schema, text, node.place),
+            NodeValue::Number(number) => {
                 self.visit_number(schema, number.as_f64().unwrap_or_default(), node.place);
             }
-            Content::List(items) => self.visit_list(schema, items, node.place),
-            Content::Map(_) => self.visit_map(schema, node),
-            Content::Null | Content::Bool(_) => {}
+            NodeValue::List(items) => self.visit_list(schema, items, node.place),
+            NodeValue::Map(_) => self.visit_map(schema, node),
+            NodeValue::Null | NodeValue::Bool(_) => {}
         }
     }
 
     /// Follows the alternative the author meant, or says why none fits.
-    fn visit_branches(&mut self, branches: &'a [Value], node: &Node) {
+    fn visit_branches(&mut self, branches: &'a [Value], node: &ValueNode) {
         let constants: Vec<&Value> = branches.iter().flat_map(constants_of).collect();
         if !constants.is_empty() {
             return self.one_of(&constants, node);
@@ -90,7 +94,7 @@ impl<'a> Walk<'a> {
         let written = kind.to_json();
         match branches.iter().find(|branch| kind_of(branch) == Some(&written)) {
             Some(branch) => self.visit(branch, node),
-            None => self.below(Step::Key("type".to_owned()), |walk| walk.one_of(&kinds, kind)),
+            None => self.below(PathStep::Key("type".to_owned()), |walk| walk.one_of(&kinds, kind)),
         }
     }
 
@@ -109,20 +113,20 @@ impl<'a> Walk<'a> {
     }
 
     /// Follows the alternative of the node's own type.
-    fn visit_typed(&mut self, branches: &'a [Value], types: &[&str], node: &Node) {
+    fn visit_typed(&mut self, branches: &'a [Value], types: &[&str], node: &ValueNode) {
         match types.iter().position(|kind| fits(node, kind)).and_then(|at| branches.get(at)) {
             Some(branch) => self.visit(branch, node),
             None => self.value(wording::wrong_type(types, node, &self.steps), node.place),
         }
     }
 
-    fn one_of(&mut self, values: &[&Value], node: &Node) {
+    fn one_of(&mut self, values: &[&Value], node: &ValueNode) {
         if !values.contains(&&node.to_json()) {
             self.value(wording::not_one_of(node, &self.steps, values), node.place);
         }
     }
 
-    fn visit_text(&mut self, schema: &Map<String, Value>, text: &str, place: Place) {
+    fn visit_text(&mut self, schema: &Map<String, Value>, text: &str, place: TextPosition) {
         let limit = |key: &str| schema.get(key).and_then(Value::as_u64);
         let length = text.chars().count() as u64;
         if let Some(least) = limit("minLength").filter(|least| length < *least) {
@@ -138,7 +142,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn visit_number(&mut self, schema: &Map<String, Value>, number: f64, place: Place) {
+    fn visit_number(&mut self, schema: &Map<String, Value>, number: f64, place: TextPosition) {
         let limit = |key: &str| schema.get(key).filter(|limit| limit.is_number());
         let beyond = |limit: &Value| limit.as_f64().unwrap_or(number);
         if let Some(least) = limit("minimum").filter(|least| number < beyond(least)) {
@@ -149,10 +153,15 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn visit_list(&mut self, schema: &'a Map<String, Value>, items: &[Node], place: Place) {
+    fn visit_list(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        items: &[ValueNode],
+        place: TextPosition,
+    ) {
         let unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
         let values: Vec<Value> =
-            if unique { items.iter().map(Node::to_json).collect() } else { Vec::new() };
+            if unique { items.iter().map(ValueNode::to_json).collect() } else { Vec::new() };
         let repeats = values
             .iter()
             .enumerate()
@@ -162,12 +171,12 @@ impl<'a> Walk<'a> {
         }
         if let Some(inner) = schema.get("items") {
             for (index, item) in items.iter().enumerate() {
-                self.below(Step::Index(index), |walk| walk.visit(inner, item));
+                self.below(PathStep::Index(index), |walk| walk.visit(inner, item));
             }
         }
     }
 
-    fn visit_map(&mut self, schema: &'a Map<String, Value>, node: &Node) {
+    fn visit_map(&mut self, schema: &'a Map<String, Value>, node: &ValueNode) {
         let entries = node.entries();
         let least = schema.get("minProperties").and_then(Value::as_u64).unwrap_or(0);
         if (entries.len() as u64) < least {
@@ -177,20 +186,20 @@ impl<'a> Walk<'a> {
         for key in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
             let Some(key) = key.as_str().filter(|key| node.get(key).is_none()) else { continue };
             let diagnostic = wording::missing_key(key, &self.steps, &[]).at(node.place);
-            let about = About::Missing { key: key.to_owned() };
-            self.found.push(Violation { steps: self.steps.clone(), diagnostic, about });
+            let about = ViolationSubject::Missing { key: key.to_owned() };
+            self.found.push(SchemaViolation { steps: self.steps.clone(), diagnostic, about });
         }
         let names = schema.get("propertyNames");
         let others = schema.get("additionalProperties");
         for entry in entries {
             if names.is_some_and(|names| !allows_name(names, &entry.key)) {
                 let diagnostic = wording::bad_name(&entry.key, &self.steps);
-                self.key(&entry.key, diagnostic.at(entry.place), About::Value);
+                self.key(&entry.key, diagnostic.at(entry.place), ViolationSubject::Value);
             }
             let property = properties.and_then(|properties| properties.get(&entry.key));
             match (property, others) {
                 (Some(inner), _) => {
-                    self.below(Step::Key(entry.key.clone()), |walk| {
+                    self.below(PathStep::Key(entry.key.clone()), |walk| {
                         walk.visit(inner, &entry.value);
                     });
                 }
@@ -198,7 +207,7 @@ impl<'a> Walk<'a> {
                     self.unknown_key(&entry.key, properties, entry.place);
                 }
                 (None, Some(inner)) => {
-                    self.below(Step::Key(entry.key.clone()), |walk| {
+                    self.below(PathStep::Key(entry.key.clone()), |walk| {
                         walk.visit(inner, &entry.value);
                     });
                 }
@@ -207,7 +216,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn unknown_key(&mut self, key: &str, properties: Option<&Map<String, Value>>, place: Place) {
+    fn unknown_key(
+        &mut self,
+        key: &str,
+        properties: Option<&Map<String, Value>>,
+        place: TextPosition,
+    ) {
         let known = properties.into_iter().flat_map(Map::keys).map(String::as_str);
         let known: Vec<&str> = known.filter(|key| !key.starts_with('$')).collect();
         let meant = nearest_key(key, known.iter().copied());
@@ -216,23 +230,30 @@ impl<'a> Walk<'a> {
         self.key(
             key,
             diagnostic,
-            About::Unknown { meant: meant.map(str::to_owned), stands_for_missing: false },
+            ViolationSubject::Unknown {
+                meant: meant.map(str::to_owned),
+                stands_for_missing: false,
+            },
         );
     }
 
     /// Records a problem of a key rather than of its value.
-    fn key(&mut self, key: &str, diagnostic: Diagnostic, about: About) {
+    fn key(&mut self, key: &str, diagnostic: Diagnostic, about: ViolationSubject) {
         let mut steps = self.steps.clone();
-        steps.push(Step::Key(key.to_owned()));
-        self.found.push(Violation { steps, diagnostic, about });
+        steps.push(PathStep::Key(key.to_owned()));
+        self.found.push(SchemaViolation { steps, diagnostic, about });
     }
 
-    fn value(&mut self, diagnostic: Diagnostic, place: Place) {
+    fn value(&mut self, diagnostic: Diagnostic, place: TextPosition) {
         let diagnostic = diagnostic.at(place);
-        self.found.push(Violation { steps: self.steps.clone(), diagnostic, about: About::Value });
+        self.found.push(SchemaViolation {
+            steps: self.steps.clone(),
+            diagnostic,
+            about: ViolationSubject::Value,
+        });
     }
 
-    fn below(&mut self, step: Step, visit: impl FnOnce(&mut Self)) {
+    fn below(&mut self, step: PathStep, visit: impl FnOnce(&mut Self)) {
         if self.found.len() < MAX_VIOLATIONS {
             self.steps.push(step);
             visit(self);
@@ -260,7 +281,7 @@ fn constants_of(branch: &Value) -> Vec<&Value> {
 }
 
 /// The types a value should have had.
-fn wrong_type<'a>(schema: &'a Map<String, Value>, node: &Node) -> Option<Vec<&'a str>> {
+fn wrong_type<'a>(schema: &'a Map<String, Value>, node: &ValueNode) -> Option<Vec<&'a str>> {
     let kinds: Vec<&str> = match schema.get("type")? {
         Value::String(kind) => vec![kind],
         kinds => kinds.as_array()?.iter().filter_map(Value::as_str).collect(),
@@ -269,14 +290,14 @@ fn wrong_type<'a>(schema: &'a Map<String, Value>, node: &Node) -> Option<Vec<&'a
 }
 
 /// Whether a value has a type of JSON Schema.
-fn fits(node: &Node, kind: &str) -> bool {
+fn fits(node: &ValueNode, kind: &str) -> bool {
     match &node.content {
-        Content::Null => kind == "null",
-        Content::Bool(_) => kind == "boolean",
-        Content::Text(_) => kind == "string",
-        Content::List(_) => kind == "array",
-        Content::Map(_) => kind == "object",
-        Content::Number(number) => {
+        NodeValue::Null => kind == "null",
+        NodeValue::Bool(_) => kind == "boolean",
+        NodeValue::Text(_) => kind == "string",
+        NodeValue::List(_) => kind == "array",
+        NodeValue::Map(_) => kind == "object",
+        NodeValue::Number(number) => {
             let whole = number.as_f64().is_some_and(|number| number.fract() == 0.0);
             kind == "number" || (kind == "integer" && whole)
         }

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::{
     diagnostic::Diagnostic,
-    document::{Content, Node, Step},
-    pattern::Pattern,
+    document::{NodeValue, PathStep, ValueNode},
+    pattern::TextPattern,
     suggest::nearest_key,
 };
 
@@ -22,7 +22,7 @@ pub(super) struct UnknownKey<'a> {
 }
 
 impl UnknownKey<'_> {
-    pub(super) fn describe(&self, steps: &[Step], schema_name: &str) -> Diagnostic {
+    pub(super) fn describe(&self, steps: &[PathStep], schema_name: &str) -> Diagnostic {
         let key = self.key;
         let message = match name_of(steps) {
             Some(owner) => format!("unknown key `{key}` in {owner}"),
@@ -39,7 +39,7 @@ impl UnknownKey<'_> {
     }
 }
 
-pub(super) fn bad_name(key: &str, steps: &[Step]) -> Diagnostic {
+pub(super) fn bad_name(key: &str, steps: &[PathStep]) -> Diagnostic {
     let owner = name_of(steps).unwrap_or_else(|| "this map".to_owned());
     if key == "actions" {
         return Diagnostic::error(
@@ -52,7 +52,7 @@ pub(super) fn bad_name(key: &str, steps: &[Step]) -> Diagnostic {
         .with_fix("use 1 to 64 letters, digits, `_` or `-`")
 }
 
-pub(super) fn missing_key(key: &str, steps: &[Step], values: &[&Value]) -> Diagnostic {
+pub(super) fn missing_key(key: &str, steps: &[PathStep], values: &[&Value]) -> Diagnostic {
     let message = match name_of(steps) {
         Some(owner) => format!("{owner} needs the key `{key}`"),
         None => format!("the key `{key}` is missing"),
@@ -65,7 +65,7 @@ pub(super) fn missing_key(key: &str, steps: &[Step], values: &[&Value]) -> Diagn
     Diagnostic::error("missing-key", message).with_fix(fix)
 }
 
-pub(super) fn not_one_of(node: &Node, steps: &[Step], values: &[&Value]) -> Diagnostic {
+pub(super) fn not_one_of(node: &ValueNode, steps: &[PathStep], values: &[&Value]) -> Diagnostic {
     let names: Vec<String> = values.iter().map(|value| plain(value)).collect();
     let allowed = list(names.iter().map(String::as_str));
     let Some(written) = node.text() else {
@@ -84,12 +84,12 @@ pub(super) fn not_one_of(node: &Node, steps: &[Step], values: &[&Value]) -> Diag
         .with_fix(fix)
 }
 
-pub(super) fn must_be(expected: &Value, steps: &[Step]) -> Diagnostic {
+pub(super) fn must_be(expected: &Value, steps: &[PathStep]) -> Diagnostic {
     let message = format!("{} must be `{}`", subject(steps), plain(expected));
     Diagnostic::error("unknown-value", message).with_fix("use that value or remove the key")
 }
 
-pub(super) fn too_short(least: u64, steps: &[Step]) -> Diagnostic {
+pub(super) fn too_short(least: u64, steps: &[PathStep]) -> Diagnostic {
     let what = subject(steps);
     if least == 1 {
         return Diagnostic::error("empty-value", format!("{what} is empty"))
@@ -99,48 +99,48 @@ pub(super) fn too_short(least: u64, steps: &[Step]) -> Diagnostic {
         .with_fix(format!("write at least {least} characters"))
 }
 
-pub(super) fn too_long(length: u64, most: u64, steps: &[Step]) -> Diagnostic {
+pub(super) fn too_long(length: u64, most: u64, steps: &[PathStep]) -> Diagnostic {
     let message = format!("{} has {length} characters, more than {most}", subject(steps));
     Diagnostic::error("too-long", message)
         .with_fix(format!("shorten it to at most {most} characters"))
 }
 
-pub(super) fn too_small(least: &Value, steps: &[Step]) -> Diagnostic {
+pub(super) fn too_small(least: &Value, steps: &[PathStep]) -> Diagnostic {
     Diagnostic::error("out-of-range", format!("{} must be at least {least}", subject(steps)))
         .with_fix(format!("use {least} or more"))
 }
 
-pub(super) fn too_large(most: &Value, steps: &[Step]) -> Diagnostic {
+pub(super) fn too_large(most: &Value, steps: &[PathStep]) -> Diagnostic {
     Diagnostic::error("out-of-range", format!("{} must be at most {most}", subject(steps)))
         .with_fix(format!("use {most} or less"))
 }
 
-pub(super) fn no_entries(steps: &[Step]) -> Diagnostic {
+pub(super) fn no_entries(steps: &[PathStep]) -> Diagnostic {
     Diagnostic::error("empty-value", format!("{} is empty", subject(steps)))
         .with_fix("add at least one entry")
 }
 
-pub(super) fn repeated(steps: &[Step]) -> Diagnostic {
+pub(super) fn repeated(steps: &[PathStep]) -> Diagnostic {
     Diagnostic::error("duplicate-item", format!("{} lists a value twice", subject(steps)))
         .with_fix("keep one of them")
 }
 
-pub(super) fn bad_pattern(pattern: &Pattern, steps: &[Step]) -> Diagnostic {
+pub(super) fn bad_pattern(pattern: &TextPattern, steps: &[PathStep]) -> Diagnostic {
     Diagnostic::error("bad-format", format!("{} {}", subject(steps), pattern.problem))
         .with_fix(pattern.fix)
 }
 
-pub(super) fn wrong_type(kinds: &[&str], node: &Node, steps: &[Step]) -> Diagnostic {
+pub(super) fn wrong_type(kinds: &[&str], node: &ValueNode, steps: &[PathStep]) -> Diagnostic {
     let wanted: Vec<&str> = kinds.iter().map(|kind| article(kind)).collect();
     let message =
         format!("{} must be {}, found {}", subject(steps), wanted.join(" or "), found(node));
     let fix = match (kinds.first().copied(), &node.content) {
-        (_, Content::Null) => "give it a value or remove the key",
-        (Some("string"), Content::Number(_) | Content::Bool(_)) => "put the value in quotes",
+        (_, NodeValue::Null) => "give it a value or remove the key",
+        (Some("string"), NodeValue::Number(_) | NodeValue::Bool(_)) => "put the value in quotes",
         (Some("array"), _) => "write it as a list, one `- item` per line",
         (Some("object"), _) => "write it as a mapping, its keys on indented lines below it",
-        (Some("integer" | "number"), Content::Text(_)) => "write the number without quotes",
-        (Some("integer"), Content::Number(_)) => "use a whole number",
+        (Some("integer" | "number"), NodeValue::Text(_)) => "write the number without quotes",
+        (Some("integer"), NodeValue::Number(_)) => "use a whole number",
         (Some("boolean"), _) => "use `true` or `false`",
         _ => "change the value",
     };
@@ -148,41 +148,41 @@ pub(super) fn wrong_type(kinds: &[&str], node: &Node, steps: &[Step]) -> Diagnos
 }
 
 /// The value as a person would name it: its key, with the key above when it stands in a list or map.
-fn subject(steps: &[Step]) -> String {
+fn subject(steps: &[PathStep]) -> String {
     name_of(steps).unwrap_or_else(|| "the file".to_owned())
 }
 
-fn name_of(steps: &[Step]) -> Option<String> {
+fn name_of(steps: &[PathStep]) -> Option<String> {
     let mut name = String::new();
     // Two keys place a value well enough: `repo.timeoutMs`, `setup.commands[0]`.
     let from = steps
         .iter()
         .enumerate()
         .rev()
-        .filter(|(_, step)| matches!(step, Step::Key(_)))
+        .filter(|(_, step)| matches!(step, PathStep::Key(_)))
         .nth(1)
         .map_or(0, |(index, _)| index);
     for step in steps.iter().skip(from) {
         match step {
-            Step::Key(key) if name.is_empty() => name.push_str(key),
-            Step::Key(key) => {
+            PathStep::Key(key) if name.is_empty() => name.push_str(key),
+            PathStep::Key(key) => {
                 name.push('.');
                 name.push_str(key);
             }
-            Step::Index(index) => name.push_str(&format!("[{index}]")),
+            PathStep::Index(index) => name.push_str(&format!("[{index}]")),
         }
     }
     (!name.is_empty()).then(|| format!("`{name}`"))
 }
 
-fn found(node: &Node) -> &'static str {
+fn found(node: &ValueNode) -> &'static str {
     match &node.content {
-        Content::Null => "nothing",
-        Content::Bool(_) => "a boolean",
-        Content::Number(_) => "a number",
-        Content::Text(_) => "a string",
-        Content::List(_) => "a list",
-        Content::Map(_) => "a mapping",
+        NodeValue::Null => "nothing",
+        NodeValue::Bool(_) => "a boolean",
+        NodeValue::Number(_) => "a number",
+        NodeValue::Text(_) => "a string",
+        NodeValue::List(_) => "a list",
+        NodeValue::Map(_) => "a mapping",
     }
 }
 

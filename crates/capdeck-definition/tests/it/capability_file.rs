@@ -3,8 +3,8 @@
 use std::{fmt::Write as _, fs, path::Path};
 
 use capdeck_definition::{
-    CapabilityFile, Deck, Diagnostic, Layer, Project, Severity, capability_file_schema,
-    check_paths, find_project, parse_capability_file,
+    CapabilityFile, Deck, DeckProject, Diagnostic, DiagnosticSeverity, SourceLayer,
+    capability_file_schema, check_paths, find_project, parse_capability_file,
 };
 
 use crate::{
@@ -21,8 +21,8 @@ fn render(path: &Path) -> String {
     let mut text = String::new();
     for found in &diagnostics {
         let severity = match found.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
+            DiagnosticSeverity::Error => "error",
+            DiagnosticSeverity::Warning => "warning",
         };
         let fix = found.fix.as_deref().unwrap();
         assert_eq!(found.file, path);
@@ -40,7 +40,10 @@ fn render(path: &Path) -> String {
     text += &ids("servers", file.servers.iter().map(|one| one.id.clone()).collect());
     text += &ids(
         "tools",
-        file.tools.iter().map(capdeck_definition::capa::Tool::qualified_name).collect(),
+        file.tools
+            .iter()
+            .map(capdeck_definition::capability_file::ToolDeclaration::qualified_name)
+            .collect(),
     );
     text += &ids("skills", file.skills.iter().map(|one| one.id.clone()).collect());
     text += &ids("rules", file.rules.iter().map(|one| one.id.clone()).collect());
@@ -168,7 +171,7 @@ fn without_a_project_there_is_no_file() {
     let folder = Folder::with(&[("project/.git/HEAD", "")]);
     let deck = open(&folder);
     assert_eq!((deck.capability_file, deck.project_hash), (None, None));
-    let project = Project { dir: folder.path("project"), roots: Vec::new() };
+    let project = DeckProject { dir: folder.path("project"), roots: Vec::new() };
     assert!(!project.has_deck());
 }
 
@@ -190,7 +193,7 @@ fn a_file_can_be_checked_by_name_or_by_its_folder() {
         let deck = check_paths(&[folder.path(path)]);
         assert_eq!(codes(&deck), ["missing-key"], "{path}");
         assert_eq!(quarantined(&deck), ["a"]);
-        assert_eq!(deck.quarantined[0].source.layer, Layer::ProjectCapabilityFile);
+        assert_eq!(deck.quarantined[0].source.layer, SourceLayer::ProjectCapabilityFile);
         assert_eq!(deck.project_hash, None);
     }
 }

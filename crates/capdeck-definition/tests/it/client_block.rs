@@ -1,6 +1,6 @@
 //! `mcpServers` as other clients write them.
 
-use capdeck_definition::{Auth, Backend, McpServer, McpTransport, PinMode};
+use capdeck_definition::{Backend, BackendAuth, McpServer, McpTransport, PinMode};
 
 use crate::folder::{Folder, codes};
 
@@ -44,12 +44,13 @@ fn a_remote_server_keeps_its_credentials() {
             "none": { "httpUrl": "https://e.example.com/mcp", "headers": {} }
         } }"#,
     );
-    let auth: Vec<Option<Auth>> = found.iter().map(|(_, _, server)| server.auth.clone()).collect();
+    let auth: Vec<Option<BackendAuth>> =
+        found.iter().map(|(_, _, server)| server.auth.clone()).collect();
     let headers = |pairs: &[(&str, &str)]| {
         let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Some(Auth::Headers { headers: pairs.collect() })
+        Some(BackendAuth::Headers { headers: pairs.collect() })
     };
-    assert_eq!(auth[0], Some(Auth::Bearer { token: "${TOKEN}".to_owned() }));
+    assert_eq!(auth[0], Some(BackendAuth::Bearer { token: "${TOKEN}".to_owned() }));
     assert_eq!(auth[1], headers(&[("X-Key", "$env:KEY")]));
     assert_eq!(auth[2], headers(&[("Authorization", "Bearer t"), ("X-Team", "blue")]));
     assert_eq!(auth[3], headers(&[("Authorization", "${AUTHORIZATION}")]));

@@ -1,7 +1,8 @@
 //! CMP tools: two files in, one capability out; one broken tool costs nothing else.
 
 use capdeck_definition::{
-    Backend, CmpTool, Deck, Definition, Layer, Owner, Root, Severity, check_cmp_paths, check_paths,
+    Backend, CmpTool, Deck, DeckRoot, Definition, DiagnosticSeverity, RootOwner, SourceLayer,
+    check_cmp_paths, check_paths,
 };
 use serde_json::json;
 
@@ -30,8 +31,8 @@ fn tool(folder: &Folder, name: &str, manifest: &str, capability: &str) {
     folder.write(&format!("{name}/cmp/capability.json"), capability);
 }
 
-fn place(folder: &Folder) -> Root {
-    Root { dir: folder.dir(), owner: Owner::CmpTools }
+fn place(folder: &Folder) -> DeckRoot {
+    DeckRoot { dir: folder.dir(), owner: RootOwner::CmpTools }
 }
 
 fn cmp(definition: &Definition) -> &CmpTool {
@@ -52,7 +53,7 @@ fn a_tool_becomes_one_capability_and_each_intent_a_tool() {
     assert_eq!(definition.name, "Mail Box");
     assert_eq!(definition.description, "Mail management: triage, delete");
     assert_eq!(definition.tags, ["email", "mail"]);
-    assert_eq!(definition.source.layer, Layer::Cmp);
+    assert_eq!(definition.source.layer, SourceLayer::Cmp);
     assert!(!definition.source.layer.needs_trust());
     let tool = cmp(definition);
     assert_eq!(tool.bin, Some(folder.path("box/bin")));
@@ -94,12 +95,12 @@ fn hidden_folders_hold_the_files_too_and_others_are_told() {
     ]);
     let deck = Deck::read(&[place(&folder)]);
     assert_eq!((ids(&deck), codes(&deck)), (vec!["Mail-Box"], vec!["not-a-tool"]));
-    assert_eq!(deck.diagnostics[0].severity, Severity::Warning);
-    let named = Root { dir: folder.path("empty"), owner: Owner::CmpTool };
-    assert_eq!(Deck::read(&[named]).diagnostics[0].severity, Severity::Error);
-    let nowhere = Root { dir: folder.path("nowhere"), owner: Owner::CmpTools };
+    assert_eq!(deck.diagnostics[0].severity, DiagnosticSeverity::Warning);
+    let named = DeckRoot { dir: folder.path("empty"), owner: RootOwner::CmpTool };
+    assert_eq!(Deck::read(&[named]).diagnostics[0].severity, DiagnosticSeverity::Error);
+    let nowhere = DeckRoot { dir: folder.path("nowhere"), owner: RootOwner::CmpTools };
     assert_eq!(Deck::read(&[nowhere]).diagnostics, []);
-    let one = Root { dir: folder.path("box"), owner: Owner::CmpTool };
+    let one = DeckRoot { dir: folder.path("box"), owner: RootOwner::CmpTool };
     assert_eq!(ids(&Deck::read(&[one])), ["Mail-Box"]);
 }
 
@@ -108,12 +109,12 @@ fn everything_else_is_above_and_later_places_are_above_earlier_ones() {
     let folder = Folder::with(&[("deck/Mail-Box.md", &caplet("x"))]);
     tool(&folder, "shared/box", MANIFEST, CAPABILITY);
     tool(&folder, "own/box", MANIFEST, CAPABILITY);
-    let cmp = |below: &str| Root { dir: folder.path(below), owner: Owner::CmpTools };
+    let cmp = |below: &str| DeckRoot { dir: folder.path(below), owner: RootOwner::CmpTools };
     let deck = Deck::read(&[cmp("shared"), cmp("own"), user(&folder.path("deck"))]);
-    let layers: Vec<Layer> =
+    let layers: Vec<SourceLayer> =
         deck.definitions.iter().map(|definition| definition.source.layer).collect();
-    assert_eq!(layers, [Layer::Cmp, Layer::Cmp, Layer::UserFile]);
-    assert!(Layer::Cmp < Layer::UserConfig);
+    assert_eq!(layers, [SourceLayer::Cmp, SourceLayer::Cmp, SourceLayer::UserFile]);
+    assert!(SourceLayer::Cmp < SourceLayer::UserConfig);
     assert!(deck.definitions[1].source.path.starts_with(folder.path("own")));
     assert_eq!(deck.project_hash, None);
 }
@@ -183,7 +184,7 @@ fn check_intent(intent: &str, expected: &[(&str, &str, &str)]) -> Deck {
     let broken = deck
         .diagnostics
         .iter()
-        .any(|found| found.severity == Severity::Error && found.code != "bad-pattern");
+        .any(|found| found.severity == DiagnosticSeverity::Error && found.code != "bad-pattern");
     assert_eq!(deck.definitions.is_empty(), broken, "{intent}");
     deck
 }
@@ -320,7 +321,7 @@ fn checks_know_tools_places_and_their_files() {
         let deck = check_cmp_paths(&[folder.path(other)]);
         assert_eq!(
             (codes(&deck), deck.diagnostics[0].severity),
-            (vec!["not-a-tool"], Severity::Error)
+            (vec!["not-a-tool"], DiagnosticSeverity::Error)
         );
     }
 }

@@ -1,7 +1,7 @@
 //! The way back: what is exported and read again is the same tools.
 
 use capdeck_definition::{
-    Backend, CmpTool, Deck, Definition, ExportError, Owner, Root, export_cmp,
+    Backend, CmpTool, Deck, DeckRoot, Definition, ExportError, RootOwner, export_cmp,
 };
 
 use crate::folder::{Folder, codes};
@@ -13,7 +13,7 @@ fn there_and_back(definition: &Definition) -> (Definition, Vec<String>) {
         ("t/cmp/manifest.json", &exported.manifest.to_string()),
         ("t/cmp/capability.json", &exported.capability.to_string()),
     ]);
-    let deck = Deck::read(&[Root { dir: folder.path("t"), owner: Owner::CmpTool }]);
+    let deck = Deck::read(&[DeckRoot { dir: folder.path("t"), owner: RootOwner::CmpTool }]);
     assert_eq!(codes(&deck), Vec::<&str>::new(), "{:?}", deck.diagnostics);
     (Definition::clone(&deck.definitions[0]), exported.notes)
 }
@@ -114,7 +114,7 @@ fn a_tool_that_is_exported_and_read_is_the_same_tool() {
             ]}"#,
         ),
     ]);
-    let deck = Deck::read(&[Root { dir: folder.path("mail"), owner: Owner::CmpTool }]);
+    let deck = Deck::read(&[DeckRoot { dir: folder.path("mail"), owner: RootOwner::CmpTool }]);
     let (back, notes) = there_and_back(&deck.definitions[0]);
     assert_eq!(notes, Vec::<String>::new());
     let (before, after) = (cmp(&deck.definitions[0]), cmp(&back));

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
-use capdeck_definition::{Backend, CmpCandidate, Deck, IntentMatch, Owner, Root, match_intent};
+use capdeck_definition::{
+    Backend, CmpCandidate, Deck, DeckRoot, IntentMatch, RootOwner, match_intent,
+};
 
 use crate::folder::Folder;
 
@@ -186,7 +188,7 @@ fn deck() -> (Folder, Deck) {
         let capability = format!("{{\"intents\": {intents}}}");
         folder.write(&format!("{name}/cmp/capability.json"), &capability);
     }
-    let deck = Deck::read(&[Root { dir: folder.dir(), owner: Owner::CmpTools }]);
+    let deck = Deck::read(&[DeckRoot { dir: folder.dir(), owner: RootOwner::CmpTools }]);
     assert_eq!(deck.diagnostics, []);
     (folder, deck)
 }

@@ -2,7 +2,9 @@
 
 use std::{fs, path::PathBuf};
 
-use capdeck_definition::{Backend, CmpCandidate, Deck, IntentMatch, Owner, Root, match_intent};
+use capdeck_definition::{
+    Backend, CmpCandidate, Deck, DeckRoot, IntentMatch, RootOwner, match_intent,
+};
 use serde_json::{Map, Value, json};
 
 use crate::folder::Folder;
@@ -24,7 +26,7 @@ fn deck() -> (Folder, Deck) {
         let capability = json!({ "intents": tool["intents"] });
         folder.write(&format!("{name}/cmp/capability.json"), &capability.to_string());
     }
-    let deck = Deck::read(&[Root { dir: folder.dir(), owner: Owner::CmpTools }]);
+    let deck = Deck::read(&[DeckRoot { dir: folder.dir(), owner: RootOwner::CmpTools }]);
     assert_eq!(deck.diagnostics, []);
     (folder, deck)
 }

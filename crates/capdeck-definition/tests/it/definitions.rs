@@ -1,8 +1,9 @@
 //! What correct files become: inheritance, resolved paths and the fingerprint.
 
 use capdeck_definition::{
-    Auth, Backend, Deck, Definition, Exposure, HttpApi, HttpBlock as _, Network, Outgoing,
-    RateLimit, RatePeriod, ResourceClass, RuntimeFeature, Shadowing, check_paths,
+    Backend, BackendAuth, Deck, Definition, Exposure, HttpApi, HttpBlock as _, NetworkAccess,
+    OutgoingSettings, RateLimit, RatePeriod, ResourceClass, RuntimeFeature, ShadowingMode,
+    check_paths,
 };
 use serde_json::json;
 
@@ -35,7 +36,7 @@ fn a_plural_file_hands_down_what_its_children_do_not_say() {
         (first.exposure, second.exposure),
         (Some(Exposure::Direct), Some(Exposure::Progressive))
     );
-    assert_eq!((first.shadowing, second.shadowing), (Shadowing::Forbid, Shadowing::Allow));
+    assert_eq!((first.shadowing, second.shadowing), (ShadowingMode::Forbid, ShadowingMode::Allow));
     assert_eq!((first.project_bound, second.project_bound), (false, true));
     assert_eq!((first.disabled, second.disabled), (false, true));
     let steps = |found: &Definition| {
@@ -53,8 +54,8 @@ fn a_plural_file_hands_down_what_its_children_do_not_say() {
         Backend::Mcp(server) => server.auth.clone(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(auth(first), Some(Auth::Bearer { token: "${TOKEN}".into() }));
-    assert_eq!(auth(second), Some(Auth::None {}));
+    assert_eq!(auth(first), Some(BackendAuth::Bearer { token: "${TOKEN}".into() }));
+    assert_eq!(auth(second), Some(BackendAuth::None {}));
 }
 
 #[test]
@@ -107,15 +108,27 @@ fn rules_for_requests_have_defaults() {
             other => panic!("{other:?}"),
         }
     };
-    let usual =
-        Outgoing { network: Network::Public, retries: 2, max_concurrency: 16, rate_limit: None };
+    let usual = OutgoingSettings {
+        network: NetworkAccess::Public,
+        retries: 2,
+        max_concurrency: 16,
+        rate_limit: None,
+    };
     assert_eq!(rules("outer"), usual);
-    assert_eq!(rules("drive"), Outgoing { max_concurrency: 1000, ..usual });
-    assert_eq!(rules("described"), Outgoing { network: Network::Private, retries: 5, ..usual });
+    assert_eq!(rules("drive"), OutgoingSettings { max_concurrency: 1000, ..usual });
+    assert_eq!(
+        rules("described"),
+        OutgoingSettings { network: NetworkAccess::Private, retries: 5, ..usual }
+    );
     let rate_limit = Some(RateLimit { requests: 5, per: RatePeriod::Second });
-    assert_eq!(rules("graph"), Outgoing { rate_limit, ..usual });
+    assert_eq!(rules("graph"), OutgoingSettings { rate_limit, ..usual });
     let rate_limit = Some(RateLimit { requests: 30, per: RatePeriod::Minute });
-    let inner = Outgoing { network: Network::Private, retries: 0, max_concurrency: 4, rate_limit };
+    let inner = OutgoingSettings {
+        network: NetworkAccess::Private,
+        retries: 0,
+        max_concurrency: 4,
+        rate_limit,
+    };
     assert_eq!(rules("inner"), inner);
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use capdeck_definition::{Deck, Owner, Root, Severity};
+use capdeck_definition::{Deck, DeckRoot, DiagnosticSeverity, RootOwner};
 
 /// The folder with shared reference data, beside the repository, if it is there.
 pub(crate) fn shared_data() -> Option<PathBuf> {
@@ -19,8 +19,8 @@ pub(crate) fn shared_data() -> Option<PathBuf> {
 fn every_published_file_is_read_without_errors() {
     let Some(data) = shared_data() else { return };
     let dir = data.join("caplets");
-    let deck = Deck::read(&[Root { dir: dir.clone(), owner: Owner::User }]);
-    let said: Vec<(String, Severity, &str)> = deck
+    let deck = Deck::read(&[DeckRoot { dir: dir.clone(), owner: RootOwner::User }]);
+    let said: Vec<(String, DiagnosticSeverity, &str)> = deck
         .diagnostics
         .iter()
         .map(|found| {
@@ -28,7 +28,10 @@ fn every_published_file_is_read_without_errors() {
             (file, found.severity, found.code.as_str())
         })
         .collect();
-    assert_eq!(said, [("npm/CAPLET.md".to_owned(), Severity::Warning, "missing-base-url")]);
+    assert_eq!(
+        said,
+        [("npm/CAPLET.md".to_owned(), DiagnosticSeverity::Warning, "missing-base-url")]
+    );
     assert_eq!(deck.quarantined, []);
     let folders = std::fs::read_dir(&dir).unwrap().filter(|e| e.as_ref().unwrap().path().is_dir());
     let mut files: Vec<_> = deck.definitions.iter().map(|found| &found.source.path).collect();

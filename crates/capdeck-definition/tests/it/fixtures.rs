@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_definition::{Deck, Severity, check_paths};
+use capdeck_definition::{Deck, DiagnosticSeverity, check_paths};
 
 use crate::rendered::render;
 
@@ -34,7 +34,7 @@ fn valid_files_say_nothing() {
 #[test]
 fn warnings_are_said_and_quarantine_nothing() {
     check_folder("warning", |deck| {
-        assert!(deck.diagnostics.iter().all(|found| found.severity == Severity::Warning));
+        assert!(deck.diagnostics.iter().all(|found| found.severity == DiagnosticSeverity::Warning));
         assert!(!deck.diagnostics.is_empty() && deck.quarantined.is_empty());
         assert!(!deck.definitions.is_empty());
     });
@@ -43,7 +43,7 @@ fn warnings_are_said_and_quarantine_nothing() {
 #[test]
 fn errors_are_said_with_place_and_fix() {
     check_folder("invalid", |deck| {
-        assert!(deck.diagnostics.iter().any(|found| found.severity == Severity::Error));
+        assert!(deck.diagnostics.iter().any(|found| found.severity == DiagnosticSeverity::Error));
         for found in &deck.diagnostics {
             assert!(found.fix.is_some(), "{found:?}");
             let first = found.message.chars().next().unwrap();

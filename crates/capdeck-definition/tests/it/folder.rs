@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_definition::{Deck, Owner, Root};
+use capdeck_definition::{Deck, DeckRoot, RootOwner};
 
 /// A folder that is deleted with the value.
 pub(crate) struct Folder(tempfile::TempDir);
@@ -41,12 +41,12 @@ impl Folder {
     }
 }
 
-pub(crate) fn user(dir: &Path) -> Root {
-    Root { dir: dir.to_owned(), owner: Owner::User }
+pub(crate) fn user(dir: &Path) -> DeckRoot {
+    DeckRoot { dir: dir.to_owned(), owner: RootOwner::User }
 }
 
-pub(crate) fn project(dir: &Path) -> Root {
-    Root { dir: dir.to_owned(), owner: Owner::Project }
+pub(crate) fn project(dir: &Path) -> DeckRoot {
+    DeckRoot { dir: dir.to_owned(), owner: RootOwner::Project }
 }
 
 /// A small correct Caplet file.

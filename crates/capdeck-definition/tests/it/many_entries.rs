@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use capdeck_definition::{Backend, Deck, Owner, Root, find_project, parse_capability_file};
+use capdeck_definition::{Backend, Deck, DeckRoot, RootOwner, find_project, parse_capability_file};
 
 use crate::folder::Folder;
 
@@ -130,7 +130,7 @@ fn intents_of_one_phrase_are_numbered() {
         ("box/cmp/manifest.json", r#"{"domain":"d","name":"box","summary":"s","version":"1.0.0"}"#),
         ("box/cmp/capability.json", &format!("{{\"intents\":[{}]}}", intents.join(","))),
     ]);
-    let deck = Deck::read(&[Root { dir: folder.dir(), owner: Owner::CmpTools }]);
+    let deck = Deck::read(&[DeckRoot { dir: folder.dir(), owner: RootOwner::CmpTools }]);
     let Backend::Cmp(tool) = &deck.definitions[0].backend else { panic!("no CMP tool") };
     assert_eq!(tool.intents.len(), 10_000);
     assert_eq!(tool.intents.get_index(9_999).unwrap().0, "x_10000");

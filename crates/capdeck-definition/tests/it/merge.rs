@@ -1,10 +1,10 @@
 //! Several roots in one deck: order, options and the hash that trust is keyed by.
 
-use capdeck_definition::{Deck, Exposure, Format, Layer, SourceFile};
+use capdeck_definition::{Deck, Exposure, SourceFile, SourceFormat, SourceLayer};
 
 use crate::folder::{Folder, caplet, codes, ids, project, quarantined, user};
 
-fn layers(deck: &Deck) -> Vec<(&str, Layer)> {
+fn layers(deck: &Deck) -> Vec<(&str, SourceLayer)> {
     let pair =
         |definition: &std::sync::Arc<capdeck_definition::Definition>| definition.source.layer;
     deck.definitions.iter().map(|found| (found.id.as_str(), pair(found))).collect()
@@ -30,11 +30,11 @@ fn definitions_come_lowest_precedence_first() {
         project(&folder.path("project")),
     ]);
     let expected = [
-        ("same", Layer::UserFile),
-        ("same", Layer::UserConfig),
-        ("same", Layer::UserFile),
-        ("same", Layer::ProjectConfig),
-        ("same", Layer::ProjectFile),
+        ("same", SourceLayer::UserFile),
+        ("same", SourceLayer::UserConfig),
+        ("same", SourceLayer::UserFile),
+        ("same", SourceLayer::ProjectConfig),
+        ("same", SourceLayer::ProjectFile),
     ];
     assert_eq!(layers(&deck), expected);
     assert_eq!(codes(&deck), [""; 0]);
@@ -100,16 +100,16 @@ fn the_project_hash_covers_names_and_contents_of_project_files_only() {
 fn texts_in_memory_make_a_deck() {
     let file = |name: &str, format, text: &str| SourceFile {
         path: name.into(),
-        layer: Layer::Starter,
+        layer: SourceLayer::Starter,
         format,
         text: Ok(text.to_owned()),
     };
     let deck = Deck::from_sources(vec![
-        file("starter/good.md", Format::Caplet { id: "good".into() }, &caplet("x")),
-        file("starter/bad.md", Format::Caplet { id: "bad".into() }, "nothing"),
-        file("starter/config.yaml", Format::Config, "options: { exposure: search }"),
+        file("starter/good.md", SourceFormat::Caplet { id: "good".into() }, &caplet("x")),
+        file("starter/bad.md", SourceFormat::Caplet { id: "bad".into() }, "nothing"),
+        file("starter/config.yaml", SourceFormat::Config, "options: { exposure: search }"),
     ]);
-    assert_eq!(layers(&deck), [("good", Layer::Starter)]);
+    assert_eq!(layers(&deck), [("good", SourceLayer::Starter)]);
     assert_eq!(quarantined(&deck), ["bad"]);
     assert_eq!(deck.config.exposure, Some(Exposure::Search));
     assert_eq!(deck.project_hash, None);

@@ -2,20 +2,20 @@
 
 use std::sync::OnceLock;
 
-use capdeck_definition::{Deck, Format, Layer, SourceFile};
+use capdeck_definition::{Deck, SourceFile, SourceFormat, SourceLayer};
 use proptest::prelude::*;
 
 use crate::fixtures::files;
 
 fn read(text: String, name: &str) -> Deck {
     let format = match name {
-        _ if name.ends_with(".md") => Format::Caplet { id: "any".to_owned() },
-        _ if name.starts_with("capabilities") => Format::CapabilityFile,
-        _ => Format::Config,
+        _ if name.ends_with(".md") => SourceFormat::Caplet { id: "any".to_owned() },
+        _ if name.starts_with("capabilities") => SourceFormat::CapabilityFile,
+        _ => SourceFormat::Config,
     };
     Deck::from_sources(vec![SourceFile {
         path: name.into(),
-        layer: Layer::UserFile,
+        layer: SourceLayer::UserFile,
         format,
         text: Ok(text),
     }])

@@ -1,21 +1,22 @@
 //! `policy` and `pins`: what they say, how files are laid over each other, and that nothing broken opens anything.
 
 use capdeck_definition::{
-    About, Annotation, Deck, Effect, FlowMode, Glob, PinMode, Policy, PolicyRule, RunConfig,
+    CallPolicy, Deck, FlowMode, Glob, PinMode, PolicyEffect, PolicyRule, RuleCondition, RunConfig,
+    ToolAnnotation,
 };
 
 use crate::folder::{Folder, codes, project, user};
 
-fn rule(effect: Effect, about: About) -> PolicyRule {
+fn rule(effect: PolicyEffect, about: RuleCondition) -> PolicyRule {
     PolicyRule { effect, about }
 }
 
-fn on_capability(effect: Effect, pattern: &str) -> PolicyRule {
-    rule(effect, About { capability: Some(Glob::new(pattern)), ..About::default() })
+fn on_capability(effect: PolicyEffect, pattern: &str) -> PolicyRule {
+    rule(effect, RuleCondition { capability: Some(Glob::new(pattern)), ..RuleCondition::default() })
 }
 
-fn anything(effect: Effect) -> PolicyRule {
-    rule(effect, About::default())
+fn anything(effect: PolicyEffect) -> PolicyRule {
+    rule(effect, RuleCondition::default())
 }
 
 fn read(files: &[(&str, &str)]) -> Deck {
@@ -33,15 +34,24 @@ fn rules_are_read_in_the_order_they_are_written() {
     )]);
     let expected = [
         rule(
-            Effect::Allow,
-            About {
+            PolicyEffect::Allow,
+            RuleCondition {
                 capability: Some(Glob::new("git*")),
                 tool: Some(Glob::new("read_*")),
-                ..About::default()
+                ..RuleCondition::default()
             },
         ),
-        rule(Effect::Ask, About { annotation: Some(Annotation::OpenWorld), ..About::default() }),
-        rule(Effect::Deny, About { principal: Some(Glob::new("agent-*")), ..About::default() }),
+        rule(
+            PolicyEffect::Ask,
+            RuleCondition {
+                annotation: Some(ToolAnnotation::OpenWorld),
+                ..RuleCondition::default()
+            },
+        ),
+        rule(
+            PolicyEffect::Deny,
+            RuleCondition { principal: Some(Glob::new("agent-*")), ..RuleCondition::default() },
+        ),
     ];
     assert_eq!(deck.config.policy.user, expected);
     assert!(!deck.config.policy.is_incomplete);
@@ -54,7 +64,8 @@ fn the_file_of_the_higher_precedence_comes_first() {
         ("caplets/config.json", r#"{ "policy": [{ "allow": { "capability": "a" } }] }"#),
         ("user/config.json", r#"{ "policy": [{ "deny": { "capability": "b" } }] }"#),
     ]);
-    let expected = [on_capability(Effect::Deny, "b"), on_capability(Effect::Allow, "a")];
+    let expected =
+        [on_capability(PolicyEffect::Deny, "b"), on_capability(PolicyEffect::Allow, "a")];
     assert_eq!(deck.config.policy.user, expected);
 }
 
@@ -70,8 +81,8 @@ fn a_project_adds_care_and_takes_none_away() {
             r#"{ "pins": "block", "policy": [{ "allow": { "capability": "a" } }, { "ask": { "capability": "b" } }] }"#,
         ),
     ]);
-    assert_eq!(deck.config.policy.user, [on_capability(Effect::Deny, "a")]);
-    assert_eq!(deck.config.policy.project, [on_capability(Effect::Ask, "b")]);
+    assert_eq!(deck.config.policy.user, [on_capability(PolicyEffect::Deny, "a")]);
+    assert_eq!(deck.config.policy.project, [on_capability(PolicyEffect::Ask, "b")]);
     assert_eq!((deck.config.pins, deck.config.least_pins), (PinMode::Warn, PinMode::Block));
     // An untrusted project has no say at all.
     assert_eq!(deck.user_config.policy.project, []);
@@ -85,11 +96,11 @@ fn a_rule_that_cannot_be_read_asks_where_it_stands() {
         "user/config.yaml",
         "policy:\n  - allow: { capability: a }\n  - deny: { capabilty: b }\n  - deny: { capability: c }\n",
     )]);
-    let expected = Policy {
+    let expected = CallPolicy {
         user: vec![
-            on_capability(Effect::Allow, "a"),
-            anything(Effect::Ask),
-            on_capability(Effect::Deny, "c"),
+            on_capability(PolicyEffect::Allow, "a"),
+            anything(PolicyEffect::Ask),
+            on_capability(PolicyEffect::Deny, "c"),
         ],
         project: Vec::new(),
         is_incomplete: true,
@@ -101,11 +112,11 @@ fn a_rule_that_cannot_be_read_asks_where_it_stands() {
 fn a_policy_or_a_file_that_cannot_be_read_asks_about_everything() {
     for text in ["policy: none\n", "policy: { deny: {} }\n", "policy: [\n", "- list\n"] {
         let deck = read(&[("user/config.yaml", text)]);
-        assert_eq!(deck.config.policy.user, [anything(Effect::Ask)], "{text}");
+        assert_eq!(deck.config.policy.user, [anything(PolicyEffect::Ask)], "{text}");
         assert!(deck.config.policy.is_incomplete, "{text}");
         assert!(deck.user_config.policy.is_incomplete, "{text}");
     }
-    assert_eq!(read(&[]).config.policy, Policy::default());
+    assert_eq!(read(&[]).config.policy, CallPolicy::default());
 }
 
 #[test]

@@ -2,12 +2,15 @@
 
 use std::fs;
 
-use capdeck_definition::{Owner, Project, Root, find_project};
+use capdeck_definition::{DeckProject, DeckRoot, RootOwner, find_project};
 
 use crate::folder::Folder;
 
-fn roots(folder: &Folder, names: &[&str]) -> Vec<Root> {
-    names.iter().map(|name| Root { dir: folder.path(name), owner: Owner::Project }).collect()
+fn roots(folder: &Folder, names: &[&str]) -> Vec<DeckRoot> {
+    names
+        .iter()
+        .map(|name| DeckRoot { dir: folder.path(name), owner: RootOwner::Project })
+        .collect()
 }
 
 #[test]
@@ -21,9 +24,10 @@ fn the_nearest_ancestor_with_a_deck_wins() {
     ]);
     let found = find_project(&folder.path("inner/src/deep"), None);
     let dir = folder.path("inner");
-    assert_eq!(found, Some(Project { dir, roots: roots(&folder, &["inner/.caplets"]) }));
+    assert_eq!(found, Some(DeckProject { dir, roots: roots(&folder, &["inner/.caplets"]) }));
     let found = find_project(&folder.path("other/src"), None);
-    let expected = Project { dir: folder.dir(), roots: roots(&folder, &[".caplets", ".capdeck"]) };
+    let expected =
+        DeckProject { dir: folder.dir(), roots: roots(&folder, &[".caplets", ".capdeck"]) };
     assert_eq!(found, Some(expected));
 }
 
@@ -32,7 +36,7 @@ fn a_capability_file_marks_a_project_too() {
     for name in ["capabilities.yaml", "capabilities.json"] {
         let folder = Folder::with(&[(name, ""), ("src/file", "")]);
         let found = find_project(&folder.path("src"), None);
-        assert_eq!(found, Some(Project { dir: folder.dir(), roots: Vec::new() }));
+        assert_eq!(found, Some(DeckProject { dir: folder.dir(), roots: Vec::new() }));
     }
 }
 

@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use capdeck_definition::{Deck, Severity};
+use capdeck_definition::{Deck, DiagnosticSeverity};
 
 /// Every diagnostic, everything quarantined and every id, with paths relative to `base`.
 pub(crate) fn render(deck: &Deck, base: &Path) -> String {
     let mut text = String::new();
     for diagnostic in &deck.diagnostics {
         let severity = match diagnostic.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
+            DiagnosticSeverity::Error => "error",
+            DiagnosticSeverity::Warning => "warning",
         };
         let file = diagnostic.file.strip_prefix(base).unwrap_or(&diagnostic.file).display();
         let place = format!("{file}:{}:{}", diagnostic.line, diagnostic.column);

@@ -1,6 +1,6 @@
 //! Nested collections.
 
-use capdeck_definition::{Deck, Layer};
+use capdeck_definition::{Deck, SourceLayer};
 
 use crate::folder::{Folder, caplet, codes, ids, project, quarantined, set};
 
@@ -29,7 +29,7 @@ fn members_stand_below_their_set_and_follow_it() {
     assert_eq!(text(&find("zoo__a").member_of).as_deref(), Some("zoo"));
     assert_eq!(text(&find("zoo__inner__b").member_of).as_deref(), Some("zoo__inner"));
     assert_eq!(text(&find("zoo__many__x").parent).as_deref(), Some("zoo__many"));
-    assert_eq!(find("zoo__a").source.layer, Layer::SetFile);
+    assert_eq!(find("zoo__a").source.layer, SourceLayer::SetFile);
     for watched in ["members", "members/deeper"] {
         assert!(deck.watched.contains(&outside.path(watched)), "{watched}");
     }
@@ -43,7 +43,7 @@ fn a_set_may_have_a_config_and_its_options_stay_inside() {
     let folder = Folder::with(&[("s.md", text), ("below/config.json", config)]);
     let deck = folder.deck();
     assert_eq!(ids(&deck), ["s", "s__c"]);
-    assert_eq!(deck.definitions[1].source.layer, Layer::SetConfig);
+    assert_eq!(deck.definitions[1].source.layer, SourceLayer::SetConfig);
     assert_eq!(deck.config.surface_tokens, None);
 }
 

@@ -5,9 +5,9 @@
 use std::{fs, path::PathBuf};
 
 use capdeck_install::{
-    Client, ClientServer, ConnectError, EntryChange, Folders, ForeignPolicy, Launch, Presence,
-    Records, Step, Target, keys, plan_connect, plan_disconnect, plan_takeover, presence,
-    take_server,
+    AgentClient, ClientEntryChange, ClientEntryRecords, ClientEntryTarget, ClientFolders,
+    ClientServerEntry, ConnectError, DocumentStep, EntryPresence, ForeignPolicy, LaunchTarget,
+    import_server, keys, plan_connect, plan_disconnect, plan_takeover, presence,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -24,9 +24,9 @@ struct AgentConfig {
 }
 
 /// What the files of one agent are edited with.
-struct Editor {
-    target: Target,
-    records: Records,
+struct AgentConfigEditor {
+    target: ClientEntryTarget,
+    records: ClientEntryRecords,
     entry: Value,
     /// The file before any edit.
     before: Vec<u8>,
@@ -40,7 +40,7 @@ impl FuzzTarget for AgentConfig {
     fn seeds(&self) -> Vec<Vec<u8>> {
         let golden = seeds::tree("tests/connect/golden");
         let mut seeds = seeds::files("crates/capdeck-fuzz/seeds/agent-config", &[".txt"]);
-        for client in Client::all() {
+        for client in AgentClient::all() {
             let Ok(files) = fs::read_dir(golden.join(client.id)) else { continue };
             let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
             files.sort();
@@ -64,20 +64,21 @@ impl FuzzTarget for AgentConfig {
             Some(end) => (&input[..end], &input[end + 1..]),
             None => (&b""[..], input),
         };
-        let client = std::str::from_utf8(first).ok().and_then(Client::find);
-        let client = client.unwrap_or_else(|| &Client::all()[input.len() % Client::all().len()]);
+        let client = std::str::from_utf8(first).ok().and_then(AgentClient::find);
+        let client =
+            client.unwrap_or_else(|| &AgentClient::all()[input.len() % AgentClient::all().len()]);
         self.count += 1;
         let home = self.folder.path().join(self.count.to_string());
-        let editor = Editor::new(client, &home, text);
+        let editor = AgentConfigEditor::new(client, &home, text);
         let outcome = editor.check();
         fs::remove_dir_all(&home).unwrap();
         format!("{:?} {outcome}", client.format)
     }
 }
 
-impl Editor {
-    fn new(client: &'static Client, home: &std::path::Path, text: &[u8]) -> Self {
-        let folders = Folders {
+impl AgentConfigEditor {
+    fn new(client: &'static AgentClient, home: &std::path::Path, text: &[u8]) -> Self {
+        let folders = ClientFolders {
             home: home.to_owned(),
             config: home.join(".config"),
             application_data: home.join(".config"),
@@ -85,12 +86,17 @@ impl Editor {
         };
         fs::create_dir_all(home.join("project")).unwrap();
         let scope = client.scopes()[0];
-        let target = Target::new(client, scope, NAME, &folders).unwrap();
+        let target = ClientEntryTarget::new(client, scope, NAME, &folders).unwrap();
         fs::create_dir_all(target.file.parent().unwrap()).unwrap();
         fs::write(&target.file, text).unwrap();
         let (command, args) = ("capdeck".to_owned(), vec!["serve".to_owned()]);
-        let entry = client.entry(NAME, &Launch::Program { command, args });
-        Self { target, records: Records::new(&home.join("state")), entry, before: text.to_vec() }
+        let entry = client.entry(NAME, &LaunchTarget::Program { command, args });
+        Self {
+            target,
+            records: ClientEntryRecords::new(&home.join("state")),
+            entry,
+            before: text.to_vec(),
+        }
     }
 
     fn check(&self) -> String {
@@ -105,9 +111,9 @@ impl Editor {
         };
         assert_eq!(document.text().as_bytes(), self.before, "the text is not the file's");
         let servers = self.target.client.servers(&document);
-        let taken = servers.iter().filter(|server| take_server(server).is_ok()).count();
+        let taken = servers.iter().filter(|server| import_server(server).is_ok()).count();
         // An entry that leads to Capdeck is ours whoever wrote it, so taking it back leads to a file without it.
-        if presence(&self.target, &self.records).unwrap() == Presence::Ours {
+        if presence(&self.target, &self.records).unwrap() == EntryPresence::Ours {
             self.disconnect();
             let left = self.target.client.servers(&self.target.document().unwrap());
             assert_eq!(left, other_servers(&servers), "another entry changed");
@@ -119,7 +125,7 @@ impl Editor {
     }
 
     /// Connects, does it again, and takes it back.
-    fn check_connection(&self, servers: &[ClientServer]) -> String {
+    fn check_connection(&self, servers: &[ClientServerEntry]) -> String {
         let plan = match plan_connect(&self.target, &self.entry, ForeignPolicy::Keep, &self.records)
         {
             Ok(plan) => plan,
@@ -130,16 +136,16 @@ impl Editor {
         };
         plan.diff();
         plan.apply(&self.records).unwrap();
-        if plan.change == EntryChange::None {
+        if plan.change == ClientEntryChange::None {
             self.assert_unchanged();
             return "there already".to_owned();
         }
-        assert_eq!(presence(&self.target, &self.records).unwrap(), Presence::Ours);
+        assert_eq!(presence(&self.target, &self.records).unwrap(), EntryPresence::Ours);
         let now = self.target.client.servers(&self.target.document().unwrap());
         assert_eq!(other_servers(&now), other_servers(servers), "another entry changed");
         let again =
             plan_connect(&self.target, &self.entry, ForeignPolicy::Keep, &self.records).unwrap();
-        assert_eq!(again.change, EntryChange::None);
+        assert_eq!(again.change, ClientEntryChange::None);
         let ours = fs::read(&self.target.file).unwrap();
         self.disconnect();
         self.assert_unchanged();
@@ -148,14 +154,14 @@ impl Editor {
     }
 
     /// Another program changes the file while the entry is in it; taking the entry back leaves that change.
-    fn check_foreign_edit(&self, ours: &[u8], servers: &[ClientServer]) -> &'static str {
+    fn check_foreign_edit(&self, ours: &[u8], servers: &[ClientServerEntry]) -> &'static str {
         plan_connect(&self.target, &self.entry, ForeignPolicy::Keep, &self.records)
             .unwrap()
             .apply(&self.records)
             .unwrap();
         assert_eq!(fs::read(&self.target.file).unwrap(), ours, "the same edit gives another text");
         let mut document = self.target.document().unwrap();
-        let key: Vec<Step> = keys(&[OTHER_KEY]);
+        let key: Vec<DocumentStep> = keys(&[OTHER_KEY]);
         let Ok(true) = document.set(&key, json!(7)) else {
             self.disconnect();
             return "no other edit";
@@ -176,13 +182,13 @@ impl Editor {
     }
 
     /// Puts the entry in the place of all others, and takes that back.
-    fn check_takeover(&self, servers: &[ClientServer]) -> String {
+    fn check_takeover(&self, servers: &[ClientServerEntry]) -> String {
         let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
         let (target, records) = (&self.target, &self.records);
         match plan_takeover(target, &self.entry, &names, ForeignPolicy::Replace, records) {
             Ok(plan) => {
                 plan.apply(records).unwrap();
-                if plan.change != EntryChange::None {
+                if plan.change != ClientEntryChange::None {
                     self.disconnect();
                 }
                 self.assert_unchanged();
@@ -197,7 +203,7 @@ impl Editor {
 
     fn disconnect(&self) {
         let plan = plan_disconnect(&self.target, ForeignPolicy::Keep, &self.records).unwrap();
-        assert_eq!(plan.change, EntryChange::Remove);
+        assert_eq!(plan.change, ClientEntryChange::Remove);
         plan.apply(&self.records).unwrap();
     }
 
@@ -208,7 +214,7 @@ impl Editor {
     }
 }
 
-fn other_servers(servers: &[ClientServer]) -> Vec<ClientServer> {
+fn other_servers(servers: &[ClientServerEntry]) -> Vec<ClientServerEntry> {
     servers.iter().filter(|server| server.name != NAME).cloned().collect()
 }
 

@@ -7,8 +7,9 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, Author, CapsuleUpdate, Capsules, Durability, Existing, ImportForm, ImportMode,
-    ImportReport, ImportRequest, ListRequest, Store as _, StoreError, StoreOptions, import,
+    Access, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, ExistingEntryMode, ImportFormat,
+    ImportMode, ImportReport, ImportRequest, ListRequest, Store as _, StoreError, StoreOptions,
+    WriteDurability, import,
 };
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -22,19 +23,19 @@ const BLOCK: usize = 512;
 
 struct CapsuleArchive {
     runtime: Runtime,
-    stage: Stage,
+    stage: ArchiveStage,
 }
 
 /// A data folder among folders that must stay as they are.
-struct Stage {
+struct ArchiveStage {
     folder: TempDir,
-    capsules: Capsules,
+    capsules: CapsuleRegistry,
     count: usize,
 }
 
 pub(crate) fn capsule_archive() -> Box<dyn FuzzTarget> {
     let runtime = json_rpc::runtime();
-    let stage = runtime.block_on(Stage::open());
+    let stage = runtime.block_on(ArchiveStage::open());
     Box::new(CapsuleArchive { runtime, stage })
 }
 
@@ -74,7 +75,7 @@ impl FuzzTarget for CapsuleArchive {
 
     fn execute(&mut self, input: &[u8]) -> String {
         if self.stage.count >= MAX_CAPSULES {
-            self.stage = self.runtime.block_on(Stage::open());
+            self.stage = self.runtime.block_on(ArchiveStage::open());
         }
         self.stage.count += 1;
         self.runtime.block_on(self.stage.import(input))
@@ -82,17 +83,18 @@ impl FuzzTarget for CapsuleArchive {
 }
 
 /// What a capsule holds: schemes, and versions by address.
-type Contents = (BTreeSet<String>, BTreeMap<String, u64>);
+type CapsuleContents = (BTreeSet<String>, BTreeMap<String, u64>);
 
-impl Stage {
+impl ArchiveStage {
     async fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in ["data", "outside", "outside/docs"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
         fs::write(folder.path().join("outside/canary"), "untouched").unwrap();
-        let options = StoreOptions { durability: Durability::Cached, ..StoreOptions::default() };
-        let capsules = Capsules::open(&folder.path().join("data"), options).await.unwrap();
+        let options =
+            StoreOptions { durability: WriteDurability::Cached, ..StoreOptions::default() };
+        let capsules = CapsuleRegistry::open(&folder.path().join("data"), options).await.unwrap();
         Self { folder, capsules, count: 0 }
     }
 
@@ -147,15 +149,19 @@ impl Stage {
         source: &Path,
         mode: ImportMode,
     ) -> Result<ImportReport, StoreError> {
-        let author = Author::client("fuzz");
+        let author = CapsuleAuthor::client("fuzz");
         let session = self.capsules.handle(name, author, Access::owner()).await.unwrap();
         let source = source.to_owned();
-        let request =
-            ImportRequest { source, form: ImportForm::Export, existing: Existing::Replace, mode };
+        let request = ImportRequest {
+            source,
+            form: ImportFormat::Export,
+            existing: ExistingEntryMode::Replace,
+            mode,
+        };
         import(&session, &request).await
     }
 
-    async fn contents(&self, name: &str) -> Contents {
+    async fn contents(&self, name: &str) -> CapsuleContents {
         let store = self.capsules.store(name).await.unwrap();
         let schemes =
             store.schemes().await.unwrap().into_iter().map(|scheme| scheme.name).collect();
@@ -197,7 +203,7 @@ impl Stage {
 }
 
 /// What was imported is there.
-fn check_report(report: &ImportReport, after: &Contents) {
+fn check_report(report: &ImportReport, after: &CapsuleContents) {
     for entry in &report.entries {
         assert_eq!(after.1.get(entry.uri.as_str()), Some(&entry.version), "{entry:?} is not there");
         assert!(after.0.contains(entry.uri.scheme()), "{entry:?} has no scheme");

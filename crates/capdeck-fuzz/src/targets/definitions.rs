@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use capdeck_definition::{
-    Backend, CapabilityId, CmpCandidate, Deck, Diagnostic, Owner, Project, Root, Severity,
-    export_cmp, match_intent,
+    Backend, CapabilityId, CmpCandidate, Deck, DeckProject, DeckRoot, Diagnostic,
+    DiagnosticSeverity, RootOwner, export_cmp, match_intent,
 };
 use tempfile::TempDir;
 
@@ -224,7 +224,7 @@ impl FuzzTarget for DefinitionFile {
                 let read_as = |name: &str| {
                     let file = root.join(name);
                     fs::write(&file, input).unwrap();
-                    let project = Project { dir: root.to_owned(), roots: Vec::new() };
+                    let project = DeckProject { dir: root.to_owned(), roots: Vec::new() };
                     let deck = read(&[(&file, input)], || Deck::open(&[], Some(&project)));
                     fs::remove_file(file).unwrap();
                     label(&deck)
@@ -241,7 +241,7 @@ impl FuzzTarget for DefinitionFile {
 }
 
 fn user_deck(root: &Path) -> Deck {
-    Deck::read(&[Root { dir: root.to_owned(), owner: Owner::User }])
+    Deck::read(&[DeckRoot { dir: root.to_owned(), owner: RootOwner::User }])
 }
 
 /// Reads twice, and checks what was said about the files.
@@ -259,7 +259,8 @@ fn read(files: &[(&Path, &[u8])], read: impl Fn() -> Deck) -> Deck {
     for quarantined in &deck.quarantined {
         assert!(!quarantined.reason.is_empty(), "{} is left out without a reason", quarantined.id);
     }
-    let has_error = deck.diagnostics.iter().any(|found| found.severity == Severity::Error);
+    let has_error =
+        deck.diagnostics.iter().any(|found| found.severity == DiagnosticSeverity::Error);
     assert!(deck.quarantined.is_empty() || has_error, "something is left out and nothing says so");
     deck
 }
@@ -314,7 +315,7 @@ fn execute_cmp(root: &Path, input: &[u8]) -> String {
     fs::write(&manifest_path, manifest).unwrap();
     fs::write(&capability_path, capability).unwrap();
     let files: &[(&Path, &[u8])] = &[(&manifest_path, manifest), (&capability_path, capability)];
-    let as_tool = || Deck::read(&[Root { dir: root.to_owned(), owner: Owner::CmpTool }]);
+    let as_tool = || Deck::read(&[DeckRoot { dir: root.to_owned(), owner: RootOwner::CmpTool }]);
     let deck = read(files, as_tool);
     assert!(!is_silent(&deck), "the tool is passed over without a word");
     for definition in &deck.definitions {

@@ -7,10 +7,10 @@ use std::{
     time::Duration,
 };
 
-use capdeck_auth::{Environment, KeySettings, Vault};
+use capdeck_auth::{EnvironmentSnapshot, KeySettings, Vault};
 use capdeck_backend::{CallContext, ConnectOptions, Connector, ConnectorSettings, ErrorCode};
 use capdeck_catalog::{Discovery, NameTable, Tool};
-use capdeck_definition::{CapabilityId, Definition, Layer, Source};
+use capdeck_definition::{CapabilityId, Definition, DefinitionSource, SourceLayer};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -29,7 +29,7 @@ struct DocumentKind {
     backend: fn(&Path) -> Value,
 }
 
-struct DescribedApi {
+struct DescribedApiTarget {
     kind: DocumentKind,
     folder: TempDir,
     runtime: Runtime,
@@ -57,7 +57,7 @@ fn open(kind: DocumentKind) -> Box<dyn FuzzTarget> {
     let nowhere = folder.path().join("nowhere");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let connector = Connector::new(ConnectorSettings {
-        environment: Environment::default(),
+        environment: EnvironmentSnapshot::default(),
         project: None,
         vault: Vault::new(&nowhere, KeySettings::default()),
         artifacts_dir: nowhere.clone(),
@@ -67,10 +67,10 @@ fn open(kind: DocumentKind) -> Box<dyn FuzzTarget> {
         client_name: "capdeck".to_owned(),
         client_version: "0".to_owned(),
     });
-    Box::new(DescribedApi { kind, folder, runtime, connector })
+    Box::new(DescribedApiTarget { kind, folder, runtime, connector })
 }
 
-impl FuzzTarget for DescribedApi {
+impl FuzzTarget for DescribedApiTarget {
     fn seeds(&self) -> Vec<Vec<u8>> {
         seeds::files(self.kind.seeds, &[".json", ".yaml", ".graphql"])
     }
@@ -85,7 +85,7 @@ impl FuzzTarget for DescribedApi {
         let definition = Definition::new(
             CapabilityId::new("api").unwrap(),
             serde_json::from_value((self.kind.backend)(&file)).unwrap(),
-            Source { layer: Layer::UserFile, path: PathBuf::from("/api.md") },
+            DefinitionSource { layer: SourceLayer::UserFile, path: PathBuf::from("/api.md") },
         );
         let outcome = self.runtime.block_on(async {
             let connection =

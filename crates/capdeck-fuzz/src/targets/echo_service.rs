@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use capdeck_mcp::{
     HeaderParams, RawObject, RpcError,
-    server::{ClientHello, Exchange, Peer, Service, Session},
+    server::{ClientHello, ClientPeer, RequestExchange, ServerSession, SessionFactory},
 };
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -36,14 +36,18 @@ impl EchoService {
 }
 
 #[async_trait]
-impl Service for EchoService {
-    async fn open(&self, _hello: ClientHello, _peer: Peer) -> Result<Arc<dyn Session>, RpcError> {
+impl SessionFactory for EchoService {
+    async fn open(
+        &self,
+        _hello: ClientHello,
+        _peer: ClientPeer,
+    ) -> Result<Arc<dyn ServerSession>, RpcError> {
         Ok(Arc::new(EchoSession(Arc::clone(&self.seen))))
     }
 }
 
 #[async_trait]
-impl Session for EchoSession {
+impl ServerSession for EchoSession {
     async fn describe(&self) -> Result<RawObject, RpcError> {
         Ok(object(
             r#"{"capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"0"},"instructions":"x"}"#,
@@ -54,7 +58,7 @@ impl Session for EchoSession {
         &self,
         method: &str,
         params: Option<RawObject>,
-        _exchange: Exchange,
+        _exchange: RequestExchange,
     ) -> Result<Box<RawValue>, RpcError> {
         let params = params.unwrap_or_default();
         let asks = ["tools/call", "prompts/get", "resources/read"].contains(&method)

@@ -3,9 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use capdeck_auth::Challenge;
+use capdeck_auth::BearerChallenge;
 use capdeck_mcp::{
-    Sealer,
+    TextSealer,
     server::{HttpEndpoint, HttpOptions},
 };
 use http::{HeaderName, HeaderValue, Method, Request, Response, header::CONTENT_TYPE};
@@ -62,7 +62,7 @@ impl FuzzTarget for HttpHeaders {
 
 async fn answer(request: Request<Bytes>) -> String {
     let options = HttpOptions {
-        sealer: Arc::new(Sealer::new(&[7; 32])),
+        sealer: Arc::new(TextSealer::new(&[7; 32])),
         json_grace: BODY_TIMEOUT,
         ..HttpOptions::default()
     };
@@ -99,12 +99,15 @@ async fn check_body(response: Response<capdeck_mcp::server::ResponseBody>) -> Op
 /// What is read of a challenge is a part of it, and scopes are words.
 fn check_challenge(line: &[u8]) {
     let Ok(text) = std::str::from_utf8(line) else { return };
-    let Some(challenge) = Challenge::parse(text) else { return };
+    let Some(challenge) = BearerChallenge::parse(text) else { return };
     let read = challenge.scopes.iter().chain(&challenge.resource_metadata).chain(&challenge.error);
     assert!(read.map(String::len).sum::<usize>() <= text.len(), "{challenge:?} of {text:?}");
     let is_word = |scope: &String| !scope.is_empty() && !scope.contains(char::is_whitespace);
     assert!(challenge.scopes.iter().all(is_word), "{challenge:?}");
-    assert_eq!(challenge.wants_more(), challenge.error.as_deref() == Some("insufficient_scope"));
+    assert_eq!(
+        challenge.needs_more_scopes(),
+        challenge.error.as_deref() == Some("insufficient_scope")
+    );
 }
 
 fn split<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {

@@ -4,17 +4,17 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use capdeck_auth::{
-    Environment, KeySettings, Secret, Vault,
-    inbound::{AdminKey, Limits, Registry, RegistryOptions},
+    EnvironmentSnapshot, KeySettings, Secret, Vault,
+    inbound::{AdminKey, Registry, RegistryLimits, RegistryOptions},
 };
-use capdeck_definition::{Exposure, Owner, Root};
+use capdeck_definition::{DeckRoot, Exposure, RootOwner};
 use capdeck_host::{
-    AuditMode, Author, CapsuleCaller, CapsuleServiceExt as _, CreateCapsuleRequest, Host,
+    AuditMode, CapsuleAuthor, CapsuleCaller, CapsuleServiceExt as _, CreateCapsuleRequest, Host,
     HostSettings,
 };
 use capdeck_serve::{
-    AuthMode, HttpLimits, HttpServer, HttpSettings, Rate, RateLimits, RegistryTrail,
-    SharedCapsules, SharedCapsulesSettings, Standing,
+    BucketRate, HttpAuthMode, HttpLimits, HttpServer, HttpSettings, ProcessLifetime, RateLimits,
+    RegistryTrail, SharedCapsuleService, SharedCapsulesSettings,
 };
 use tempfile::TempDir;
 use tokio::{
@@ -76,21 +76,21 @@ async fn bind(folder: &TempDir) -> HttpServer {
     let root = folder.path();
     let state_dir = root.join("state");
     let host = Host::open(HostSettings {
-        user_roots: vec![Root { dir: root.join("config"), owner: Owner::User }],
+        user_roots: vec![DeckRoot { dir: root.join("config"), owner: RootOwner::User }],
         project: None,
         starter: Vec::new(),
         cache_dir: root.join("cache"),
-        environment: Environment::default(),
+        environment: EnvironmentSnapshot::default(),
         vault: Vault::new(&state_dir, KeySettings::default()),
         guardian: None,
         sandbox: None,
         default_exposure: Exposure::Search,
-        capsules: Some(Arc::new(SharedCapsules::new(SharedCapsulesSettings {
+        capsules: Some(Arc::new(SharedCapsuleService::new(SharedCapsulesSettings {
             folder: root.join("data"),
             schemes: None,
             audit: AuditMode::Lenient,
             version: "0".to_owned(),
-            standing: Standing::Lasting,
+            standing: ProcessLifetime::Lasting,
         }))),
         version: "0".to_owned(),
         state_dir,
@@ -98,16 +98,18 @@ async fn bind(folder: &TempDir) -> HttpServer {
     let desk = host.capsules().unwrap().clone();
     let create =
         CreateCapsuleRequest { name: SECRET_NAME.to_owned(), description: None, visibility: None };
-    desk.ask(CapsuleCaller::local(Author::client("fuzz")).request(None, create)).await.unwrap();
+    desk.ask(CapsuleCaller::local(CapsuleAuthor::client("fuzz")).request(None, create))
+        .await
+        .unwrap();
     let options = RegistryOptions {
         audit: Some(RegistryTrail::new(desk, tokio::runtime::Handle::current())),
-        limits: Limits { failed_credentials: u32::MAX, ..Limits::default() },
+        limits: RegistryLimits { failed_credentials: u32::MAX, ..RegistryLimits::default() },
         ..RegistryOptions::default()
     };
-    let much = Rate { per_minute: u32::MAX, burst: u32::MAX };
+    let much = BucketRate { per_minute: u32::MAX, burst: u32::MAX };
     let settings = HttpSettings {
         key: Some(AdminKey::new(Secret::new(ADMIN_KEY)).unwrap()),
-        auth: Some(AuthMode::Required),
+        auth: Some(HttpAuthMode::Required),
         registry: Ok(Registry::open(root.join("registry"), options).unwrap()),
         rates: RateLimits { auth: much, api: much, mcp: much, ..RateLimits::default() },
         limits: HttpLimits {

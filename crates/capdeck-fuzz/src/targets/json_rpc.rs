@@ -8,7 +8,7 @@ use std::{
 };
 
 use capdeck_mcp::{
-    Incoming, Line, LineReader, Malformed, Message, RequestId,
+    FramedLine, LineReader, MalformedMessage, RequestId, RpcFrame, RpcMessage,
     server::{StdioOptions, serve_stdio_with},
 };
 use serde::Deserialize;
@@ -22,7 +22,7 @@ use crate::{FuzzTarget, seeds};
 const MAX_LINE: usize = 2_000;
 
 #[derive(Deserialize)]
-struct ErrorCode {
+struct RpcErrorCode {
     code: i64,
 }
 
@@ -65,7 +65,7 @@ impl FuzzTarget for JsonRpc {
     }
 }
 
-async fn lines(input: &[u8], largest: usize) -> Vec<Line> {
+async fn lines(input: &[u8], largest: usize) -> Vec<FramedLine> {
     let mut reader = LineReader::new(SplitReader::new(input, largest), MAX_LINE);
     let mut lines = Vec::new();
     while let Some(line) = reader.next().await.unwrap() {
@@ -75,12 +75,12 @@ async fn lines(input: &[u8], largest: usize) -> Vec<Line> {
 }
 
 /// Which kind of message a line is. What it holds is what was sent.
-fn check_line(line: &Line) -> &'static str {
-    let Line::Text(text) = line else { return "too long" };
+fn check_line(line: &FramedLine) -> &'static str {
+    let FramedLine::Text(text) = line else { return "too long" };
     assert!(!text.is_empty() && text.len() <= MAX_LINE && !text.contains(&b'\n'));
-    match Incoming::parse(text) {
-        Ok(Incoming::Single(message)) => check_message(&message, text),
-        Ok(Incoming::Batch(parts)) => {
+    match RpcFrame::parse(text) {
+        Ok(RpcFrame::Single(message)) => check_message(&message, text),
+        Ok(RpcFrame::Batch(parts)) => {
             assert!(!parts.is_empty());
             for part in &parts {
                 match part {
@@ -97,18 +97,18 @@ fn check_line(line: &Line) -> &'static str {
     }
 }
 
-fn check_message(message: &Message, text: &[u8]) -> &'static str {
+fn check_message(message: &RpcMessage, text: &[u8]) -> &'static str {
     let is_part = |raw: &str| text.windows(raw.len()).any(|window| window == raw.as_bytes());
     let (kind, payload) = match message {
-        Message::Request { id, params, .. } => {
+        RpcMessage::Request { id, params, .. } => {
             let id_text = serde_json::to_string(id).unwrap();
             let again: RequestId = serde_json::from_str(&id_text).unwrap();
             assert_eq!(again, *id, "an id is not the same after it was written");
             ("request", params.as_ref())
         }
-        Message::Notification { params, .. } => ("notification", params.as_ref()),
-        Message::Response { outcome: Ok(result), .. } => ("result", Some(result)),
-        Message::Response { outcome: Err(error), .. } => ("error", error.data.as_ref()),
+        RpcMessage::Notification { params, .. } => ("notification", params.as_ref()),
+        RpcMessage::Response { outcome: Ok(result), .. } => ("result", Some(result)),
+        RpcMessage::Response { outcome: Err(error), .. } => ("error", error.data.as_ref()),
     };
     if let Some(payload) = payload {
         assert!(is_part(payload.get()), "a payload is not the text that was sent");
@@ -116,7 +116,7 @@ fn check_message(message: &Message, text: &[u8]) -> &'static str {
     kind
 }
 
-fn check_malformed(malformed: &Malformed) {
+fn check_malformed(malformed: &MalformedMessage) {
     // The error of a stray answer is the peer's own, whatever it says.
     let is_ours = !malformed.is_answer || malformed.id.is_some();
     let says_why = malformed.error.code < 0 && !malformed.error.message.is_empty();
@@ -152,7 +152,7 @@ async fn serve(input: &[u8]) -> BTreeSet<String> {
         let has = |key: &str| answer.contains_key(key);
         assert!(has("method") || has("id") && has("result") != has("error"), "{shown}");
         let code = answer.get("error").map(|error| {
-            let error: ErrorCode = serde_json::from_str(error.get()).unwrap();
+            let error: RpcErrorCode = serde_json::from_str(error.get()).unwrap();
             error.code
         });
         assert_ne!(code, Some(-32603), "an internal error: {shown}");

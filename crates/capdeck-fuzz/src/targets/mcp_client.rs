@@ -5,7 +5,7 @@ use std::{io::Cursor, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use capdeck_mcp::{
     RawObject, RpcError,
-    client::{Client, ClientError, ClientHandler, ClientHello, EraChoice, RequestOptions},
+    client::{ClientDescription, ClientError, ClientHandler, EraChoice, McpClient, RequestOptions},
 };
 use serde_json::value::RawValue;
 use tokio::{
@@ -22,14 +22,14 @@ use crate::{FuzzTarget, seeds};
 /// Longer than any execution; what waits ends when the server's output ends.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-struct McpClient {
+struct McpClientTarget {
     runtime: Runtime,
 }
 
 struct QuietHandler;
 
 pub(crate) fn mcp_client() -> Box<dyn FuzzTarget> {
-    Box::new(McpClient { runtime: json_rpc::runtime() })
+    Box::new(McpClientTarget { runtime: json_rpc::runtime() })
 }
 
 #[async_trait]
@@ -45,7 +45,7 @@ impl ClientHandler for QuietHandler {
     }
 }
 
-impl FuzzTarget for McpClient {
+impl FuzzTarget for McpClientTarget {
     fn seeds(&self) -> Vec<Vec<u8>> {
         seeds::files("crates/capdeck-fuzz/seeds/mcp-client", &[".jsonl"])
     }
@@ -67,9 +67,9 @@ impl FuzzTarget for McpClient {
 async fn talk(input: &[u8]) -> String {
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     let (reader, writer) = tokio::io::split(ours);
-    let client = Client::stdio_with_limit(reader, writer, Arc::new(QuietHandler), 8_000);
+    let client = McpClient::stdio_with_limit(reader, writer, Arc::new(QuietHandler), 8_000);
     let server = tokio::spawn(speak(theirs, input.to_vec()));
-    let hello = ClientHello {
+    let hello = ClientDescription {
         info: object(r#"{"name":"fuzz","version":"1"}"#),
         capabilities: object(r#"{"elicitation":{}}"#),
     };

@@ -3,7 +3,7 @@
 use std::{io::Cursor, sync::Arc, time::Duration};
 
 use capdeck_mcp::{
-    Sealer,
+    TextSealer,
     server::{StdioOptions, serve_stdio_with},
 };
 use serde_json::Value;
@@ -21,22 +21,22 @@ const PLACEHOLDER: &[u8] = b"SEALED";
 /// The request that the text is sealed for.
 const FIRST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{"a":[1,"x"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}},"io.modelcontextprotocol/clientInfo":{"name":"f","version":"1"}}}}"#;
 
-struct RequestState {
+struct RequestStateTarget {
     runtime: Runtime,
-    sealer: Arc<Sealer>,
+    sealer: Arc<TextSealer>,
     sealed: String,
 }
 
 pub(crate) fn request_state() -> Box<dyn FuzzTarget> {
     let runtime = json_rpc::runtime();
-    let sealer = Arc::new(Sealer::new(&[7; 32]));
+    let sealer = Arc::new(TextSealer::new(&[7; 32]));
     let (answers, _) = runtime.block_on(serve(&sealer, FIRST.as_bytes()));
     let sealed = answers[0]["result"]["requestState"].as_str();
     let sealed = sealed.unwrap_or_else(|| panic!("the tool does not ask: {answers:?}")).to_owned();
-    Box::new(RequestState { runtime, sealer, sealed })
+    Box::new(RequestStateTarget { runtime, sealer, sealed })
 }
 
-impl FuzzTarget for RequestState {
+impl FuzzTarget for RequestStateTarget {
     fn seeds(&self) -> Vec<Vec<u8>> {
         seeds::files("crates/capdeck-fuzz/seeds/request-state", &[".jsonl"])
     }
@@ -78,7 +78,7 @@ struct OpenedState {
     arguments: String,
 }
 
-impl RequestState {
+impl RequestStateTarget {
     fn check_changed(&self, input: &[u8]) {
         let (first, second) = (number(input, 0), number(input, 1));
         let mut changed = self.sealed.clone().into_bytes();
@@ -132,7 +132,7 @@ fn find(text: &[u8], piece: &[u8]) -> bool {
 }
 
 /// Serves the lines; gives the answers and the states that reached the session.
-async fn serve(sealer: &Arc<Sealer>, input: &[u8]) -> (Vec<Value>, Vec<OpenedState>) {
+async fn serve(sealer: &Arc<TextSealer>, input: &[u8]) -> (Vec<Value>, Vec<OpenedState>) {
     let (writer, mut theirs) = tokio::io::duplex(1 << 20);
     let options = StdioOptions {
         finish_grace: Duration::from_millis(50),

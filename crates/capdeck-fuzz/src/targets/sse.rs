@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use capdeck_mcp::{Incoming, SseEvent, SseParser, SseTooLarge};
+use capdeck_mcp::{RpcFrame, SseEvent, SseParser, SseSizeError};
 
 use super::{json_rpc, split_reader::SplitReader};
 use crate::{FuzzTarget, seeds};
@@ -10,13 +10,13 @@ use crate::{FuzzTarget, seeds};
 /// Small enough to be met by many inputs.
 const MAX_EVENT: usize = 3_000;
 
-struct EventStream;
+struct EventStreamTarget;
 
 pub(crate) fn sse() -> Box<dyn FuzzTarget> {
-    Box::new(EventStream)
+    Box::new(EventStreamTarget)
 }
 
-impl FuzzTarget for EventStream {
+impl FuzzTarget for EventStreamTarget {
     fn seeds(&self) -> Vec<Vec<u8>> {
         seeds::files("crates/capdeck-fuzz/seeds/sse", &[".txt"])
     }
@@ -49,7 +49,7 @@ impl FuzzTarget for EventStream {
             }
             assert!(event.id.as_ref().is_none_or(|id| !id.contains('\0')), "{event:?}");
             if event.is_message() {
-                kinds.insert(Incoming::parse(&event.data).is_ok());
+                kinds.insert(RpcFrame::parse(&event.data).is_ok());
             }
         }
         assert!(data <= input.len(), "more data than bytes");
@@ -58,7 +58,7 @@ impl FuzzTarget for EventStream {
     }
 }
 
-fn parse(input: &[u8], largest: usize) -> (Vec<SseEvent>, Result<(), SseTooLarge>) {
+fn parse(input: &[u8], largest: usize) -> (Vec<SseEvent>, Result<(), SseSizeError>) {
     let mut parser = SseParser::new(MAX_EVENT);
     let mut events = Vec::new();
     for piece in SplitReader::new(input, largest).pieces() {

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use capdeck_catalog::{
-    RawObject, Shape, Tool, brief_signature, compact, definition_digest, hidden_text, signature,
+    ObservedShape, RawMembers, Tool, brief_signature, compact, definition_digest, hidden_text,
+    signature,
 };
 use capdeck_mcp::HeaderParams;
-use capdeck_sandbox::{ToolShape, tool_types};
+use capdeck_sandbox::{ToolSignature, tool_types};
 use serde_json::Value;
 
 use crate::{FuzzTarget, seeds};
@@ -14,13 +15,13 @@ use crate::{FuzzTarget, seeds};
 /// No text about one tool may be longer than this, whatever its schema.
 const MAX_TEXT: usize = 1 << 20;
 
-struct ToolDefinition;
+struct ToolDefinitionTarget;
 
 pub(crate) fn tool_definition() -> Box<dyn FuzzTarget> {
-    Box::new(ToolDefinition)
+    Box::new(ToolDefinitionTarget)
 }
 
-impl FuzzTarget for ToolDefinition {
+impl FuzzTarget for ToolDefinitionTarget {
     fn seeds(&self) -> Vec<Vec<u8>> {
         seeds::files("crates/capdeck-fuzz/seeds/tool-definition", &[".json"])
     }
@@ -34,7 +35,7 @@ impl FuzzTarget for ToolDefinition {
     }
 
     fn execute(&mut self, input: &[u8]) -> String {
-        let Ok(raw) = serde_json::from_slice::<RawObject>(input) else {
+        let Ok(raw) = serde_json::from_slice::<RawMembers>(input) else {
             return "no object".to_owned();
         };
         let Some(tool) = Tool::new(raw) else { return "no tool".to_owned() };
@@ -76,11 +77,11 @@ pub(crate) fn check_tool(tool: &Tool) -> bool {
     };
     let (input, output) = (value(tool.input_schema()), value(tool.output_schema()));
     for schema in [&input, &output].into_iter().flatten() {
-        let (text, _) = Shape::of(schema).type_script();
+        let (text, _) = ObservedShape::of(schema).type_script();
         assert!(text.len() < MAX_TEXT, "an observed type of {} bytes", text.len());
     }
     let description = tool.description();
-    let shape = ToolShape {
+    let shape = ToolSignature {
         name: tool.name(),
         description: description.as_deref(),
         input_schema: &input.clone().unwrap_or_default(),

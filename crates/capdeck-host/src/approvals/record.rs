@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AskedCall, OPEN, WAITS, seal::SealKey};
+use super::{APPROVAL_LIFETIME, ApprovalRequest, REQUEST_LIFETIME, seal::SealKey};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Record {
+pub(super) struct ApprovalRecord {
     pub(super) id: String,
     capability: String,
     fingerprint: String,
@@ -72,8 +72,8 @@ impl ApprovalState {
     }
 }
 
-impl Record {
-    pub(super) fn of(call: &AskedCall, now: Timestamp, taken: impl Fn(&str) -> bool) -> Self {
+impl ApprovalRecord {
+    pub(super) fn of(call: &ApprovalRequest, now: Timestamp, taken: impl Fn(&str) -> bool) -> Self {
         let mut id = short_id();
         while taken(&id) {
             id = short_id();
@@ -103,29 +103,29 @@ impl Record {
         self.seal == self.expected_seal(key) && self.expires_at().is_none_or(|end| now < end)
     }
 
-    pub(super) fn is_waiting_for(&self, call: &AskedCall) -> bool {
+    pub(super) fn is_waiting_for(&self, call: &ApprovalRequest) -> bool {
         self.approved_at.is_none() && self.is_same_call(call)
     }
 
-    pub(super) fn covers_call(&self, call: &AskedCall) -> bool {
+    pub(super) fn covers_call(&self, call: &ApprovalRequest) -> bool {
         self.approved_at.is_some() && !self.is_standing && self.is_same_call(call)
     }
 
-    pub(super) fn covers_tool(&self, call: &AskedCall) -> bool {
+    pub(super) fn covers_tool(&self, call: &ApprovalRequest) -> bool {
         self.approved_at.is_some()
             && self.is_standing
             && self.definition.is_some()
             && self.is_same_tool(call)
     }
 
-    fn is_same_tool(&self, call: &AskedCall) -> bool {
+    fn is_same_tool(&self, call: &ApprovalRequest) -> bool {
         self.capability == call.capability
             && self.fingerprint == call.fingerprint
             && self.tool == call.tool
             && self.definition == call.definition
     }
 
-    fn is_same_call(&self, call: &AskedCall) -> bool {
+    fn is_same_call(&self, call: &ApprovalRequest) -> bool {
         self.is_same_tool(call)
             && self.arguments_digest == call.arguments_digest
             && self.client == call.client
@@ -135,8 +135,8 @@ impl Record {
     fn expires_at(&self) -> Option<Timestamp> {
         match self.approved_at {
             _ if self.is_standing => None,
-            Some(approved) => approved.checked_add(OPEN).ok(),
-            None => self.requested_at.checked_add(WAITS).ok(),
+            Some(approved) => approved.checked_add(APPROVAL_LIFETIME).ok(),
+            None => self.requested_at.checked_add(REQUEST_LIFETIME).ok(),
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
 use sha2::{Digest, Sha256};
 
 /// The block size of SHA-256, to which HMAC pads its key.
-const BLOCK: usize = 64;
+const SHA256_BLOCK_BYTES: usize = 64;
 
 pub(super) struct SealKey([u8; 32]);
 
@@ -46,7 +46,7 @@ impl SealKey {
 
 fn hmac<'a>(key: &[u8], parts: impl Iterator<Item = &'a [u8]>) -> String {
     let padded = |pad: u8| {
-        let mut block = [pad; BLOCK];
+        let mut block = [pad; SHA256_BLOCK_BYTES];
         block.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
         Sha256::new_with_prefix(block)
     };

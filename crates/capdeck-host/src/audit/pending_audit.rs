@@ -9,7 +9,7 @@ use std::{
 use capdeck_backend::ErrorCode;
 use jiff::Timestamp;
 
-use super::AuditLine;
+use super::CallAuditLine;
 use crate::Session;
 
 pub(crate) const TOOL_CALL: &str = "tools/call";
@@ -68,7 +68,7 @@ impl Drop for PendingAudit<'_> {
             let is_known = self.session.host.catalog().get(self.capability).is_some();
             count(if is_known { self.capability } else { UNKNOWN }, outcome, elapsed);
         }
-        self.session.host.0.audit.record(AuditLine {
+        self.session.host.0.audit.record(CallAuditLine {
             at: Timestamp::now(),
             session: &self.session.id,
             client: &self.session.client_name,

@@ -4,9 +4,9 @@ use capdeck_backend::{CallError, ErrorCode};
 use capdeck_sandbox::call_text;
 use serde_json::value::RawValue;
 
-use super::{CallForm, ToolRequest, ask_again, call};
+use super::{CallForm, ToolRequest, call, refresh_list};
 use crate::{
-    RequestContext, Route,
+    RequestContext, ToolRoute,
     deck_snapshot::{DeckSnapshot, ToolLookup},
     gate, listing, meta_tools, operations,
     pins::declares_its_tools,
@@ -26,15 +26,15 @@ pub async fn call_listed(
         },
     };
     let outcome = match route {
-        Route::Tool { capability, tool } => {
+        ToolRoute::Tool { capability, tool } => {
             (called.capability, called.tool) = (capability, tool);
             called.form = CallForm::ListedName(name.to_owned());
             call(request, &called).await
         }
-        Route::Wrapper { capability } => {
+        ToolRoute::Wrapper { capability } => {
             operations::call_wrapper(&request, &capability, &called).await
         }
-        Route::Deck(operation) => meta_tools::run(&request, operation, called).await,
+        ToolRoute::Deck(operation) => meta_tools::run(&request, operation, called).await,
     };
     outcome.map(Some)
 }
@@ -44,7 +44,7 @@ pub async fn call_listed(
 async fn find_unlisted<'a>(
     request: &RequestContext<'a>,
     name: &str,
-) -> Result<Option<(RequestContext<'a>, Route)>, CallError> {
+) -> Result<Option<(RequestContext<'a>, ToolRoute)>, CallError> {
     let mut request = listing::with_direct(request).await;
     let deck = &request.deck;
     let view = deck.view();
@@ -63,7 +63,7 @@ async fn find_unlisted<'a>(
             && !declares_its_tools(&capability.definition) =>
         {
             let refusal = deck.unknown_tool(&capability, &tool);
-            ask_again(&request, &capability, refusal).await?;
+            refresh_list(&request, &capability, refusal).await?;
         }
         _ => return refuse_unlisted(deck, name),
     }
@@ -78,7 +78,7 @@ fn refuse_unlisted<T>(deck: &DeckSnapshot<'_>, name: &str) -> Result<Option<T>, 
     let view = deck.view();
     let Some((id, tool)) = view.find(name) else {
         return match offers_nothing(deck) {
-            true => Err(gate::nothing_offered(name)),
+            true => Err(gate::nothing_offered_error(name)),
             false => Ok(None),
         };
     };

@@ -26,13 +26,13 @@ pub(super) struct ResolvedCall<'a> {
     pub(super) tool: Option<Arc<Tool>>,
 }
 
-pub(super) struct Refusal {
+pub(super) struct CallRejection {
     pub(super) error: Box<CallError>,
     /// True when the gate stopped the call, also where the client gets "no such tool".
     pub(super) by_gate: bool,
 }
 
-impl Refusal {
+impl CallRejection {
     pub(super) fn of(deck: &DeckSnapshot<'_>, call: &ToolRequest, error: CallError) -> Self {
         let by_gate = match error.code {
             ErrorCode::Denied | ErrorCode::ApprovalRequired => true,
@@ -74,15 +74,15 @@ impl ResolveAttempts {
 pub(super) async fn resolve<'a>(
     mut request: RequestContext<'a>,
     call: &'a ToolRequest,
-) -> Result<ResolvedCall<'a>, Refusal> {
+) -> Result<ResolvedCall<'a>, CallRejection> {
     let mut attempts = ResolveAttempts::default();
     loop {
         let deck = &request.deck;
-        let refused = |error| Refusal::of(deck, call, error);
+        let refused = |error| CallRejection::of(deck, call, error);
         let read = call.without_reserved(|| deck.is_of_capability_file(&call.capability));
         let outcome = match look_up(&request, &read, &attempts).map_err(refused)? {
             ToolMatch::Found(capability, tool) => {
-                match has_settled(&request, &capability, &mut attempts).await {
+                match is_list_current(&request, &capability, &mut attempts).await {
                     Ok(true) => {
                         return Ok(ResolvedCall { request, call: read, capability, tool });
                     }
@@ -123,7 +123,7 @@ pub async fn find_tool(
 
 /// Reads the list of a capability again because it rejects a request, unless that was done. `Ok`
 /// when the request should be tried again; otherwise the refusal, and why there is no newer list.
-pub(crate) async fn ask_again(
+pub(crate) async fn refresh_list(
     request: &RequestContext<'_>,
     capability: &Capability,
     refusal: CallError,
@@ -154,7 +154,7 @@ async fn ask_before_refusing(
     if !attempts.may_ask(capability) {
         return Err(refusal);
     }
-    match ask_again(request, capability, refusal).await {
+    match refresh_list(request, capability, refusal).await {
         // The call goes to the server, which reports what is wrong.
         Err(_) if request.deck.server_decides(capability) => Ok(()),
         outcome => outcome,
@@ -172,7 +172,7 @@ fn rebuild_once(host: &Host, tool: &str, attempts: &mut ResolveAttempts) -> Resu
 
 /// True when the list that has the tool is recent enough to decide by. Otherwise it was read again:
 /// where changes are blocked, a tool that cannot be compared with its pin is refused.
-async fn has_settled(
+async fn is_list_current(
     request: &RequestContext<'_>,
     capability: &Arc<Capability>,
     attempts: &mut ResolveAttempts,

@@ -3,11 +3,11 @@
 use std::{borrow::Cow, sync::Arc};
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{RawObject, shell_word};
+use capdeck_catalog::{RawMembers, shell_word};
 use capdeck_sandbox::call_text;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Consent, FlowGuard};
+use crate::{CallConsent, FlowGuard};
 
 /// The argument of capability files that requests an unformatted result. It never reaches a
 /// backend.
@@ -21,13 +21,13 @@ pub struct ToolRequest {
     /// The arguments object, unchanged. `None` when the caller sent none.
     pub arguments: Option<Box<RawValue>>,
     /// The caller's `_meta` without its progress token.
-    pub meta: Option<RawObject>,
+    pub meta: Option<RawMembers>,
     /// Other members of the request, passed through.
-    pub rest: RawObject,
+    pub rest: RawMembers,
     /// Dotted paths of the structured result to keep; empty keeps everything.
     pub fields: Vec<String>,
     /// The person's consent at the command line. Only the command line sets this.
-    pub consent: Consent,
+    pub consent: CallConsent,
     /// Follows data between the calls of a script; other callers have none.
     pub flow: Option<Arc<FlowGuard>>,
     /// A program reads the whole result, of any size; nothing that comes over a wire sets this.
@@ -60,7 +60,7 @@ impl ToolRequest {
         if !is_reserved() {
             return Cow::Borrowed(self);
         }
-        let Ok(mut arguments) = serde_json::from_str::<RawObject>(text.get()) else {
+        let Ok(mut arguments) = serde_json::from_str::<RawMembers>(text.get()) else {
             return Cow::Borrowed(self);
         };
         let Some(asked) = arguments.shift_remove(UNFORMATTED) else { return Cow::Borrowed(self) };

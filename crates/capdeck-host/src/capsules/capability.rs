@@ -4,14 +4,16 @@
 use std::sync::Arc;
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
-use capdeck_capsule::Author;
-use capdeck_catalog::{Catalog, Discovery, Held, Tool, sha256_hex};
-use capdeck_definition::{Backend, CapabilityId, Definition, Layer, Shadowing, Source};
+use capdeck_capsule::CapsuleAuthor;
+use capdeck_catalog::{Catalog, Discovery, HeldTools, Tool, sha256_hex};
+use capdeck_definition::{
+    Backend, CapabilityId, Definition, DefinitionSource, ShadowingMode, SourceLayer,
+};
 use serde_json::value::RawValue;
 
 use super::{
     CapsuleCaller, CapsuleService, Reach,
-    tools::{CapsuleTool, Mount, ToolCaller},
+    tools::{CapsuleMount, CapsuleTool, CapsuleToolContext},
 };
 use crate::{GrantTools, Principal, Session, ToolRequest, backend_times::answer_time, raw};
 
@@ -26,14 +28,14 @@ pub(crate) fn definition(service: Option<&Arc<dyn CapsuleService>>) -> Option<Ar
         return None;
     }
     let id = CapabilityId::new(CAPSULES).ok()?;
-    let source = Source { layer: Layer::BuiltIn, path: CAPSULES.into() };
+    let source = DefinitionSource { layer: SourceLayer::BuiltIn, path: CAPSULES.into() };
     let tags = ["context", "knowledge", "memory", "notes", "skills"];
     Some(Arc::new(Definition {
         name: "Capsules".to_owned(),
         description: DESCRIPTION.to_owned(),
         tags: tags.map(str::to_owned).into(),
         // A host that is attached to this one has capsules of its own, and those come first there.
-        shadowing: Shadowing::Allow,
+        shadowing: ShadowingMode::Allow,
         fingerprint: sha256_hex(CAPSULES),
         ..Definition::new(id, Backend::Capsules, source)
     }))
@@ -45,7 +47,7 @@ pub(crate) fn discovery() -> Discovery {
 }
 
 fn discovery_with(grants: GrantTools) -> Discovery {
-    let mount = Mount::default();
+    let mount = CapsuleMount::default();
     let offered = CapsuleTool::ALL.into_iter().filter(|tool| tool.is_offered(&mount, grants));
     let tool = |tool: CapsuleTool| {
         let definition = tool.definition(&mount, grants).to_string();
@@ -60,7 +62,7 @@ pub(crate) fn with_grant_tools(catalog: &Arc<Catalog>, grants: GrantTools) -> Ar
     match known {
         Some(known) if grants != GrantTools::None => {
             let theirs = Arc::new(discovery_with(grants));
-            let held = Held::clone(&known.held);
+            let held = HeldTools::clone(&known.held);
             let id = known.definition.id.clone();
             Arc::new(catalog.with_discoveries([(id, theirs, held)]))
         }
@@ -73,7 +75,7 @@ impl Session {
     pub fn capsule_caller(&self) -> CapsuleCaller {
         let client = self.connections.audience().client();
         let version = client.info.as_ref().and_then(|info| raw::string(info.get("version")?));
-        let mut author = Author::client(&self.client_name).connection(&self.id);
+        let mut author = CapsuleAuthor::client(&self.client_name).connection(&self.id);
         if let Some(version) = version {
             author = author.version(&version);
         }
@@ -110,7 +112,7 @@ impl Session {
         let tool = CapsuleTool::named(&request.tool).ok_or_else(unknown)?;
         let caller = self.capsule_caller();
         let grants = self.access.as_ref().and_then(|source| source.grant_desk());
-        let by = ToolCaller {
+        let by = CapsuleToolContext {
             service: service.as_ref(),
             caller: &caller,
             mount: &self.mount,

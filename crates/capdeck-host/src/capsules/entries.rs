@@ -26,7 +26,7 @@ const PROMPT_PREFIX: &str = "capsules__";
 const SKILL_PREFIX: &str = "skill://capsules/";
 
 /// For whom entries are offered, and what they are called there.
-pub struct EntryOffer<'a> {
+pub struct EntryCatalog<'a> {
     pub service: &'a dyn CapsuleService,
     pub caller: CapsuleCaller,
     pub naming: EntryNaming<'a>,
@@ -44,7 +44,7 @@ pub enum EntryNaming<'a> {
 
 /// One entry, wherever it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EntryPlace {
+pub struct EntryAddress {
     /// The capsule's id; absent: the only one that the caller reaches.
     pub capsule: Option<String>,
     /// The address inside the capsule.
@@ -53,13 +53,13 @@ pub struct EntryPlace {
 
 /// One capsule among those that are listed, under one of its two kinds of names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Section {
+struct CapsuleSection {
     capsule: Option<String>,
     /// Whether names say which capsule they belong to.
     is_named: bool,
 }
 
-impl EntryOffer<'_> {
+impl EntryCatalog<'_> {
     async fn ask<C: CapsuleCall>(
         &self,
         capsule: Option<&str>,
@@ -69,8 +69,8 @@ impl EntryOffer<'_> {
     }
 
     /// The entry that an address leads to. Whether there is one is another question.
-    pub fn place(&self, uri: &str) -> Result<EntryPlace, CapsuleError> {
-        let own = |capsule: Option<&str>| EntryPlace {
+    pub fn place(&self, uri: &str) -> Result<EntryAddress, CapsuleError> {
+        let own = |capsule: Option<&str>| EntryAddress {
             capsule: capsule.map(str::to_owned),
             uri: uri.to_owned(),
         };
@@ -87,27 +87,28 @@ impl EntryOffer<'_> {
             );
             CapsuleError::new(CapsuleErrorCode::InvalidUri, message)
         })?;
-        Ok(EntryPlace { capsule: Some(id.to_owned()), uri: format!("{scheme}://{path}") })
+        Ok(EntryAddress { capsule: Some(id.to_owned()), uri: format!("{scheme}://{path}") })
     }
 
     /// Everything that is listed, in the order in which it is.
-    async fn sections(&self) -> Result<Vec<Section>, CapsuleError> {
+    async fn sections(&self) -> Result<Vec<CapsuleSection>, CapsuleError> {
         let mounted = match self.naming {
             EntryNaming::Own(capsule) => {
                 let capsule = capsule.map(str::to_owned);
-                return Ok(vec![Section { capsule, is_named: false }]);
+                return Ok(vec![CapsuleSection { capsule, is_named: false }]);
             }
             EntryNaming::Deck { mounted } => mounted,
         };
         let ids = self.capsules().await?;
         let mounted = mounted.filter(|mounted| ids.iter().any(|id| id == mounted));
-        let mounted = mounted.map(|id| Section { capsule: Some(id.to_owned()), is_named: false });
-        let all = ids.into_iter().map(|id| Section { capsule: Some(id), is_named: true });
+        let mounted =
+            mounted.map(|id| CapsuleSection { capsule: Some(id.to_owned()), is_named: false });
+        let all = ids.into_iter().map(|id| CapsuleSection { capsule: Some(id), is_named: true });
         Ok(mounted.into_iter().chain(all).collect())
     }
 
     /// The same where everything has one name only, whatever is mounted.
-    async fn named_sections(&self) -> Result<Vec<Section>, CapsuleError> {
+    async fn named_sections(&self) -> Result<Vec<CapsuleSection>, CapsuleError> {
         let mut sections = self.sections().await?;
         sections.retain(|section| section.is_named != self.has_own_names());
         Ok(sections)
@@ -128,22 +129,22 @@ impl EntryOffer<'_> {
     /// What each capsule responds to a request. In a deck one that fails now costs only its own part.
     async fn ask_each<C: CapsuleCall + Copy>(
         &self,
-        sections: Vec<Section>,
+        sections: Vec<CapsuleSection>,
         call: C,
-    ) -> Result<Vec<(Section, C::Response)>, CapsuleError> {
+    ) -> Result<Vec<(CapsuleSection, C::Response)>, CapsuleError> {
         let mut responses = Vec::with_capacity(sections.len());
         for section in sections {
             match self.ask(section.capsule.as_deref(), call).await {
                 Ok(response) => responses.push((section, response)),
                 Err(error) if self.has_own_names() => return Err(error),
-                Err(error) => section.note_silence(&error),
+                Err(error) => section.log_failure(&error),
             }
         }
         Ok(responses)
     }
 }
 
-impl Section {
+impl CapsuleSection {
     /// What the section calls one of its entries.
     fn address(&self, uri: &str) -> String {
         match (&self.capsule, self.is_named, uri.split_once("://")) {
@@ -152,7 +153,7 @@ impl Section {
         }
     }
 
-    fn note_silence(&self, error: &CapsuleError) {
+    fn log_failure(&self, error: &CapsuleError) {
         let capsule = self.capsule.as_deref().unwrap_or_default();
         tracing::warn!(capsule, %error, "entries of a capsule could not be listed");
     }

@@ -11,7 +11,7 @@ use super::{
 use crate::Session;
 
 /// Entries shown with one search.
-const MOST_ENTRIES: usize = 5;
+const MAX_ENTRIES: usize = 5;
 
 /// An entry of a capsule that fits a search. Title and snippet are one line each, and the words of others.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,7 +91,7 @@ impl Session {
         let found = join_all(ids.map(|id| search_one(service.as_ref(), &caller, id, query)));
         let mut hits: Vec<EntryHit> = found.await.into_iter().flatten().collect();
         hits.sort_by(|one, other| other.score.total_cmp(&one.score));
-        hits.truncate(MOST_ENTRIES);
+        hits.truncate(MAX_ENTRIES);
         hits
     }
 
@@ -117,7 +117,7 @@ async fn search_one(
     capsule: &str,
     query: &str,
 ) -> Vec<EntryHit> {
-    let (query, limit) = (query.to_owned(), MOST_ENTRIES);
+    let (query, limit) = (query.to_owned(), MAX_ENTRIES);
     let search = SearchQuery { query, limit, ..SearchQuery::default() };
     match service.ask(caller.request(Some(capsule), search)).await {
         Ok(page) => page.hits.into_iter().map(|hit| EntryHit::of(capsule, hit)).collect(),

@@ -3,7 +3,6 @@
 //! A call is translated into operations of a [`CapsuleService`] and the response into a tool result: text for a model,
 //! facts for a program. Who calls is never part of a call's arguments.
 
-mod answer;
 mod capsules;
 mod definition;
 mod manage;
@@ -11,6 +10,7 @@ mod memory;
 mod mount;
 mod read;
 mod signal;
+mod tool_result;
 mod write;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
-use self::answer::{ToolAnswer, tool_result};
-pub use self::mount::Mount;
+pub use self::mount::CapsuleMount;
+use self::tool_result::{ToolAnswer, tool_result};
 use super::{
     CapsuleCall, CapsuleCaller, CapsuleError, CapsuleService, CapsuleServiceExt as _,
     NoteRefusalRequest,
 };
-use crate::{AccessRequest, GrantDesk, GrantTools};
+use crate::{AccessRequest, GrantService, GrantTools};
 
 /// One of the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,17 +40,17 @@ pub enum CapsuleTool {
 }
 
 /// For whom a tool is called, and where it looks when a call does not say.
-pub struct ToolCaller<'a> {
+pub struct CapsuleToolContext<'a> {
     pub service: &'a dyn CapsuleService,
     pub caller: &'a CapsuleCaller,
-    pub mount: &'a Mount,
+    pub mount: &'a CapsuleMount,
     /// Where the caller asks for more access, if anywhere.
-    pub grants: Option<&'a dyn GrantDesk>,
+    pub grants: Option<&'a dyn GrantService>,
 }
 
 /// One call of a tool.
 struct ToolRun<'a> {
-    by: &'a ToolCaller<'a>,
+    by: &'a CapsuleToolContext<'a>,
     /// Whether the call got as far as a service, which records it then.
     was_asked: AtomicBool,
 }
@@ -77,7 +77,7 @@ impl CapsuleTool {
     }
 
     /// Whether the tool is offered to callers with this mount, who have these tools for asking.
-    pub fn is_offered(self, mount: &Mount, grants: GrantTools) -> bool {
+    pub fn is_offered(self, mount: &CapsuleMount, grants: GrantTools) -> bool {
         match self {
             Self::Capsules => !mount.is_bound(),
             Self::Manage => grants == GrantTools::Manage && !mount.is_bound(),
@@ -86,12 +86,16 @@ impl CapsuleTool {
     }
 
     /// The tool as it is listed to such callers.
-    pub fn definition(self, mount: &Mount, grants: GrantTools) -> Value {
+    pub fn definition(self, mount: &CapsuleMount, grants: GrantTools) -> Value {
         definition::definition(self, mount.is_bound(), grants)
     }
 
     /// Calls the tool. What fails is a result, too: its model reads it and corrects the call.
-    pub async fn call(self, by: &ToolCaller<'_>, arguments: Option<&RawValue>) -> Box<RawValue> {
+    pub async fn call(
+        self,
+        by: &CapsuleToolContext<'_>,
+        arguments: Option<&RawValue>,
+    ) -> Box<RawValue> {
         let run = ToolRun { by, was_asked: AtomicBool::new(false) };
         let outcome = match self {
             Self::Read => read::call(&run, arguments).await,
@@ -110,14 +114,14 @@ impl CapsuleTool {
     /// Has a call recorded whose arguments kept it from the service, in the capsule that it was about as far as can be told.
     async fn note_refusal(self, run: &ToolRun<'_>, arguments: Option<&RawValue>) {
         if let (Self::Manage, Some(grants)) = (self, run.by.grants) {
-            return grants.note_unfit().await;
+            return grants.record_invalid_request().await;
         }
         #[derive(Default, Deserialize)]
-        struct About {
+        struct CapsuleArgument {
             capsule: Option<String>,
         }
         let text = arguments.map_or("{}", RawValue::get);
-        let About { capsule } = serde_json::from_str(text).unwrap_or_default();
+        let CapsuleArgument { capsule } = serde_json::from_str(text).unwrap_or_default();
         let action = self.name().trim_start_matches("capsol_").to_owned();
         for capsule in [capsule.as_deref(), None] {
             match run.ask(capsule, NoteRefusalRequest { action: action.clone() }).await {
@@ -153,7 +157,7 @@ impl ToolRun<'_> {
     async fn ask_access(&self, wish: AccessRequest, absent: &str) -> Result<Value, CapsuleError> {
         let grants = self.by.grants.ok_or_else(|| invalid(absent))?;
         self.was_asked.store(true, Ordering::Relaxed);
-        grants.ask(wish).await
+        grants.run(wish).await
     }
 }
 

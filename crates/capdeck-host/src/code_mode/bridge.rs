@@ -4,23 +4,25 @@ use std::{sync::Arc, time::Instant};
 
 use async_trait::async_trait;
 use capdeck_backend::{CallContext, CallError, ErrorCode};
-use capdeck_catalog::{Capability, RawObject};
-use capdeck_sandbox::{CallAnswer, CallFailure, CallOut, CallRequest, DeckOperation, call_text};
+use capdeck_catalog::{Capability, RawMembers};
+use capdeck_sandbox::{
+    CallFailure, CallHandler, CallRequest, DeckOperation, HandlerResponse, call_text,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::watch;
 
 use super::{data, failure, library, may_code, run_caller::RunCaller, types};
 use crate::{
-    CallForm, Consent, FlowGuard, RequestContext, Session, ToolRequest,
+    CallConsent, CallForm, FlowGuard, RequestContext, Session, ToolRequest,
     calls::{self, nearest_of},
     check,
     deck_snapshot::DeckSnapshot,
-    operations::{self, OperationAnswer, OperationArguments},
+    operations::{self, OperationArguments, OperationResult},
     raw,
 };
 
-pub(super) struct Bridge {
+pub(super) struct SandboxBridge {
     session: Arc<Session>,
     caller: Arc<RunCaller>,
     context: CallContext,
@@ -29,11 +31,11 @@ pub(super) struct Bridge {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct CallOptions {
-    pub(super) consent: Consent,
+    pub(super) consent: CallConsent,
     pub(super) flow: Option<Arc<FlowGuard>>,
 }
 
-impl Bridge {
+impl SandboxBridge {
     pub(super) fn new(
         session: &Session,
         context: &CallContext,
@@ -50,13 +52,13 @@ impl Bridge {
 }
 
 #[async_trait]
-impl CallOut for Bridge {
+impl CallHandler for SandboxBridge {
     fn waiting_for_people(&self) -> Option<watch::Receiver<usize>> {
         Some(self.caller.open_questions())
     }
 
     /// A call whose run has ended is cancelled and still awaited, so that it has its audit line.
-    async fn call(&self, call: CallRequest) -> CallAnswer {
+    async fn call(&self, call: CallRequest) -> HandlerResponse {
         let cancel = self.context.cancel.child_token();
         let _ends_with_the_run = cancel.clone().drop_guard();
         let context = CallContext { cancel, ..self.context.clone() };
@@ -65,7 +67,7 @@ impl CallOut for Bridge {
         let work = Box::pin(async move { answer(session.request(&context), &call, options).await });
         tokio::spawn(work).await.unwrap_or_else(|error| {
             let bug = CallError::new(ErrorCode::InternalError, error.to_string());
-            CallAnswer::failed(failure::of(&bug))
+            HandlerResponse::failed(failure::of(&bug))
         })
     }
 }
@@ -74,11 +76,11 @@ async fn answer(
     request: RequestContext<'_>,
     call: &CallRequest,
     options: CallOptions,
-) -> CallAnswer {
+) -> HandlerResponse {
     let Some(id) = &call.capability else {
         return match library::answer(&request, call.method, &call.args).await {
-            Ok(data) => CallAnswer::data(data),
-            Err(error) => CallAnswer::failed(failure::of(&error)),
+            Ok(data) => HandlerResponse::data(data),
+            Err(error) => HandlerResponse::failed(failure::of(&error)),
         };
     };
     let started = Instant::now();
@@ -89,7 +91,7 @@ async fn answer(
     };
     let elapsed = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     facts.extend(raw::object([("durationMs", json!(elapsed))]));
-    CallAnswer { outcome, meta: serde_json::value::to_raw_value(&facts).ok() }
+    HandlerResponse { outcome, meta: serde_json::value::to_raw_value(&facts).ok() }
 }
 
 #[derive(Deserialize)]
@@ -135,7 +137,7 @@ async fn call_handle(
     capability: &Arc<Capability>,
     call: &CallRequest,
     options: CallOptions,
-    facts: &mut RawObject,
+    facts: &mut RawMembers,
 ) -> Result<Box<RawValue>, CallFailure> {
     let failed = |error: CallError| failure::of(&error);
     let definition = &capability.definition;
@@ -160,9 +162,9 @@ async fn call_handle(
             let kind = definition.backend.kind();
             let arguments = OperationArguments::new(&definition.id, kind, operation, fields);
             let arguments = arguments.map_err(failed)?;
-            let rest = RawObject::new();
+            let rest = RawMembers::new();
             let answer = operations::run(&request, capability, operation, &arguments, &rest).await;
-            answer.and_then(OperationAnswer::into_data).map_err(failed)
+            answer.and_then(OperationResult::into_data).map_err(failed)
         }
     }
 }
@@ -170,7 +172,7 @@ async fn call_handle(
 async fn call_tool(
     request: RequestContext<'_>,
     called: ToolRequest,
-    facts: &mut RawObject,
+    facts: &mut RawMembers,
 ) -> Result<Box<RawValue>, CallFailure> {
     facts.extend(raw::object([("tool", json!(called.tool))]));
     let session = request.session();

@@ -3,31 +3,31 @@
 //! Nothing is cut or dropped, except what repeats the data.
 
 use capdeck_backend::{ArtifactStore, ArtifactUri};
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::raw;
 
 /// A result stored as a file is restored up to this size; a larger one is read in parts.
-const MOST_RESTORED: u64 = 12 << 20;
+const MAX_RESTORED_BYTES: u64 = 12 << 20;
 
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct ScriptResult {
     pub(super) data: Box<RawValue>,
-    pub(super) facts: RawObject,
+    pub(super) facts: RawMembers,
     pub(super) is_error: bool,
-    pub(super) kept: Option<KeptBody>,
+    pub(super) kept: Option<StoredBody>,
 }
 
 #[derive(Debug)]
-pub(super) struct KeptBody {
+pub(super) struct StoredBody {
     uri: ArtifactUri,
     is_json: bool,
 }
 
 #[derive(Deserialize)]
-struct CallResult<'a> {
+struct RawCallResult<'a> {
     #[serde(borrow, default)]
     content: Vec<&'a RawValue>,
     #[serde(borrow, default, rename = "structuredContent")]
@@ -47,9 +47,9 @@ struct TextBlock {
 }
 
 /// Splits a result. Anything else, such as a server's invalid response, is data as it is.
-pub(super) fn read(result: &RawValue) -> Parts {
-    let Ok(parsed) = serde_json::from_str::<CallResult<'_>>(result.get()) else {
-        return Parts::of(result.to_owned());
+pub(super) fn read(result: &RawValue) -> ScriptResult {
+    let Ok(parsed) = serde_json::from_str::<RawCallResult<'_>>(result.get()) else {
+        return ScriptResult::of(result.to_owned());
     };
     let mut parts = match parsed.structured {
         Some(structured) => of_structured(structured, &parsed.content),
@@ -60,9 +60,9 @@ pub(super) fn read(result: &RawValue) -> Parts {
     parts
 }
 
-impl Parts {
+impl ScriptResult {
     fn of(data: Box<RawValue>) -> Self {
-        Self { data, facts: RawObject::new(), is_error: false, kept: None }
+        Self { data, facts: RawMembers::new(), is_error: false, kept: None }
     }
 
     pub(super) fn restore(&mut self, whole: Option<Box<RawValue>>) {
@@ -72,7 +72,7 @@ impl Parts {
     }
 
     fn add_meta(&mut self, meta: Option<&RawValue>) {
-        let Some(mut meta) = meta.and_then(parse::<RawObject>) else { return };
+        let Some(mut meta) = meta.and_then(parse::<RawMembers>) else { return };
         for (from, to) in [
             ("capdeck/responseHeaders", "headers"),
             ("capdeck/status", "status"),
@@ -98,12 +98,12 @@ impl Parts {
     }
 }
 
-fn of_structured(structured: &RawValue, content: &[&RawValue]) -> Parts {
-    let response = parse::<RawObject>(structured).filter(is_response);
+fn of_structured(structured: &RawValue, content: &[&RawValue]) -> ScriptResult {
+    let response = parse::<RawMembers>(structured).filter(is_response);
     let is_response = response.is_some();
     let mut parts = match response {
         Some(response) => of_response(response, structured),
-        None => Parts::of(structured.to_owned()),
+        None => ScriptResult::of(structured.to_owned()),
     };
     // A server repeats its structured data as text for older clients; our backends describe it in
     // words.
@@ -116,21 +116,21 @@ fn of_structured(structured: &RawValue, content: &[&RawValue]) -> Parts {
     parts
 }
 
-fn is_response(members: &RawObject) -> bool {
+fn is_response(members: &RawMembers) -> bool {
     let number = |text: &RawValue| parse::<u16>(text).is_some();
     members.get("status").is_some_and(|status| number(status))
         && members.get("headers").is_some_and(|headers| headers.get().starts_with('{'))
 }
 
-fn of_response(mut members: RawObject, whole: &RawValue) -> Parts {
-    let text = |members: &RawObject, key: &str| raw::string(members.get(key)?);
+fn of_response(mut members: RawMembers, whole: &RawValue) -> ScriptResult {
+    let text = |members: &RawMembers, key: &str| raw::string(members.get(key)?);
     let uri = text(&members, "uri").and_then(|uri| ArtifactUri::parse(&uri).ok());
     let is_cut = members.contains_key("truncated");
     let mut parts = match members.get("body").cloned() {
         Some(body) if !is_cut => {
             members.shift_remove("body");
             members.shift_remove("kind");
-            Parts { facts: members, ..Parts::of(body) }
+            ScriptResult { facts: members, ..ScriptResult::of(body) }
         }
         _ => {
             let own = ["status", "statusText", "headers", "elapsedMs"];
@@ -138,16 +138,17 @@ fn of_response(mut members: RawObject, whole: &RawValue) -> Parts {
                 own.into_iter().filter_map(|key| Some((key.to_owned(), members.get(key)?.clone())));
             let facts = facts.collect();
             let artifact = artifact(&members);
-            let mut parts = Parts { facts, ..Parts::of(whole.to_owned()) };
+            let mut parts = ScriptResult { facts, ..ScriptResult::of(whole.to_owned()) };
             if let Some(artifact) = artifact {
                 parts.facts.extend(raw::object([("artifacts", json!([artifact]))]));
             }
             let small = members
                 .get("byteLength")
                 .and_then(|size| parse::<u64>(size))
-                .is_some_and(|size| size <= MOST_RESTORED);
+                .is_some_and(|size| size <= MAX_RESTORED_BYTES);
             let is_json = text(&members, "mimeType").is_some_and(|kind| kind.contains("json"));
-            parts.kept = uri.filter(|_| is_cut && small).map(|(uri, _)| KeptBody { uri, is_json });
+            parts.kept =
+                uri.filter(|_| is_cut && small).map(|(uri, _)| StoredBody { uri, is_json });
             return parts;
         }
     };
@@ -155,7 +156,7 @@ fn of_response(mut members: RawObject, whole: &RawValue) -> Parts {
     parts
 }
 
-fn artifact(members: &RawObject) -> Option<Value> {
+fn artifact(members: &RawMembers) -> Option<Value> {
     let keys = ["uri", "filename", "mimeType", "byteLength", "sha256"];
     members.get("uri")?;
     let known =
@@ -163,7 +164,7 @@ fn artifact(members: &RawObject) -> Option<Value> {
     Some(Value::Object(known.collect()))
 }
 
-fn of_content(content: &[&RawValue]) -> Parts {
+fn of_content(content: &[&RawValue]) -> ScriptResult {
     let texts: Vec<Option<String>> = content.iter().map(|block| text_of(block)).collect();
     let said: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
     let others: Vec<&RawValue> = content
@@ -178,7 +179,7 @@ fn of_content(content: &[&RawValue]) -> Parts {
         }
         said => string(&said.join("\n")),
     };
-    let mut parts = Parts::of(data.unwrap_or_default());
+    let mut parts = ScriptResult::of(data.unwrap_or_default());
     if !said.is_empty() {
         parts.add_blocks(&others);
     }
@@ -187,7 +188,7 @@ fn of_content(content: &[&RawValue]) -> Parts {
 
 /// Reads a body that was stored as a file. `None` when it is not text or is gone; then the script
 /// reads the file itself.
-pub(super) async fn whole_body(store: &ArtifactStore, body: KeptBody) -> Option<Box<RawValue>> {
+pub(super) async fn whole_body(store: &ArtifactStore, body: StoredBody) -> Option<Box<RawValue>> {
     let store = store.clone();
     let reading = tokio::task::spawn_blocking(move || {
         let bytes = store.reader(&body.uri).ok()?.next(u64::MAX).ok()?;

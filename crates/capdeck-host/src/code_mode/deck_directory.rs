@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_catalog::Capability;
-use capdeck_sandbox::{Directory, ToolSchemas, call_text};
+use capdeck_sandbox::{CapabilityDirectory, ToolSchemas, call_text};
 use serde_json::Value;
 
 use super::{may_code, types::TypedTool};
@@ -37,7 +37,7 @@ impl<'a> DeckDirectory<'a> {
     }
 }
 
-impl Directory for DeckDirectory<'_> {
+impl CapabilityDirectory for DeckDirectory<'_> {
     fn capabilities(&self) -> Vec<String> {
         let seen = self.deck.catalog().capabilities();
         let seen = seen.filter(|capability| self.may_code(capability));

@@ -1,16 +1,16 @@
 //! Failed calls as a script sees them, with what helps to correct the next attempt.
 
 use capdeck_backend::CallError;
-use capdeck_catalog::{RawObject, Tool, argument_list};
+use capdeck_catalog::{RawMembers, Tool, argument_list};
 use capdeck_sandbox::{CallFailure, call_text};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::raw;
 
 /// The details have the whole message.
-const LONGEST_MESSAGE: usize = 1000;
+const MAX_MESSAGE_LENGTH: usize = 1000;
 
-const KEPT_FACTS: [&str; 5] = ["status", "statusText", "headers", "content", "artifacts"];
+const PRESERVED_FIELDS: [&str; 5] = ["status", "statusText", "headers", "content", "artifacts"];
 
 pub(super) fn of(error: &CallError) -> CallFailure {
     if let Some(detail) = &error.detail {
@@ -52,12 +52,12 @@ pub(super) fn of_tool(
     id: &str,
     name: &str,
     data: &RawValue,
-    facts: &RawObject,
+    facts: &RawMembers,
     tool: Option<&Tool>,
 ) -> CallFailure {
     let body = raw::value(data).unwrap_or_default();
     let status = facts.get("status").and_then(|status| raw::value(status));
-    let message = match (said(&body), &status) {
+    let message = match (error_message(&body), &status) {
         (Some(said), Some(status)) => format!("`{name}` answered with status {status}: {said}"),
         (None, Some(status)) => format!("`{name}` answered with status {status}"),
         (Some(said), None) => said,
@@ -67,7 +67,7 @@ pub(super) fn of_tool(
             None => format!("`{name}` reported a failure"),
         },
     };
-    let mut details: Map<String, Value> = KEPT_FACTS
+    let mut details: Map<String, Value> = PRESERVED_FIELDS
         .into_iter()
         .filter_map(|key| Some((key.to_owned(), raw::value(facts.get(key)?)?)))
         .collect();
@@ -82,7 +82,7 @@ pub(super) fn of_tool(
     }
 }
 
-fn said(body: &Value) -> Option<String> {
+fn error_message(body: &Value) -> Option<String> {
     let at = |place: &str| body.pointer(place).and_then(Value::as_str).map(str::to_owned);
     match body {
         Value::String(text) => Some(text.clone()),
@@ -93,7 +93,7 @@ fn said(body: &Value) -> Option<String> {
     }
 }
 
-fn texts(facts: &RawObject) -> Option<String> {
+fn texts(facts: &RawMembers) -> Option<String> {
     let blocks = raw::value(facts.get("content")?)?;
     let texts = blocks.as_array()?.iter().filter_map(|block| block.get("text")?.as_str());
     let joined =
@@ -102,6 +102,6 @@ fn texts(facts: &RawObject) -> Option<String> {
 }
 
 fn shortened(message: &str) -> String {
-    let cut: String = message.chars().take(LONGEST_MESSAGE).collect();
+    let cut: String = message.chars().take(MAX_MESSAGE_LENGTH).collect();
     if cut.len() < message.len() { format!("{cut}…") } else { cut }
 }

@@ -1,7 +1,7 @@
 //! The functions of `caplets` itself: search, types, artifacts, logs.
 
 use capdeck_backend::{ArtifactUri, CallError, ErrorCode};
-use capdeck_catalog::{SearchHit, argument_list, compact};
+use capdeck_catalog::{ToolSearchMatch, argument_list, compact};
 use capdeck_sandbox::{DeckOperation, call_text, member_of};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[derive(Deserialize)]
-struct SearchArguments {
+struct LibrarySearchArguments {
     query: String,
     #[serde(default)]
     limit: Option<usize>,
@@ -65,7 +65,7 @@ pub(super) async fn answer(
 ) -> Result<Box<RawValue>, CallError> {
     match method {
         DeckOperation::Search => {
-            let asked: SearchArguments = arguments(method, args)?;
+            let asked: LibrarySearchArguments = arguments(method, args)?;
             request.session().audited("search", "", "", find_tools(request, &asked)).await
         }
         DeckOperation::Types => {
@@ -94,9 +94,9 @@ pub(super) async fn answer(
 
 async fn find_tools(
     request: &RequestContext<'_>,
-    asked: &SearchArguments,
+    asked: &LibrarySearchArguments,
 ) -> Result<Box<RawValue>, CallError> {
-    let SearchArguments { query, limit, cursor } = asked;
+    let LibrarySearchArguments { query, limit, cursor } = asked;
     let query = ToolQuery { words: query, within: None, limit: *limit, cursor: cursor.as_deref() };
     let found = search::find_among(request, query, &may_code).await?;
     let items: Vec<Value> = found.hits.iter().map(search_item).collect();
@@ -150,7 +150,7 @@ async fn read_artifact(
     to_json(&content)
 }
 
-fn search_item(hit: &SearchHit) -> Value {
+fn search_item(hit: &ToolSearchMatch) -> Value {
     let id = hit.capability.as_str();
     let Some(tool) = &hit.tool else {
         return json!({ "capability": id, "score": hit.score, "call": format!("caplets{}.tools()", member_of(id)) });

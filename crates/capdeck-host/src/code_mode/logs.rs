@@ -15,18 +15,18 @@ use serde_json::{Value, json};
 
 use crate::{durable, redact::redacted};
 
-const LIFETIME: Duration = Duration::from_secs(3600);
+const LOG_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// Default and max entries of one page.
-const PAGE: usize = 100;
-const LONGEST_PAGE: usize = 500;
+const DEFAULT_PAGE_SIZE: usize = 100;
+const MAX_PAGE_SIZE: usize = 500;
 
 #[derive(Debug, Clone)]
 pub(super) struct LogStore {
     folder: Arc<PathBuf>,
 }
 
-pub(super) struct Kept {
+pub(super) struct SavedLogs {
     pub(super) reference: String,
     pub(super) expires_at: Timestamp,
     pub(super) entries: Vec<LogEntry>,
@@ -34,7 +34,7 @@ pub(super) struct Kept {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Stored {
+struct LogFileContent {
     owner: String,
     expires_at: Timestamp,
     entries: Vec<LogEntry>,
@@ -46,16 +46,16 @@ impl LogStore {
     }
 
     /// Stores entries for an owner, without credentials. `None` when writing fails.
-    pub(super) async fn keep(&self, owner: &str, mut entries: Vec<LogEntry>) -> Option<Kept> {
+    pub(super) async fn keep(&self, owner: &str, mut entries: Vec<LogEntry>) -> Option<SavedLogs> {
         let mut bytes = [0; 24];
         getrandom::fill(&mut bytes).ok()?;
         let reference: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let lifetime = SignedDuration::try_from(LIFETIME).ok()?;
+        let lifetime = SignedDuration::try_from(LOG_LIFETIME).ok()?;
         let expires_at = Timestamp::now().checked_add(lifetime).ok()?;
         for entry in &mut entries {
             entry.message = redacted(&entry.message);
         }
-        let stored = Stored { owner: owner.to_owned(), expires_at, entries };
+        let stored = LogFileContent { owner: owner.to_owned(), expires_at, entries };
         let (store, path) = (self.clone(), self.path(&reference)?);
         let writing = tokio::task::spawn_blocking(move || {
             store.sweep();
@@ -71,7 +71,7 @@ impl LogStore {
             Err(_) => return None,
         };
         self.sweep_later();
-        Some(Kept { reference, expires_at, entries: stored.entries })
+        Some(SavedLogs { reference, expires_at, entries: stored.entries })
     }
 
     pub(super) async fn read(
@@ -86,13 +86,14 @@ impl LogStore {
                 .hint("logs expire one hour after their run")
         };
         let path = self.path(reference).ok_or_else(gone)?;
-        let stored: Option<Stored> = tokio::task::spawn_blocking(move || durable::load_json(&path))
-            .await
-            .ok()
-            .and_then(Result::ok)
-            .flatten();
+        let stored: Option<LogFileContent> =
+            tokio::task::spawn_blocking(move || durable::load_json(&path))
+                .await
+                .ok()
+                .and_then(Result::ok)
+                .flatten();
         let is_theirs =
-            |stored: &Stored| stored.owner == owner && stored.expires_at > Timestamp::now();
+            |stored: &LogFileContent| stored.owner == owner && stored.expires_at > Timestamp::now();
         let stored = stored.filter(is_theirs).ok_or_else(gone)?;
         let start = match cursor {
             None => 0,
@@ -105,7 +106,7 @@ impl LogStore {
                 })?
             }
         };
-        let limit = limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
+        let limit = limit.unwrap_or(DEFAULT_PAGE_SIZE).clamp(1, MAX_PAGE_SIZE);
         let total = stored.entries.len();
         let page: Vec<LogEntry> = stored.entries.into_iter().skip(start).take(limit).collect();
         let end = start + page.len();
@@ -127,7 +128,7 @@ impl LogStore {
         for entry in entries.filter_map(Result::ok) {
             let written = entry.metadata().and_then(|metadata| metadata.modified());
             let age = written.ok().and_then(|at| SystemTime::now().duration_since(at).ok());
-            if age.is_some_and(|age| age >= LIFETIME) {
+            if age.is_some_and(|age| age >= LOG_LIFETIME) {
                 fs::remove_file(entry.path()).ok();
             }
         }
@@ -137,7 +138,7 @@ impl LogStore {
     fn sweep_later(&self) {
         let store = self.clone();
         tokio::spawn(async move {
-            tokio::time::sleep(LIFETIME + Duration::from_secs(1)).await;
+            tokio::time::sleep(LOG_LIFETIME + Duration::from_secs(1)).await;
             tokio::task::spawn_blocking(move || store.sweep()).await.ok();
         });
     }
@@ -193,7 +194,7 @@ mod tests {
         let old = store.keep("me", entries(1)).await.unwrap();
         let path = store.path(&old.reference).unwrap();
         let file = File::options().write(true).open(&path).unwrap();
-        file.set_modified(SystemTime::now() - LIFETIME).unwrap();
+        file.set_modified(SystemTime::now() - LOG_LIFETIME).unwrap();
         store.keep("me", entries(1)).await.unwrap();
         assert!(!path.exists());
     }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Capability, RawObject, estimate_tokens};
+use capdeck_catalog::{Capability, RawMembers, estimate_tokens};
 use capdeck_sandbox::{CapabilityLine, tool_text};
 use serde_json::{json, value::RawValue};
 
-use crate::{Relevance, raw};
+use crate::{CapabilityRelevance, raw};
 
 /// Max tokens of the tool, so that a list of it alone costs at most 600.
 pub(crate) const CODE_MODE_TOKENS: usize = 595;
@@ -15,7 +15,7 @@ pub(crate) const CODE_MODE_TOKENS: usize = 595;
 /// `None` when the tool itself exceeds the budget.
 pub(crate) fn code_mode_tool(
     capabilities: &[Arc<Capability>],
-    relevance: &Relevance,
+    relevance: &CapabilityRelevance,
     room: usize,
 ) -> Option<Box<RawValue>> {
     let mut capabilities: Vec<&Arc<Capability>> = capabilities.iter().collect();
@@ -48,7 +48,7 @@ pub(crate) fn code_mode_tool(
 }
 
 fn rendered(text: &str) -> Option<Box<RawValue>> {
-    let tool: RawObject = raw::object([
+    let tool: RawMembers = raw::object([
         ("name", json!("code_mode")),
         ("description", json!(text)),
         (

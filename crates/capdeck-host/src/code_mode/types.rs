@@ -5,7 +5,7 @@ use std::sync::Arc;
 use capdeck_backend::{CallError, ErrorCode};
 use capdeck_catalog::{Capability, Tool, argument_list, compact};
 use capdeck_definition::Backend;
-use capdeck_sandbox::{ToolShape, call_text, tool_types, type_of};
+use capdeck_sandbox::{ToolSignature, call_text, tool_types, type_of};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{bridge::coded_capability, library::to_json};
@@ -27,7 +27,7 @@ pub async fn types_of(
     };
     let shapes: Vec<TypedTool> =
         tools.iter().map(|tool| TypedTool::of(&capability, tool)).collect();
-    let shapes: Vec<ToolShape<'_>> = shapes.iter().map(TypedTool::as_tool_shape).collect();
+    let shapes: Vec<ToolSignature<'_>> = shapes.iter().map(TypedTool::as_tool_shape).collect();
     Ok(tool_types(id, &shapes))
 }
 
@@ -83,8 +83,8 @@ impl TypedTool {
         }
     }
 
-    fn as_tool_shape(&self) -> ToolShape<'_> {
-        ToolShape {
+    fn as_tool_shape(&self) -> ToolSignature<'_> {
+        ToolSignature {
             name: &self.name,
             description: self.description.as_deref(),
             input_schema: &self.input,

@@ -1,16 +1,16 @@
 //! The question a person is asked through the client that called.
 
 use capdeck_backend::{CallContext, CallError, ErrorCode, ErrorKind};
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use capdeck_definition::reveal;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Session, approvals::AskedCall, raw};
+use crate::{Session, approvals::ApprovalRequest, raw};
 
 /// What the person said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ApprovalAnswer {
     Once,
     Always,
     No,
@@ -32,7 +32,10 @@ impl Session {
 }
 
 /// Asks, and waits for the answer or the end of the call.
-pub(super) async fn put(call: &AskedCall, context: &CallContext) -> Result<Answer, CallError> {
+pub(super) async fn put(
+    call: &ApprovalRequest,
+    context: &CallContext,
+) -> Result<ApprovalAnswer, CallError> {
     let asked = tokio::select! {
         answer = context.caller.request("elicitation/create", Some(form(call))) => answer,
         () = context.cancel.cancelled() => {
@@ -40,42 +43,43 @@ pub(super) async fn put(call: &AskedCall, context: &CallContext) -> Result<Answe
         }
     };
     match asked {
-        Ok(text) => Ok(serde_json::from_str::<Reply>(text.get()).map_or(Answer::No, Reply::answer)),
+        Ok(text) => Ok(serde_json::from_str::<ElicitationResult>(text.get())
+            .map_or(ApprovalAnswer::No, ElicitationResult::answer)),
         Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
         Err(error) => {
             tracing::debug!(%error, "the client could not ask its person");
-            Ok(Answer::None)
+            Ok(ApprovalAnswer::None)
         }
     }
 }
 
 /// An answer to `elicitation/create`.
 #[derive(Deserialize)]
-struct Reply {
+struct ElicitationResult {
     action: String,
     #[serde(default)]
-    content: Option<Content>,
+    content: Option<ElicitationContent>,
 }
 
 #[derive(Deserialize)]
-struct Content {
+struct ElicitationContent {
     #[serde(default)]
     decision: Option<String>,
 }
 
-impl Reply {
+impl ElicitationResult {
     /// Only a clear yes is one.
-    fn answer(self) -> Answer {
+    fn answer(self) -> ApprovalAnswer {
         let decision = self.content.and_then(|content| content.decision);
         match (self.action.as_str(), decision.as_deref()) {
-            ("accept", Some("once")) => Answer::Once,
-            ("accept", Some("always")) => Answer::Always,
-            _ => Answer::No,
+            ("accept", Some("once")) => ApprovalAnswer::Once,
+            ("accept", Some("always")) => ApprovalAnswer::Always,
+            _ => ApprovalAnswer::No,
         }
     }
 }
 
-fn form(call: &AskedCall) -> RawObject {
+fn form(call: &ApprovalRequest) -> RawMembers {
     // A tool nobody knows the definition of cannot be approved for good.
     let (choices, meaning) = match call.definition {
         Some(_) => (

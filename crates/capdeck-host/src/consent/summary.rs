@@ -1,6 +1,8 @@
 //! Arguments as a person may see them: short, without secrets, with nothing hidden.
 
-use capdeck_auth::{Lookup, Scrubber, Substitution, is_secret_name, resolve_value};
+use capdeck_auth::{
+    ReferenceLookup, ReferenceSubstitution, SecretScrubber, is_secret_name, resolve_value,
+};
 use capdeck_backend::{project_variables, vault_holder};
 use capdeck_definition::{Backend, Definition, reveal};
 use serde_json::Value;
@@ -8,9 +10,9 @@ use serde_json::Value;
 use crate::HostSettings;
 
 /// Letters of the arguments that are shown.
-const SHOWN: usize = 1_000;
+const MAX_SUMMARY_LENGTH: usize = 1_000;
 /// Letters of one text in them.
-const SHOWN_TEXT: usize = 200;
+const MAX_TEXT_LENGTH: usize = 200;
 
 /// The arguments on one line. Members that sound like secrets, and values the definition takes from the environment
 /// or the vault, are left out.
@@ -18,15 +20,18 @@ pub(super) fn of_arguments(text: &str, definition: &Definition, settings: &HostS
     let Ok(mut value) = serde_json::from_str::<Value>(text) else {
         return "(not JSON)".to_owned();
     };
-    let scrubber = Scrubber::of_all(&substitutions(definition, settings));
-    shorten(&mut value, &scrubber, SHOWN_TEXT);
-    cut(&reveal(&value.to_string()), SHOWN)
+    let scrubber = SecretScrubber::of_all(&substitutions(definition, settings));
+    shorten(&mut value, &scrubber, MAX_TEXT_LENGTH);
+    cut(&reveal(&value.to_string()), MAX_SUMMARY_LENGTH)
 }
 
 /// What a definition takes from the environment or the vault.
-pub(crate) fn substitutions(definition: &Definition, settings: &HostSettings) -> Vec<Substitution> {
+pub(crate) fn substitutions(
+    definition: &Definition,
+    settings: &HostSettings,
+) -> Vec<ReferenceSubstitution> {
     let holder = vault_holder(definition);
-    let lookup = Lookup::new(&settings.environment, &settings.vault, &holder);
+    let lookup = ReferenceLookup::new(&settings.environment, &settings.vault, &holder);
     let variables = project_variables(definition).unwrap_or_default();
     let lookup = lookup.in_project(variables.as_ref());
     let resolved = resolve_value::<Backend>(&definition.backend, lookup);
@@ -35,7 +40,7 @@ pub(crate) fn substitutions(definition: &Definition, settings: &HostSettings) ->
 }
 
 /// Takes out members that sound like secrets and known values, and cuts longer texts.
-pub(crate) fn shorten(value: &mut Value, scrubber: &Scrubber, longest: usize) {
+pub(crate) fn shorten(value: &mut Value, scrubber: &SecretScrubber, longest: usize) {
     match value {
         // A secret is taken out before the cut, which could leave half of it.
         Value::String(text) => *text = cut(&scrubber.text(text), longest),

@@ -7,40 +7,40 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use serde_json::Value;
 
 /// In bytes.
-const PIECE: usize = 16;
+const PIECE_BYTES: usize = 16;
 /// One of these neighbouring pieces is stored. A shared part of `PIECE + WINDOW - 1` bytes is
 /// always detected.
-const WINDOW: usize = 8;
+const PIECE_WINDOW: usize = 8;
 /// Shorter texts are too common to prove anything.
-const SHORTEST: usize = 12;
+const MIN_TEXT_BYTES: usize = 12;
 /// Further fingerprints are not followed.
-const MOST: usize = 200_000;
+const MAX_FINGERPRINTS: usize = 200_000;
 /// One bit each in a `u64`.
-const MOST_SOURCES: usize = 64;
+const MAX_SOURCES: usize = 64;
 
 const BASE: u64 = 0x0100_0000_01b3;
 
 #[derive(Debug, Default)]
-pub(super) struct Fingerprints {
+pub(super) struct DataFingerprints {
     sources: Vec<String>,
     /// One bit per source.
     seen: HashMap<u64, u64>,
     known: HashSet<u64>,
 }
 
-impl Fingerprints {
-    pub(super) fn know(&mut self, text: &str) {
+impl DataFingerprints {
+    pub(super) fn ignore_text(&mut self, text: &str) {
         self.known.extend(pieces(text.as_bytes()));
         for word in text.split(|letter: char| "\"'`".contains(letter)) {
             self.known.extend(whole(word));
         }
     }
 
-    pub(super) fn learn(&mut self, source: &str, answer: &Value) {
+    pub(super) fn add_source(&mut self, source: &str, answer: &Value) {
         let Some(bit) = self.bit(source) else { return };
         each_text(answer, &mut |text| {
             for hash in marks(text) {
-                if self.seen.len() >= MOST && !self.seen.contains_key(&hash) {
+                if self.seen.len() >= MAX_FINGERPRINTS && !self.seen.contains_key(&hash) {
                     continue;
                 }
                 if !self.known.contains(&hash) {
@@ -73,7 +73,7 @@ impl Fingerprints {
     fn bit(&mut self, source: &str) -> Option<u64> {
         let place = match self.sources.iter().position(|known| known == source) {
             Some(place) => place,
-            None if self.sources.len() < MOST_SOURCES => {
+            None if self.sources.len() < MAX_SOURCES => {
                 self.sources.push(source.to_owned());
                 self.sources.len() - 1
             }
@@ -94,19 +94,19 @@ fn each_text(value: &Value, visit: &mut impl FnMut(&str)) {
 
 fn marks(text: &str) -> Vec<u64> {
     let mut marks: Vec<u64> = whole(text).into_iter().collect();
-    let mut window: VecDeque<u64> = VecDeque::with_capacity(WINDOW);
+    let mut window: VecDeque<u64> = VecDeque::with_capacity(PIECE_WINDOW);
     for hash in pieces(text.as_bytes()) {
         window.push_back(hash);
-        if window.len() > WINDOW {
+        if window.len() > PIECE_WINDOW {
             window.pop_front();
         }
         let smallest = window.iter().min().copied();
-        if window.len() == WINDOW && smallest != marks.last().copied() {
+        if window.len() == PIECE_WINDOW && smallest != marks.last().copied() {
             marks.extend(smallest);
         }
     }
     // A text shorter than one window is marked by its smallest piece.
-    if (1..WINDOW).contains(&window.len()) {
+    if (1..PIECE_WINDOW).contains(&window.len()) {
         marks.extend(window.iter().min());
     }
     marks
@@ -115,18 +115,18 @@ fn marks(text: &str) -> Vec<u64> {
 fn whole(text: &str) -> Option<u64> {
     let text = text.trim();
     let hash = || text.bytes().fold(1_u64, step);
-    (text.len() >= SHORTEST).then(|| mixed(hash()))
+    (text.len() >= MIN_TEXT_BYTES).then(|| mixed(hash()))
 }
 
 fn pieces(text: &[u8]) -> impl Iterator<Item = u64> {
-    let power = (0..PIECE).fold(1_u64, |power, _| power.wrapping_mul(BASE));
+    let power = (0..PIECE_BYTES).fold(1_u64, |power, _| power.wrapping_mul(BASE));
     let mut hash = 0_u64;
     text.iter().enumerate().filter_map(move |(place, byte)| {
         hash = step(hash, *byte);
-        if let Some(left) = place.checked_sub(PIECE).and_then(|left| text.get(left)) {
+        if let Some(left) = place.checked_sub(PIECE_BYTES).and_then(|left| text.get(left)) {
             hash = hash.wrapping_sub(power.wrapping_mul(u64::from(*left) + 1));
         }
-        (place + 1 >= PIECE).then(|| mixed(hash))
+        (place + 1 >= PIECE_BYTES).then(|| mixed(hash))
     })
 }
 
@@ -148,11 +148,11 @@ mod tests {
 
     use super::*;
 
-    fn seen(answers: &[(&str, Value)], code: &str) -> Fingerprints {
-        let mut seen = Fingerprints::default();
-        seen.know(code);
+    fn seen(answers: &[(&str, Value)], code: &str) -> DataFingerprints {
+        let mut seen = DataFingerprints::default();
+        seen.ignore_text(code);
         for (source, answer) in answers {
-            seen.learn(source, answer);
+            seen.add_source(source, answer);
         }
         seen
     }
@@ -184,7 +184,7 @@ mod tests {
     fn every_long_enough_part_is_noticed_wherever_it_stands() {
         let text: String = (0..400_u32).map(|n| char::from(b'a' + (n * n % 26) as u8)).collect();
         let seen = seen(&[("one", json!(text))], "");
-        let length = PIECE + WINDOW - 1;
+        let length = PIECE_BYTES + PIECE_WINDOW - 1;
         for start in 0..text.len() - length {
             let part: String = text.chars().skip(start).take(length).collect();
             let arguments = json!(format!("#{part}!"));
@@ -208,16 +208,16 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let mut seen = Fingerprints::default();
+        let mut seen = DataFingerprints::default();
         for round in 0..40 {
             let text: String =
                 (0..60_000_u32).map(|n| char::from(b'a' + (n * (n + round) % 26) as u8)).collect();
-            seen.learn("big", &json!(text));
+            seen.add_source("big", &json!(text));
         }
-        assert!(seen.seen.len() <= MOST);
+        assert!(seen.seen.len() <= MAX_FINGERPRINTS);
         for source in 0..100 {
-            seen.learn(&format!("source-{source}"), &json!("the same text for everyone"));
+            seen.add_source(&format!("source-{source}"), &json!("the same text for everyone"));
         }
-        assert_eq!(seen.sources.len(), MOST_SOURCES);
+        assert_eq!(seen.sources.len(), MAX_SOURCES);
     }
 }

@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 
-use super::Health;
+use super::HealthStatus;
 use crate::durable;
 
 /// A success is written only if it is this much later than the one on disk.
-const WRITE_EVERY: SignedDuration = SignedDuration::from_secs(60);
+const WRITE_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,20 +40,20 @@ struct FailureRecord {
 }
 
 #[derive(Debug, Clone)]
-struct Outcome {
+struct HealthOutcome {
     fingerprint: String,
     at: Timestamp,
     failure: Option<String>,
 }
 
-type RecordTable = BTreeMap<CapabilityId, HealthRecord>;
+type HealthRecordTable = BTreeMap<CapabilityId, HealthRecord>;
 
 #[derive(Debug)]
-pub(crate) struct HealthRecords(RecordTable);
+pub(crate) struct HealthRecords(HealthRecordTable);
 
 pub(crate) struct HealthStore {
     path: Arc<PathBuf>,
-    own: Mutex<OwnRecords>,
+    own: Mutex<LocalHealthRecords>,
     queue: Arc<Mutex<WriteQueue>>,
 }
 
@@ -61,19 +61,19 @@ pub(crate) struct HealthStore {
 /// rewrites the file and thousands of servers may fail at once.
 #[derive(Default)]
 struct WriteQueue {
-    pending: Vec<(CapabilityId, Outcome)>,
+    pending: Vec<(CapabilityId, HealthOutcome)>,
     is_writing: bool,
     writer: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct OwnRecords {
-    table: RecordTable,
+struct LocalHealthRecords {
+    table: HealthRecordTable,
     written: BTreeMap<CapabilityId, Timestamp>,
 }
 
 impl HealthRecord {
-    fn add(&mut self, outcome: &Outcome) {
+    fn add(&mut self, outcome: &HealthOutcome) {
         if self.fingerprint != outcome.fingerprint {
             *self = Self { fingerprint: outcome.fingerprint.clone(), ..Self::default() };
         }
@@ -95,32 +95,32 @@ impl HealthRecord {
         self.failing.as_ref().map(|failing| failing.last_at).max(self.ok_at)
     }
 
-    fn health(&self) -> Health {
+    fn health(&self) -> HealthStatus {
         match (&self.failing, self.ok_at) {
-            (Some(FailureRecord { since, last_at, times, reason }), _) => Health::Failing {
+            (Some(FailureRecord { since, last_at, times, reason }), _) => HealthStatus::Failing {
                 since: *since,
                 last_at: *last_at,
                 times: *times,
                 reason: reason.clone(),
             },
-            (None, Some(at)) => Health::Ok { at },
-            (None, None) => Health::Unchecked,
+            (None, Some(at)) => HealthStatus::Ok { at },
+            (None, None) => HealthStatus::Unchecked,
         }
     }
 }
 
 impl HealthRecords {
-    pub(crate) fn health(&self, definition: &Definition) -> Health {
+    pub(crate) fn health(&self, definition: &Definition) -> HealthStatus {
         let record = self.0.get(&definition.id);
         let record = record.filter(|record| record.fingerprint == definition.fingerprint);
-        record.map_or(Health::Unchecked, HealthRecord::health)
+        record.map_or(HealthStatus::Unchecked, HealthRecord::health)
     }
 }
 
 impl HealthStore {
     pub(crate) fn open(state_dir: &Path) -> Self {
         let path = state_dir.join("health.json");
-        let own = OwnRecords { table: load(&path), written: BTreeMap::new() };
+        let own = LocalHealthRecords { table: load(&path), written: BTreeMap::new() };
         Self { path: Arc::new(path), own: Mutex::new(own), queue: Arc::default() }
     }
 
@@ -138,7 +138,7 @@ impl HealthStore {
     /// Adds an outcome. A success that changes nothing is written only once in a while.
     pub(crate) fn note(&self, definition: &Definition, failure: Option<String>) {
         let at = Timestamp::now();
-        let outcome = Outcome { fingerprint: definition.fingerprint.clone(), at, failure };
+        let outcome = HealthOutcome { fingerprint: definition.fingerprint.clone(), at, failure };
         let id = definition.id.clone();
         let mut own = self.own.lock();
         let record = own.table.entry(id.clone()).or_default();
@@ -148,7 +148,8 @@ impl HealthStore {
         record.add(&outcome);
         if outcome.failure.is_none() {
             let written = own.written.get(&id).copied();
-            if was_ok && written.is_some_and(|written| at.duration_since(written) < WRITE_EVERY) {
+            if was_ok && written.is_some_and(|written| at.duration_since(written) < WRITE_INTERVAL)
+            {
                 return;
             }
             own.written.insert(id.clone(), at);
@@ -188,7 +189,7 @@ fn write_pending(path: &Path, queue: &Mutex<WriteQueue>) {
             }
             std::mem::take(&mut queue.pending)
         };
-        let change = |table: &mut RecordTable| {
+        let change = |table: &mut HealthRecordTable| {
             for (id, outcome) in batch {
                 table.entry(id).or_default().add(&outcome);
             }
@@ -199,43 +200,47 @@ fn write_pending(path: &Path, queue: &Mutex<WriteQueue>) {
     }
 }
 
-fn load(path: &Path) -> RecordTable {
+fn load(path: &Path) -> HealthRecordTable {
     durable::load_json(path).unwrap_or_else(|error| {
         tracing::debug!(%error, "the recorded health of capabilities could not be read");
-        RecordTable::new()
+        HealthRecordTable::new()
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use capdeck_definition::{Deck, Owner, Root};
+    use capdeck_definition::{Deck, DeckRoot, RootOwner};
 
     use super::*;
 
-    fn outcome(second: i64, failure: Option<&str>) -> Outcome {
+    fn outcome(second: i64, failure: Option<&str>) -> HealthOutcome {
         let at = Timestamp::from_second(second).unwrap();
-        Outcome { fingerprint: "one".to_owned(), at, failure: failure.map(str::to_owned) }
+        HealthOutcome { fingerprint: "one".to_owned(), at, failure: failure.map(str::to_owned) }
     }
 
     #[test]
     fn failures_count_until_something_succeeds() {
         let mut record = HealthRecord::default();
-        assert_eq!(record.health(), Health::Unchecked);
+        assert_eq!(record.health(), HealthStatus::Unchecked);
         record.add(&outcome(1, Some("first")));
         record.add(&outcome(5, Some("second")));
         let at = |second| Timestamp::from_second(second).unwrap();
-        let failing =
-            Health::Failing { since: at(1), last_at: at(5), times: 2, reason: "second".to_owned() };
+        let failing = HealthStatus::Failing {
+            since: at(1),
+            last_at: at(5),
+            times: 2,
+            reason: "second".to_owned(),
+        };
         assert_eq!(record.health(), failing);
         assert_eq!(
             failing.failure().unwrap(),
             "failing since 1970-01-01 00:00:01 UTC (2 times): second"
         );
         record.add(&outcome(6, None));
-        assert_eq!(record.health(), Health::Ok { at: at(6) });
+        assert_eq!(record.health(), HealthStatus::Ok { at: at(6) });
         record.add(&outcome(7, Some("third")));
         assert!(
-            matches!(record.health(), Health::Failing { times: 1, since, .. } if since == at(7))
+            matches!(record.health(), HealthStatus::Failing { times: 1, since, .. } if since == at(7))
         );
     }
 
@@ -246,7 +251,7 @@ mod tests {
             (0..500).map(|number| format!("\"s{number}\": {{\"command\": \"x\"}}")).collect();
         let config = format!("{{\"mcpServers\": {{{}}}}}", servers.join(","));
         std::fs::write(folder.path().join("config.json"), config).unwrap();
-        let root = Root { dir: folder.path().to_owned(), owner: Owner::User };
+        let root = DeckRoot { dir: folder.path().to_owned(), owner: RootOwner::User };
         let definitions = Deck::read(&[root]).definitions;
         assert_eq!(definitions.len(), 500);
         let store = HealthStore::open(folder.path());
@@ -259,7 +264,7 @@ mod tests {
         assert!(!queue.is_writing && queue.pending.is_empty());
         let saved = HealthRecords(load(&store.path));
         for definition in &definitions {
-            assert!(matches!(saved.health(definition), Health::Failing { times: 2, .. }));
+            assert!(matches!(saved.health(definition), HealthStatus::Failing { times: 2, .. }));
         }
     }
 
@@ -267,8 +272,8 @@ mod tests {
     fn another_definition_starts_over() {
         let mut record = HealthRecord::default();
         record.add(&outcome(1, Some("first")));
-        let other = Outcome { fingerprint: "two".to_owned(), ..outcome(2, Some("other")) };
+        let other = HealthOutcome { fingerprint: "two".to_owned(), ..outcome(2, Some("other")) };
         record.add(&other);
-        assert!(matches!(record.health(), Health::Failing { times: 1, .. }));
+        assert!(matches!(record.health(), HealthStatus::Failing { times: 1, .. }));
     }
 }

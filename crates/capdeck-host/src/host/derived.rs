@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use capdeck_access::DeckAccess;
-use capdeck_catalog::{Catalog, Clearance, Held, Part, screen};
+use capdeck_catalog::{Catalog, CatalogPart, HeldTools, RuleClearance, screen};
 use capdeck_definition::{Backend, PinMode};
 use parking_lot::Mutex;
 
@@ -15,20 +15,20 @@ const MAX_ACCESSES: usize = 256;
 
 #[derive(Default)]
 pub(super) struct DerivedCatalogs {
-    variants: Mutex<HashMap<AudienceKey, Derivation>>,
+    variants: Mutex<HashMap<AudienceKey, DerivedCatalog>>,
     /// Catalogs without what a client cannot see, with the catalog they were derived from.
-    screens: Mutex<HashMap<(ClientRights, Part), Derivation>>,
+    screens: Mutex<HashMap<(ClientRights, CatalogPart), DerivedCatalog>>,
     /// Shared by all sessions with the same policy and rights.
     views: Mutex<HashMap<(ClientRights, ViewPolicy), Arc<View>>>,
 }
 
-type Derivation = (Arc<Catalog>, Arc<Catalog>);
+type DerivedCatalog = (Arc<Catalog>, Arc<Catalog>);
 
 /// Decides how much of a catalog a client can see. Clients with equal rights share the result.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ClientRights {
     audience: AudienceKey,
-    clearance: Clearance,
+    clearance: RuleClearance,
     access: Option<Arc<DeckAccess>>,
 }
 
@@ -53,7 +53,7 @@ impl Host {
         names: &[&str],
         access: Option<Arc<DeckAccess>>,
     ) -> Arc<View> {
-        let clearance = Clearance::of(&screened.config().policy, names);
+        let clearance = RuleClearance::of(&screened.config().policy, names);
         let mut views = self.0.derived.views.lock();
         let key = (ClientRights { audience: audience.clone(), clearance, access }, policy.clone());
         if let Some(view) = views.get(&key)
@@ -72,7 +72,7 @@ impl Host {
         &self,
         audience: &AudienceKey,
         names: &[&str],
-        part: Part,
+        part: CatalogPart,
         access: Option<Arc<DeckAccess>>,
     ) -> Arc<Catalog> {
         self.screened_of(&self.catalog_for(audience), audience, names, part, access)
@@ -83,13 +83,13 @@ impl Host {
         catalog: &Arc<Catalog>,
         audience: &AudienceKey,
         names: &[&str],
-        part: Part,
+        part: CatalogPart,
         access: Option<Arc<DeckAccess>>,
     ) -> Arc<Catalog> {
         if access.is_none() && catalog.is_open_to(&part) {
             return catalog.clone();
         }
-        let clearance = Clearance::of(&catalog.config().policy, names);
+        let clearance = RuleClearance::of(&catalog.config().policy, names);
         let key = (ClientRights { audience: audience.clone(), clearance, access }, part);
         let mut screens = self.0.derived.screens.lock();
         if let Some((made_from, screened)) = screens.get(&key)
@@ -132,7 +132,7 @@ impl Host {
                 let theirs = self.0.discoveries.known_to(&capability.definition, audience)?;
                 let held = match capability.pins {
                     PinMode::Block => self.pins().held(&capability.definition, &theirs),
-                    PinMode::Off | PinMode::Warn => Held::new(),
+                    PinMode::Off | PinMode::Warn => HeldTools::new(),
                 };
                 Some((capability.definition.id.clone(), theirs, held))
             })

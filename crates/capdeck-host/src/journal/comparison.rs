@@ -14,7 +14,11 @@ pub(super) fn compare(before: &RunEnd, now: &RunReport) -> Vec<String> {
     match (before, &now.envelope.outcome) {
         (RunEnd::Value(before), Ok(now)) => {
             let (before, now) = (parse(before.get()), parse(now.get()));
-            if before == now { Vec::new() } else { differences(Against::Before, "", &before, &now) }
+            if before == now {
+                Vec::new()
+            } else {
+                differences(ComparisonBasis::Before, "", &before, &now)
+            }
         }
         (RunEnd::LargeValue { bytes, sha256 }, Ok(now)) => {
             let text = now.get();
@@ -31,30 +35,34 @@ pub(super) fn compare(before: &RunEnd, now: &RunReport) -> Vec<String> {
         }
         (RunEnd::Error(before), Err(now)) => {
             let code = |code| json!(code).as_str().unwrap_or_default().to_owned();
-            vec![format!("it failed with `{}` and fails with `{}`", code(before.code), told(now))]
+            vec![format!(
+                "it failed with `{}` and fails with `{}`",
+                code(before.code),
+                error_text(now)
+            )]
         }
         (RunEnd::Error(before), Ok(_)) => {
             vec![format!("it failed with `{}` and gives a value", before.message)]
         }
         (RunEnd::Value(_) | RunEnd::LargeValue { .. }, Err(now)) => {
-            vec![format!("it gave a value and fails with `{}`", told(now))]
+            vec![format!("it gave a value and fails with `{}`", error_text(now))]
         }
         (RunEnd::Nothing, _) => Vec::new(),
     }
 }
 
-fn told(error: &RunError) -> String {
+fn error_text(error: &RunError) -> String {
     format!("{}: {}", json!(error.code).as_str().unwrap_or_default(), error.message)
 }
 
 #[derive(Clone, Copy)]
-enum Against {
+enum ComparisonBasis {
     Before,
     Expectation,
 }
 
-impl Against {
-    fn another(self, place: &str, wanted: &Value, now: &Value) -> String {
+impl ComparisonBasis {
+    fn describe_difference(self, place: &str, wanted: &Value, now: &Value) -> String {
         let place = if place.is_empty() { "the value".to_owned() } else { format!("`{place}`") };
         let (wanted, now) = (short(wanted), short(now));
         match self {
@@ -78,7 +86,7 @@ impl Against {
     }
 }
 
-fn differences(against: Against, place: &str, before: &Value, now: &Value) -> Vec<String> {
+fn differences(against: ComparisonBasis, place: &str, before: &Value, now: &Value) -> Vec<String> {
     let mut found = Vec::new();
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => {
@@ -103,7 +111,7 @@ fn differences(against: Against, place: &str, before: &Value, now: &Value) -> Ve
             }
         }
         _ if before == now => {}
-        _ => found.push(against.another(place, before, now)),
+        _ => found.push(against.describe_difference(place, before, now)),
     }
     found.truncate(10);
     found
@@ -116,7 +124,7 @@ fn short(value: &Value) -> String {
 }
 
 impl TestExpectation {
-    pub(super) fn unmet(&self, report: &RunReport) -> Vec<String> {
+    pub(super) fn failures(&self, report: &RunReport) -> Vec<String> {
         let mut unmet = Vec::new();
         let outcome = &report.envelope.outcome;
         let value = outcome
@@ -128,17 +136,19 @@ impl TestExpectation {
                 let own = json!(error.code);
                 let inner = error.details.as_ref().and_then(|details| details.get("code"));
                 if own != json!(code) && inner != Some(&json!(code)) {
-                    unmet.push(format!("expected the error `{code}`, got `{}`", told(error)));
+                    unmet.push(format!("expected the error `{code}`, got `{}`", error_text(error)));
                 }
             }
             (Some(code), Ok(_)) => unmet.push(format!("expected the error `{code}`, got a value")),
-            (None, Err(error)) => unmet.push(format!("the run failed with `{}`", told(error))),
+            (None, Err(error)) => {
+                unmet.push(format!("the run failed with `{}`", error_text(error)));
+            }
             (None, Ok(_)) => {}
         }
         if let (Some(wanted), Some(value)) = (&self.value, &value)
             && wanted != value
         {
-            unmet.extend(differences(Against::Expectation, "", wanted, value));
+            unmet.extend(differences(ComparisonBasis::Expectation, "", wanted, value));
         }
         if let (Some(part), Some(value)) = (&self.contains, &value)
             && !contains(value, part)

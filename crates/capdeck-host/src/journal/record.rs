@@ -2,17 +2,18 @@
 
 use capdeck_definition::Exposure;
 use capdeck_sandbox::{
-    CallFailure, CallOutcome, CallRecord, DeckOperation, Diagnostic, LogEntry, Moment, RunError,
+    CallFailure, CallOutcome, CallRecord, CodeDiagnostic, DeckOperation, LogEntry, ReplayMoment,
+    RunError,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-use crate::{Scope, ViewPolicy};
+use crate::{SessionScope, ViewPolicy};
 
 /// The file format version. Others are not read.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const RECORD_VERSION: u32 = 1;
 
 /// One recorded run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -40,10 +41,10 @@ pub struct RunRecord {
     pub capabilities: Vec<String>,
     pub calls: Vec<RecordedCall>,
     /// When the script received its results.
-    pub moments: Vec<Moment>,
+    pub moments: Vec<ReplayMoment>,
     pub end: RunEnd,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub diagnostics: Vec<Diagnostic>,
+    pub diagnostics: Vec<CodeDiagnostic>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub logs: Vec<LogEntry>,
     /// Why the run cannot be replayed, if it cannot.
@@ -93,14 +94,14 @@ pub enum RecordedScope {
     Operator,
 }
 
-impl From<&Scope> for RecordedScope {
-    fn from(scope: &Scope) -> Self {
+impl From<&SessionScope> for RecordedScope {
+    fn from(scope: &SessionScope) -> Self {
         match scope {
-            Scope::Deck(ViewPolicy { exposure, view }) => {
+            SessionScope::Deck(ViewPolicy { exposure, view }) => {
                 Self::Deck { exposure: *exposure, view: view.as_deref().map(str::to_owned) }
             }
-            Scope::Transparent(id) => Self::Alone { capability: id.to_string() },
-            Scope::Operator => Self::Operator,
+            SessionScope::Transparent(id) => Self::Alone { capability: id.to_string() },
+            SessionScope::Operator => Self::Operator,
         }
     }
 }

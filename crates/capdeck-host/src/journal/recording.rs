@@ -4,35 +4,35 @@ use std::sync::Arc;
 
 use capdeck_definition::Definition;
 use capdeck_sandbox::{
-    CallOut, CallOutcome, CallRecord, Determinism, Directory, ErrorCode, Run, RunReport,
-    SandboxPool, SessionChoice, TimerPace,
+    CallHandler, CallOutcome, CallRecord, CapabilityDirectory, CellRun, DeterminismSettings,
+    RunErrorCode, RunReport, SandboxPool, SessionChoice, TimerPace,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
-    Journal, RecordedCall,
-    ended_run::{BegunRun, EndedRun},
-    pausing::Pausing,
+    RecordedCall, RunJournal,
+    finished_run::{FinishedRun, RunStart},
+    pausable_calls::PausableCalls,
     recovery,
     run_store::RunLimits,
 };
 use crate::{
-    RequestContext, Scope,
-    flow::{FlowGuard, Watched},
+    RequestContext, SessionScope,
+    flow::{FlowGuard, GuardedCalls},
 };
 
 #[derive(Clone, Copy)]
-pub(crate) struct Stage<'a> {
+pub(crate) struct RunEnvironment<'a> {
     pub(crate) pool: &'a SandboxPool,
-    pub(crate) directory: &'a dyn Directory,
-    pub(crate) calls: &'a dyn CallOut,
+    pub(crate) directory: &'a dyn CapabilityDirectory,
+    pub(crate) calls: &'a dyn CallHandler,
     pub(crate) flow: Option<&'a FlowGuard>,
 }
 
-impl Stage<'_> {
-    pub(super) async fn play(&self, run: Run, calls: &dyn CallOut) -> RunReport {
-        let watched = Watched { calls, guard: self.flow };
+impl RunEnvironment<'_> {
+    pub(super) async fn run(&self, run: CellRun, calls: &dyn CallHandler) -> RunReport {
+        let watched = GuardedCalls { calls, guard: self.flow };
         if let Some(guard) = self.flow {
             guard.begin(&run.code);
         }
@@ -44,14 +44,14 @@ impl Stage<'_> {
 
 struct UnfinishedRun<'a> {
     request: &'a RequestContext<'a>,
-    begun: Option<BegunRun>,
+    begun: Option<RunStart>,
 }
 
 impl Drop for UnfinishedRun<'_> {
     fn drop(&mut self) {
         if let Some(begun) = self.begun.take() {
             let limits = run_limits(self.request);
-            let run = EndedRun::cancelled(begun, definitions(self.request));
+            let run = FinishedRun::cancelled(begun, definitions(self.request));
             journal(self.request).record(run, limits);
         }
     }
@@ -60,18 +60,18 @@ impl Drop for UnfinishedRun<'_> {
 /// Runs code. It is recorded unless the deck disables that; only a recorded run can pause.
 pub(crate) async fn run_recorded(
     request: &RequestContext<'_>,
-    stage: Stage<'_>,
-    mut run: Run,
+    stage: RunEnvironment<'_>,
+    mut run: CellRun,
 ) -> RunReport {
     if !request.deck.catalog().config().runs.record {
-        return stage.play(run, stage.calls).await;
+        return stage.run(run, stage.calls).await;
     }
     let begun = begin_record(request, &run, stage.directory);
     run.determinism = Some(begun.determinism);
     let mut unfinished = UnfinishedRun { request, begun: Some(begun) };
-    let pausing = Pausing::new(stage.calls, 0);
+    let pausing = PausableCalls::new(stage.calls, 0);
     let asked = run.session.clone();
-    let mut report = stage.play(run, &pausing).await;
+    let mut report = stage.run(run, &pausing).await;
     report.envelope.meta.recovery_ref = recovery::recovery_ref(request, &asked, &report).await;
     if let Some(begun) = unfinished.begun.take() {
         end_record(request, begun, &mut report).await;
@@ -79,7 +79,7 @@ pub(crate) async fn run_recorded(
     report
 }
 
-pub(super) fn journal<'a>(request: &RequestContext<'a>) -> &'a Journal {
+pub(super) fn journal<'a>(request: &RequestContext<'a>) -> &'a RunJournal {
     &request.host().0.journal
 }
 
@@ -87,7 +87,11 @@ pub(super) fn run_limits(request: &RequestContext<'_>) -> RunLimits {
     RunLimits::of(request.deck.catalog().config())
 }
 
-fn begin_record(request: &RequestContext<'_>, run: &Run, directory: &dyn Directory) -> BegunRun {
+fn begin_record(
+    request: &RequestContext<'_>,
+    run: &CellRun,
+    directory: &dyn CapabilityDirectory,
+) -> RunStart {
     let (after, lost) = match &run.session {
         SessionChoice::Earlier(id) => match journal(request).last_run(id.as_str()) {
             Some(before) => (Some(before), None),
@@ -105,7 +109,7 @@ fn begin_record(request: &RequestContext<'_>, run: &Run, directory: &dyn Directo
         Err(_) => at.as_millisecond().unsigned_abs(),
     };
     let now_ms = at.as_millisecond();
-    BegunRun {
+    RunStart {
         at,
         client: session.client_name.clone(),
         principal: session.principal.to_string(),
@@ -113,7 +117,7 @@ fn begin_record(request: &RequestContext<'_>, run: &Run, directory: &dyn Directo
         after,
         lost,
         code: run.code.clone(),
-        determinism: Determinism { now_ms, seed, timers: TimerPace::Wait },
+        determinism: DeterminismSettings { now_ms, seed, timers: TimerPace::Wait },
         capabilities: directory.capabilities(),
     }
 }
@@ -122,7 +126,7 @@ fn begin_record(request: &RequestContext<'_>, run: &Run, directory: &dyn Directo
 /// resume it.
 pub(super) async fn end_record(
     request: &RequestContext<'_>,
-    begun: BegunRun,
+    begun: RunStart,
     report: &mut RunReport,
 ) {
     let meta = &report.envelope.meta;
@@ -130,9 +134,9 @@ pub(super) async fn end_record(
         journal(request).note_last_run(session.as_str(), &meta.run_id);
     }
     let is_paused =
-        matches!(&report.envelope.outcome, Err(error) if error.code == ErrorCode::Paused);
+        matches!(&report.envelope.outcome, Err(error) if error.code == RunErrorCode::Paused);
     let waiting = if is_paused { waiting_calls(&report.calls) } else { Vec::new() };
-    let ended = EndedRun::new(begun, report, definitions(request));
+    let ended = FinishedRun::new(begun, report, definitions(request));
     let limits = run_limits(request);
     if !is_paused {
         journal(request).record(ended, limits);
@@ -148,7 +152,7 @@ pub(super) async fn end_record(
         }
         Err(_) => Some("it could not be saved".to_owned()),
     };
-    tell_pause(request, report, &waiting, trouble);
+    report_pause(request, report, &waiting, trouble);
 }
 
 pub(super) fn definitions(request: &RequestContext<'_>) -> Vec<Arc<Definition>> {
@@ -156,17 +160,17 @@ pub(super) fn definitions(request: &RequestContext<'_>) -> Vec<Arc<Definition>> 
     catalog.capabilities().map(|capability| capability.definition.clone()).collect()
 }
 
-pub(super) fn tell_pause(
+pub(super) fn report_pause(
     request: &RequestContext<'_>,
     report: &mut RunReport,
-    waiting: &[Waiting],
+    waiting: &[PausedCall],
     trouble: Option<String>,
 ) {
     let id = report.envelope.meta.run_id.clone();
     let Err(error) = &mut report.envelope.outcome else { return };
     let calls: Vec<&str> = waiting.iter().map(|one| one.target.as_str()).collect();
     let approvals: Vec<&Value> = waiting.iter().filter_map(|one| one.approval.as_ref()).collect();
-    let steps: Vec<String> = waiting.iter().filter_map(Waiting::step).collect();
+    let steps: Vec<String> = waiting.iter().filter_map(PausedCall::step).collect();
     error.message = format!("the run waits for a person: {}", calls.join(", "));
     error.hint = Some(match trouble {
         Some(trouble) => {
@@ -179,13 +183,13 @@ pub(super) fn tell_pause(
     error.details = Some(json!({ "runId": id, "calls": calls, "approvals": approvals }));
 }
 
-pub(super) struct Waiting {
+pub(super) struct PausedCall {
     target: String,
     approval: Option<Value>,
     review: Option<String>,
 }
 
-impl Waiting {
+impl PausedCall {
     /// What the person does before the run can be resumed; `None` when it only needs the answer to
     /// a question.
     fn step(&self) -> Option<String> {
@@ -195,7 +199,7 @@ impl Waiting {
     }
 }
 
-pub(super) fn waiting_calls(calls: &[CallRecord]) -> Vec<Waiting> {
+pub(super) fn waiting_calls(calls: &[CallRecord]) -> Vec<PausedCall> {
     let held = calls.iter().filter_map(|call| match &call.outcome {
         CallOutcome::Held { failure } => Some((call, failure)),
         _ => None,
@@ -204,7 +208,7 @@ pub(super) fn waiting_calls(calls: &[CallRecord]) -> Vec<Waiting> {
         let args: Value = serde_json::from_str(call.args.get()).unwrap_or_default();
         let name = RecordedCall::name(call.capability.as_deref(), call.method, &args);
         let detail = |key: &str| failure.details.as_ref().and_then(|details| details.get(key));
-        Waiting {
+        PausedCall {
             target: format!("`{name}`"),
             approval: detail("approval").cloned(),
             review: detail("held").and(failure.hint.clone()),
@@ -213,8 +217,8 @@ pub(super) fn waiting_calls(calls: &[CallRecord]) -> Vec<Waiting> {
     .collect()
 }
 
-fn next_step(scope: &Scope, run: &str, steps: &[String]) -> String {
-    if *scope == Scope::Operator && !steps.is_empty() {
+fn next_step(scope: &SessionScope, run: &str, steps: &[String]) -> String {
+    if *scope == SessionScope::Operator && !steps.is_empty() {
         return format!("{}; then resume it with: capdeck runs resume {run}", steps.join("; "));
     }
     if steps.is_empty() {

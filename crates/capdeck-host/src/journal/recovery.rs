@@ -4,15 +4,15 @@
 //! principal that ran the cells can read them.
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_sandbox::{ErrorCode as RunErrorCode, RunReport, SessionChoice, SessionStatus};
+use capdeck_sandbox::{RunErrorCode, RunReport, SessionChoice, SessionStatus};
 use serde_json::{Value, json};
 
 use super::{RunRecord, RunState, shown::clean};
 use crate::{RequestContext, redact::redacted};
 
-const PAGE: usize = 25;
+const DEFAULT_PAGE_SIZE: usize = 25;
 
-const LONGEST_PAGE: usize = 100;
+const MAX_PAGE_SIZE: usize = 100;
 
 /// The reference for a new session, or for one that is gone while its cells are still recorded.
 pub(super) async fn recovery_ref(
@@ -56,7 +56,7 @@ pub(crate) async fn read_recovery(
         let message = format!("`{}` is not a cursor of this record", cursor.unwrap_or_default());
         CallError::new(ErrorCode::RequestInvalid, message).hint("start without a cursor")
     })?;
-    let limit = limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE);
+    let limit = limit.unwrap_or(DEFAULT_PAGE_SIZE).clamp(1, MAX_PAGE_SIZE);
     let page: Vec<Value> = cells.iter().skip(start).take(limit).map(entry).collect();
     let end = start + page.len();
     let mut answer = json!({ "entries": page });

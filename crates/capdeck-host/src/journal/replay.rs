@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use capdeck_catalog::sha256_hex;
-use capdeck_sandbox::{CallAnswer, CallFailure, CallOut, CallRequest, DeckOperation};
+use capdeck_sandbox::{CallFailure, CallHandler, CallRequest, DeckOperation, HandlerResponse};
 use parking_lot::Mutex;
 use serde_json::{Value, value::RawValue};
 use tokio::sync::watch;
@@ -13,58 +13,58 @@ use super::record::{RecordedCall, RecordedOutcome};
 const REDACTED: &str = "[redacted]";
 
 #[derive(Debug)]
-pub(crate) struct KnownCall {
+pub(crate) struct ExpectedCall {
     pub(crate) capability: Option<String>,
     pub(crate) method: DeckOperation,
-    pub(crate) args: KnownArgs,
+    pub(crate) args: ExpectedArgs,
     pub(crate) target: String,
-    pub(crate) answer: Option<(usize, KnownAnswer)>,
+    pub(crate) answer: Option<(usize, RecordedAnswer)>,
 }
 
 #[derive(Debug)]
-pub(crate) enum KnownArgs {
+pub(crate) enum ExpectedArgs {
     Digest(String),
     /// Arguments written by a person; a redacted member matches anything.
     Like(Value),
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct KnownAnswer {
+pub(crate) struct RecordedAnswer {
     pub(crate) outcome: Result<Box<RawValue>, CallFailure>,
     pub(crate) meta: Option<Box<RawValue>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strictness {
+pub(crate) enum ReplayStrictness {
     Exact,
     /// Any known call, each once: the code may have changed since.
     AnyOrder,
 }
 
-pub(crate) struct Replay<'a> {
-    calls: Vec<KnownCall>,
-    strictness: Strictness,
-    live: Option<&'a dyn CallOut>,
+pub(crate) struct CallReplay<'a> {
+    calls: Vec<ExpectedCall>,
+    strictness: ReplayStrictness,
+    live: Option<&'a dyn CallHandler>,
     answers: usize,
-    state: Mutex<State>,
+    state: Mutex<ReplayState>,
     turn: watch::Sender<usize>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ReplayState {
     made: usize,
     used: Vec<bool>,
     diverged: Option<String>,
 }
 
-enum Step {
-    Answer(usize, KnownAnswer),
+enum ReplayStep {
+    Answer(usize, RecordedAnswer),
     Live,
     Wait,
     Diverged(String),
 }
 
-impl From<RecordedCall> for KnownCall {
+impl From<RecordedCall> for ExpectedCall {
     fn from(call: RecordedCall) -> Self {
         let target = call.target();
         let outcome = match call.outcome {
@@ -77,28 +77,28 @@ impl From<RecordedCall> for KnownCall {
         let answer = call
             .place
             .zip(outcome)
-            .map(|(place, outcome)| (place, KnownAnswer { outcome, meta: call.meta }));
+            .map(|(place, outcome)| (place, RecordedAnswer { outcome, meta: call.meta }));
         Self {
             capability: call.capability,
             method: call.method,
-            args: KnownArgs::Digest(call.args_sha256),
+            args: ExpectedArgs::Digest(call.args_sha256),
             target,
             answer,
         }
     }
 }
 
-impl<'a> Replay<'a> {
-    pub(crate) fn offline(calls: Vec<KnownCall>, strictness: Strictness) -> Self {
+impl<'a> CallReplay<'a> {
+    pub(crate) fn offline(calls: Vec<ExpectedCall>, strictness: ReplayStrictness) -> Self {
         let answers = calls.iter().filter(|call| call.answer.is_some()).count();
-        let state = State { used: vec![false; calls.len()], ..State::default() };
+        let state = ReplayState { used: vec![false; calls.len()], ..ReplayState::default() };
         let turn = watch::Sender::default();
         Self { calls, strictness, live: None, answers, state: Mutex::new(state), turn }
     }
 
     /// Answers from the record first; calls without a recorded result are made now.
-    pub(crate) fn going_on(calls: Vec<KnownCall>, live: &'a dyn CallOut) -> Self {
-        Self { live: Some(live), ..Self::offline(calls, Strictness::Exact) }
+    pub(crate) fn resuming(calls: Vec<ExpectedCall>, live: &'a dyn CallHandler) -> Self {
+        Self { live: Some(live), ..Self::offline(calls, ReplayStrictness::Exact) }
     }
 
     /// Where the run left the record: by another call, or by ending before it had all the results.
@@ -107,17 +107,17 @@ impl<'a> Replay<'a> {
         if let Some(diverged) = &state.diverged {
             return Some(diverged.clone());
         }
-        if self.strictness == Strictness::AnyOrder {
+        if self.strictness == ReplayStrictness::AnyOrder {
             return None;
         }
         let missing = self.calls.get(state.made)?;
         Some(format!("it did not make the recorded call {}, `{}`", state.made + 1, missing.target))
     }
 
-    fn step(&self, request: &CallRequest) -> Step {
+    fn step(&self, request: &CallRequest) -> ReplayStep {
         let mut state = self.state.lock();
         if let Some(diverged) = &state.diverged {
-            return Step::Diverged(diverged.clone());
+            return ReplayStep::Diverged(diverged.clone());
         }
         let number = state.made;
         state.made += 1;
@@ -126,11 +126,11 @@ impl<'a> Replay<'a> {
         });
         let found = match (in_order, self.strictness) {
             (Some(known), _) => Some((number, known)),
-            (None, Strictness::Exact) => None,
-            (None, Strictness::AnyOrder) => {
+            (None, ReplayStrictness::Exact) => None,
+            (None, ReplayStrictness::AnyOrder) => {
                 // The recorded order of results belongs to another order of calls.
                 self.turn.send_replace(usize::MAX);
-                let unused = |(index, _): &(usize, &KnownCall)| {
+                let unused = |(index, _): &(usize, &ExpectedCall)| {
                     !state.used.get(*index).copied().unwrap_or(true)
                 };
                 let mut others = self.calls.iter().enumerate().filter(unused);
@@ -142,17 +142,17 @@ impl<'a> Replay<'a> {
                 *used = true;
             }
             return match (&known.answer, self.live) {
-                (Some((place, answer)), _) => Step::Answer(*place, answer.clone()),
-                (None, Some(_)) => Step::Live,
-                (None, None) => Step::Wait,
+                (Some((place, answer)), _) => ReplayStep::Answer(*place, answer.clone()),
+                (None, Some(_)) => ReplayStep::Live,
+                (None, None) => ReplayStep::Wait,
             };
         }
         if self.live.is_some() && number >= self.calls.len() {
-            return Step::Live;
+            return ReplayStep::Live;
         }
-        let made = told(request);
+        let made = describe_call(request);
         let diverged = match self.calls.get(number) {
-            Some(known) if self.strictness == Strictness::Exact => {
+            Some(known) if self.strictness == ReplayStrictness::Exact => {
                 let same = known.capability == request.capability && known.method == request.method;
                 let with = if same { " with other arguments" } else { "" };
                 format!(
@@ -164,7 +164,7 @@ impl<'a> Replay<'a> {
             _ => format!("call {} is {made}, which has no recorded result", number + 1),
         };
         state.diverged = Some(diverged.clone());
-        Step::Diverged(diverged)
+        ReplayStep::Diverged(diverged)
     }
 
     async fn turn(&self, place: usize) {
@@ -175,23 +175,23 @@ impl<'a> Replay<'a> {
 }
 
 #[async_trait]
-impl CallOut for Replay<'_> {
-    async fn call(&self, call: CallRequest) -> CallAnswer {
+impl CallHandler for CallReplay<'_> {
+    async fn call(&self, call: CallRequest) -> HandlerResponse {
         match self.step(&call) {
-            Step::Answer(place, KnownAnswer { outcome, meta }) => {
+            ReplayStep::Answer(place, RecordedAnswer { outcome, meta }) => {
                 self.turn(place).await;
                 self.turn.send_modify(|turn| *turn = turn.saturating_add(1));
-                CallAnswer { outcome, meta }
+                HandlerResponse { outcome, meta }
             }
-            Step::Live => match self.live {
+            ReplayStep::Live => match self.live {
                 Some(live) => {
                     self.turn(self.answers).await;
                     live.call(call).await
                 }
                 None => std::future::pending().await,
             },
-            Step::Wait => std::future::pending().await,
-            Step::Diverged(why) => CallAnswer::failed(CallFailure {
+            ReplayStep::Wait => std::future::pending().await,
+            ReplayStep::Diverged(why) => HandlerResponse::failed(CallFailure {
                 code: "REPLAY_DIVERGED".to_owned(),
                 message: format!("the run differs from its record: {why}"),
                 details: None,
@@ -204,18 +204,18 @@ impl CallOut for Replay<'_> {
         self.live?.waiting_for_people()
     }
 
-    fn holds(&self, failure: &CallFailure) -> bool {
-        self.live.is_some_and(|live| live.holds(failure))
+    fn is_waiting(&self, failure: &CallFailure) -> bool {
+        self.live.is_some_and(|live| live.is_waiting(failure))
     }
 }
 
-impl KnownCall {
+impl ExpectedCall {
     fn fits(&self, request: &CallRequest) -> bool {
         self.capability == request.capability
             && self.method == request.method
             && match &self.args {
-                KnownArgs::Digest(digest) => *digest == sha256_hex(request.args.get()),
-                KnownArgs::Like(known) => {
+                ExpectedArgs::Digest(digest) => *digest == sha256_hex(request.args.get()),
+                ExpectedArgs::Like(known) => {
                     let args = serde_json::from_str::<Value>(request.args.get());
                     args.is_ok_and(|args| is_like(known, &args))
                 }
@@ -245,7 +245,7 @@ fn is_like(known: &Value, args: &Value) -> bool {
     }
 }
 
-fn told(request: &CallRequest) -> String {
+fn describe_call(request: &CallRequest) -> String {
     let args = serde_json::from_str::<Value>(request.args.get()).unwrap_or_default();
     format!("`{}`", RecordedCall::name(request.capability.as_deref(), request.method, &args))
 }

@@ -7,25 +7,27 @@
 use std::{sync::Arc, time::Duration};
 
 use capdeck_backend::{CallError, ClientProfile, ErrorCode, NoListener};
-use capdeck_sandbox::{Determinism, ErrorCode as RunErrorCode, Repeat, Run, RunReport, TimerPace};
+use capdeck_sandbox::{
+    CellRun, DeterminismSettings, EarlierRun, RunErrorCode, RunReport, TimerPace,
+};
 use jiff::Timestamp;
 
 use super::{
-    RehearsalError, RunStore, RunStoreError,
-    ended_run::{BegunRun, EndedRun},
-    pausing::Pausing,
+    ReplayError, RunStore, RunStoreError,
+    finished_run::{FinishedRun, RunStart},
+    pausable_calls::PausableCalls,
     record::{RecordedOutcome, RecordedScope, RunRecord, RunState},
-    recording::{Stage, definitions, journal, run_limits, tell_pause, waiting_calls},
-    rehearsal::play_earlier,
-    replay::{KnownCall, Replay},
+    recording::{RunEnvironment, definitions, journal, report_pause, run_limits, waiting_calls},
+    replay::{CallReplay, ExpectedCall},
+    run_replayer::replay_earlier,
     run_store::RunClaim,
 };
 use crate::{
-    Continuity, Host, Principal, RequestContext, Scope, Session, SessionSettings, TaskForm,
-    ViewPolicy, flow::FlowGuard,
+    Host, Principal, RequestContext, Session, SessionContinuity, SessionScope, SessionSettings,
+    TaskForm, ViewPolicy, flow::FlowGuard,
 };
 
-struct Claimed {
+struct ClaimedRun {
     _claim: RunClaim,
     chain: Vec<RunRecord>,
 }
@@ -35,11 +37,11 @@ impl Host {
     /// client. `None` where that client could not run code.
     pub fn session_for_run(&self, run: &RunRecord, client: ClientProfile) -> Option<Arc<Session>> {
         let scope = match &run.scope {
-            RecordedScope::Deck { exposure, view } => Scope::Deck(ViewPolicy {
+            RecordedScope::Deck { exposure, view } => SessionScope::Deck(ViewPolicy {
                 exposure: *exposure,
                 view: view.as_deref().map(Arc::from),
             }),
-            RecordedScope::Operator => Scope::Operator,
+            RecordedScope::Operator => SessionScope::Operator,
             RecordedScope::Alone { .. } => return None,
         };
         Some(self.session(SessionSettings {
@@ -49,7 +51,7 @@ impl Host {
             client,
             listener: Arc::new(NoListener),
             tasks: TaskForm::Awaited,
-            continuity: Continuity::Connection,
+            continuity: SessionContinuity::Connection,
             access: None,
         }))
     }
@@ -58,7 +60,7 @@ impl Host {
 /// Resumes a paused run of this client, or of one with the same principal and scope.
 pub(crate) async fn resume_recorded(
     request: &RequestContext<'_>,
-    stage: Stage<'_>,
+    stage: RunEnvironment<'_>,
     owner: &str,
     id: &str,
 ) -> Result<RunReport, CallError> {
@@ -67,7 +69,7 @@ pub(crate) async fn resume_recorded(
     let mine = (session.principal.to_string(), RecordedScope::from(&session.scope));
     let claimed = blocking(move || claim(&host.settled_runs(), &asked, &mine)).await??;
     let Some((paused, earlier)) = claimed.chain.split_last() else { return Err(unknown(id)) };
-    let session = match play_earlier(stage.pool, owner, earlier).await {
+    let session = match replay_earlier(stage.pool, owner, earlier).await {
         Ok(session) => session,
         Err(error) => {
             // Nothing was called, so the run remains paused.
@@ -84,19 +86,22 @@ pub(crate) async fn resume_recorded(
             known += data.get().len();
         }
     }
-    let pausing = Pausing::new(stage.calls, known);
-    let calls = paused.calls.iter().cloned().map(KnownCall::from).collect();
-    let replay = Replay::going_on(calls, &pausing);
+    let pausing = PausableCalls::new(stage.calls, known);
+    let calls = paused.calls.iter().cloned().map(ExpectedCall::from).collect();
+    let replay = CallReplay::resuming(calls, &pausing);
     let begun = begun(paused);
-    let run = Run {
+    let run = CellRun {
         timeout: Some(Duration::from_millis(paused.timeout_ms)),
         session,
         owner: owner.to_owned(),
         determinism: Some(begun.determinism),
-        repeat: Some(Repeat { moments: paused.moments.clone(), elapsed_ms: elapsed_ms(paused.at) }),
-        ..Run::new(paused.code.clone())
+        repeat: Some(EarlierRun {
+            moments: paused.moments.clone(),
+            elapsed_ms: elapsed_ms(paused.at),
+        }),
+        ..CellRun::new(paused.code.clone())
     };
-    let mut report = stage.play(run, &replay).await;
+    let mut report = stage.run(run, &replay).await;
     report.envelope.meta.run_id.clone_from(&paused.id);
     report.envelope.meta.trace_id.clone_from(&paused.id);
     if let Some(why) = replay.divergence() {
@@ -108,7 +113,7 @@ pub(crate) async fn resume_recorded(
 
 async fn end_resumed(
     request: &RequestContext<'_>,
-    begun: BegunRun,
+    begun: RunStart,
     report: &mut RunReport,
 ) -> Result<(), CallError> {
     let meta = &report.envelope.meta;
@@ -118,7 +123,7 @@ async fn end_resumed(
     let is_paused =
         matches!(&report.envelope.outcome, Err(error) if error.code == RunErrorCode::Paused);
     let waiting = if is_paused { waiting_calls(&report.calls) } else { Vec::new() };
-    let ended = EndedRun::new(begun, report, definitions(request));
+    let ended = FinishedRun::new(begun, report, definitions(request));
     let (host, limits) = (request.host().clone(), run_limits(request));
     let record = blocking(move || host.0.journal.record_now(ended, limits)).await?;
     let trouble = match record {
@@ -129,7 +134,7 @@ async fn end_resumed(
         }
     };
     if is_paused {
-        tell_pause(request, report, &waiting, trouble);
+        report_pause(request, report, &waiting, trouble);
     }
     Ok(())
 }
@@ -144,12 +149,16 @@ fn learn(guard: &FlowGuard, run: &RunRecord) {
     guard.begin(&run.code);
     for call in &run.calls {
         if let (Some(source), RecordedOutcome::Data(data)) = (&call.capability, &call.outcome) {
-            guard.learn(source, call.method, data);
+            guard.record_data(source, call.method, data);
         }
     }
 }
 
-fn claim(store: &RunStore, id: &str, mine: &(String, RecordedScope)) -> Result<Claimed, CallError> {
+fn claim(
+    store: &RunStore,
+    id: &str,
+    mine: &(String, RecordedScope),
+) -> Result<ClaimedRun, CallError> {
     let failed = |error: RunStoreError| match error {
         RunStoreError::Unknown { .. } => unknown(id),
         other => stored(&other),
@@ -176,11 +185,11 @@ fn claim(store: &RunStore, id: &str, mine: &(String, RecordedScope)) -> Result<C
         let taken_up = RunRecord { state: RunState::Resuming, ..paused.clone() };
         store.save(&taken_up).map_err(failed)?;
     }
-    Ok(Claimed { _claim: claim, chain })
+    Ok(ClaimedRun { _claim: claim, chain })
 }
 
-fn begun(run: &RunRecord) -> BegunRun {
-    BegunRun {
+fn begun(run: &RunRecord) -> RunStart {
+    RunStart {
         at: run.at,
         client: run.client.clone(),
         principal: run.principal.clone(),
@@ -188,7 +197,11 @@ fn begun(run: &RunRecord) -> BegunRun {
         after: run.after.clone(),
         lost: None,
         code: run.code.clone(),
-        determinism: Determinism { now_ms: run.now_ms, seed: run.seed, timers: TimerPace::Wait },
+        determinism: DeterminismSettings {
+            now_ms: run.now_ms,
+            seed: run.seed,
+            timers: TimerPace::Wait,
+        },
         capabilities: run.capabilities.clone(),
     }
 }
@@ -232,7 +245,7 @@ fn interrupted(id: &str) -> CallError {
         .hint("the audit trail lists the calls; run the code again for the missing ones")
 }
 
-fn refused(error: &RehearsalError) -> CallError {
+fn refused(error: &ReplayError) -> CallError {
     CallError::new(ErrorCode::RequestInvalid, error.to_string())
         .hint("run the code again; approved calls need no second approval")
 }

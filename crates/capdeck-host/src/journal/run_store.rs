@@ -10,11 +10,11 @@ use std::{
 use capdeck_definition::DeckConfig;
 use serde::Deserialize;
 
-use super::record::{RunRecord, VERSION};
+use super::record::{RECORD_VERSION, RunRecord};
 use crate::durable;
 
 /// Old files are removed after this many writes.
-const SWEEP_EVERY: u32 = 20;
+const WRITES_PER_SWEEP: u32 = 20;
 
 /// Why recorded runs cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -108,7 +108,7 @@ impl RunStore {
 
     pub(crate) fn load(&self, id: &str) -> Result<RunRecord, RunStoreError> {
         #[derive(Deserialize)]
-        struct Head {
+        struct RunRecordVersion {
             version: u32,
         }
         let Some(path) = self.path(id) else {
@@ -126,11 +126,11 @@ impl RunStore {
             }
             Err(source) => return Err(RunStoreError::Storage { path, source }),
         };
-        let head: Head =
+        let head: RunRecordVersion =
             serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
-        if head.version != VERSION {
+        if head.version != RECORD_VERSION {
             return Err(unreadable(format!(
-                "it has version {}, and this capdeck reads {VERSION}",
+                "it has version {}, and this capdeck reads {RECORD_VERSION}",
                 head.version
             )));
         }
@@ -215,7 +215,7 @@ pub(super) struct SweepCount(u32);
 
 impl SweepCount {
     pub(super) fn is_due(&mut self) -> bool {
-        let is_due = self.0.is_multiple_of(SWEEP_EVERY);
+        let is_due = self.0.is_multiple_of(WRITES_PER_SWEEP);
         self.0 = self.0.wrapping_add(1);
         is_due
     }

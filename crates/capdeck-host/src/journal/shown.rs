@@ -1,6 +1,6 @@
 //! A recorded run as shown: without results, and without texts that look like a secret.
 
-use capdeck_auth::Scrubber;
+use capdeck_auth::SecretScrubber;
 use serde_json::{Value, json};
 
 use super::record::{RecordedCall, RecordedOutcome, RunEnd, RunRecord};
@@ -103,7 +103,7 @@ impl RecordedCall {
 
 /// Removes members with names of secrets, and texts that look like one.
 pub(super) fn clean(mut value: Value) -> Value {
-    shorten(&mut value, &Scrubber::default(), usize::MAX);
+    shorten(&mut value, &SecretScrubber::default(), usize::MAX);
     each_text(&mut value);
     value
 }

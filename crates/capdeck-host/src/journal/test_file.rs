@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use capdeck_sandbox::{CallFailure, DeckOperation, Moment};
+use capdeck_sandbox::{CallFailure, DeckOperation, ReplayMoment};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
     record::{RecordedCall, RecordedOutcome, RunEnd, RunRecord},
-    replay::{KnownAnswer, KnownArgs, KnownCall},
+    replay::{ExpectedArgs, ExpectedCall, RecordedAnswer},
 };
 
 /// A test of code mode that needs no server.
@@ -64,7 +64,7 @@ pub struct TestCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub taken: Option<Moment>,
+    pub taken: Option<ReplayMoment>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub unanswered: bool,
 }
@@ -123,7 +123,8 @@ impl TestFile {
 
 impl TestCell {
     fn of(run: &RunRecord) -> Self {
-        let moments: BTreeMap<usize, Moment> = run.moments.iter().copied().enumerate().collect();
+        let moments: BTreeMap<usize, ReplayMoment> =
+            run.moments.iter().copied().enumerate().collect();
         let calls: Vec<TestCall> =
             run.calls.iter().map(|call| TestCall::of(call, &moments)).collect();
         let called = |id: &&String| !calls.iter().any(|call| call.capability.as_ref() == Some(*id));
@@ -140,8 +141,8 @@ impl TestCell {
         names
     }
 
-    pub(crate) fn moments(&self) -> Vec<Moment> {
-        let mut taken: Vec<(usize, Moment)> = Vec::new();
+    pub(crate) fn moments(&self) -> Vec<ReplayMoment> {
+        let mut taken: Vec<(usize, ReplayMoment)> = Vec::new();
         for (index, call) in self.calls.iter().filter(|call| !call.unanswered).enumerate() {
             let Some(moment) = call.taken else { return Vec::new() };
             taken.push((call.place.unwrap_or(index), moment));
@@ -150,7 +151,7 @@ impl TestCell {
         taken.into_iter().map(|(_, moment)| moment).collect()
     }
 
-    pub(crate) fn known_calls(&self) -> Vec<KnownCall> {
+    pub(crate) fn known_calls(&self) -> Vec<ExpectedCall> {
         let mut answered = 0;
         let mut known = |call: &TestCall| {
             let index = answered;
@@ -162,7 +163,7 @@ impl TestCell {
 }
 
 impl TestCall {
-    fn of(call: &RecordedCall, moments: &BTreeMap<usize, Moment>) -> Self {
+    fn of(call: &RecordedCall, moments: &BTreeMap<usize, ReplayMoment>) -> Self {
         let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
         let mut shown = Self {
             capability: call.capability.clone(),
@@ -202,7 +203,7 @@ impl TestCall {
         }
     }
 
-    fn known(&self, index: usize) -> KnownCall {
+    fn known(&self, index: usize) -> ExpectedCall {
         let args = match (&self.tool, &self.args) {
             (Some(tool), args) => {
                 let mut whole = json!({ "name": tool });
@@ -223,11 +224,11 @@ impl TestCall {
         let meta = (!self.meta.is_null()).then(|| raw(&self.meta)).flatten();
         let answer = outcome
             .filter(|_| !self.unanswered)
-            .map(|outcome| (self.place.unwrap_or(index), KnownAnswer { outcome, meta }));
-        KnownCall {
+            .map(|outcome| (self.place.unwrap_or(index), RecordedAnswer { outcome, meta }));
+        ExpectedCall {
             capability: self.capability.clone(),
             method: self.method.unwrap_or(DeckOperation::CallTool),
-            args: KnownArgs::Like(args),
+            args: ExpectedArgs::Like(args),
             target: self.target(),
             answer,
         }

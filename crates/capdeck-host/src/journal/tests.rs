@@ -8,13 +8,13 @@ use std::{
 };
 
 use async_trait::async_trait;
-use capdeck_sandbox::{CallAnswer, CallFailure, CallOut, CallRequest, DeckOperation};
+use capdeck_sandbox::{CallFailure, CallHandler, CallRequest, DeckOperation, HandlerResponse};
 use jiff::Timestamp;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
-    record::VERSION,
-    replay::{KnownAnswer, KnownArgs, KnownCall, Replay, Strictness},
+    record::RECORD_VERSION,
+    replay::{CallReplay, ExpectedArgs, ExpectedCall, RecordedAnswer, ReplayStrictness},
     run_store::RunLimits,
     *,
 };
@@ -25,7 +25,7 @@ fn raw(value: &Value) -> Box<RawValue> {
 
 fn record(id: &str) -> RunRecord {
     RunRecord {
-        version: VERSION,
+        version: RECORD_VERSION,
         id: id.to_owned(),
         at: Timestamp::UNIX_EPOCH,
         state: RunState::Done,
@@ -153,21 +153,21 @@ fn a_chain_ends_at_the_first_cell_and_names_what_is_missing() {
     assert_eq!(orphan.to_string(), "run `fourth` depends on run `gone`, which was deleted");
     let secret =
         RunRecord { unrepeatable: Some("it contained a secret".to_owned()), ..record("x") };
-    assert!(matches!(store.chain(secret), Err(RehearsalError::Unrepeatable { .. })));
+    assert!(matches!(store.chain(secret), Err(ReplayError::Unrepeatable { .. })));
     // A file that depends on itself must not loop.
     store.save(&after("loop", "loop")).unwrap();
     assert!(store.chain(store.load("loop").unwrap()).is_err());
 }
 
-fn known(tool: &str, args: &Value, answer: Option<(usize, Value)>) -> KnownCall {
+fn known(tool: &str, args: &Value, answer: Option<(usize, Value)>) -> ExpectedCall {
     let sent = json!({"name": tool, "args": args});
-    KnownCall {
+    ExpectedCall {
         capability: Some("files".to_owned()),
         method: DeckOperation::CallTool,
-        args: KnownArgs::Like(sent),
+        args: ExpectedArgs::Like(sent),
         target: format!("files.{tool}"),
         answer: answer
-            .map(|(place, data)| (place, KnownAnswer { outcome: Ok(raw(&data)), meta: None })),
+            .map(|(place, data)| (place, RecordedAnswer { outcome: Ok(raw(&data)), meta: None })),
     }
 }
 
@@ -184,14 +184,14 @@ fn request(tool: &str, args: &Value) -> CallRequest {
 struct Live(AtomicUsize);
 
 #[async_trait]
-impl CallOut for Live {
-    async fn call(&self, _: CallRequest) -> CallAnswer {
+impl CallHandler for Live {
+    async fn call(&self, _: CallRequest) -> HandlerResponse {
         self.0.fetch_add(1, Ordering::Relaxed);
-        CallAnswer::data(raw(&json!("live")))
+        HandlerResponse::data(raw(&json!("live")))
     }
 }
 
-fn text(answer: CallAnswer) -> String {
+fn text(answer: HandlerResponse) -> String {
     match answer.outcome {
         Ok(data) => data.get().to_owned(),
         Err(CallFailure { code, message, .. }) => format!("{code}: {message}"),
@@ -204,7 +204,7 @@ async fn answers_come_in_the_order_they_came() {
         known("slow", &json!({}), Some((1, json!("slow")))),
         known("quick", &json!({}), Some((0, json!("quick")))),
     ];
-    let replay = Replay::offline(calls, Strictness::Exact);
+    let replay = CallReplay::offline(calls, ReplayStrictness::Exact);
     let order = parking_lot::Mutex::new(Vec::new());
     let made = async |tool: &str| {
         let answer = text(replay.call(request(tool, &json!({}))).await);
@@ -222,7 +222,7 @@ async fn only_calls_without_an_answer_are_made_when_a_run_goes_on() {
         known("read", &json!({}), Some((0, json!("recorded")))),
         known("remove", &json!({}), None),
     ];
-    let replay = Replay::going_on(calls, &live);
+    let replay = CallReplay::resuming(calls, &live);
     assert_eq!(text(replay.call(request("read", &json!({}))).await), "\"recorded\"");
     assert_eq!(live.0.load(Ordering::Relaxed), 0);
     assert_eq!(text(replay.call(request("remove", &json!({}))).await), "\"live\"");
@@ -234,7 +234,7 @@ async fn only_calls_without_an_answer_are_made_when_a_run_goes_on() {
 async fn a_run_that_leaves_the_record_calls_nothing_any_more() {
     let live = Live::default();
     let calls = vec![known("read", &json!({"path": "a"}), Some((0, json!(1))))];
-    let replay = Replay::going_on(calls, &live);
+    let replay = CallReplay::resuming(calls, &live);
     let answer = text(replay.call(request("read", &json!({"path": "b"}))).await);
     assert!(answer.starts_with("REPLAY_DIVERGED"), "{answer}");
     assert!(answer.contains("call 1 is `files.read` with other arguments"), "{answer}");
@@ -243,7 +243,7 @@ async fn a_run_that_leaves_the_record_calls_nothing_any_more() {
     assert_eq!(live.0.load(Ordering::Relaxed), 0);
     assert!(replay.divergence().is_some());
     let calls = vec![known("read", &json!({}), Some((0, json!(1))))];
-    let told = Replay::offline(calls, Strictness::Exact).divergence().unwrap();
+    let told = CallReplay::offline(calls, ReplayStrictness::Exact).divergence().unwrap();
     assert_eq!(told, "it did not make the recorded call 1, `files.read`");
 }
 
@@ -255,7 +255,7 @@ async fn a_test_takes_known_calls_in_any_order_each_once() {
             known("b", &json!({"text": "begin… (5 more)"}), Some((1, json!("B")))),
         ]
     };
-    let replay = Replay::offline(calls(), Strictness::AnyOrder);
+    let replay = CallReplay::offline(calls(), ReplayStrictness::AnyOrder);
     let b = request("b", &json!({"text": "begin12345"}));
     assert_eq!(text(replay.call(b).await), "\"B\"");
     let a = || request("a", &json!({"token": "hush", "n": [1]}));
@@ -263,7 +263,7 @@ async fn a_test_takes_known_calls_in_any_order_each_once() {
     assert_eq!(replay.divergence(), None);
     let answer = text(replay.call(a()).await);
     assert!(answer.contains("has no recorded result"), "{answer}");
-    let other = Replay::offline(calls(), Strictness::AnyOrder);
+    let other = CallReplay::offline(calls(), ReplayStrictness::AnyOrder);
     let answer = text(other.call(request("a", &json!({"token": "hush", "n": [2]}))).await);
     assert!(answer.starts_with("REPLAY_DIVERGED"), "{answer}");
 }

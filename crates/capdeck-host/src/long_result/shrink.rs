@@ -1,14 +1,14 @@
 //! Shrinks a JSON value: lists keep their first items, long texts their beginning, and each cut is
 //! reported.
 
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::kept_json::KeptJson;
+use crate::partial_json::PartialJson;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Cut {
+pub(crate) struct ValueTruncation {
     /// A JSON pointer. It may lead into a text that is JSON itself.
     pub(crate) at: String,
     pub(crate) shown: usize,
@@ -17,13 +17,13 @@ pub(crate) struct Cut {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Range {
+pub(crate) struct ItemRange {
     pub(crate) from: usize,
     /// As many as possible where there is none.
     pub(crate) count: Option<usize>,
 }
 
-impl Range {
+impl ItemRange {
     const START: Self = Self { from: 0, count: None };
 
     fn is_full(self, kept: usize) -> bool {
@@ -32,13 +32,18 @@ impl Range {
 }
 
 /// The value in about this many bytes. Adds the cuts at `at` and below.
-pub(crate) fn shrink(text: &str, budget: usize, at: &str, cuts: &mut Vec<Cut>) -> KeptJson {
+pub(crate) fn shrink(
+    text: &str,
+    budget: usize,
+    at: &str,
+    cuts: &mut Vec<ValueTruncation>,
+) -> PartialJson {
     if text.len() <= budget {
         return whole(text);
     }
     match text.trim_start().as_bytes().first() {
         Some(b'{') => shrink_object(text, budget, at, cuts),
-        Some(b'[') => shrink_list(text, Range::START, budget, at, cuts),
+        Some(b'[') => shrink_list(text, ItemRange::START, budget, at, cuts),
         Some(b'"') => shrink_text(text, budget, at, cuts),
         _ => None,
     }
@@ -46,8 +51,13 @@ pub(crate) fn shrink(text: &str, budget: usize, at: &str, cuts: &mut Vec<Cut>) -
 }
 
 /// Small members remain whole; the large ones share the rest of the budget.
-fn shrink_object(text: &str, budget: usize, at: &str, cuts: &mut Vec<Cut>) -> Option<KeptJson> {
-    let members: RawObject = serde_json::from_str(text).ok()?;
+fn shrink_object(
+    text: &str,
+    budget: usize,
+    at: &str,
+    cuts: &mut Vec<ValueTruncation>,
+) -> Option<PartialJson> {
+    let members: RawMembers = serde_json::from_str(text).ok()?;
     let mut sizes: Vec<(usize, usize)> = members
         .iter()
         .enumerate()
@@ -69,17 +79,17 @@ fn shrink_object(text: &str, budget: usize, at: &str, cuts: &mut Vec<Cut>) -> Op
         let kept = shrink(member.get(), room, &below, cuts);
         (key, kept)
     });
-    Some(KeptJson::Object(shrunk.collect()))
+    Some(PartialJson::Object(shrunk.collect()))
 }
 
 /// The items of a range, as many as the budget allows. If the first alone exceeds it, it is shrunk.
 pub(crate) fn shrink_list(
     text: &str,
-    range: Range,
+    range: ItemRange,
     budget: usize,
     at: &str,
-    cuts: &mut Vec<Cut>,
-) -> Option<KeptJson> {
+    cuts: &mut Vec<ValueTruncation>,
+) -> Option<PartialJson> {
     let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
     let (mut kept, mut left) = (Vec::new(), budget);
     for (index, item) in items.iter().enumerate().skip(range.from) {
@@ -92,37 +102,42 @@ pub(crate) fn shrink_list(
             kept.push(whole(item.get()));
             continue;
         }
-        if kept.is_empty() && budget > SMALLEST {
+        if kept.is_empty() && budget > MIN_ITEM_BYTES {
             kept.push(shrink(item.get(), budget, &format!("{at}/{index}"), cuts));
         }
         break;
     }
     let shown = range.from.saturating_add(kept.len());
     if shown < items.len() {
-        cuts.push(Cut { at: at.to_owned(), shown, total: items.len(), unit: "items" });
+        cuts.push(ValueTruncation { at: at.to_owned(), shown, total: items.len(), unit: "items" });
     }
-    Some(KeptJson::Array(kept))
+    Some(PartialJson::Array(kept))
 }
 
 /// With less room than this a large item is omitted rather than cut.
-const SMALLEST: usize = 64;
+const MIN_ITEM_BYTES: usize = 64;
 
-fn shrink_text(text: &str, budget: usize, at: &str, cuts: &mut Vec<Cut>) -> Option<KeptJson> {
+fn shrink_text(
+    text: &str,
+    budget: usize,
+    at: &str,
+    cuts: &mut Vec<ValueTruncation>,
+) -> Option<PartialJson> {
     let inner: String = serde_json::from_str(text).ok()?;
     if is_json(&inner) {
         // Quoting it again makes it longer.
         let kept = shrink(&inner, budget / 2, at, cuts);
         let inner = serde_json::to_string(&kept).ok()?;
-        return serde_json::value::to_raw_value(&inner).ok().map(KeptJson::Whole);
+        return serde_json::value::to_raw_value(&inner).ok().map(PartialJson::Whole);
     }
-    let (shown, kept, total) = window(&inner, Range::START, budget);
-    cuts.push(Cut { at: at.to_owned(), shown, total, unit: "characters" });
-    serde_json::value::to_raw_value(&kept).ok().map(KeptJson::Whole)
+    let (shown, kept, total) = window(&inner, ItemRange::START, budget);
+    cuts.push(ValueTruncation { at: at.to_owned(), shown, total, unit: "characters" });
+    serde_json::value::to_raw_value(&kept).ok().map(PartialJson::Whole)
 }
 
 /// The characters of a range, in at most this many bytes of JSON: their number, the text, and the
 /// total.
-pub(crate) fn window(text: &str, range: Range, budget: usize) -> (usize, String, usize) {
+pub(crate) fn window(text: &str, range: ItemRange, budget: usize) -> (usize, String, usize) {
     let (mut kept, mut bytes, mut shown) = (String::new(), 2, 0);
     for letter in text.chars().skip(range.from) {
         bytes += match letter {
@@ -144,8 +159,8 @@ pub(crate) fn is_json(text: &str) -> bool {
         && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-fn whole(text: &str) -> KeptJson {
-    KeptJson::Whole(RawValue::from_string(text.trim().to_owned()).unwrap_or_default())
+fn whole(text: &str) -> PartialJson {
+    PartialJson::Whole(RawValue::from_string(text.trim().to_owned()).unwrap_or_default())
 }
 
 fn escape(name: &str) -> String {
@@ -158,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    fn shrunk(value: &Value, budget: usize) -> (Value, Vec<Cut>) {
+    fn shrunk(value: &Value, budget: usize) -> (Value, Vec<ValueTruncation>) {
         let mut cuts = Vec::new();
         let text = value.to_string();
         let kept = shrink(&text, budget, "", &mut cuts);
@@ -177,8 +192,12 @@ mod tests {
         let shown = kept["page"]["items"].as_array().unwrap();
         assert!(shown.len() > 5, "{kept}");
         assert_eq!(shown.as_slice(), &items[..shown.len()]);
-        let cut =
-            Cut { at: "/page/items".to_owned(), shown: shown.len(), total: 1000, unit: "items" };
+        let cut = ValueTruncation {
+            at: "/page/items".to_owned(),
+            shown: shown.len(),
+            total: 1000,
+            unit: "items",
+        };
         assert_eq!(cuts, [cut]);
     }
 

@@ -1,7 +1,7 @@
 //! Answers a call with invalid arguments with what is needed to correct them.
 
 use capdeck_backend::{CallError, ErrorKind};
-use capdeck_catalog::{RawObject, Tool, brief_signature};
+use capdeck_catalog::{RawMembers, Tool, brief_signature};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{calls::is_tool_error, raw};
@@ -9,7 +9,7 @@ use crate::{calls::is_tool_error, raw};
 const INVALID_PARAMS: i64 = -32602;
 
 /// Words that servers use only for invalid arguments. Lower case.
-const PLAIN_WORDS: [&str; 12] = [
+const ARGUMENT_ERROR_WORDS: [&str; 12] = [
     "-32602",
     "invalid arguments",
     "invalid argument",
@@ -37,7 +37,7 @@ pub(crate) fn correctable(
 ) -> Result<Box<RawValue>, CallError> {
     match outcome {
         Err(error) if is_about_arguments(&error) => {
-            answer(name, tool, &error.message, RawObject::new()).ok_or(error)
+            answer(name, tool, &error.message, RawMembers::new()).ok_or(error)
         }
         Ok(result) if is_tool_error(&result) => {
             Ok(corrected(name, tool, &result).unwrap_or(result))
@@ -52,10 +52,10 @@ fn is_about_arguments(error: &CallError) -> bool {
 }
 
 fn corrected(name: &str, tool: &Tool, result: &RawValue) -> Option<Box<RawValue>> {
-    let mut members: RawObject = serde_json::from_str(result.get()).ok()?;
+    let mut members: RawMembers = serde_json::from_str(result.get()).ok()?;
     let content = members.get("content")?;
-    let blocks: Vec<RawObject> = serde_json::from_str(content.get()).ok()?;
-    let text_of = |block: &RawObject| {
+    let blocks: Vec<RawMembers> = serde_json::from_str(content.get()).ok()?;
+    let text_of = |block: &RawMembers| {
         let kind = raw::string(block.get("type")?)?;
         (kind == "text").then(|| raw::string(block.get("text")?))?
     };
@@ -64,14 +64,14 @@ fn corrected(name: &str, tool: &Tool, result: &RawValue) -> Option<Box<RawValue>
     if !says_arguments_are_wrong(&text, tool) {
         return None;
     }
-    let others: Vec<&RawObject> = blocks.iter().filter(|one| text_of(one).is_none()).collect();
+    let others: Vec<&RawMembers> = blocks.iter().filter(|one| text_of(one).is_none()).collect();
     members.insert("content".to_owned(), serde_json::value::to_raw_value(&others).ok()?);
     answer(name, tool, &text, members)
 }
 
 fn says_arguments_are_wrong(text: &str, tool: &Tool) -> bool {
     let text = text.to_lowercase();
-    if PLAIN_WORDS.iter().any(|words| text.contains(words)) {
+    if ARGUMENT_ERROR_WORDS.iter().any(|words| text.contains(words)) {
         return true;
     }
     let schema = tool.input_schema().and_then(raw::value).unwrap_or_default();
@@ -82,7 +82,7 @@ fn says_arguments_are_wrong(text: &str, tool: &Tool) -> bool {
     is_named && WORDS_BESIDE_A_NAME.iter().any(|wanted| text.contains(wanted))
 }
 
-fn answer(name: &str, tool: &Tool, error: &str, mut rest: RawObject) -> Option<Box<RawValue>> {
+fn answer(name: &str, tool: &Tool, error: &str, mut rest: RawMembers) -> Option<Box<RawValue>> {
     let mut facts = json!({
         "error": error,
         "tool": name,

@@ -4,16 +4,16 @@
 use std::time::Instant;
 
 use capdeck_backend::{ArtifactUri, CallError, ErrorCode};
-use capdeck_catalog::{Capability, RawObject};
+use capdeck_catalog::{Capability, RawMembers};
 use capdeck_sandbox::DeckOperation;
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{
-    OperationAnswer,
+    OperationResult,
     arguments::{OperationArguments, invalid},
     run,
 };
-use crate::{CallForm, Consent, RequestContext, ToolRequest, artifacts, calls};
+use crate::{CallConsent, CallForm, RequestContext, ToolRequest, artifacts, calls};
 
 /// Runs a wrapper call of the capability `id`. The other members of `outer`, such as answers to
 /// questions, are for the server.
@@ -47,12 +47,12 @@ pub(crate) async fn call_wrapper(
     }
     let answer = run(request, capability, operation, &arguments, &outer.rest).await?;
     let written = match answer {
-        OperationAnswer::Facts { item, facts, markdown } => {
+        OperationResult::Facts { item, facts, markdown } => {
             subject.item = item;
             subject.answer(&facts, &markdown)
         }
-        OperationAnswer::Forwarded { answer, .. } if asks_for_input(&answer) => Some(answer),
-        OperationAnswer::Forwarded { item, answer } => {
+        OperationResult::Forwarded { answer, .. } if asks_for_input(&answer) => Some(answer),
+        OperationResult::Forwarded { item, answer } => {
             subject.item = Some(item);
             subject.embed(&answer)
         }
@@ -76,7 +76,7 @@ async fn call_tool(
         fields: arguments.field_paths()?,
         meta: outer.meta.clone(),
         rest: outer.rest.clone(),
-        consent: Consent::NotAsked,
+        consent: CallConsent::NotAsked,
         flow: outer.flow.clone(),
         whole: outer.whole,
         unformatted: outer.unformatted,
@@ -121,7 +121,7 @@ impl WrapperSubject<'_> {
     /// for the model. Contents of a resource become content; other responses are shown as JSON.
     fn embed(&self, answer: &RawValue) -> Option<Box<RawValue>> {
         let annotated = self.annotate(answer)?;
-        let mut object: RawObject = serde_json::from_str(annotated.get()).ok()?;
+        let mut object: RawMembers = serde_json::from_str(annotated.get()).ok()?;
         let read: Option<Vec<Box<RawValue>>> =
             object.get("contents").and_then(|contents| serde_json::from_str(contents.get()).ok());
         let content = match read {
@@ -137,8 +137,8 @@ impl WrapperSubject<'_> {
 
     /// The server's own result with `_meta.caplets` added; everything else remains byte for byte.
     fn annotate(&self, result: &RawValue) -> Option<Box<RawValue>> {
-        let mut object: RawObject = serde_json::from_str(result.get()).ok()?;
-        let mut meta: RawObject = object
+        let mut object: RawMembers = serde_json::from_str(result.get()).ok()?;
+        let mut meta: RawMembers = object
             .get("_meta")
             .and_then(|meta| serde_json::from_str(meta.get()).ok())
             .unwrap_or_default();
@@ -151,10 +151,10 @@ impl WrapperSubject<'_> {
 /// True when the server needs input from the client first. Such a response is forwarded whole.
 fn asks_for_input(result: &RawValue) -> bool {
     #[derive(serde::Deserialize)]
-    struct Kind {
+    struct WrapperResultKind {
         #[serde(default, rename = "resultType")]
         result_type: Option<String>,
     }
-    let kind: Option<Kind> = serde_json::from_str(result.get()).ok();
+    let kind: Option<WrapperResultKind> = serde_json::from_str(result.get()).ok();
     kind.and_then(|kind| kind.result_type).as_deref() == Some("input_required")
 }

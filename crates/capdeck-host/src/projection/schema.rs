@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use super::choice::segments;
+use super::field_selection::segments;
 
 /// Keywords whose schemas describe the same value, or the items of an array.
-const THROUGH: [&str; 13] = [
+const TRANSPARENT_KEYWORDS: [&str; 13] = [
     "allOf",
     "anyOf",
     "oneOf",
@@ -24,12 +24,12 @@ const THROUGH: [&str; 13] = [
     "$dynamicRef",
 ];
 
-const MEMBERS: [&str; 4] =
+const MEMBER_KEYWORDS: [&str; 4] =
     ["properties", "patternProperties", "additionalProperties", "unevaluatedProperties"];
 
 /// The available names where a path fails; `None` when the schema can have the path.
 pub(super) fn missing(path: &str, schema: &Value) -> Option<Vec<String>> {
-    let mut places = Places::of([schema], schema);
+    let mut places = SchemaCandidates::of([schema], schema);
     for name in segments(path) {
         if places.is_anything {
             return None;
@@ -44,12 +44,12 @@ pub(super) fn missing(path: &str, schema: &Value) -> Option<Vec<String>> {
 }
 
 #[derive(Default)]
-struct Places<'a> {
+struct SchemaCandidates<'a> {
     schemas: Vec<&'a Value>,
     is_anything: bool,
 }
 
-impl<'a> Places<'a> {
+impl<'a> SchemaCandidates<'a> {
     fn of(schemas: impl IntoIterator<Item = &'a Value>, root: &'a Value) -> Self {
         let mut places = Self::default();
         let mut seen: HashSet<*const Value> = HashSet::new();
@@ -62,7 +62,7 @@ impl<'a> Places<'a> {
                 places.is_anything = true;
             }
             places.schemas.push(schema);
-            for keyword in THROUGH {
+            for keyword in TRANSPARENT_KEYWORDS {
                 match schema.get(keyword) {
                     Some(Value::Array(several)) => waiting.extend(several),
                     Some(Value::String(reference)) => match resolve(root, reference) {
@@ -117,9 +117,9 @@ impl<'a> Places<'a> {
 /// True for a schema that may describe an object and does not define its members.
 fn is_open(schema: &Value) -> bool {
     let Value::Object(keywords) = schema else { return schema == &Value::Bool(true) };
-    let says_more = THROUGH
+    let says_more = TRANSPARENT_KEYWORDS
         .iter()
-        .chain(&MEMBERS)
+        .chain(&MEMBER_KEYWORDS)
         .chain(&["enum", "const"])
         .any(|keyword| keywords.contains_key(*keyword));
     let may_be_object = match keywords.get("type") {

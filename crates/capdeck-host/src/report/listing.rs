@@ -1,11 +1,13 @@
 //! One line of a listing per capability, usable or not.
 
-use capdeck_catalog::{Capability, Catalog, HiddenReason, Status, import_problems};
-use capdeck_definition::{Backend, BackendKind, Chaos, Exposure, Quarantined, Source};
+use capdeck_catalog::{Capability, CapabilityStatus, Catalog, HiddenReason, import_problems};
+use capdeck_definition::{
+    Backend, BackendKind, ChaosConfig, DefinitionSource, Exposure, QuarantinedItem,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Health, Host, direct_tokens};
+use crate::{HealthStatus, Host, direct_tokens};
 
 /// One line of a listing. The names and their order are a public shape.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -22,13 +24,13 @@ pub struct ListItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Its last known health.
-    pub health: Health,
+    pub health: HealthStatus,
     /// What to do about it; for people only.
     #[serde(skip)]
     pub next_step: Option<String>,
-    pub source: Source,
+    pub source: DefinitionSource,
     /// The definitions that it overrides.
-    pub shadows: Vec<Source>,
+    pub shadows: Vec<DefinitionSource>,
     /// Max cost of listing every tool; `None` while the tools are not known.
     pub tokens: Option<usize>,
     /// The number of parts of its description that could not be imported.
@@ -62,9 +64,9 @@ pub fn list_items(host: &Host, catalog: &Catalog) -> Vec<ListItem> {
         })
         .collect();
     // A stale entry replaces the broken file it came from.
-    let is_stale = |entry: &Quarantined| {
+    let is_stale = |entry: &QuarantinedItem| {
         catalog.get(&entry.id).is_some_and(|capability| {
-            matches!(capability.status, Status::Stale { .. })
+            matches!(capability.status, CapabilityStatus::Stale { .. })
                 && capability.definition.source.path == entry.source.path
         })
     };
@@ -76,7 +78,7 @@ pub fn list_items(host: &Host, catalog: &Catalog) -> Vec<ListItem> {
 }
 
 impl ListItem {
-    pub fn of(capability: &Capability, health: Health) -> Self {
+    pub fn of(capability: &Capability, health: HealthStatus) -> Self {
         let definition = &capability.definition;
         let (status, reason, next_step) = state_of(capability);
         Self {
@@ -98,7 +100,7 @@ impl ListItem {
         }
     }
 
-    fn broken(entry: &Quarantined) -> Self {
+    fn broken(entry: &QuarantinedItem) -> Self {
         Self {
             id: entry.id.clone(),
             name: entry.id.clone(),
@@ -108,7 +110,7 @@ impl ListItem {
             exposure: None,
             status: ItemStatus::Quarantined,
             reason: Some(entry.reason.clone()),
-            health: Health::Hidden { reason: entry.reason.clone() },
+            health: HealthStatus::Hidden { reason: entry.reason.clone() },
             next_step: Some(format!("capdeck validate {}", entry.source.path.display())),
             source: entry.source.clone(),
             shadows: Vec::new(),
@@ -166,7 +168,7 @@ impl ItemStatus {
 
 fn chaos_of(backend: &Backend) -> Option<String> {
     let Backend::Mcp(server) = backend else { return None };
-    server.chaos.as_ref().map(Chaos::summary)
+    server.chaos.as_ref().map(ChaosConfig::summary)
 }
 
 fn state_of(capability: &Capability) -> (ItemStatus, Option<String>, Option<String>) {
@@ -175,24 +177,26 @@ fn state_of(capability: &Capability) -> (ItemStatus, Option<String>, Option<Stri
         (status, Some(reason.to_owned()), Some(next_step.to_owned()))
     };
     match &capability.status {
-        Status::Ready => (ItemStatus::Ready, None, None),
-        Status::Stale { reason } => state(
+        CapabilityStatus::Ready => (ItemStatus::Ready, None, None),
+        CapabilityStatus::Stale { reason } => state(
             ItemStatus::Stale,
             &format!("the file no longer loads, and its last good form is in use: {reason}"),
             &format!("capdeck validate {}", definition.source.path.display()),
         ),
-        Status::Hidden { reason: HiddenReason::SetupRequired } => state(
+        CapabilityStatus::Hidden { reason: HiddenReason::SetupRequired } => state(
             ItemStatus::Hidden,
             "its set-up has not been run",
             &format!("capdeck setup {}", definition.id),
         ),
-        Status::Hidden { reason: HiddenReason::ProjectMissing } => state(
+        CapabilityStatus::Hidden { reason: HiddenReason::ProjectMissing } => state(
             ItemStatus::Hidden,
             "it works only inside a project, and there is none here",
             "start capdeck in a project, or with --project DIR",
         ),
-        Status::Untrusted { reason } => state(ItemStatus::Untrusted, reason, "capdeck trust"),
-        Status::Disabled => {
+        CapabilityStatus::Untrusted { reason } => {
+            state(ItemStatus::Untrusted, reason, "capdeck trust")
+        }
+        CapabilityStatus::Disabled => {
             (ItemStatus::Disabled, Some("its file says `disabled`".to_owned()), None)
         }
     }

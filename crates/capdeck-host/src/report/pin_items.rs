@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use capdeck_catalog::{Capability, Discovery, HeldReason, HiddenText, definition_digest};
+use capdeck_catalog::{Capability, Discovery, HiddenText, HoldReason, definition_digest};
 use capdeck_definition::PinMode;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub struct PinItem {
     /// Why it is blocked, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
-    pub held: Option<HeldReason>,
+    pub held: Option<HoldReason>,
     /// Invisible text in its definition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<Value>")]

@@ -1,10 +1,10 @@
 //! Tools in listings: the backend's own definitions, with the host's additions.
 
-use capdeck_catalog::{RawObject, SearchHit, Tool};
+use capdeck_catalog::{RawMembers, Tool, ToolSearchMatch};
 use serde_json::{Value, value::to_raw_value};
 
 /// The backend's own definition, always with a description.
-pub fn tool_item(tool: &Tool) -> RawObject {
+pub fn tool_item(tool: &Tool) -> RawMembers {
     let mut item = tool.raw().clone();
     if !item.contains_key("description")
         && let Ok(empty) = to_raw_value("")
@@ -15,8 +15,8 @@ pub fn tool_item(tool: &Tool) -> RawObject {
 }
 
 /// One tool with its schemas, its capability and the shape of its results so far.
-pub fn described_tool(capability: &str, tool: &Tool, shape: Option<&Value>) -> RawObject {
-    let mut item = RawObject::new();
+pub fn described_tool(capability: &str, tool: &Tool, shape: Option<&Value>) -> RawMembers {
+    let mut item = RawMembers::new();
     if let Ok(id) = to_raw_value(capability) {
         item.insert("capability".to_owned(), id);
     }
@@ -28,7 +28,7 @@ pub fn described_tool(capability: &str, tool: &Tool, shape: Option<&Value>) -> R
 }
 
 /// A search result; its name is null where the capability's tools are not known.
-pub fn found_tool(hit: &SearchHit) -> RawObject {
+pub fn found_tool(hit: &ToolSearchMatch) -> RawMembers {
     let mut item = hit.tool.as_ref().map(|tool| tool_item(tool)).unwrap_or_default();
     if hit.tool.is_none()
         && let Ok(nothing) = to_raw_value(&Value::Null)

@@ -7,46 +7,46 @@ use std::{
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::Trust;
+use capdeck_catalog::ProjectTrust;
 use capdeck_definition::skill_frontmatter;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::OWN;
+use super::DECK_SKILL_PREFIX;
 use crate::Host;
 
 /// Limits of the extension.
-const MOST_FILES: usize = 512;
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
+const MAX_FILES: usize = 512;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 const BUILT_IN: &str = include_str!("using-the-deck.md");
 
-pub(crate) struct OwnSkill {
+pub(crate) struct DeckSkill {
     frontmatter: Map<String, Value>,
-    files: Vec<File>,
+    files: Vec<SkillFile>,
 }
 
-struct File {
+struct SkillFile {
     uri: String,
-    place: Place,
+    place: SkillFileSource,
     digest: String,
     size: u64,
 }
 
-enum Place {
+enum SkillFileSource {
     BuiltIn,
     Disk(PathBuf),
 }
 
 /// The built-in skill, then the person's, then the project's if it is trusted. A later one replaces
 /// an earlier one.
-pub(super) fn read_all(host: &Host) -> Vec<OwnSkill> {
-    let mut all: Vec<OwnSkill> = built_in().into_iter().collect();
+pub(super) fn read_all(host: &Host) -> Vec<DeckSkill> {
+    let mut all: Vec<DeckSkill> = built_in().into_iter().collect();
     let settings = host.settings();
     let mut folders: Vec<PathBuf> =
         settings.user_roots.iter().map(|root| root.dir.clone()).collect();
     if let Some(project) = &settings.project
-        && host.trust() == Trust::Trusted
+        && host.trust() == ProjectTrust::Trusted
     {
         folders.extend(project.roots.iter().map(|root| root.dir.clone()));
     }
@@ -70,19 +70,19 @@ pub(super) fn read_all(host: &Host) -> Vec<OwnSkill> {
     all
 }
 
-fn built_in() -> Option<OwnSkill> {
+fn built_in() -> Option<DeckSkill> {
     let frontmatter = skill_frontmatter(BUILT_IN).ok()?;
     let name = frontmatter.get("name")?.as_str()?.to_owned();
-    let file = File {
-        uri: format!("{OWN}{name}/SKILL.md"),
-        place: Place::BuiltIn,
+    let file = SkillFile {
+        uri: format!("{DECK_SKILL_PREFIX}{name}/SKILL.md"),
+        place: SkillFileSource::BuiltIn,
         digest: digest(BUILT_IN.as_bytes()),
         size: BUILT_IN.len() as u64,
     };
-    Some(OwnSkill { frontmatter, files: vec![file] })
+    Some(DeckSkill { frontmatter, files: vec![file] })
 }
 
-fn read(folder: &Path) -> Result<OwnSkill, String> {
+fn read(folder: &Path) -> Result<DeckSkill, String> {
     let text = fs::read_to_string(folder.join("SKILL.md")).map_err(|error| error.to_string())?;
     let frontmatter = skill_frontmatter(&text).map_err(|problem| problem.to_string())?;
     let name = frontmatter.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -90,7 +90,7 @@ fn read(folder: &Path) -> Result<OwnSkill, String> {
         return Err(format!("its folder is not named `{name}`, as its frontmatter says"));
     }
     let mut files = Vec::new();
-    let mut bytes_left = MOST_BYTES;
+    let mut bytes_left = MAX_BYTES;
     let mut waiting = vec![folder.to_owned()];
     while let Some(inside) = waiting.pop() {
         for entry in fs::read_dir(&inside).map_err(|error| error.to_string())? {
@@ -101,33 +101,33 @@ fn read(folder: &Path) -> Result<OwnSkill, String> {
             } else if about.is_file() {
                 bytes_left = bytes_left
                     .checked_sub(about.len())
-                    .ok_or_else(|| format!("it is larger than {MOST_BYTES} bytes"))?;
+                    .ok_or_else(|| format!("it is larger than {MAX_BYTES} bytes"))?;
                 files.push(path);
             }
             // A link could lead anywhere, so it is not part of the skill.
-            if files.len() + waiting.len() > MOST_FILES {
-                return Err(format!("it has more than {MOST_FILES} files"));
+            if files.len() + waiting.len() > MAX_FILES {
+                return Err(format!("it has more than {MAX_FILES} files"));
             }
         }
     }
     files.sort();
     let files =
         files.into_iter().map(|path| file(folder, &name, path)).collect::<Result<_, _>>()?;
-    Ok(OwnSkill { frontmatter, files })
+    Ok(DeckSkill { frontmatter, files })
 }
 
-fn file(folder: &Path, name: &str, path: PathBuf) -> Result<File, String> {
+fn file(folder: &Path, name: &str, path: PathBuf) -> Result<SkillFile, String> {
     let bytes = fs::read(&path).map_err(|error| error.to_string())?;
     let below = path.strip_prefix(folder).ok().and_then(Path::to_str);
     let below = below.ok_or_else(|| format!("`{}` is not a plain name", path.display()))?;
-    let uri = format!("{OWN}{name}/{below}");
+    let uri = format!("{DECK_SKILL_PREFIX}{name}/{below}");
     let (digest, size) = (digest(&bytes), bytes.len() as u64);
-    Ok(File { uri, place: Place::Disk(path), digest, size })
+    Ok(SkillFile { uri, place: SkillFileSource::Disk(path), digest, size })
 }
 
-impl OwnSkill {
+impl DeckSkill {
     pub(super) fn is_built_in(&self) -> bool {
-        self.files.iter().any(|file| matches!(file.place, Place::BuiltIn))
+        self.files.iter().any(|file| matches!(file.place, SkillFileSource::BuiltIn))
     }
 
     pub(super) fn name(&self) -> Option<&str> {
@@ -141,7 +141,7 @@ impl OwnSkill {
             .map(|file| json!({ "uri": file.uri, "digest": file.digest, "size": file.size }))
             .collect();
         json!({
-            "uri": format!("{OWN}{name}/SKILL.md"),
+            "uri": format!("{DECK_SKILL_PREFIX}{name}/SKILL.md"),
             "frontmatter": self.frontmatter,
             "resources": resources,
         })
@@ -150,8 +150,8 @@ impl OwnSkill {
     pub(super) fn read(&self, uri: &str) -> Option<Result<Value, CallError>> {
         let file = self.files.iter().find(|file| file.uri == uri)?;
         let bytes = match &file.place {
-            Place::BuiltIn => Ok(BUILT_IN.as_bytes().to_vec()),
-            Place::Disk(path) => fs::read(path),
+            SkillFileSource::BuiltIn => Ok(BUILT_IN.as_bytes().to_vec()),
+            SkillFileSource::Disk(path) => fs::read(path),
         };
         let bytes = match bytes {
             Ok(bytes) if digest(&bytes) == file.digest => bytes,

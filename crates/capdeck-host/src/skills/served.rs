@@ -2,14 +2,14 @@
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::{Capability, RawObject};
+use capdeck_catalog::{Capability, RawMembers};
 use serde_json::{Value, json, value::RawValue};
 
 use super::{answer, files::digest};
 use crate::{RequestContext, forward::forward, raw};
 
 /// No honest server has more pages of skills.
-const MOST_PAGES: usize = 100;
+const MAX_PAGES: usize = 100;
 
 /// Skips skills outside of `skill://`, which have no name in the deck.
 pub(super) async fn served_skills(
@@ -18,7 +18,7 @@ pub(super) async fn served_skills(
 ) -> Result<Vec<Value>, CallError> {
     let id = capability.definition.id.as_str();
     let (mut skills, mut cursor) = (Vec::new(), None);
-    for _ in 0..MOST_PAGES {
+    for _ in 0..MAX_PAGES {
         let params = cursor.take().map(|cursor: Value| raw::object([("cursor", cursor)]));
         let page = forward(request, id, "skills/list", params).await?;
         let page = raw::value(&page).unwrap_or_default();
@@ -38,7 +38,7 @@ pub(super) async fn read_served_file(
     capability: &Capability,
     uri: &str,
     real: &str,
-    mut params: RawObject,
+    mut params: RawMembers,
 ) -> Result<Box<RawValue>, CallError> {
     let id = capability.definition.id.as_str();
     let skills = served_skills(request, capability).await?;

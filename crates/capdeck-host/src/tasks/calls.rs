@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use capdeck_backend::{CallContext, CallError, ErrorCode, ErrorKind, ToolCall};
-use capdeck_catalog::{Capability, RawObject, Tool};
+use capdeck_catalog::{Capability, RawMembers, Tool};
 use capdeck_definition::Backend;
 use serde_json::{
     json,
@@ -11,17 +11,17 @@ use serde_json::{
 };
 
 use super::{
-    Task, TaskForm,
+    HostTask, TaskForm,
     completed_task::CompletedTask,
     errors,
     followed_task::FollowedTask,
     notices,
-    shape::{self, TaskState},
-    support::{Support, has_extension, offers_core},
-    table::NewTask,
+    support::{ToolTaskSupport, has_extension, offers_core},
+    task_state::{self, TaskState},
+    task_store::NewTask,
     translated_task::{TaskTarget, TranslatedTask},
 };
-use crate::{RequestContext, backend_times::answer_time, pool::Lease, raw};
+use crate::{RequestContext, backend_times::answer_time, pool::ConnectionLease, raw};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -37,7 +37,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) struct TaskCall<'a> {
     pub(crate) request: &'a RequestContext<'a>,
-    pub(crate) lease: Lease,
+    pub(crate) lease: ConnectionLease,
     pub(crate) capability: &'a Capability,
     pub(crate) tool: Option<&'a Tool>,
     pub(crate) context: &'a CallContext,
@@ -57,14 +57,14 @@ pub(crate) async fn call_tool(
     match (request.session().tasks, is_modern) {
         (TaskForm::Core, false) | (TaskForm::Extension, true) => {
             let result = calling.lease.call_tool(call, calling.context).await?;
-            if let Some(seen) = shape::created(&result).as_ref().and_then(TaskState::of) {
+            if let Some(seen) = task_state::created(&result).as_ref().and_then(TaskState::of) {
                 let lease = Arc::new(calling.lease);
                 hand_out(
                     request,
                     calling.capability,
                     &seen.id,
                     seen.ttl,
-                    Task::Passed,
+                    HostTask::Passed,
                     Some(lease),
                 );
             }
@@ -88,25 +88,25 @@ async fn call_core_server(
     let TaskCall { request, lease, capability, tool, context } = calling;
     // Clients of the extension may still send it; it must not create a task.
     call.rest.shift_remove("task");
-    let support = Support::of(tool);
-    let may_be_task =
-        support != Support::Forbidden && lease.server().is_some_and(|facts| offers_core(&facts));
+    let support = ToolTaskSupport::of(tool);
+    let may_be_task = support != ToolTaskSupport::Forbidden
+        && lease.server().is_some_and(|facts| offers_core(&facts));
     match (may_be_task, support, request.session().declares_tasks()) {
         (true, _, true) => {}
-        (true, Support::Required, false) => {
+        (true, ToolTaskSupport::Required, false) => {
             return Err(errors::undeclared(&format!("`{}` runs only as a task and", call.name)));
         }
         _ => return lease.call_tool(call, context).await,
     }
     call.rest.extend(raw::object([("task", json!({}))]));
     let result = lease.call_tool(call, context).await?;
-    let Some(task) = shape::created(&result) else { return Ok(result) };
+    let Some(task) = task_state::created(&result) else { return Ok(result) };
     let Some(seen) = TaskState::of(&task) else { return Ok(result) };
     let audience = request.connections().audience().clone();
     let followed = Arc::new(FollowedTask::new(seen.id, Arc::new(lease), audience));
     let mut shown = raw::object([("resultType", json!("task"))]);
-    shown.extend(shape::to_extension(task, followed.id()));
-    let (id, task) = (followed.id().to_owned(), Task::Followed(followed));
+    shown.extend(task_state::to_extension(task, followed.id()));
+    let (id, task) = (followed.id().to_owned(), HostTask::Followed(followed));
     hand_out(request, capability, &id, seen.ttl, task, None);
     to_raw_value(&shown).map_err(errors::unwritable)
 }
@@ -130,24 +130,26 @@ async fn call_extension_server(
     let client = Some(request.connections().audience().with_tasks());
     let context = CallContext { client, ..context.clone() };
     let result = lease.call_tool(call, &context).await?;
-    let created = shape::created(&result);
+    let created = task_state::created(&result);
     let task = match created.as_ref().and_then(TaskState::of) {
         Some(seen) => {
-            let (task, lease) =
-                (Task::Translated(Arc::new(TranslatedTask::new(seen.id.clone()))), Arc::new(lease));
+            let (task, lease) = (
+                HostTask::Translated(Arc::new(TranslatedTask::new(seen.id.clone()))),
+                Arc::new(lease),
+            );
             hand_out(request, capability, &seen.id, seen.ttl, task, Some(lease));
-            created.as_ref().map(shape::to_core).unwrap_or_default()
+            created.as_ref().map(task_state::to_core).unwrap_or_default()
         }
         None => {
             let kept = Arc::new(CompletedTask::new(result, &wish));
             let id = uuid::Uuid::new_v4().to_string();
             let begun = kept.begun(&id);
-            hand_out(request, capability, &id, Some(kept.ttl), Task::Completed(kept), None);
+            hand_out(request, capability, &id, Some(kept.ttl), HostTask::Completed(kept), None);
             begun
         }
     };
     let task = to_raw_value(&task).map_err(errors::unwritable)?;
-    to_raw_value(&RawObject::from_iter([("task".to_owned(), task)])).map_err(errors::unwritable)
+    to_raw_value(&RawMembers::from_iter([("task".to_owned(), task)])).map_err(errors::unwritable)
 }
 
 /// A server that runs the tool only as a task is sent the extension, and the host waits for the
@@ -164,7 +166,7 @@ async fn await_extension_server(
     let client = Some(request.connections().audience().with_tasks());
     let with_tasks = CallContext { client, ..(*context).clone() };
     let result = lease.call_tool(call, &with_tasks).await?;
-    let Some(seen) = shape::created(&result).as_ref().and_then(TaskState::of) else {
+    let Some(seen) = task_state::created(&result).as_ref().and_then(TaskState::of) else {
         return Ok(result);
     };
     let task = TranslatedTask::new(seen.id);
@@ -183,10 +185,10 @@ fn hand_out(
     capability: &Capability,
     id: &str,
     ttl: Option<Duration>,
-    task: Task,
-    lease: Option<Arc<Lease>>,
+    task: HostTask,
+    lease: Option<Arc<ConnectionLease>>,
 ) {
-    let is_watched = matches!(task, Task::Translated(_));
+    let is_watched = matches!(task, HostTask::Translated(_));
     let session = request.session();
     session.host.0.tasks.add(NewTask {
         key: session.task_key(&capability.definition.id, id),
@@ -203,7 +205,7 @@ fn hand_out(
 }
 
 fn runs_only_as_task(calling: &TaskCall<'_>) -> bool {
-    Support::of(calling.tool) == Support::Required
+    ToolTaskSupport::of(calling.tool) == ToolTaskSupport::Required
         && calling.lease.server().is_some_and(|facts| offers_core(&facts))
 }
 
@@ -214,7 +216,7 @@ async fn await_core_server(
     let TaskCall { lease, context, .. } = calling;
     call.rest.extend(raw::object([("task", json!({}))]));
     let result = lease.call_tool(call, context).await?;
-    let Some(seen) = shape::created(&result).as_ref().and_then(TaskState::of) else {
+    let Some(seen) = task_state::created(&result).as_ref().and_then(TaskState::of) else {
         return Ok(result);
     };
     let params = raw::object([("taskId", json!(seen.id))]);
@@ -229,19 +231,19 @@ async fn await_core_server(
 async fn core_result(
     calling: &TaskCall<'_>,
     mut seen: TaskState,
-    params: &RawObject,
+    params: &RawMembers,
 ) -> Result<Box<RawValue>, CallError> {
     let TaskCall { lease, context, .. } = calling;
     loop {
         if seen.is_over() || seen.status == "input_required" {
             let patient = CallContext { timeout: Some(PERSON_TIMEOUT), ..(*context).clone() };
             let result = lease.request("tasks/result", Some(params.clone()), &patient).await;
-            return result.map(shape::without_relation);
+            return result.map(task_state::without_relation);
         }
         let pause = seen.poll.unwrap_or(POLL_INTERVAL).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
         tokio::time::sleep(pause).await;
         let state = lease.request("tasks/get", Some(params.clone()), context).await?;
-        let state: RawObject =
+        let state: RawMembers =
             serde_json::from_str(state.get()).map_err(|_| errors::no_task_in_answer())?;
         let now = TaskState::of(&state).ok_or_else(errors::no_task_in_answer)?;
         seen.status = now.status;

@@ -8,7 +8,7 @@
 use std::{sync::Arc, time::Duration};
 
 use capdeck_backend::{CallContext, CallError, ErrorCode};
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use parking_lot::Mutex;
 use serde_json::{
     json,
@@ -18,10 +18,10 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
     MAX_RESULT_WAIT, errors,
-    inbox::{Inbox, has_changed},
-    shape::{self, TaskState},
+    inbox::{TaskInbox, has_changed},
+    task_state::{self, TaskState},
 };
-use crate::{audience::Audience, pool::Lease, raw};
+use crate::{audience::ClientAudience, pool::ConnectionLease, raw};
 
 /// How long a server may take to ask its question. Until then the task counts as working.
 const QUESTION_TIMEOUT: Duration = Duration::from_millis(700);
@@ -34,19 +34,23 @@ pub(crate) struct FollowedTask {
     id: String,
     /// The server's id. Two processes of one server may use the same.
     server_id: String,
-    lease: Arc<Lease>,
-    audience: Audience,
-    pub(super) inbox: Arc<Inbox>,
+    lease: Arc<ConnectionLease>,
+    audience: ClientAudience,
+    pub(super) inbox: Arc<TaskInbox>,
     collecting: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
 impl FollowedTask {
-    pub(super) fn new(server_id: String, lease: Arc<Lease>, audience: Audience) -> Self {
+    pub(super) fn new(
+        server_id: String,
+        lease: Arc<ConnectionLease>,
+        audience: ClientAudience,
+    ) -> Self {
         Self {
             id: uuid::Uuid::new_v4().to_string(),
             server_id,
             lease,
-            inbox: Arc::new(Inbox::new(audience.clone())),
+            inbox: Arc::new(TaskInbox::new(audience.clone())),
             audience,
             collecting: Mutex::default(),
         }
@@ -61,9 +65,9 @@ impl FollowedTask {
     }
 
     /// The whole task in the form of the extension, with its open questions or its result.
-    pub(super) async fn look(&self, cancel: &CancellationToken) -> Result<RawObject, CallError> {
+    pub(super) async fn look(&self, cancel: &CancellationToken) -> Result<RawMembers, CallError> {
         let (state, seen) = self.state(cancel).await?;
-        let mut task = shape::to_extension(state, &self.id);
+        let mut task = task_state::to_extension(state, &self.id);
         match seen.status.as_str() {
             "input_required" => {
                 let requests = self.inbox.requests();
@@ -76,11 +80,11 @@ impl FollowedTask {
             "completed" | "failed" => match self.ask("tasks/result", cancel).await {
                 Ok(result) => {
                     task.extend(raw::object([("status", json!("completed"))]));
-                    task.insert("result".to_owned(), shape::without_relation(result));
+                    task.insert("result".to_owned(), task_state::without_relation(result));
                 }
                 Err(CallError { rpc: Some(failure), .. }) => {
                     let error = json!({ "code": failure.code, "message": failure.message });
-                    let mut error: RawObject =
+                    let mut error: RawMembers =
                         serde_json::from_value(error).map_err(errors::unwritable)?;
                     error.extend(failure.data.map(|data| ("data".to_owned(), data)));
                     let error = to_raw_value(&error).map_err(errors::unwritable)?;
@@ -94,7 +98,7 @@ impl FollowedTask {
         Ok(task)
     }
 
-    pub(super) fn update(&self, params: &RawObject) -> Result<(), CallError> {
+    pub(super) fn update(&self, params: &RawMembers) -> Result<(), CallError> {
         let fault = || {
             CallError::new(
                 ErrorCode::RequestInvalid,
@@ -102,7 +106,7 @@ impl FollowedTask {
             )
         };
         let responses = params.get("inputResponses").ok_or_else(fault)?;
-        let responses: RawObject = serde_json::from_str(responses.get()).map_err(|_| fault())?;
+        let responses: RawMembers = serde_json::from_str(responses.get()).map_err(|_| fault())?;
         if responses.values().any(|response| !response.get().starts_with('{')) {
             return Err(fault());
         }
@@ -132,7 +136,10 @@ impl FollowedTask {
 
     /// The server's state of the task. When it needs input, the question was received, or its
     /// timeout is over.
-    async fn state(&self, cancel: &CancellationToken) -> Result<(RawObject, TaskState), CallError> {
+    async fn state(
+        &self,
+        cancel: &CancellationToken,
+    ) -> Result<(RawMembers, TaskState), CallError> {
         let mut changes = self.inbox.changes();
         for _ in 0..MAX_ROUNDS {
             changes.borrow_and_update();
@@ -151,10 +158,10 @@ impl FollowedTask {
     async fn read_state(
         &self,
         cancel: &CancellationToken,
-    ) -> Result<(RawObject, TaskState), CallError> {
+    ) -> Result<(RawMembers, TaskState), CallError> {
         let answer = self.ask("tasks/get", cancel).await?;
         let read = || {
-            let state: RawObject = serde_json::from_str(answer.get()).ok()?;
+            let state: RawMembers = serde_json::from_str(answer.get()).ok()?;
             let seen = TaskState::of(&state)?;
             Some((state, seen))
         };
@@ -185,7 +192,7 @@ impl FollowedTask {
         self.lease.request(method, Some(self.params()), &context).await
     }
 
-    fn params(&self) -> RawObject {
+    fn params(&self) -> RawMembers {
         raw::object([("taskId", json!(self.server_id))])
     }
 

@@ -3,53 +3,53 @@
 use std::{collections::HashSet, time::Duration};
 
 use async_trait::async_trait;
-use capdeck_backend::{CallError, Caller, ErrorCode};
-use capdeck_catalog::RawObject;
+use capdeck_backend::{CallError, CallerHandle, ErrorCode};
+use capdeck_catalog::RawMembers;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{oneshot, watch};
 
-use super::shape;
-use crate::{audience::Audience, questions, raw};
+use super::task_state;
+use crate::{audience::ClientAudience, client_questions, raw};
 
 /// Max open questions of one task, and max questions in all.
-const MOST_OPEN: usize = 64;
-const MOST_ASKED: usize = 4096;
+const MAX_OPEN_QUESTIONS: usize = 64;
+const MAX_QUESTIONS: usize = 4096;
 
 /// The member of a question's `_meta` by which a legacy server names the key for modern clients.
 const INPUT_KEY: &str = "io.capdeck/inputKey";
 
-pub(crate) struct Inbox {
-    audience: Audience,
-    questions: Mutex<Questions>,
+pub(crate) struct TaskInbox {
+    audience: ClientAudience,
+    questions: Mutex<TaskQuestions>,
     changes: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct Questions {
-    open: IndexMap<String, Question>,
+struct TaskQuestions {
+    open: IndexMap<String, TaskQuestion>,
     /// No key is used twice.
     used: HashSet<String>,
 }
 
-struct Question {
+struct TaskQuestion {
     request: Box<RawValue>,
     answer: oneshot::Sender<Box<RawValue>>,
 }
 
-impl Inbox {
-    pub(super) fn new(audience: Audience) -> Self {
+impl TaskInbox {
+    pub(super) fn new(audience: ClientAudience) -> Self {
         Self { audience, questions: Mutex::default(), changes: watch::Sender::new(0) }
     }
 
-    pub(super) fn requests(&self) -> RawObject {
+    pub(super) fn requests(&self) -> RawMembers {
         let questions = self.questions.lock();
         questions.open.iter().map(|(key, asked)| (key.clone(), asked.request.clone())).collect()
     }
 
     /// Answers to unknown questions are ignored.
-    pub(super) fn answer(&self, responses: RawObject) {
+    pub(super) fn answer(&self, responses: RawMembers) {
         let mut questions = self.questions.lock();
         for (key, response) in responses {
             if let Some(question) = questions.open.shift_remove(&key) {
@@ -76,9 +76,9 @@ impl Inbox {
     fn put(
         &self,
         method: &str,
-        mut params: RawObject,
+        mut params: RawMembers,
     ) -> Result<(String, oneshot::Receiver<Box<RawValue>>), CallError> {
-        shape::unrelate(&mut params);
+        task_state::unrelate(&mut params);
         let wanted = take_input_key(&mut params);
         // Links a later notification to its question for a legacy client. Modern clients have no
         // such notification.
@@ -86,13 +86,13 @@ impl Inbox {
         let unwritable = |error: serde_json::Error| {
             CallError::new(ErrorCode::InternalError, "the question cannot be written").detail(error)
         };
-        let request = RawObject::from_iter([
+        let request = RawMembers::from_iter([
             ("method".to_owned(), to_raw_value(method).map_err(unwritable)?),
             ("params".to_owned(), to_raw_value(&params).map_err(unwritable)?),
         ]);
         let request = to_raw_value(&request).map_err(unwritable)?;
         let mut questions = self.questions.lock();
-        if questions.open.len() >= MOST_OPEN || questions.used.len() >= MOST_ASKED {
+        if questions.open.len() >= MAX_OPEN_QUESTIONS || questions.used.len() >= MAX_QUESTIONS {
             return Err(CallError::new(
                 ErrorCode::RequestInvalid,
                 "too many questions of this task are unanswered",
@@ -107,29 +107,29 @@ impl Inbox {
         }
         let (sender, receiver) = oneshot::channel();
         questions.used.insert(key.clone());
-        questions.open.insert(key.clone(), Question { request, answer: sender });
+        questions.open.insert(key.clone(), TaskQuestion { request, answer: sender });
         Ok((key, receiver))
     }
 }
 
 #[async_trait]
-impl Caller for Inbox {
+impl CallerHandle for TaskInbox {
     fn wants_progress(&self) -> bool {
         false
     }
 
-    fn progress(&self, _params: RawObject) {}
+    fn progress(&self, _params: RawMembers) {}
 
-    fn notify(&self, _method: &str, _params: Option<RawObject>) {}
+    fn notify(&self, _method: &str, _params: Option<RawMembers>) {}
 
     async fn request(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, CallError> {
-        questions::check_declared(&self.audience, method, params.as_ref())?;
+        client_questions::check_declared(&self.audience, method, params.as_ref())?;
         let (key, answer) = self.put(method, params.unwrap_or_default())?;
-        let _open = Asking { inbox: self, key };
+        let _open = TaskQuestionGuard { inbox: self, key };
         self.note_change();
         answer.await.map_err(|_| {
             CallError::new(ErrorCode::Cancelled, format!("the question `{method}` was withdrawn"))
@@ -138,12 +138,12 @@ impl Caller for Inbox {
 }
 
 /// Withdraws a question when the server no longer waits for its answer.
-struct Asking<'a> {
-    inbox: &'a Inbox,
+struct TaskQuestionGuard<'a> {
+    inbox: &'a TaskInbox,
     key: String,
 }
 
-impl Drop for Asking<'_> {
+impl Drop for TaskQuestionGuard<'_> {
     fn drop(&mut self) {
         if self.inbox.questions.lock().open.shift_remove(&self.key).is_some() {
             self.inbox.note_change();
@@ -155,8 +155,8 @@ pub(super) async fn has_changed(changes: &mut watch::Receiver<u64>, patience: Du
     tokio::time::timeout(patience, changes.changed()).await.is_ok_and(|changed| changed.is_ok())
 }
 
-fn take_input_key(params: &mut RawObject) -> Option<String> {
-    let mut meta: RawObject = serde_json::from_str(params.get("_meta")?.get()).ok()?;
+fn take_input_key(params: &mut RawMembers) -> Option<String> {
+    let mut meta: RawMembers = serde_json::from_str(params.get("_meta")?.get()).ok()?;
     let key = raw::string(&meta.shift_remove(INPUT_KEY)?);
     match to_raw_value(&meta) {
         Ok(text) if !meta.is_empty() => drop(params.insert("_meta".to_owned(), text)),
@@ -174,12 +174,15 @@ mod tests {
 
     use super::*;
 
-    fn inbox(capabilities: serde_json::Value) -> Arc<Inbox> {
+    fn inbox(capabilities: serde_json::Value) -> Arc<TaskInbox> {
         let capabilities = serde_json::from_value(capabilities).unwrap();
-        Arc::new(Inbox::new(Audience::new(ClientProfile { info: None, capabilities })))
+        Arc::new(TaskInbox::new(ClientAudience::new(ClientProfile { info: None, capabilities })))
     }
 
-    async fn ask(inbox: &Arc<Inbox>, params: serde_json::Value) -> tokio::task::JoinHandle<bool> {
+    async fn ask(
+        inbox: &Arc<TaskInbox>,
+        params: serde_json::Value,
+    ) -> tokio::task::JoinHandle<bool> {
         let (mut changes, asking) = (inbox.changes(), inbox.clone());
         let asked = tokio::spawn(async move {
             let params = serde_json::from_value(params).unwrap();

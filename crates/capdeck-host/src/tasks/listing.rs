@@ -1,7 +1,7 @@
 //! `tasks/list`, which only the core feature has: each principal sees its own tasks.
 
 use capdeck_backend::{CallError, ErrorCode};
-use capdeck_catalog::RawObject;
+use capdeck_catalog::RawMembers;
 use capdeck_definition::CapabilityId;
 use futures_util::future::join_all;
 use serde_json::{
@@ -9,15 +9,15 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::{Task, errors, table::TaskKey, translated_task::TaskTarget};
+use super::{HostTask, errors, task_store::TaskKey, translated_task::TaskTarget};
 use crate::{RequestContext, Session, forward::send, raw};
 
-const PAGE: usize = 50;
+const PAGE_SIZE: usize = 50;
 
 pub(super) async fn list_tasks(
     request: &RequestContext<'_>,
     id: &CapabilityId,
-    params: RawObject,
+    params: RawMembers,
 ) -> Result<Box<RawValue>, CallError> {
     let capability = request.capability(id.as_str())?;
     if request.host().0.eras.is_modern(&capability.definition) == Some(true) {
@@ -36,11 +36,11 @@ fn screen_tasks(
     page: &RawValue,
 ) -> Result<Box<RawValue>, CallError> {
     let broken = |_| errors::no_task_in_answer();
-    let mut page: RawObject = serde_json::from_str(page.get()).map_err(broken)?;
+    let mut page: RawMembers = serde_json::from_str(page.get()).map_err(broken)?;
     let Some(tasks) = page.get("tasks") else { return Err(errors::no_task_in_answer()) };
     let tasks: Vec<Box<RawValue>> = serde_json::from_str(tasks.get()).map_err(broken)?;
     let is_own = |task: &RawValue| {
-        let task: Option<RawObject> = serde_json::from_str(task.get()).ok();
+        let task: Option<RawMembers> = serde_json::from_str(task.get()).ok();
         let named = task.and_then(|task| raw::string(task.get("taskId")?));
         named
             .is_some_and(|named| session.host.0.tasks.find(&session.task_key(id, &named)).is_some())
@@ -53,7 +53,7 @@ fn screen_tasks(
 /// The extension has no list, so the host has it. Each task is read again.
 async fn list_own_tasks(
     id: &CapabilityId,
-    params: &RawObject,
+    params: &RawMembers,
     target: &TaskTarget<'_>,
 ) -> Result<Box<RawValue>, CallError> {
     let session = target.request.session();
@@ -69,14 +69,14 @@ async fn list_own_tasks(
         };
         tasks.drain(..=last);
     }
-    let has_more = tasks.len() > PAGE;
-    tasks.truncate(PAGE);
+    let has_more = tasks.len() > PAGE_SIZE;
+    tasks.truncate(PAGE_SIZE);
     let looking = tasks.iter().map(|(key, task)| look(key, task, target));
-    let mut shown: Vec<RawObject> = Vec::new();
+    let mut shown: Vec<RawMembers> = Vec::new();
     for task in join_all(looking).await {
         shown.extend(task?);
     }
-    let mut page = RawObject::new();
+    let mut page = RawMembers::new();
     page.insert("tasks".to_owned(), to_raw_value(&shown).map_err(errors::unwritable)?);
     if let Some((last, _)) = tasks.last().filter(|_| has_more) {
         page.extend(raw::object([("nextCursor", json!(last.id))]));
@@ -87,12 +87,12 @@ async fn list_own_tasks(
 /// A task that its server no longer knows is forgotten.
 async fn look(
     key: &TaskKey,
-    task: &Task,
+    task: &HostTask,
     target: &TaskTarget<'_>,
-) -> Result<Option<RawObject>, CallError> {
+) -> Result<Option<RawMembers>, CallError> {
     match task {
-        Task::Completed(kept) => Ok(Some(kept.task(&key.id))),
-        Task::Translated(task) => match task.look(target).await {
+        HostTask::Completed(kept) => Ok(Some(kept.task(&key.id))),
+        HostTask::Translated(task) => match task.look(target).await {
             Ok(task) => Ok(Some(task)),
             Err(error) if error.rpc.is_some() => {
                 target.request.host().0.tasks.remove(key);
@@ -102,6 +102,6 @@ async fn look(
         },
         // Belongs to a client of the same principal and the other era; this client cannot follow
         // it.
-        Task::Passed | Task::Followed(_) => Ok(None),
+        HostTask::Passed | HostTask::Followed(_) => Ok(None),
     }
 }

@@ -2,14 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_backend::{CallContext, CallError, Caller};
-use capdeck_catalog::RawObject;
+use capdeck_backend::{CallContext, CallError, CallerHandle};
+use capdeck_catalog::RawMembers;
 use capdeck_definition::{CapabilityId, Definition};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::{Task, TaskForm, errors, shape, table::FoundTask};
-use crate::{Host, HostEvent, Session, connections::Connections, raw};
+use super::{HostTask, TaskForm, errors, task_state, task_store::FoundTask};
+use crate::{Host, HostEvent, Session, raw, session_connections::SessionConnections};
 
 const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -26,11 +26,12 @@ impl Host {
         &self,
         capability: &CapabilityId,
         session: &Arc<str>,
-        params: &RawObject,
+        params: &RawMembers,
     ) -> bool {
         let id = params.get("taskId").and_then(|id| raw::string(id)).unwrap_or_default();
         let found = self.0.tasks.of_server(capability, Some(session), &id);
-        let Some(FoundTask { task: Task::Followed(task), key, session, is_watched }) = found else {
+        let Some(FoundTask { task: HostTask::Followed(task), key, session, is_watched }) = found
+        else {
             return false;
         };
         task.inbox.note_change();
@@ -47,7 +48,7 @@ impl Host {
         true
     }
 
-    pub(crate) fn extension_task_changed(&self, capability: &CapabilityId, params: RawObject) {
+    pub(crate) fn extension_task_changed(&self, capability: &CapabilityId, params: RawMembers) {
         let id = params.get("taskId").and_then(|id| raw::string(id)).unwrap_or_default();
         if let Some(found) = self.0.tasks.of_server(capability, None, &id) {
             self.announce_task(found.key, found.session, params);
@@ -61,15 +62,15 @@ impl Host {
         capability: &CapabilityId,
         session: &Arc<str>,
         method: &str,
-        params: Option<&RawObject>,
+        params: Option<&RawMembers>,
     ) -> Option<Result<Box<RawValue>, CallError>> {
-        let id = shape::related(params?)?;
+        let id = task_state::related(params?)?;
         let found = self.0.tasks.wait_for(capability, session, &id, EARLY_QUESTION_TIMEOUT).await?;
-        let Task::Followed(task) = found.task else { return None };
+        let HostTask::Followed(task) = found.task else { return None };
         Some(task.inbox.request(method, params.cloned()).await)
     }
 
-    fn announce_task(&self, key: super::TaskKey, session: Arc<str>, task: RawObject) {
+    fn announce_task(&self, key: super::TaskKey, session: Arc<str>, task: RawMembers) {
         self.announce(HostEvent::TaskChanged {
             capability: key.capability,
             owner: key.owner,
@@ -89,9 +90,9 @@ pub async fn watch_task(
     if !session.host.0.tasks.watch(&key) {
         return Err(errors::unknown(id));
     }
-    if let Some(Task::Passed) = session.host.0.tasks.find(&key) {
+    if let Some(HostTask::Passed) = session.host.0.tasks.find(&key) {
         let definition = session.snapshot().capability(capability.as_str())?.definition.clone();
-        let told = tell_server(&session.host, &definition, &session.connections).await;
+        let told = update_server_watches(&session.host, &definition, &session.connections).await;
         return told.inspect_err(|_| session.host.0.tasks.unwatch(&key));
     }
     Ok(())
@@ -101,7 +102,7 @@ pub async fn watch_task(
 pub async fn unwatch_task(session: &Session, capability: &CapabilityId, id: &str) {
     let key = session.task_key(capability, id);
     session.host.0.tasks.unwatch(&key);
-    if let Some(Task::Passed) = session.host.0.tasks.find(&key)
+    if let Some(HostTask::Passed) = session.host.0.tasks.find(&key)
         && let Ok(capability) = session.snapshot().capability(capability.as_str())
     {
         report_tasks(session, &capability.definition);
@@ -110,9 +111,9 @@ pub async fn unwatch_task(session: &Session, capability: &CapabilityId, id: &str
 
 pub(super) fn report_tasks(session: &Session, definition: &Arc<Definition>) {
     let (host, definition) = (session.host.clone(), definition.clone());
-    let connections = Connections::shared(session.connections.audience().clone());
+    let connections = SessionConnections::shared(session.connections.audience().clone());
     tokio::spawn(async move {
-        if let Err(error) = tell_server(&host, &definition, &connections).await {
+        if let Err(error) = update_server_watches(&host, &definition, &connections).await {
             tracing::debug!(capability = %definition.id, %error, "the server does not report its tasks");
         }
     });
@@ -120,7 +121,7 @@ pub(super) fn report_tasks(session: &Session, definition: &Arc<Definition>) {
 
 impl Session {
     /// Rejects a task subscription that the client cannot have.
-    pub fn check_task_wish(&self) -> Result<(), CallError> {
+    pub fn check_task_listening(&self) -> Result<(), CallError> {
         match self.tasks == TaskForm::Extension && !self.declares_tasks() {
             true => Err(errors::undeclared("listening for tasks")),
             false => Ok(()),
@@ -128,21 +129,21 @@ impl Session {
     }
 
     /// The notification of a changed task for this client, if it gets one.
-    pub fn task_notice(&self, event: &HostEvent) -> Option<(&'static str, RawObject)> {
+    pub fn task_notice(&self, event: &HostEvent) -> Option<(&'static str, RawMembers)> {
         let HostEvent::TaskChanged { owner, session, task, .. } = event else { return None };
         match self.tasks {
             _ if *owner != self.principal => None,
-            TaskForm::Extension => Some((EXTENSION_NOTICE, RawObject::clone(task))),
-            TaskForm::Core if *session == self.id => Some((CORE_NOTICE, shape::to_core(task))),
+            TaskForm::Extension => Some((EXTENSION_NOTICE, RawMembers::clone(task))),
+            TaskForm::Core if *session == self.id => Some((CORE_NOTICE, task_state::to_core(task))),
             TaskForm::Core | TaskForm::Awaited => None,
         }
     }
 }
 
-async fn tell_server(
+async fn update_server_watches(
     host: &Host,
     definition: &Arc<Definition>,
-    connections: &Connections,
+    connections: &SessionConnections,
 ) -> Result<(), CallError> {
     let _order = host.0.tasks.telling.lock().await;
     let context = CallContext::detached(REPORT_TIMEOUT);

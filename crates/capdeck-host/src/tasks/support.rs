@@ -1,7 +1,7 @@
 //! Which sides support tasks, and the translation of what they declare.
 
 use capdeck_backend::CallError;
-use capdeck_catalog::{RawObject, ServerFacts, Tool};
+use capdeck_catalog::{RawMembers, ServerDetails, Tool};
 use serde_json::{
     Value, json,
     value::{RawValue, to_raw_value},
@@ -11,13 +11,13 @@ use super::{EXTENSION, TaskForm, errors};
 use crate::{Session, raw};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Support {
+pub(super) enum ToolTaskSupport {
     Forbidden,
     Optional,
     Required,
 }
 
-impl Support {
+impl ToolTaskSupport {
     pub(super) fn of(tool: Option<&Tool>) -> Self {
         let execution = tool.and_then(|tool| raw::value(tool.raw().get("execution")?));
         match execution.as_ref().and_then(|execution| execution["taskSupport"].as_str()) {
@@ -35,7 +35,7 @@ impl Session {
     }
 
     /// Translates a server's task capabilities into the form that this session's client knows.
-    pub fn describe_tasks(&self, facts: &mut ServerFacts) {
+    pub fn describe_tasks(&self, facts: &mut ServerDetails) {
         match (self.tasks, facts.is_modern()) {
             (TaskForm::Extension, false) => {
                 let offers = offers_core(facts);
@@ -56,18 +56,18 @@ impl Session {
     }
 }
 
-pub(super) fn offers_core(facts: &ServerFacts) -> bool {
+pub(super) fn offers_core(facts: &ServerDetails) -> bool {
     let tasks = facts.capabilities.get("tasks").and_then(|tasks| raw::value(tasks));
     tasks.is_some_and(|tasks| tasks["requests"]["tools"].get("call").is_some_and(Value::is_object))
 }
 
-pub(super) fn has_extension(capabilities: &RawObject) -> bool {
+pub(super) fn has_extension(capabilities: &RawMembers) -> bool {
     // Almost no party has extensions, so almost nothing is parsed.
     capabilities.contains_key("extensions")
         && member(capabilities, "extensions").contains_key(EXTENSION)
 }
 
-pub(crate) fn without_extension(capabilities: &RawObject) -> RawObject {
+pub(crate) fn without_extension(capabilities: &RawMembers) -> RawMembers {
     let mut capabilities = capabilities.clone();
     let mut extensions = member(&capabilities, "extensions");
     if extensions.shift_remove(EXTENSION).is_some() {
@@ -79,7 +79,7 @@ pub(crate) fn without_extension(capabilities: &RawObject) -> RawObject {
     capabilities
 }
 
-pub(crate) fn with_extension(capabilities: &RawObject) -> RawObject {
+pub(crate) fn with_extension(capabilities: &RawMembers) -> RawMembers {
     let mut capabilities = capabilities.clone();
     let mut extensions = member(&capabilities, "extensions");
     extensions.extend(raw::object([(EXTENSION, json!({}))]));
@@ -88,11 +88,11 @@ pub(crate) fn with_extension(capabilities: &RawObject) -> RawObject {
 }
 
 pub(crate) fn with_task_support(page: &RawValue) -> Result<Box<RawValue>, CallError> {
-    let mut page: RawObject = serde_json::from_str(page.get()).map_err(errors::unwritable)?;
+    let mut page: RawMembers = serde_json::from_str(page.get()).map_err(errors::unwritable)?;
     let Some(tools) = page.get("tools") else {
         return to_raw_value(&page).map_err(errors::unwritable);
     };
-    let mut tools: Vec<RawObject> =
+    let mut tools: Vec<RawMembers> =
         serde_json::from_str(tools.get()).map_err(errors::unwritable)?;
     for tool in &mut tools {
         let mut execution = member(tool, "execution");
@@ -105,11 +105,11 @@ pub(crate) fn with_task_support(page: &RawValue) -> Result<Box<RawValue>, CallEr
     to_raw_value(&page).map_err(errors::unwritable)
 }
 
-fn member(object: &RawObject, key: &str) -> RawObject {
+fn member(object: &RawMembers, key: &str) -> RawMembers {
     object.get(key).and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default()
 }
 
-fn insert(object: &mut RawObject, key: &str, members: &RawObject) {
+fn insert(object: &mut RawMembers, key: &str, members: &RawMembers) {
     if let Ok(text) = to_raw_value(members) {
         object.insert(key.to_owned(), text);
     }
@@ -119,23 +119,23 @@ fn insert(object: &mut RawObject, key: &str, members: &RawObject) {
 mod tests {
     use super::*;
 
-    fn object(value: &Value) -> RawObject {
+    fn object(value: &Value) -> RawMembers {
         serde_json::from_str(&value.to_string()).unwrap()
     }
 
     #[test]
     fn what_a_tool_says_about_tasks_is_read_and_anything_else_is_no() {
         for (execution, support) in [
-            (json!({"taskSupport": "optional"}), Support::Optional),
-            (json!({"taskSupport": "required"}), Support::Required),
-            (json!({"taskSupport": "forbidden"}), Support::Forbidden),
-            (json!({"taskSupport": 7}), Support::Forbidden),
-            (json!("odd"), Support::Forbidden),
+            (json!({"taskSupport": "optional"}), ToolTaskSupport::Optional),
+            (json!({"taskSupport": "required"}), ToolTaskSupport::Required),
+            (json!({"taskSupport": "forbidden"}), ToolTaskSupport::Forbidden),
+            (json!({"taskSupport": 7}), ToolTaskSupport::Forbidden),
+            (json!("odd"), ToolTaskSupport::Forbidden),
         ] {
             let tool = Tool::new(object(&json!({"name": "t", "execution": execution}))).unwrap();
-            assert_eq!(Support::of(Some(&tool)), support, "{execution}");
+            assert_eq!(ToolTaskSupport::of(Some(&tool)), support, "{execution}");
         }
-        assert_eq!(Support::of(None), Support::Forbidden);
+        assert_eq!(ToolTaskSupport::of(None), ToolTaskSupport::Forbidden);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use capdeck_backend::{CallContext, CallError, ErrorCode, RpcFailure};
-use capdeck_catalog::{Capability, RawObject};
+use capdeck_catalog::{Capability, RawMembers};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use serde_json::{
 
 use super::{
     errors,
-    shape::{self, TaskState},
+    task_state::{self, TaskState},
 };
 use crate::{RequestContext, raw};
 
@@ -34,10 +34,10 @@ pub(crate) struct TranslatedTask {
 }
 
 #[derive(Deserialize)]
-struct Question {
+struct TaskInputRequest {
     method: String,
     #[serde(default)]
-    params: Option<RawObject>,
+    params: Option<RawMembers>,
 }
 
 pub(super) struct TaskTarget<'a> {
@@ -50,12 +50,12 @@ impl TranslatedTask {
         Self { id, is_cancelled: AtomicBool::new(false), asked: Mutex::default() }
     }
 
-    pub(super) async fn look(&self, target: &TaskTarget<'_>) -> Result<RawObject, CallError> {
+    pub(super) async fn look(&self, target: &TaskTarget<'_>) -> Result<RawMembers, CallError> {
         let (task, _) = self.read(target).await?;
         Ok(self.shown(&task))
     }
 
-    pub(super) async fn cancel(&self, target: &TaskTarget<'_>) -> Result<RawObject, CallError> {
+    pub(super) async fn cancel(&self, target: &TaskTarget<'_>) -> Result<RawMembers, CallError> {
         let (task, seen) = self.read(target).await?;
         if seen.is_over() || self.is_cancelled.load(Ordering::Relaxed) {
             return Err(is_over(&self.id));
@@ -95,11 +95,11 @@ impl TranslatedTask {
 
     async fn answer_questions(
         &self,
-        task: &RawObject,
+        task: &RawMembers,
         target: &TaskTarget<'_>,
     ) -> Result<(), CallError> {
         let questions = task.get("inputRequests");
-        let questions: RawObject =
+        let questions: RawMembers =
             questions.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
         let new: Vec<(String, Box<RawValue>)> = {
             let mut asked = self.asked.lock();
@@ -111,7 +111,7 @@ impl TranslatedTask {
         let asking = new.iter().map(|(key, question)| async move {
             (key.clone(), self.put_question(question, target).await)
         });
-        let (mut answers, mut problem) = (RawObject::new(), None);
+        let (mut answers, mut problem) = (RawMembers::new(), None);
         for (key, outcome) in join_all(asking).await {
             match outcome {
                 Ok(answer) => drop(answers.insert(key, answer)),
@@ -136,10 +136,10 @@ impl TranslatedTask {
         question: &RawValue,
         target: &TaskTarget<'_>,
     ) -> Result<Box<RawValue>, CallError> {
-        let Question { method, params } =
+        let TaskInputRequest { method, params } =
             serde_json::from_str(question.get()).map_err(|_| errors::no_task_in_answer())?;
         let mut params = params.unwrap_or_default();
-        shape::relate(&mut params, &self.id);
+        task_state::relate(&mut params, &self.id);
         let is_page = params.get("mode").is_some_and(|mode| mode.get() == r#""url""#);
         if is_page && !params.contains_key("elicitationId") {
             // Legacy clients identify a page to visit by an id, which modern servers no longer
@@ -148,7 +148,7 @@ impl TranslatedTask {
             params.extend(raw::object([("elicitationId", json!(id))]));
         }
         match target.request.call.caller.request(&method, Some(params)).await {
-            Ok(answer) => Ok(shape::without_relation(answer)),
+            Ok(answer) => Ok(task_state::without_relation(answer)),
             // A person who was not reached has not answered, which a form can express.
             Err(_) if method == "elicitation/create" => {
                 to_raw_value(&json!({ "action": "cancel" })).map_err(errors::unwritable)
@@ -157,10 +157,10 @@ impl TranslatedTask {
         }
     }
 
-    async fn read(&self, target: &TaskTarget<'_>) -> Result<(RawObject, TaskState), CallError> {
+    async fn read(&self, target: &TaskTarget<'_>) -> Result<(RawMembers, TaskState), CallError> {
         let answer = self.ask("tasks/get", self.params(), target).await?;
         let read = || {
-            let task: RawObject = serde_json::from_str(answer.get()).ok()?;
+            let task: RawMembers = serde_json::from_str(answer.get()).ok()?;
             let seen = TaskState::of(&task)?;
             Some((task, seen))
         };
@@ -170,7 +170,7 @@ impl TranslatedTask {
     async fn ask(
         &self,
         method: &str,
-        params: RawObject,
+        params: RawMembers,
         target: &TaskTarget<'_>,
     ) -> Result<Box<RawValue>, CallError> {
         let lease = target.request.lease(target.capability).await?;
@@ -179,12 +179,12 @@ impl TranslatedTask {
         lease.request(method, Some(params), &context).await
     }
 
-    fn params(&self) -> RawObject {
+    fn params(&self) -> RawMembers {
         raw::object([("taskId", json!(self.id))])
     }
 
-    fn shown(&self, task: &RawObject) -> RawObject {
-        let mut shown = shape::to_core(task);
+    fn shown(&self, task: &RawMembers) -> RawMembers {
+        let mut shown = task_state::to_core(task);
         if self.is_cancelled.load(Ordering::Relaxed) {
             shown.extend(raw::object([("status", json!("cancelled"))]));
         }
@@ -205,13 +205,13 @@ fn cancelled() -> CallError {
 
 fn failure(error: Option<&RawValue>) -> CallError {
     #[derive(Deserialize)]
-    struct Failed {
+    struct TaskFailure {
         code: i64,
         message: String,
         #[serde(default)]
         data: Option<Box<RawValue>>,
     }
-    let Some(Failed { code, message, data }) =
+    let Some(TaskFailure { code, message, data }) =
         error.and_then(|error| serde_json::from_str(error.get()).ok())
     else {
         return CallError::new(ErrorCode::DownstreamToolError, "the task failed");

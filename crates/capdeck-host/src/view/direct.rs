@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Capability, NameTable, RawObject};
+use capdeck_catalog::{Capability, NameTable, RawMembers};
 use capdeck_definition::Backend;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{json, value::RawValue};
 
-use super::{META_TOOLS, View, lawful::keep_lawful, standing::add_origin};
+use super::{META_TOOLS, View, list_repair::drop_invalid_fields, tool_list::add_origin};
 use crate::{artifacts, raw};
 
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -98,11 +98,11 @@ impl View {
         Some((id.to_owned(), real.into_owned()))
     }
 
-    fn render(&self, rows: impl Fn(&Capability, &str) -> Option<Vec<RawObject>>) -> Box<RawValue> {
+    fn render(&self, rows: impl Fn(&Capability, &str) -> Option<Vec<RawMembers>>) -> Box<RawValue> {
         serde_json::value::to_raw_value(&self.rows(rows)).unwrap_or_default()
     }
 
-    fn rows(&self, rows: impl Fn(&Capability, &str) -> Option<Vec<RawObject>>) -> Vec<RawObject> {
+    fn rows(&self, rows: impl Fn(&Capability, &str) -> Option<Vec<RawMembers>>) -> Vec<RawMembers> {
         self.offering()
             .iter()
             .filter_map(|capability| rows(capability, capability.definition.id.as_str()))
@@ -139,22 +139,22 @@ pub(crate) fn resource_uri(id: &str, uri: &str) -> String {
     format!("{SCHEME}{id}/resources/{}", utf8_percent_encode(uri, COMPONENT))
 }
 
-fn resource(id: &str, object: &RawObject) -> Option<RawObject> {
+fn resource(id: &str, object: &RawMembers) -> Option<RawMembers> {
     let uri = raw::string(object.get("uri")?)?;
     let mut listed = object.clone();
-    keep_lawful(&mut listed);
+    drop_invalid_fields(&mut listed);
     listed.extend(raw::object([("uri", json!(resource_uri(id, &uri)))]));
     add_origin(&mut listed, json!({ "capletId": id, "downstreamUri": uri }));
     Some(listed)
 }
 
-fn template(id: &str, object: &RawObject) -> Option<RawObject> {
+fn template(id: &str, object: &RawMembers) -> Option<RawMembers> {
     let real = raw::string(object.get("uriTemplate")?)?;
     let name = object.get("name").and_then(|name| raw::string(name)).unwrap_or_default();
     let encoded = utf8_percent_encode(&real, COMPONENT);
     let uri = format!("{SCHEME}{id}/resources/{{encodedUri}}?template={encoded}");
     let mut listed = object.clone();
-    keep_lawful(&mut listed);
+    drop_invalid_fields(&mut listed);
     listed.extend(raw::object([
         ("uriTemplate", json!(uri)),
         ("name", json!(format!("{id}:{name}"))),
@@ -163,11 +163,11 @@ fn template(id: &str, object: &RawObject) -> Option<RawObject> {
     Some(listed)
 }
 
-fn prompt(names: &NameTable, id: &str, object: &RawObject) -> Option<RawObject> {
+fn prompt(names: &NameTable, id: &str, object: &RawMembers) -> Option<RawMembers> {
     let real = raw::string(object.get("name")?)?;
     let name = names.tool_name(id, &real)?;
     let mut listed = object.clone();
-    keep_lawful(&mut listed);
+    drop_invalid_fields(&mut listed);
     listed.extend(raw::object([("name", json!(name))]));
     add_origin(&mut listed, json!({ "capletId": id, "downstreamName": real }));
     Some(listed)

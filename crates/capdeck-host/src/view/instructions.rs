@@ -6,14 +6,14 @@ use capdeck_catalog::{Capability, estimate_tokens};
 use super::{View, policy::DEFAULT_SURFACE_TOKENS};
 
 /// Max tokens of instructions, and their guaranteed tokens without a set budget.
-const MOST: usize = 240;
-const LEAST: usize = 60;
+const MAX_TOKENS: usize = 240;
+const MIN_TOKENS: usize = 60;
 
 /// Tokens of ` and 1000 more.`.
-const TAIL: usize = 6;
+const TAIL_TOKENS: usize = 6;
 
 /// Tokens for the names of one kind, however many there are.
-const NAMES: usize = 60;
+const MAX_NAMES_TOKENS: usize = 60;
 
 /// The instructions, if the budget has room beside the listed tools. `None` when they are empty, or
 /// without room.
@@ -58,7 +58,7 @@ pub(super) fn instructions(view: &View) -> Option<String> {
         ),
     ] {
         let left = room.saturating_sub(estimate_tokens(&text));
-        add_line(&mut text, listing(lead, &names, left.min(NAMES)).as_deref());
+        add_line(&mut text, listing(lead, &names, left.min(MAX_NAMES_TOKENS)).as_deref());
     }
     if view.offers_setup() && !left_out {
         let line = "Call `setup_tools` with what the task needs, then `call_tool`.";
@@ -89,8 +89,8 @@ fn has_something(capability: &Capability) -> bool {
 fn room(view: &View) -> usize {
     let used = view.tokens();
     match view.catalog.config().surface_tokens {
-        Some(set) => (set as usize).saturating_sub(used).min(MOST),
-        None => DEFAULT_SURFACE_TOKENS.saturating_sub(used).clamp(LEAST, MOST),
+        Some(set) => (set as usize).saturating_sub(used).min(MAX_TOKENS),
+        None => DEFAULT_SURFACE_TOKENS.saturating_sub(used).clamp(MIN_TOKENS, MAX_TOKENS),
     }
 }
 
@@ -99,7 +99,7 @@ fn listing(lead: &str, names: &[String], room: usize) -> Option<String> {
     let mut named = 0;
     for name in names {
         // The rest is counted, and the count needs room, too.
-        if estimate_tokens(&text) + estimate_tokens(name) + TAIL > room {
+        if estimate_tokens(&text) + estimate_tokens(name) + TAIL_TOKENS > room {
             break;
         }
         text.push_str(&format!(" {name},"));

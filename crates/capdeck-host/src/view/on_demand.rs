@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Capability, Selection, SkillTools, Tool, estimate_tokens};
+use capdeck_catalog::{Capability, CatalogSelection, SkillTools, Tool, estimate_tokens};
 use capdeck_definition::Backend;
 use serde_json::{json, value::RawValue};
 
 use super::View;
 use crate::raw;
 
-const MOST: usize = 200;
+const MAX_TOKENS: usize = 200;
 /// Min tokens; a smaller budget does not make it shorter.
-const LEAST: usize = 110;
+const MIN_TOKENS: usize = 110;
 
 /// The same as beside `search`, except where names come from.
 pub(super) const CALL_TOOL: &str = r#"{"name":"call_tool","description":"Run a tool that was set up. Wrong arguments answer with its schema.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"Name in the signature"},"data":{"type":"object","description":"Its arguments"}},"required":["name","data"]}}"#;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bundle {
+pub(crate) struct ToolBundle {
     pub(crate) id: String,
-    pub(crate) tools: Selection,
+    pub(crate) tools: CatalogSelection,
 }
 
 impl View {
@@ -34,10 +34,10 @@ impl View {
     }
 
     /// Everything that can be set up, skills first: they have a purpose.
-    pub(crate) fn bundles(&self) -> Vec<Bundle> {
+    pub(crate) fn bundles(&self) -> Vec<ToolBundle> {
         let skills = self.catalog.skills().iter().filter(|skill| self.reaches_some_of(skill));
         let skills =
-            skills.map(|skill| Bundle { id: skill.id.clone(), tools: skill.tools.clone() });
+            skills.map(|skill| ToolBundle { id: skill.id.clone(), tools: skill.tools.clone() });
         let is_empty =
             |one: &Capability| one.discovery.as_ref().is_some_and(|known| known.tools.is_empty());
         let capabilities = self
@@ -47,21 +47,24 @@ impl View {
             .filter(|one| !is_empty(one))
             .map(|one| {
                 let id = one.definition.id.as_str();
-                Bundle { id: format!("@{id}"), tools: Selection::whole(id) }
+                ToolBundle { id: format!("@{id}"), tools: CatalogSelection::whole(id) }
             });
         skills.chain(capabilities).collect()
     }
 
-    pub(crate) fn bundle(&self, name: &str) -> Option<Bundle> {
+    pub(crate) fn bundle(&self, name: &str) -> Option<ToolBundle> {
         // A skill that needs no tools may be set up, too: agents do so when instructed.
         if let Some(skill) = self.catalog.skills().iter().find(|skill| skill.id == name) {
-            return Some(Bundle { id: skill.id.clone(), tools: skill.tools.clone() });
+            return Some(ToolBundle { id: skill.id.clone(), tools: skill.tools.clone() });
         }
         let whole = format!("@{name}");
         self.bundles().into_iter().find(|bundle| bundle.id == name || bundle.id == whole)
     }
 
-    pub(crate) fn chosen_tools(&self, chosen: &Selection) -> Vec<(Arc<Capability>, Arc<Tool>)> {
+    pub(crate) fn chosen_tools(
+        &self,
+        chosen: &CatalogSelection,
+    ) -> Vec<(Arc<Capability>, Arc<Tool>)> {
         let reached = self.chosen_capabilities(chosen);
         let of_one = |capability: &Arc<Capability>| {
             let ids = self.catalog.with_sets(capability);
@@ -74,7 +77,7 @@ impl View {
 
     /// The selected capabilities that this client reaches. A set's own tools only forward to its
     /// members, which are included.
-    pub(crate) fn chosen_capabilities(&self, chosen: &Selection) -> Vec<Arc<Capability>> {
+    pub(crate) fn chosen_capabilities(&self, chosen: &CatalogSelection) -> Vec<Arc<Capability>> {
         let is_set = |one: &Capability| matches!(one.definition.backend, Backend::Caplets(_));
         let all = self.catalog.capabilities();
         let reached = all.filter(|one| self.reaches(one) && !is_set(one));
@@ -85,7 +88,7 @@ impl View {
     /// ones.
     pub(super) fn setup_tool(&self, room: usize) -> Option<(Box<RawValue>, usize)> {
         let names: Vec<String> = self.bundles().into_iter().map(|bundle| bundle.id).collect();
-        let room = room.clamp(LEAST, MOST);
+        let room = room.clamp(MIN_TOKENS, MAX_TOKENS);
         let mut named = names.len();
         loop {
             let tool = rendered(&names, named)?;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use capdeck_catalog::{Capability, RawObject, Tool};
+use capdeck_catalog::{Capability, RawMembers, Tool};
 use capdeck_definition::CapabilityId;
 use serde_json::json;
 
@@ -60,14 +60,14 @@ impl OriginalUris {
 }
 
 pub(super) fn page_of(tool: &Tool) -> Option<String> {
-    let meta: RawObject = serde_json::from_str(tool.raw().get("_meta")?.get()).ok()?;
-    let ui: RawObject = serde_json::from_str(meta.get("ui")?.get()).ok()?;
+    let meta: RawMembers = serde_json::from_str(tool.raw().get("_meta")?.get()).ok()?;
+    let ui: RawMembers = serde_json::from_str(meta.get("ui")?.get()).ok()?;
     raw::string(ui.get("resourceUri")?)
 }
 
-pub(super) fn set_page(listed: &mut RawObject, uri: &str) -> Option<()> {
-    let mut meta: RawObject = serde_json::from_str(listed.get("_meta")?.get()).ok()?;
-    let mut ui: RawObject = serde_json::from_str(meta.get("ui")?.get()).ok()?;
+pub(super) fn set_page(listed: &mut RawMembers, uri: &str) -> Option<()> {
+    let mut meta: RawMembers = serde_json::from_str(listed.get("_meta")?.get()).ok()?;
+    let mut ui: RawMembers = serde_json::from_str(meta.get("ui")?.get()).ok()?;
     ui.extend(raw::object([("resourceUri", json!(uri))]));
     meta.insert("ui".to_owned(), serde_json::value::to_raw_value(&ui).ok()?);
     listed.insert("_meta".to_owned(), serde_json::value::to_raw_value(&meta).ok()?);

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::{Capability, Catalog, Part, estimate_tokens};
+use capdeck_catalog::{Capability, Catalog, CatalogPart, estimate_tokens};
 use capdeck_definition::Exposure;
 
-use super::{Budget, standing};
+use super::{TokenBudget, tool_list};
 
 pub(super) const DEFAULT_SURFACE_TOKENS: usize = 1_000;
 
@@ -25,8 +25,8 @@ impl ViewPolicy {
         Self { exposure, view: None }
     }
 
-    pub(crate) fn part(&self) -> Part {
-        self.view.clone().map_or(Part::Offered, Part::View)
+    pub(crate) fn part(&self) -> CatalogPart {
+        self.view.clone().map_or(CatalogPart::Offered, CatalogPart::View)
     }
 
     /// The exposure in force for a capability, within the client's grant.
@@ -44,11 +44,11 @@ impl ViewPolicy {
         self.exposure.is_some() || capability.exposure_is_explicit || capability.modes.is_some()
     }
 
-    pub(super) fn budget(&self, catalog: &Catalog) -> Budget {
+    pub(super) fn budget(&self, catalog: &Catalog) -> TokenBudget {
         let set = catalog.config().surface_tokens.map(|tokens| tokens as usize);
         let whole = set.unwrap_or(DEFAULT_SURFACE_TOKENS);
         // The search tools are the fallback for everything that exceeds the budget.
-        let reserved = estimate_tokens(standing::META_TOOL_DEFINITIONS);
-        Budget { left: whole.saturating_sub(reserved), is_strict: set.is_some() }
+        let reserved = estimate_tokens(tool_list::META_TOOL_DEFINITIONS);
+        TokenBudget { left: whole.saturating_sub(reserved), is_strict: set.is_some() }
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use capdeck_host::{
-    CallError, CapabilityId, Consent, ErrorCode, Hold, Host, Scope, Session, ToolRequest, calls,
+    ApprovalDuration, CallConsent, CallError, CapabilityId, ErrorCode, Host, Session, SessionScope,
+    ToolRequest, calls,
 };
 use capdeck_test::FakePlan;
 use jiff::Timestamp;
@@ -51,7 +52,7 @@ fn waiting_id(error: &CallError) -> String {
     error.data.as_ref().unwrap()["approval"]["id"].as_str().unwrap().to_owned()
 }
 
-fn approve(host: &Host, id: &str, hold: Hold) {
+fn approve(host: &Host, id: &str, hold: ApprovalDuration) {
     host.approvals().approve(id, hold, Timestamp::now()).unwrap();
 }
 
@@ -153,7 +154,7 @@ async fn without_a_client_that_can_ask_a_command_approves_one_retry() {
     assert_eq!(record.calls(), 0);
 
     // The person approves from another process; a restart is not needed.
-    approve(&deck.open(), &id, Hold::Once);
+    approve(&deck.open(), &id, ApprovalDuration::Once);
     let other = call(&session, "fake", "wipe", json!({"path": "b"})).await.unwrap_err();
     assert_ne!(waiting_id(&other), id);
     let client = ScriptedClient::new("somebody else");
@@ -182,7 +183,7 @@ async fn a_client_that_cannot_answer_after_all_leaves_the_command() {
     let client = ScriptedClient::answering("ada", None);
     let session = client.agent(&host, &["elicitation"]);
     let error = ask(&client, &session, json!({})).await.unwrap_err();
-    approve(&host, &waiting_id(&error), Hold::Always);
+    approve(&host, &waiting_id(&error), ApprovalDuration::Always);
     ask(&client, &session, json!({"path": "x"})).await.unwrap();
     assert_eq!(record.calls(), 1);
     session.close().await;
@@ -216,16 +217,16 @@ async fn an_edited_approval_opens_nothing() {
 async fn cancelling_ends_the_question() {
     struct Silent;
     #[async_trait::async_trait]
-    impl capdeck_host::Caller for Silent {
+    impl capdeck_host::CallerHandle for Silent {
         fn wants_progress(&self) -> bool {
             false
         }
-        fn progress(&self, _: capdeck_host::RawObject) {}
-        fn notify(&self, _: &str, _: Option<capdeck_host::RawObject>) {}
+        fn progress(&self, _: capdeck_host::RawMembers) {}
+        fn notify(&self, _: &str, _: Option<capdeck_host::RawMembers>) {}
         async fn request(
             &self,
             _: &str,
-            _: Option<capdeck_host::RawObject>,
+            _: Option<capdeck_host::RawMembers>,
         ) -> Result<Box<serde_json::value::RawValue>, CallError> {
             std::future::pending().await
         }
@@ -249,7 +250,8 @@ async fn the_person_at_the_command_line_approves_their_own_call() {
     let (deck, record) = destructive();
     let (host, session) = deck.operator();
     // A surface that asks the person itself leaves nothing to approve behind.
-    let later = ToolRequest { consent: Consent::AskedLater, ..request("fake", "wipe", json!({})) };
+    let later =
+        ToolRequest { consent: CallConsent::AskedLater, ..request("fake", "wipe", json!({})) };
     let error = calls::call(session.request(&context()), &later).await.unwrap_err();
     assert_eq!((error.code, error.data), (ErrorCode::ApprovalRequired, None));
     assert_eq!(host.approvals().list(Timestamp::now()).unwrap(), []);
@@ -259,7 +261,7 @@ async fn the_person_at_the_command_line_approves_their_own_call() {
     let [waiting] = host.approvals().list(Timestamp::now()).unwrap().try_into().unwrap();
     let hint = format!("the person runs: capdeck approve {};", waiting.id);
     assert!(error.hint.unwrap().starts_with(&hint));
-    let wanted = ToolRequest { consent: Consent::Given, ..request("fake", "wipe", json!({})) };
+    let wanted = ToolRequest { consent: CallConsent::Given, ..request("fake", "wipe", json!({})) };
     calls::call(session.request(&context()), &wanted).await.unwrap();
     assert_eq!(record.calls(), 1);
     host.close().await;
@@ -299,7 +301,7 @@ async fn every_way_to_a_tool_passes_the_gate() {
         assert_eq!(error.code, ErrorCode::ApprovalRequired, "{name} {error:?}");
     }
     let client = ScriptedClient::new("ada");
-    let scope = Scope::Transparent(CapabilityId::new("fake").unwrap());
+    let scope = SessionScope::Transparent(CapabilityId::new("fake").unwrap());
     let session = client.session(&host, scope, &[]);
     let error = ask(&client, &session, json!({})).await.unwrap_err();
     waiting_id(&error);
@@ -313,7 +315,7 @@ async fn a_transparent_call_before_any_list_is_decided_by_the_definition() {
     let (deck, record) = destructive();
     let host = deck.open();
     let client = ScriptedClient::answering("ada", decision("no"));
-    let scope = Scope::Transparent(CapabilityId::new("fake").unwrap());
+    let scope = SessionScope::Transparent(CapabilityId::new("fake").unwrap());
     let session = client.session(&host, scope, &["elicitation"]);
     let error = ask(&client, &session, json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::Denied);

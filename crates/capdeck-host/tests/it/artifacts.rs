@@ -8,7 +8,8 @@ use std::{
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use capdeck_host::{
-    CallError, CapabilityId, Host, RawObject, Scope, Session, artifacts, resources, transparent,
+    CallError, CapabilityId, Host, RawMembers, Session, SessionScope, artifacts, resources,
+    transparent,
 };
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
@@ -46,7 +47,7 @@ async fn made(session: &Session, tool: &str) -> String {
 }
 
 async fn read(session: &Session, uri: &str) -> Result<Value, CallError> {
-    let answer = resources::read(&session.request(&context()), uri, RawObject::new()).await?;
+    let answer = resources::read(&session.request(&context()), uri, RawMembers::new()).await?;
     Ok(value(&answer)["contents"][0].clone())
 }
 
@@ -183,7 +184,7 @@ async fn only_those_who_may_use_the_capability_read_its_artifacts() {
     let (host, operator) = deck.operator();
     let uri = made(&operator, "lines").await;
     let transparent =
-        |id: &str| host.unattended(Scope::Transparent(CapabilityId::new(id).unwrap()));
+        |id: &str| host.unattended(SessionScope::Transparent(CapabilityId::new(id).unwrap()));
     read(&agent(&host), &uri).await.unwrap();
     let own = |session: Arc<Session>, uri: String| async move {
         let params = [("uri".to_owned(), crate::deck::raw(&json!(uri)))].into_iter().collect();
@@ -192,7 +193,7 @@ async fn only_those_who_may_use_the_capability_read_its_artifacts() {
     };
     own(transparent("tools"), uri.clone()).await.unwrap();
     let other = transparent("other");
-    let params: RawObject =
+    let params: RawMembers =
         [("uri".to_owned(), crate::deck::raw(&json!(uri)))].into_iter().collect();
     let error =
         transparent::answer(&other.request(&context()), "other", "resources/read", Some(params))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_definition::Exposure;
-use capdeck_host::{Scope, Session, ToolQuery, ViewPolicy, check, search};
+use capdeck_host::{Session, SessionScope, ToolQuery, ViewPolicy, check, search};
 use capdeck_test::FakePlan;
 use serde_json::json;
 
@@ -18,7 +18,7 @@ fn gated() -> Deck {
 }
 
 fn capable(host: &capdeck_host::Host, exposure: Exposure) -> Arc<Session> {
-    let scope = Scope::Deck(ViewPolicy::offering(Some(exposure)));
+    let scope = SessionScope::Deck(ViewPolicy::offering(Some(exposure)));
     ScriptedClient::new("ada").session(host, scope, &["elicitation", "roots"])
 }
 

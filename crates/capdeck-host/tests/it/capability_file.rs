@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    ClientProfile, Continuity, ErrorCode, Host, NoListener, Principal, Scope, Session,
-    SessionSettings, TaskForm, TrustStore, ViewPolicy, listing,
+    ClientProfile, ErrorCode, Host, NoListener, Principal, Session, SessionContinuity,
+    SessionScope, SessionSettings, TaskForm, TrustStore, ViewPolicy, listing,
 };
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
@@ -52,13 +52,13 @@ fn open(deck: &Deck) -> Host {
 
 fn in_view(host: &Host, name: &str, exposure: Exposure) -> Arc<Session> {
     host.session(SessionSettings {
-        scope: Scope::Deck(ViewPolicy { exposure: Some(exposure), view: Some(name.into()) }),
+        scope: SessionScope::Deck(ViewPolicy { exposure: Some(exposure), view: Some(name.into()) }),
         client_name: "sub-agent".to_owned(),
         principal: Principal::local(),
         client: ClientProfile::default(),
         listener: Arc::new(NoListener),
         tasks: TaskForm::Awaited,
-        continuity: Continuity::Connection,
+        continuity: SessionContinuity::Connection,
         access: None,
     })
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleServiceExt as _, ClientProfile, Continuity, CreateCapsuleRequest,
-    ErrorCode, Host, HostEvent, LocalCapsules, NoListener, Principal, Scope, Session,
-    SessionSettings, StoreOptions, TaskForm, ViewPolicy,
+    CapsuleAuthor, CapsuleCaller, CapsuleServiceExt as _, ClientProfile, CreateCapsuleRequest,
+    ErrorCode, Host, HostEvent, LocalCapsuleService, NoListener, Principal, Session,
+    SessionContinuity, SessionScope, SessionSettings, StoreOptions, TaskForm, ViewPolicy,
 };
 use serde_json::{Value, json};
 
@@ -18,13 +18,14 @@ const TOOLS: [&str; 5] =
 /// A host whose desk is its own.
 struct WithCapsules {
     host: Host,
-    desk: LocalCapsules,
+    desk: LocalCapsuleService,
     _deck: Deck,
 }
 
 impl WithCapsules {
     async fn open(deck: Deck, names: &[&str]) -> Self {
-        let desk = LocalCapsules::open(&deck.dirs.data(), StoreOptions::default()).await.unwrap();
+        let desk =
+            LocalCapsuleService::open(&deck.dirs.data(), StoreOptions::default()).await.unwrap();
         for name in names {
             create(&desk, name).await;
         }
@@ -38,10 +39,10 @@ impl WithCapsules {
     }
 }
 
-async fn create(desk: &LocalCapsules, name: &str) {
+async fn create(desk: &LocalCapsuleService, name: &str) {
     let name = name.to_owned();
     let create = CreateCapsuleRequest { name, description: None, visibility: None };
-    let caller = CapsuleCaller::local(Author::client("test"));
+    let caller = CapsuleCaller::local(CapsuleAuthor::client("test"));
     desk.ask(caller.request(None, create)).await.unwrap();
 }
 
@@ -178,13 +179,13 @@ async fn a_mount_is_the_sessions_own() {
     assert_eq!(read["structuredContent"]["body"], "in two");
 
     let alone = opened.host.session(SessionSettings {
-        scope: Scope::Deck(ViewPolicy::offering(Some(Exposure::Direct))),
+        scope: SessionScope::Deck(ViewPolicy::offering(Some(Exposure::Direct))),
         client_name: "modern".to_owned(),
         principal: Principal::named("somebody"),
         client: ClientProfile::default(),
         listener: Arc::new(NoListener),
         tasks: TaskForm::Awaited,
-        continuity: Continuity::Requests,
+        continuity: SessionContinuity::Requests,
         access: None,
     });
     let refused = call(&alone, "capsules", "capsol_capsules", mount()).await.unwrap();

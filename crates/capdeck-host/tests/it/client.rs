@@ -4,8 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_host::{
-    CallContext, CallError, Caller, ClientProfile, Continuity, ErrorCode, Host, Listener,
-    Principal, RawObject, Scope, Session, SessionSettings, TaskForm, ViewPolicy,
+    CallContext, CallError, CallerHandle, ClientProfile, ConnectionListener, ErrorCode, Host,
+    Principal, RawMembers, Session, SessionContinuity, SessionScope, SessionSettings, TaskForm,
+    ViewPolicy,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
@@ -63,7 +64,7 @@ impl ScriptedClient {
     pub(crate) fn session(
         self: &Arc<Self>,
         host: &Host,
-        scope: Scope,
+        scope: SessionScope,
         capabilities: &[&str],
     ) -> Arc<Session> {
         let declared = capabilities.iter().map(|key| ((*key).to_owned(), raw(&json!({}))));
@@ -75,8 +76,8 @@ impl ScriptedClient {
     pub(crate) fn session_of(
         self: &Arc<Self>,
         host: &Host,
-        scope: Scope,
-        capabilities: RawObject,
+        scope: SessionScope,
+        capabilities: RawMembers,
         principal: Principal,
         tasks: TaskForm,
     ) -> Arc<Session> {
@@ -88,14 +89,14 @@ impl ScriptedClient {
             client: ClientProfile { info: Some(info.into_iter().collect()), capabilities },
             listener: self.clone(),
             tasks,
-            continuity: Continuity::Connection,
+            continuity: SessionContinuity::Connection,
             access: None,
         })
     }
 
     /// A session with the whole deck.
     pub(crate) fn agent(self: &Arc<Self>, host: &Host, capabilities: &[&str]) -> Arc<Session> {
-        self.session(host, Scope::Deck(ViewPolicy::default()), capabilities)
+        self.session(host, SessionScope::Deck(ViewPolicy::default()), capabilities)
     }
 
     /// The context of a call this client makes.
@@ -103,7 +104,7 @@ impl ScriptedClient {
         CallContext { timeout: None, caller: self.clone(), ..CallContext::detached(Duration::ZERO) }
     }
 
-    fn note(&self, way: Way, method: &str, params: Option<RawObject>) {
+    fn note(&self, way: Way, method: &str, params: Option<RawMembers>) {
         let params = serde_json::to_value(params).unwrap();
         self.told.lock().push(Told { way, method: method.to_owned(), params });
     }
@@ -115,23 +116,23 @@ impl ScriptedClient {
 }
 
 #[async_trait]
-impl Caller for ScriptedClient {
+impl CallerHandle for ScriptedClient {
     fn wants_progress(&self) -> bool {
         true
     }
 
-    fn progress(&self, params: RawObject) {
+    fn progress(&self, params: RawMembers) {
         self.note(Way::Call, "progress", Some(params));
     }
 
-    fn notify(&self, method: &str, params: Option<RawObject>) {
+    fn notify(&self, method: &str, params: Option<RawMembers>) {
         self.note(Way::Call, method, params);
     }
 
     async fn request(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, CallError> {
         self.note(Way::Call, method, params);
         self.answer()
@@ -139,15 +140,15 @@ impl Caller for ScriptedClient {
 }
 
 #[async_trait]
-impl Listener for ScriptedClient {
-    fn notified(&self, method: &str, params: Option<RawObject>) {
+impl ConnectionListener for ScriptedClient {
+    fn notified(&self, method: &str, params: Option<RawMembers>) {
         self.note(Way::Session, method, params);
     }
 
     async fn requested(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, CallError> {
         self.note(Way::Session, method, params);
         self.answer()

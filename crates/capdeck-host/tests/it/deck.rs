@@ -2,12 +2,12 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use capdeck_auth::{Environment, KeySettings, Vault};
-use capdeck_definition::{Exposure, Owner, Root, find_project};
+use capdeck_auth::{EnvironmentSnapshot, KeySettings, Vault};
+use capdeck_definition::{DeckRoot, Exposure, RootOwner, find_project};
 use capdeck_host::{
-    CallContext, CallError, ClientProfile, Continuity, Host, HostSettings, NoListener, Principal,
-    Scope, Session, SessionSettings, TaskForm, ToolRequest, ViewPolicy, WorkerCommand, calls,
-    listing,
+    CallContext, CallError, ClientProfile, Host, HostSettings, NoListener, Principal, Session,
+    SessionContinuity, SessionScope, SessionSettings, TaskForm, ToolRequest, ViewPolicy,
+    WorkerCommand, calls, listing,
 };
 use capdeck_test::{FakePlan, TestDirs, sandbox_worker};
 use serde_json::{Map, Value, json, value::RawValue};
@@ -77,9 +77,9 @@ impl Deck {
         #[expect(clippy::disallowed_methods, reason = "children need the machine's PATH")]
         let path = std::env::var("PATH").unwrap();
         let given = self.variables.iter().cloned();
-        let environment: Environment = given.chain([("PATH".to_owned(), path)]).collect();
+        let environment: EnvironmentSnapshot = given.chain([("PATH".to_owned(), path)]).collect();
         HostSettings {
-            user_roots: vec![Root { dir: self.dirs.config(), owner: Owner::User }],
+            user_roots: vec![DeckRoot { dir: self.dirs.config(), owner: RootOwner::User }],
             project: find_project(&self.dirs.project(), Some(&self.dirs.home())),
             starter: Vec::new(),
             state_dir: self.dirs.state(),
@@ -114,13 +114,13 @@ pub(crate) fn agent(host: &Host) -> Arc<Session> {
 /// An agent's session that was started with an exposure for everything.
 pub(crate) fn agent_with(host: &Host, exposure: Option<Exposure>) -> Arc<Session> {
     host.session(SessionSettings {
-        scope: Scope::Deck(ViewPolicy::offering(exposure)),
+        scope: SessionScope::Deck(ViewPolicy::offering(exposure)),
         client_name: "test-agent".to_owned(),
         principal: Principal::local(),
         client: ClientProfile::default(),
         listener: Arc::new(NoListener),
         tasks: TaskForm::Awaited,
-        continuity: Continuity::Connection,
+        continuity: SessionContinuity::Connection,
         access: None,
     })
 }

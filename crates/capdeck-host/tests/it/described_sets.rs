@@ -1,6 +1,6 @@
 //! Sets whose members are APIs that describe themselves.
 
-use capdeck_test::{ApiReply, FakeApi, FakePlan};
+use capdeck_test::{FakeApi, FakeApiReply, FakePlan};
 use serde_json::{Value, json};
 
 use crate::deck::{Deck, agent, call, call_listed, caplet, listed, saying};
@@ -10,8 +10,8 @@ fn echo() -> FakeApi {
     FakeApi::start(|request| {
         let asked = format!("{} {}", request.method, request.target);
         match request.target.as_str() {
-            "/graphql" => ApiReply::json(&json!({"data": {"person": {"name": "Ada"}}})),
-            _ => ApiReply::json(&json!({ "asked": asked })),
+            "/graphql" => FakeApiReply::json(&json!({"data": {"person": {"name": "Ada"}}})),
+            _ => FakeApiReply::json(&json!({ "asked": asked })),
         }
     })
 }

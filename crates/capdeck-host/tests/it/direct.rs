@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use capdeck_definition::Exposure;
-use capdeck_host::{RawObject, listing, prompts, resources};
+use capdeck_host::{RawMembers, listing, prompts, resources};
 use capdeck_test::{FakePlan, StdioClient};
 use serde_json::{Value, json, value::RawValue};
 
@@ -12,14 +12,14 @@ use crate::deck::{
 };
 
 /// What the server itself lists, as text.
-fn servers_own_tools(plan: &FakePlan) -> Vec<RawObject> {
+fn servers_own_tools(plan: &FakePlan) -> Vec<RawMembers> {
     #[derive(serde::Deserialize)]
     struct Answer {
         result: List,
     }
     #[derive(serde::Deserialize)]
     struct List {
-        tools: Vec<RawObject>,
+        tools: Vec<RawMembers>,
     }
     let (program, arguments) = plan.command();
     let mut command = Command::new(program);
@@ -40,7 +40,7 @@ async fn tools_are_the_servers_own_byte_for_byte() {
     let view =
         listing::discovered_view(&agent_with(&host, Some(Exposure::Direct)).request(&context()))
             .await;
-    let shown: Vec<RawObject> = serde_json::from_str(view.tools().get()).unwrap();
+    let shown: Vec<RawMembers> = serde_json::from_str(view.tools().get()).unwrap();
     assert_eq!(shown.len(), own.len());
     for (shown, own) in shown.iter().zip(&own) {
         let name = value(&own["name"]);
@@ -131,7 +131,7 @@ async fn resources_and_templates_have_deck_uris_and_lead_back() {
         }])
     );
     let read = async |uri: &str| {
-        resources::read(&session.request(&context()), uri, RawObject::new()).await
+        resources::read(&session.request(&context()), uri, RawMembers::new()).await
     };
     for uri in [note, "fake://note"] {
         let answer = value(&read(uri).await.unwrap());
@@ -169,7 +169,7 @@ async fn prompts_and_completions_lead_back_too() {
     let prompt = prompts::get(&session.request(&context()), "fake__greet", params).await.unwrap();
     assert_eq!(value(&prompt)["messages"][0]["content"]["text"], "Greet Ada");
     let error =
-        prompts::get(&session.request(&context()), "greet", RawObject::new()).await.unwrap_err();
+        prompts::get(&session.request(&context()), "greet", RawMembers::new()).await.unwrap_err();
     assert_eq!(error.code.as_str(), "PROMPT_NOT_FOUND");
 
     let template = "caplets://fake/resources/{encodedUri}?template=fake%3A%2F%2Fitems%2F%7Bid%7D";
@@ -271,14 +271,15 @@ async fn command_line_actions_are_listed_and_large_output_is_an_artifact() {
     let flood = call(&session, "tools", "flood", json!({})).await.unwrap();
     let artifact = &flood["structuredContent"]["artifact"];
     let uri = artifact["uri"].as_str().unwrap();
-    let whole = resources::read(&session.request(&context()), uri, RawObject::new()).await.unwrap();
+    let whole =
+        resources::read(&session.request(&context()), uri, RawMembers::new()).await.unwrap();
     let whole = value(&whole);
     let lines = whole["contents"][0]["text"].as_str().unwrap();
     assert_eq!((lines.lines().count(), lines.lines().last()), (5000, Some("5000")));
     host.close().await;
 }
 
-fn members(value: Value) -> RawObject {
+fn members(value: Value) -> RawMembers {
     let Value::Object(members) = value else { panic!("an object is needed") };
     members.iter().map(|(key, value)| (key.clone(), raw(value) as Box<RawValue>)).collect()
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{Host, HostEvent, calls, check, listing};
-use capdeck_test::{FakePlan, fake::Fault};
+use capdeck_test::{FakePlan, fake::FakeFault};
 use serde_json::{Value, json};
 
 use crate::{
@@ -106,7 +106,7 @@ async fn a_list_that_fails_later_keeps_the_last_good_one() {
     // A shell swaps the plan: the second start of the same definition has a broken list.
     let deck = Deck::new();
     let (program, good) = FakePlan::default().command();
-    let (_, bad) = FakePlan { list: Fault::Error, ..FakePlan::default() }.command();
+    let (_, bad) = FakePlan { list: FakeFault::Error, ..FakePlan::default() }.command();
     let flag = deck.dirs.root().join("flag");
     let script = format!(
         "if [ -e {flag} ]; then exec \"$0\" --plan \"$2\"; else exec \"$0\" --plan \"$1\"; fi",
@@ -305,7 +305,7 @@ async fn a_check_reports_what_there_is() {
 
 #[tokio::test]
 async fn a_listing_does_not_wait_for_a_server_that_hangs() {
-    let hanging = FakePlan { initialize: Fault::Hang, ..FakePlan::default() };
+    let hanging = FakePlan { initialize: FakeFault::Hang, ..FakePlan::default() };
     let deck = Deck::of(&FakePlan { behaviours: false, tools: 1, ..FakePlan::default() })
         .server("slow", &hanging, json!({"startupTimeoutMs": 600_000}))
         .config("options", json!({"exposure": "direct", "exposureDiscoveryTimeoutMs": 700}));
@@ -320,7 +320,7 @@ async fn a_listing_does_not_wait_for_a_server_that_hangs() {
 
 #[tokio::test]
 async fn nobody_waits_twice_for_a_server_that_does_not_answer() {
-    let silent = FakePlan { initialize: Fault::Hang, ..FakePlan::default() };
+    let silent = FakePlan { initialize: FakeFault::Hang, ..FakePlan::default() };
     let deck = Deck::of(&FakePlan::default())
         .server("silent", &silent, json!({"startupTimeoutMs": 300}))
         .config("options", json!({"exposureDiscoveryTimeoutMs": 500}));

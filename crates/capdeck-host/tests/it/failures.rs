@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use capdeck_host::{CallError, check};
-use capdeck_test::{FakePlan, fake::Fault};
+use capdeck_test::{FakePlan, fake::FakeFault};
 use serde_json::{Value, json};
 
 use crate::deck::{Deck, call, text};
@@ -74,7 +74,7 @@ async fn a_crash_at_the_start_tells_the_exit_code_and_the_last_words() {
 #[tokio::test]
 async fn a_handshake_without_an_answer_times_out() {
     let plan = FakePlan {
-        initialize: Fault::Hang,
+        initialize: FakeFault::Hang,
         stderr_line: Some("waiting for the network".to_owned()),
         ..FakePlan::default()
     };
@@ -96,7 +96,7 @@ fn around_millis(text: &str) -> (&str, &str) {
 
 #[tokio::test]
 async fn a_handshake_that_is_refused_says_so() {
-    let plan = FakePlan { initialize: Fault::Error, ..FakePlan::default() };
+    let plan = FakePlan { initialize: FakeFault::Error, ..FakePlan::default() };
     let error = failure_of(&deck(&plan), "echo").await;
     let message = "`bad` refused the handshake: refused on purpose";
     assert_eq!(told(&error), ("DOWNSTREAM_PROTOCOL_ERROR", message, None));
@@ -157,11 +157,11 @@ async fn the_servers_own_error_keeps_its_code_and_data() {
 #[tokio::test]
 async fn a_failing_list_fails_the_call_that_needs_it() {
     for (fault, code) in [
-        (Fault::Hang, "TOOL_CALL_TIMEOUT"),
-        (Fault::BadJson, "TOOL_CALL_TIMEOUT"),
-        (Fault::WrongId, "TOOL_CALL_TIMEOUT"),
-        (Fault::Crash, "SERVER_UNAVAILABLE"),
-        (Fault::Error, "DOWNSTREAM_PROTOCOL_ERROR"),
+        (FakeFault::Hang, "TOOL_CALL_TIMEOUT"),
+        (FakeFault::BadJson, "TOOL_CALL_TIMEOUT"),
+        (FakeFault::WrongId, "TOOL_CALL_TIMEOUT"),
+        (FakeFault::Crash, "SERVER_UNAVAILABLE"),
+        (FakeFault::Error, "DOWNSTREAM_PROTOCOL_ERROR"),
     ] {
         let plan = FakePlan { list: fault, ..FakePlan::default() };
         let error = failure_of(&deck(&plan), "echo").await;
@@ -207,7 +207,7 @@ async fn lists_are_read_to_their_end_and_no_further() {
 
 #[tokio::test]
 async fn while_one_server_hangs_another_answers() {
-    let plan = FakePlan { initialize: Fault::Hang, ..FakePlan::default() };
+    let plan = FakePlan { initialize: FakeFault::Hang, ..FakePlan::default() };
     let deck = deck(&plan).server("bad", &plan, json!({"startupTimeoutMs": 20_000}));
     let (host, session) = deck.operator();
     let hanging = {

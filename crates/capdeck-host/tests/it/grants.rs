@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    CallError, CapabilityId, ErrorCode, Host, Scope, Session, ViewPolicy, listing, prompts,
+    CallError, CapabilityId, ErrorCode, Host, Session, SessionScope, ViewPolicy, listing, prompts,
     resources, transparent,
 };
 use capdeck_test::FakePlan;
@@ -196,7 +196,7 @@ async fn modes_decide_how_it_is_offered() {
 #[tokio::test]
 async fn security_18_one_capability_alone_is_screened_as_well() {
     let host = deck().open();
-    let id = |id: &str| Scope::Transparent(CapabilityId::new(id).unwrap());
+    let id = |id: &str| SessionScope::Transparent(CapabilityId::new(id).unwrap());
     let book = Book::of(granted(&["open"], &["open/tool_00000"], &[]));
     let session = guest_at(&host, &book, id("open"));
     let tools = transparent::answer(&session.request(&context()), "open", "tools/list", None)
@@ -239,7 +239,7 @@ async fn security_18_views_are_narrowed_and_unknown_when_empty() {
     assert!(host.has_view("all", Some(&*access)) && !host.has_view("rest", Some(&*access)));
     assert!(!host.has_view("none", Some(&*access)) && host.has_view("rest", None));
     let policy = ViewPolicy { exposure: Some(Exposure::Progressive), view: Some("all".into()) };
-    let session = guest_at(&host, &book, Scope::Deck(policy));
+    let session = guest_at(&host, &book, SessionScope::Deck(policy));
     assert_eq!(listed(&session).await, ["open"]);
     host.close().await;
 }

@@ -1,6 +1,6 @@
 //! How capabilities do: counted over calls and processes, and blamed only on those who failed.
 
-use capdeck_host::{Health, Host, check, list_items};
+use capdeck_host::{HealthStatus, Host, check, list_items};
 use capdeck_test::FakePlan;
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::{
     record::{until, until_gone},
 };
 
-fn health(host: &Host, id: &str) -> Health {
+fn health(host: &Host, id: &str) -> HealthStatus {
     let catalog = host.catalog();
     let items = list_items(host, &catalog);
     let listed = items.into_iter().find(|item| item.id == id).unwrap().health;
@@ -32,9 +32,9 @@ async fn failures_are_counted_over_processes_until_it_answers() {
     );
     let first = {
         let (host, session) = deck.operator();
-        assert_eq!(health(&host, "fake"), Health::Unchecked);
+        assert_eq!(health(&host, "fake"), HealthStatus::Unchecked);
         check::check(&session.request(&context()), "fake").await.outcome.unwrap_err();
-        let Health::Failing { since, times: 1, .. } = health(&host, "fake") else {
+        let HealthStatus::Failing { since, times: 1, .. } = health(&host, "fake") else {
             panic!("{:?}", health(&host, "fake"))
         };
         host.close().await;
@@ -42,29 +42,29 @@ async fn failures_are_counted_over_processes_until_it_answers() {
     };
     let (host, session) = deck.operator();
     let error = check::check(&session.request(&context()), "fake").await.outcome.unwrap_err();
-    let Health::Failing { since, last_at, times, reason } = health(&host, "fake") else {
+    let HealthStatus::Failing { since, last_at, times, reason } = health(&host, "fake") else {
         panic!("{:?}", health(&host, "fake"))
     };
     assert_eq!((since, times, &reason), (first, 2, &error.message));
     assert!(last_at > since);
     call(&session, "other", "echo", json!({})).await.unwrap();
-    assert!(matches!(health(&host, "other"), Health::Ok { .. }));
+    assert!(matches!(health(&host, "other"), HealthStatus::Ok { .. }));
     // A host that runs already learns what another process finds out.
     let (second, other_session) = deck.operator();
-    assert!(matches!(health(&second, "other"), Health::Ok { .. }));
+    assert!(matches!(health(&second, "other"), HealthStatus::Ok { .. }));
     check::check(&other_session.request(&context()), "fake").await.outcome.unwrap_err();
     // Read once per look: the other process may write between two readings.
     let now = || host.health(host.catalog().get("fake").unwrap());
-    let is_known = || matches!(now(), Health::Failing { times: 3, .. });
+    let is_known = || matches!(now(), HealthStatus::Failing { times: 3, .. });
     until("the other failure", || is_known().then_some(())).await;
     second.close().await;
     host.close().await;
     // Another definition has another story.
     let deck = deck.server("fake", &FakePlan::default(), json!({}));
     let (host, session) = deck.operator();
-    assert_eq!(health(&host, "fake"), Health::Unchecked);
+    assert_eq!(health(&host, "fake"), HealthStatus::Unchecked);
     check::check(&session.request(&context()), "fake").await.outcome.unwrap();
-    assert!(matches!(health(&host, "fake"), Health::Ok { .. }));
+    assert!(matches!(health(&host, "fake"), HealthStatus::Ok { .. }));
     host.close().await;
 }
 
@@ -86,7 +86,7 @@ async fn what_the_host_stops_did_not_fail() {
     until_gone(record.starts()[0]).await;
     assert_eq!(host.last_failure("fake"), None);
     let host = deck.open();
-    assert!(!matches!(health(&host, "fake"), Health::Failing { .. }));
+    assert!(!matches!(health(&host, "fake"), HealthStatus::Failing { .. }));
     host.close().await;
 }
 
@@ -106,7 +106,7 @@ async fn a_server_that_leaves_in_the_middle_of_a_call_failed() {
         assert_eq!(error.message.matches("goodbye").count(), 1, "{error}");
         let failing = health(&host, "fake");
         assert!(
-            matches!(failing, Health::Failing { times: counted, .. } if counted == times),
+            matches!(failing, HealthStatus::Failing { times: counted, .. } if counted == times),
             "{failing:?}"
         );
     }
@@ -132,6 +132,6 @@ async fn an_agent_that_searches_is_told_what_fails() {
     assert!(text(&described).contains("`fake` is failing since "), "{described}");
     let call_echo = json!({"name": "fake__echo", "data": {}});
     call_listed(&session, "call_tool", call_echo).await.unwrap();
-    assert!(matches!(health(&host, "fake"), Health::Ok { .. }));
+    assert!(matches!(health(&host, "fake"), HealthStatus::Ok { .. }));
     host.close().await;
 }

@@ -1,7 +1,7 @@
 //! When servers are started, stopped, started again, and left alone for a while.
 
 use capdeck_host::check;
-use capdeck_test::{FakePlan, fake::Fault};
+use capdeck_test::{FakePlan, fake::FakeFault};
 use serde_json::json;
 
 use crate::{
@@ -91,7 +91,8 @@ async fn repeated_failures_back_off_and_a_check_tries_at_once() {
 async fn waiting_callers_share_the_failure_of_one_start() {
     let deck = Deck::new();
     let record = deck.record("fake");
-    let plan = FakePlan { initialize: Fault::Hang, record: record.path(), ..FakePlan::default() };
+    let plan =
+        FakePlan { initialize: FakeFault::Hang, record: record.path(), ..FakePlan::default() };
     let deck = deck.server("fake", &plan, json!({"startupTimeoutMs": 500}));
     let host = deck.open();
     let calls: Vec<_> = (0..8)

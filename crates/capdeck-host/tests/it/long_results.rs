@@ -1,7 +1,7 @@
 //! Results too large for an agent: a head of the same shape, and a handle that reads on to the end.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{RawObject, Session, artifacts, calls, resources};
+use capdeck_host::{RawMembers, Session, artifacts, calls, resources};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ async fn a_long_list_is_read_on_by_its_handle_to_the_end() {
     let mut is_resource = false;
     while let Some(uri) = next {
         let (text, facts) = if is_resource {
-            let read = resources::read(&session.request(&context()), &uri, RawObject::new())
+            let read = resources::read(&session.request(&context()), &uri, RawMembers::new())
                 .await
                 .unwrap();
             let read = value(&read)["contents"][0].clone();
@@ -137,7 +137,7 @@ async fn servers_results_pass_as_they_are_until_a_limit_is_set() {
     let small = call(&agent(&host), "fake", "echo", json!({"a": 1})).await.unwrap();
     assert!(small.get("_meta").is_none());
     let id = capdeck_host::CapabilityId::new("fake").unwrap();
-    for session in [host.operator(), host.unattended(capdeck_host::Scope::Transparent(id))] {
+    for session in [host.operator(), host.unattended(capdeck_host::SessionScope::Transparent(id))] {
         let asked = request("fake", "echo", json!({"a": big}));
         let answer = value(&calls::call(session.request(&context()), &asked).await.unwrap());
         assert_eq!(answer["content"][0]["text"].as_str().unwrap().len(), big.len() + 8);

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, process::Command, sync::Arc};
 
 use capdeck_definition::Exposure;
-use capdeck_host::{CallError, Session, ShellPlace, calls, listing, shell};
+use capdeck_host::{CallError, Session, ShellTarget, calls, listing, shell};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -324,7 +324,7 @@ async fn the_shell_prints_words_that_lead_to_the_tool() {
     let context = context();
     let place =
         shell::find_command(&session.request(&context), &["my-api".to_owned()]).await.unwrap();
-    let ShellPlace::Group(group, commands) = place else { panic!("{place:?}") };
+    let ShellTarget::Group(group, commands) = place else { panic!("{place:?}") };
     assert_eq!(commands.len(), names.len());
     for command in commands {
         // A name that would be read as a flag has its group in front.
@@ -336,7 +336,7 @@ async fn the_shell_prints_words_that_lead_to_the_tool() {
         // Words that begin with a hyphen are flags.
         assert!(typed.iter().all(|word| !word.starts_with('-')), "{line}");
         let place = shell::find_command(&session.request(&context), &typed).await.unwrap();
-        let ShellPlace::Tool(tool) = place else { panic!("{line}: {place:?}") };
+        let ShellTarget::Tool(tool) = place else { panic!("{line}: {place:?}") };
         let name: String = serde_json::from_str(tool.definition["name"].get()).unwrap();
         assert_eq!(name, command.tool, "{line}");
         assert_eq!(words(&tool.command), typed, "{line}");

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    ClientProfile, Continuity, ErrorCode, Host, NoListener, Principal, Scope, Session,
-    SessionSettings, TaskForm, ViewPolicy,
+    ClientProfile, ErrorCode, Host, NoListener, Principal, Session, SessionContinuity,
+    SessionScope, SessionSettings, TaskForm, ViewPolicy,
 };
-use capdeck_test::{FakePlan, fake::Fault};
+use capdeck_test::{FakePlan, fake::FakeFault};
 use serde_json::{Value, json};
 
 use crate::deck::{Deck, agent_with, call, call_listed, listed, saying, text};
@@ -40,13 +40,13 @@ fn on_demand(host: &Host) -> Arc<Session> {
 /// A client whose requests stand alone.
 fn modern(host: &Host) -> Arc<Session> {
     host.session(SessionSettings {
-        scope: Scope::Deck(ViewPolicy::offering(Some(Exposure::OnDemand))),
+        scope: SessionScope::Deck(ViewPolicy::offering(Some(Exposure::OnDemand))),
         client_name: "test-agent".to_owned(),
         principal: Principal::local(),
         client: ClientProfile::default(),
         listener: Arc::new(NoListener),
         tasks: TaskForm::Awaited,
-        continuity: Continuity::Requests,
+        continuity: SessionContinuity::Requests,
         access: None,
     })
 }
@@ -282,7 +282,7 @@ async fn a_policy_holds_here_as_everywhere() {
 
 #[tokio::test]
 async fn a_server_that_cannot_list_is_told_and_the_rest_is_set_up() {
-    let broken = FakePlan { list: Fault::Error, ..FakePlan::default() };
+    let broken = FakePlan { list: FakeFault::Error, ..FakePlan::default() };
     let deck = deck().server("broken", &broken, json!({}));
     let host = deck.open();
     let session = on_demand(&host);

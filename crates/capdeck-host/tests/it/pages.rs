@@ -1,7 +1,7 @@
 //! Pages that show a tool's results: their links work through the deck.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{RawObject, resources};
+use capdeck_host::{RawMembers, resources};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -26,12 +26,12 @@ async fn a_page_keeps_its_name_while_it_means_one_thing() {
     listed(&session).await;
     let meta = page_named_by(&value(session.view().tools()), "fake__show");
     assert_eq!(meta["ui"], json!({"resourceUri": "fake://items/1", "visibility": ["model"]}));
-    let read = resources::read(&session.request(&context()), "fake://items/1", RawObject::new())
+    let read = resources::read(&session.request(&context()), "fake://items/1", RawMembers::new())
         .await
         .unwrap();
     assert_eq!(value(&read)["contents"][0]["text"], "item 1");
     let unknown =
-        resources::read(&session.request(&context()), "fake://items/2", RawObject::new()).await;
+        resources::read(&session.request(&context()), "fake://items/2", RawMembers::new()).await;
     assert_eq!(unknown.unwrap_err().code.as_str(), "RESOURCE_NOT_FOUND", "nobody names that one");
     host.close().await;
 }
@@ -47,7 +47,7 @@ async fn pages_of_the_same_name_are_told_apart() {
     let session = agent_with(&host, Some(Exposure::Direct));
     listed(&session).await;
     let own =
-        resources::read(&session.request(&context()), "fake://items/1", RawObject::new()).await;
+        resources::read(&session.request(&context()), "fake://items/1", RawMembers::new()).await;
     assert_eq!(own.unwrap_err().code.as_str(), "RESOURCE_NOT_FOUND", "it could be either");
     for id in ["fake", "two"] {
         let meta = page_named_by(&value(session.view().tools()), &format!("{id}__show"));
@@ -55,7 +55,7 @@ async fn pages_of_the_same_name_are_told_apart() {
         assert_eq!(meta["ui"], json!({"resourceUri": uri, "visibility": ["model"]}));
         assert_eq!(meta["example.com/kept"], 1);
         let read =
-            resources::read(&session.request(&context()), &uri, RawObject::new()).await.unwrap();
+            resources::read(&session.request(&context()), &uri, RawMembers::new()).await.unwrap();
         assert_eq!(value(&read)["contents"][0]["text"], "item 1");
     }
     host.close().await;

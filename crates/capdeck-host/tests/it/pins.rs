@@ -1,9 +1,9 @@
 //! Pins: definitions as first seen, changes told and, when asked for, held.
 
-use capdeck_catalog::{HeldReason, PinChange};
+use capdeck_catalog::{HoldReason, PinChange};
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    CapabilityId, ErrorCode, Host, PinReview, Scope, ToolQuery, check, search, transparent,
+    CapabilityId, ErrorCode, Host, PinReview, SessionScope, ToolQuery, check, search, transparent,
 };
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
@@ -180,7 +180,7 @@ async fn a_tool_that_appears_on_a_running_server_is_held() {
     assert!(report.is_available());
     let error = call(&session, "fake", "sneaky", json!({})).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::ApprovalRequired, "{error}");
-    assert_eq!(review(&host).held.get("sneaky"), Some(&HeldReason::New));
+    assert_eq!(review(&host).held.get("sneaky"), Some(&HoldReason::New));
     host.close().await;
 }
 
@@ -248,7 +248,7 @@ async fn the_transparent_endpoint_holds_back_as_well() {
     offers(&deck, json!([tool("read", "Reads it all"), tool("write", "Writes")]));
     let host = deck.open();
     let client = ScriptedClient::new("ada");
-    let scope = Scope::Transparent(CapabilityId::new("fake").unwrap());
+    let scope = SessionScope::Transparent(CapabilityId::new("fake").unwrap());
     let session = client.session(&host, scope, &[]);
     let list =
         transparent::answer(&session.request(&client.context()), "fake", "tools/list", None).await;

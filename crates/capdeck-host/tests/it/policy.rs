@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_definition::Exposure;
-use capdeck_host::{CallError, CapabilityId, ErrorCode, Host, Scope, Session, transparent};
+use capdeck_host::{CallError, CapabilityId, ErrorCode, Host, Session, SessionScope, transparent};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn told(error: &CallError, name: &str) -> String {
 
 fn transparent(host: &Host, name: &str) -> (Arc<ScriptedClient>, Arc<Session>) {
     let client = ScriptedClient::new(name);
-    let scope = Scope::Transparent(CapabilityId::new("fake").unwrap());
+    let scope = SessionScope::Transparent(CapabilityId::new("fake").unwrap());
     let session = client.session(host, scope, &[]);
     (client, session)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capdeck_definition::CapabilityId;
-use capdeck_host::{Scope, calls, transparent};
+use capdeck_host::{SessionScope, calls, transparent};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -212,7 +212,7 @@ async fn a_transparent_client_hears_everything_its_server_says() {
     let deck = Deck::of(&FakePlan::default());
     let host = deck.open();
     let client = ScriptedClient::new("ada");
-    let scope = Scope::Transparent(CapabilityId::new("fake").unwrap());
+    let scope = SessionScope::Transparent(CapabilityId::new("fake").unwrap());
     let session = client.session(&host, scope, &[]);
     let facts =
         transparent::server_facts(&session.request(&client.context()), "fake").await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_catalog::Status;
+use capdeck_catalog::CapabilityStatus;
 use capdeck_host::{Host, HostEvent, Session, TrustStore};
 use serde_json::json;
 use tokio::sync::broadcast::Receiver;
@@ -69,17 +69,17 @@ async fn a_broken_edit_keeps_the_last_good_form_until_it_is_fixed() {
     let deck = Deck::new().file("config/sayer.md", &saying("good"));
     let (host, session, mut events) = watching(&deck);
     let status = || host.catalog().get("sayer").unwrap().status.clone();
-    assert_eq!(status(), Status::Ready);
+    assert_eq!(status(), CapabilityStatus::Ready);
 
     deck.dirs.write("config/sayer.md", saying("bad").replace("cliTools", "cliToolz"));
-    after_events(&mut events, "break", || status() != Status::Ready).await;
-    let Status::Stale { reason } = status() else { panic!("{:?}", status()) };
+    after_events(&mut events, "break", || status() != CapabilityStatus::Ready).await;
+    let CapabilityStatus::Stale { reason } = status() else { panic!("{:?}", status()) };
     assert!(reason.contains("cliToolz"), "{reason}");
     assert_eq!(said(&session, "sayer").await, "good");
     assert_eq!(host.catalog().quarantined().len(), 1);
 
     deck.dirs.write("config/sayer.md", saying("fixed"));
-    after_events(&mut events, "fix", || status() == Status::Ready).await;
+    after_events(&mut events, "fix", || status() == CapabilityStatus::Ready).await;
     assert_eq!(said(&session, "sayer").await, "fixed");
     assert_eq!(host.catalog().quarantined().len(), 0);
     host.close().await;
@@ -120,7 +120,10 @@ async fn a_config_that_cannot_be_read_keeps_what_it_declared() {
     deck.dirs.write("config/config.json", "{ \"cliTools\": ");
     let stale = || {
         let catalog = host.catalog();
-        matches!(catalog.get("sayer").map(|one| one.status.clone()), Some(Status::Stale { .. }))
+        matches!(
+            catalog.get("sayer").map(|one| one.status.clone()),
+            Some(CapabilityStatus::Stale { .. })
+        )
     };
     after_events(&mut events, "break the config", stale).await;
     assert_eq!(said(&session, "sayer").await, "config");

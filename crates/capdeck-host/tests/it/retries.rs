@@ -1,7 +1,7 @@
 //! A call that is sent again with answers: they reach the server through every view.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{RawObject, Session, ToolRequest, calls, prompts, resources};
+use capdeck_host::{RawMembers, Session, ToolRequest, calls, prompts, resources};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ async fn answers_travel_with_reads_and_prompts() {
     let deck = deck.server("fake", &plan, json!({}));
     let host = deck.open();
     let session = agent_with(&host, Some(Exposure::Direct));
-    let params = |key: &str, name: &str| -> RawObject {
+    let params = |key: &str, name: &str| -> RawMembers {
         let members = [(key, json!(name)), ("requestState", json!("s"))];
         members.into_iter().map(|(key, value)| (key.to_owned(), raw(&value))).collect()
     };

@@ -3,8 +3,8 @@
 mod flow;
 
 use capdeck_host::{
-    Hold, Host, RecordedCall, Rehearsal, RunEnd, RunRecord, RunState, RunStore, Session, TestFile,
-    WorkerCommand,
+    ApprovalDuration, Host, RecordedCall, RunEnd, RunRecord, RunReplayer, RunState, RunStore,
+    Session, TestFile, WorkerCommand,
 };
 use capdeck_test::{FakePlan, sandbox_worker};
 use jiff::Timestamp;
@@ -27,8 +27,8 @@ fn store(deck: &Deck) -> RunStore {
     RunStore::new(&deck.dirs.state())
 }
 
-fn rehearsal() -> Rehearsal {
-    Rehearsal::new(WorkerCommand { program: sandbox_worker(), args: Vec::new() })
+fn rehearsal() -> RunReplayer {
+    RunReplayer::new(WorkerCommand { program: sandbox_worker(), args: Vec::new() })
 }
 
 /// The runs of a deck whose host is closed, the oldest first.
@@ -49,7 +49,7 @@ fn paused(envelope: &Value) -> (String, Vec<String>) {
 
 fn approve(host: &Host, ids: &[String]) {
     for id in ids {
-        host.approvals().approve(id, Hold::Once, Timestamp::now()).unwrap();
+        host.approvals().approve(id, ApprovalDuration::Once, Timestamp::now()).unwrap();
     }
 }
 

@@ -1,6 +1,6 @@
 //! The search view: three tools that reach a deck of any size.
 
-use capdeck_test::{FakePlan, fake::Fault};
+use capdeck_test::{FakePlan, fake::FakeFault};
 use serde_json::{Value, json};
 
 use crate::deck::{Deck, agent, call_listed, caplet, listed, saying, text};
@@ -84,7 +84,7 @@ async fn results_page_to_the_end_and_a_filter_holds() {
 #[tokio::test]
 async fn capabilities_that_cannot_be_asked_are_reported_with_the_reason() {
     let dead = FakePlan { exit_at_start: Some(4), ..FakePlan::default() };
-    let hanging = FakePlan { initialize: Fault::Hang, ..FakePlan::default() };
+    let hanging = FakePlan { initialize: FakeFault::Hang, ..FakePlan::default() };
     let deck = Deck::of(&FakePlan::default())
         .server("dead", &dead, json!({}))
         .server("hanging", &hanging, json!({"startupTimeoutMs": 20_000}))

@@ -1,7 +1,7 @@
 //! Sets: one capability made of others, each of them an ordinary capability.
 
 use capdeck_definition::Exposure;
-use capdeck_host::{RawObject, listing, prompts, resources, transparent};
+use capdeck_host::{RawMembers, listing, prompts, resources, transparent};
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -173,7 +173,7 @@ async fn a_set_whose_file_breaks_keeps_its_members() {
 }
 
 /// The members of an object, as a request has them.
-fn params(value: &Value) -> RawObject {
+fn params(value: &Value) -> RawMembers {
     let members = value.as_object().unwrap().iter();
     members.map(|(key, value)| (key.clone(), raw(value))).collect()
 }
@@ -200,7 +200,7 @@ async fn a_direct_set_lists_its_members_resources_and_prompts() {
     // By the deck's URI and, while it means one thing, by the server's own.
     for uri in [uri, "fake://note", "caplets://toolkit__fake/resources/fake%3A%2F%2Fitems%2F7"] {
         let read =
-            resources::read(&session.request(&context()), uri, RawObject::new()).await.unwrap();
+            resources::read(&session.request(&context()), uri, RawMembers::new()).await.unwrap();
         assert!(value(&read)["contents"][0]["text"].is_string(), "{uri}");
     }
     let asked = params(&json!({"name": "toolkit__fake__greet", "arguments": {"who": "Ada"}}));
@@ -216,7 +216,7 @@ async fn a_direct_set_lists_its_members_resources_and_prompts() {
         assert_eq!(value(&answer)["completion"]["values"], json!(["anna", "anton"]));
     }
     for wrong in ["caplets://toolkit__nobody/resources/x", "caplets://toolkit/resources/x"] {
-        let error = resources::read(&session.request(&context()), wrong, RawObject::new())
+        let error = resources::read(&session.request(&context()), wrong, RawMembers::new())
             .await
             .unwrap_err();
         assert_eq!(error.code.as_str(), "RESOURCE_NOT_FOUND", "{wrong}");
@@ -252,7 +252,7 @@ async fn a_set_served_alone_has_its_members_resources() {
     let deck = deck("search").server("other", &FakePlan::default(), json!({}));
     let host = deck.open();
     let id = capdeck_host::CapabilityId::new("toolkit").unwrap();
-    let session = host.unattended(capdeck_host::Scope::Transparent(id));
+    let session = host.unattended(capdeck_host::SessionScope::Transparent(id));
     let facts = transparent::server_facts(&session.request(&context()), "toolkit").await.unwrap();
     for offered in ["tools", "resources", "prompts", "completions"] {
         assert!(facts.capabilities.contains_key(offered), "{offered}");

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use capdeck_host::{
-    CallError, CapabilityId, ErrorCode, Host, HostEvent, Principal, RawObject, Scope, Session,
-    TaskForm, ToolRequest, calls, tasks, transparent,
+    CallError, CapabilityId, ErrorCode, Host, HostEvent, Principal, RawMembers, Session,
+    SessionScope, TaskForm, ToolRequest, calls, tasks, transparent,
 };
 use capdeck_test::built_binary;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn jobs() -> CapabilityId {
     CapabilityId::new("jobs").unwrap()
 }
 
-fn object(value: Value) -> RawObject {
+fn object(value: Value) -> RawMembers {
     serde_json::from_value(value).unwrap()
 }
 
@@ -48,7 +48,7 @@ impl Peer {
         if form == TaskForm::Extension {
             capabilities["extensions"] = json!({"io.modelcontextprotocol/tasks": {}});
         }
-        let (scope, principal) = (Scope::Transparent(jobs()), Principal::named(principal));
+        let (scope, principal) = (SessionScope::Transparent(jobs()), Principal::named(principal));
         let session = client.session_of(host, scope, object(capabilities), principal, form);
         Self { client, session }
     }
@@ -195,9 +195,9 @@ async fn a_client_that_does_not_declare_tasks_gets_none() {
     let deck = deck("legacy");
     let host = deck.open();
     let client = ScriptedClient::new("plain");
-    let (scope, principal) = (Scope::Transparent(jobs()), Principal::local());
+    let (scope, principal) = (SessionScope::Transparent(jobs()), Principal::local());
     let form = TaskForm::Extension;
-    let session = client.session_of(&host, scope, RawObject::new(), principal, form);
+    let session = client.session_of(&host, scope, RawMembers::new(), principal, form);
     let peer = Peer { client, session };
     let now = peer.call("slow_compute", slow(0.0), json!({})).await.unwrap();
     assert_eq!(now["content"][0]["text"], "Computed it");
@@ -207,7 +207,7 @@ async fn a_client_that_does_not_declare_tasks_gets_none() {
         let error = peer.ask(method, json!({"taskId": "x"})).await.unwrap_err();
         assert_eq!(rpc_code(&error), Some(-32021), "{method}");
     }
-    assert_eq!(rpc_code(&peer.session.check_task_wish().unwrap_err()), Some(-32021));
+    assert_eq!(rpc_code(&peer.session.check_task_listening().unwrap_err()), Some(-32021));
     host.close().await;
 }
 

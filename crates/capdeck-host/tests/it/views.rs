@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    ClientProfile, CodeRequest, Consent, Continuity, ErrorCode, Host, NoListener, Principal, Scope,
-    Session, SessionChoice, SessionSettings, TaskForm, TypeCheck, ViewPolicy, artifacts, code_mode,
-    forward, listing, prompts, resources, subscriptions,
+    CallConsent, ClientProfile, CodeRequest, ErrorCode, Host, NoListener, Principal, Session,
+    SessionChoice, SessionContinuity, SessionScope, SessionSettings, TaskForm, TypeCheck,
+    ViewPolicy, artifacts, code_mode, forward, listing, prompts, resources, subscriptions,
 };
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
@@ -32,10 +32,15 @@ fn deck_of(deck: Deck, part: &FakePlan) -> Deck {
         )
 }
 
-fn client(host: &Host, name: &str, exposure: Exposure, continuity: Continuity) -> Arc<Session> {
+fn client(
+    host: &Host,
+    name: &str,
+    exposure: Exposure,
+    continuity: SessionContinuity,
+) -> Arc<Session> {
     let policy = ViewPolicy { exposure: Some(exposure), view: Some(name.into()) };
     host.session(SessionSettings {
-        scope: Scope::Deck(policy),
+        scope: SessionScope::Deck(policy),
         client_name: "sub-agent".to_owned(),
         principal: Principal::local(),
         client: ClientProfile::default(),
@@ -47,7 +52,7 @@ fn client(host: &Host, name: &str, exposure: Exposure, continuity: Continuity) -
 }
 
 fn reviewer(host: &Host, exposure: Exposure) -> Arc<Session> {
-    client(host, "reviewer", exposure, Continuity::Connection)
+    client(host, "reviewer", exposure, SessionContinuity::Connection)
 }
 
 /// Everything else in the deck, in the words that a leak would use.
@@ -117,7 +122,7 @@ async fn search_describe_and_call_tool_stay_inside() {
 async fn setting_up_and_calling_on_demand_stay_inside() {
     let deck = deck();
     let host = deck.open();
-    for continuity in [Continuity::Connection, Continuity::Requests] {
+    for continuity in [SessionContinuity::Connection, SessionContinuity::Requests] {
         let session = client(&host, "reviewer", Exposure::OnDemand, continuity);
         let asked = json!({"skills": ["@part", "@whole"]});
         let told = call_listed(&session, "setup_tools", asked).await.unwrap().unwrap();
@@ -226,7 +231,7 @@ async fn code_has_the_same_part() {
             timeout: None,
             session: SessionChoice::Once,
             check: TypeCheck::default(),
-            consent: Consent::NotAsked,
+            consent: CallConsent::NotAsked,
         };
         let session = session.clone();
         async move { code_mode::run(&session.request(&context()), request).await.unwrap() }
@@ -321,7 +326,7 @@ async fn a_view_that_does_not_exist_has_nothing() {
             && !host.has_view("", None)
     );
     for exposure in [Exposure::Direct, Exposure::Search, Exposure::OnDemand] {
-        let session = client(&host, "nobody", exposure, Continuity::Connection);
+        let session = client(&host, "nobody", exposure, SessionContinuity::Connection);
         assert!(listed(&session).await.is_empty());
         let error = call(&session, "part", "echo", json!({})).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::ServerNotFound);
@@ -359,7 +364,7 @@ async fn a_view_of_a_sets_member_has_that_member() {
         )
         .config("views", json!({"half": {"capabilities": ["nest__one"]}}));
     let host = deck.open();
-    let session = client(&host, "half", Exposure::Search, Continuity::Connection);
+    let session = client(&host, "half", Exposure::Search, SessionContinuity::Connection);
     let run = |name| call_listed(&session, "call_tool", json!({"name": name, "data": {}}));
     assert!(run("nest__one.say").await.unwrap().is_some());
     assert!(run("nest__two.say").await.is_err());
@@ -367,7 +372,7 @@ async fn a_view_of_a_sets_member_has_that_member() {
     host.close().await;
 }
 
-fn raw_object(object: &Value) -> capdeck_host::RawObject {
+fn raw_object(object: &Value) -> capdeck_host::RawMembers {
     let members = object.as_object().unwrap().iter();
     members.map(|(key, member)| (key.clone(), raw(member))).collect()
 }

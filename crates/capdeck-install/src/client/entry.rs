@@ -6,7 +6,7 @@ use super::{ToolLists, embrace_variables, numbers_to_texts};
 
 /// How Capdeck is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Launch {
+pub enum LaunchTarget {
     /// A program on stdio.
     Program { command: String, args: Vec<String> },
     /// A running host. The program is for clients that cannot speak HTTP themselves.
@@ -24,7 +24,7 @@ pub struct ServerFields {
 
 /// How a client writes its servers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct ServerEntryShape {
     pub(super) program: ProgramShape,
     pub(super) url: UrlShape,
     /// What it replaces with the folder that is open in it.
@@ -61,8 +61,8 @@ pub(super) enum UrlShape {
     Bridge,
 }
 
-impl Shape {
-    pub(super) fn write(&self, name: &str, launch: &Launch) -> Value {
+impl ServerEntryShape {
+    pub(super) fn write(&self, name: &str, launch: &LaunchTarget) -> Value {
         let mut entry = self.write_launch(name, launch);
         if self.names_tools {
             entry["tools"] = json!(["*"]);
@@ -70,10 +70,10 @@ impl Shape {
         entry
     }
 
-    fn write_launch(&self, name: &str, launch: &Launch) -> Value {
+    fn write_launch(&self, name: &str, launch: &LaunchTarget) -> Value {
         match launch {
-            Launch::Program { command, args } => self.program.write(name, command, args),
-            Launch::Url { url, command } => match self.url {
+            LaunchTarget::Program { command, args } => self.program.write(name, command, args),
+            LaunchTarget::Url { url, command } => match self.url {
                 UrlShape::Key { key, kind: Some(kind) } => json!({ "type": kind, key: url }),
                 UrlShape::Key { key, kind: None } => json!({ key: url }),
                 UrlShape::Remote => json!({ "type": "remote", "url": url, "enabled": true }),
@@ -158,7 +158,7 @@ impl Shape {
                     continue;
                 }
                 (key, _) => {
-                    if !SAYS_NOTHING.contains(&key) {
+                    if !DESCRIPTIVE_KEYS.contains(&key) {
                         ignored.push(key.to_owned());
                     }
                     continue;
@@ -186,7 +186,7 @@ impl Shape {
 }
 
 /// Keys that say nothing about how a server is reached.
-const SAYS_NOTHING: [&str; 5] = ["name", "description", "display_name", "bundled", "source"];
+const DESCRIPTIVE_KEYS: [&str; 5] = ["name", "description", "display_name", "bundled", "source"];
 
 const DESCRIPTION: &str = "Your capabilities, by Capdeck";
 

@@ -1,25 +1,31 @@
 //! What is known of each client.
 
 use super::{
-    Base, Client, Place, Scope,
-    entry::{ProgramShape, Shape, UrlShape},
+    AgentClient, ClientBaseFolder, ClientFilePlace, ClientScope,
+    entry::{ProgramShape, ServerEntryShape, UrlShape},
 };
 use crate::edit::FileFormat;
 
-const fn at(base: Base, names: &'static [&'static str]) -> Option<Place> {
-    Some(Place { base, names })
+const fn at(base: ClientBaseFolder, names: &'static [&'static str]) -> Option<ClientFilePlace> {
+    Some(ClientFilePlace { base, names })
 }
 
-const fn home(names: &'static [&'static str]) -> Option<Place> {
-    at(Base::Home, names)
+const fn home(names: &'static [&'static str]) -> Option<ClientFilePlace> {
+    at(ClientBaseFolder::Home, names)
 }
 
-const fn in_project(names: &'static [&'static str]) -> Option<Place> {
-    at(Base::Project, names)
+const fn in_project(names: &'static [&'static str]) -> Option<ClientFilePlace> {
+    at(ClientBaseFolder::Project, names)
 }
 
-const fn shape(program: ProgramShape, url: UrlShape) -> Shape {
-    Shape { program, url, workspace: None, names_tools: false, has_bare_variables: false }
+const fn shape(program: ProgramShape, url: UrlShape) -> ServerEntryShape {
+    ServerEntryShape {
+        program,
+        url,
+        workspace: None,
+        names_tools: false,
+        has_bare_variables: false,
+    }
 }
 
 const fn key(key: &'static str) -> UrlShape {
@@ -31,221 +37,224 @@ const fn typed(kind: &'static str) -> UrlShape {
 }
 
 /// Gemini CLI's form, and that of what was made from it.
-const GEMINI: Shape =
-    Shape { has_bare_variables: true, ..shape(ProgramShape::Plain, key("httpUrl")) };
+const GEMINI: ServerEntryShape =
+    ServerEntryShape { has_bare_variables: true, ..shape(ProgramShape::Plain, key("httpUrl")) };
 
 /// Claude Code's own form, which several others share.
-const TYPED: Shape = shape(ProgramShape::Typed("stdio"), typed("http"));
+const TYPED_SHAPE: ServerEntryShape = shape(ProgramShape::Typed("stdio"), typed("http"));
 
 /// A client with files of the common form in the home folder and in the project.
-const COMMON: Client = Client {
+const COMMON_CLIENT: AgentClient = AgentClient {
     id: "",
     name: "",
     user: None,
     project: None,
-    default_scope: Scope::User,
+    default_scope: ClientScope::User,
     format: FileFormat::Json,
     container: &["mcpServers"],
     shape: shape(ProgramShape::Plain, key("url")),
     is_desktop_app: false,
 };
 
-pub(super) const CLIENTS: &[Client] = &[
-    Client {
+pub(super) const CLIENTS: &[AgentClient] = &[
+    AgentClient {
         id: "claude-code",
         name: "Claude Code",
         user: home(&[".claude.json"]),
         project: in_project(&[".mcp.json"]),
-        default_scope: Scope::Project,
-        shape: TYPED,
-        ..COMMON
+        default_scope: ClientScope::Project,
+        shape: TYPED_SHAPE,
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "claude-desktop",
         name: "Claude Desktop",
-        user: at(Base::ApplicationData, &["Claude/claude_desktop_config.json"]),
+        user: at(ClientBaseFolder::ApplicationData, &["Claude/claude_desktop_config.json"]),
         shape: shape(ProgramShape::Plain, UrlShape::Bridge),
         is_desktop_app: true,
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "cursor",
         name: "Cursor",
         user: home(&[".cursor/mcp.json"]),
         project: in_project(&[".cursor/mcp.json"]),
-        shape: Shape { workspace: Some("${workspaceFolder}"), ..COMMON.shape },
-        ..COMMON
+        shape: ServerEntryShape { workspace: Some("${workspaceFolder}"), ..COMMON_CLIENT.shape },
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "vscode",
         name: "VS Code (GitHub Copilot)",
-        user: at(Base::ApplicationData, &["Code/User/mcp.json"]),
+        user: at(ClientBaseFolder::ApplicationData, &["Code/User/mcp.json"]),
         project: in_project(&[".vscode/mcp.json"]),
-        default_scope: Scope::Project,
+        default_scope: ClientScope::Project,
         container: &["servers"],
-        shape: Shape { workspace: Some("${workspaceFolder}"), ..TYPED },
-        ..COMMON
+        shape: ServerEntryShape { workspace: Some("${workspaceFolder}"), ..TYPED_SHAPE },
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "codex",
         name: "Codex",
         user: home(&[".codex/config.toml"]),
         project: in_project(&[".codex/config.toml"]),
         format: FileFormat::Toml,
         container: &["mcp_servers"],
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "gemini-cli",
         name: "Gemini CLI",
         user: home(&[".gemini/settings.json"]),
         project: in_project(&[".gemini/settings.json"]),
         shape: GEMINI,
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "windsurf",
         name: "Windsurf",
         user: home(&[".codeium/windsurf/mcp_config.json"]),
         shape: shape(ProgramShape::Plain, key("serverUrl")),
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "opencode",
         name: "OpenCode",
-        user: at(Base::Config, &["opencode/opencode.json", "opencode/opencode.jsonc"]),
+        user: at(ClientBaseFolder::Config, &["opencode/opencode.json", "opencode/opencode.jsonc"]),
         project: in_project(&["opencode.json", "opencode.jsonc"]),
         container: &["mcp"],
         shape: shape(ProgramShape::Words, UrlShape::Remote),
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "zed",
         name: "Zed",
-        user: at(Base::Config, &["zed/settings.json"]),
+        user: at(ClientBaseFolder::Config, &["zed/settings.json"]),
         project: in_project(&[".zed/settings.json"]),
         container: &["context_servers"],
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "goose",
         name: "Goose",
-        user: at(Base::Config, &["goose/config.yaml"]),
+        user: at(ClientBaseFolder::Config, &["goose/config.yaml"]),
         format: FileFormat::Yaml,
         container: &["extensions"],
         shape: shape(ProgramShape::Goose, UrlShape::Goose),
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "copilot-cli",
         name: "GitHub Copilot CLI",
         user: home(&[".copilot/mcp-config.json"]),
-        shape: Shape { names_tools: true, ..shape(ProgramShape::Typed("local"), typed("http")) },
-        ..COMMON
+        shape: ServerEntryShape {
+            names_tools: true,
+            ..shape(ProgramShape::Typed("local"), typed("http"))
+        },
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "cline",
         name: "Cline",
         user: at(
-            Base::ApplicationData,
+            ClientBaseFolder::ApplicationData,
             &["Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"],
         ),
         shape: shape(ProgramShape::Plain, typed("streamableHttp")),
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "roo",
         name: "Roo Code",
         user: at(
-            Base::ApplicationData,
+            ClientBaseFolder::ApplicationData,
             &["Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"],
         ),
         project: in_project(&[".roo/mcp.json"]),
-        default_scope: Scope::Project,
+        default_scope: ClientScope::Project,
         shape: shape(ProgramShape::Plain, typed("streamable-http")),
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "kilo",
         name: "Kilo Code",
         user: at(
-            Base::ApplicationData,
+            ClientBaseFolder::ApplicationData,
             &["Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json"],
         ),
         project: in_project(&[".kilocode/mcp.json"]),
-        default_scope: Scope::Project,
+        default_scope: ClientScope::Project,
         shape: shape(ProgramShape::Plain, typed("streamable-http")),
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "kiro",
         name: "Kiro",
         user: home(&[".kiro/settings/mcp.json"]),
         project: in_project(&[".kiro/settings/mcp.json"]),
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "qwen-code",
         name: "Qwen Code",
         user: home(&[".qwen/settings.json"]),
         project: in_project(&[".qwen/settings.json"]),
         shape: GEMINI,
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "iflow-cli",
         name: "iFlow CLI",
         user: home(&[".iflow/settings.json"]),
         project: in_project(&[".iflow/settings.json"]),
         shape: GEMINI,
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "droid",
         name: "Droid",
         user: home(&[".factory/mcp.json"]),
         project: in_project(&[".factory/mcp.json"]),
-        shape: TYPED,
-        ..COMMON
+        shape: TYPED_SHAPE,
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "crush",
         name: "Crush",
-        user: at(Base::Config, &["crush/crush.json"]),
+        user: at(ClientBaseFolder::Config, &["crush/crush.json"]),
         project: in_project(&[".crush.json", "crush.json"]),
         container: &["mcp"],
-        shape: Shape { has_bare_variables: true, ..TYPED },
-        ..COMMON
+        shape: ServerEntryShape { has_bare_variables: true, ..TYPED_SHAPE },
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "junie",
         name: "Junie",
         user: home(&[".junie/mcp/mcp.json"]),
         project: in_project(&[".junie/mcp/mcp.json"]),
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "neovate",
         name: "Neovate",
         project: in_project(&[".neovate/config.json"]),
-        default_scope: Scope::Project,
-        shape: TYPED,
-        ..COMMON
+        default_scope: ClientScope::Project,
+        shape: TYPED_SHAPE,
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "pochi",
         name: "Pochi",
         project: in_project(&[".pochi/config.jsonc"]),
-        default_scope: Scope::Project,
+        default_scope: ClientScope::Project,
         container: &["mcp"],
-        ..COMMON
+        ..COMMON_CLIENT
     },
-    Client {
+    AgentClient {
         id: "trae",
         name: "Trae",
         project: in_project(&[".trae/mcp.json"]),
-        default_scope: Scope::Project,
-        ..COMMON
+        default_scope: ClientScope::Project,
+        ..COMMON_CLIENT
     },
 ];
 

@@ -6,15 +6,15 @@ use std::{
 };
 
 use super::{
-    ConnectError, Records, Target,
-    record::Record,
+    ClientEntryRecords, ClientEntryTarget, ConnectError,
+    record::ClientEntryRecord,
     target::{FoundEntry, read_text},
 };
 use crate::{atomic_file::replace_file_if, secrets::mask};
 
 /// What becomes of the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryChange {
+pub enum ClientEntryChange {
     /// Nothing: it is as it should be.
     None,
     Add,
@@ -24,36 +24,36 @@ pub enum EntryChange {
 
 /// A change to one file.
 #[derive(Debug, Clone)]
-pub struct Plan {
-    pub target: Target,
-    pub change: EntryChange,
+pub struct ClientEntryPlan {
+    pub target: ClientEntryTarget,
+    pub change: ClientEntryChange,
     before: Option<String>,
     /// No text: the file goes.
     after: Option<String>,
-    record: Option<Record>,
+    record: Option<ClientEntryRecord>,
     /// Folders that go when they are empty, the deepest first.
     folders: Vec<PathBuf>,
 }
 
-impl Plan {
-    pub(super) fn unchanged(target: &Target, found: FoundEntry) -> Self {
+impl ClientEntryPlan {
+    pub(super) fn unchanged(target: &ClientEntryTarget, found: FoundEntry) -> Self {
         let after = found.text.clone();
-        Self::write(target, found, EntryChange::None, after, None)
+        Self::write(target, found, ClientEntryChange::None, after, None)
     }
 
     pub(super) fn write(
-        target: &Target,
+        target: &ClientEntryTarget,
         found: FoundEntry,
-        change: EntryChange,
+        change: ClientEntryChange,
         after: Option<String>,
-        record: Option<Record>,
+        record: Option<ClientEntryRecord>,
     ) -> Self {
         let target = target.clone();
         Self { target, change, before: found.text, after, record, folders: Vec::new() }
     }
 
     /// What the record says was made goes again with the file.
-    pub(super) fn after_removal(mut self, record: Option<Record>) -> Self {
+    pub(super) fn after_removal(mut self, record: Option<ClientEntryRecord>) -> Self {
         self.folders = record.map(|record| record.made_folders).unwrap_or_default();
         self
     }
@@ -69,9 +69,9 @@ impl Plan {
     }
 
     /// Makes the change, whole or not at all. A file that is no longer what the plan was made for is left alone.
-    pub fn apply(&self, records: &Records) -> Result<(), ConnectError> {
+    pub fn apply(&self, records: &ClientEntryRecords) -> Result<(), ConnectError> {
         let file = &self.target.file;
-        if self.change == EntryChange::None {
+        if self.change == ClientEntryChange::None {
             return Ok(());
         }
         self.target.check_place()?;
@@ -95,7 +95,7 @@ impl Plan {
             }
             return Err(error);
         }
-        if self.change == EntryChange::Remove {
+        if self.change == ClientEntryChange::Remove {
             records.forget(&self.target)?;
         }
         Ok(())

@@ -8,16 +8,16 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{ConnectError, Target};
+use super::{ClientEntryTarget, ConnectError};
 use crate::{
     atomic_file::{FolderLock, WriteError, replace_private_file, sha256_hex},
-    edit::Splice,
+    edit::TextSplice,
 };
 
 /// One entry that was written. An entry of another program that it replaced may hold secrets, so only the person may read it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Record {
+pub(super) struct ClientEntryRecord {
     pub(super) client: String,
     pub(super) scope: String,
     pub(super) file: PathBuf,
@@ -39,17 +39,17 @@ pub(super) struct Record {
     pub(super) after: String,
 }
 
-impl Record {
+impl ClientEntryRecord {
     pub(super) fn new(
-        target: &Target,
+        target: &ClientEntryTarget,
         before: Option<&str>,
         after: &str,
         entry: &Value,
         former: Map<String, Value>,
         made_maps: usize,
     ) -> Self {
-        let Splice { start, removed, inserted } =
-            Splice::between(before.unwrap_or_default(), after);
+        let TextSplice { start, removed, inserted } =
+            TextSplice::between(before.unwrap_or_default(), after);
         Self {
             client: target.client.id.to_owned(),
             scope: target.scope.as_str().to_owned(),
@@ -68,38 +68,45 @@ impl Record {
         }
     }
 
-    pub(super) fn splice(&self) -> Splice {
-        Splice { start: self.start, removed: self.removed.clone(), inserted: self.inserted.clone() }
+    pub(super) fn splice(&self) -> TextSplice {
+        TextSplice {
+            start: self.start,
+            removed: self.removed.clone(),
+            inserted: self.inserted.clone(),
+        }
     }
 }
 
 /// The folder of records, one file per entry.
 #[derive(Debug, Clone)]
-pub struct Records {
+pub struct ClientEntryRecords {
     folder: PathBuf,
 }
 
 /// Held from before the first plan to behind the last write, so that of two commands the second finds what the first wrote.
 #[derive(Debug)]
-pub struct RecordsHold(#[expect(dead_code, reason = "held for its lock")] FolderLock);
+pub struct ClientRecordsLock(#[expect(dead_code, reason = "held for its lock")] FolderLock);
 
-impl Records {
+impl ClientEntryRecords {
     /// The records below the state folder.
     pub fn new(state_dir: &Path) -> Self {
         Self { folder: state_dir.join("connections") }
     }
 
     /// Waits until no other command changes agents' files.
-    pub fn hold(&self) -> Result<RecordsHold, ConnectError> {
+    pub fn hold(&self) -> Result<ClientRecordsLock, ConnectError> {
         let path = self.folder.join("lock");
         match FolderLock::take(&path) {
-            Ok(lock) => Ok(RecordsHold(lock)),
+            Ok(lock) => Ok(ClientRecordsLock(lock)),
             Err(source) => Err(WriteError { path, source }.into()),
         }
     }
 
     /// A record that cannot be read is as good as none: the entry is then found by what it says.
-    pub(super) fn load(&self, target: &Target) -> Result<Option<Record>, ConnectError> {
+    pub(super) fn load(
+        &self,
+        target: &ClientEntryTarget,
+    ) -> Result<Option<ClientEntryRecord>, ConnectError> {
         let file = self.file(target);
         match fs::read(&file) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
@@ -108,12 +115,16 @@ impl Records {
         }
     }
 
-    pub(super) fn save(&self, target: &Target, record: &Record) -> Result<(), ConnectError> {
+    pub(super) fn save(
+        &self,
+        target: &ClientEntryTarget,
+        record: &ClientEntryRecord,
+    ) -> Result<(), ConnectError> {
         let text = serde_json::to_vec_pretty(record).unwrap_or_default();
         Ok(replace_private_file(&self.file(target), &text)?)
     }
 
-    pub(super) fn forget(&self, target: &Target) -> Result<(), ConnectError> {
+    pub(super) fn forget(&self, target: &ClientEntryTarget) -> Result<(), ConnectError> {
         let file = self.file(target);
         match fs::remove_file(&file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -122,7 +133,7 @@ impl Records {
         }
     }
 
-    fn file(&self, target: &Target) -> PathBuf {
+    fn file(&self, target: &ClientEntryTarget) -> PathBuf {
         let key = format!("{}\0{}", target.file.display(), target.name);
         let short: String = sha256_hex(&key).chars().take(16).collect();
         self.folder.join(format!("{}-{short}.json", target.client.id))

@@ -7,15 +7,15 @@ use std::{
 
 use super::ConnectError;
 use crate::{
-    client::{Client, Folders, Scope},
-    edit::{Document, EditError, Step},
+    client::{AgentClient, ClientFolders, ClientScope},
+    edit::{ConfigDocument, DocumentStep, EditError},
 };
 
 /// One entry of one file.
 #[derive(Debug, Clone)]
-pub struct Target {
-    pub client: &'static Client,
-    pub scope: Scope,
+pub struct ClientEntryTarget {
+    pub client: &'static AgentClient,
+    pub scope: ClientScope,
     pub file: PathBuf,
     pub name: String,
     /// The folder that the file must not lead out of.
@@ -26,41 +26,41 @@ pub struct Target {
 #[derive(Debug, Clone)]
 pub(super) struct FoundEntry {
     pub(super) text: Option<String>,
-    pub(super) document: Document,
+    pub(super) document: ConfigDocument,
 }
 
 /// More than any configuration has.
 const MAX_CONFIG_BYTES: u64 = 32 << 20;
 
-impl Target {
+impl ClientEntryTarget {
     /// The entry `name` in the client's file of this scope.
     pub fn new(
-        client: &'static Client,
-        scope: Scope,
+        client: &'static AgentClient,
+        scope: ClientScope,
         name: &str,
-        folders: &Folders,
+        folders: &ClientFolders,
     ) -> Result<Self, ConnectError> {
         if !client.scopes().contains(&scope) {
             return Err(ConnectError::NoSuchScope { client: client.id, scope: scope.as_str() });
         }
         let file =
             client.file(scope, folders).ok_or(ConnectError::NoProject { client: client.id })?;
-        let fence = folders.project.clone().filter(|_| scope == Scope::Project);
+        let fence = folders.project.clone().filter(|_| scope == ClientScope::Project);
         Ok(Self { client, scope, file, name: name.to_owned(), fence })
     }
 
     /// The keys that lead to the entry in this document.
-    pub(super) fn path_in(&self, document: &Document) -> Vec<Step> {
+    pub(super) fn path_in(&self, document: &ConfigDocument) -> Vec<DocumentStep> {
         self.beside(&self.name, document)
     }
 
     /// The keys that lead to another entry of the same file.
-    pub(super) fn beside(&self, name: &str, document: &Document) -> Vec<Step> {
+    pub(super) fn beside(&self, name: &str, document: &ConfigDocument) -> Vec<DocumentStep> {
         self.client.server_path(document, name)
     }
 
     /// The file as it is now.
-    pub fn document(&self) -> Result<Document, ConnectError> {
+    pub fn document(&self) -> Result<ConfigDocument, ConnectError> {
         self.read().map(|found| found.document)
     }
 
@@ -71,8 +71,8 @@ impl Target {
         Ok(FoundEntry { text, document })
     }
 
-    pub(super) fn parse(&self, text: &str) -> Result<Document, ConnectError> {
-        Document::parse(text, self.client.format)
+    pub(super) fn parse(&self, text: &str) -> Result<ConfigDocument, ConnectError> {
+        ConfigDocument::parse(text, self.client.format)
             .map_err(|source| ConnectError::Unreadable { file: self.file.clone(), source })
     }
 

@@ -2,13 +2,15 @@
 //! the flow style of YAML.
 
 use super::{
-    splice::{Change, indentation, line_start, newline, next_line, part, skip_blanks, starts_line},
-    tree::Node,
+    splice::{
+        TextChange, indentation, line_start, newline, next_line, part, skip_blanks, starts_line,
+    },
+    tree::DocumentNode,
 };
 
 /// How a format writes between brackets.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rules {
+pub(super) struct CommaRules {
     /// What begins a comment that ends with the line.
     pub(super) line_comment: &'static str,
     /// Whether a new item may have lines of its own where none is yet.
@@ -19,7 +21,7 @@ pub(super) struct Rules {
 
 /// How a new item is to be written.
 #[derive(Debug, Clone)]
-pub(super) enum Shape {
+pub(super) enum ItemLayout {
     /// On lines that begin with this.
     Lines(String),
     /// On the line of others; with blanks after commas and colons, or without.
@@ -29,10 +31,10 @@ pub(super) enum Shape {
 /// Adds an item after the last one.
 pub(super) fn append(
     text: &str,
-    container: &Node,
-    rules: Rules,
-    render: impl Fn(&Shape) -> String,
-) -> Option<Vec<Change>> {
+    container: &DocumentNode,
+    rules: CommaRules,
+    render: impl Fn(&ItemLayout) -> String,
+) -> Option<Vec<TextChange>> {
     let (open, close) = (container.span.start + 1, container.span.end.checked_sub(1)?);
     let newline = newline(text);
     let outer = indentation(text, container.span.start);
@@ -43,15 +45,15 @@ pub(super) fn append(
         let is_laid_out = text.trim().contains('\n') || is_bare_root(text, container);
         if inside.contains('\n') || rules.may_break && is_laid_out {
             let indent = deeper();
-            let item = render(&Shape::Lines(indent.clone()));
+            let item = render(&ItemLayout::Lines(indent.clone()));
             let text = format!("{newline}{indent}{item}{newline}{outer}");
-            return Some(vec![Change { range: kept..close, text }]);
+            return Some(vec![TextChange { range: kept..close, text }]);
         }
         let is_json = rules.line_comment == "//";
-        let item = render(&Shape::Inline { spaced: !is_json });
+        let item = render(&ItemLayout::Inline { spaced: !is_json });
         let is_map = part(text, container.span.start..open) == "{";
         let pad = if is_map && !is_json { " " } else { "" };
-        return Some(vec![Change { range: kept..close, text: format!("{pad}{item}{pad}") }]);
+        return Some(vec![TextChange { range: kept..close, text: format!("{pad}{item}{pad}") }]);
     };
     let has_comma = last.comma.is_some();
     let anchor = last.comma.map_or(last.value.span.end, |comma| comma + 1);
@@ -64,28 +66,32 @@ pub(super) fn append(
             _ => before_value.ends_with(' '),
         };
         let gap = if spaced { " " } else { "" };
-        let item = render(&Shape::Inline { spaced });
+        let item = render(&ItemLayout::Inline { spaced });
         let text = if has_comma { format!("{gap}{item},") } else { format!(",{gap}{item}") };
-        return Some(vec![Change::insert(anchor, text)]);
+        return Some(vec![TextChange::insert(anchor, text)]);
     }
     let indent = if starts_line(text, last.start) {
         indentation(text, last.start).to_owned()
     } else {
         deeper()
     };
-    let item = render(&Shape::Lines(indent.clone()));
+    let item = render(&ItemLayout::Lines(indent.clone()));
     let after = after_comments(text, anchor, close, rules);
     let mut changes = Vec::new();
     if !has_comma {
-        changes.push(Change::insert(anchor, ","));
+        changes.push(TextChange::insert(anchor, ","));
     }
     let comma = if has_comma { "," } else { "" };
-    changes.push(Change::insert(after, format!("{newline}{indent}{item}{comma}")));
+    changes.push(TextChange::insert(after, format!("{newline}{indent}{item}{comma}")));
     Some(changes)
 }
 
 /// Takes an item out. Comments stay, but for those inside it.
-pub(super) fn remove(text: &str, container: &Node, index: usize) -> Option<Vec<Change>> {
+pub(super) fn remove(
+    text: &str,
+    container: &DocumentNode,
+    index: usize,
+) -> Option<Vec<TextChange>> {
     let (open, close) = (container.span.start + 1, container.span.end.checked_sub(1)?);
     let entries = container.entries();
     let entry = entries.get(index)?;
@@ -95,14 +101,14 @@ pub(super) fn remove(text: &str, container: &Node, index: usize) -> Option<Vec<C
         && part(text, open..entry.start).trim().is_empty()
         && part(text, end..close).trim().is_empty()
     {
-        return Some(vec![Change::delete(open..close)]);
+        return Some(vec![TextChange::delete(open..close)]);
     }
     let mut changes = Vec::new();
     let before = index.checked_sub(1).and_then(|before| entries.get(before));
     if entry.comma.is_none()
         && let Some(comma) = before.and_then(|before| before.comma)
     {
-        changes.push(Change::delete(comma..comma + 1));
+        changes.push(TextChange::delete(comma..comma + 1));
     }
     let rest = skip_blanks(text, end);
     let ends_line = part(text, rest..text.len()).starts_with(['\n', '\r']);
@@ -116,7 +122,7 @@ pub(super) fn remove(text: &str, container: &Node, index: usize) -> Option<Vec<C
         let from = entry.start - (blanks.len() - blanks.trim_end_matches([' ', '\t']).len());
         from..end
     };
-    changes.push(Change::delete(range));
+    changes.push(TextChange::delete(range));
     Some(changes)
 }
 
@@ -134,12 +140,12 @@ pub(super) fn comma_between(text: &str, from: usize, to: usize) -> Option<usize>
 }
 
 /// Whether the container is all there is: `{}` in a file of its own says nothing about how the file is laid out.
-fn is_bare_root(text: &str, container: &Node) -> bool {
+fn is_bare_root(text: &str, container: &DocumentNode) -> bool {
     text.trim().len() == container.span.len()
 }
 
 /// Behind the comments that follow an item on its own line.
-fn after_comments(text: &str, from: usize, close: usize, rules: Rules) -> usize {
+fn after_comments(text: &str, from: usize, close: usize, rules: CommaRules) -> usize {
     let mut end = from;
     loop {
         let at = skip_blanks(text, end);

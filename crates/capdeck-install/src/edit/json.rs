@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use super::{
-    Step, SyntaxError,
-    commas::{self, Rules, Shape},
-    operation::Operation,
-    splice::{self, Change, indentation, newline, place_of, starts_line},
-    tree::{Content, Node},
+    DocumentStep, SyntaxError,
+    commas::{self, CommaRules, ItemLayout},
+    operation::EditOperation,
+    splice::{self, TextChange, indentation, newline, place_of, starts_line},
+    tree::{DocumentNode, NodeContent},
 };
 use crate::edit::{
     splice::part,
-    tree::{Entry, Style},
+    tree::{NodeEntry, NodeStyle},
 };
 
 /// What a text says; null when it says nothing.
@@ -24,65 +24,69 @@ pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
 }
 
 /// The changes that make an edit; none where it cannot be made.
-pub(super) fn edit(text: &str, operation: &Operation) -> Option<Vec<Change>> {
+pub(super) fn edit(text: &str, operation: &EditOperation) -> Option<Vec<TextChange>> {
     let root = parse(text).ok()?;
-    let rules = Rules { line_comment: "//", may_break: true, unit: unit(text, root.as_ref()) };
+    let rules = CommaRules { line_comment: "//", may_break: true, unit: unit(text, root.as_ref()) };
     match operation {
-        Operation::Root { value } => Some(vec![whole(text, root.as_ref(), value, rules)]),
-        Operation::Replace { path, value } => {
+        EditOperation::Root { value } => Some(vec![whole(text, root.as_ref(), value, rules)]),
+        EditOperation::Replace { path, value } => {
             let node = root.as_ref()?.find(path)?;
             let indent = indentation(text, node.span.start).to_owned();
             let shape = if text.trim().contains('\n') {
-                Shape::Lines(indent)
+                ItemLayout::Lines(indent)
             } else {
-                Shape::Inline { spaced: text.contains(": ") }
+                ItemLayout::Inline { spaced: text.contains(": ") }
             };
             let text = write(value, &shape, rules, newline(text));
-            Some(vec![Change { range: node.span.clone(), text }])
+            Some(vec![TextChange { range: node.span.clone(), text }])
         }
-        Operation::Insert { map, key, value } => {
+        EditOperation::Insert { map, key, value } => {
             commas::append(text, root.as_ref()?.find(map)?, rules, |shape| {
                 let colon =
-                    if matches!(shape, Shape::Inline { spaced: false }) { ":" } else { ": " };
+                    if matches!(shape, ItemLayout::Inline { spaced: false }) { ":" } else { ": " };
                 let value = write(value, shape, rules, newline(text));
                 format!("{}{colon}{value}", string(key))
             })
         }
-        Operation::Append { list, item } => {
+        EditOperation::Append { list, item } => {
             commas::append(text, root.as_ref()?.find(list)?, rules, |shape| {
                 write(item, shape, rules, newline(text))
             })
         }
-        Operation::Remove { path } => remove(text, root.as_ref()?, path),
+        EditOperation::Remove { path } => remove(text, root.as_ref()?, path),
     }
 }
 
-fn write(value: &Value, shape: &Shape, rules: Rules, newline: &str) -> String {
+fn write(value: &Value, shape: &ItemLayout, rules: CommaRules, newline: &str) -> String {
     match shape {
-        Shape::Lines(indent) => lines(value, Indent { newline, current: indent, unit: rules.unit }),
-        Shape::Inline { spaced } => inline(value, *spaced),
+        ItemLayout::Lines(indent) => {
+            lines(value, LineIndent { newline, current: indent, unit: rules.unit })
+        }
+        ItemLayout::Inline { spaced } => inline(value, *spaced),
     }
 }
 
 /// A value for a document that has none, after its comments.
-fn whole(text: &str, root: Option<&Node>, value: &Value, rules: Rules) -> Change {
+fn whole(text: &str, root: Option<&DocumentNode>, value: &Value, rules: CommaRules) -> TextChange {
     let newline = newline(text);
-    let rendered = lines(value, Indent { newline, current: "", unit: rules.unit });
+    let rendered = lines(value, LineIndent { newline, current: "", unit: rules.unit });
     if let Some(root) = root {
-        return Change { range: root.span.clone(), text: rendered };
+        return TextChange { range: root.span.clone(), text: rendered };
     }
     let kept = text.trim_end();
     let before = if kept.is_empty() { "" } else { newline };
-    Change { range: kept.len()..text.len(), text: format!("{before}{rendered}{newline}") }
+    TextChange { range: kept.len()..text.len(), text: format!("{before}{rendered}{newline}") }
 }
 
 /// Every writing of the key goes, or an earlier one would come to count.
-fn remove(text: &str, root: &Node, path: &[Step]) -> Option<Vec<Change>> {
+fn remove(text: &str, root: &DocumentNode, path: &[DocumentStep]) -> Option<Vec<TextChange>> {
     let (last, parents) = path.split_last()?;
     let container = root.find(parents)?;
     let twins = match last {
-        Step::Key(key) => container.entries().iter().filter(|entry| entry.key == *key).count(),
-        Step::Index(_) => 1,
+        DocumentStep::Key(key) => {
+            container.entries().iter().filter(|entry| entry.key == *key).count()
+        }
+        DocumentStep::Index(_) => 1,
     };
     let changes = commas::remove(text, container, container.position(last)?)?;
     if twins == 1 {
@@ -91,11 +95,11 @@ fn remove(text: &str, root: &Node, path: &[Step]) -> Option<Vec<Change>> {
     let once = splice::apply(text, changes)?;
     let rest = remove(&once, &parse(&once).ok()??, path)?;
     let text_after = splice::apply(&once, rest)?;
-    Some(vec![Change { range: 0..text.len(), text: text_after }])
+    Some(vec![TextChange { range: 0..text.len(), text: text_after }])
 }
 
 /// One level of indentation: what the first line inside the document begins with.
-fn unit(text: &str, root: Option<&Node>) -> &'static str {
+fn unit(text: &str, root: Option<&DocumentNode>) -> &'static str {
     let Some(root) = root else { return "  " };
     let Some(first) = root.entries().first().filter(|first| starts_line(text, first.start)) else {
         return "  ";
@@ -113,8 +117,8 @@ fn unit(text: &str, root: Option<&Node>) -> &'static str {
 }
 
 /// A document whose first level is not indented may still indent the second.
-fn nested_unit(text: &str, content: &Content) -> &'static str {
-    let (Content::Map(entries) | Content::List(entries)) = content else { return "  " };
+fn nested_unit(text: &str, content: &NodeContent) -> &'static str {
+    let (NodeContent::Map(entries) | NodeContent::List(entries)) = content else { return "  " };
     let nested = entries.iter().find_map(|entry| entry.value.entries().first());
     match nested.map(|entry| indentation(text, entry.start)) {
         Some(blanks) if blanks.starts_with('\t') => "\t",
@@ -134,8 +138,8 @@ struct ParseError {
 }
 
 /// The one value of the text, or none when there is nothing but blanks and comments.
-fn parse(text: &str) -> Result<Option<Node>, ParseError> {
-    let mut parser = Parser { text, at: 0 };
+fn parse(text: &str) -> Result<Option<DocumentNode>, ParseError> {
+    let mut parser = JsonTextParser { text, at: 0 };
     parser.skip()?;
     if parser.peek().is_none() {
         return Ok(None);
@@ -148,12 +152,12 @@ fn parse(text: &str) -> Result<Option<Node>, ParseError> {
     }
 }
 
-struct Parser<'a> {
+struct JsonTextParser<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Parser<'_> {
+impl JsonTextParser<'_> {
     fn rest(&self) -> &str {
         part(self.text, self.at..self.text.len())
     }
@@ -186,25 +190,25 @@ impl Parser<'_> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, ParseError> {
+    fn value(&mut self, depth: usize) -> Result<DocumentNode, ParseError> {
         if depth > MAX_DEPTH {
             return Err(self.wrong(format!("nested more than {MAX_DEPTH} levels deep")));
         }
         let start = self.at;
         let content = match self.peek() {
-            Some('{') => Content::Map(self.children('}', depth)?),
-            Some('[') => Content::List(self.children(']', depth)?),
-            Some('"') => Content::Scalar(Value::String(self.string()?)),
-            Some(_) => Content::Scalar(self.word()?),
+            Some('{') => NodeContent::Map(self.children('}', depth)?),
+            Some('[') => NodeContent::List(self.children(']', depth)?),
+            Some('"') => NodeContent::Scalar(Value::String(self.string()?)),
+            Some(_) => NodeContent::Scalar(self.word()?),
             None => return Err(self.wrong("the file ends where a value is expected")),
         };
-        Ok(Node { span: start..self.at, content, style: Style::Enclosed })
+        Ok(DocumentNode { span: start..self.at, content, style: NodeStyle::Enclosed })
     }
 
-    fn children(&mut self, close: char, depth: usize) -> Result<Vec<Entry>, ParseError> {
+    fn children(&mut self, close: char, depth: usize) -> Result<Vec<NodeEntry>, ParseError> {
         let open = self.at;
         self.at += 1;
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<NodeEntry> = Vec::new();
         loop {
             self.skip()?;
             match self.peek() {
@@ -228,7 +232,7 @@ impl Parser<'_> {
             self.skip()?;
             let comma = (self.peek() == Some(',')).then_some(self.at);
             self.at += usize::from(comma.is_some());
-            entries.push(Entry { key, start, head, value, comma });
+            entries.push(NodeEntry { key, start, head, value, comma });
         }
     }
 
@@ -296,7 +300,7 @@ impl Parser<'_> {
 
 /// Where lines begin.
 #[derive(Debug, Clone, Copy)]
-struct Indent<'a> {
+struct LineIndent<'a> {
     newline: &'a str,
     /// What the line that holds the value begins with.
     current: &'a str,
@@ -307,9 +311,9 @@ struct Indent<'a> {
 const MAX_INLINE_LENGTH: usize = 72;
 
 /// Maps over lines, short lists on one.
-fn lines(value: &Value, indent: Indent<'_>) -> String {
+fn lines(value: &Value, indent: LineIndent<'_>) -> String {
     let deeper = format!("{}{}", indent.current, indent.unit);
-    let inner = Indent { current: &deeper, ..indent };
+    let inner = LineIndent { current: &deeper, ..indent };
     let (open, close, children): (char, char, Vec<String>) = match value {
         Value::Array(items) if !items.is_empty() => {
             let short = inline(value, true);

@@ -2,26 +2,26 @@
 
 use serde_json::{Map, Value};
 
-use super::{EditError, Step, kind_of, shown};
+use super::{DocumentStep, EditError, kind_of, shown};
 
 /// One change. Its places exist in the document, so a format need not make any on the way.
 #[derive(Debug, Clone)]
-pub(super) enum Operation {
+pub(super) enum EditOperation {
     /// The document has no value yet.
     Root { value: Value },
     /// Another value in the place of one that is there.
-    Replace { path: Vec<Step>, value: Value },
+    Replace { path: Vec<DocumentStep>, value: Value },
     /// A new key in a map.
-    Insert { map: Vec<Step>, key: String, value: Value },
+    Insert { map: Vec<DocumentStep>, key: String, value: Value },
     /// A new item at the end of a list.
-    Append { list: Vec<Step>, item: Value },
+    Append { list: Vec<DocumentStep>, item: Value },
     /// A value less, with its key.
-    Remove { path: Vec<Step> },
+    Remove { path: Vec<DocumentStep> },
 }
 
-impl Operation {
+impl EditOperation {
     /// Where it takes place, for messages.
-    pub(super) fn place(&self) -> &[Step] {
+    pub(super) fn place(&self) -> &[DocumentStep] {
         match self {
             Self::Root { .. } => &[],
             Self::Replace { path, .. } | Self::Remove { path } => path,
@@ -52,10 +52,12 @@ impl Operation {
             Self::Remove { path } => {
                 let Some((last, parents)) = path.split_last() else { return };
                 match (get_mut(root, parents), last) {
-                    (Some(Value::Object(entries)), Step::Key(key)) => {
+                    (Some(Value::Object(entries)), DocumentStep::Key(key)) => {
                         entries.shift_remove(key);
                     }
-                    (Some(Value::Array(items)), Step::Index(index)) if *index < items.len() => {
+                    (Some(Value::Array(items)), DocumentStep::Index(index))
+                        if *index < items.len() =>
+                    {
                         items.remove(*index);
                     }
                     _ => {}
@@ -65,7 +67,7 @@ impl Operation {
     }
 
     /// Takes out what a removal left empty, as far as it is gone: in TOML a table with nothing in it may not be there.
-    pub(super) fn forget_emptied(&self, root: &mut Value, found: &Value) {
+    pub(super) fn remove_empty_parents(&self, root: &mut Value, found: &Value) {
         let Self::Remove { path } = self else { return };
         let mut parents = path.as_slice();
         while let Some((_, rest)) = parents.split_last()
@@ -89,22 +91,26 @@ impl Operation {
 }
 
 /// The value a path leads to.
-pub(super) fn get<'a>(root: &'a Value, path: &[Step]) -> Option<&'a Value> {
+pub(super) fn get<'a>(root: &'a Value, path: &[DocumentStep]) -> Option<&'a Value> {
     path.iter().try_fold(root, |value, step| match step {
-        Step::Key(key) => value.as_object()?.get(key),
-        Step::Index(index) => value.as_array()?.get(*index),
+        DocumentStep::Key(key) => value.as_object()?.get(key),
+        DocumentStep::Index(index) => value.as_array()?.get(*index),
     })
 }
 
-fn get_mut<'a>(root: &'a mut Value, path: &[Step]) -> Option<&'a mut Value> {
+fn get_mut<'a>(root: &'a mut Value, path: &[DocumentStep]) -> Option<&'a mut Value> {
     path.iter().try_fold(root, |value, step| match step {
-        Step::Key(key) => value.as_object_mut()?.get_mut(key),
-        Step::Index(index) => value.as_array_mut()?.get_mut(*index),
+        DocumentStep::Key(key) => value.as_object_mut()?.get_mut(key),
+        DocumentStep::Index(index) => value.as_array_mut()?.get_mut(*index),
     })
 }
 
 /// The one change that puts `value` at `path`: as deep in the document as it goes, the missing maps as part of the value.
-pub(super) fn set(root: &Value, path: &[Step], value: Value) -> Result<Operation, EditError> {
+pub(super) fn set(
+    root: &Value,
+    path: &[DocumentStep],
+    value: Value,
+) -> Result<EditOperation, EditError> {
     let mut here = root;
     for (depth, step) in path.iter().enumerate() {
         let (before, rest) = path.split_at(depth);
@@ -112,38 +118,42 @@ pub(super) fn set(root: &Value, path: &[Step], value: Value) -> Result<Operation
         if here.is_null() {
             let value = wrap(rest, value)?;
             return Ok(match before {
-                [] => Operation::Root { value },
-                _ => Operation::Replace { path: before.to_vec(), value },
+                [] => EditOperation::Root { value },
+                _ => EditOperation::Replace { path: before.to_vec(), value },
             });
         }
         let mismatch =
             |wanted| EditError::Mismatch { at: shown(before), found: kind_of(here), wanted };
         match step {
-            Step::Key(key) => {
+            DocumentStep::Key(key) => {
                 let entries = here.as_object().ok_or_else(|| mismatch("a map"))?;
                 let Some(next) = entries.get(key) else {
                     let value = wrap(rest.get(1..).unwrap_or_default(), value)?;
-                    return Ok(Operation::Insert { map: before.to_vec(), key: key.clone(), value });
+                    return Ok(EditOperation::Insert {
+                        map: before.to_vec(),
+                        key: key.clone(),
+                        value,
+                    });
                 };
                 here = next;
             }
-            Step::Index(index) => {
+            DocumentStep::Index(index) => {
                 let items = here.as_array().ok_or_else(|| mismatch("a list"))?;
                 here = items.get(*index).ok_or_else(|| mismatch("a list with such an item"))?;
             }
         }
     }
     Ok(match path {
-        [] if root.is_null() => Operation::Root { value },
-        _ => Operation::Replace { path: path.to_vec(), value },
+        [] if root.is_null() => EditOperation::Root { value },
+        _ => EditOperation::Replace { path: path.to_vec(), value },
     })
 }
 
 /// The value inside the maps that lead to it.
-fn wrap(path: &[Step], value: Value) -> Result<Value, EditError> {
+fn wrap(path: &[DocumentStep], value: Value) -> Result<Value, EditError> {
     path.iter().rev().try_fold(value, |inner, step| match step {
-        Step::Key(key) => Ok(Value::Object(Map::from_iter([(key.clone(), inner)]))),
-        Step::Index(_) => Err(EditError::Mismatch {
+        DocumentStep::Key(key) => Ok(Value::Object(Map::from_iter([(key.clone(), inner)]))),
+        DocumentStep::Index(_) => Err(EditError::Mismatch {
             at: shown(path),
             found: "not there",
             wanted: "a list with such an item",

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 /// A part of a text and what stood there before: enough to take the change back, without the rest of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Splice {
+pub struct TextSplice {
     /// Where the part begins, in bytes.
     pub start: usize,
     pub removed: String,
     pub inserted: String,
 }
 
-impl Splice {
+impl TextSplice {
     /// The smallest single change that makes `after` of `before`.
     pub fn between(before: &str, after: &str) -> Self {
         let same = |(one, other): &(char, char)| one == other;
@@ -53,12 +53,12 @@ impl Splice {
 
 /// A new text for a range of the old one.
 #[derive(Debug, Clone)]
-pub(super) struct Change {
+pub(super) struct TextChange {
     pub(super) range: Range<usize>,
     pub(super) text: String,
 }
 
-impl Change {
+impl TextChange {
     pub(super) fn insert(at: usize, text: impl Into<String>) -> Self {
         Self { range: at..at, text: text.into() }
     }
@@ -69,7 +69,7 @@ impl Change {
 }
 
 /// Makes all changes at once; none when two of them overlap. Those at one place keep their order.
-pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Option<String> {
+pub(super) fn apply(text: &str, mut changes: Vec<TextChange>) -> Option<String> {
     changes.sort_by_key(|change| change.range.start);
     let mut result = String::with_capacity(text.len());
     let mut done = 0;
@@ -146,10 +146,10 @@ mod tests {
         for (before, after) in
             [("", "x"), ("aé", "aèé"), ("aaa", "aa"), ("same", "same"), ("{é}", "{é, è}")]
         {
-            let splice = Splice::between(before, after);
+            let splice = TextSplice::between(before, after);
             assert_eq!(splice.undo(after).as_deref(), Some(before), "{splice:?}");
         }
-        let splice = Splice::between("[1]", "[1, 2]");
+        let splice = TextSplice::between("[1]", "[1, 2]");
         assert_eq!(splice.undo("[0]"), None);
         assert_eq!(splice.undo_anywhere("// new\n[1, 2]").as_deref(), Some("// new\n[1]"));
         assert_eq!(splice.undo_anywhere("[1, 2], [1, 2]"), None);

@@ -9,14 +9,16 @@ use serde_json::{Map, Number, Value};
 use toml_edit::{Item, Table, Value as TomlValue};
 
 use super::{
-    Step, SyntaxError,
-    commas::{self, Rules, comma_between},
-    operation::Operation,
-    splice::{self, Change, line_end, line_start, newline, next_line, part, place_of, skip_blanks},
-    tree::{Content, Entry, Node, Style},
+    DocumentStep, SyntaxError,
+    commas::{self, CommaRules, comma_between},
+    operation::EditOperation,
+    splice::{
+        self, TextChange, line_end, line_start, newline, next_line, part, place_of, skip_blanks,
+    },
+    tree::{DocumentNode, NodeContent, NodeEntry, NodeStyle},
 };
 
-const RULES: Rules = Rules { line_comment: "#", may_break: false, unit: "  " };
+const RULES: CommaRules = CommaRules { line_comment: "#", may_break: false, unit: "  " };
 
 /// What a text says; null when it says nothing.
 pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
@@ -30,29 +32,29 @@ pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
 }
 
 /// The changes that make an edit; none where it cannot be made.
-pub(super) fn edit(text: &str, operation: &Operation) -> Option<Vec<Change>> {
+pub(super) fn edit(text: &str, operation: &EditOperation) -> Option<Vec<TextChange>> {
     let known = statements(text)?;
     match operation {
-        Operation::Root { value } => {
+        EditOperation::Root { value } => {
             let entries = value.as_object()?.iter();
             let added = entries.map(|(key, value)| render::entry(&[], key, value, newline(text)));
             let added = added.collect::<Vec<_>>().join(newline(text));
             Some(vec![block_at_end(text, &added)])
         }
-        Operation::Insert { map, key, value } => insert(text, &known, map, key, value),
-        Operation::Append { list, item } => append(text, &known, list, item),
-        Operation::Replace { path, value } => replace(text, &known, path, value),
-        Operation::Remove { path } => remove(text, &known, path),
+        EditOperation::Insert { map, key, value } => insert(text, &known, map, key, value),
+        EditOperation::Append { list, item } => append(text, &known, list, item),
+        EditOperation::Replace { path, value } => replace(text, &known, path, value),
+        EditOperation::Remove { path } => remove(text, &known, path),
     }
 }
 
 fn insert(
     text: &str,
-    known: &[Statement],
-    map: &[Step],
+    known: &[TomlStatement],
+    map: &[DocumentStep],
     key: &str,
     value: &Value,
-) -> Option<Vec<Change>> {
+) -> Option<Vec<TextChange>> {
     if let Some(pair) = known.iter().find(|statement| statement.holds(map)) {
         let node = pair.node(text)?;
         let container = node.find(map.get(pair.path.len()..)?)?;
@@ -69,28 +71,33 @@ fn insert(
             None => block_at_end(text, &rendered),
         }]);
     }
-    let own = |statement: &&Statement| {
+    let own = |statement: &&TomlStatement| {
         matches!(statement.kind, StatementKind::Pair(_)) && statement.section == map
     };
     if let Some(last) = known.iter().rev().find(own) {
         let at = line_end(text, last.span.end);
-        return Some(vec![Change::insert(at, format!("{newline}{rendered}"))]);
+        return Some(vec![TextChange::insert(at, format!("{newline}{rendered}"))]);
     }
     if map.is_empty() {
         let gap = if text.is_empty() { "" } else { newline };
-        return Some(vec![Change::insert(0, format!("{rendered}{newline}{gap}"))]);
+        return Some(vec![TextChange::insert(0, format!("{rendered}{newline}{gap}"))]);
     }
     let header =
         known.iter().rev().find(|statement| statement.is_header() && statement.path == map);
     Some(vec![match header {
         Some(header) => {
-            Change::insert(line_end(text, header.span.end), format!("{newline}{rendered}"))
+            TextChange::insert(line_end(text, header.span.end), format!("{newline}{rendered}"))
         }
         None => block_at_end(text, &format!("[{}]{newline}{rendered}", render::header(map))),
     }])
 }
 
-fn append(text: &str, known: &[Statement], list: &[Step], item: &Value) -> Option<Vec<Change>> {
+fn append(
+    text: &str,
+    known: &[TomlStatement],
+    list: &[DocumentStep],
+    item: &Value,
+) -> Option<Vec<TextChange>> {
     if let Some(pair) = known.iter().find(|statement| statement.holds(list)) {
         let node = pair.node(text)?;
         let container = node.find(list.get(pair.path.len()..)?)?;
@@ -101,14 +108,19 @@ fn append(text: &str, known: &[Statement], list: &[Step], item: &Value) -> Optio
     Some(vec![block_after(text, last, &rendered)])
 }
 
-fn replace(text: &str, known: &[Statement], path: &[Step], value: &Value) -> Option<Vec<Change>> {
+fn replace(
+    text: &str,
+    known: &[TomlStatement],
+    path: &[DocumentStep],
+    value: &Value,
+) -> Option<Vec<TextChange>> {
     if let Some(pair) = known.iter().find(|statement| statement.holds(path)) {
         let node = pair.node(text)?;
         let span = node.find(path.get(pair.path.len()..)?)?.span.clone();
-        return Some(vec![Change { range: span, text: render::inline(value) }]);
+        return Some(vec![TextChange { range: span, text: render::inline(value) }]);
     }
-    let (Step::Key(key), map) = path.split_last()? else { return None };
-    let ours: Vec<&Statement> =
+    let (DocumentStep::Key(key), map) = path.split_last()? else { return None };
+    let ours: Vec<&TomlStatement> =
         known.iter().filter(|statement| statement.path.starts_with(path)).collect();
     let (first, last) = (ours.first()?, ours.last()?);
     let is_whole = known
@@ -118,16 +130,16 @@ fn replace(text: &str, known: &[Statement], path: &[Step], value: &Value) -> Opt
     if is_whole && first.is_header() && render::is_section(value) {
         let rendered = render::entry(map, key, value, newline(text));
         let range = line_start(text, first.span.start)..line_end(text, last.span.end);
-        return Some(vec![Change { range, text: rendered }]);
+        return Some(vec![TextChange { range, text: rendered }]);
     }
     // Scattered over the file: out with all of it, then in again as one.
     let without = splice::apply(text, remove(text, known, path)?)?;
     let changes = insert(&without, &statements(&without)?, map, key, value)?;
     let text_after = splice::apply(&without, changes)?;
-    Some(vec![Change { range: 0..text.len(), text: text_after }])
+    Some(vec![TextChange { range: 0..text.len(), text: text_after }])
 }
 
-fn remove(text: &str, known: &[Statement], path: &[Step]) -> Option<Vec<Change>> {
+fn remove(text: &str, known: &[TomlStatement], path: &[DocumentStep]) -> Option<Vec<TextChange>> {
     let inside = known.iter().find(|statement| statement.holds(path) && statement.path != path);
     if let Some(pair) = inside {
         let node = pair.node(text)?;
@@ -135,12 +147,12 @@ fn remove(text: &str, known: &[Statement], path: &[Step]) -> Option<Vec<Change>>
         let container = node.find(parents)?;
         return commas::remove(text, container, container.position(last)?);
     }
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<TextChange> = Vec::new();
     let mut open: Option<Range<usize>> = None;
     for statement in known {
         let lines = line_start(text, statement.span.start)..next_line(text, statement.span.end);
         if !statement.path.starts_with(path) {
-            changes.extend(open.take().map(Change::delete));
+            changes.extend(open.take().map(TextChange::delete));
         } else if let Some(range) = &mut open {
             range.end = lines.end;
         } else {
@@ -149,7 +161,7 @@ fn remove(text: &str, known: &[Statement], path: &[Step]) -> Option<Vec<Change>>
             open = Some(start..lines.end);
         }
     }
-    changes.extend(open.map(Change::delete));
+    changes.extend(open.map(TextChange::delete));
     Some(changes)
 }
 
@@ -163,13 +175,13 @@ fn before_blank(text: &str, start: usize) -> usize {
     }
 }
 
-fn block_after(text: &str, statement: &Statement, block: &str) -> Change {
+fn block_after(text: &str, statement: &TomlStatement, block: &str) -> TextChange {
     let newline = newline(text);
     let at = line_end(text, statement.span.end);
-    Change::insert(at, format!("{newline}{newline}{block}"))
+    TextChange::insert(at, format!("{newline}{newline}{block}"))
 }
 
-fn block_at_end(text: &str, block: &str) -> Change {
+fn block_at_end(text: &str, block: &str) -> TextChange {
     let newline = newline(text);
     let gap = match text {
         "" => String::new(),
@@ -177,17 +189,17 @@ fn block_at_end(text: &str, block: &str) -> Change {
         _ if text.ends_with('\n') => newline.to_owned(),
         _ => newline.repeat(2),
     };
-    Change::insert(text.len(), format!("{gap}{block}{newline}"))
+    TextChange::insert(text.len(), format!("{gap}{block}{newline}"))
 }
 
 /// One header or pair of the text.
 #[derive(Debug)]
-struct Statement {
+struct TomlStatement {
     kind: StatementKind,
     /// What it defines, from the root, with the positions in arrays of tables.
-    path: Vec<Step>,
+    path: Vec<DocumentStep>,
     /// The section it belongs to; its own path for a header.
-    section: Vec<Step>,
+    section: Vec<DocumentStep>,
     /// Without indentation and comment.
     span: Range<usize>,
 }
@@ -198,18 +210,18 @@ enum StatementKind {
     Pair(TomlValue),
 }
 
-impl Statement {
+impl TomlStatement {
     fn is_header(&self) -> bool {
         matches!(self.kind, StatementKind::Header)
     }
 
     /// Whether `path` leads into, or to, the value of this pair.
-    fn holds(&self, path: &[Step]) -> bool {
+    fn holds(&self, path: &[DocumentStep]) -> bool {
         !self.is_header() && path.starts_with(&self.path)
     }
 
     /// The value of a pair with the places of its parts. Dotted keys in an inline table are not taken apart.
-    fn node(&self, text: &str) -> Option<Node> {
+    fn node(&self, text: &str) -> Option<DocumentNode> {
         match &self.kind {
             StatementKind::Pair(value) => node(text, value),
             StatementKind::Header => None,
@@ -218,7 +230,7 @@ impl Statement {
 }
 
 /// All statements in order, with the places that the parser gives them.
-fn statements(text: &str) -> Option<Vec<Statement>> {
+fn statements(text: &str) -> Option<Vec<TomlStatement>> {
     let document = toml_edit::Document::parse(text).ok()?;
     let mut found = Vec::new();
     collect(text, document.as_table(), &[], &[], &mut found)?;
@@ -229,12 +241,12 @@ fn statements(text: &str) -> Option<Vec<Statement>> {
 fn collect(
     text: &str,
     table: &Table,
-    path: &[Step],
-    section: &[Step],
-    found: &mut Vec<Statement>,
+    path: &[DocumentStep],
+    section: &[DocumentStep],
+    found: &mut Vec<TomlStatement>,
 ) -> Option<()> {
     for (name, item) in table {
-        let path = [path, &[Step::from(name)]].concat();
+        let path = [path, &[DocumentStep::from(name)]].concat();
         match item {
             Item::None => {}
             Item::Value(value) => {
@@ -243,7 +255,7 @@ fn collect(
                 let start = skip_blanks(text, line_start(text, key.span()?.start));
                 let span = start..value.span()?.end;
                 let kind = StatementKind::Pair(value.clone());
-                found.push(Statement { kind, path, section: section.to_vec(), span });
+                found.push(TomlStatement { kind, path, section: section.to_vec(), span });
             }
             Item::Table(inner) if inner.is_dotted() => collect(text, inner, &path, section, found)?,
             Item::Table(inner) => {
@@ -254,7 +266,7 @@ fn collect(
             }
             Item::ArrayOfTables(tables) => {
                 for (index, inner) in tables.iter().enumerate() {
-                    let path = [path.as_slice(), &[Step::from(index)]].concat();
+                    let path = [path.as_slice(), &[DocumentStep::from(index)]].concat();
                     found.push(header_of(inner, &path)?);
                     collect(text, inner, &path, &path, found)?;
                 }
@@ -264,9 +276,9 @@ fn collect(
     Some(())
 }
 
-fn header_of(table: &Table, path: &[Step]) -> Option<Statement> {
+fn header_of(table: &Table, path: &[DocumentStep]) -> Option<TomlStatement> {
     let (path, section) = (path.to_vec(), path.to_vec());
-    Some(Statement { kind: StatementKind::Header, path, section, span: table.span()? })
+    Some(TomlStatement { kind: StatementKind::Header, path, section, span: table.span()? })
 }
 
 /// A whole table.
@@ -301,15 +313,21 @@ fn plain(value: &TomlValue) -> Value {
     }
 }
 
-fn node(text: &str, value: &TomlValue) -> Option<Node> {
+fn node(text: &str, value: &TomlValue) -> Option<DocumentNode> {
     let span = value.span()?;
-    let mut children: Vec<Entry> = Vec::new();
+    let mut children: Vec<NodeEntry> = Vec::new();
     match value {
         TomlValue::Array(items) => {
             for item in items {
                 let value = node(text, item)?;
                 let start = value.span.start;
-                children.push(Entry { key: String::new(), start, head: start, value, comma: None });
+                children.push(NodeEntry {
+                    key: String::new(),
+                    start,
+                    head: start,
+                    value,
+                    comma: None,
+                });
             }
         }
         TomlValue::InlineTable(entries) => {
@@ -318,14 +336,14 @@ fn node(text: &str, value: &TomlValue) -> Option<Node> {
                 let start = key.span()?.start;
                 let value = node(text, item)?;
                 let head = value.span.start;
-                children.push(Entry { key: name.to_owned(), start, head, value, comma: None });
+                children.push(NodeEntry { key: name.to_owned(), start, head, value, comma: None });
             }
         }
         _ => {
-            return Some(Node {
+            return Some(DocumentNode {
                 span,
-                content: Content::Scalar(plain(value)),
-                style: Style::Enclosed,
+                content: NodeContent::Scalar(plain(value)),
+                style: NodeStyle::Enclosed,
             });
         }
     }
@@ -335,8 +353,8 @@ fn node(text: &str, value: &TomlValue) -> Option<Node> {
         child.comma = comma_between(text, child.value.span.end, end);
     }
     let content = match value {
-        TomlValue::Array(_) => Content::List(children),
-        _ => Content::Map(children),
+        TomlValue::Array(_) => NodeContent::List(children),
+        _ => NodeContent::Map(children),
     };
-    Some(Node { span, content, style: Style::Enclosed })
+    Some(DocumentNode { span, content, style: NodeStyle::Enclosed })
 }

@@ -5,14 +5,16 @@ mod parse;
 use serde_json::Value;
 
 use super::{
-    Step, SyntaxError,
-    commas::{self, Rules},
-    operation::Operation,
-    splice::{Change, indentation, line_end, line_start, newline, next_line, part, starts_line},
-    tree::{Content, Entry, Node, Style},
+    DocumentStep, SyntaxError,
+    commas::{self, CommaRules},
+    operation::EditOperation,
+    splice::{
+        TextChange, indentation, line_end, line_start, newline, next_line, part, starts_line,
+    },
+    tree::{DocumentNode, NodeContent, NodeEntry, NodeStyle},
 };
 
-const RULES: Rules = Rules { line_comment: "#", may_break: false, unit: "  " };
+const RULES: CommaRules = CommaRules { line_comment: "#", may_break: false, unit: "  " };
 
 /// What a text says; null when it says nothing.
 pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
@@ -20,33 +22,33 @@ pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
 }
 
 /// The changes that make an edit; none where it cannot be made.
-pub(super) fn edit(text: &str, operation: &Operation) -> Option<Vec<Change>> {
+pub(super) fn edit(text: &str, operation: &EditOperation) -> Option<Vec<TextChange>> {
     let root = parse::parse(text).ok()?;
     match operation {
-        Operation::Root { value } => whole(text, root.as_ref(), value),
-        Operation::Replace { path, value } => replace(text, root.as_ref()?, path, value),
-        Operation::Insert { map, key, value } => {
+        EditOperation::Root { value } => whole(text, root.as_ref(), value),
+        EditOperation::Replace { path, value } => replace(text, root.as_ref()?, path, value),
+        EditOperation::Insert { map, key, value } => {
             let container = root.as_ref()?.find(map)?;
-            if container.style == Style::Enclosed {
+            if container.style == NodeStyle::Enclosed {
                 return commas::append(text, container, RULES, |_| {
                     format!("{}: {}", scalar_text(key), flow_text(value))
                 });
             }
             add(text, container, |indent| entry_lines(key, value, indent, newline(text)))
         }
-        Operation::Append { list, item } => {
+        EditOperation::Append { list, item } => {
             let container = root.as_ref()?.find(list)?;
-            if container.style == Style::Enclosed {
+            if container.style == NodeStyle::Enclosed {
                 return commas::append(text, container, RULES, |_| flow_text(item));
             }
             add(text, container, |indent| item_lines(item, indent, newline(text)))
         }
-        Operation::Remove { path } => remove(text, root.as_ref()?, path),
+        EditOperation::Remove { path } => remove(text, root.as_ref()?, path),
     }
 }
 
 /// A value for a document that has none, after its comments.
-fn whole(text: &str, root: Option<&Node>, value: &Value) -> Option<Vec<Change>> {
+fn whole(text: &str, root: Option<&DocumentNode>, value: &Value) -> Option<Vec<TextChange>> {
     let newline = newline(text);
     // A lone `~` or `null` is a value that the person wrote, and rare enough to be left to them.
     if root.is_some_and(|root| !root.span.is_empty()) {
@@ -56,11 +58,15 @@ fn whole(text: &str, root: Option<&Node>, value: &Value) -> Option<Vec<Change>> 
     let lines: Vec<String> =
         entries.map(|(key, value)| entry_lines(key, value, "", newline)).collect();
     let gap = if text.is_empty() || text.ends_with('\n') { "" } else { newline };
-    Some(vec![Change::insert(text.len(), format!("{gap}{}{newline}", lines.join(newline)))])
+    Some(vec![TextChange::insert(text.len(), format!("{gap}{}{newline}", lines.join(newline)))])
 }
 
 /// New lines after the last child of a block.
-fn add(text: &str, container: &Node, render: impl Fn(&str) -> String) -> Option<Vec<Change>> {
+fn add(
+    text: &str,
+    container: &DocumentNode,
+    render: impl Fn(&str) -> String,
+) -> Option<Vec<TextChange>> {
     let (first, last) = (container.entries().first()?, container.entries().last()?);
     // Where a block begins on the line of another, `- a: 1`, its keys still stand in one column.
     let blanks = " ".repeat(first.start - line_start(text, first.start));
@@ -70,24 +76,29 @@ fn add(text: &str, container: &Node, render: impl Fn(&str) -> String) -> Option<
     let rendered = render(indent);
     // A block text that ends the file may have kept its line end.
     Some(vec![if part(text, 0..at).ends_with('\n') {
-        Change::insert(at, format!("{indent}{rendered}{newline}"))
+        TextChange::insert(at, format!("{indent}{rendered}{newline}"))
     } else {
-        Change::insert(at, format!("{newline}{indent}{rendered}"))
+        TextChange::insert(at, format!("{newline}{indent}{rendered}"))
     }])
 }
 
-fn replace(text: &str, root: &Node, path: &[Step], value: &Value) -> Option<Vec<Change>> {
+fn replace(
+    text: &str,
+    root: &DocumentNode,
+    path: &[DocumentStep],
+    value: &Value,
+) -> Option<Vec<TextChange>> {
     let node = root.find(path)?;
     let (last, parents) = path.split_last()?;
     let container = root.find(parents)?;
-    if container.style == Style::Enclosed {
-        return Some(vec![Change { range: node.span.clone(), text: flow_text(value) }]);
+    if container.style == NodeStyle::Enclosed {
+        return Some(vec![TextChange { range: node.span.clone(), text: flow_text(value) }]);
     }
     let entry = container.entries().get(container.position(last)?)?;
     let indent = " ".repeat(entry.start - line_start(text, entry.start));
     let rendered = match &container.content {
-        Content::Map(_) => entry_lines(&entry.key, value, &indent, newline(text)),
-        Content::List(_) | Content::Scalar(_) => item_lines(value, &indent, newline(text)),
+        NodeContent::Map(_) => entry_lines(&entry.key, value, &indent, newline(text)),
+        NodeContent::List(_) | NodeContent::Scalar(_) => item_lines(value, &indent, newline(text)),
     };
     // What was not written leaves the rest of its line, a comment perhaps, where it is.
     if node.span.is_empty()
@@ -95,15 +106,15 @@ fn replace(text: &str, root: &Node, path: &[Step], value: &Value) -> Option<Vec<
     {
         debug_assert!(head.ends_with(':'));
         let at = line_end(text, node.span.end);
-        return Some(vec![Change::insert(at, format!("{}{lines}", newline(text)))]);
+        return Some(vec![TextChange::insert(at, format!("{}{lines}", newline(text)))]);
     }
-    Some(vec![Change { range: entry.start..value_end(text, node), text: rendered }])
+    Some(vec![TextChange { range: entry.start..value_end(text, node), text: rendered }])
 }
 
-fn remove(text: &str, root: &Node, path: &[Step]) -> Option<Vec<Change>> {
+fn remove(text: &str, root: &DocumentNode, path: &[DocumentStep]) -> Option<Vec<TextChange>> {
     let (last, parents) = path.split_last()?;
     let container = root.find(parents)?;
-    if container.style == Style::Enclosed {
+    if container.style == NodeStyle::Enclosed {
         return commas::remove(text, container, container.position(last)?);
     }
     let position = container.position(last)?;
@@ -116,33 +127,33 @@ fn remove(text: &str, root: &Node, path: &[Step]) -> Option<Vec<Change>> {
         // The last line may have had no end; then the one before it has none now.
         let is_cut = lines.end == text.len() && !text.ends_with('\n');
         let kept = part(text, 0..lines.start).trim_end_matches(['\n', '\r']).len();
-        return Some(vec![Change::delete(if is_cut { kept..lines.end } else { lines })]);
+        return Some(vec![TextChange::delete(if is_cut { kept..lines.end } else { lines })]);
     }
-    let empty = if matches!(container.content, Content::Map(_)) { "{}" } else { "[]" };
+    let empty = if matches!(container.content, NodeContent::Map(_)) { "{}" } else { "[]" };
     let Some((parent, above)) = parents.split_last() else {
-        return Some(vec![Change { range: lines, text: format!("{empty}{}", newline(text)) }]);
+        return Some(vec![TextChange { range: lines, text: format!("{empty}{}", newline(text)) }]);
     };
     let outer = root.find(above)?;
     let parent = outer.entries().get(outer.position(parent)?)?;
-    Some(vec![Change::insert(parent.head, format!(" {empty}")), Change::delete(lines)])
+    Some(vec![TextChange::insert(parent.head, format!(" {empty}")), TextChange::delete(lines)])
 }
 
-fn lines_of(text: &str, entry: &Entry) -> std::ops::Range<usize> {
+fn lines_of(text: &str, entry: &NodeEntry) -> std::ops::Range<usize> {
     let end = content_end(text, &entry.value);
     let ends_lines = part(text, 0..end).ends_with('\n');
     line_start(text, entry.start)..if ends_lines { end } else { next_line(text, end) }
 }
 
 /// Where the last line of a value ends, with the comment beside it.
-fn content_end(text: &str, node: &Node) -> usize {
+fn content_end(text: &str, node: &DocumentNode) -> usize {
     let end = value_end(text, node);
     if part(text, 0..end).ends_with('\n') { end } else { line_end(text, end) }
 }
 
 /// Where a value ends, without the blank lines after it.
-fn value_end(text: &str, node: &Node) -> usize {
+fn value_end(text: &str, node: &DocumentNode) -> usize {
     match (node.style, node.entries().last()) {
-        (Style::Block, Some(last)) => value_end(text, &last.value),
+        (NodeStyle::Block, Some(last)) => value_end(text, &last.value),
         _ => {
             let written = part(text, node.span.clone());
             let is_kept = written.ends_with('\n')

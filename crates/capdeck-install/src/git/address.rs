@@ -1,13 +1,13 @@
 //! Which repository is meant: `owner/repo` on a known site, or a full address.
 
-use capdeck_definition::capa::GitHost;
+use capdeck_definition::capability_file::GitHost;
 use url::Url;
 
 use super::GitError;
 use crate::atomic_file::sha256_hex;
 
 /// The machine of a site where a repository is named by its path alone.
-fn machine(host: GitHost) -> &'static str {
+fn host_name(host: GitHost) -> &'static str {
     match host {
         GitHost::GitHub => "github.com",
         GitHost::GitLab => "gitlab.com",
@@ -42,7 +42,7 @@ impl RepoAddress {
         if site == GitHost::GitHub && segments.len() != 2 {
             return Err(refused("a GitHub repository is exactly `owner/repo`"));
         }
-        let host = machine(site);
+        let host = host_name(site);
         Ok(Self {
             shown: format!("{host}/{repo}"),
             url: format!("https://{host}/{repo}.git"),
@@ -76,7 +76,7 @@ impl RepoAddress {
             if !is_name(user) || !is_name(host) || path.is_empty() || path.starts_with('-') {
                 return Err(refused("it is not of the form `git@host:owner/repo.git`"));
             }
-            return Ok(Self::elsewhere(text, host));
+            return Ok(Self::other_host(text, host));
         }
         Self::on(GitHost::GitHub, text)
     }
@@ -122,7 +122,7 @@ impl RepoAddress {
         }
         let known = [GitHost::GitHub, GitHost::GitLab]
             .into_iter()
-            .find(|site| scheme == "https" && url.host_str() == Some(machine(*site)));
+            .find(|site| scheme == "https" && url.host_str() == Some(host_name(*site)));
         match known {
             Some(site) => {
                 Self::on(site, url.path().trim_matches('/')).map_err(|error| match error {
@@ -130,11 +130,11 @@ impl RepoAddress {
                     other => other,
                 })
             }
-            None => Ok(Self::elsewhere(text, url.host_str().unwrap_or("file"))),
+            None => Ok(Self::other_host(text, url.host_str().unwrap_or("file"))),
         }
     }
 
-    fn elsewhere(address: &str, host: &str) -> Self {
+    fn other_host(address: &str, host: &str) -> Self {
         let hash: String = sha256_hex(address.trim_end_matches('/')).chars().take(24).collect();
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
         let host: String = host.chars().map(|c| if allowed(c) { c } else { '_' }).collect();

@@ -25,7 +25,7 @@ const SETTINGS: [&str; 8] = [
 ];
 
 /// Variables that tie a command to the repository it was started in, as inside a hook.
-const LEFT_OUT: [&str; 8] = [
+const REMOVED_VARIABLES: [&str; 8] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -37,7 +37,7 @@ const LEFT_OUT: [&str; 8] = [
 ];
 
 /// How much of git's error output is kept.
-const KEPT_ERRORS: u64 = 64 * 1024;
+const MAX_ERROR_BYTES: u64 = 64 * 1024;
 
 /// One command of git on one repository.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl<'a> GitCommand<'a> {
             let errors = scope.spawn(move || {
                 let mut bytes = Vec::new();
                 let mut stderr = stderr;
-                let kept = stderr.by_ref().take(KEPT_ERRORS).read_to_end(&mut bytes);
+                let kept = stderr.by_ref().take(MAX_ERROR_BYTES).read_to_end(&mut bytes);
                 let drained = io::copy(&mut stderr, &mut io::sink());
                 let _nobody_waits = done.send(());
                 kept.and(drained).map(|_| bytes).unwrap_or_default()
@@ -128,7 +128,7 @@ impl<'a> GitCommand<'a> {
                 });
             }
             if !status.success() {
-                return Err(self.explain(&String::from_utf8_lossy(&errors)));
+                return Err(self.parse_error(&String::from_utf8_lossy(&errors)));
             }
             match value {
                 Ok(Ok(value)) => Ok(value),
@@ -149,7 +149,7 @@ impl<'a> GitCommand<'a> {
             command.arg(argument);
         }
         command.args(arguments);
-        for name in LEFT_OUT {
+        for name in REMOVED_VARIABLES {
             command.env_remove(name);
         }
         command
@@ -183,7 +183,7 @@ impl<'a> GitCommand<'a> {
     }
 
     /// The error that git's own words mean.
-    fn explain(&self, errors: &str) -> GitError {
+    fn parse_error(&self, errors: &str) -> GitError {
         const MISSING: [&str; 8] = [
             "repository not found",
             "does not appear to be a git repository",
@@ -206,7 +206,7 @@ impl<'a> GitCommand<'a> {
             "connection reset",
             "ssl",
         ];
-        let (repo, detail) = (self.repo.to_string(), last_words(errors));
+        let (repo, detail) = (self.repo.to_string(), error_summary(errors));
         let lower = errors.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         if says(&AWAY) {
@@ -220,7 +220,7 @@ impl<'a> GitCommand<'a> {
 }
 
 /// The line of git's output that says most, safe to show.
-fn last_words(errors: &str) -> String {
+fn error_summary(errors: &str) -> String {
     let lines: Vec<&str> = errors.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let is_reason = |line: &&&str| line.starts_with("fatal:") || line.starts_with("error:");
     let line =

@@ -4,7 +4,7 @@ use super::GitError;
 
 /// What is wanted of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Revision {
+pub enum GitRevision {
     /// The tag with the highest version, or else what the default branch holds.
     Newest,
     /// A tag or a branch.
@@ -28,10 +28,10 @@ pub(super) struct RemoteRefs {
     branches: Vec<(String, String)>,
 }
 
-impl Revision {
+impl GitRevision {
     /// The version and the commit that a file asks for, as two optional texts; the commit is the narrower wish. A commit
     /// that is no hash is taken for the name of a tag or branch.
-    pub fn wanted(version: Option<&str>, commit: Option<&str>) -> Result<Self, GitError> {
+    pub fn from_request(version: Option<&str>, commit: Option<&str>) -> Result<Self, GitError> {
         match (commit, version) {
             (Some(text), _) if is_hash(text) => Ok(Self::Commit(text.to_ascii_lowercase())),
             (Some(text), _) | (None, Some(text)) => {
@@ -197,10 +197,10 @@ mod tests {
     #[test]
     fn names_that_are_options_or_no_names_are_refused() {
         for bad in ["--upload-pack=x", "-x", "", "a..b", "a b", "a:b", "main@{1}", "a\nb"] {
-            assert!(Revision::wanted(Some(bad), None).is_err(), "{bad}");
-            assert!(Revision::wanted(None, Some(bad)).is_err(), "{bad}");
+            assert!(GitRevision::from_request(Some(bad), None).is_err(), "{bad}");
+            assert!(GitRevision::from_request(None, Some(bad)).is_err(), "{bad}");
         }
-        let commit = Revision::wanted(Some("v1"), Some("ABCDEF1")).unwrap();
-        assert_eq!(commit, Revision::Commit("abcdef1".to_owned()));
+        let commit = GitRevision::from_request(Some("v1"), Some("ABCDEF1")).unwrap();
+        assert_eq!(commit, GitRevision::Commit("abcdef1".to_owned()));
     }
 }

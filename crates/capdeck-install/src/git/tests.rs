@@ -5,7 +5,7 @@ use super::*;
 /// A repository in a folder of its own, reachable as `https://github.com/team/tools`.
 struct Fixture {
     dir: tempfile::TempDir,
-    git: Git,
+    git: GitClient,
     repo: RepoAddress,
 }
 
@@ -15,7 +15,7 @@ impl Fixture {
         let work = dir.path().join("team/tools.git");
         fs::create_dir_all(&work).unwrap();
         let base = format!("file://{}/", dir.path().display());
-        let git = Git::new(&dir.path().join("cache")).with_base("https://github.com/", &base);
+        let git = GitClient::new(&dir.path().join("cache")).with_base("https://github.com/", &base);
         let fixture = Self { dir, git, repo: RepoAddress::parse("team/tools").unwrap() };
         fixture.run(&["init", "--quiet", "--initial-branch=main"]);
         fixture
@@ -45,7 +45,7 @@ impl Fixture {
         self.run(&["rev-parse", "HEAD"])
     }
 
-    fn snapshot(&self, revision: &Revision) -> Result<Snapshot, GitError> {
+    fn snapshot(&self, revision: &GitRevision) -> Result<CommitSnapshot, GitError> {
         self.git.snapshot(&self.repo, revision)
     }
 
@@ -55,21 +55,21 @@ impl Fixture {
     }
 }
 
-fn version(name: &str) -> Revision {
-    Revision::Version(name.to_owned())
+fn version(name: &str) -> GitRevision {
+    GitRevision::Version(name.to_owned())
 }
 
 #[test]
 fn the_newest_release_a_version_a_branch_and_a_commit_each_lead_to_their_files() {
     let fixture = Fixture::new();
     let first = fixture.commit("a.txt", "one");
-    assert_eq!(fixture.snapshot(&Revision::Newest).unwrap().commit, first);
+    assert_eq!(fixture.snapshot(&GitRevision::Newest).unwrap().commit, first);
     fixture.run(&["tag", "-a", "-m", "release", "v1.2.0"]);
     let second = fixture.commit("a.txt", "two");
     fixture.run(&["tag", "v1.10.0"]);
     let third = fixture.commit("a.txt", "three");
 
-    let newest = fixture.snapshot(&Revision::Newest).unwrap();
+    let newest = fixture.snapshot(&GitRevision::Newest).unwrap();
     assert_eq!((newest.commit.as_str(), newest.version.as_deref()), (&*second, Some("v1.10.0")));
     assert_eq!(fs::read_to_string(newest.path.join("a.txt")).unwrap(), "two");
     assert!(!newest.path.join(".git").exists());
@@ -78,7 +78,7 @@ fn the_newest_release_a_version_a_branch_and_a_commit_each_lead_to_their_files()
     // A shortened hash that no name leads to needs the history.
     let middle = fixture.commit("b.txt", "no name leads here");
     fixture.commit("b.txt", "last");
-    let short = Revision::wanted(None, middle.get(..10)).unwrap();
+    let short = GitRevision::from_request(None, middle.get(..10)).unwrap();
     assert_eq!(fixture.snapshot(&short).unwrap().commit, middle);
     let left: Vec<_> =
         fs::read_dir(fixture.git.folder(&fixture.repo).join("stage")).unwrap().collect();
@@ -89,12 +89,12 @@ fn the_newest_release_a_version_a_branch_and_a_commit_each_lead_to_their_files()
 fn a_known_commit_needs_no_network() {
     let fixture = Fixture::new();
     let commit = fixture.commit("a.txt", "one");
-    fixture.snapshot(&Revision::Newest).unwrap();
+    fixture.snapshot(&GitRevision::Newest).unwrap();
     fixture.unplug();
-    let known = fixture.snapshot(&Revision::Commit(commit.clone())).unwrap();
+    let known = fixture.snapshot(&GitRevision::Commit(commit.clone())).unwrap();
     assert_eq!(fs::read_to_string(known.path.join("a.txt")).unwrap(), "one");
     assert_eq!(fixture.git.cached(&fixture.repo, &commit), Some(known.path));
-    let error = fixture.snapshot(&Revision::Newest).unwrap_err();
+    let error = fixture.snapshot(&GitRevision::Newest).unwrap_err();
     assert!(matches!(error, GitError::NoSuchRepository { .. }), "{error}");
     assert_eq!(fixture.git.cached(&fixture.repo, "../../etc"), None);
 }
@@ -102,7 +102,7 @@ fn a_known_commit_needs_no_network() {
 #[test]
 fn what_is_not_there_is_said_with_what_is() {
     let fixture = Fixture::new();
-    let error = fixture.snapshot(&Revision::Newest).unwrap_err();
+    let error = fixture.snapshot(&GitRevision::Newest).unwrap_err();
     assert!(matches!(error, GitError::Empty { .. }), "{error}");
     fixture.commit("a.txt", "one");
     fixture.run(&["tag", "v1.0.0"]);
@@ -112,14 +112,14 @@ fn what_is_not_there_is_said_with_what_is() {
         "`github.com/team/tools` has no tag, branch or commit `v2.0.0`; it has: v1.0.0, main"
     );
     for absent in ["abcdef1", "abcdefabcdefabcdefabcdefabcdefabcdefabcd"] {
-        let error = fixture.snapshot(&Revision::Commit(absent.to_owned())).unwrap_err();
+        let error = fixture.snapshot(&GitRevision::Commit(absent.to_owned())).unwrap_err();
         assert!(matches!(error, GitError::NoSuchRevision { .. }), "{error}");
     }
     let git = fixture.git.clone().with_program("no-such-git-here");
-    let error = git.snapshot(&fixture.repo, &Revision::Newest).unwrap_err();
+    let error = git.snapshot(&fixture.repo, &GitRevision::Newest).unwrap_err();
     assert!(matches!(error, GitError::NoGit), "{error}");
     let away = RepoAddress::parse("http://127.0.0.1:9/x.git").unwrap();
-    let error = fixture.git.snapshot(&away, &Revision::Newest).unwrap_err();
+    let error = fixture.git.snapshot(&away, &GitRevision::Newest).unwrap_err();
     assert!(matches!(error, GitError::Unreachable { .. }), "{error}");
 }
 
@@ -138,7 +138,7 @@ fn modes_and_links_stay_and_nothing_of_the_repository_runs() {
     )
     .unwrap();
     fixture.commit("a.txt", "$Id$\n");
-    let path = fixture.snapshot(&Revision::Newest).unwrap().path;
+    let path = fixture.snapshot(&GitRevision::Newest).unwrap().path;
     assert_eq!(fs::read_to_string(path.join("a.txt")).unwrap(), "$Id$\n");
     assert_eq!(fs::read_link(path.join("link")).unwrap(), Path::new("a.txt"));
     let mode = fs::metadata(path.join("run.sh")).unwrap().permissions().mode();
@@ -154,7 +154,7 @@ fn many_at_once_make_one_snapshot() {
         for _ in 0..6 {
             scope.spawn(|| {
                 start.wait();
-                assert_eq!(fixture.snapshot(&Revision::Newest).unwrap().commit, commit);
+                assert_eq!(fixture.snapshot(&GitRevision::Newest).unwrap().commit, commit);
             });
         }
     });
@@ -170,7 +170,7 @@ fn what_a_killed_run_left_is_neither_used_nor_in_the_way() {
     fs::create_dir_all(left.join("repository")).unwrap();
     fs::write(left.join("files/half"), "").unwrap();
     fs::write(left.join("repository/shallow.lock"), "").unwrap();
-    let path = fixture.snapshot(&Revision::Commit(commit)).unwrap().path;
+    let path = fixture.snapshot(&GitRevision::Commit(commit)).unwrap().path;
     assert_eq!(fs::read_to_string(path.join("a.txt")).unwrap(), "one");
     assert!(!left.exists());
 }
@@ -185,6 +185,6 @@ fn a_git_that_hangs_is_ended_with_its_helpers() {
     fs::write(&program, "#!/bin/sh\nsleep 600 &\nwait\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let git = fixture.git.clone().with_program(&program).with_deadline(Duration::from_millis(300));
-    let error = git.snapshot(&fixture.repo, &Revision::Newest).unwrap_err();
+    let error = git.snapshot(&fixture.repo, &GitRevision::Newest).unwrap_err();
     assert!(matches!(error, GitError::TimedOut { .. }), "{error}");
 }

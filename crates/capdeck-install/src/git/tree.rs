@@ -32,11 +32,11 @@ struct TreeEntry {
 
 /// The files of a commit, known but not yet read.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct CommitTree {
     entries: Vec<TreeEntry>,
 }
 
-impl Tree {
+impl CommitTree {
     /// Reads what `git ls-tree -r -z -l` prints.
     pub(super) fn parse(output: &[u8], repo: &RepoAddress) -> Result<Self, GitError> {
         let mut entries = Vec::new();
@@ -78,7 +78,7 @@ impl Tree {
     }
 
     /// The question to `git cat-file --batch` whose answer [`Self::write`] takes.
-    pub(super) fn question(&self) -> Vec<u8> {
+    pub(super) fn batch_input(&self) -> Vec<u8> {
         self.entries.iter().flat_map(|entry| format!("{}\n", entry.object).into_bytes()).collect()
     }
 
@@ -162,10 +162,10 @@ fn safe_path(bytes: &[u8]) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    fn parse(lines: &[&str]) -> Result<Tree, GitError> {
+    fn parse(lines: &[&str]) -> Result<CommitTree, GitError> {
         let output: Vec<u8> =
             lines.iter().flat_map(|line| format!("{line}\0").into_bytes()).collect();
-        Tree::parse(&output, &RepoAddress::parse("owner/repo").unwrap())
+        CommitTree::parse(&output, &RepoAddress::parse("owner/repo").unwrap())
     }
 
     #[test]

@@ -1,16 +1,16 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::client::Client;
+use crate::client::AgentClient;
 
 fn take(client: &str, entry: &Value) -> Result<ImportedServer, String> {
-    let client = Client::find(client).unwrap();
-    let mut document = crate::edit::Document::parse("", client.format).unwrap();
+    let client = AgentClient::find(client).unwrap();
+    let mut document = crate::edit::ConfigDocument::parse("", client.format).unwrap();
     let container = client.container(&document);
     let mut path = container.clone();
     path.push("My Server".into());
     document.set(&path, entry.clone()).unwrap();
-    take_server(&client.servers(&document)[0])
+    import_server(&client.servers(&document)[0])
 }
 
 #[test]

@@ -6,11 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_definition::{Deck, Diagnostic, Severity, check_paths};
+use capdeck_definition::{Deck, Diagnostic, DiagnosticSeverity, check_paths};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{PackageError, Risk};
+use super::{PackageError, PackageRisk};
 
 /// The largest file of a package.
 const MAX_FILE_BYTES: u64 = 4 << 20;
@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 32 << 20;
 /// The most files of a package.
 const MAX_FILES: usize = 1_000;
 /// The file that makes a folder a capability.
-pub(super) const MAIN: &str = "CAPLET.md";
+pub(super) const MAIN_FILE: &str = "CAPLET.md";
 
 /// `<id>.md`, or `<id>/CAPLET.md` with files beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub enum PackageKind {
 
 /// One capability, with everything that belongs to it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Package {
+pub struct CapabilityPackage {
     pub id: String,
     pub kind: PackageKind,
     /// By path below its folder; one file for a package that is one.
@@ -39,7 +39,7 @@ pub struct Package {
     /// SHA-256 over the names and contents of all files.
     pub hash: String,
     /// What it can do on this machine.
-    pub risk: Risk,
+    pub risk: PackageRisk,
     /// What is wrong with its definition.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -51,7 +51,7 @@ pub(super) struct PackageFile {
     pub(super) is_program: bool,
 }
 
-impl Package {
+impl CapabilityPackage {
     /// Reads a package from where its file or folder is.
     pub(super) fn read(id: &str, kind: PackageKind, path: &Path) -> Result<Self, PackageError> {
         let files = read_files(id, kind, path)?;
@@ -60,19 +60,19 @@ impl Package {
             id: id.to_owned(),
             kind,
             hash: hash(&files),
-            risk: Risk::of(&deck.definitions, path, &files),
+            risk: PackageRisk::of(&deck.definitions, path, &files),
             diagnostics: deck.diagnostics,
             files,
         })
     }
 
     /// Whether its definition can be used.
-    pub fn is_sound(&self) -> bool {
-        self.diagnostics.iter().all(|found| found.severity != Severity::Error)
+    pub fn is_valid(&self) -> bool {
+        self.diagnostics.iter().all(|found| found.severity != DiagnosticSeverity::Error)
     }
 
     /// The place of the package in a deck.
-    pub(super) fn place(id: &str, kind: PackageKind, deck: &Path) -> PathBuf {
+    pub(super) fn install_path(id: &str, kind: PackageKind, deck: &Path) -> PathBuf {
         match kind {
             PackageKind::File => deck.join(format!("{id}.md")),
             PackageKind::Directory => deck.join(id),

@@ -8,9 +8,9 @@ use std::{
 };
 
 use super::{
-    LockedPackage, LockedSource, Obstacle, Package, PackageAction, PackageChange, PackageError,
-    PackageKind, PackageLock, Removal, Risk,
-    contents::{MAIN, PackageFile, diff, hash, read_files},
+    CapabilityPackage, LockedPackage, LockedSource, PackageAction, PackageChange, PackageError,
+    PackageKind, PackageLock, PackageObstacle, PackageRemoval, PackageRisk,
+    contents::{MAIN_FILE, PackageFile, diff, hash, read_files},
     lock::load_caplets_lock,
 };
 
@@ -47,7 +47,7 @@ impl PackageDeck {
     /// What getting a package would change.
     pub fn change(
         &self,
-        package: Package,
+        package: CapabilityPackage,
         source: &LockedSource,
     ) -> Result<PackageChange, PackageError> {
         let lock = self.lock()?;
@@ -65,15 +65,15 @@ impl PackageDeck {
             None => PackageAction::Install,
         };
         let obstacle = match (known, &present) {
-            _ if !package.is_sound() => Some(Obstacle::Broken),
+            _ if !package.is_valid() => Some(PackageObstacle::Broken),
             (_, None) => None,
             _ if is_there => None,
-            (None, Some(_)) => Some(Obstacle::Foreign),
-            (Some(known), Some(_)) if known.hash.is_empty() => Some(Obstacle::Unknown),
-            (Some(known), Some(there)) if known.hash != there.hash => Some(Obstacle::Edited),
+            (None, Some(_)) => Some(PackageObstacle::Foreign),
+            (Some(known), Some(_)) if known.hash.is_empty() => Some(PackageObstacle::Unknown),
+            (Some(known), Some(there)) if known.hash != there.hash => Some(PackageObstacle::Edited),
             (Some(_), Some(_)) => None,
         };
-        let before = known.map_or_else(Risk::default, |known| known.risk.clone());
+        let before = known.map_or_else(PackageRisk::default, |known| known.risk.clone());
         let text = match (&present, action) {
             (Some(there), PackageAction::Update) => diff(&there.files, &package.files),
             _ => String::new(),
@@ -110,7 +110,7 @@ impl PackageDeck {
     }
 
     /// What removing a package would do.
-    pub fn removal(&self, id: &str) -> Result<Removal, PackageError> {
+    pub fn removal(&self, id: &str) -> Result<PackageRemoval, PackageError> {
         let lock = self.lock()?;
         let known = lock.get(id).ok_or_else(|| PackageError::NotInstalled { id: id.to_owned() })?;
         let path = self.place(id, known.kind);
@@ -118,15 +118,15 @@ impl PackageDeck {
         let present = self.present(id)?.filter(|there| there.kind == known.kind);
         let current = present.map(|there| there.hash);
         let obstacle = match &current {
-            Some(_) if known.hash.is_empty() => Some(Obstacle::Unknown),
-            Some(current) if *current != known.hash => Some(Obstacle::Edited),
+            Some(_) if known.hash.is_empty() => Some(PackageObstacle::Unknown),
+            Some(current) if *current != known.hash => Some(PackageObstacle::Edited),
             Some(_) | None => None,
         };
-        Ok(Removal { id: id.to_owned(), path, is_there: current.is_some(), obstacle })
+        Ok(PackageRemoval { id: id.to_owned(), path, is_there: current.is_some(), obstacle })
     }
 
     /// Removes a package and its record.
-    pub fn remove(&self, removal: &Removal) -> Result<(), PackageError> {
+    pub fn remove(&self, removal: &PackageRemoval) -> Result<(), PackageError> {
         let _held = self.hold()?;
         if removal.is_there {
             // One step takes it out of sight; a crash later leaves only a hidden folder.
@@ -141,7 +141,7 @@ impl PackageDeck {
     }
 
     fn place(&self, id: &str, kind: PackageKind) -> PathBuf {
-        Package::place(id, kind, &self.dir)
+        CapabilityPackage::install_path(id, kind, &self.dir)
     }
 
     /// The package of an id that is in the deck now, in the form that is in force.
@@ -149,7 +149,7 @@ impl PackageDeck {
         for kind in [PackageKind::Directory, PackageKind::File] {
             let place = self.place(id, kind);
             let main = match kind {
-                PackageKind::Directory => place.join(MAIN),
+                PackageKind::Directory => place.join(MAIN_FILE),
                 PackageKind::File => place.clone(),
             };
             if fs::symlink_metadata(&main).is_err() {
@@ -169,7 +169,7 @@ impl PackageDeck {
         Ok(None)
     }
 
-    fn put(&self, package: &Package) -> Result<(), PackageError> {
+    fn put(&self, package: &CapabilityPackage) -> Result<(), PackageError> {
         let stage = self.stage()?;
         let (new, old) = (stage.path().join("new"), stage.path().join("old"));
         match package.kind {

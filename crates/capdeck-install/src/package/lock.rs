@@ -7,7 +7,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{PackageError, PackageKind, Risk};
+use super::{PackageError, PackageKind, PackageRisk};
 use crate::replace_file;
 
 /// The name of the lock in a deck's folder.
@@ -34,7 +34,7 @@ pub struct LockedPackage {
     /// SHA-256 over what was installed.
     pub hash: String,
     /// What was approved.
-    pub risk: Risk,
+    pub risk: PackageRisk,
 }
 
 /// Where a package came from.
@@ -203,6 +203,6 @@ fn adopt(entry: ForeignEntry, folder: &Path) -> LockedPackage {
         kind: entry.kind,
         source,
         hash: String::new(),
-        risk: Risk::default(),
+        risk: PackageRisk::default(),
     }
 }

@@ -8,7 +8,8 @@ use std::{
 };
 
 use capdeck_definition::{
-    Auth, Backend, CliAction, Definition, HttpBlock, HttpMethod, Network, Setup, SetupStep,
+    Backend, BackendAuth, CliAction, Definition, HttpBlock, HttpMethod, NetworkAccess,
+    SetupCommands, SetupStep,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,7 +19,7 @@ use super::contents::{PackageFile, hash};
 /// Everything a package can do, part by part.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Risk {
+pub struct PackageRisk {
     /// Command lines that are run.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub commands: BTreeSet<String>,
@@ -55,7 +56,7 @@ pub struct RiskChange {
     pub is_new: bool,
 }
 
-impl Risk {
+impl PackageRisk {
     /// The parts with their names, in the order they are shown.
     pub fn parts(&self) -> [(&'static str, &BTreeSet<String>); 8] {
         [
@@ -179,7 +180,7 @@ impl Risk {
         self.commands.insert(line(command, args, place));
     }
 
-    fn set_up(&mut self, setup: &Setup, place: &Path) {
+    fn set_up(&mut self, setup: &SetupCommands, place: &Path) {
         let steps = setup.commands.iter().chain(&setup.verify);
         self.setup.extend(steps.map(|step: &SetupStep| line(&step.command, &step.args, place)));
     }
@@ -194,18 +195,18 @@ impl Risk {
     }
 
     fn http(&mut self, api: &impl HttpBlock) {
-        if api.outgoing().network == Network::Private {
+        if api.outgoing().network == NetworkAccess::Private {
             self.reach.insert("private networks and this machine".to_owned());
         }
     }
 
-    fn auth(&mut self, auth: Option<&Auth>) {
+    fn auth(&mut self, auth: Option<&BackendAuth>) {
         let Some(auth) = auth else { return };
         let Ok(value) = serde_json::to_value(auth) else { return };
         for scope in value.get("scopes").and_then(Value::as_array).into_iter().flatten() {
             self.scopes.extend(scope.as_str().map(str::to_owned));
         }
-        if matches!(auth, Auth::OAuth2(_) | Auth::Oidc(_)) {
+        if matches!(auth, BackendAuth::OAuth2(_) | BackendAuth::Oidc(_)) {
             self.scopes.insert("signs in as you".to_owned());
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::{LockedSource, PackageError};
-use crate::{Git, RepoAddress, Revision};
+use crate::{GitClient, GitRevision, RepoAddress};
 
 /// A source as a person names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl PackageSource {
     }
 
     /// Brings the files here. A folder is where it is; of a repository, the snapshot of one commit.
-    pub fn fetch(&self, git: &Git) -> Result<FetchedSource, PackageError> {
+    pub fn fetch(&self, git: &GitClient) -> Result<FetchedSource, PackageError> {
         match self {
             Self::Folder { path } => {
                 if !path.is_dir() {
@@ -99,8 +99,8 @@ impl PackageSource {
             Self::Git { repository, reference, subfolder } => {
                 let address = RepoAddress::parse(repository)?;
                 let revision = match reference {
-                    Some(text) => Revision::wanted(None, Some(text))?,
-                    None => Revision::Newest,
+                    Some(text) => GitRevision::from_request(None, Some(text))?,
+                    None => GitRevision::Newest,
                 };
                 let snapshot = git.snapshot(&address, &revision)?;
                 let dir = match subfolder {

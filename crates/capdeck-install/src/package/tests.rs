@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::*;
-use crate::Git;
+use crate::GitClient;
 
 const ECHO: &str = "---\nname: Echo\ndescription: Says the words it is given.\ncliTools:\n  actions:\n    say:\n      command: echo\n      args: [$input.text]\n      annotations: { readOnlyHint: true }\n---\n";
 
@@ -43,7 +43,7 @@ impl Place {
 
     fn fetched(&self) -> FetchedSource {
         let source = PackageSource::parse(self.path("source").to_str().unwrap(), Path::new("/"));
-        source.unwrap().fetch(&Git::new(&self.path("cache"))).unwrap()
+        source.unwrap().fetch(&GitClient::new(&self.path("cache"))).unwrap()
     }
 
     fn changes(&self, ids: &[&str]) -> Vec<PackageChange> {
@@ -157,18 +157,20 @@ fn a_changed_script_beside_the_definition_counts() {
 fn what_was_edited_or_is_not_ours_is_seen() {
     let place = Place::with(&[("source/echo.md", ECHO), ("source/two.md", ECHO)]);
     place.write("deck/two.md", "mine");
-    let obstacles: Vec<Option<Obstacle>> =
+    let obstacles: Vec<Option<PackageObstacle>> =
         place.changes(&[]).iter().map(|change| change.obstacle).collect();
-    assert_eq!(obstacles, [None, Some(Obstacle::Foreign)]);
+    assert_eq!(obstacles, [None, Some(PackageObstacle::Foreign)]);
     fs::remove_file(place.path("deck/two.md")).unwrap();
     place.install();
     place.write("deck/echo.md", &ECHO.replace("Says", "I say"));
     // Nothing new at the source: the edit is no obstacle to anything, and stays.
-    assert_eq!(place.changes(&["echo"])[0].obstacle, Some(Obstacle::Edited));
+    assert_eq!(place.changes(&["echo"])[0].obstacle, Some(PackageObstacle::Edited));
     place.write("source/echo.md", &ECHO.replace("Says", "Tells"));
     let [change] = place.changes(&["echo"]).try_into().unwrap();
-    assert_eq!(change.obstacle, Some(Obstacle::Edited));
-    assert!(Obstacle::Edited.yields_to_force() && !Obstacle::Broken.yields_to_force());
+    assert_eq!(change.obstacle, Some(PackageObstacle::Edited));
+    assert!(
+        PackageObstacle::Edited.yields_to_force() && !PackageObstacle::Broken.yields_to_force()
+    );
     // What was edited into exactly that is no edit any more.
     place.write("deck/echo.md", &ECHO.replace("Says", "Tells"));
     assert_eq!(place.changes(&["echo"])[0].obstacle, None);
@@ -178,7 +180,7 @@ fn what_was_edited_or_is_not_ours_is_seen() {
 fn a_broken_definition_is_never_written() {
     let place = Place::with(&[("source/bad.md", "---\nname: Bad\n---\n")]);
     let [change] = place.changes(&[]).try_into().unwrap();
-    assert_eq!(change.obstacle, Some(Obstacle::Broken));
+    assert_eq!(change.obstacle, Some(PackageObstacle::Broken));
     assert!(!change.package.diagnostics.is_empty());
 }
 
@@ -190,7 +192,7 @@ fn only_what_was_installed_and_is_unchanged_is_removed() {
     let deck = place.deck();
     assert!(matches!(deck.removal("own"), Err(PackageError::NotInstalled { .. })));
     place.write("deck/tool/notes.txt", "mine");
-    assert_eq!(deck.removal("tool").unwrap().obstacle, Some(Obstacle::Edited));
+    assert_eq!(deck.removal("tool").unwrap().obstacle, Some(PackageObstacle::Edited));
     fs::remove_file(place.path("deck/tool/notes.txt")).unwrap();
     for id in ["tool", "echo"] {
         let removal = deck.removal(id).unwrap();
@@ -308,5 +310,5 @@ fn packages_of_an_existing_lock_are_known() {
     assert_eq!((change.action, change.obstacle), (PackageAction::Update, None));
     place.write("project/.caplets/echo.md", &ECHO.replace("Says", "I say"));
     let change = deck.change(package(), &fetched.source).unwrap();
-    assert_eq!(change.obstacle, Some(Obstacle::Unknown));
+    assert_eq!(change.obstacle, Some(PackageObstacle::Unknown));
 }

@@ -8,7 +8,7 @@
 
 /// One part of an instruction file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Block {
+pub(crate) struct MarkerBlock {
     pub(crate) id: String,
     pub(crate) body: String,
 }
@@ -22,7 +22,7 @@ struct FoundBlock {
     end: usize,
 }
 
-impl Block {
+impl MarkerBlock {
     /// A block whose body cannot be taken for the end of a block.
     pub(crate) fn new(id: &str, body: &str) -> Self {
         let body = body.replace("<!-- capa:", "<!-- capa-:");
@@ -37,13 +37,13 @@ impl Block {
 }
 
 /// The blocks of a text, in order. A start without its end is no block.
-pub(crate) fn blocks_in(text: &str) -> Vec<Block> {
-    find(text).into_iter().map(|FoundBlock { id, body, .. }| Block { id, body }).collect()
+pub(crate) fn blocks_in(text: &str) -> Vec<MarkerBlock> {
+    find(text).into_iter().map(|FoundBlock { id, body, .. }| MarkerBlock { id, body }).collect()
 }
 
 /// Puts the blocks into a text: those that are there are replaced where they stand, new ones go to the end. With nothing
 /// to change the text stays as it is, byte for byte.
-pub(crate) fn put_blocks(text: &str, blocks: &[Block]) -> String {
+pub(crate) fn put_blocks(text: &str, blocks: &[MarkerBlock]) -> String {
     let newline = newline_of(text);
     let mut text = text.to_owned();
     for block in blocks {
@@ -124,8 +124,8 @@ mod tests {
 
     use super::*;
 
-    fn block(id: &str, body: &str) -> Block {
-        Block::new(id, body)
+    fn block(id: &str, body: &str) -> MarkerBlock {
+        MarkerBlock::new(id, body)
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn an_open_block_is_left_alone() {
         let text = "<!-- capa:start:a -->\nno end\n<!-- capa:start:b -->\nx\n<!-- capa:end:b -->\n";
-        assert_eq!(blocks_in(text), [Block { id: "b".to_owned(), body: "x".to_owned() }]);
+        assert_eq!(blocks_in(text), [MarkerBlock { id: "b".to_owned(), body: "x".to_owned() }]);
         assert!(take_blocks(text, |_| true).starts_with("<!-- capa:start:a -->\nno end\n"));
     }
 
@@ -173,7 +173,7 @@ mod tests {
             text in "[a-z $&\\\\\n\r<!>-]{0,60}",
             bodies in prop::collection::vec("[a-z$&'\\\\\n <!>-]{0,30}", 0..4),
         ) {
-            let blocks: Vec<Block> =
+            let blocks: Vec<MarkerBlock> =
                 bodies.iter().enumerate().map(|(n, body)| block(&format!("b{n}"), body)).collect();
             let once = put_blocks(&text, &blocks);
             prop_assert_eq!(put_blocks(&once, &blocks), once.clone());

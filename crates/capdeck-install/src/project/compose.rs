@@ -5,9 +5,9 @@ use std::{fs, path::Path};
 use serde_json::{Value, json};
 
 use super::{
-    Endpoints,
-    content::{Content, PluginCopy},
-    desired::{Desired, DocumentPart, OwnFile, format_of, place_in},
+    AgentEndpoints,
+    content::{InstallContent, PluginCopy},
+    desired_files::{DesiredFiles, DocumentPart, OwnFile, format_of, place_in},
     entries::add_entries,
     hooks::add_hooks,
     manifest::ProjectState,
@@ -15,12 +15,12 @@ use super::{
     subagents::add_subagents,
 };
 use crate::{
-    edit::{Document, FileFormat, Step},
-    provider::Provider,
+    edit::{ConfigDocument, DocumentStep, FileFormat},
+    provider::AgentProvider,
 };
 
 /// The file for instructions when no agent has one of its own.
-const LAST_RESORT: &str = "AGENTS.md";
+const DEFAULT_INSTRUCTIONS: &str = "AGENTS.md";
 
 /// The folder of a project's own deck.
 const DECK: &str = ".capdeck";
@@ -29,11 +29,11 @@ const DECK: &str = ".capdeck";
 pub(crate) fn compose(
     project: &Path,
     state: &ProjectState,
-    content: &Content,
-    endpoints: &Endpoints,
-    providers: &[&'static Provider],
-) -> Desired {
-    let mut desired = Desired::default();
+    content: &InstallContent,
+    endpoints: &AgentEndpoints,
+    providers: &[&'static AgentProvider],
+) -> DesiredFiles {
+    let mut desired = DesiredFiles::default();
     add_skills(&mut desired, project, content, providers);
     add_instructions(&mut desired, project, content, providers);
     add_rules(&mut desired, project, &content.rules, content.rule_conflicts, providers);
@@ -47,7 +47,11 @@ pub(crate) fn compose(
 }
 
 /// Gemini reads `GEMINI.md` alone until its settings name another file. A setting of the person's that names ours stays.
-fn add_gemini_context(desired: &mut Desired, project: &Path, providers: &[&'static Provider]) {
+fn add_gemini_context(
+    desired: &mut DesiredFiles,
+    project: &Path,
+    providers: &[&'static AgentProvider],
+) {
     let gemini = providers.iter().find(|provider| provider.id == "gemini-cli");
     let Some((file, mcp)) = gemini.and_then(|one| one.instructions.zip(one.mcp.as_ref())) else {
         return;
@@ -59,8 +63,8 @@ fn add_gemini_context(desired: &mut Desired, project: &Path, providers: &[&'stat
     let value = json!([file, "GEMINI.md"]);
     let keys = ["context", "fileName"].map(str::to_owned).to_vec();
     let text = fs::read_to_string(project.join(mcp.path)).unwrap_or_default();
-    let current = Document::parse(&text, FileFormat::Json).ok().and_then(|document| {
-        document.get(&[Step::from("context"), Step::from("fileName")]).cloned()
+    let current = ConfigDocument::parse(&text, FileFormat::Json).ok().and_then(|document| {
+        document.get(&[DocumentStep::from("context"), DocumentStep::from("fileName")]).cloned()
     });
     let names_it = match &current {
         Some(Value::String(name)) => name == file,
@@ -74,7 +78,7 @@ fn add_gemini_context(desired: &mut Desired, project: &Path, providers: &[&'stat
 }
 
 /// What plugins run: copies of their files, and their servers as definitions of the project's deck.
-fn add_plugins(desired: &mut Desired, project: &Path, content: &Content) {
+fn add_plugins(desired: &mut DesiredFiles, project: &Path, content: &InstallContent) {
     for PluginCopy { id, dir, files } in &content.plugin_copies {
         for file in files {
             let own = OwnFile {
@@ -98,10 +102,10 @@ fn add_plugins(desired: &mut Desired, project: &Path, content: &Content) {
 }
 
 fn add_skills(
-    desired: &mut Desired,
+    desired: &mut DesiredFiles,
     project: &Path,
-    content: &Content,
-    providers: &[&'static Provider],
+    content: &InstallContent,
+    providers: &[&'static AgentProvider],
 ) {
     for provider in providers {
         for skill in &content.skills {
@@ -120,10 +124,10 @@ fn add_skills(
 }
 
 fn add_instructions(
-    desired: &mut Desired,
+    desired: &mut DesiredFiles,
     project: &Path,
-    content: &Content,
-    providers: &[&'static Provider],
+    content: &InstallContent,
+    providers: &[&'static AgentProvider],
 ) {
     if content.instructions.is_empty() {
         return;
@@ -133,7 +137,7 @@ fn add_instructions(
     files.sort_unstable();
     files.dedup();
     if files.is_empty() {
-        files.push(LAST_RESORT);
+        files.push(DEFAULT_INSTRUCTIONS);
     }
     for file in files {
         desired.add_blocks(project, file, content.instructions.clone());

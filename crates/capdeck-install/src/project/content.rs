@@ -2,24 +2,25 @@
 
 use std::path::PathBuf;
 
-use capdeck_definition::capa::{
-    CapabilityFile, CommandSpec, Endpoint, HookEvent, RuleConflicts, ToolKind, Value, Visibility,
+use capdeck_definition::capability_file::{
+    CapabilityFile, CommandSpec, DeclaredValue, HookEvent, RuleConflicts, RuleVisibility,
+    ServerEndpoint, ToolKind,
 };
 
-use super::blocks::Block;
+use super::blocks::MarkerBlock;
 use crate::source::FolderFile;
 
 /// The content of one run.
 #[derive(Debug, Default)]
-pub(crate) struct Content {
+pub(crate) struct InstallContent {
     pub(crate) skills: Vec<SkillContent>,
     /// The blocks that the `agents` section declares; none when there is no such section.
-    pub(crate) instructions: Vec<Block>,
+    pub(crate) instructions: Vec<MarkerBlock>,
     pub(crate) rules: Vec<RuleContent>,
     pub(crate) rule_conflicts: RuleConflicts,
     pub(crate) hooks: Vec<HookContent>,
     pub(crate) subagents: Vec<SubagentContent>,
-    pub(crate) servers: Servers,
+    pub(crate) servers: ServerInstructions,
     /// Servers of plugins, as definitions of the project's deck.
     pub(crate) server_definitions: Vec<ServerDefinition>,
     /// Plugins whose hooks or servers run files of their own.
@@ -46,7 +47,7 @@ pub(crate) struct PluginCopy {
 
 /// What is written about MCP servers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Servers {
+pub(crate) enum ServerInstructions {
     /// There is nothing to serve.
     #[default]
     Nothing,
@@ -72,7 +73,7 @@ pub(crate) struct RuleContent {
     pub(crate) applies_to: Vec<String>,
     pub(crate) description: Option<String>,
     pub(crate) always_apply: Option<bool>,
-    pub(crate) visibility: Option<Visibility>,
+    pub(crate) visibility: Option<RuleVisibility>,
     pub(crate) providers: Option<Vec<String>>,
 }
 
@@ -124,7 +125,7 @@ const SCRIPTS: [&str; 11] =
     ["sh", "bash", "zsh", "fish", "py", "js", "mjs", "cjs", "ts", "rb", "ps1"];
 
 /// One line each, nothing shortened.
-pub(super) fn surface(file: &CapabilityFile, content: &Content) -> Vec<String> {
+pub(super) fn surface(file: &CapabilityFile, content: &InstallContent) -> Vec<String> {
     let mut lines = declared(file);
     for hook in &content.hooks {
         let what = match &hook.action {
@@ -156,16 +157,18 @@ fn declared(file: &CapabilityFile) -> Vec<String> {
     let mut lines = Vec::new();
     for server in &file.servers {
         let (what, values) = match &server.endpoint {
-            Endpoint::Stdio(program) => {
+            ServerEndpoint::Stdio(program) => {
                 let words: Vec<&str> =
                     [&program.cmd].into_iter().chain(&program.args).map(String::as_str).collect();
                 (format!("starts {}", one_line(&words.join(" "))), &program.env)
             }
-            Endpoint::Remote(remote) => (format!("connects to {}", remote.url), &remote.headers),
+            ServerEndpoint::Remote(remote) => {
+                (format!("connects to {}", remote.url), &remote.headers)
+            }
         };
         lines.push(format!("server `{}` {what}", server.id));
         for value in values.values() {
-            if let Value::FromCommand(words) = value {
+            if let DeclaredValue::FromCommand(words) = value {
                 let words = one_line(&words.join(" "));
                 lines.push(format!("server `{}` takes a value from {words}", server.id));
             }

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use super::{desired::DocumentPart, manifest::PartRecord, plan::EditedPolicy};
-use crate::edit::{Document, FileFormat, Step};
+use super::{desired_files::DocumentPart, manifest::PartRecord, plan::EditedPolicy};
+use crate::edit::{ConfigDocument, DocumentStep, FileFormat};
 
 /// Names of ours begin so. What is named otherwise is not touched.
-pub(crate) const TAG: &str = "capdeck:";
+pub(crate) const NAME_PREFIX: &str = "capdeck:";
 
 /// Where the hooks of a group stand in it.
-const GROUPED: &str = "hooks";
+const HOOKS_KEY: &str = "hooks";
 
 /// A configuration file after an edit.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(crate) fn edit(
     desired: &[DocumentPart],
     edited: EditedPolicy,
 ) -> Result<DocumentEdit, String> {
-    let document = Document::parse(text, format).map_err(|error| error.to_string())?;
+    let document = ConfigDocument::parse(text, format).map_err(|error| error.to_string())?;
     let mut editing = DocumentEditor {
         with: document.clone(),
         recorded,
@@ -51,10 +51,10 @@ pub(crate) fn edit(
 
 /// The document as it stands, less what is ours in it. One with nothing of ours keeps every byte.
 fn without_ours(
-    mut document: Document,
+    mut document: ConfigDocument,
     recorded: &[PartRecord],
     desired: &[DocumentPart],
-) -> Result<Document, String> {
+) -> Result<ConfigDocument, String> {
     for record in recorded {
         if is_there(&document, record) {
             take(&mut document, record)?;
@@ -82,23 +82,24 @@ fn without_ours(
 
 /// Whether a text says nothing: no value, or maps and lists without one. A lone version number says nothing either.
 pub(crate) fn is_empty(text: &str) -> bool {
-    fn says_nothing(value: &Value) -> bool {
+    fn is_empty_value(value: &Value) -> bool {
         match value {
             Value::Null => true,
             Value::Array(items) => items.is_empty(),
             Value::Object(members) => {
-                members.iter().all(|(name, value)| name == "version" || says_nothing(value))
+                members.iter().all(|(name, value)| name == "version" || is_empty_value(value))
             }
             _ => false,
         }
     }
     let formats = [FileFormat::Json, FileFormat::Toml];
-    let mut read = formats.into_iter().filter_map(|format| Document::parse(text, format).ok());
-    read.any(|document| says_nothing(document.value()))
+    let mut read =
+        formats.into_iter().filter_map(|format| ConfigDocument::parse(text, format).ok());
+    read.any(|document| is_empty_value(document.value()))
 }
 
 struct DocumentEditor<'a> {
-    with: Document,
+    with: ConfigDocument,
     recorded: &'a [PartRecord],
     overwrites: bool,
     parts: Vec<PartRecord>,
@@ -191,7 +192,7 @@ impl DocumentEditor<'_> {
     }
 }
 
-fn is_there(document: &Document, record: &PartRecord) -> bool {
+fn is_there(document: &ConfigDocument, record: &PartRecord) -> bool {
     let current = document.get(&steps(keys_of(record)));
     match record {
         PartRecord::Items { .. } => !ours_in(current).is_empty(),
@@ -199,7 +200,7 @@ fn is_there(document: &Document, record: &PartRecord) -> bool {
     }
 }
 
-fn is_as_recorded(document: &Document, record: &PartRecord) -> bool {
+fn is_as_recorded(document: &ConfigDocument, record: &PartRecord) -> bool {
     let current = document.get(&steps(keys_of(record)));
     match record {
         PartRecord::Entry { value, .. } => current == Some(value),
@@ -208,7 +209,7 @@ fn is_as_recorded(document: &Document, record: &PartRecord) -> bool {
     }
 }
 
-fn take(document: &mut Document, part: &PartRecord) -> Result<(), String> {
+fn take(document: &mut ConfigDocument, part: &PartRecord) -> Result<(), String> {
     match part {
         PartRecord::Entry { keys, .. } => remove(document, keys),
         PartRecord::Items { keys, .. } => {
@@ -224,7 +225,7 @@ fn take(document: &mut Document, part: &PartRecord) -> Result<(), String> {
 }
 
 /// Takes a key out, and the maps around it that hold nothing then.
-fn remove(document: &mut Document, keys: &[String]) -> Result<(), String> {
+fn remove(document: &mut ConfigDocument, keys: &[String]) -> Result<(), String> {
     let mut keys = keys;
     loop {
         document.remove(&steps(keys)).map_err(|error| error.to_string())?;
@@ -252,19 +253,19 @@ fn our_part(item: &Value) -> Option<Value> {
         return None;
     }
     let mut part = item.clone();
-    part[GROUPED] = Value::Array(ours);
+    part[HOOKS_KEY] = Value::Array(ours);
     Some(part)
 }
 
 /// Takes what is ours out of a list, and of groups that others share only our part.
-fn remove_ours(document: &mut Document, list: &[Step]) -> Result<(), String> {
+fn remove_ours(document: &mut ConfigDocument, list: &[DocumentStep]) -> Result<(), String> {
     let failed = |error: crate::edit::EditError| error.to_string();
     let is_whole = |item: &Value| our_part(item).as_ref() == Some(item);
     document.remove_items(list, is_whole).map_err(failed)?;
     let count = document.get(list).and_then(Value::as_array).map_or(0, Vec::len);
     for index in 0..count {
         let mut path = list.to_vec();
-        path.extend([Step::Index(index), Step::from(GROUPED)]);
+        path.extend([DocumentStep::Index(index), DocumentStep::from(HOOKS_KEY)]);
         document.remove_items(&path, is_named).map_err(failed)?;
     }
     Ok(())
@@ -272,11 +273,11 @@ fn remove_ours(document: &mut Document, list: &[Step]) -> Result<(), String> {
 
 /// The hooks that an item groups, if it is a group.
 fn grouped(item: &Value) -> Option<&Vec<Value>> {
-    item.get(GROUPED).and_then(Value::as_array).filter(|hooks| !hooks.is_empty())
+    item.get(HOOKS_KEY).and_then(Value::as_array).filter(|hooks| !hooks.is_empty())
 }
 
 fn is_named(item: &Value) -> bool {
-    item.get("name").and_then(Value::as_str).is_some_and(|name| name.starts_with(TAG))
+    item.get("name").and_then(Value::as_str).is_some_and(|name| name.starts_with(NAME_PREFIX))
 }
 
 fn keys_of(record: &PartRecord) -> &[String] {
@@ -286,6 +287,6 @@ fn keys_of(record: &PartRecord) -> &[String] {
     }
 }
 
-fn steps(keys: &[String]) -> Vec<Step> {
-    keys.iter().map(|key| Step::Key(key.clone())).collect()
+fn steps(keys: &[String]) -> Vec<DocumentStep> {
+    keys.iter().map(|key| DocumentStep::Key(key.clone())).collect()
 }

@@ -5,24 +5,24 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{
-    content::{Servers, SubagentContent, is_for},
-    desired::{Desired, DocumentPart, format_of},
+    content::{ServerInstructions, SubagentContent, is_for},
+    desired_files::{DesiredFiles, DocumentPart, format_of},
 };
-use crate::provider::{EntryTarget, McpFile, Provider};
+use crate::provider::{AgentProvider, EntryTarget, McpFile};
 
 /// The key of the main entry.
 const MAIN_KEY: &str = "capdeck";
 
 /// Where agents find us.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Endpoints {
+pub enum AgentEndpoints {
     /// They start the program, in the project's folder.
     Program { command: String },
     /// They connect to a host that runs at this address.
     Host { base_url: String },
 }
 
-impl Endpoints {
+impl AgentEndpoints {
     fn main(&self) -> EntryTarget {
         match self {
             Self::Program { command } => {
@@ -56,22 +56,24 @@ pub(crate) fn subagent_key(id: &str) -> String {
 
 /// Adds the entries of all providers, or sees to it that there are none.
 pub(crate) fn add_entries(
-    desired: &mut Desired,
+    desired: &mut DesiredFiles,
     project: &Path,
     subagents: &[SubagentContent],
-    servers: Servers,
-    endpoints: &Endpoints,
-    providers: &[&'static Provider],
+    servers: ServerInstructions,
+    endpoints: &AgentEndpoints,
+    providers: &[&'static AgentProvider],
 ) {
     for provider in providers {
         let Some(file) = &provider.mcp else { continue };
         let mut put = |keys: Vec<String>, value: Value| {
             let part = match servers {
-                Servers::Connected => DocumentPart::Entry { keys, value },
-                Servers::Nothing | Servers::ShellOnly => DocumentPart::Absent { keys, value },
+                ServerInstructions::Connected => DocumentPart::Entry { keys, value },
+                ServerInstructions::Nothing | ServerInstructions::ShellOnly => {
+                    DocumentPart::Absent { keys, value }
+                }
             };
             let is_there = project.join(file.path).exists();
-            if servers == Servers::Connected || is_there {
+            if servers == ServerInstructions::Connected || is_there {
                 desired.add_part(project, file.path, format_of(file.path), part);
             }
         };

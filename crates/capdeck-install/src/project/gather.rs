@@ -1,7 +1,7 @@
 //! Fetching and reading everything that a capability file declares. All problems are collected; nothing is written but
 //! caches.
 
-mod origin;
+mod content_origins;
 mod plugins;
 
 use std::{
@@ -9,23 +9,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_definition::capa::{
-    Agents, CapabilityFile, Hook, HookBody, Repo, RepoTarget, Skill, SkillKind, Subagent,
-    TextSource, Tool, ToolExposure,
+use capdeck_definition::capability_file::{
+    AgentInstructions, CapabilityFile, ContentSource, HookBody, HookDeclaration, RepoReference,
+    RepoTarget, SkillDeclaration, SkillKind, SubagentDeclaration, ToolDeclaration, ToolExposure,
 };
-use origin::Origins;
+use content_origins::ContentOrigins;
 
 use super::{
-    Fetch, Problem,
-    blocks::Block,
-    content::{Content, HookAction, HookContent, RuleContent, Servers, SubagentContent},
-    pins::{Pins, Section},
+    ContentFetcher, InstallProblem,
+    blocks::MarkerBlock,
+    content::{
+        HookAction, HookContent, InstallContent, RuleContent, ServerInstructions, SubagentContent,
+    },
+    pins::{PinSection, SourcePins},
 };
 use crate::{
-    frontmatter::Frontmatter,
-    git::Git,
+    frontmatter::MarkdownFrontmatter,
+    git::GitClient,
     project::content::SkillContent,
-    provider::Provider,
+    provider::AgentProvider,
     source::{FolderFile, find_file, find_skill, inside, read_folder},
 };
 
@@ -43,17 +45,17 @@ pub enum PinUse {
 /// The ways to content.
 #[derive(Clone, Copy)]
 pub(crate) struct SourceAccess<'a> {
-    pub(crate) git: &'a Git,
-    pub(crate) fetch: &'a dyn Fetch,
+    pub(crate) git: &'a GitClient,
+    pub(crate) fetch: &'a dyn ContentFetcher,
     pub(crate) cache_dir: &'a Path,
 }
 
 /// Everything that was found, with what is wrong.
 #[derive(Debug)]
-pub(crate) struct Gathered {
-    pub(crate) content: Content,
-    pub(crate) pins: Pins,
-    pub(crate) problems: Vec<Problem>,
+pub(crate) struct GatheredContent {
+    pub(crate) content: InstallContent,
+    pub(crate) pins: SourcePins,
+    pub(crate) problems: Vec<InstallProblem>,
 }
 
 /// Reads all sections of a file. `project` is its real folder; plugins are taken apart for `providers`.
@@ -61,28 +63,28 @@ pub(crate) fn gather(
     file: &CapabilityFile,
     project: &Path,
     ways: SourceAccess<'_>,
-    pins: &Pins,
+    pins: &SourcePins,
     pin_use: PinUse,
-    providers: &[&'static Provider],
+    providers: &[&'static AgentProvider],
     plugin_dir: &Path,
-) -> Gathered {
+) -> GatheredContent {
     let mut gathering = ContentGatherer {
         project,
         plugin_dir,
-        origins: Origins::new(ways, pins, pin_use),
+        origins: ContentOrigins::new(ways, pins, pin_use),
         problems: Vec::new(),
     };
-    let mut content = Content {
+    let mut content = InstallContent {
         skills: gathering.skills(&file.skills),
         rule_conflicts: file.options.rule_conflicts,
-        ..Content::default()
+        ..InstallContent::default()
     };
     if let Some(agents) = &file.agents {
         content.instructions = gathering.instructions(agents);
     }
     for rule in &file.rules {
         let about = format!("rule `{}`", rule.id);
-        if let Some(text) = gathering.text(Section::Rule, &rule.id, &about, &rule.source) {
+        if let Some(text) = gathering.text(PinSection::Rule, &rule.id, &about, &rule.source) {
             content.rules.push(RuleContent {
                 id: rule.id.clone(),
                 text,
@@ -114,53 +116,53 @@ pub(crate) fn gather(
     content.subagents.splice(0..0, declared);
     content.servers = servers(file, &content);
     let ContentGatherer { origins, problems, .. } = gathering;
-    Gathered { content, pins: origins.into_pins(), problems }
+    GatheredContent { content, pins: origins.into_pins(), problems }
 }
 
 struct ContentGatherer<'a> {
     project: &'a Path,
     /// Where copies of plugins are kept.
     plugin_dir: &'a Path,
-    origins: Origins<'a>,
-    problems: Vec<Problem>,
+    origins: ContentOrigins<'a>,
+    problems: Vec<InstallProblem>,
 }
 
 impl ContentGatherer<'_> {
-    fn instructions(&mut self, agents: &Agents) -> Vec<Block> {
+    fn instructions(&mut self, agents: &AgentInstructions) -> Vec<MarkerBlock> {
         let base = agents.base.as_ref().map(|source| ("__base__", source));
         let snippets = agents.additional.iter().map(|one| (one.id.as_str(), &one.source));
         let mut blocks = Vec::new();
         for (id, source) in base.into_iter().chain(snippets) {
             let about = format!("instructions `{id}`");
-            if let Some(text) = self.text(Section::Snippet, id, &about, source) {
-                blocks.push(Block::new(id, &text));
+            if let Some(text) = self.text(PinSection::Snippet, id, &about, source) {
+                blocks.push(MarkerBlock::new(id, &text));
             }
         }
         blocks
     }
 
     /// A hook whose body cannot be had is left out; only what it holds can stop a run.
-    fn hook(&mut self, hook: &Hook) -> Option<HookAction> {
+    fn hook(&mut self, hook: &HookDeclaration) -> Option<HookAction> {
         let about = format!("hook `{}`", hook.id);
         match &hook.body {
             HookBody::Command(command) => Some(HookAction::Command(command.clone())),
             HookBody::Prompt(prompt) => Some(HookAction::Prompt(prompt.clone())),
-            HookBody::Sourced { source: TextSource::Local { path }, is_prompt: false } => {
+            HookBody::Sourced { source: ContentSource::Local { path }, is_prompt: false } => {
                 let file = inside(self.project, path);
                 match file.map(|file| file.is_file()) {
                     Ok(true) => Some(HookAction::Command(format!("./{}", relative(path)))),
-                    Ok(false) => self.leave_out(&about, format!("`{path}` is not a file")),
-                    Err(error) => self.leave_out(&about, error.to_string()),
+                    Ok(false) => self.skip_hook(&about, format!("`{path}` is not a file")),
+                    Err(error) => self.skip_hook(&about, error.to_string()),
                 }
             }
             HookBody::Sourced { source, is_prompt } => {
                 let errors = self.problems.len();
-                let text = self.text(Section::Hook, &hook.id, &about, source);
+                let text = self.text(PinSection::Hook, &hook.id, &about, source);
                 for problem in self.problems.iter_mut().skip(errors) {
-                    problem.severity = capdeck_definition::Severity::Warning;
+                    problem.severity = capdeck_definition::DiagnosticSeverity::Warning;
                 }
                 if text.is_none() {
-                    self.origins.keep_pin(Section::Hook, |pin| pin.id == hook.id);
+                    self.origins.keep_pin(PinSection::Hook, |pin| pin.id == hook.id);
                 }
                 text.map(|text| match is_prompt {
                     true => HookAction::Prompt(text),
@@ -170,9 +172,9 @@ impl ContentGatherer<'_> {
         }
     }
 
-    fn leave_out(&mut self, about: &str, message: String) -> Option<HookAction> {
+    fn skip_hook(&mut self, about: &str, message: String) -> Option<HookAction> {
         let message = format!("{message}, so it is left out");
-        self.problems.push(Problem::warning("bad-source", about, message));
+        self.problems.push(InstallProblem::warning("bad-source", about, message));
         None
     }
 }
@@ -186,7 +188,11 @@ fn relative(path: &str) -> &str {
     path
 }
 
-fn subagent(declared: &Subagent, file: &CapabilityFile, content: &Content) -> SubagentContent {
+fn subagent(
+    declared: &SubagentDeclaration,
+    file: &CapabilityFile,
+    content: &InstallContent,
+) -> SubagentContent {
     let skill = |id: &String| {
         let installed = content.skills.iter().find(|skill| skill.id == *id);
         let listed = file.skills.iter().find(|skill| skill.id == *id);
@@ -197,7 +203,7 @@ fn subagent(declared: &Subagent, file: &CapabilityFile, content: &Content) -> Su
         (id.clone(), description)
     };
     let tool = |reference: &String| match file.tool(reference) {
-        Some(tool) => (Tool::qualified_name(tool).to_string(), tool.description.clone()),
+        Some(tool) => (ToolDeclaration::qualified_name(tool).to_string(), tool.description.clone()),
         None => (reference.trim_start_matches('@').to_owned(), None),
     };
     SubagentContent {
@@ -214,21 +220,21 @@ fn subagent(declared: &Subagent, file: &CapabilityFile, content: &Content) -> Su
 fn inline_description(kind: &SkillKind) -> Option<String> {
     match kind {
         SkillKind::Inline { content } => {
-            Frontmatter::parse(content).text("description").map(str::to_owned)
+            MarkdownFrontmatter::parse(content).text("description").map(str::to_owned)
         }
         _ => None,
     }
 }
 
-fn servers(file: &CapabilityFile, content: &Content) -> Servers {
+fn servers(file: &CapabilityFile, content: &InstallContent) -> ServerInstructions {
     let has_any = !file.servers.is_empty()
         || !file.tools.is_empty()
         || !file.subagents.is_empty()
         || !content.server_definitions.is_empty();
     match file.options.tool_exposure {
-        _ if !has_any => Servers::Nothing,
-        Some(ToolExposure::None) => Servers::ShellOnly,
-        _ => Servers::Connected,
+        _ if !has_any => ServerInstructions::Nothing,
+        Some(ToolExposure::None) => ServerInstructions::ShellOnly,
+        _ => ServerInstructions::Connected,
     }
 }
 
@@ -244,19 +250,19 @@ impl ContentGatherer<'_> {
     /// The text that a source leads to. None is a problem that has been noted.
     fn text(
         &mut self,
-        section: Section,
+        section: PinSection,
         id: &str,
         about: &str,
-        source: &TextSource,
+        source: &ContentSource,
     ) -> Option<String> {
         let bytes = match source {
-            TextSource::Inline { content } => Ok(content.clone().into_bytes()),
-            TextSource::Remote { url } => self.origins.remote(section, id, about, url),
-            TextSource::Local { path } => inside(self.project, path)
+            ContentSource::Inline { content } => Ok(content.clone().into_bytes()),
+            ContentSource::Remote { url } => self.origins.remote(section, id, about, url),
+            ContentSource::Local { path } => inside(self.project, path)
                 .map_err(|error| error.to_string())
                 .and_then(|file| read_local(&file))
-                .map_err(|message| Problem::error("bad-source", about, message)),
-            TextSource::Git(repo) => {
+                .map_err(|message| InstallProblem::error("bad-source", about, message)),
+            ContentSource::Git(repo) => {
                 let read = self.origins.snapshot(section, id, about, repo).and_then(|root| {
                     let found = match &repo.target {
                         RepoTarget::Named(name) => find_file(&root, name),
@@ -266,7 +272,7 @@ impl ContentGatherer<'_> {
                     found
                         .map_err(|error| error.to_string())
                         .and_then(|file| read_local(&file))
-                        .map_err(|message| Problem::error("bad-source", about, message))
+                        .map_err(|message| InstallProblem::error("bad-source", about, message))
                 });
                 read.and_then(|bytes| {
                     self.origins.check_body(section, id, about, &bytes).map(|()| bytes)
@@ -274,7 +280,7 @@ impl ContentGatherer<'_> {
             }
         };
         let text = bytes.and_then(|bytes| {
-            let refused = |message| Problem::error("bad-source", about, message);
+            let refused = |message| InstallProblem::error("bad-source", about, message);
             if bytes.len() > MAX_LOCAL_TEXT_BYTES {
                 return Err(refused("it is larger than 1 MB"));
             }
@@ -291,16 +297,17 @@ impl ContentGatherer<'_> {
 }
 
 impl ContentGatherer<'_> {
-    fn skills(&mut self, declared: &[Skill]) -> Vec<SkillContent> {
+    fn skills(&mut self, declared: &[SkillDeclaration]) -> Vec<SkillContent> {
         let mut skills = Vec::new();
         for skill in declared {
             let about = format!("skill `{}`", skill.id);
             let files = match &skill.kind {
                 SkillKind::Inline { content } => Ok(one_file(content.clone().into_bytes())),
                 SkillKind::Local { path } => self.local(path, &about),
-                SkillKind::Remote { url } => {
-                    self.origins.remote(Section::RemoteSkill, &skill.id, &about, url).map(one_file)
-                }
+                SkillKind::Remote { url } => self
+                    .origins
+                    .remote(PinSection::RemoteSkill, &skill.id, &about, url)
+                    .map(one_file),
                 SkillKind::Git(repo) => self.in_repo(&skill.id, repo, &about),
                 SkillKind::Installed | SkillKind::Plugin => continue,
             };
@@ -312,7 +319,7 @@ impl ContentGatherer<'_> {
         skills
     }
 
-    fn local(&self, path: &str, about: &str) -> Result<Vec<FolderFile>, Problem> {
+    fn local(&self, path: &str, about: &str) -> Result<Vec<FolderFile>, InstallProblem> {
         let folder = if Path::new(path).is_absolute() {
             Ok(PathBuf::from(path))
         } else {
@@ -320,11 +327,16 @@ impl ContentGatherer<'_> {
         };
         folder
             .and_then(|folder| skill_files(&folder))
-            .map_err(|message| Problem::error("bad-source", about, message))
+            .map_err(|message| InstallProblem::error("bad-source", about, message))
     }
 
-    fn in_repo(&mut self, id: &str, repo: &Repo, about: &str) -> Result<Vec<FolderFile>, Problem> {
-        let root = self.origins.snapshot(Section::Skill, id, about, repo)?;
+    fn in_repo(
+        &mut self,
+        id: &str,
+        repo: &RepoReference,
+        about: &str,
+    ) -> Result<Vec<FolderFile>, InstallProblem> {
+        let root = self.origins.snapshot(PinSection::Skill, id, about, repo)?;
         let folder = match &repo.target {
             RepoTarget::Named(name) => find_skill(&root, name),
             RepoTarget::Path(path) => inside(&root, path),
@@ -337,18 +349,23 @@ impl ContentGatherer<'_> {
                 false => skill_files(&place),
             })
             .map_err(|message| {
-                Problem::error("bad-source", about, format!("{}: {message}", repo.name))
+                InstallProblem::error("bad-source", about, format!("{}: {message}", repo.name))
             })
     }
 
-    fn skill(&mut self, declared: &Skill, files: Vec<FolderFile>, about: &str) -> SkillContent {
+    fn skill(
+        &mut self,
+        declared: &SkillDeclaration,
+        files: Vec<FolderFile>,
+        about: &str,
+    ) -> SkillContent {
         let text = files.iter().find(|file| file.path == "SKILL.md");
         let text = text.map(|file| String::from_utf8_lossy(&file.content).into_owned());
         let text = text.unwrap_or_default();
-        let head = Frontmatter::parse(&text);
+        let head = MarkdownFrontmatter::parse(&text);
         if head.text("name").is_none() {
             self.problems.push(
-                Problem::warning(
+                InstallProblem::warning(
                     "unnamed-skill",
                     about,
                     "its SKILL.md has no `name` in its frontmatter, so agents may not find it",

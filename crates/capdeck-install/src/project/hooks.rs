@@ -2,32 +2,32 @@
 
 use std::path::Path;
 
-use capdeck_definition::capa::{AgentEvent, HookEvent};
+use capdeck_definition::capability_file::{AgentEvent, HookEvent};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Problem,
+    InstallProblem,
     content::{HookAction, HookContent, is_for},
-    desired::{Desired, DocumentPart, OwnFile, format_of},
-    document::TAG,
+    desired_files::{DesiredFiles, DocumentPart, OwnFile, format_of},
+    document::NAME_PREFIX,
     manifest::ProjectState,
 };
-use crate::provider::{HookAgent, HookFile, Provider};
+use crate::provider::{AgentProvider, HookAgent, HookFile};
 
 /// Adds the hooks of all providers.
 pub(crate) fn add_hooks(
-    desired: &mut Desired,
+    desired: &mut DesiredFiles,
     project: &Path,
     state: &ProjectState,
     hooks: &[HookContent],
-    providers: &[&'static Provider],
+    providers: &[&'static AgentProvider],
 ) {
     for provider in providers {
         let meant: Vec<&HookContent> =
             hooks.iter().filter(|hook| is_for(hook.providers.as_ref(), provider.id)).collect();
         match (&provider.hooks, meant.is_empty()) {
             (Some(file), false) => add_for(desired, project, state, &meant, provider, *file),
-            (None, false) if !hooks.is_empty() => desired.problems.push(Problem::warning(
+            (None, false) if !hooks.is_empty() => desired.problems.push(InstallProblem::warning(
                 "no-hooks",
                 provider.id,
                 "this agent has no hooks that can be installed, so it gets none",
@@ -38,11 +38,11 @@ pub(crate) fn add_hooks(
 }
 
 fn add_for(
-    desired: &mut Desired,
+    desired: &mut DesiredFiles,
     project: &Path,
     state: &ProjectState,
     hooks: &[&HookContent],
-    provider: &Provider,
+    provider: &AgentProvider,
     file: HookFile,
 ) {
     // In the order of their first hook, so that the file reads like the declaration.
@@ -55,7 +55,11 @@ fn add_for(
                 Some((name, implicit)) => (name.to_owned(), implicit),
                 None => {
                     let message = format!("{} has no event `{}`", provider.id, event.as_str());
-                    desired.problems.push(Problem::warning("no-event", about(hook), message));
+                    desired.problems.push(InstallProblem::warning(
+                        "no-event",
+                        about(hook),
+                        message,
+                    ));
                     continue;
                 }
             },
@@ -128,7 +132,7 @@ fn add_item(
             put("prompt", json!(prompt));
         }
     }
-    let name = format!("{TAG}{}", hook.id);
+    let name = format!("{NAME_PREFIX}{}", hook.id);
     match agent {
         HookAgent::Cursor => {
             if let Some(matcher) = matcher {

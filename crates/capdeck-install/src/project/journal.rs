@@ -13,14 +13,14 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    manifest::{Manifest, ProjectState},
-    plan::Change,
+    manifest::{InstallManifest, ProjectState},
+    plan::FileChange,
 };
 use crate::atomic_file::sha256_hex;
 
 /// One file to be changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Step {
+struct JournalStep {
     path: PathBuf,
     /// The hash of what is replaced; none if there is no file.
     before: Option<String>,
@@ -31,17 +31,17 @@ struct Step {
 
 /// Steps that are in force but perhaps not all taken.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct InstallJournal {
     dir: PathBuf,
     state: PathBuf,
-    steps: Vec<Step>,
-    manifest: Manifest,
+    steps: Vec<JournalStep>,
+    manifest: InstallManifest,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Written {
-    steps: Vec<Step>,
-    manifest: Manifest,
+struct JournalFile {
+    steps: Vec<JournalStep>,
+    manifest: InstallManifest,
 }
 
 /// A run could not be finished. The next one goes on where it stopped.
@@ -53,12 +53,12 @@ pub struct ApplyError {
     pub source: io::Error,
 }
 
-impl Journal {
+impl InstallJournal {
     /// Puts the changes in force. Nothing of the project is touched yet.
     pub(crate) fn commit(
         state: &ProjectState,
-        changes: &[Change],
-        manifest: Manifest,
+        changes: &[FileChange],
+        manifest: InstallManifest,
         kept: &BTreeMap<String, Vec<u8>>,
     ) -> Result<Self, ApplyError> {
         let failed = |path: &Path| {
@@ -84,21 +84,21 @@ impl Journal {
                 let path = stage.join(hash);
                 write_private(&path, content).map_err(failed(&path))?;
             }
-            steps.push(Step {
+            steps.push(JournalStep {
                 path: change.path.clone(),
                 before: change.before.as_deref().map(sha256_hex),
                 after,
                 is_program: change.is_program,
             });
         }
-        let written = Written { steps, manifest };
+        let written = JournalFile { steps, manifest };
         let bytes = serde_json::to_vec(&written).map_err(io::Error::other);
         let path = stage.join("steps.json");
         bytes.and_then(|bytes| write_private(&path, &bytes)).map_err(failed(&path))?;
         sync_folder(&stage).map_err(failed(&stage))?;
         fs::rename(&stage, &dir).map_err(failed(&dir))?;
         sync_folder(&state.dir).map_err(failed(&state.dir))?;
-        let Written { steps, manifest } = written;
+        let JournalFile { steps, manifest } = written;
         Ok(Self { dir, state: state.dir.clone(), steps, manifest })
     }
 
@@ -112,7 +112,7 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
-        let Written { steps, manifest } = serde_json::from_slice(&bytes)
+        let JournalFile { steps, manifest } = serde_json::from_slice(&bytes)
             .map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error)))?;
         Ok(Some(Self { dir, state: state.dir.clone(), steps, manifest }))
     }
@@ -131,7 +131,7 @@ impl Journal {
 
     /// Takes one step, if the file is as it was planned for or the step is taken already. False when another program changed
     /// the file in between: then it is left alone.
-    fn take(&self, step: &Step) -> Result<bool, ApplyError> {
+    fn take(&self, step: &JournalStep) -> Result<bool, ApplyError> {
         let failed = |source| ApplyError { path: step.path.clone(), source };
         let current = match fs::read(&step.path) {
             Ok(bytes) => Some(sha256_hex(&bytes)),
@@ -197,7 +197,7 @@ impl Journal {
 }
 
 /// Kept contents that nothing refers to any more. What cannot be removed is tried again next time.
-fn forget_unneeded(state: &Path, manifest: &Manifest) {
+fn forget_unneeded(state: &Path, manifest: &InstallManifest) {
     let needed = manifest.needed();
     for entry in fs::read_dir(state.join("kept")).into_iter().flatten().flatten() {
         if !needed.contains(&*entry.file_name().to_string_lossy()) {

@@ -3,16 +3,16 @@
 
 use std::path::{Path, PathBuf};
 
-use capdeck_definition::capa::{GitHost, Repo, RepoTarget};
+use capdeck_definition::capability_file::{GitHost, RepoReference, RepoTarget};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Problem,
-    pins::{Origin, Pin, PinnedManifest, Pins, Section, target_text},
+    InstallProblem,
+    pins::{PinOrigin, PinSection, PinnedManifest, SourcePin, SourcePins, target_text},
 };
 use crate::{
-    edit::{Document, FileFormat},
+    edit::{ConfigDocument, FileFormat},
     frontmatter::render_field,
 };
 
@@ -58,18 +58,18 @@ struct LockRow {
 }
 
 /// Reads a lock. One that cannot be read is an error; an entry that cannot, a warning.
-pub(crate) fn parse_lock(text: &str, path: &Path) -> (Pins, Vec<Problem>) {
+pub(crate) fn parse_lock(text: &str, path: &Path) -> (SourcePins, Vec<InstallProblem>) {
     let about = path.display().to_string();
     let failed = |message: String| {
-        let problem = Problem::error("bad-lock", about.clone(), message);
+        let problem = InstallProblem::error("bad-lock", about.clone(), message);
         (
-            Pins::default(),
+            SourcePins::default(),
             vec![problem.with_hint("correct it, or remove it to pin everything again")],
         )
     };
     let is_json = text.trim_start().starts_with('{');
     let format = if is_json { FileFormat::Json } else { FileFormat::Yaml };
-    let document = match Document::parse(text, format) {
+    let document = match ConfigDocument::parse(text, format) {
         Ok(document) => document,
         Err(error) => return failed(error.to_string()),
     };
@@ -79,8 +79,8 @@ pub(crate) fn parse_lock(text: &str, path: &Path) -> (Pins, Vec<Problem>) {
     if sections.get("version").and_then(Value::as_u64) != Some(VERSION) {
         return failed(format!("only version {VERSION} of the lock is known"));
     }
-    let (mut pins, mut problems) = (Pins::default(), Vec::new());
-    for section in Section::ALL {
+    let (mut pins, mut problems) = (SourcePins::default(), Vec::new());
+    for section in PinSection::ALL {
         let rows = match sections.get(section.key()) {
             None | Some(Value::Null) => continue,
             Some(Value::Array(rows)) => rows,
@@ -90,7 +90,7 @@ pub(crate) fn parse_lock(text: &str, path: &Path) -> (Pins, Vec<Problem>) {
             let pin = serde_json::from_value(row.clone()).ok().and_then(|row| pin(section, row));
             match pin {
                 Some(pin) => pins.add(pin),
-                None => problems.push(Problem::warning(
+                None => problems.push(InstallProblem::warning(
                     "bad-lock",
                     about.clone(),
                     format!("an entry of `{}` cannot be used and is dropped", section.key()),
@@ -99,7 +99,7 @@ pub(crate) fn parse_lock(text: &str, path: &Path) -> (Pins, Vec<Problem>) {
         }
     }
     let is_other = |key: &str| {
-        !HEAD_KEYS.contains(&key) && !Section::ALL.iter().any(|section| section.key() == key)
+        !HEAD_KEYS.contains(&key) && !PinSection::ALL.iter().any(|section| section.key() == key)
     };
     let others = sections.iter().filter(|(key, _)| is_other(key));
     pins.others = others.map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -107,9 +107,9 @@ pub(crate) fn parse_lock(text: &str, path: &Path) -> (Pins, Vec<Problem>) {
 }
 
 /// Writes a lock. None where nothing is pinned.
-pub(crate) fn render_lock(pins: &Pins, path: &Path, now: &str) -> Option<String> {
+pub(crate) fn render_lock(pins: &SourcePins, path: &Path, now: &str) -> Option<String> {
     let mut sections: Vec<(&str, Vec<Map<String, Value>>)> = Vec::new();
-    for section in Section::ALL {
+    for section in PinSection::ALL {
         let rows: Vec<_> = pins.sorted(section).into_iter().map(row).collect();
         if !rows.is_empty() || section.is_always_written() {
             sections.push((section.key(), rows));
@@ -163,17 +163,17 @@ pub(crate) fn lock_path(project: &Path) -> PathBuf {
     project.join(LOCK_NAME)
 }
 
-fn row(pin: &Pin) -> Map<String, Value> {
+fn row(pin: &SourcePin) -> Map<String, Value> {
     let mut row = Map::new();
     let mut put = |key: &str, value: Value| {
         row.insert(key.to_owned(), value);
     };
     put("id", json!(pin.id));
     match &pin.origin {
-        Origin::Remote { url, sha256 } => {
+        PinOrigin::Remote { url, sha256 } => {
             put("source", json!("remote"));
             put("url", json!(url));
-            if pin.section == Section::Hook {
+            if pin.section == PinSection::Hook {
                 // Other readers expect every key of a hook.
                 for key in HOOK_KEYS {
                     put(key, Value::Null);
@@ -181,14 +181,14 @@ fn row(pin: &Pin) -> Map<String, Value> {
             }
             put("bodySha256", json!(sha256));
         }
-        Origin::Git { repo, commit, version, sha256 } => {
+        PinOrigin::Git { repo, commit, version, sha256 } => {
             put("source", json!(repo.host.as_str()));
             match pin.section {
-                Section::Skill => {
+                PinSection::Skill => {
                     put("repo", json!(repo.name));
                     put("skillName", json!(target_text(&repo.target)));
                 }
-                Section::Plugin => {
+                PinSection::Plugin => {
                     let (name, path) = match &repo.target {
                         RepoTarget::Root => (None, None),
                         RepoTarget::Named(name) => (Some(name), None),
@@ -198,14 +198,17 @@ fn row(pin: &Pin) -> Map<String, Value> {
                     put("subpath", json!(path));
                     put("requestedSearchName", json!(name));
                 }
-                Section::Rule | Section::Snippet | Section::Hook | Section::RemoteSkill => {
+                PinSection::Rule
+                | PinSection::Snippet
+                | PinSection::Hook
+                | PinSection::RemoteSkill => {
                     let target = match &repo.target {
                         RepoTarget::Root => String::new(),
                         RepoTarget::Named(name) => format!("@{name}"),
                         RepoTarget::Path(path) => format!("::{path}"),
                     };
                     put("repo", json!(format!("{}{target}", repo.name)));
-                    if pin.section == Section::Hook {
+                    if pin.section == PinSection::Hook {
                         put("url", Value::Null);
                     }
                 }
@@ -227,11 +230,14 @@ fn row(pin: &Pin) -> Map<String, Value> {
     row
 }
 
-fn pin(section: Section, row: LockRow) -> Option<Pin> {
+fn pin(section: PinSection, row: LockRow) -> Option<SourcePin> {
     let host = match row.source.as_str() {
         "remote" => {
-            let origin = Origin::Remote { url: row.url?, sha256: row.body_sha256? };
-            return Some(Pin { others: row.others, ..Pin::new(section, &row.id, origin) });
+            let origin = PinOrigin::Remote { url: row.url?, sha256: row.body_sha256? };
+            return Some(SourcePin {
+                others: row.others,
+                ..SourcePin::new(section, &row.id, origin)
+            });
         }
         "github" => GitHost::GitHub,
         "gitlab" => GitHost::GitLab,
@@ -239,8 +245,8 @@ fn pin(section: Section, row: LockRow) -> Option<Pin> {
     };
     let (name, target) = match section {
         // The lock of a skill does not tell a name from a path.
-        Section::Skill => (row.repo?, RepoTarget::Named(row.skill_name.unwrap_or_default())),
-        Section::Plugin => {
+        PinSection::Skill => (row.repo?, RepoTarget::Named(row.skill_name.unwrap_or_default())),
+        PinSection::Plugin => {
             let target = match (row.subpath, row.requested_search_name) {
                 (Some(path), _) => RepoTarget::Path(path),
                 (None, Some(name)) => RepoTarget::Named(name),
@@ -248,28 +254,33 @@ fn pin(section: Section, row: LockRow) -> Option<Pin> {
             };
             (row.repo?, target)
         }
-        Section::Rule | Section::Snippet | Section::Hook | Section::RemoteSkill => {
-            let repo = Repo::parse_whole(host, row.repo.as_deref()?).ok()?;
+        PinSection::Rule | PinSection::Snippet | PinSection::Hook | PinSection::RemoteSkill => {
+            let repo = RepoReference::parse_whole(host, row.repo.as_deref()?).ok()?;
             (repo.name, repo.target)
         }
     };
     let commit = row.resolved_ref.filter(|commit| crate::git::is_full_hash(commit))?;
-    let repo =
-        Repo { host, name, target, version: row.requested_version, commit: row.requested_ref };
+    let repo = RepoReference {
+        host,
+        name,
+        target,
+        version: row.requested_version,
+        commit: row.requested_ref,
+    };
     let origin =
-        Origin::Git { repo, commit, version: row.resolved_version, sha256: row.body_sha256 };
+        PinOrigin::Git { repo, commit, version: row.resolved_version, sha256: row.body_sha256 };
     let manifest = row
         .manifest_name
-        .filter(|_| section == Section::Plugin)
+        .filter(|_| section == PinSection::Plugin)
         .map(|name| PinnedManifest { name, version: row.manifest_version });
-    Some(Pin { manifest, others: row.others, ..Pin::new(section, &row.id, origin) })
+    Some(SourcePin { manifest, others: row.others, ..SourcePin::new(section, &row.id, origin) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Pins {
+    fn read(text: &str) -> SourcePins {
         let (pins, problems) = parse_lock(text, Path::new("capabilities.lock"));
         assert_eq!(problems, []);
         pins
@@ -317,17 +328,17 @@ geminiContext: {owned: [one]}
     #[test]
     fn what_others_wrote_is_read_and_written_back_alike() {
         let pins = read(FOREIGN);
-        let repo = Repo {
+        let repo = RepoReference {
             host: GitHost::GitHub,
             name: "team/skills".to_owned(),
             target: RepoTarget::Path("web".to_owned()),
             version: None,
             commit: None,
         };
-        let (commit, version) = pins.commit(Section::Skill, "web", &repo).unwrap();
+        let (commit, version) = pins.commit(PinSection::Skill, "web", &repo).unwrap();
         assert_eq!((commit.len(), version), (40, Some("v1.2.0")));
-        let moved = Repo { name: "other/skills".to_owned(), ..repo };
-        assert_eq!(pins.commit(Section::Skill, "web", &moved), None);
+        let moved = RepoReference { name: "other/skills".to_owned(), ..repo };
+        assert_eq!(pins.commit(PinSection::Skill, "web", &moved), None);
         let written = render_lock(&pins, Path::new("none/capabilities.lock"), "now").unwrap();
         assert_eq!(read(&written), pins, "{written}");
         let folder = tempfile::tempdir().unwrap();
@@ -344,7 +355,7 @@ geminiContext: {owned: [one]}
     fn a_lock_that_is_none_is_refused_and_a_bad_entry_dropped() {
         for bad in ["version: 2\n", "skills: []\n", "- a\n", "{", "version: 1\nskills: {}\n"] {
             let (_, problems) = parse_lock(bad, Path::new("x"));
-            assert!(problems.iter().any(Problem::is_error), "{bad}");
+            assert!(problems.iter().any(InstallProblem::is_error), "{bad}");
         }
         let bad_row = FOREIGN.replacen("resolvedRef: a1", "resolvedRef: main", 1);
         let (pins, problems) = parse_lock(&bad_row, Path::new("x"));
@@ -354,23 +365,23 @@ geminiContext: {owned: [one]}
     #[test]
     fn a_plugin_is_known_by_its_source_and_what_others_know_is_kept() {
         let old = read(FOREIGN);
-        let repo = Repo {
+        let repo = RepoReference {
             version: Some("v2".to_owned()),
-            ..Repo::parse_whole(GitHost::GitLab, "g/s/kit@kit").unwrap()
+            ..RepoReference::parse_whole(GitHost::GitLab, "g/s/kit@kit").unwrap()
         };
-        assert!(old.commit(Section::Plugin, "any", &repo).is_some());
-        let elsewhere = Repo { target: RepoTarget::Root, ..repo };
-        assert_eq!(old.commit(Section::Plugin, "kit", &elsewhere), None);
-        let mut new = Pins::default();
-        let web = old.sorted(Section::Skill)[0];
-        new.add(Pin { others: Map::new(), ..web.clone() });
+        assert!(old.commit(PinSection::Plugin, "any", &repo).is_some());
+        let elsewhere = RepoReference { target: RepoTarget::Root, ..repo };
+        assert_eq!(old.commit(PinSection::Plugin, "kit", &elsewhere), None);
+        let mut new = SourcePins::default();
+        let web = old.sorted(PinSection::Skill)[0];
+        new.add(SourcePin { others: Map::new(), ..web.clone() });
         new.keep_others(&old);
-        assert_eq!(new.sorted(Section::Skill), [web]);
+        assert_eq!(new.sorted(PinSection::Skill), [web]);
         assert_eq!(new.others["geminiContext"], json!({ "owned": ["one"] }));
     }
 
     #[test]
     fn nothing_pinned_is_no_lock() {
-        assert_eq!(render_lock(&Pins::default(), Path::new("x"), "now"), None);
+        assert_eq!(render_lock(&SourcePins::default(), Path::new("x"), "now"), None);
     }
 }

@@ -15,7 +15,7 @@ const VERSION: u32 = 1;
 
 /// The record of one project.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Manifest {
+pub(crate) struct InstallManifest {
     /// The agents of the last run.
     pub(crate) providers: Vec<String>,
     /// Files that are ours as a whole, by their real path.
@@ -34,7 +34,7 @@ pub(crate) struct Manifest {
 struct StoredManifest {
     version: u32,
     #[serde(flatten)]
-    manifest: Manifest,
+    manifest: InstallManifest,
 }
 
 /// A file of ours as it was written.
@@ -85,7 +85,7 @@ impl ProjectState {
     }
 
     /// The record of the last run; an empty one if there was none.
-    pub(crate) fn manifest(&self) -> io::Result<Manifest> {
+    pub(crate) fn manifest(&self) -> io::Result<InstallManifest> {
         match fs::read(self.dir.join("manifest.json")) {
             Ok(bytes) => {
                 let StoredManifest { version, manifest } = serde_json::from_slice(&bytes)
@@ -95,7 +95,7 @@ impl ProjectState {
                 }
                 Ok(manifest)
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Manifest::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(InstallManifest::default()),
             Err(error) => Err(error),
         }
     }
@@ -116,7 +116,7 @@ impl ProjectState {
     }
 }
 
-impl Manifest {
+impl InstallManifest {
     /// The bytes of the file that holds it.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let stored = StoredManifest { version: VERSION, manifest: self.clone() };

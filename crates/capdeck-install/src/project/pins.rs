@@ -1,11 +1,11 @@
 //! What a lock pins: the commit or the hash that each thing was installed from.
 
-use capdeck_definition::capa::{Repo, RepoTarget};
+use capdeck_definition::capability_file::{RepoReference, RepoTarget};
 use serde_json::{Map, Value};
 
 /// The parts of a capability file whose sources can be pinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Section {
+pub(crate) enum PinSection {
     Skill,
     Plugin,
     Hook,
@@ -17,10 +17,10 @@ pub(crate) enum Section {
 
 /// The origin of one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pin {
-    pub(crate) section: Section,
+pub(crate) struct SourcePin {
+    pub(crate) section: PinSection,
     pub(crate) id: String,
-    pub(crate) origin: Origin,
+    pub(crate) origin: PinOrigin,
     /// What a plugin says of itself.
     pub(crate) manifest: Option<PinnedManifest>,
     /// Members that only other programs know.
@@ -36,20 +36,20 @@ pub(crate) struct PinnedManifest {
 
 /// Where it came from, exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Origin {
-    Git { repo: Repo, commit: String, version: Option<String>, sha256: Option<String> },
+pub(crate) enum PinOrigin {
+    Git { repo: RepoReference, commit: String, version: Option<String>, sha256: Option<String> },
     Remote { url: String, sha256: String },
 }
 
 /// All pins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Pins {
-    pins: Vec<Pin>,
+pub(crate) struct SourcePins {
+    pins: Vec<SourcePin>,
     /// Members of the lock that only other programs know.
     pub(crate) others: Map<String, Value>,
 }
 
-impl Section {
+impl PinSection {
     pub(crate) const ALL: [Self; 6] =
         [Self::Skill, Self::Plugin, Self::Hook, Self::Rule, Self::Snippet, Self::RemoteSkill];
 
@@ -71,8 +71,8 @@ impl Section {
     }
 }
 
-impl Pins {
-    pub(crate) fn add(&mut self, pin: Pin) {
+impl SourcePins {
+    pub(crate) fn add(&mut self, pin: SourcePin) {
         self.pins.push(pin);
     }
 
@@ -80,10 +80,10 @@ impl Pins {
     pub(crate) fn keep_pin(
         &mut self,
         earlier: &Self,
-        section: Section,
-        is_it: impl Fn(&Pin) -> bool,
+        section: PinSection,
+        is_it: impl Fn(&SourcePin) -> bool,
     ) {
-        let is_it = |pin: &&Pin| pin.section == section && is_it(pin);
+        let is_it = |pin: &&SourcePin| pin.section == section && is_it(pin);
         if !self.pins.iter().any(|pin| is_it(&pin)) {
             self.pins.extend(earlier.pins.iter().filter(is_it).cloned());
         }
@@ -101,15 +101,16 @@ impl Pins {
     }
 
     /// Those of one section, by id.
-    pub(crate) fn sorted(&self, section: Section) -> Vec<&Pin> {
-        let mut pins: Vec<&Pin> = self.pins.iter().filter(|pin| pin.section == section).collect();
+    pub(crate) fn sorted(&self, section: PinSection) -> Vec<&SourcePin> {
+        let mut pins: Vec<&SourcePin> =
+            self.pins.iter().filter(|pin| pin.section == section).collect();
         pins.sort_by(|one, other| one.id.cmp(&other.id));
         pins
     }
 
     /// Whether both pin the same things to the same states.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let same = |section: Section| {
+        let same = |section: PinSection| {
             let (one, other) = (self.sorted(section), other.sorted(section));
             one.len() == other.len()
                 && one.iter().zip(other).all(|(one, other)| {
@@ -119,21 +120,22 @@ impl Pins {
                         && one.others == other.others
                 })
         };
-        self.others == other.others && Section::ALL.into_iter().all(same)
+        self.others == other.others && PinSection::ALL.into_iter().all(same)
     }
 
     /// The pinned commit of a thing that is still declared the same way. A plugin need not have an id of its own, so it is
     /// known by its source alone.
     pub(crate) fn commit(
         &self,
-        section: Section,
+        section: PinSection,
         id: &str,
-        repo: &Repo,
+        repo: &RepoReference,
     ) -> Option<(&str, Option<&str>)> {
-        let is_it =
-            |pin: &&Pin| pin.section == section && (pin.id == id || section == Section::Plugin);
+        let is_it = |pin: &&SourcePin| {
+            pin.section == section && (pin.id == id || section == PinSection::Plugin)
+        };
         self.pins.iter().filter(is_it).find_map(|pin| match &pin.origin {
-            Origin::Git { repo: pinned, commit, version, .. } if is_same_place(pinned, repo) => {
+            PinOrigin::Git { repo: pinned, commit, version, .. } if is_same_place(pinned, repo) => {
                 Some((commit.as_str(), version.as_deref()))
             }
             _ => None,
@@ -141,43 +143,48 @@ impl Pins {
     }
 
     /// The pinned hash of a text, whatever it came from.
-    pub(crate) fn body(&self, section: Section, id: &str, commit: &str) -> Option<&str> {
+    pub(crate) fn body(&self, section: PinSection, id: &str, commit: &str) -> Option<&str> {
         self.of(section, id).find_map(|pin| match &pin.origin {
-            Origin::Git { commit: pinned, sha256, .. } if pinned == commit => sha256.as_deref(),
+            PinOrigin::Git { commit: pinned, sha256, .. } if pinned == commit => sha256.as_deref(),
             _ => None,
         })
     }
 
     /// The pinned hash of what stood at an address.
-    pub(crate) fn hash(&self, section: Section, id: &str, url: &str) -> Option<&str> {
+    pub(crate) fn hash(&self, section: PinSection, id: &str, url: &str) -> Option<&str> {
         self.of(section, id).find_map(|pin| match &pin.origin {
-            Origin::Remote { url: pinned, sha256 } if pinned == url => Some(sha256.as_str()),
+            PinOrigin::Remote { url: pinned, sha256 } if pinned == url => Some(sha256.as_str()),
             _ => None,
         })
     }
 
     /// Notes the hash of the text that the last pin of a thing led to, and returns the commit it is of.
-    pub(crate) fn note_body(&mut self, section: Section, id: &str, hash: &str) -> Option<String> {
-        let is_it = |pin: &&mut Pin| pin.section == section && pin.id == id;
+    pub(crate) fn note_body(
+        &mut self,
+        section: PinSection,
+        id: &str,
+        hash: &str,
+    ) -> Option<String> {
+        let is_it = |pin: &&mut SourcePin| pin.section == section && pin.id == id;
         let pin = self.pins.iter_mut().rev().find(is_it)?;
         match &mut pin.origin {
-            Origin::Git { commit, sha256, .. } => {
+            PinOrigin::Git { commit, sha256, .. } => {
                 *sha256 = Some(hash.to_owned());
                 Some(commit.clone())
             }
-            Origin::Remote { .. } => None,
+            PinOrigin::Remote { .. } => None,
         }
     }
 
     /// Notes what the plugin is that the last pin led to.
     pub(crate) fn note_plugin(&mut self, id: &str, manifest: PinnedManifest) {
-        if let Some(pin) = self.pins.last_mut().filter(|pin| pin.section == Section::Plugin) {
+        if let Some(pin) = self.pins.last_mut().filter(|pin| pin.section == PinSection::Plugin) {
             id.clone_into(&mut pin.id);
             pin.manifest = Some(manifest);
         }
     }
 
-    fn of(&self, section: Section, id: &str) -> impl Iterator<Item = &Pin> {
+    fn of(&self, section: PinSection, id: &str) -> impl Iterator<Item = &SourcePin> {
         self.pins.iter().filter(move |pin| pin.section == section && pin.id == id)
     }
 
@@ -187,23 +194,23 @@ impl Pins {
     }
 }
 
-impl Pin {
-    pub(crate) fn new(section: Section, id: &str, origin: Origin) -> Self {
+impl SourcePin {
+    pub(crate) fn new(section: PinSection, id: &str, origin: PinOrigin) -> Self {
         Self { section, id: id.to_owned(), origin, manifest: None, others: Map::new() }
     }
 
     /// Whether it is of this very place in a repository.
-    pub(crate) fn is_from(&self, wanted: &Repo) -> bool {
-        matches!(&self.origin, Origin::Git { repo, .. } if is_same_place(repo, wanted))
+    pub(crate) fn is_from(&self, wanted: &RepoReference) -> bool {
+        matches!(&self.origin, PinOrigin::Git { repo, .. } if is_same_place(repo, wanted))
     }
 
     /// Whether both are about the same thing, whatever state they pin it to.
     fn is_about_same(&self, other: &Self) -> bool {
         let is_same_source = match (&self.origin, &other.origin) {
-            (Origin::Git { repo, .. }, Origin::Git { repo: other, .. }) => {
+            (PinOrigin::Git { repo, .. }, PinOrigin::Git { repo: other, .. }) => {
                 repo.host == other.host && repo.name == other.name
             }
-            (Origin::Remote { url, .. }, Origin::Remote { url: other, .. }) => url == other,
+            (PinOrigin::Remote { url, .. }, PinOrigin::Remote { url: other, .. }) => url == other,
             _ => false,
         };
         self.section == other.section && self.id == other.id && is_same_source
@@ -219,7 +226,7 @@ pub(super) fn target_text(target: &RepoTarget) -> &str {
 }
 
 /// A lock does not tell a name from a path, and need not.
-fn is_same_place(one: &Repo, other: &Repo) -> bool {
+fn is_same_place(one: &RepoReference, other: &RepoReference) -> bool {
     one.host == other.host
         && one.name == other.name
         && target_text(&one.target) == target_text(&other.target)
@@ -227,11 +234,11 @@ fn is_same_place(one: &Repo, other: &Repo) -> bool {
         && one.commit == other.commit
 }
 
-fn is_same_origin(one: &Origin, other: &Origin) -> bool {
+fn is_same_origin(one: &PinOrigin, other: &PinOrigin) -> bool {
     match (one, other) {
         (
-            Origin::Git { repo, commit, version, sha256 },
-            Origin::Git { repo: other_repo, commit: other_commit, version: v, sha256: s },
+            PinOrigin::Git { repo, commit, version, sha256 },
+            PinOrigin::Git { repo: other_repo, commit: other_commit, version: v, sha256: s },
         ) => {
             is_same_place(repo, other_repo) && commit == other_commit && version == v && sha256 == s
         }

@@ -11,20 +11,20 @@ use std::{
 use serde::Serialize;
 
 use super::{
-    Problem,
-    desired::Desired,
-    manifest::{Manifest, ProjectState},
+    InstallProblem,
+    desired_files::DesiredFiles,
+    manifest::{InstallManifest, ProjectState},
 };
 use crate::{
     atomic_file::sha256_hex,
-    project::{desired::OwnFile, manifest::OwnRecord},
+    project::{desired_files::OwnFile, manifest::OwnRecord},
 };
 
 /// One file that changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct FileChange {
     pub path: PathBuf,
-    pub action: Action,
+    pub action: FileAction,
     /// What it is about, for people.
     pub what: String,
     /// What stands there now.
@@ -37,7 +37,7 @@ pub struct Change {
 /// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Action {
+pub enum FileAction {
     Create,
     Update,
     Remove,
@@ -52,43 +52,46 @@ pub enum EditedPolicy {
 
 /// The changes of a run and the record it would leave.
 #[derive(Debug)]
-pub(crate) struct Planned {
-    pub(crate) changes: Vec<Change>,
-    pub(crate) problems: Vec<Problem>,
-    pub(crate) manifest: Manifest,
+pub(crate) struct PlannedChanges {
+    pub(crate) changes: Vec<FileChange>,
+    pub(crate) problems: Vec<InstallProblem>,
+    pub(crate) manifest: InstallManifest,
     pub(crate) kept: BTreeMap<String, Vec<u8>>,
 }
 
 /// Compares and decides. Nothing is written.
 pub(crate) fn plan(
     state: &ProjectState,
-    recorded: &Manifest,
-    desired: Desired,
+    recorded: &InstallManifest,
+    desired: DesiredFiles,
     edited: EditedPolicy,
-) -> Planned {
-    let Desired { own, shared, problems } = desired;
+) -> PlannedChanges {
+    let DesiredFiles { own, shared, problems } = desired;
     let mut planning = PlanBuilder {
         state,
         recorded,
         edited,
         changes: Vec::new(),
         problems,
-        manifest: Manifest { folders: recorded.folders.clone(), ..Manifest::default() },
+        manifest: InstallManifest {
+            folders: recorded.folders.clone(),
+            ..InstallManifest::default()
+        },
         kept: BTreeMap::new(),
     };
     planning.own_files(&own);
     planning.shared_files(&shared);
     let PlanBuilder { changes, problems, manifest, kept, .. } = planning;
-    Planned { changes, problems, manifest, kept }
+    PlannedChanges { changes, problems, manifest, kept }
 }
 
 struct PlanBuilder<'a> {
     state: &'a ProjectState,
-    recorded: &'a Manifest,
+    recorded: &'a InstallManifest,
     edited: EditedPolicy,
-    changes: Vec<Change>,
-    problems: Vec<Problem>,
-    manifest: Manifest,
+    changes: Vec<FileChange>,
+    problems: Vec<InstallProblem>,
+    manifest: InstallManifest,
     kept: BTreeMap<String, Vec<u8>>,
 }
 
@@ -100,7 +103,7 @@ impl PlanBuilder<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Some(None),
             Err(error) => {
                 let message = format!("cannot read it: {error}");
-                self.problems.push(Problem::error("unreadable", shown(path), message));
+                self.problems.push(InstallProblem::error("unreadable", shown(path), message));
                 None
             }
         }
@@ -113,7 +116,7 @@ impl PlanBuilder<'_> {
             Ok(content) => Some(Some(content)),
             Err(error) => {
                 let message = format!("what stood there before is lost: {error}");
-                self.problems.push(Problem::warning("lost", shown(path), message));
+                self.problems.push(InstallProblem::warning("lost", shown(path), message));
                 None
             }
         }
@@ -125,7 +128,7 @@ impl PlanBuilder<'_> {
         hash
     }
 
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, change: FileChange) {
         if change.before == change.after {
             return;
         }
@@ -142,13 +145,13 @@ pub(crate) fn change(
     what: &str,
     before: Option<Vec<u8>>,
     after: Option<Vec<u8>>,
-) -> Change {
+) -> FileChange {
     let action = match (&before, &after) {
-        (None, _) => Action::Create,
-        (Some(_), Some(_)) => Action::Update,
-        (Some(_), None) => Action::Remove,
+        (None, _) => FileAction::Create,
+        (Some(_), Some(_)) => FileAction::Update,
+        (Some(_), None) => FileAction::Remove,
     };
-    Change {
+    FileChange {
         path: path.to_owned(),
         action,
         what: what.to_owned(),
@@ -201,7 +204,7 @@ impl PlanBuilder<'_> {
                 continue;
             }
             self.problems.push(
-                Problem::error(
+                InstallProblem::error(
                     "not-ours",
                     shown(unit),
                     "this folder is there already and was not written by `capdeck install`",
@@ -237,13 +240,13 @@ impl PlanBuilder<'_> {
             };
             self.manifest.own.insert(path.to_owned(), record);
             let change = change(path, &file.part_of, current, Some(file.content.clone()));
-            self.change(Change { is_program: file.is_program, ..change });
+            self.change(FileChange { is_program: file.is_program, ..change });
         } else if let Some(record) = record {
             self.problems.push(kept_because_edited(path, &file.part_of));
             self.manifest.own.insert(path.to_owned(), record.clone());
         } else {
             self.problems.push(
-                Problem::error(
+                InstallProblem::error(
                     "not-ours",
                     shown(path),
                     format!("this file is there already, so {} cannot be written", file.part_of),
@@ -275,9 +278,9 @@ impl PlanBuilder<'_> {
     }
 }
 
-fn kept_because_edited(path: &Path, part_of: &str) -> Problem {
+fn kept_because_edited(path: &Path, part_of: &str) -> InstallProblem {
     let message = format!("it was changed since it was written for {part_of}, and stays as it is");
-    Problem::warning("edited", shown(path), message)
+    InstallProblem::warning("edited", shown(path), message)
         .with_hint("give --force to overwrite the change")
 }
 

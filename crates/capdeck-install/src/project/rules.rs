@@ -2,36 +2,36 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use capdeck_definition::capa::{RuleConflicts, Visibility, is_safe_path};
+use capdeck_definition::capability_file::{RuleConflicts, RuleVisibility, is_safe_path};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Problem,
-    blocks::Block,
+    InstallProblem,
+    blocks::MarkerBlock,
     content::{RuleContent, is_for},
-    desired::{Desired, OwnFile},
+    desired_files::{DesiredFiles, OwnFile},
 };
 use crate::{
-    frontmatter::{Frontmatter, render_frontmatter},
-    provider::{Provider, RuleFiles, RuleHeader},
+    frontmatter::{MarkdownFrontmatter, render_frontmatter},
+    provider::{AgentProvider, RuleFiles, RuleHeader},
 };
 
 /// The instruction file that agents look for in every folder.
-const NESTED: &str = "AGENTS.md";
+const FOLDER_INSTRUCTIONS: &str = "AGENTS.md";
 
 /// Keys of other agents that mean the files a rule is about.
 const GLOB_KEYS: [&str; 4] = ["globs", "paths", "applyTo", "appliesTo"];
 
 /// Adds the rules of all providers.
 pub(crate) fn add_rules(
-    desired: &mut Desired,
+    desired: &mut DesiredFiles,
     project: &Path,
     rules: &[RuleContent],
     conflicts: RuleConflicts,
-    providers: &[&'static Provider],
+    providers: &[&'static AgentProvider],
 ) {
     for rule in rules {
-        let meant: Vec<&Provider> = providers
+        let meant: Vec<&AgentProvider> = providers
             .iter()
             .copied()
             .filter(|provider| is_for(rule.providers.as_ref(), provider.id))
@@ -45,7 +45,7 @@ pub(crate) fn add_rules(
                         folded.insert(file);
                     }
                 }
-                (None, None) => desired.problems.push(Problem::warning(
+                (None, None) => desired.problems.push(InstallProblem::warning(
                     "no-rules",
                     provider.id,
                     format!("this agent reads no rules, so it does not get `{}`", rule.id),
@@ -71,10 +71,11 @@ pub(crate) fn add_rules(
         for file in folded {
             let folders = own_folders(project, rule, file);
             if folders.is_empty() {
-                desired.add_blocks(project, file, vec![Block::new(&id, &folded_text(rule))]);
+                desired.add_blocks(project, file, vec![MarkerBlock::new(&id, &folded_text(rule))]);
             }
             for folder in folders {
-                let block = Block::new(&id, Frontmatter::parse(&rule.text).body.trim());
+                let block =
+                    MarkerBlock::new(&id, MarkdownFrontmatter::parse(&rule.text).body.trim());
                 desired.add_blocks(project, &format!("{folder}/{file}"), vec![block]);
             }
         }
@@ -83,13 +84,13 @@ pub(crate) fn add_rules(
 
 /// Whether a rule may go into a file that agents read which it is not for.
 fn may_fold(
-    desired: &mut Desired,
+    desired: &mut DesiredFiles,
     rule: &RuleContent,
     file: &str,
     conflicts: RuleConflicts,
-    providers: &[&'static Provider],
+    providers: &[&'static AgentProvider],
 ) -> bool {
-    let reads = |provider: &&&Provider| provider.instructions == Some(file);
+    let reads = |provider: &&&AgentProvider| provider.instructions == Some(file);
     let mut others: Vec<&str> = providers
         .iter()
         .filter(reads)
@@ -100,13 +101,13 @@ fn may_fold(
     if others.is_empty() {
         return true;
     }
-    let is_strict = rule.visibility == Some(Visibility::Strict);
+    let is_strict = rule.visibility == Some(RuleVisibility::Strict);
     let outcome = if is_strict { "so it is left out there" } else { "so they see it too" };
     let message =
         format!("`{file}` is also read by {}, which it is not for, {outcome}", others.join(", "));
     let problem = match conflicts {
-        RuleConflicts::Error => Problem::error("rule-conflict", about(rule), message),
-        RuleConflicts::Warn => Problem::warning("rule-conflict", about(rule), message),
+        RuleConflicts::Error => InstallProblem::error("rule-conflict", about(rule), message),
+        RuleConflicts::Warn => InstallProblem::warning("rule-conflict", about(rule), message),
     };
     let hint = "widen its `providers`, or set its `visibility` to `best-effort` or `strict`";
     let problem = problem.with_hint(hint);
@@ -119,7 +120,7 @@ fn may_fold(
 /// The folders a folded rule is about, where it is about nothing else: `AGENTS.md` counts for the folder it is in. A folder
 /// that is not there yet has nothing to read it for.
 fn own_folders<'a>(project: &Path, rule: &'a RuleContent, file: &str) -> Vec<&'a str> {
-    if file != NESTED || rule.always_apply == Some(true) {
+    if file != FOLDER_INSTRUCTIONS || rule.always_apply == Some(true) {
         return Vec::new();
     }
     let folders = rule.applies_to.iter().map(|glob| folder_of(glob));
@@ -139,7 +140,7 @@ fn folder_of(glob: &str) -> Option<&str> {
 
 /// The text of a rule's own file.
 fn rule_file(rule: &RuleContent, files: &RuleFiles) -> String {
-    let source = Frontmatter::parse(&rule.text);
+    let source = MarkdownFrontmatter::parse(&rule.text);
     let mut fields = source.fields;
     let ours = header(rule, files.header);
     let says_globs = ours.keys().any(|key| GLOB_KEYS.contains(&key.as_str()));
@@ -196,7 +197,7 @@ fn header(rule: &RuleContent, kind: RuleHeader) -> Map<String, Value> {
 
 /// The text of a rule's block. What a header would say is said in words.
 fn folded_text(rule: &RuleContent) -> String {
-    let body = Frontmatter::parse(&rule.text).body.trim();
+    let body = MarkdownFrontmatter::parse(&rule.text).body.trim();
     if rule.applies_to.is_empty() {
         return body.to_owned();
     }

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use capdeck_definition::{
     HiddenKind,
-    capa::{BlockedPhrases, Security},
+    capability_file::{BlockedPhrases, SecurityOptions},
     hidden_characters, reveal,
 };
 use icu_normalizer::ComposingNormalizerBorrowed;
 use regex::Regex;
 
 use super::{
-    Problem,
-    blocks::Block,
-    content::{Content, HookAction},
+    InstallProblem,
+    blocks::MarkerBlock,
+    content::{HookAction, InstallContent},
     hooks, rules,
 };
 use crate::source::inside;
@@ -23,16 +23,20 @@ use crate::source::inside;
 const MAX_SHOWN_MATCHES: usize = 80;
 
 /// Looks at every text. Characters that are not allowed become blanks; everything else is reported.
-pub(crate) fn screen(content: &mut Content, security: &Security, project: &Path) -> Vec<Problem> {
+pub(crate) fn screen(
+    content: &mut InstallContent,
+    security: &SecurityOptions,
+    project: &Path,
+) -> Vec<InstallProblem> {
     let mut problems = Vec::new();
     if security.is_incomplete {
-        problems.push(Problem::error(
+        problems.push(InstallProblem::error(
             "security",
             "options.security",
             "a part of it cannot be read, so what it would forbid is unknown",
         ));
     }
-    let screen = match Screen::new(security, project) {
+    let screen = match TextFilter::new(security, project) {
         Ok(screen) => screen,
         Err(problem) => {
             problems.push(problem);
@@ -46,7 +50,7 @@ pub(crate) fn screen(content: &mut Content, security: &Security, project: &Path)
             screen_bytes(&mut file.content, &about, &mut look);
         }
     }
-    for Block { id, body } in &mut content.instructions {
+    for MarkerBlock { id, body } in &mut content.instructions {
         look(body, &format!("instructions `{id}`"));
     }
     for rule in &mut content.rules {
@@ -86,38 +90,45 @@ fn screen_bytes(bytes: &mut Vec<u8>, about: &str, look: &mut impl FnMut(&mut Str
     }
 }
 
-struct Screen {
-    phrases: Phrases,
-    allowed: Option<Allowed>,
+struct TextFilter {
+    phrases: PhraseMatcher,
+    allowed: Option<AllowedCharacters>,
 }
 
 /// The characters that may stay.
-struct Allowed(Option<Regex>);
+struct AllowedCharacters(Option<Regex>);
 
-impl Screen {
-    fn new(security: &Security, project: &Path) -> Result<Self, Problem> {
+impl TextFilter {
+    fn new(security: &SecurityOptions, project: &Path) -> Result<Self, InstallProblem> {
         let phrases = match &security.blocked_phrases {
-            None => Phrases::default(),
-            Some(BlockedPhrases::List(list)) => Phrases::new(list.iter().map(String::as_str)),
+            None => PhraseMatcher::default(),
+            Some(BlockedPhrases::List(list)) => PhraseMatcher::new(list.iter().map(String::as_str)),
             Some(BlockedPhrases::File(path)) => {
                 let about = "options.security.blockedPhrases";
                 let failed = |message: String| {
-                    Problem::error("security", about, format!("`{path}` cannot be used: {message}"))
+                    InstallProblem::error(
+                        "security",
+                        about,
+                        format!("`{path}` cannot be used: {message}"),
+                    )
                 };
                 let file = inside(project, path).map_err(|error| failed(error.to_string()))?;
                 let text =
                     std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
-                Phrases::new(text.lines())
+                PhraseMatcher::new(text.lines())
             }
         };
-        Ok(Self { phrases, allowed: security.allowed_characters.as_deref().map(Allowed::new) })
+        Ok(Self {
+            phrases,
+            allowed: security.allowed_characters.as_deref().map(AllowedCharacters::new),
+        })
     }
 
-    fn text(&self, text: &mut String, about: &str, problems: &mut Vec<Problem>) {
+    fn text(&self, text: &mut String, about: &str, problems: &mut Vec<InstallProblem>) {
         // What is forbidden is looked for before anything is blanked out, which could split a phrase.
         if let Some(phrase) = self.phrases.find(text) {
             problems.push(
-                Problem::error("blocked-phrase", about, format!("it holds the phrase `{phrase}`"))
+                InstallProblem::error("blocked-phrase", about, format!("it holds the phrase `{phrase}`"))
                     .with_hint("`options.security.blockedPhrases` forbids it; remove what brings it, or the phrase"),
             );
         }
@@ -128,7 +139,7 @@ impl Screen {
     }
 }
 
-impl Allowed {
+impl AllowedCharacters {
     /// The inside of a character class, with or without brackets. One that is none allows nothing more than usual.
     fn new(class: &str) -> Self {
         let inner = class.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -148,7 +159,7 @@ impl Allowed {
 }
 
 /// Characters that a model reads and a person does not see. Those that can only carry a hidden message are refused.
-fn hidden(text: &str, about: &str) -> Option<Problem> {
+fn hidden(text: &str, about: &str) -> Option<InstallProblem> {
     // A mark at the very beginning says how the file is written, and many editors put it there.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let found = hidden_characters(text);
@@ -169,18 +180,18 @@ fn hidden(text: &str, about: &str) -> Option<Problem> {
     );
     let hint = "remove them at the source, or set `options.security.allowedCharacters`, which blanks them out";
     let problem = if found.iter().any(|one| is_message(one.kind)) {
-        Problem::error("hidden-text", about, message)
+        InstallProblem::error("hidden-text", about, message)
     } else {
-        Problem::warning("hidden-text", about, message)
+        InstallProblem::warning("hidden-text", about, message)
     };
     Some(problem.with_hint(hint))
 }
 
 /// Phrases in their plainest form.
 #[derive(Debug, Default)]
-struct Phrases(Vec<(String, String)>);
+struct PhraseMatcher(Vec<(String, String)>);
 
-impl Phrases {
+impl PhraseMatcher {
     /// Blank lines are no phrases.
     fn new<'a>(phrases: impl Iterator<Item = &'a str>) -> Self {
         let plain = phrases.map(|phrase| (phrase.trim().to_owned(), plain(phrase)));
@@ -219,22 +230,22 @@ mod tests {
     use super::*;
     use crate::{project::content::SkillContent, source::FolderFile};
 
-    fn content(text: &str) -> Content {
+    fn content(text: &str) -> InstallContent {
         let file = FolderFile { path: "run.sh".to_owned(), content: text.into(), is_program: true };
         let skill = SkillContent { id: "a".to_owned(), description: None, files: vec![file] };
-        Content { skills: vec![skill], ..Content::default() }
+        InstallContent { skills: vec![skill], ..InstallContent::default() }
     }
 
-    fn screened(text: &str, security: &Security) -> (String, Vec<Problem>) {
+    fn screened(text: &str, security: &SecurityOptions) -> (String, Vec<InstallProblem>) {
         let mut content = content(text);
         let problems = screen(&mut content, security, Path::new("."));
         let bytes = content.skills.remove(0).files.remove(0).content;
         (String::from_utf8(bytes).unwrap(), problems)
     }
 
-    fn blocking(phrase: &str) -> Security {
+    fn blocking(phrase: &str) -> SecurityOptions {
         let blocked_phrases = Some(BlockedPhrases::List(vec![phrase.to_owned()]));
-        Security { blocked_phrases, ..Security::default() }
+        SecurityOptions { blocked_phrases, ..SecurityOptions::default() }
     }
 
     #[test]
@@ -255,9 +266,9 @@ mod tests {
 
     #[test]
     fn characters_outside_the_class_become_blanks() {
-        let allow = |class: &str| Security {
+        let allow = |class: &str| SecurityOptions {
             allowed_characters: Some(class.to_owned()),
-            ..Security::default()
+            ..SecurityOptions::default()
         };
         for (class, expected) in [
             ("äö", "ä  x\n"),
@@ -273,13 +284,13 @@ mod tests {
 
     #[test]
     fn hidden_characters_are_always_told_and_hidden_messages_refused() {
-        let (_, problems) = screened("one\ntwo\u{200b}three", &Security::default());
+        let (_, problems) = screened("one\ntwo\u{200b}three", &SecurityOptions::default());
         assert_eq!(
             problems.iter().map(|one| (one.is_error(), one.message.as_str())).collect::<Vec<_>>(),
             [(false, "line 2 holds 1 hidden characters (zero-width): one two‹U+200B›three")]
         );
-        let (_, problems) = screened("hi\u{e0068}\u{e0069}", &Security::default());
-        assert!(problems.iter().any(Problem::is_error), "{problems:?}");
-        assert_eq!(screened("\u{feff}plain 👨\u{200d}👩", &Security::default()).1, []);
+        let (_, problems) = screened("hi\u{e0068}\u{e0069}", &SecurityOptions::default());
+        assert!(problems.iter().any(InstallProblem::is_error), "{problems:?}");
+        assert_eq!(screened("\u{feff}plain 👨\u{200d}👩", &SecurityOptions::default()).1, []);
     }
 }

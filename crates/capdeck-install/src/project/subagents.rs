@@ -5,24 +5,24 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::{
-    content::{Servers, SubagentContent, is_for, one_line},
-    desired::{Desired, OwnFile},
-    entries::{Endpoints, subagent_key},
+    content::{ServerInstructions, SubagentContent, is_for, one_line},
+    desired_files::{DesiredFiles, OwnFile},
+    entries::{AgentEndpoints, subagent_key},
 };
 use crate::{
-    edit::{Document, FileFormat, Step},
+    edit::{ConfigDocument, DocumentStep, FileFormat},
     frontmatter::render_frontmatter,
-    provider::{McpFile, Provider, SubagentFiles, SubagentForm},
+    provider::{AgentProvider, McpFile, SubagentFiles, SubagentForm},
 };
 
 /// Adds the files of all providers.
 pub(crate) fn add_subagents(
-    desired: &mut Desired,
+    desired: &mut DesiredFiles,
     project: &Path,
     subagents: &[SubagentContent],
-    servers: Servers,
-    endpoints: &Endpoints,
-    providers: &[&'static Provider],
+    servers: ServerInstructions,
+    endpoints: &AgentEndpoints,
+    providers: &[&'static AgentProvider],
 ) {
     for provider in providers {
         let Some(files) = &provider.subagents else { continue };
@@ -33,7 +33,9 @@ pub(crate) fn add_subagents(
             let ending = if files.form == SubagentForm::Codex { "toml" } else { "md" };
             let path = format!("{}/{}.{ending}", files.folder, subagent.id);
             let own_server = provider.mcp.as_ref().filter(|mcp| {
-                mcp.has_subagent_entries && servers == Servers::Connected && subagent.has_view
+                mcp.has_subagent_entries
+                    && servers == ServerInstructions::Connected
+                    && subagent.has_view
             });
             let text = render(subagent, files, servers, own_server, endpoints);
             let file = OwnFile {
@@ -50,9 +52,9 @@ pub(crate) fn add_subagents(
 fn render(
     subagent: &SubagentContent,
     files: &SubagentFiles,
-    servers: Servers,
+    servers: ServerInstructions,
     own_server: Option<&McpFile>,
-    endpoints: &Endpoints,
+    endpoints: &AgentEndpoints,
 ) -> String {
     let body = body(subagent, servers, own_server.is_some());
     let description = subagent.description.as_deref().unwrap_or(&subagent.id);
@@ -89,17 +91,19 @@ fn render(
 }
 
 fn toml(fields: &Map<String, Value>) -> String {
-    let Ok(mut document) = Document::parse("", FileFormat::Toml) else { return String::new() };
+    let Ok(mut document) = ConfigDocument::parse("", FileFormat::Toml) else {
+        return String::new();
+    };
     for (key, value) in fields {
         // Each is a text or a map of texts, which TOML can always hold.
-        if document.set(&[Step::Key(key.clone())], value.clone()).is_err() {
+        if document.set(&[DocumentStep::Key(key.clone())], value.clone()).is_err() {
             return String::new();
         }
     }
     document.text()
 }
 
-fn body(subagent: &SubagentContent, servers: Servers, has_server: bool) -> String {
+fn body(subagent: &SubagentContent, servers: ServerInstructions, has_server: bool) -> String {
     let mut text = String::new();
     let list = |items: &[(String, Option<String>)]| {
         let line = |(name, description): &(String, Option<String>)| match description {
@@ -117,7 +121,7 @@ fn body(subagent: &SubagentContent, servers: Servers, has_server: bool) -> Strin
     }
     if !subagent.tools.is_empty() {
         text.push_str(&format!("## Tools\n\n{}\n", list(&subagent.tools)));
-        if !has_server && servers != Servers::Nothing {
+        if !has_server && servers != ServerInstructions::Nothing {
             text.push_str("Each is a command of the shell too: `capdeck sh` lists them.\n\n");
         }
     }

@@ -1,15 +1,15 @@
 //! The rows of the provider table.
 
 use super::{
-    HookAgent, HookFile, McpFile, Provider, RuleFiles, RuleHeader, Shape, SubagentFiles,
+    AgentProvider, HookAgent, HookFile, McpFile, RuleFiles, RuleHeader, Shape, SubagentFiles,
     SubagentForm,
 };
 
 const SHARED_SKILLS: &str = ".agents/skills";
 const SHARED_INSTRUCTIONS: Option<&str> = Some("AGENTS.md");
 
-const fn skills_only(id: &'static str, skills: &'static str) -> Provider {
-    Provider {
+const fn skills_only(id: &'static str, skills: &'static str) -> AgentProvider {
+    AgentProvider {
         id,
         skills,
         instructions: None,
@@ -20,8 +20,8 @@ const fn skills_only(id: &'static str, skills: &'static str) -> Provider {
     }
 }
 
-const fn instructed(id: &'static str, skills: &'static str) -> Provider {
-    Provider { instructions: SHARED_INSTRUCTIONS, ..skills_only(id, skills) }
+const fn instructed(id: &'static str, skills: &'static str) -> AgentProvider {
+    AgentProvider { instructions: SHARED_INSTRUCTIONS, ..skills_only(id, skills) }
 }
 
 const fn rules(
@@ -49,8 +49,8 @@ const fn hooks(path: &'static str, agent: HookAgent) -> Option<HookFile> {
 }
 
 /// Those with a file per rule.
-pub(super) const OWN_RULES: &[Provider] = &[
-    Provider {
+pub(super) const OWN_RULES: &[AgentProvider] = &[
+    AgentProvider {
         instructions: Some("CLAUDE.md"),
         rules: rules(".claude/rules", ".md", RuleHeader::Paths),
         subagents: markdown(".claude/agents", &["model: inherit"]),
@@ -58,7 +58,7 @@ pub(super) const OWN_RULES: &[Provider] = &[
         mcp: mcp(".mcp.json", "mcpServers", Shape::Typed("http")),
         ..skills_only("claude-code", ".claude/skills")
     },
-    Provider {
+    AgentProvider {
         rules: rules(".cursor/rules", ".mdc", RuleHeader::Globs),
         subagents: markdown(
             ".cursor/agents",
@@ -68,43 +68,43 @@ pub(super) const OWN_RULES: &[Provider] = &[
         mcp: mcp_for_all(".cursor/mcp.json", "mcpServers", Shape::Plain),
         ..instructed("cursor", ".cursor/skills")
     },
-    Provider {
+    AgentProvider {
         instructions: Some(".github/copilot-instructions.md"),
         rules: rules(".github/instructions", ".instructions.md", RuleHeader::ApplyTo),
         subagents: markdown(".github/agents", &[]),
         mcp: mcp_for_all(".vscode/mcp.json", "servers", Shape::Typed("http")),
         ..skills_only("github-copilot", SHARED_SKILLS)
     },
-    Provider {
+    AgentProvider {
         rules: rules(".windsurf/rules", ".md", RuleHeader::Trigger),
         ..skills_only("windsurf", ".windsurf/skills")
     },
-    Provider {
+    AgentProvider {
         rules: rules(".kilo/rules", ".md", RuleHeader::Nothing),
         subagents: markdown(".kilo/agent", &[]),
         mcp: mcp(".kilocode/mcp.json", "mcpServers", Shape::TypedAddress("streamable-http")),
         ..instructed("kilo", ".kilocode/skills")
     },
-    Provider {
+    AgentProvider {
         rules: rules(".kiro/steering", ".md", RuleHeader::Nothing),
         mcp: mcp(".kiro/settings/mcp.json", "mcpServers", Shape::Plain),
         ..instructed("kiro-cli", ".kiro/skills")
     },
-    Provider {
+    AgentProvider {
         rules: rules(".trae/rules", ".md", RuleHeader::Nothing),
         mcp: mcp(".trae/mcp.json", "mcpServers", Shape::Plain),
         ..instructed("trae", ".trae/skills")
     },
-    Provider {
+    AgentProvider {
         rules: rules(".trae/rules", ".md", RuleHeader::Nothing),
         mcp: mcp(".trae/mcp.json", "mcpServers", Shape::Plain),
         ..instructed("trae-cn", ".trae/skills")
     },
-    Provider {
+    AgentProvider {
         rules: rules(".agents/rules", ".md", RuleHeader::Nothing),
         ..instructed("antigravity", ".agent/skills")
     },
-    Provider {
+    AgentProvider {
         rules: rules(".qoder/rules", ".md", RuleHeader::Nothing),
         subagents: markdown(".qoder/agents", &[]),
         ..instructed("qoder", ".qoder/skills")
@@ -112,66 +112,66 @@ pub(super) const OWN_RULES: &[Provider] = &[
 ];
 
 /// Those with MCP servers of a project whose rules become blocks of the instructions.
-pub(super) const FOLDED: &[Provider] = &[
-    Provider {
+pub(super) const FOLDED_RULE_PROVIDERS: &[AgentProvider] = &[
+    AgentProvider {
         subagents: Some(SubagentFiles { folder: ".codex/agents", form: SubagentForm::Codex }),
         hooks: hooks(".codex/config.toml", HookAgent::Codex),
         mcp: mcp(".codex/config.toml", "mcp_servers", Shape::Plain),
         ..instructed("codex", SHARED_SKILLS)
     },
-    Provider {
+    AgentProvider {
         subagents: markdown(".gemini/agents", &[]),
         hooks: hooks(".gemini/settings.json", HookAgent::GeminiCli),
         mcp: mcp(".gemini/settings.json", "mcpServers", Shape::HttpUrl),
         ..instructed("gemini-cli", SHARED_SKILLS)
     },
-    Provider {
+    AgentProvider {
         subagents: Some(SubagentFiles { folder: ".opencode/agents", form: SubagentForm::OpenCode }),
         mcp: mcp("opencode.json", "mcp", Shape::OpenCode),
         ..instructed("opencode", SHARED_SKILLS)
     },
-    Provider {
+    AgentProvider {
         mcp: mcp(".roo/mcp.json", "mcpServers", Shape::TypedAddress("streamable-http")),
         ..skills_only("roo", ".roo/skills")
     },
-    Provider {
+    AgentProvider {
         subagents: markdown(".qwen/agents", &[]),
         mcp: mcp(".qwen/settings.json", "mcpServers", Shape::HttpUrl),
         ..instructed("qwen-code", ".qwen/skills")
     },
-    Provider {
+    AgentProvider {
         mcp: mcp(".iflow/settings.json", "mcpServers", Shape::HttpUrl),
         ..instructed("iflow-cli", ".iflow/skills")
     },
-    Provider {
+    AgentProvider {
         subagents: markdown(".factory/droids", &["model: inherit"]),
         mcp: mcp(".factory/mcp.json", "mcpServers", Shape::Typed("http")),
         ..instructed("droid", ".factory/skills")
     },
-    Provider {
+    AgentProvider {
         mcp: mcp(".crush.json", "mcp", Shape::Typed("http")),
         ..instructed("crush", ".crush/skills")
     },
-    Provider {
+    AgentProvider {
         subagents: markdown(".junie/agents", &[]),
         mcp: mcp(".junie/mcp/mcp.json", "mcpServers", Shape::Plain),
         ..instructed("junie", ".junie/skills")
     },
-    Provider {
+    AgentProvider {
         subagents: markdown(".kode/agents", &[]),
         mcp: mcp(".mcp.json", "mcpServers", Shape::Typed("http")),
         ..instructed("kode", ".kode/skills")
     },
-    Provider {
+    AgentProvider {
         instructions: Some("CODEBUDDY.md"),
         mcp: mcp(".mcp.json", "mcpServers", Shape::Typed("http")),
         ..skills_only("codebuddy", ".codebuddy/skills")
     },
-    Provider {
+    AgentProvider {
         mcp: mcp(".neovate/config.json", "mcpServers", Shape::Typed("http")),
         ..skills_only("neovate", ".neovate/skills")
     },
-    Provider {
+    AgentProvider {
         instructions: Some("README.pochi.md"),
         subagents: markdown(".pochi/agents", &[]),
         mcp: mcp(".pochi/config.jsonc", "mcp", Shape::Plain),
@@ -180,12 +180,12 @@ pub(super) const FOLDED: &[Provider] = &[
 ];
 
 /// Those without MCP servers of a project.
-pub(super) const PLAIN: &[Provider] = &[
-    Provider {
+pub(super) const PLAIN_PROVIDERS: &[AgentProvider] = &[
+    AgentProvider {
         subagents: markdown(".augment/agents", &[]),
         ..instructed("augment", ".augment/skills")
     },
-    Provider { instructions: Some("replit.md"), ..skills_only("replit", SHARED_SKILLS) },
+    AgentProvider { instructions: Some("replit.md"), ..skills_only("replit", SHARED_SKILLS) },
     instructed("cline", ".cline/skills"),
     instructed("goose", ".goose/skills"),
     instructed("kimi-cli", SHARED_SKILLS),

@@ -3,8 +3,9 @@
 use std::{fs, path::Path};
 
 use capdeck_install::{
-    Client, ConnectError, EntryChange, Folders, ForeignPolicy, Launch, Records, Scope, Target,
-    plan_connect, plan_disconnect, plan_takeover,
+    AgentClient, ClientEntryChange, ClientEntryRecords, ClientEntryTarget, ClientFolders,
+    ClientScope, ConnectError, ForeignPolicy, LaunchTarget, plan_connect, plan_disconnect,
+    plan_takeover,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -12,8 +13,8 @@ use tempfile::TempDir;
 /// A home, a project and a state folder of their own.
 pub(crate) struct Place {
     dir: TempDir,
-    pub(crate) folders: Folders,
-    pub(crate) records: Records,
+    pub(crate) folders: ClientFolders,
+    pub(crate) records: ClientEntryRecords,
 }
 
 impl Place {
@@ -21,30 +22,31 @@ impl Place {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap();
         fs::create_dir_all(root.join("home/project")).unwrap();
-        let folders = Folders {
+        let folders = ClientFolders {
             home: root.join("home"),
             config: root.join("home/.config"),
             application_data: root.join("home/.config"),
             project: Some(root.join("home/project")),
         };
-        Self { records: Records::new(&root.join("state")), folders, dir }
+        Self { records: ClientEntryRecords::new(&root.join("state")), folders, dir }
     }
 
-    pub(crate) fn target(&self, client: &str, scope: Scope) -> Target {
-        Target::new(Client::find(client).unwrap(), scope, "capdeck", &self.folders).unwrap()
+    pub(crate) fn target(&self, client: &str, scope: ClientScope) -> ClientEntryTarget {
+        ClientEntryTarget::new(AgentClient::find(client).unwrap(), scope, "capdeck", &self.folders)
+            .unwrap()
     }
 
     fn connect(
         &self,
-        target: &Target,
+        target: &ClientEntryTarget,
         entry: &Value,
         foreign: ForeignPolicy,
-    ) -> Result<EntryChange, ConnectError> {
+    ) -> Result<ClientEntryChange, ConnectError> {
         let plan = plan_connect(target, entry, foreign, &self.records)?;
         plan.apply(&self.records).map(|()| plan.change)
     }
 
-    fn disconnect(&self, target: &Target) -> Result<EntryChange, ConnectError> {
+    fn disconnect(&self, target: &ClientEntryTarget) -> Result<ClientEntryChange, ConnectError> {
         let plan = plan_disconnect(target, ForeignPolicy::Keep, &self.records)?;
         plan.apply(&self.records).map(|()| plan.change)
     }
@@ -56,48 +58,51 @@ impl Place {
 
 pub(crate) fn entry(client: &str) -> Value {
     let args = vec!["serve".to_owned()];
-    let launch = Launch::Program { command: "capdeck".to_owned(), args };
-    Client::find(client).unwrap().entry("capdeck", &launch)
+    let launch = LaunchTarget::Program { command: "capdeck".to_owned(), args };
+    AgentClient::find(client).unwrap().entry("capdeck", &launch)
 }
 
-fn write(target: &Target, text: &str) {
+fn write(target: &ClientEntryTarget, text: &str) {
     fs::create_dir_all(target.file.parent().unwrap()).unwrap();
     fs::write(&target.file, text).unwrap();
 }
 
-fn read(target: &Target) -> String {
+fn read(target: &ClientEntryTarget) -> String {
     fs::read_to_string(&target.file).unwrap()
 }
 
 #[test]
 fn a_second_time_changes_nothing_and_a_new_address_only_the_entry() {
     let place = Place::new();
-    let target = place.target("cursor", Scope::User);
+    let target = place.target("cursor", ClientScope::User);
     let before = "{\n  // mine\n  \"mcpServers\": {\n    \"a\": { \"command\": \"a\" }\n  }\n}\n";
     write(&target, before);
     assert_eq!(
         place.connect(&target, &entry("cursor"), ForeignPolicy::Keep).unwrap(),
-        EntryChange::Add
+        ClientEntryChange::Add
     );
     let first = read(&target);
     assert_eq!(
         place.connect(&target, &entry("cursor"), ForeignPolicy::Keep).unwrap(),
-        EntryChange::None
+        ClientEntryChange::None
     );
     assert_eq!(read(&target), first);
 
     let other = json!({ "url": "http://127.0.0.1:7717/mcp" });
-    assert_eq!(place.connect(&target, &other, ForeignPolicy::Keep).unwrap(), EntryChange::Replace);
+    assert_eq!(
+        place.connect(&target, &other, ForeignPolicy::Keep).unwrap(),
+        ClientEntryChange::Replace
+    );
     assert!(read(&target).contains("7717"));
-    assert_eq!(place.disconnect(&target).unwrap(), EntryChange::Remove);
+    assert_eq!(place.disconnect(&target).unwrap(), ClientEntryChange::Remove);
     assert_eq!(read(&target), before, "the bytes before the first time");
-    assert_eq!(place.disconnect(&target).unwrap(), EntryChange::None);
+    assert_eq!(place.disconnect(&target).unwrap(), ClientEntryChange::None);
 }
 
 #[test]
 fn what_was_made_goes_again_unless_somebody_uses_it() {
     let place = Place::new();
-    let target = place.target("windsurf", Scope::User);
+    let target = place.target("windsurf", ClientScope::User);
     place.connect(&target, &entry("windsurf"), ForeignPolicy::Keep).unwrap();
     assert!(target.file.exists());
     place.disconnect(&target).unwrap();
@@ -120,7 +125,7 @@ fn a_file_we_made_stays_when_somebody_wrote_into_it() {
     let place = Place::new();
     for (client, comment) in [("cursor", "// mine\n"), ("codex", "# mine\n"), ("goose", "# mine\n")]
     {
-        let target = place.target(client, Scope::User);
+        let target = place.target(client, ClientScope::User);
         place.connect(&target, &entry(client), ForeignPolicy::Keep).unwrap();
         fs::write(&target.file, format!("{comment}{}", read(&target))).unwrap();
         place.disconnect(&target).unwrap();
@@ -148,7 +153,7 @@ fn a_file_that_was_edited_since_keeps_the_edits() {
             "{\n  \"mcpServers\": {}\n}",
         ),
     ] {
-        let target = place.target(client, Scope::User);
+        let target = place.target(client, ClientScope::User);
         write(&target, before);
         place.connect(&target, &entry(client), ForeignPolicy::Keep).unwrap();
         write(&target, &read(&target).replacen(edit.0, edit.1, 1));
@@ -160,7 +165,7 @@ fn a_file_that_was_edited_since_keeps_the_edits() {
 #[test]
 fn an_entry_of_somebody_else_is_replaced_only_by_force_and_comes_back() {
     let place = Place::new();
-    let target = place.target("claude-code", Scope::Project);
+    let target = place.target("claude-code", ClientScope::Project);
     let before =
         "{\"mcpServers\": {\"capdeck\": {\"command\": \"other\", \"env\": {\"K\": \"v\"}}}}\n";
     write(&target, before);
@@ -179,7 +184,7 @@ fn an_entry_of_somebody_else_is_replaced_only_by_force_and_comes_back() {
 #[test]
 fn servers_that_were_taken_over_come_back() {
     let place = Place::new();
-    let target = place.target("cursor", Scope::User);
+    let target = place.target("cursor", ClientScope::User);
     let before = "{\n  \"mcpServers\": {\n    \"a\": { \"command\": \"a\" }, // a\n    \"b\": { \"command\": \"b\" },\n    \"c\": {}\n  }\n}\n";
     let take = |names: &[&str]| {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -212,7 +217,7 @@ fn servers_that_were_taken_over_come_back() {
 #[test]
 fn bad_files_are_refused_and_left_alone() {
     let place = Place::new();
-    let target = place.target("cursor", Scope::User);
+    let target = place.target("cursor", ClientScope::User);
     let refused = |text: &[u8]| {
         fs::create_dir_all(target.file.parent().unwrap()).unwrap();
         fs::write(&target.file, text).unwrap();
@@ -245,7 +250,7 @@ fn links_are_followed_for_a_person_and_not_out_of_a_project() {
     let place = Place::new();
     let dotfiles = place.root().join("dotfiles.json");
     fs::write(&dotfiles, "{}").unwrap();
-    let target = place.target("claude-code", Scope::User);
+    let target = place.target("claude-code", ClientScope::User);
     symlink(&dotfiles, &target.file).unwrap();
     place.connect(&target, &entry("claude-code"), ForeignPolicy::Keep).unwrap();
     assert!(fs::read_to_string(&dotfiles).unwrap().contains("capdeck"));
@@ -258,7 +263,7 @@ fn links_are_followed_for_a_person_and_not_out_of_a_project() {
     symlink(&dotfiles, project.join(".mcp.json")).unwrap();
     symlink(place.root().join("nowhere"), project.join("opencode.json")).unwrap();
     for client in ["cursor", "claude-code", "opencode"] {
-        let target = place.target(client, Scope::Project);
+        let target = place.target(client, ClientScope::Project);
         let refused = place.connect(&target, &entry(client), ForeignPolicy::Replace).unwrap_err();
         assert!(matches!(refused, ConnectError::LeadsOutside { .. }), "{refused}");
     }
@@ -271,7 +276,7 @@ fn links_are_followed_for_a_person_and_not_out_of_a_project() {
 fn files_that_may_not_be_written_are_refused_and_nothing_is_recorded() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = Place::new();
-    let target = place.target("claude-code", Scope::User);
+    let target = place.target("claude-code", ClientScope::User);
     write(&target, "{}");
     fs::set_permissions(&target.file, fs::Permissions::from_mode(0o444)).unwrap();
     let refused = place.connect(&target, &entry("claude-code"), ForeignPolicy::Keep).unwrap_err();
@@ -283,7 +288,7 @@ fn files_that_may_not_be_written_are_refused_and_nothing_is_recorded() {
 #[test]
 fn a_plan_for_another_state_of_the_file_is_not_applied() {
     let place = Place::new();
-    let target = place.target("claude-code", Scope::User);
+    let target = place.target("claude-code", ClientScope::User);
     write(&target, "{}");
     let plan =
         plan_connect(&target, &entry("claude-code"), ForeignPolicy::Keep, &place.records).unwrap();
@@ -298,7 +303,7 @@ fn a_plan_for_another_state_of_the_file_is_not_applied() {
 fn a_record_is_private_and_a_damaged_one_is_no_obstacle() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = Place::new();
-    let target = place.target("claude-code", Scope::User);
+    let target = place.target("claude-code", ClientScope::User);
     write(&target, "{\"a\": 1}");
     place.connect(&target, &entry("claude-code"), ForeignPolicy::Keep).unwrap();
     let folder = place.root().join("state/connections");

@@ -1,6 +1,6 @@
 //! JSON with comments: what an edit leaves as it was, and how new parts look.
 
-use capdeck_install::{Document, EditError, FileFormat, Step, keys};
+use capdeck_install::{ConfigDocument, DocumentStep, EditError, FileFormat, keys};
 use serde_json::json;
 
 use crate::edited;
@@ -98,7 +98,7 @@ fn items_of_lists_come_and_go() {
     let push = |text: &str| {
         edited(text, FileFormat::Json, |document| document.push(&list, json!({ "name": "ours" })))
     };
-    let ours = |document: &mut Document| {
+    let ours = |document: &mut ConfigDocument| {
         document.remove_items(&list, |item| item["name"] == "ours").map(drop)
     };
     for (before, after) in [
@@ -112,7 +112,7 @@ fn items_of_lists_come_and_go() {
         assert_eq!(push(before), after, "{before:?}");
         assert_eq!(edited(after, FileFormat::Json, ours), before, "{after:?}");
     }
-    let inner = [Step::from("a"), Step::from(1), Step::from("b")];
+    let inner = [DocumentStep::from("a"), DocumentStep::from(1), DocumentStep::from("b")];
     let deep = edited("{\"a\": [0, {\"b\": [1]}]}", FileFormat::Json, |document| {
         document.push(&inner, json!(2))
     });
@@ -137,7 +137,7 @@ fn broken_texts_are_told_with_their_place() {
             "this text holds a character or an escape that JSON does not have",
         ),
     ] {
-        let error = Document::parse(text, FileFormat::Json).unwrap_err();
+        let error = ConfigDocument::parse(text, FileFormat::Json).unwrap_err();
         assert_eq!(
             (error.line, error.column, error.message.as_str()),
             (line, column, message),
@@ -145,12 +145,14 @@ fn broken_texts_are_told_with_their_place() {
         );
     }
     let deep = "[".repeat(5000);
-    assert!(Document::parse(&deep, FileFormat::Json).unwrap_err().message.contains("levels deep"));
+    assert!(
+        ConfigDocument::parse(&deep, FileFormat::Json).unwrap_err().message.contains("levels deep")
+    );
 }
 
 #[test]
 fn a_path_through_something_else_is_refused() {
-    let mut document = Document::parse("{\"servers\": [1]}", FileFormat::Json).unwrap();
+    let mut document = ConfigDocument::parse("{\"servers\": [1]}", FileFormat::Json).unwrap();
     let refused = document.set(&keys(&["servers", "deck"]), json!(1)).unwrap_err();
     let expected =
         EditError::Mismatch { at: "servers".to_owned(), found: "a list", wanted: "a map" };

@@ -1,6 +1,6 @@
 //! TOML: sections, dotted keys and inline values, with comments and line ends as they were.
 
-use capdeck_install::{Document, FileFormat, Step, keys};
+use capdeck_install::{ConfigDocument, DocumentStep, FileFormat, keys};
 use serde_json::json;
 
 use crate::edited;
@@ -85,7 +85,7 @@ fn items_of_arrays_of_tables_come_and_go() {
             document.push(&list, json!({ "name": "ours", "run": [{ "a": 1 }] }))
         })
     };
-    let ours = |document: &mut Document| {
+    let ours = |document: &mut ConfigDocument| {
         document.remove_items(&list, |item| item["name"] == "ours").map(drop)
     };
     let item = "[[hooks.stop]]\nname = \"ours\"\nrun = [{ a = 1 }]\n";
@@ -105,7 +105,12 @@ fn items_of_arrays_of_tables_come_and_go() {
         assert_eq!(back, before, "{after:?}");
     }
     let text = "[[h]]\nn = 1\n[[h.i]]\nm = 1\n[[h]]\nn = 2\n[[h.i]]\nm = 2\n[[h.i]]\nm = 3\n";
-    let path = [Step::from("h"), Step::from(1), Step::from("i"), Step::from(0)];
+    let path = [
+        DocumentStep::from("h"),
+        DocumentStep::from(1),
+        DocumentStep::from("i"),
+        DocumentStep::from(0),
+    ];
     let without = edited(text, FileFormat::Toml, |document| document.remove(&path).map(drop));
     assert_eq!(without, "[[h]]\nn = 1\n[[h.i]]\nm = 1\n[[h]]\nn = 2\n[[h.i]]\nm = 3\n");
 }
@@ -125,7 +130,7 @@ fn plain_values_go_to_their_section() {
 fn broken_texts_are_told_with_their_place() {
     for (text, line, column) in [("a = 1\nb = \n", 2, 5), ("[a\n", 1, 3), ("a = 1\na = 2\n", 2, 1)]
     {
-        let error = Document::parse(text, FileFormat::Toml).unwrap_err();
+        let error = ConfigDocument::parse(text, FileFormat::Toml).unwrap_err();
         assert_eq!((error.line, error.column), (line, column), "{error}");
     }
 }

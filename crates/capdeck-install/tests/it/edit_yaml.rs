@@ -1,6 +1,6 @@
 //! YAML: block and flow style, with comments and line ends as they were.
 
-use capdeck_install::{Document, EditError, FileFormat, keys};
+use capdeck_install::{ConfigDocument, EditError, FileFormat, keys};
 use serde_json::json;
 
 use crate::edited;
@@ -84,7 +84,7 @@ fn items_of_lists_come_and_go() {
             document.push(&list, json!({ "name": "ours", "n": 1 }))
         })
     };
-    let ours = |document: &mut Document| {
+    let ours = |document: &mut ConfigDocument| {
         document.remove_items(&list, |item| item["name"] == "ours").map(drop)
     };
     for (before, after) in [
@@ -104,7 +104,7 @@ fn items_of_lists_come_and_go() {
 fn what_cannot_be_edited_safely_is_left_alone() {
     // The alias would lose what it stands for.
     let text = "base:\n  deck: &it\n    a: 1\nother: *it\n";
-    let mut document = Document::parse(text, FileFormat::Yaml).unwrap();
+    let mut document = ConfigDocument::parse(text, FileFormat::Yaml).unwrap();
     let refused = document.remove(&keys(&["base", "deck"])).unwrap_err();
     assert_eq!(refused, EditError::Unsafe { at: "base.deck".to_owned() });
     assert_eq!(document.text(), text);
@@ -115,12 +115,12 @@ fn broken_texts_are_told_with_their_place() {
     for (text, line) in
         [("a: 1\n b: 2\n", 2), ("a: [1\n", 1), ("a: 1\n---\nb: 2\n", 2), ("a: *x\n", 1)]
     {
-        let error = Document::parse(text, FileFormat::Yaml).unwrap_err();
+        let error = ConfigDocument::parse(text, FileFormat::Yaml).unwrap_err();
         assert_eq!(error.line, line, "{error}");
     }
     let laughs = (0..20).fold("a0: &a0 [x, x]\n".to_owned(), |text, n| {
         format!("{text}a{0}: &a{0} [*a{n}, *a{n}]\n", n + 1)
     });
-    let error = Document::parse(&laughs, FileFormat::Yaml).unwrap_err();
+    let error = ConfigDocument::parse(&laughs, FileFormat::Yaml).unwrap_err();
     assert_eq!(error.message, "the aliases stand for too much");
 }

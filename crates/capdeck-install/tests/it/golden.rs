@@ -2,21 +2,23 @@
 
 use std::{fs, path::PathBuf};
 
-use capdeck_install::{Client, ForeignPolicy, Launch, Scope, plan_connect, plan_disconnect};
+use capdeck_install::{
+    AgentClient, ClientScope, ForeignPolicy, LaunchTarget, plan_connect, plan_disconnect,
+};
 
 use crate::connect::Place;
 
-const CLIENTS: [(&str, Scope, &str); 10] = [
-    ("claude-code", Scope::Project, "json"),
-    ("claude-desktop", Scope::User, "json"),
-    ("cursor", Scope::Project, "json"),
-    ("vscode", Scope::Project, "json"),
-    ("codex", Scope::User, "toml"),
-    ("gemini-cli", Scope::User, "json"),
-    ("windsurf", Scope::User, "json"),
-    ("opencode", Scope::Project, "jsonc"),
-    ("zed", Scope::User, "json"),
-    ("goose", Scope::User, "yaml"),
+const CLIENTS: [(&str, ClientScope, &str); 10] = [
+    ("claude-code", ClientScope::Project, "json"),
+    ("claude-desktop", ClientScope::User, "json"),
+    ("cursor", ClientScope::Project, "json"),
+    ("vscode", ClientScope::Project, "json"),
+    ("codex", ClientScope::User, "toml"),
+    ("gemini-cli", ClientScope::User, "json"),
+    ("windsurf", ClientScope::User, "json"),
+    ("opencode", ClientScope::Project, "jsonc"),
+    ("zed", ClientScope::User, "json"),
+    ("goose", ClientScope::User, "yaml"),
 ];
 
 /// With `CAPDECK_UPDATE_DOCS=1` the files are written instead, to be looked at.
@@ -37,12 +39,12 @@ fn the_files_of_ten_agents_become_what_they_should() {
             fs::create_dir_all(target.file.parent().unwrap()).unwrap();
             fs::write(&target.file, &before).unwrap();
             let command = "capdeck".to_owned();
-            let word = target.client.project_word().filter(|_| scope == Scope::Project);
+            let word = target.client.project_word().filter(|_| scope == ClientScope::Project);
             let words =
                 ["serve"].into_iter().chain(word.iter().flat_map(|word| ["--project", word]));
             let launch = match url {
-                Some(url) => Launch::Url { url: url.to_owned(), command },
-                None => Launch::Program { command, args: words.map(str::to_owned).collect() },
+                Some(url) => LaunchTarget::Url { url: url.to_owned(), command },
+                None => LaunchTarget::Program { command, args: words.map(str::to_owned).collect() },
             };
             let entry = target.client.entry("capdeck", &launch);
             let plan = plan_connect(&target, &entry, ForeignPolicy::Keep, &place.records).unwrap();
@@ -70,7 +72,7 @@ fn the_files_of_ten_agents_become_what_they_should() {
 fn the_guide_has_every_agent() {
     let guide = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/connect.md"));
     let guide = fs::read_to_string(guide).unwrap();
-    for client in Client::all() {
+    for client in AgentClient::all() {
         let start = format!("| `{}` | {} |", client.id, client.name);
         let row = guide.lines().find(|line| line.starts_with(&start)).unwrap_or_default();
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
@@ -80,7 +82,7 @@ fn the_guide_has_every_agent() {
         assert!(key.starts_with(&format!("`{}`", client.key())), "{row}");
         assert_eq!(scope, client.default_scope.as_str(), "{row}");
         let place = Place::new();
-        for (cell, scope) in [(user, Scope::User), (project, Scope::Project)] {
+        for (cell, scope) in [(user, ClientScope::User), (project, ClientScope::Project)] {
             let file = client.file(scope, &place.folders);
             let name = cell.split('`').nth(1).unwrap_or_default().trim_start_matches("~/");
             let ends = file.as_ref().is_none_or(|file| !name.is_empty() && file.ends_with(name));

@@ -9,15 +9,15 @@ mod generated;
 mod golden;
 mod properties;
 
-use capdeck_install::{Document, FileFormat};
+use capdeck_install::{ConfigDocument, FileFormat};
 
 /// Makes an edit and returns the new text.
 fn edited(
     text: &str,
     format: FileFormat,
-    edit: impl Fn(&mut Document) -> Result<(), capdeck_install::EditError>,
+    edit: impl Fn(&mut ConfigDocument) -> Result<(), capdeck_install::EditError>,
 ) -> String {
-    let mut document = Document::parse(text, format).unwrap();
+    let mut document = ConfigDocument::parse(text, format).unwrap();
     edit(&mut document).unwrap();
     document.text()
 }

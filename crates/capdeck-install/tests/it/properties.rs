@@ -1,7 +1,8 @@
 //! What holds for every file: an edit changes what it says it changes, and can be taken back.
 
 use capdeck_install::{
-    Document, FileFormat, ForeignPolicy, Launch, Scope, Splice, keys, plan_connect, plan_disconnect,
+    ClientScope, ConfigDocument, FileFormat, ForeignPolicy, LaunchTarget, TextSplice, keys,
+    plan_connect, plan_disconnect,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -11,7 +12,7 @@ use crate::generated::{json_file, toml_file, yaml_file};
 
 /// Adds an entry, and takes it out by the record of the change and by its name.
 fn check(text: &str, format: FileFormat) -> Result<(), TestCaseError> {
-    let before = Document::parse(text, format)
+    let before = ConfigDocument::parse(text, format)
         .map_err(|error| TestCaseError::fail(format!("generated text is broken: {error}")))?;
     prop_assert_eq!(before.text(), text);
     let path = keys(&["servers", "capdeck"]);
@@ -25,7 +26,7 @@ fn check(text: &str, format: FileFormat) -> Result<(), TestCaseError> {
     prop_assert_eq!(document.get(&path), Some(&entry));
 
     let after = document.text();
-    prop_assert_eq!(Splice::between(text, &after).undo(&after), Some(text.to_owned()));
+    prop_assert_eq!(TextSplice::between(text, &after).undo(&after), Some(text.to_owned()));
     let lost =
         text.lines().find(|line| line.trim().starts_with('#') && !after.contains(line.trim()));
     prop_assert_eq!(lost, None);
@@ -62,7 +63,7 @@ proptest! {
     #[test]
     fn no_text_breaks_a_parser(text in "[ \\n\\[\\]{}\",:#/*a=&|>'-]{0,40}") {
         for format in [FileFormat::Json, FileFormat::Toml, FileFormat::Yaml] {
-            if let Ok(mut document) = Document::parse(&text, format) {
+            if let Ok(mut document) = ConfigDocument::parse(&text, format) {
                 // Whether the edit is possible is another matter.
                 let _tried = document.set(&keys(&["servers", "capdeck"]), json!({ "a": 1 }));
             }
@@ -74,13 +75,15 @@ proptest! {
 fn check_round_trip(client: &str, text: Option<&str>) -> Result<(), TestCaseError> {
     let failed = |error: capdeck_install::ConnectError| TestCaseError::fail(error.to_string());
     let place = Place::new();
-    let target = place.target(client, Scope::User);
+    let target = place.target(client, ClientScope::User);
     if let Some(text) = text {
         std::fs::create_dir_all(target.file.parent().unwrap()).unwrap();
         std::fs::write(&target.file, text).unwrap();
     }
-    let url =
-        Launch::Url { url: "http://127.0.0.1:7717/mcp".to_owned(), command: "capdeck".to_owned() };
+    let url = LaunchTarget::Url {
+        url: "http://127.0.0.1:7717/mcp".to_owned(),
+        command: "capdeck".to_owned(),
+    };
     let renewed = target.client.entry("capdeck", &url);
     for entry in [&entry(client), &renewed, &renewed] {
         let plan =
@@ -102,7 +105,7 @@ fn check_round_trip(client: &str, text: Option<&str>) -> Result<(), TestCaseErro
 fn check_edited(client: &str, comment: &str, text: &str) -> Result<(), TestCaseError> {
     let failed = |error: capdeck_install::ConnectError| TestCaseError::fail(error.to_string());
     let place = Place::new();
-    let target = place.target(client, Scope::User);
+    let target = place.target(client, ClientScope::User);
     std::fs::create_dir_all(target.file.parent().unwrap()).unwrap();
     std::fs::write(&target.file, text).unwrap();
     let plan = plan_connect(&target, &entry(client), ForeignPolicy::Keep, &place.records)
@@ -120,14 +123,14 @@ fn check_edited(client: &str, comment: &str, text: &str) -> Result<(), TestCaseE
 /// An item is added to a list and taken out by its tag; the list says what it said.
 fn check_list(text: &str, format: FileFormat) -> Result<(), TestCaseError> {
     let failed = |error: capdeck_install::EditError| TestCaseError::fail(error.to_string());
-    let before = Document::parse(text, format)
+    let before = ConfigDocument::parse(text, format)
         .map_err(|error| TestCaseError::fail(format!("generated text is broken: {error}")))?;
     let list = keys(&["servers", "tagged"]);
     let mut document = before.clone();
     if before.get(&list).is_some_and(|found| !found.is_array() && !found.is_null()) {
         return Ok(());
     }
-    let items = |document: &Document| match document.get(&list) {
+    let items = |document: &ConfigDocument| match document.get(&list) {
         Some(serde_json::Value::Array(items)) => items.clone(),
         _ => Vec::new(),
     };

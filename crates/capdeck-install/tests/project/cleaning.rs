@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use capdeck_install::{Action, EditedPolicy};
+use capdeck_install::{EditedPolicy, FileAction};
 use proptest::prelude::*;
 
 use crate::{
@@ -62,7 +62,7 @@ proptest! {
         }
         let before = fixture.tree();
         let (installer, plan) = fixture.plan(EVERYTHING, &AGENTS);
-        if !plan.is_sound() {
+        if !plan.can_apply() {
             // A file that cannot be edited is named, and then nothing at all is written.
             prop_assert_eq!(fixture.tree(), before);
             return Ok(());
@@ -205,7 +205,7 @@ servers: [{ id: tracker, type: mcp, def: { url: "https://tracker.example.com/mcp
 skills: [{ id: triage, type: inline, def: { content: "---\nname: triage\n---\n" } }]
 "#;
     let (_, plan) = fixture.plan(less, &["claude-code"]);
-    assert!(plan.changes.iter().any(|one| one.action == Action::Remove));
+    assert!(plan.changes.iter().any(|one| one.action == FileAction::Remove));
     fixture.install(less, &["claude-code"]);
     let tree = fixture.tree();
     let left: Vec<&String> = tree.keys().filter(|path| !path.starts_with("skills/")).collect();

@@ -9,8 +9,8 @@ use std::{
 
 use capdeck_definition::parse_capability_file;
 use capdeck_install::{
-    EditedPolicy, Endpoints, Fetch, FetchError, Git, InstallPlan, InstallRequest, Installer,
-    PinUse, Problem, Provider,
+    AgentEndpoints, AgentProvider, ContentFetcher, EditedPolicy, FetchError, GitClient,
+    InstallPlan, InstallProblem, InstallRequest, PinUse, ProjectInstaller,
 };
 
 /// Files by their path, as text.
@@ -26,14 +26,14 @@ pub(crate) struct Web {
 pub(crate) struct Fixture {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) web: Web,
-    pub(crate) git: Git,
+    pub(crate) git: GitClient,
     pub(crate) pin_use: PinUse,
     pub(crate) edited: EditedPolicy,
-    pub(crate) endpoints: Endpoints,
+    pub(crate) endpoints: AgentEndpoints,
     pub(crate) search_path: Vec<PathBuf>,
 }
 
-impl Fetch for Web {
+impl ContentFetcher for Web {
     fn fetch(&self, url: &str) -> Result<Vec<u8>, FetchError> {
         self.asked.borrow_mut().push(url.to_owned());
         match self.pages.borrow().get(url) {
@@ -48,14 +48,14 @@ impl Fixture {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("project")).unwrap();
         let base = format!("file://{}/hub/", dir.path().display());
-        let git = Git::new(&dir.path().join("cache")).with_base("https://github.com/", &base);
+        let git = GitClient::new(&dir.path().join("cache")).with_base("https://github.com/", &base);
         Self {
             git,
             dir,
             web: Web::default(),
             pin_use: PinUse::Keep,
             edited: EditedPolicy::Keep,
-            endpoints: Endpoints::Program { command: "capdeck".to_owned() },
+            endpoints: AgentEndpoints::Program { command: "capdeck".to_owned() },
             search_path: Vec::new(),
         }
     }
@@ -74,20 +74,20 @@ impl Fixture {
         fs::read_to_string(self.project().join(path)).unwrap()
     }
 
-    pub(crate) fn installer(&self) -> Installer {
+    pub(crate) fn installer(&self) -> ProjectInstaller {
         let (state, cache) = (self.dir.path().join("state"), self.dir.path().join("cache"));
-        Installer::open(&self.project(), &state, &cache).unwrap()
+        ProjectInstaller::open(&self.project(), &state, &cache).unwrap()
     }
 
     /// The plan for a capability file, which is also put into the project.
-    pub(crate) fn plan(&self, yaml: &str, providers: &[&str]) -> (Installer, InstallPlan) {
+    pub(crate) fn plan(&self, yaml: &str, providers: &[&str]) -> (ProjectInstaller, InstallPlan) {
         self.put("capabilities.yaml", yaml);
         let path = self.project().join("capabilities.yaml");
         let (file, diagnostics) = parse_capability_file(yaml, &path);
         assert!(file.is_some(), "{diagnostics:?}");
         let file = file.unwrap();
-        let providers: Vec<&Provider> =
-            providers.iter().map(|id| Provider::find(id).unwrap()).collect();
+        let providers: Vec<&AgentProvider> =
+            providers.iter().map(|id| AgentProvider::find(id).unwrap()).collect();
         let installer = self.installer();
         let request = InstallRequest {
             file: &file,
@@ -103,15 +103,15 @@ impl Fixture {
     }
 
     /// Installs and returns the warnings.
-    pub(crate) fn install(&self, yaml: &str, providers: &[&str]) -> Vec<Problem> {
+    pub(crate) fn install(&self, yaml: &str, providers: &[&str]) -> Vec<InstallProblem> {
         let (installer, plan) = self.plan(yaml, providers);
-        assert!(plan.is_sound(), "{:#?}", plan.problems);
+        assert!(plan.can_apply(), "{:#?}", plan.problems);
         let problems = plan.problems.clone();
         assert_eq!(installer.apply(plan).unwrap(), Vec::<PathBuf>::new());
         problems
     }
 
-    pub(crate) fn clean(&self) -> Vec<Problem> {
+    pub(crate) fn clean(&self) -> Vec<InstallProblem> {
         let installer = self.installer();
         let plan = installer.plan_clean(self.edited);
         let problems = plan.problems.clone();

@@ -142,7 +142,7 @@ fn an_agent_with_skills_only() {
 #[test]
 fn every_provider_can_be_installed_for_and_cleaned() {
     let ids: Vec<&str> =
-        capdeck_install::Provider::all().iter().map(|provider| provider.id).collect();
+        capdeck_install::AgentProvider::all().iter().map(|provider| provider.id).collect();
     let fixture = with_skill();
     let before = fixture.tree();
     fixture.install(EVERYTHING, &ids);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use capdeck_install::Endpoints;
+use capdeck_install::AgentEndpoints;
 
 use crate::fixture::Fixture;
 
@@ -10,9 +10,9 @@ use crate::fixture::Fixture;
 fn refused(fixture: &Fixture, yaml: &str, providers: &[&str]) -> Vec<(String, String)> {
     let before = fixture.tree();
     let (_, plan) = fixture.plan(yaml, providers);
-    assert!(!plan.is_sound());
+    assert!(!plan.can_apply());
     assert_eq!(fixture.tree(), before);
-    let errors = plan.problems.into_iter().filter(capdeck_install::Problem::is_error);
+    let errors = plan.problems.into_iter().filter(capdeck_install::InstallProblem::is_error);
     errors.map(|one| (one.code.to_owned(), format!("{}: {}", one.about, one.message))).collect()
 }
 
@@ -80,7 +80,7 @@ fn a_provider_folder_that_leads_outside_is_refused() {
                 agents: { additional: [{ id: s, type: inline, content: x }] }\n";
     let before = fs::read_dir(&outside).unwrap().count();
     let (_, plan) = fixture.plan(yaml, &["claude-code", "codex"]);
-    assert!(!plan.is_sound());
+    assert!(!plan.can_apply());
     let codes: Vec<&str> = plan.problems.iter().map(|one| one.code).collect();
     assert_eq!(codes, ["outside-project", "outside-project"], "{:#?}", plan.problems);
     assert_eq!(fs::read_dir(&outside).unwrap().count(), before);
@@ -136,7 +136,7 @@ fn gemini_is_told_which_instructions_to_read_unless_it_knows() {
 #[test]
 fn agents_can_be_pointed_at_a_running_host() {
     let mut fixture = Fixture::new();
-    fixture.endpoints = Endpoints::Host { base_url: "http://127.0.0.1:7717".to_owned() };
+    fixture.endpoints = AgentEndpoints::Host { base_url: "http://127.0.0.1:7717".to_owned() };
     let yaml = "servers: [{ id: s, type: mcp, def: { url: 'https://example.com/mcp' } }]\n\
                 subagents: [{ id: one, skills: [], tools: [] }]\n";
     fixture.install(yaml, &["claude-code", "gemini-cli", "codex"]);
@@ -146,7 +146,7 @@ fn agents_can_be_pointed_at_a_running_host() {
     assert!(fixture.read(".gemini/settings.json").contains("\"httpUrl\""));
     assert!(fixture.read(".codex/agents/one.toml").contains("/views/one/mcp"));
     // The other way replaces what this one wrote.
-    fixture.endpoints = Endpoints::Program { command: "capdeck".to_owned() };
+    fixture.endpoints = AgentEndpoints::Program { command: "capdeck".to_owned() };
     assert_eq!(fixture.install(yaml, &["claude-code", "gemini-cli", "codex"]), []);
     assert!(!fixture.read(".mcp.json").contains("7717"));
 }

@@ -8,14 +8,14 @@ use tokio::{sync::oneshot, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ClientError, ClientHandler, OnProgress, RequestOptions, hub::Hub, request_head::RequestHead,
-    transport::Transport,
+    ClientError, ClientHandler, ProgressCallback, RequestOptions, message_hub::MessageHub,
+    request_head::RequestHead, transport::ClientTransport,
 };
 use crate::{RawObject, raw};
 
-pub(super) type Outcome = Result<Box<RawValue>, ClientError>;
+pub(super) type ResponseResult = Result<Box<RawValue>, ClientError>;
 
-pub(super) struct Call {
+pub(super) struct PendingCall {
     pub(super) id: u64,
     pub(super) method: String,
     pub(super) events: Option<Arc<dyn ClientHandler>>,
@@ -23,13 +23,13 @@ pub(super) struct Call {
     pub(super) task: Option<String>,
     pub(super) head: Option<RequestHead>,
     acknowledged: Option<CancellationToken>,
-    on_progress: Option<OnProgress>,
+    on_progress: Option<ProgressCallback>,
     last_activity: Mutex<Instant>,
     /// The reading task delivers the response here, for transports that have one.
-    waiter: Mutex<Option<oneshot::Sender<Outcome>>>,
+    waiter: Mutex<Option<oneshot::Sender<ResponseResult>>>,
 }
 
-impl Call {
+impl PendingCall {
     pub(super) fn new(
         id: u64,
         method: &str,
@@ -52,13 +52,13 @@ impl Call {
         }
     }
 
-    pub(super) fn outcome(&self) -> oneshot::Receiver<Outcome> {
+    pub(super) fn outcome(&self) -> oneshot::Receiver<ResponseResult> {
         let (sender, receiver) = oneshot::channel();
         *self.waiter.lock() = Some(sender);
         receiver
     }
 
-    pub(super) fn settle(&self, outcome: Outcome) {
+    pub(super) fn complete(&self, outcome: ResponseResult) {
         if let Some(waiter) = self.waiter.lock().take() {
             waiter.send(outcome).ok();
         }
@@ -83,19 +83,19 @@ impl Call {
 }
 
 /// Registers a call while its future lives, and cancels it at the server when the future is dropped.
-pub(super) struct InFlight<'a> {
-    hub: &'a Arc<Hub>,
-    transport: &'a Arc<dyn Transport>,
-    call: &'a Arc<Call>,
+pub(super) struct PendingCallGuard<'a> {
+    hub: &'a Arc<MessageHub>,
+    transport: &'a Arc<dyn ClientTransport>,
+    call: &'a Arc<PendingCall>,
     /// The cancellation reason; `None` when there is nothing to cancel.
     reason: Option<&'static str>,
 }
 
-impl<'a> InFlight<'a> {
+impl<'a> PendingCallGuard<'a> {
     pub(super) fn start(
-        hub: &'a Arc<Hub>,
-        transport: &'a Arc<dyn Transport>,
-        call: &'a Arc<Call>,
+        hub: &'a Arc<MessageHub>,
+        transport: &'a Arc<dyn ClientTransport>,
+        call: &'a Arc<PendingCall>,
     ) -> Self {
         hub.add_call(Arc::clone(call));
         Self { hub, transport, call, reason: Some("the caller went away") }
@@ -110,7 +110,7 @@ impl<'a> InFlight<'a> {
     }
 }
 
-impl Drop for InFlight<'_> {
+impl Drop for PendingCallGuard<'_> {
     fn drop(&mut self) {
         self.hub.remove_call(self.call.id);
         // The protocol forbids cancelling the handshake, and a server that does not know the probe would be confused.

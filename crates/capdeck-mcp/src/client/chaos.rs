@@ -13,15 +13,15 @@ pub use fault_source::FaultSource;
 
 use super::{
     ClientError,
-    call::{Call, Outcome},
-    hub::{Hub, Origin},
-    transport::Transport,
+    call::{PendingCall, ResponseResult},
+    message_hub::{MessageHub, MessageOrigin},
+    transport::ClientTransport,
 };
-use crate::{Revision, encode};
+use crate::{ProtocolRevision, encode};
 
 /// The faults to inject; each share is between 0 and 1.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Chaos {
+pub struct FaultSettings {
     /// The same seed gives the same faults in the same order.
     pub seed: Option<u64>,
     pub delay: Option<RangeInclusive<Duration>>,
@@ -36,14 +36,14 @@ pub struct Chaos {
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Plan {
+struct FaultPlan {
     delay: Duration,
     list_change: bool,
-    fault: Option<Fault>,
+    fault: Option<InjectedFault>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum InjectedFault {
     LoseRequest,
     LoseAnswer,
     Truncate,
@@ -56,7 +56,7 @@ const HANDSHAKE: [&str; 2] = ["initialize", "server/discover"];
 
 const LIST_CHANGED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 
-impl Chaos {
+impl FaultSettings {
     fn concerns(&self, method: &str) -> bool {
         if self.only.is_empty() {
             !HANDSHAKE.contains(&method)
@@ -66,44 +66,44 @@ impl Chaos {
     }
 }
 
-struct Chaotic {
+struct FaultyTransport {
     faults: Arc<FaultSource>,
-    hub: Arc<Hub>,
-    inner: Arc<dyn Transport>,
+    hub: Arc<MessageHub>,
+    inner: Arc<dyn ClientTransport>,
 }
 
 pub(super) fn wrap(
     faults: Arc<FaultSource>,
-    hub: &Arc<Hub>,
-    inner: Arc<dyn Transport>,
-) -> Arc<dyn Transport> {
-    Arc::new(Chaotic { faults, hub: Arc::clone(hub), inner })
+    hub: &Arc<MessageHub>,
+    inner: Arc<dyn ClientTransport>,
+) -> Arc<dyn ClientTransport> {
+    Arc::new(FaultyTransport { faults, hub: Arc::clone(hub), inner })
 }
 
-impl Chaotic {
-    async fn deliver(&self, call: &Arc<Call>, frame: &[u8]) -> Outcome {
+impl FaultyTransport {
+    async fn deliver(&self, call: &Arc<PendingCall>, frame: &[u8]) -> ResponseResult {
         if let Some(outcome) = self.inner.take_answer(call, frame) {
             return outcome;
         }
-        self.hub.receive(frame, Origin::Connection, &self.inner);
+        self.hub.receive(frame, MessageOrigin::Connection, &self.inner);
         pending().await
     }
 }
 
 #[async_trait]
-impl Transport for Chaotic {
-    async fn exchange(&self, call: &Arc<Call>, body: Vec<u8>) -> Outcome {
+impl ClientTransport for FaultyTransport {
+    async fn exchange(&self, call: &Arc<PendingCall>, body: Vec<u8>) -> ResponseResult {
         let Some(plan) = self.faults.plan(&call.method) else {
             return self.inner.exchange(call, body).await;
         };
-        if plan != Plan::default() {
+        if plan != FaultPlan::default() {
             tracing::debug!(method = call.method, ?plan, "chaos");
         }
         tokio::time::sleep(plan.delay).await;
         match plan.fault {
             // The deadline or the caller ends the wait.
-            Some(Fault::LoseRequest) => return pending().await,
-            Some(Fault::Expire) => {
+            Some(InjectedFault::LoseRequest) => return pending().await,
+            Some(InjectedFault::Expire) => {
                 if let Some(error) = self.inner.lose_session() {
                     return Err(error);
                 }
@@ -112,19 +112,24 @@ impl Transport for Chaotic {
         }
         let outcome = self.inner.exchange(call, body).await;
         if plan.list_change {
-            self.hub.receive(LIST_CHANGED, Origin::Session, &self.inner);
+            self.hub.receive(LIST_CHANGED, MessageOrigin::Session, &self.inner);
         }
         let answer = match (plan.fault, &outcome) {
-            (Some(Fault::LoseAnswer), Ok(_) | Err(ClientError::Rpc(_))) => return pending().await,
-            (Some(Fault::Truncate | Fault::Malformed), Ok(result)) => Ok(result.clone()),
-            (Some(Fault::Truncate | Fault::Malformed), Err(ClientError::Rpc(error))) => {
-                Err(error.clone())
+            (Some(InjectedFault::LoseAnswer), Ok(_) | Err(ClientError::Rpc(_))) => {
+                return pending().await;
             }
+            (Some(InjectedFault::Truncate | InjectedFault::Malformed), Ok(result)) => {
+                Ok(result.clone())
+            }
+            (
+                Some(InjectedFault::Truncate | InjectedFault::Malformed),
+                Err(ClientError::Rpc(error)),
+            ) => Err(error.clone()),
             // There is no response to damage.
             _ => return outcome,
         };
         let mut frame = encode::response(&call.id.into(), &answer);
-        if plan.fault == Some(Fault::Truncate) {
+        if plan.fault == Some(InjectedFault::Truncate) {
             frame.truncate(frame.len() / 2);
         } else {
             frame.splice(.., *b"this is not a message");
@@ -140,7 +145,7 @@ impl Transport for Chaotic {
         self.inner.send_detached(body);
     }
 
-    fn cancel(&self, call: &Call, reason: &str) {
+    fn cancel(&self, call: &PendingCall, reason: &str) {
         self.inner.cancel(call, reason);
     }
 
@@ -152,7 +157,7 @@ impl Transport for Chaotic {
         self.inner.reset();
     }
 
-    fn negotiated(&self, revision: Revision) {
+    fn negotiated(&self, revision: ProtocolRevision) {
         self.inner.negotiated(revision);
     }
 
@@ -164,7 +169,7 @@ impl Transport for Chaotic {
         self.inner.close().await;
     }
 
-    fn take_answer(&self, call: &Arc<Call>, frame: &[u8]) -> Option<Outcome> {
+    fn take_answer(&self, call: &Arc<PendingCall>, frame: &[u8]) -> Option<ResponseResult> {
         self.inner.take_answer(call, frame)
     }
 

@@ -5,8 +5,11 @@ use std::{sync::Arc, time::Duration};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::{Client, ClientError, ClientHello, ServerHello, exchange::later, modern::Modern};
-use crate::{Era, RawObject, Revision, RpcError, raw, request_meta};
+use super::{
+    ClientDescription, ClientError, McpClient, ServerHello, exchange::saturating_deadline,
+    modern::ModernProtocol,
+};
+use crate::{Era, ProtocolRevision, RawObject, RpcError, raw, request_meta};
 
 /// Bounds the probe for the modern era. Legacy servers reject it at once; the few that stay silent, or are slow to
 /// start, are probed again if they reject the handshake.
@@ -24,26 +27,26 @@ pub enum EraChoice {
     Modern,
 }
 
-enum Probe {
+enum EraProbe {
     Modern(Box<ServerHello>),
     Not(ClientError),
 }
 
-impl Client {
+impl McpClient {
     /// Opens the connection. May be called again when the server lost the session or changed its era.
     pub async fn connect(
         &self,
-        hello: ClientHello,
+        hello: ClientDescription,
         choice: EraChoice,
         timeout: Duration,
     ) -> Result<ServerHello, ClientError> {
-        let end = later(Instant::now(), timeout);
+        let end = saturating_deadline(Instant::now(), timeout);
         let hello = Arc::new(hello);
         match choice {
             EraChoice::Legacy => self.initialize(&hello, timeout).await,
             EraChoice::Modern => match self.probe(&hello, timeout).await? {
-                Probe::Modern(found) => Ok(*found),
-                Probe::Not(why) => Err(why),
+                EraProbe::Modern(found) => Ok(*found),
+                EraProbe::Not(why) => Err(why),
             },
             EraChoice::LegacyFirst => match self.initialize(&hello, timeout).await {
                 Ok(found) => Ok(found),
@@ -51,8 +54,8 @@ impl Client {
             },
             EraChoice::Auto => {
                 let silent = match self.probe(&hello, PROBE_TIMEOUT.min(timeout / 2)).await? {
-                    Probe::Modern(found) => return Ok(*found),
-                    Probe::Not(why) => matches!(why, ClientError::Timeout { .. }),
+                    EraProbe::Modern(found) => return Ok(*found),
+                    EraProbe::Not(why) => matches!(why, ClientError::Timeout { .. }),
                 };
                 match self.initialize(&hello, remaining(end)).await {
                     // A slow modern server has received both messages and rejects the second.
@@ -66,7 +69,7 @@ impl Client {
     async fn probe_after(
         &self,
         error: ClientError,
-        hello: &Arc<ClientHello>,
+        hello: &Arc<ClientDescription>,
         end: Instant,
     ) -> Result<ServerHello, ClientError> {
         let refused = matches!(
@@ -79,47 +82,47 @@ impl Client {
             return Err(error);
         }
         match self.probe(hello, remaining(end)).await {
-            Ok(Probe::Modern(found)) => Ok(*found),
-            Ok(Probe::Not(_)) | Err(_) => Err(error),
+            Ok(EraProbe::Modern(found)) => Ok(*found),
+            Ok(EraProbe::Not(_)) | Err(_) => Err(error),
         }
     }
 
     async fn probe(
         &self,
-        hello: &Arc<ClientHello>,
+        hello: &Arc<ClientDescription>,
         timeout: Duration,
-    ) -> Result<Probe, ClientError> {
-        let end = later(Instant::now(), timeout);
+    ) -> Result<EraProbe, ClientError> {
+        let end = saturating_deadline(Instant::now(), timeout);
         let inner = &self.inner;
-        inner.leave();
+        inner.reset_era();
         inner.transport.reset();
-        let mut revision = Revision::LATEST;
+        let mut revision = ProtocolRevision::LATEST;
         for _ in 0..PROBE_TRIES {
-            let modern = Modern::new(inner, revision, Arc::clone(hello));
+            let modern = ModernProtocol::new(inner, revision, Arc::clone(hello));
             match modern.discover(end).await {
                 Ok(answer) => {
                     return match read_discovery(answer, revision) {
                         Ok(found) => {
                             inner.enter(Arc::new(modern), &found);
-                            Ok(Probe::Modern(Box::new(found)))
+                            Ok(EraProbe::Modern(Box::new(found)))
                         }
-                        Err(why) => Ok(Probe::Not(why)),
+                        Err(why) => Ok(EraProbe::Not(why)),
                     };
                 }
                 Err(ClientError::Rpc(error)) => match offered(&error) {
                     Some(other) => revision = other,
-                    None => return Ok(Probe::Not(ClientError::Rpc(error))),
+                    None => return Ok(EraProbe::Not(ClientError::Rpc(error))),
                 },
                 Err(error) if ends_connecting(&error) => return Err(error),
-                Err(error) => return Ok(Probe::Not(error)),
+                Err(error) => return Ok(EraProbe::Not(error)),
             }
         }
         let message = "the server rejects the protocol versions that it offers";
-        Ok(Probe::Not(ClientError::protocol(message)))
+        Ok(EraProbe::Not(ClientError::protocol(message)))
     }
 }
 
-pub(super) fn offered(error: &RpcError) -> Option<Revision> {
+pub(super) fn offered(error: &RpcError) -> Option<ProtocolRevision> {
     if error.code != RpcError::UNSUPPORTED_VERSION {
         return None;
     }
@@ -127,9 +130,9 @@ pub(super) fn offered(error: &RpcError) -> Option<Revision> {
     newest_modern(&data, "supported")
 }
 
-fn newest_modern(object: &RawObject, key: &str) -> Option<Revision> {
+fn newest_modern(object: &RawObject, key: &str) -> Option<ProtocolRevision> {
     let versions: Vec<String> = serde_json::from_str(object.get(key)?.get()).ok()?;
-    let known = versions.iter().filter_map(|version| Revision::parse(version));
+    let known = versions.iter().filter_map(|version| ProtocolRevision::parse(version));
     known.filter(|revision| revision.era() == Era::Modern).max()
 }
 
@@ -144,7 +147,7 @@ fn ends_connecting(error: &ClientError) -> bool {
     }
 }
 
-fn read_discovery(raw: Box<RawValue>, asked: Revision) -> Result<ServerHello, ClientError> {
+fn read_discovery(raw: Box<RawValue>, asked: ProtocolRevision) -> Result<ServerHello, ClientError> {
     let result: RawObject = serde_json::from_str(raw.get())
         .map_err(|_| ClientError::protocol("the answer to `server/discover` is not an object"))?;
     // Some legacy servers answer `{}` to any request.

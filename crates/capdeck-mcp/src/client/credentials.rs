@@ -12,7 +12,7 @@ use super::HttpTarget;
 const MAX_RESENDS: u32 = 2;
 
 #[async_trait]
-pub trait Credentials: Send + Sync {
+pub trait CredentialProvider: Send + Sync {
     /// Returns the `Authorization` value of the next request, if there is one.
     async fn authorization(&self) -> Option<HeaderValue>;
 

@@ -7,14 +7,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     ClientError, RequestOptions,
-    call::{self, Call, InFlight, Outcome},
-    hub::Hub,
+    call::{self, PendingCall, PendingCallGuard, ResponseResult},
+    message_hub::MessageHub,
     request_head::RequestHead,
-    transport::Transport,
+    transport::ClientTransport,
 };
 use crate::{RawObject, encode, raw};
 
-pub(super) struct Outgoing<'a> {
+pub(super) struct OutgoingRequest<'a> {
     pub(super) method: &'a str,
     /// Stays with the caller, who may send it again; a progress token is added.
     pub(super) params: &'a mut Option<RawObject>,
@@ -25,13 +25,13 @@ pub(super) struct Outgoing<'a> {
 
 /// Sends a request and waits for its response, within the options and never beyond `hard_end`.
 pub(super) async fn exchange(
-    hub: &Arc<Hub>,
-    transport: &Arc<dyn Transport>,
-    outgoing: Outgoing<'_>,
+    hub: &Arc<MessageHub>,
+    transport: &Arc<dyn ClientTransport>,
+    outgoing: OutgoingRequest<'_>,
     options: &RequestOptions,
     hard_end: Instant,
-) -> Outcome {
-    let Outgoing { method, params, head, acknowledged } = outgoing;
+) -> ResponseResult {
+    let OutgoingRequest { method, params, head, acknowledged } = outgoing;
     let id = hub.next_id();
     if options.on_progress.is_some() {
         *params = Some(call::with_progress_token(params.take().unwrap_or_default(), id));
@@ -39,14 +39,14 @@ pub(super) async fn exchange(
     let body = encode::request(&id.into(), method, params.as_ref());
     let waited_for = || raw::text_member(params.as_ref()?, "taskId");
     let task = (method == "tasks/result").then(waited_for).flatten();
-    let call = Arc::new(Call::new(id, method, options, head, acknowledged, task));
-    let mut in_flight = InFlight::start(hub, transport, &call);
+    let call = Arc::new(PendingCall::new(id, method, options, head, acknowledged, task));
+    let mut in_flight = PendingCallGuard::start(hub, transport, &call);
 
     let started = Instant::now();
     let exchange = transport.exchange(&call, body);
     tokio::pin!(exchange);
     loop {
-        let deadline = later(call.last_activity(), options.timeout).min(hard_end);
+        let deadline = saturating_deadline(call.last_activity(), options.timeout).min(hard_end);
         tokio::select! {
             biased;
             outcome = &mut exchange => {
@@ -62,7 +62,7 @@ pub(super) async fn exchange(
                 return Err(hub.closed_error());
             }
             () = sleep_until(deadline) => {
-                let moved = later(call.last_activity(), options.timeout).min(hard_end);
+                let moved = saturating_deadline(call.last_activity(), options.timeout).min(hard_end);
                 if moved <= deadline {
                     in_flight.abandon("no answer in time");
                     let after = started.elapsed();
@@ -74,7 +74,7 @@ pub(super) async fn exchange(
 }
 
 /// Returns `start + delay`, or a far time on overflow.
-pub(super) fn later(start: Instant, delay: Duration) -> Instant {
-    const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
-    start.checked_add(delay.min(FAR)).unwrap_or(start)
+pub(super) fn saturating_deadline(start: Instant, delay: Duration) -> Instant {
+    const FAR_FUTURE: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+    start.checked_add(delay.min(FAR_FUTURE)).unwrap_or(start)
 }

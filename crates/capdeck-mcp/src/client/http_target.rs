@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use http::HeaderMap;
 use url::Url;
 
-use super::Credentials;
+use super::CredentialProvider;
 
 /// An address, the headers of every request, and the HTTP client.
 ///
@@ -16,7 +16,7 @@ pub struct HttpTarget {
     pub headers: HeaderMap,
     pub http: reqwest::Client,
     /// Credentials that may change during the connection, in addition to the headers.
-    pub credentials: Option<Arc<dyn Credentials>>,
+    pub credentials: Option<Arc<dyn CredentialProvider>>,
 }
 
 impl fmt::Debug for HttpTarget {

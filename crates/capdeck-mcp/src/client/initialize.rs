@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use super::{Client, ClientError, RequestOptions};
-use crate::{Era, RawObject, Revision, raw};
+use super::{ClientError, McpClient, RequestOptions};
+use crate::{Era, ProtocolRevision, RawObject, raw};
 
 #[derive(Debug, Clone, Default)]
-pub struct ClientHello {
+pub struct ClientDescription {
     pub info: RawObject,
     pub capabilities: RawObject,
 }
@@ -16,25 +16,25 @@ pub struct ClientHello {
 /// The server's description of itself, from the handshake or the probe.
 #[derive(Debug, Clone)]
 pub struct ServerHello {
-    pub revision: Revision,
+    pub revision: ProtocolRevision,
     pub capabilities: RawObject,
     pub server_info: RawObject,
     pub instructions: Option<String>,
     pub raw: Box<RawValue>,
 }
 
-impl Client {
+impl McpClient {
     /// Opens the session. May be called again when the server lost it.
     pub(super) async fn initialize(
         &self,
-        hello: &ClientHello,
+        hello: &ClientDescription,
         timeout: Duration,
     ) -> Result<ServerHello, ClientError> {
-        self.inner.leave();
+        self.inner.reset_era();
         let transport = &self.inner.transport;
         transport.reset();
         let params = [
-            ("protocolVersion".to_owned(), raw::raw(Revision::LATEST_LEGACY.as_str())),
+            ("protocolVersion".to_owned(), raw::raw(ProtocolRevision::LATEST_LEGACY.as_str())),
             ("capabilities".to_owned(), raw::raw(&hello.capabilities)),
             ("clientInfo".to_owned(), raw::raw(&hello.info)),
         ];
@@ -59,7 +59,7 @@ fn read_hello(raw: Box<RawValue>) -> Result<ServerHello, ClientError> {
     let Some(version) = raw::text_member(&result, "protocolVersion") else {
         return Err(ClientError::protocol("the answer to `initialize` has no `protocolVersion`"));
     };
-    let known = Revision::parse(&version).filter(|revision| revision.era() == Era::Legacy);
+    let known = ProtocolRevision::parse(&version).filter(|revision| revision.era() == Era::Legacy);
     let revision = known.ok_or_else(|| {
         ClientError::protocol(format!("the server speaks an unknown protocol version: `{version}`"))
     })?;

@@ -15,27 +15,27 @@ pub(super) const MAX_ROUNDS: u32 = 16;
 const MAX_QUESTIONS: usize = 64;
 
 /// The first delay before a retry without questions; it doubles each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+const FIRST_RETRY_DELAY: Duration = Duration::from_millis(250);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(8);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct InputRequired {
+pub(super) struct InputRequiredResult {
     #[serde(default)]
-    input_requests: IndexMap<String, Question>,
+    input_requests: IndexMap<String, InputQuestion>,
     /// Opaque; sent back unchanged.
     #[serde(default)]
     request_state: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
-struct Question {
+struct InputQuestion {
     method: String,
     #[serde(default)]
     params: Option<RawObject>,
 }
 
-impl InputRequired {
+impl InputRequiredResult {
     pub(super) fn read(method: &str, result: &RawValue) -> Result<Self, ClientError> {
         if !matches!(method, "tools/call" | "prompts/get" | "resources/read") {
             let message = format!("`{method}` was answered with `input_required`, which it cannot");
@@ -67,8 +67,8 @@ impl InputRequired {
     ) -> Result<(), ClientError> {
         params.shift_remove("inputResponses");
         if self.input_requests.is_empty() {
-            let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(round));
-            tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
+            let pause = FIRST_RETRY_DELAY.saturating_mul(2_u32.saturating_pow(round));
+            tokio::time::sleep(pause.min(MAX_RETRY_DELAY)).await;
         } else {
             let questions = self.input_requests.into_iter().map(|(key, question)| async move {
                 question.ask(handler).await.map(|answer| (key, answer))
@@ -84,7 +84,7 @@ impl InputRequired {
     }
 }
 
-impl Question {
+impl InputQuestion {
     async fn ask(self, handler: &Arc<dyn ClientHandler>) -> Result<Box<RawValue>, ClientError> {
         let Self { method, mut params } = self;
         if method == "elicitation/create"

@@ -11,10 +11,10 @@ use url::Url;
 
 use super::{
     ClientError, HttpTarget,
-    call::Call,
-    hub::{Hub, Origin},
+    call::PendingCall,
+    message_hub::{MessageHub, MessageOrigin},
     streamable_http::{check_status, deliver_detached},
-    transport::Transport,
+    transport::ClientTransport,
 };
 use crate::{
     MAX_MESSAGE_BYTES,
@@ -22,25 +22,25 @@ use crate::{
 };
 
 struct LegacySse {
-    hub: Arc<Hub>,
+    hub: Arc<MessageHub>,
     target: HttpTarget,
     endpoint: Url,
 }
 
-struct Events {
+struct LegacyEventReader {
     response: Response,
     parser: SseParser,
 }
 
 pub(super) async fn open(
     target: HttpTarget,
-    hub: &Arc<Hub>,
-) -> Result<Arc<dyn Transport>, ClientError> {
+    hub: &Arc<MessageHub>,
+) -> Result<Arc<dyn ClientTransport>, ClientError> {
     let request = target.http.get(target.url.clone()).headers(target.headers.clone());
     let request = request.header(ACCEPT, "text/event-stream");
     let response = target.send(request).await.map_err(ClientError::unreachable)?;
     let response = check_status(response).await?;
-    let mut events = Events { response, parser: SseParser::new(MAX_MESSAGE_BYTES) };
+    let mut events = LegacyEventReader { response, parser: SseParser::new(MAX_MESSAGE_BYTES) };
     let endpoint = loop {
         match events.next().await? {
             Some(event) if event.name.as_deref() == Some("endpoint") => {
@@ -53,7 +53,7 @@ pub(super) async fn open(
             }
         }
     };
-    let transport: Arc<dyn Transport> =
+    let transport: Arc<dyn ClientTransport> =
         Arc::new(LegacySse { hub: Arc::clone(hub), target, endpoint });
     let (hub, replies) = (Arc::clone(hub), Arc::clone(&transport));
     tokio::spawn(async move {
@@ -64,7 +64,7 @@ pub(super) async fn open(
             };
             match event {
                 Ok(Some(event)) if event.is_message() => {
-                    hub.receive(&event.data, Origin::Connection, &replies);
+                    hub.receive(&event.data, MessageOrigin::Connection, &replies);
                 }
                 Ok(Some(_)) => {}
                 Ok(None) => return hub.end("the server closed the event stream"),
@@ -78,7 +78,7 @@ pub(super) async fn open(
     Ok(transport)
 }
 
-impl Events {
+impl LegacyEventReader {
     async fn next(&mut self) -> Result<Option<SseEvent>, ClientError> {
         loop {
             if let Some(event) = self.parser.pop() {
@@ -121,10 +121,10 @@ impl LegacySse {
 }
 
 #[async_trait]
-impl Transport for LegacySse {
+impl ClientTransport for LegacySse {
     async fn exchange(
         &self,
-        call: &Arc<Call>,
+        call: &Arc<PendingCall>,
         body: Vec<u8>,
     ) -> Result<Box<RawValue>, ClientError> {
         let outcome = call.outcome();

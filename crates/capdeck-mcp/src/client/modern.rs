@@ -10,38 +10,42 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::{
-    ClientError, ClientHello, Inner, OnInputRequired, RequestOptions, ServerHello,
-    call::Outcome,
+    ClientDescription, ClientError, InputRequiredMode, McpClientInner, RequestOptions, ServerHello,
+    call::ResponseResult,
     connect::offered,
-    exchange::{Outgoing, exchange, later},
-    hub::Hub,
-    input_required::{InputRequired, MAX_ROUNDS},
-    listening::{Listening, Watched},
+    exchange::{OutgoingRequest, exchange, saturating_deadline},
+    input_required::{InputRequiredResult, MAX_ROUNDS},
+    message_hub::MessageHub,
     request_head::RequestHead,
     result_type::{ResultType, result_type},
-    transport::Transport,
+    subscription::{SubscriptionHandle, SubscriptionTargets},
+    transport::ClientTransport,
 };
-use crate::{ParamHeader, RawObject, Revision, RpcError, request_meta::RequestMeta};
+use crate::{ParamHeader, ProtocolRevision, RawObject, RpcError, request_meta::RequestMeta};
 
 const MAX_PAGES: usize = 1000;
 
-pub(super) struct Modern {
-    hub: Arc<Hub>,
-    transport: Arc<dyn Transport>,
-    revision: Mutex<Revision>,
-    hello: Arc<ClientHello>,
-    listening: OnceLock<Listening>,
+pub(super) struct ModernProtocol {
+    hub: Arc<MessageHub>,
+    transport: Arc<dyn ClientTransport>,
+    revision: Mutex<ProtocolRevision>,
+    hello: Arc<ClientDescription>,
+    listening: OnceLock<SubscriptionHandle>,
 }
 
 /// Failures that a retry can repair, each once.
 #[derive(Default)]
-struct Mended {
+struct RequestRepairs {
     version: bool,
     headers: bool,
 }
 
-impl Modern {
-    pub(super) fn new(inner: &Inner, revision: Revision, hello: Arc<ClientHello>) -> Self {
+impl ModernProtocol {
+    pub(super) fn new(
+        inner: &McpClientInner,
+        revision: ProtocolRevision,
+        hello: Arc<ClientDescription>,
+    ) -> Self {
         Self {
             hub: Arc::clone(&inner.hub),
             transport: Arc::clone(&inner.transport),
@@ -51,14 +55,14 @@ impl Modern {
         }
     }
 
-    pub(super) async fn discover(&self, end: Instant) -> Outcome {
+    pub(super) async fn discover(&self, end: Instant) -> ResponseResult {
         let options = RequestOptions::within(end.saturating_duration_since(Instant::now()));
         self.send("server/discover", &mut RawObject::new(), Vec::new(), &options, end).await
     }
 
-    pub(super) fn settle(&self, found: &ServerHello) {
+    pub(super) fn adopt_server(&self, found: &ServerHello) {
         *self.revision.lock() = found.revision;
-        let listening = Listening::start(
+        let listening = SubscriptionHandle::start(
             &self.hub,
             &self.transport,
             found.revision,
@@ -68,7 +72,7 @@ impl Modern {
         self.listening.set(listening).ok();
     }
 
-    pub(super) fn listening(&self) -> Option<&Listening> {
+    pub(super) fn listening(&self) -> Option<&SubscriptionHandle> {
         self.listening.get()
     }
 
@@ -77,17 +81,17 @@ impl Modern {
         method: &str,
         params: Option<RawObject>,
         options: &RequestOptions,
-    ) -> Outcome {
-        let hard_end = later(Instant::now(), options.max_timeout);
+    ) -> ResponseResult {
+        let hard_end = saturating_deadline(Instant::now(), options.max_timeout);
         let mut params = params.unwrap_or_default();
-        let mut mended = Mended::default();
+        let mut mended = RequestRepairs::default();
         let mut round = 0;
         loop {
             let headers = self.param_headers(method, &params, options, hard_end).await?;
             let result = match self.send(method, &mut params, headers, options, hard_end).await {
                 Ok(result) => result,
                 Err(error) => {
-                    self.mend(error, &mut mended)?;
+                    self.repair_request(error, &mut mended)?;
                     continue;
                 }
             };
@@ -98,7 +102,7 @@ impl Modern {
                 }
                 ResultType::Answer => return Ok(result),
                 ResultType::InputRequired
-                    if options.input_required == OnInputRequired::HandBack =>
+                    if options.input_required == InputRequiredMode::HandBack =>
                 {
                     return Ok(result);
                 }
@@ -108,7 +112,7 @@ impl Modern {
                             "the server still needs input for `{method}` after {MAX_ROUNDS} rounds"
                         )));
                     }
-                    let asked = InputRequired::read(method, &result)?;
+                    let asked = InputRequiredResult::read(method, &result)?;
                     self.answer(asked, method, &mut params, options, round, hard_end).await?;
                     round += 1;
                 }
@@ -127,7 +131,7 @@ impl Modern {
         headers: Vec<ParamHeader>,
         options: &RequestOptions,
         hard_end: Instant,
-    ) -> Outcome {
+    ) -> ResponseResult {
         let revision = *self.revision.lock();
         let sender = options.client.as_ref().unwrap_or(&self.hello);
         let level = options.log_level.as_deref();
@@ -138,14 +142,19 @@ impl Modern {
             RequestHead::bare(revision)
         };
         let mut sent = Some(std::mem::take(params));
-        let outgoing = Outgoing { method, params: &mut sent, head: Some(head), acknowledged: None };
+        let outgoing =
+            OutgoingRequest { method, params: &mut sent, head: Some(head), acknowledged: None };
         let outcome = exchange(&self.hub, &self.transport, outgoing, options, hard_end).await;
         *params = sent.unwrap_or_default();
         outcome
     }
 
     /// Repairs a failure that a retry can solve; returns any other as the outcome.
-    fn mend(&self, error: ClientError, mended: &mut Mended) -> Result<(), ClientError> {
+    fn repair_request(
+        &self,
+        error: ClientError,
+        mended: &mut RequestRepairs,
+    ) -> Result<(), ClientError> {
         let ClientError::Rpc(refusal) = &error else { return Err(error) };
         match refusal.code {
             RpcError::UNSUPPORTED_VERSION => match offered(refusal) {
@@ -168,7 +177,7 @@ impl Modern {
 
     async fn answer(
         &self,
-        asked: InputRequired,
+        asked: InputRequiredResult,
         method: &str,
         params: &mut RawObject,
         options: &RequestOptions,
@@ -254,7 +263,7 @@ impl Modern {
 
     pub(super) async fn watch(
         &self,
-        watched: Watched,
+        watched: SubscriptionTargets,
         timeout: Duration,
     ) -> Result<(), ClientError> {
         let Some(listening) = self.listening() else { return Err(self.hub.closed_error()) };

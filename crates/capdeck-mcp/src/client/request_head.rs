@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::{ParamHeader, RawObject, Revision, header_params, raw};
+use crate::{ParamHeader, ProtocolRevision, RawObject, header_params, raw};
 
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -11,18 +11,18 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// The headers of one modern request. Transports without headers only use it to detect a modern request.
 #[derive(Debug, Clone)]
 pub(super) struct RequestHead {
-    revision: Revision,
+    revision: ProtocolRevision,
     name: Option<String>,
     params: Vec<ParamHeader>,
 }
 
 impl RequestHead {
-    pub(super) fn bare(revision: Revision) -> Self {
+    pub(super) fn bare(revision: ProtocolRevision) -> Self {
         Self { revision, name: None, params: Vec::new() }
     }
 
     pub(super) fn of(
-        revision: Revision,
+        revision: ProtocolRevision,
         method: &str,
         request: &RawObject,
         params: Vec<ParamHeader>,

@@ -21,7 +21,7 @@ pub(super) fn result_type(result: &RawValue) -> ResultType {
     let mut reader = serde_json::Deserializer::from_str(result.get());
     // Stopping at the member leaves the reader inside the object, which it reports as an error; the text is valid
     // JSON.
-    reader.deserialize_map(Finder(&mut found)).ok();
+    reader.deserialize_map(ResultTypeFinder(&mut found)).ok();
     match found.as_deref() {
         None | Some("complete" | "task") => ResultType::Answer,
         Some("input_required") => ResultType::InputRequired,
@@ -29,18 +29,18 @@ pub(super) fn result_type(result: &RawValue) -> ResultType {
     }
 }
 
-struct Finder<'a>(&'a mut Option<String>);
+struct ResultTypeFinder<'a>(&'a mut Option<String>);
 
 #[derive(Deserialize)]
 #[serde(field_identifier)]
-enum Member {
+enum ResultMember {
     #[serde(rename = "resultType")]
     ResultType,
     #[serde(other)]
     Other,
 }
 
-impl<'de> Visitor<'de> for Finder<'_> {
+impl<'de> Visitor<'de> for ResultTypeFinder<'_> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,12 +48,12 @@ impl<'de> Visitor<'de> for Finder<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        while let Some(member) = members.next_key::<Member>()? {
+        while let Some(member) = members.next_key::<ResultMember>()? {
             match member {
-                Member::Other => {
+                ResultMember::Other => {
                     members.next_value::<IgnoredAny>()?;
                 }
-                Member::ResultType => {
+                ResultMember::ResultType => {
                     let text: &RawValue = members.next_value()?;
                     let word = serde_json::from_str(text.get());
                     *self.0 = Some(word.unwrap_or_else(|_| text.get().to_owned()));

@@ -12,28 +12,29 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     ClientError,
-    call::Call,
-    hub::{Hub, Origin},
-    transport::Transport,
+    call::PendingCall,
+    message_hub::{MessageHub, MessageOrigin},
+    transport::ClientTransport,
 };
-use crate::line::{Line, LineReader, write_lines};
+use crate::line::{FramedLine, LineReader, write_lines};
 
-const QUEUE: usize = 64;
+const QUEUE_CAPACITY: usize = 64;
 
 /// A pair of pipes. One task writes, so that a cancelled request never leaves half a line.
-struct Stdio {
-    hub: Arc<Hub>,
+struct StdioTransport {
+    hub: Arc<MessageHub>,
     lines: mpsc::Sender<Vec<u8>>,
 }
 
 pub(super) fn open(
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
-    hub: &Arc<Hub>,
+    hub: &Arc<MessageHub>,
     limit: usize,
-) -> Arc<dyn Transport> {
-    let (lines, queue) = mpsc::channel(QUEUE);
-    let transport: Arc<dyn Transport> = Arc::new(Stdio { hub: Arc::clone(hub), lines });
+) -> Arc<dyn ClientTransport> {
+    let (lines, queue) = mpsc::channel(QUEUE_CAPACITY);
+    let transport: Arc<dyn ClientTransport> =
+        Arc::new(StdioTransport { hub: Arc::clone(hub), lines });
     let writing = Arc::clone(hub);
     tokio::spawn(async move {
         tokio::select! {
@@ -55,8 +56,10 @@ pub(super) fn open(
                 () = hub.stopped() => return,
             };
             match line {
-                Ok(Some(Line::Text(line))) => hub.receive(&line, Origin::Connection, &replies),
-                Ok(Some(Line::TooLong)) => hub.fail_calls(&ClientError::TooLarge { limit }),
+                Ok(Some(FramedLine::Text(line))) => {
+                    hub.receive(&line, MessageOrigin::Connection, &replies);
+                }
+                Ok(Some(FramedLine::TooLong)) => hub.fail_calls(&ClientError::TooLarge { limit }),
                 Ok(None) => return hub.end("the server closed its output"),
                 Err(error) => return hub.end(format!("reading from the server failed: {error}")),
             }
@@ -65,8 +68,8 @@ pub(super) fn open(
     transport
 }
 
-impl Stdio {
-    fn gone(&self) -> ClientError {
+impl StdioTransport {
+    fn closed_error(&self) -> ClientError {
         match self.hub.ended() {
             Some(reason) => ClientError::Closed { reason },
             None => ClientError::Closed { reason: "the server closed its input".to_owned() },
@@ -75,10 +78,10 @@ impl Stdio {
 }
 
 #[async_trait]
-impl Transport for Stdio {
+impl ClientTransport for StdioTransport {
     async fn exchange(
         &self,
-        call: &Arc<Call>,
+        call: &Arc<PendingCall>,
         body: Vec<u8>,
     ) -> Result<Box<RawValue>, ClientError> {
         let outcome = call.outcome();
@@ -88,7 +91,7 @@ impl Transport for Stdio {
 
     async fn send(&self, _method: Option<&str>, mut body: Vec<u8>) -> Result<(), ClientError> {
         body.push(b'\n');
-        self.lines.send(body).await.map_err(|_| self.gone())
+        self.lines.send(body).await.map_err(|_| self.closed_error())
     }
 
     fn send_detached(&self, mut body: Vec<u8>) {

@@ -18,12 +18,12 @@ use serde_json::value::RawValue;
 
 use super::{
     ClientError, HttpTarget,
-    call::{Call, Outcome},
-    hub::Hub,
+    call::{PendingCall, ResponseResult},
+    message_hub::MessageHub,
     request_head::{METHOD, PROTOCOL_VERSION},
-    transport::Transport,
+    transport::ClientTransport,
 };
-use crate::{Revision, encode};
+use crate::{ProtocolRevision, encode};
 
 pub(super) use response::check_status;
 
@@ -33,7 +33,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const DETACHED_TIMEOUT: Duration = Duration::from_secs(10);
 
 struct StreamableHttp {
-    hub: Arc<Hub>,
+    hub: Arc<MessageHub>,
     target: HttpTarget,
     session: Mutex<SessionHeaders>,
     this: Weak<Self>,
@@ -43,12 +43,12 @@ struct StreamableHttp {
 #[derive(Debug, Clone, Default)]
 struct SessionHeaders {
     id: Option<HeaderValue>,
-    revision: Option<Revision>,
+    revision: Option<ProtocolRevision>,
     /// Counts handshakes, so that a stream of an earlier session detects its end.
     generation: u64,
 }
 
-pub(super) fn open(target: HttpTarget, hub: &Arc<Hub>) -> Arc<dyn Transport> {
+pub(super) fn open(target: HttpTarget, hub: &Arc<MessageHub>) -> Arc<dyn ClientTransport> {
     Arc::new_cyclic(|this| StreamableHttp {
         hub: Arc::clone(hub),
         target,
@@ -89,7 +89,7 @@ impl StreamableHttp {
     }
 
     /// A modern request is self-contained; a legacy one belongs to the session.
-    fn post_call(&self, call: &Call, body: Vec<u8>) -> RequestBuilder {
+    fn post_call(&self, call: &PendingCall, body: Vec<u8>) -> RequestBuilder {
         let Some(head) = &call.head else { return self.post(body) };
         self.target
             .http
@@ -105,16 +105,16 @@ impl StreamableHttp {
         self.session.lock().id.is_some()
     }
 
-    fn as_transport(&self) -> Option<Arc<dyn Transport>> {
-        self.this.upgrade().map(|this| this as Arc<dyn Transport>)
+    fn as_transport(&self) -> Option<Arc<dyn ClientTransport>> {
+        self.this.upgrade().map(|this| this as Arc<dyn ClientTransport>)
     }
 }
 
 #[async_trait]
-impl Transport for StreamableHttp {
+impl ClientTransport for StreamableHttp {
     async fn exchange(
         &self,
-        call: &Arc<Call>,
+        call: &Arc<PendingCall>,
         body: Vec<u8>,
     ) -> Result<Box<RawValue>, ClientError> {
         let had_session = call.head.is_none() && self.has_session();
@@ -150,7 +150,7 @@ impl Transport for StreamableHttp {
     }
 
     /// For a modern server the closed connection is the cancellation.
-    fn cancel(&self, call: &Call, reason: &str) {
+    fn cancel(&self, call: &PendingCall, reason: &str) {
         if call.head.is_none() {
             self.send_detached(encode::cancelled(&call.id.into(), reason));
         }
@@ -160,7 +160,7 @@ impl Transport for StreamableHttp {
         true
     }
 
-    fn take_answer(&self, call: &Arc<Call>, frame: &[u8]) -> Option<Outcome> {
+    fn take_answer(&self, call: &Arc<PendingCall>, frame: &[u8]) -> Option<ResponseResult> {
         Some(self.read_json(call, frame))
     }
 
@@ -174,7 +174,7 @@ impl Transport for StreamableHttp {
         *session = SessionHeaders { generation, ..SessionHeaders::default() };
     }
 
-    fn negotiated(&self, revision: Revision) {
+    fn negotiated(&self, revision: ProtocolRevision) {
         self.session.lock().revision = Some(revision);
     }
 

@@ -19,20 +19,20 @@ const MAX_TOOLS: usize = 10_000;
 #[derive(Default)]
 pub(super) struct ToolHeaders {
     changes: AtomicU64,
-    known: Mutex<Known>,
+    known: Mutex<ToolHeaderState>,
     /// Held while the list is read only for its headers, so that concurrent first calls read it once.
     pub(super) listing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct Known {
+struct ToolHeaderState {
     /// The change count at which the list was read completely.
     listed: Option<u64>,
     annotated: HashMap<String, Arc<HeaderParams>>,
 }
 
 #[derive(Deserialize)]
-struct Page<'a> {
+struct ToolListPage<'a> {
     #[serde(borrow, default)]
     tools: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "nextCursor")]
@@ -40,7 +40,7 @@ struct Page<'a> {
 }
 
 #[derive(Deserialize)]
-struct Tool<'a> {
+struct ToolListItem<'a> {
     name: String,
     #[serde(borrow, default, rename = "inputSchema")]
     input_schema: Option<&'a RawValue>,
@@ -77,7 +77,7 @@ impl ToolHeaders {
         is_first: bool,
         answer: Box<RawValue>,
     ) -> (Box<RawValue>, Option<Box<RawValue>>) {
-        let Ok(page) = serde_json::from_str::<Page<'_>>(answer.get()) else {
+        let Ok(page) = serde_json::from_str::<ToolListPage<'_>>(answer.get()) else {
             return (answer, None);
         };
         let tools = page.tools.map(RawValue::get).unwrap_or_default();
@@ -103,9 +103,11 @@ impl ToolHeaders {
     }
 }
 
-impl Known {
+impl ToolHeaderState {
     fn learn(&mut self, item: &RawValue) -> bool {
-        let Ok(Tool { name, input_schema: Some(schema) }) = serde_json::from_str(item.get()) else {
+        let Ok(ToolListItem { name, input_schema: Some(schema) }) =
+            serde_json::from_str(item.get())
+        else {
             return true;
         };
         match HeaderParams::of(schema) {

@@ -7,23 +7,26 @@ use serde_json::value::RawValue;
 
 use super::{
     ClientError,
-    call::{Call, Outcome},
+    call::{PendingCall, ResponseResult},
 };
-use crate::{Revision, encode};
+use crate::{ProtocolRevision, encode};
 
 /// Sends messages. Called by the client, and by the reading task for replies.
 #[async_trait]
-pub(super) trait Transport: Send + Sync {
+pub(super) trait ClientTransport: Send + Sync {
     /// Sends a request and waits for its response. The caller drops the future at its deadline.
-    async fn exchange(&self, call: &Arc<Call>, body: Vec<u8>)
-    -> Result<Box<RawValue>, ClientError>;
+    async fn exchange(
+        &self,
+        call: &Arc<PendingCall>,
+        body: Vec<u8>,
+    ) -> Result<Box<RawValue>, ClientError>;
 
     async fn send(&self, method: Option<&str>, body: Vec<u8>) -> Result<(), ClientError>;
 
     /// Sends without waiting; may drop the message.
     fn send_detached(&self, body: Vec<u8>);
 
-    fn cancel(&self, call: &Call, reason: &str) {
+    fn cancel(&self, call: &PendingCall, reason: &str) {
         self.send_detached(encode::cancelled(&call.id.into(), reason));
     }
 
@@ -34,7 +37,7 @@ pub(super) trait Transport: Send + Sync {
     /// A handshake is about to start; forget any earlier session.
     fn reset(&self) {}
 
-    fn negotiated(&self, _revision: Revision) {}
+    fn negotiated(&self, _revision: ProtocolRevision) {}
 
     /// The server received `notifications/initialized`.
     fn opened(&self) {}
@@ -42,7 +45,7 @@ pub(super) trait Transport: Send + Sync {
     async fn close(&self) {}
 
     /// Parses a frame as the response to one call. `None` where all calls share a stream.
-    fn take_answer(&self, _call: &Arc<Call>, _frame: &[u8]) -> Option<Outcome> {
+    fn take_answer(&self, _call: &Arc<PendingCall>, _frame: &[u8]) -> Option<ResponseResult> {
         None
     }
 

@@ -6,7 +6,7 @@ fn raw(value: &Value) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap()
 }
 
-fn read(schema: &Value) -> Result<HeaderParams, InvalidHeaderParams> {
+fn read(schema: &Value) -> Result<HeaderParams, HeaderParamsError> {
     HeaderParams::of(&raw(schema))
 }
 
@@ -53,11 +53,11 @@ fn annotations_that_break_the_rules_are_named() {
         [json!(""), json!("My Region"), json!("A:B"), json!("Région"), json!("A\t1"), json!(3)]
     {
         let error = property(json!({"type": "string", "x-mcp-header": name}));
-        assert_eq!(error, InvalidHeaderParams::Name { parameter: "p".to_owned() }, "{name}");
+        assert_eq!(error, HeaderParamsError::Name { parameter: "p".to_owned() }, "{name}");
     }
     for kind in [json!("object"), json!("array"), json!("null"), json!("number"), json!(null)] {
         let error = property(json!({"type": kind, "x-mcp-header": "P"}));
-        assert_eq!(error, InvalidHeaderParams::Kind { parameter: "p".to_owned() }, "{kind}");
+        assert_eq!(error, HeaderParamsError::Kind { parameter: "p".to_owned() }, "{kind}");
     }
     let twice = json!({"properties": {
         "a": {"type": "string", "x-mcp-header": "MyField"},
@@ -65,7 +65,7 @@ fn annotations_that_break_the_rules_are_named() {
     }});
     assert_eq!(
         read(&twice).unwrap_err(),
-        InvalidHeaderParams::Repeated { name: "myfield".to_owned() }
+        HeaderParamsError::Repeated { name: "myfield".to_owned() }
     );
     let annotated = json!({"type": "string", "x-mcp-header": "P"});
     for (keyword, schema) in [
@@ -73,7 +73,7 @@ fn annotations_that_break_the_rules_are_named() {
         ("anyOf", json!({"anyOf": [{"type": "object", "properties": {"q": annotated}}]})),
         ("$defs", json!({"$defs": {"q": annotated}})),
     ] {
-        let expected = InvalidHeaderParams::Unreachable { keyword: keyword.to_owned() };
+        let expected = HeaderParamsError::Unreachable { keyword: keyword.to_owned() };
         assert_eq!(property(schema), expected);
     }
 }

@@ -32,7 +32,7 @@ impl AsyncRead for Pieces {
     }
 }
 
-async fn lines(bytes: &[u8], sizes: &[usize], limit: usize) -> Vec<Line> {
+async fn lines(bytes: &[u8], sizes: &[usize], limit: usize) -> Vec<FramedLine> {
     let pieces = Pieces { bytes: bytes.to_vec(), sizes: sizes.to_vec(), turn: 0, given: 0 };
     let mut reader = LineReader::new(pieces, limit);
     let mut all = Vec::new();
@@ -42,8 +42,8 @@ async fn lines(bytes: &[u8], sizes: &[usize], limit: usize) -> Vec<Line> {
     all
 }
 
-fn text(line: &str) -> Line {
-    Line::Text(Bytes::copy_from_slice(line.as_bytes()))
+fn text(line: &str) -> FramedLine {
+    FramedLine::Text(Bytes::copy_from_slice(line.as_bytes()))
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn a_long_line_is_reported_once_and_the_next_one_is_read() {
     for size in [1, 7, 1000] {
         let mut bytes = vec![b'x'; 500];
         bytes.extend_from_slice(b"\nnext\n");
-        assert_eq!(lines(&bytes, &[size], 100).await, [Line::TooLong, text("next")]);
+        assert_eq!(lines(&bytes, &[size], 100).await, [FramedLine::TooLong, text("next")]);
     }
 }
 
@@ -72,7 +72,7 @@ async fn the_limit_does_not_depend_on_how_a_line_arrives() {
     ] {
         for size in [1, 2, 50, 1000] {
             let found = lines(line.as_bytes(), &[size], 100).await;
-            let first = if fits { text(line.lines().next().unwrap()) } else { Line::TooLong };
+            let first = if fits { text(line.lines().next().unwrap()) } else { FramedLine::TooLong };
             assert_eq!(found, [first, text("next")], "{line:?} in pieces of {size}");
         }
     }
@@ -82,7 +82,7 @@ async fn the_limit_does_not_depend_on_how_a_line_arrives() {
 async fn a_long_line_is_not_kept() {
     let pieces = Pieces { bytes: vec![b'x'; 20_000_000], sizes: vec![60_000], turn: 0, given: 0 };
     let mut reader = LineReader::new(pieces, 1_000_000);
-    assert_eq!(reader.next().await.unwrap(), Some(Line::TooLong));
+    assert_eq!(reader.next().await.unwrap(), Some(FramedLine::TooLong));
     assert_eq!(reader.next().await.unwrap(), None);
     assert!(reader.buffer.capacity() < 200_000, "{}", reader.buffer.capacity());
 }

@@ -5,15 +5,15 @@ use proptest::prelude::*;
 use super::*;
 use crate::encode;
 
-fn parse(text: &str) -> Result<Message, Malformed> {
-    Message::parse(text.as_bytes())
+fn parse(text: &str) -> Result<RpcMessage, MalformedMessage> {
+    RpcMessage::parse(text.as_bytes())
 }
 
 #[test]
 fn payloads_keep_their_exact_text() {
     let text =
         r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{ "z":1.50, "a":1e400, "😀":"\u0041" }}"#;
-    let Ok(Message::Request { id, method, params: Some(params) }) = parse(text) else {
+    let Ok(RpcMessage::Request { id, method, params: Some(params) }) = parse(text) else {
         panic!("not a request");
     };
     assert_eq!((id, method.as_str()), (RequestId::from(1), "m"));
@@ -22,7 +22,7 @@ fn payloads_keep_their_exact_text() {
 
 #[test]
 fn a_null_result_is_an_answer() {
-    let Ok(Message::Response { outcome: Ok(result), .. }) = parse(r#"{"id":"x","result":null}"#)
+    let Ok(RpcMessage::Response { outcome: Ok(result), .. }) = parse(r#"{"id":"x","result":null}"#)
     else {
         panic!("not a response");
     };
@@ -32,13 +32,13 @@ fn a_null_result_is_an_answer() {
 #[test]
 fn a_null_error_beside_a_result_is_no_error() {
     let message = parse(r#"{"id":1,"error":null,"result":{}}"#);
-    assert!(matches!(message, Ok(Message::Response { outcome: Ok(_), .. })));
+    assert!(matches!(message, Ok(RpcMessage::Response { outcome: Ok(_), .. })));
 }
 
 #[test]
 fn errors_keep_code_message_and_data() {
     let message = parse(r#"{"id":1,"error":{"code":-32042,"message":"go","data":{"u":[1]}}}"#);
-    let Ok(Message::Response { outcome: Err(error), .. }) = message else {
+    let Ok(RpcMessage::Response { outcome: Err(error), .. }) = message else {
         panic!("not an error");
     };
     assert_eq!((error.code, error.message.as_str()), (-32042, "go"));
@@ -47,7 +47,7 @@ fn errors_keep_code_message_and_data() {
 
 #[test]
 fn a_malformed_error_is_kept_whole() {
-    let Ok(Message::Response { outcome: Err(error), .. }) = parse(r#"{"id":1,"error":"boom"}"#)
+    let Ok(RpcMessage::Response { outcome: Err(error), .. }) = parse(r#"{"id":1,"error":"boom"}"#)
     else {
         panic!("not an error");
     };
@@ -79,27 +79,27 @@ fn what_is_no_message_says_why() {
 
 #[test]
 fn batches_keep_their_good_parts() {
-    let Ok(Incoming::Batch(parts)) =
-        Incoming::parse(br#" [{"method":"a"},7,{"id":1,"method":"b"}]"#)
+    let Ok(RpcFrame::Batch(parts)) =
+        RpcFrame::parse(br#" [{"method":"a"},7,{"id":1,"method":"b"}]"#)
     else {
         panic!("not a batch");
     };
-    assert!(matches!(&parts[0], Ok(Message::Notification { method, .. }) if method == "a"));
+    assert!(matches!(&parts[0], Ok(RpcMessage::Notification { method, .. }) if method == "a"));
     assert!(parts[1].is_err());
-    assert!(matches!(&parts[2], Ok(Message::Request { method, .. }) if method == "b"));
-    assert!(Incoming::parse(b"[]").is_err());
+    assert!(matches!(&parts[2], Ok(RpcMessage::Request { method, .. }) if method == "b"));
+    assert!(RpcFrame::parse(b"[]").is_err());
 }
 
 #[test]
 fn deep_nesting_is_passed_over_without_recursion() {
     let deep = format!(r#"{{"id":1,"result":{}1{}}}"#, "[".repeat(200_000), "]".repeat(200_000));
-    assert!(matches!(parse(&deep), Ok(Message::Response { .. })));
+    assert!(matches!(parse(&deep), Ok(RpcMessage::Response { .. })));
 }
 
 proptest! {
     #[test]
     fn any_bytes_parse_or_fail_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        drop(Incoming::parse(&bytes));
+        drop(RpcFrame::parse(&bytes));
     }
 
     #[test]
@@ -108,7 +108,7 @@ proptest! {
         let id = RequestId::String(id);
         let line = encode::request(&id, &method, Some(&params));
         prop_assert!(!line.contains(&b'\n') && !line.contains(&b'\r'));
-        let Ok(Message::Request { id: back, method: name, params: Some(text) }) = Message::parse(&line) else {
+        let Ok(RpcMessage::Request { id: back, method: name, params: Some(text) }) = RpcMessage::parse(&line) else {
             return Err(TestCaseError::fail("not a request"));
         };
         prop_assert_eq!((back, name), (id, method));

@@ -15,54 +15,54 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Exchange, Session,
-    in_flight::{InFlight, Running},
+    RequestExchange, ServerSession,
+    in_flight::{InFlightRequests, RunningRequest},
     legacy_result::legacy_result,
-    outlet::Outlet,
-    peer::{Peer, Questions},
+    message_outlet::MessageOutlet,
+    peer::{ClientPeer, PeerRequests},
 };
-use crate::{RawObject, RequestId, Revision, RpcError, raw};
+use crate::{ProtocolRevision, RawObject, RequestId, RpcError, raw};
 
-const CLEAN_UP: Duration = Duration::from_secs(5);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) struct Conversation {
-    session: OnceLock<(Revision, Arc<dyn Session>)>,
-    questions: Arc<Questions>,
-    in_flight: Arc<InFlight>,
+pub(super) struct ServerConversation {
+    session: OnceLock<(ProtocolRevision, Arc<dyn ServerSession>)>,
+    questions: Arc<PeerRequests>,
+    in_flight: Arc<InFlightRequests>,
     ended: CancellationToken,
     /// Set when the session was notified.
     closed: AtomicBool,
 }
 
-pub(super) struct Request {
+pub(super) struct IncomingRequest {
     pub(super) id: RequestId,
     pub(super) method: String,
     pub(super) params: Option<Box<RawValue>>,
 }
 
-pub(super) enum Answer {
+pub(super) enum RequestCompletion {
     Outcome(Result<Box<RawValue>, RpcError>),
     /// The client cancelled it and expects no response.
     Cancelled,
 }
 
-impl Conversation {
+impl ServerConversation {
     pub(super) fn new() -> Arc<Self> {
         let ended = CancellationToken::new();
         Arc::new(Self {
             session: OnceLock::new(),
-            questions: Questions::new(ended.clone()),
-            in_flight: InFlight::new(ended.clone()),
+            questions: PeerRequests::new(ended.clone()),
+            in_flight: InFlightRequests::new(ended.clone()),
             ended,
             closed: AtomicBool::new(false),
         })
     }
 
-    pub(super) fn peer(&self, outlet: Outlet) -> Peer {
-        Peer::new(Arc::clone(&self.questions), outlet)
+    pub(super) fn peer(&self, outlet: MessageOutlet) -> ClientPeer {
+        ClientPeer::new(Arc::clone(&self.questions), outlet)
     }
 
-    pub(super) fn begin(&self, revision: Revision, session: Arc<dyn Session>) {
+    pub(super) fn begin(&self, revision: ProtocolRevision, session: Arc<dyn ServerSession>) {
         self.session.set((revision, session)).ok();
     }
 
@@ -78,22 +78,26 @@ impl Conversation {
     /// right after it finds it. A panic in the session fails only that request.
     pub(super) fn answer(
         &self,
-        request: Request,
-        outlet: Outlet,
-    ) -> impl Future<Output = Answer> + Send + use<> {
+        request: IncomingRequest,
+        outlet: MessageOutlet,
+    ) -> impl Future<Output = RequestCompletion> + Send + use<> {
         let begun = self.begin_request(request, outlet);
         async move {
             match begun {
                 Ok(Some(begun)) => begun.finish().await,
-                Ok(None) => Answer::Outcome(Ok(raw::empty_object())),
-                Err(error) => Answer::Outcome(Err(error)),
+                Ok(None) => RequestCompletion::Outcome(Ok(raw::empty_object())),
+                Err(error) => RequestCompletion::Outcome(Err(error)),
             }
         }
     }
 
     /// Starts a request; `None` for a `ping`, which needs no work.
-    fn begin_request(&self, request: Request, outlet: Outlet) -> Result<Option<Begun>, RpcError> {
-        let Request { id, method, params } = request;
+    fn begin_request(
+        &self,
+        request: IncomingRequest,
+        outlet: MessageOutlet,
+    ) -> Result<Option<StartedRequest>, RpcError> {
+        let IncomingRequest { id, method, params } = request;
         if method == "ping" {
             return Ok(None);
         }
@@ -106,7 +110,7 @@ impl Conversation {
         }
         let params = raw::parse_params(params.as_deref())?;
         let running = self.in_flight.start(&id)?;
-        let exchange = Exchange {
+        let exchange = RequestExchange {
             id,
             revision: *revision,
             log_level: None,
@@ -121,7 +125,7 @@ impl Conversation {
                 Err(RpcError::internal(format!("a fault in this server ended `{method}`")))
             })
         });
-        Ok(Some(Begun { running, work }))
+        Ok(Some(StartedRequest { running, work }))
     }
 
     pub(super) async fn notification(&self, method: &str, params: Option<Box<RawValue>>) {
@@ -167,26 +171,26 @@ impl Conversation {
     }
 }
 
-struct Begun {
-    running: Running,
+struct StartedRequest {
+    running: RunningRequest,
     work: Pin<Box<dyn Future<Output = Result<Box<RawValue>, RpcError>> + Send>>,
 }
 
-impl Begun {
-    async fn finish(self) -> Answer {
+impl StartedRequest {
+    async fn finish(self) -> RequestCompletion {
         let Self { running, mut work } = self;
         // A request that is already cancelled does not start.
         if running.cancel.is_cancelled() {
-            return Answer::Cancelled;
+            return RequestCompletion::Cancelled;
         }
         tokio::select! {
             // First, so that work that ends because of the cancellation does not count as a response.
             biased;
             () = running.cancel.cancelled() => {
-                tokio::spawn(tokio::time::timeout(CLEAN_UP, work));
-                Answer::Cancelled
+                tokio::spawn(tokio::time::timeout(CANCEL_TIMEOUT, work));
+                RequestCompletion::Cancelled
             }
-            outcome = &mut work => Answer::Outcome(outcome.map(legacy_result)),
+            outcome = &mut work => RequestCompletion::Outcome(outcome.map(legacy_result)),
         }
     }
 }

@@ -21,13 +21,13 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct EventStream {
     pub(super) key: u64,
-    readers: Readers,
-    state: Mutex<State>,
+    readers: ReaderBehaviour,
+    state: Mutex<EventStreamState>,
 }
 
 /// The reaction of clients to a connection that ends before the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Readers {
+pub(super) enum ReaderBehaviour {
     /// They may treat it as a failure.
     Stay,
     /// They received the data to resume, before anything else.
@@ -37,8 +37,8 @@ pub(super) enum Readers {
 }
 
 #[derive(Debug)]
-struct State {
-    events: VecDeque<Stored>,
+struct EventStreamState {
+    events: VecDeque<StoredEvent>,
     bytes: usize,
     /// The number of the newest event, starting at 1.
     newest: u64,
@@ -55,25 +55,25 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Stored {
+struct StoredEvent {
     number: u64,
     message: Bytes,
     is_answer: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Beginning {
+pub(super) enum StreamStart {
     AnswersOnly(Vec<Bytes>),
     /// Another message came before the last response, or the client must reconnect.
     Mixed,
 }
 
 impl EventStream {
-    pub(super) fn for_answers(key: u64, answers_due: usize, readers: Readers) -> Arc<Self> {
+    pub(super) fn for_answers(key: u64, answers_due: usize, readers: ReaderBehaviour) -> Arc<Self> {
         Arc::new(Self {
             key,
             readers,
-            state: Mutex::new(State {
+            state: Mutex::new(EventStreamState {
                 events: VecDeque::new(),
                 bytes: 0,
                 newest: 0,
@@ -89,7 +89,7 @@ impl EventStream {
     }
 
     pub(super) fn for_session(key: u64) -> Arc<Self> {
-        Self::for_answers(key, usize::MAX, Readers::Stay)
+        Self::for_answers(key, usize::MAX, ReaderBehaviour::Stay)
     }
 
     /// Adds a message that may be lost. Returns false when the stream is full.
@@ -129,7 +129,8 @@ impl EventStream {
         let mut state = self.state.lock();
         // A client that is already away must not be sent away when it reconnects.
         let is_away = state.reader > 0 && !state.attached;
-        state.paused = self.readers == Readers::ComeBack && state.ended.is_none() && !is_away;
+        state.paused =
+            self.readers == ReaderBehaviour::ComeBack && state.ended.is_none() && !is_away;
         state.wake();
     }
 
@@ -146,14 +147,14 @@ impl EventStream {
     }
 
     /// Waits for all responses, or for the first other message.
-    pub(super) fn poll_beginning(&self, context: &mut Context<'_>) -> Poll<Beginning> {
+    pub(super) fn poll_beginning(&self, context: &mut Context<'_>) -> Poll<StreamStart> {
         let mut state = self.state.lock();
         if state.paused || state.events.iter().any(|event| !event.is_answer) {
-            return Poll::Ready(Beginning::Mixed);
+            return Poll::Ready(StreamStart::Mixed);
         }
         if state.ended.is_some() {
             let answers = state.events.iter().map(|event| event.message.clone()).collect();
-            return Poll::Ready(Beginning::AnswersOnly(answers));
+            return Poll::Ready(StreamStart::AnswersOnly(answers));
         }
         state.waker = Some(context.waker().clone());
         Poll::Pending
@@ -200,7 +201,7 @@ impl EventStream {
         if let Some(event) = state.events.get(next) {
             let found = (event.number, event.message.clone());
             state.delivered = state.delivered.max(found.0);
-            if self.readers == Readers::ReadOnce {
+            if self.readers == ReaderBehaviour::ReadOnce {
                 state.forget_first();
             }
             return Poll::Ready(Some(found));
@@ -213,14 +214,14 @@ impl EventStream {
     }
 }
 
-impl State {
+impl EventStreamState {
     fn add(&mut self, message: Bytes, is_answer: bool) -> bool {
         if self.ended.is_some() {
             return false;
         }
         self.newest += 1;
         self.bytes += message.len();
-        self.events.push_back(Stored { number: self.newest, message, is_answer });
+        self.events.push_back(StoredEvent { number: self.newest, message, is_answer });
         self.wake();
         true
     }

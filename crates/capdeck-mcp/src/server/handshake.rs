@@ -5,26 +5,28 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
 
-use super::{ClientHello, Service, conversation::Conversation, outlet::Outlet};
-use crate::{RawObject, Revision, RpcError, raw};
+use super::{
+    ClientHello, SessionFactory, conversation::ServerConversation, message_outlet::MessageOutlet,
+};
+use crate::{ProtocolRevision, RawObject, RpcError, raw};
 
-pub(super) struct Greeting {
-    pub(super) revision: Revision,
+pub(super) struct HandshakeResult {
+    pub(super) revision: ProtocolRevision,
     pub(super) result: Box<RawValue>,
 }
 
 pub(super) async fn open(
-    service: &Arc<dyn Service>,
-    conversation: &Arc<Conversation>,
-    outlet: Outlet,
+    service: &Arc<dyn SessionFactory>,
+    conversation: &Arc<ServerConversation>,
+    outlet: MessageOutlet,
     params: Option<Box<RawValue>>,
     extensions: http::Extensions,
-) -> Result<Greeting, RpcError> {
+) -> Result<HandshakeResult, RpcError> {
     let params = raw::parse_params(params.as_deref())?.unwrap_or_default();
     let requested = raw::text_member(&params, "protocolVersion").ok_or_else(|| {
         RpcError::invalid_params("`initialize` needs a `protocolVersion`, such as `2025-11-25`")
     })?;
-    let revision = Revision::negotiate(&requested);
+    let revision = ProtocolRevision::negotiate(&requested);
     let hello = ClientHello {
         requested,
         revision,
@@ -47,5 +49,5 @@ pub(super) async fn open(
     let mut result = RawObject::with_capacity(described.len() + 1);
     result.insert("protocolVersion".to_owned(), raw::raw(revision.as_str()));
     result.extend(described);
-    Ok(Greeting { revision, result: raw::raw(&result) })
+    Ok(HandshakeResult { revision, result: raw::raw(&result) })
 }

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderName};
 
-use super::Session;
+use super::ServerSession;
 use crate::{
-    Era, RawObject, Revision, RpcError,
+    Era, ProtocolRevision, RawObject, RpcError,
     header_params::{decode, same},
     raw::text_member,
 };
@@ -18,7 +18,7 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Returns whether the version header names something other than a revision with a handshake.
 pub(super) fn names_modern(headers: &HeaderMap) -> bool {
     headers.get(PROTOCOL_VERSION).is_some_and(|value| {
-        let known = value.to_str().ok().and_then(|text| Revision::parse(text.trim()));
+        let known = value.to_str().ok().and_then(|text| ProtocolRevision::parse(text.trim()));
         known.is_none_or(|revision| revision.era() == Era::Modern)
     })
 }
@@ -27,7 +27,7 @@ pub(super) fn check_version(headers: &HeaderMap, body: Option<&str>) -> Result<(
     let header = single(headers, &PROTOCOL_VERSION)?;
     match (header, body) {
         // An unsupported version may have other rules for the body.
-        (Some(header), None) if Revision::parse(&header).is_none() => {
+        (Some(header), None) if ProtocolRevision::parse(&header).is_none() => {
             Err(RpcError::unsupported_version(&header))
         }
         (_, None) => Ok(()),
@@ -61,7 +61,7 @@ pub(super) fn check_target(
 
 pub(super) async fn check_params(
     headers: &HeaderMap,
-    session: &dyn Session,
+    session: &dyn ServerSession,
     params: &RawObject,
 ) -> Result<(), RpcError> {
     let Some(tool) = text_member(params, "name") else { return Ok(()) };

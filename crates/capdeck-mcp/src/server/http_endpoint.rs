@@ -22,14 +22,14 @@ use futures_util::future::{join, join_all};
 use http::{Method, Request, Response, StatusCode, header::ALLOW, request::Parts};
 
 use super::{
-    Load, Service, SessionOwner,
+    ServerLoad, SessionFactory, SessionOwner,
     http_session::HttpSession,
-    modern::{Modern, SuspensionLimits},
+    modern::{ModernServer, SuspensionLimits},
     response_body::ResponseBody,
     session_table::SessionTable,
 };
-use crate::{MAX_MESSAGE_BYTES, Sealer};
-use reply::Refusal;
+use crate::{MAX_MESSAGE_BYTES, TextSealer};
+use reply::HttpErrorReply;
 
 /// Limits and delays of an HTTP endpoint.
 #[derive(Debug, Clone)]
@@ -52,20 +52,20 @@ pub struct HttpOptions {
     /// The same limit for one principal.
     pub max_suspended_per_principal: usize,
     /// Seals the state that modern clients store between a question and its answer.
-    pub sealer: Arc<Sealer>,
+    pub sealer: Arc<TextSealer>,
 }
 
 /// An endpoint to mount under a path of any HTTP server.
 #[derive(Clone)]
 pub struct HttpEndpoint {
-    inner: Arc<Inner>,
+    inner: Arc<HttpEndpointInner>,
 }
 
-struct Inner {
-    service: Arc<dyn Service>,
+struct HttpEndpointInner {
+    service: Arc<dyn SessionFactory>,
     options: HttpOptions,
     sessions: SessionTable,
-    modern: Arc<Modern>,
+    modern: Arc<ModernServer>,
     sweeping: AtomicBool,
 }
 
@@ -87,7 +87,7 @@ impl Default for HttpOptions {
 }
 
 impl HttpEndpoint {
-    pub fn new(service: Arc<dyn Service>, options: HttpOptions) -> Self {
+    pub fn new(service: Arc<dyn SessionFactory>, options: HttpOptions) -> Self {
         let sessions = SessionTable::default();
         let sweeping = AtomicBool::new(false);
         let limits = SuspensionLimits {
@@ -96,11 +96,11 @@ impl HttpEndpoint {
             lifetime: options.question_lifetime,
         };
         let sealer = Arc::clone(&options.sealer);
-        let modern = Modern::new(Arc::clone(&service), sealer, options.max_sessions, limits);
-        Self { inner: Arc::new(Inner { service, options, sessions, modern, sweeping }) }
+        let modern = ModernServer::new(Arc::clone(&service), sealer, options.max_sessions, limits);
+        Self { inner: Arc::new(HttpEndpointInner { service, options, sessions, modern, sweeping }) }
     }
 
-    /// Answers one HTTP request. Its extensions reach [`Service::open`].
+    /// Answers one HTTP request. Its extensions reach [`SessionFactory::open`].
     pub async fn handle(&self, request: Request<Bytes>) -> Response<ResponseBody> {
         let (parts, body) = request.into_parts();
         let answer = match parts.method {
@@ -112,10 +112,10 @@ impl HttpEndpoint {
             Method::GET | Method::DELETE => Ok(not_allowed("POST")),
             _ => Ok(not_allowed("GET, POST, DELETE")),
         };
-        answer.unwrap_or_else(Refusal::into_response)
+        answer.unwrap_or_else(HttpErrorReply::into_response)
     }
 
-    pub fn load(&self) -> Load {
+    pub fn load(&self) -> ServerLoad {
         self.inner.sessions.load() + self.inner.modern.load()
     }
 
@@ -125,8 +125,8 @@ impl HttpEndpoint {
     }
 }
 
-impl Inner {
-    async fn delete(&self, parts: &Parts) -> Result<Response<ResponseBody>, Refusal> {
+impl HttpEndpointInner {
+    async fn delete(&self, parts: &Parts) -> Result<Response<ResponseBody>, HttpErrorReply> {
         let session = self.session(parts)?;
         self.sessions.remove(&session.id);
         session.end().await;
@@ -135,7 +135,7 @@ impl Inner {
         Ok(response)
     }
 
-    fn session(&self, parts: &Parts) -> Result<Arc<HttpSession>, Refusal> {
+    fn session(&self, parts: &Parts) -> Result<Arc<HttpSession>, HttpErrorReply> {
         let id = headers::session_id(&parts.headers)?;
         headers::check_revision(&parts.headers)?;
         // Another principal's session looks like one that does not exist.
@@ -143,7 +143,7 @@ impl Inner {
             .sessions
             .get(id)
             .filter(|session| session.principal == principal(&parts.extensions))
-            .ok_or_else(Refusal::session_not_found)?;
+            .ok_or_else(HttpErrorReply::session_not_found)?;
         session.touch();
         Ok(session)
     }

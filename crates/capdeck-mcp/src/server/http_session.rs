@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 
 use super::{
     SessionOwner,
-    conversation::Conversation,
-    event_stream::{EventStream, Readers},
+    conversation::ServerConversation,
+    event_stream::{EventStream, ReaderBehaviour},
 };
-use crate::{MAX_MESSAGE_BYTES, Revision};
+use crate::{MAX_MESSAGE_BYTES, ProtocolRevision};
 
 /// Bounds the resumable response streams of one session, and the content of finished ones.
 const MAX_STREAMS: usize = 64;
@@ -28,8 +28,8 @@ const REPLAY_WINDOW: Duration = Duration::from_secs(60);
 pub(super) struct HttpSession {
     pub(super) id: String,
     pub(super) principal: SessionOwner,
-    pub(super) revision: Revision,
-    pub(super) conversation: Arc<Conversation>,
+    pub(super) revision: ProtocolRevision,
+    pub(super) conversation: Arc<ServerConversation>,
     /// Queues messages without a request until the client listens.
     pub(super) unasked: Arc<EventStream>,
     streams: Mutex<VecDeque<Arc<EventStream>>>,
@@ -41,8 +41,8 @@ impl HttpSession {
     pub(super) fn new(
         id: String,
         principal: SessionOwner,
-        revision: Revision,
-        conversation: Arc<Conversation>,
+        revision: ProtocolRevision,
+        conversation: Arc<ServerConversation>,
         unasked: Arc<EventStream>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -61,7 +61,7 @@ impl HttpSession {
     pub(super) fn new_stream(&self, answers: usize) -> Arc<EventStream> {
         let key = self.next_key.fetch_add(1, Ordering::Relaxed);
         let primed = self.revision.has_priming_event();
-        let readers = if primed { Readers::ComeBack } else { Readers::Stay };
+        let readers = if primed { ReaderBehaviour::ComeBack } else { ReaderBehaviour::Stay };
         EventStream::for_answers(key, answers, readers)
     }
 

@@ -10,24 +10,24 @@ use crate::{RawObject, RequestId, RpcError};
 pub(super) const MAX_IN_FLIGHT: usize = 1024;
 
 /// Running requests by id, so that ids are unique and can be cancelled.
-pub(super) struct InFlight {
+pub(super) struct InFlightRequests {
     requests: Mutex<HashMap<RequestId, CancellationToken>>,
     ended: CancellationToken,
 }
 
 /// A registered request. Dropping it removes it.
-pub(super) struct Running {
-    table: Arc<InFlight>,
+pub(super) struct RunningRequest {
+    table: Arc<InFlightRequests>,
     id: RequestId,
     pub(super) cancel: CancellationToken,
 }
 
-impl InFlight {
+impl InFlightRequests {
     pub(super) fn new(ended: CancellationToken) -> Arc<Self> {
         Arc::new(Self { requests: Mutex::default(), ended })
     }
 
-    pub(super) fn start(self: &Arc<Self>, id: &RequestId) -> Result<Running, RpcError> {
+    pub(super) fn start(self: &Arc<Self>, id: &RequestId) -> Result<RunningRequest, RpcError> {
         let mut requests = self.requests.lock();
         if requests.contains_key(id) {
             return Err(RpcError::invalid_request(format!("request id {id} is in use")));
@@ -39,7 +39,7 @@ impl InFlight {
         }
         let cancel = self.ended.child_token();
         requests.insert(id.clone(), cancel.clone());
-        Ok(Running { table: Arc::clone(self), id: id.clone(), cancel })
+        Ok(RunningRequest { table: Arc::clone(self), id: id.clone(), cancel })
     }
 
     pub(super) fn cancel(&self, params: Option<&RawObject>) {
@@ -56,7 +56,7 @@ impl InFlight {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningRequest {
     fn drop(&mut self) {
         self.table.requests.lock().remove(&self.id);
     }

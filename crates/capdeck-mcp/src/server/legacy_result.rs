@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use crate::{RawObject, raw, request_meta::SERVER_INFO};
 
-const ADDED: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
+const MODERN_RESULT_MEMBERS: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 
 /// Returns the result in the legacy form. One without a type is returned unparsed.
 pub(super) fn legacy_result(result: Box<RawValue>) -> Box<RawValue> {
@@ -15,7 +15,7 @@ pub(super) fn legacy_result(result: Box<RawValue>) -> Box<RawValue> {
     if members.get("resultType").is_none_or(|kind| kind.get() != r#""complete""#) {
         return result;
     }
-    members.retain(|name, _| !ADDED.contains(&name.as_str()));
+    members.retain(|name, _| !MODERN_RESULT_MEMBERS.contains(&name.as_str()));
     if let Some(mut meta) = raw::object_member(&members, "_meta")
         && meta.shift_remove(SERVER_INFO).is_some()
     {

@@ -4,7 +4,7 @@ use std::ops::Add;
 
 /// The open resources of one endpoint, or a sum of several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Load {
+pub struct ServerLoad {
     pub sessions: usize,
     /// Running requests, including subscriptions.
     pub requests: usize,
@@ -12,7 +12,7 @@ pub struct Load {
     pub suspended_calls: usize,
 }
 
-impl Add for Load {
+impl Add for ServerLoad {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {

@@ -6,42 +6,42 @@
 mod call;
 mod client_table;
 mod finish;
+mod input_capability;
 mod legacy_error;
 mod log_level;
-mod need;
 mod request_state;
 mod result;
-mod running;
+mod running_call;
 mod sender;
-mod suspended;
+mod suspended_calls;
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::join_all};
 use serde_json::value::RawValue;
 
-pub(super) use call::Call;
-pub(super) use sender::Sender;
-pub(super) use suspended::SuspensionLimits;
+pub(super) use call::ModernCall;
+pub(super) use sender::RequestSender;
+pub(super) use suspended_calls::SuspensionLimits;
 
 use super::{
-    Exchange, Load, Peer, Service, Session, SessionLimit, SessionOwner, header_check,
-    outlet::Outlet,
+    ClientPeer, RequestExchange, ServerLoad, ServerSession, SessionFactory, SessionLimit,
+    SessionOwner, header_check, message_outlet::MessageOutlet,
 };
 use crate::{
-    RawObject, RequestId, Revision, RpcError, Sealer,
+    ProtocolRevision, RawObject, RequestId, RpcError, TextSealer,
     raw::{self, object_member, raw},
 };
-use call::Line;
-use client_table::{Busy, Client, ClientTable};
-use request_state::{Binding, RequestState};
-use result::Additions;
-use running::Running;
-use suspended::SuspendedTable;
+use call::WaitingRequest;
+use client_table::{ClientActivityGuard, ClientTable, ClientTableEntry};
+use request_state::{RequestState, StateBinding};
+use result::ResultAdditions;
+use running_call::RunningCall;
+use suspended_calls::SuspendedTable;
 
-pub(super) struct Modern {
-    service: Arc<dyn Service>,
-    sealer: Arc<Sealer>,
+pub(super) struct ModernServer {
+    service: Arc<dyn SessionFactory>,
+    sealer: Arc<TextSealer>,
     max_clients: usize,
     limits: SuspensionLimits,
     clients: ClientTable,
@@ -55,7 +55,7 @@ pub(super) struct ModernRequest {
     pub(super) written: Option<Box<RawValue>>,
     /// Without the sender.
     pub(super) params: RawObject,
-    pub(super) sender: Sender,
+    pub(super) sender: RequestSender,
     pub(super) principal: SessionOwner,
     pub(super) extensions: http::Extensions,
     pub(super) headers: Option<http::HeaderMap>,
@@ -75,10 +75,10 @@ pub(super) fn is_modern(method: &str, params: Option<&RawValue>) -> bool {
         })
 }
 
-impl Modern {
+impl ModernServer {
     pub(super) fn new(
-        service: Arc<dyn Service>,
-        sealer: Arc<Sealer>,
+        service: Arc<dyn SessionFactory>,
+        sealer: Arc<TextSealer>,
         max_clients: usize,
         limits: SuspensionLimits,
     ) -> Arc<Self> {
@@ -86,15 +86,15 @@ impl Modern {
         Arc::new(Self { service, sealer, max_clients, limits, clients, suspended })
     }
 
-    pub(super) fn load(&self) -> Load {
+    pub(super) fn load(&self) -> ServerLoad {
         let (sessions, requests) = self.clients.count();
-        Load { sessions, requests, streams: 0, suspended_calls: self.suspended.len() }
+        ServerLoad { sessions, requests, streams: 0, suspended_calls: self.suspended.len() }
     }
 
     pub(super) async fn answer(
         &self,
         request: ModernRequest,
-        outlet: Outlet,
+        outlet: MessageOutlet,
     ) -> Result<String, RpcError> {
         if is_removed(&request.method) {
             return Err(RpcError::method_not_found(&request.method));
@@ -113,10 +113,10 @@ impl Modern {
             return self.discover(&client).await;
         }
         let binding =
-            Binding { principal: &principal, method: &method, params: written.as_deref() };
+            StateBinding { principal: &principal, method: &method, params: written.as_deref() };
         let may_ask = may_ask(&method);
         let suspended = if may_ask { self.read_state(&mut params, &binding)? } else { None };
-        let line = Line {
+        let line = WaitingRequest {
             outlet: Some(outlet),
             capabilities: Arc::clone(&sender.capabilities),
             progress_token: progress_token(&params),
@@ -129,7 +129,7 @@ impl Modern {
             }
             None => start(session, id.clone(), &method, params, &sender, line, busy),
         };
-        let context = Context { id: &id, binding, sender: &sender };
+        let context = ModernRequestContext { id: &id, binding, sender: &sender };
         self.drive(running, &context).await
     }
 
@@ -155,7 +155,7 @@ impl Modern {
         join_all(all.iter().map(|client| client.end())).await;
     }
 
-    fn enter(&self, request: &ModernRequest) -> Result<Busy, RpcError> {
+    fn enter(&self, request: &ModernRequest) -> Result<ClientActivityGuard, RpcError> {
         let limit = request.extensions.get::<SessionLimit>().copied();
         let (busy, evicted) =
             self.clients.enter(&request.principal, &request.sender, self.max_clients, limit)?;
@@ -166,15 +166,19 @@ impl Modern {
         Ok(busy)
     }
 
-    async fn discover(&self, client: &Client) -> Result<String, RpcError> {
+    async fn discover(&self, client: &ClientTableEntry) -> Result<String, RpcError> {
         let mut described = client.describe().await?;
         described.shift_remove("serverInfo");
         let info = client.server_info().await;
-        let versions: Vec<&str> = Revision::modern().map(Revision::as_str).collect();
+        let versions: Vec<&str> =
+            ProtocolRevision::modern().map(ProtocolRevision::as_str).collect();
         described.insert("supportedVersions".to_owned(), raw(&versions));
         let result = raw(&described);
-        let additions =
-            Additions { caching: true, server_info: info.as_deref(), ..Additions::default() };
+        let additions = ResultAdditions {
+            caching: true,
+            server_info: info.as_deref(),
+            ..ResultAdditions::default()
+        };
         Ok(finish::completed(&result, &additions))
     }
 
@@ -182,8 +186,8 @@ impl Modern {
     fn read_state(
         &self,
         params: &mut RawObject,
-        binding: &Binding<'_>,
-    ) -> Result<Option<(Running, RawObject)>, RpcError> {
+        binding: &StateBinding<'_>,
+    ) -> Result<Option<(RunningCall, RawObject)>, RpcError> {
         let answers = request_state::take_responses(params)?;
         let state = match params.shift_remove("requestState") {
             None => None,
@@ -207,37 +211,37 @@ impl Modern {
     }
 }
 
-struct Context<'a> {
+struct ModernRequestContext<'a> {
     id: &'a RequestId,
-    binding: Binding<'a>,
-    sender: &'a Sender,
+    binding: StateBinding<'a>,
+    sender: &'a RequestSender,
 }
 
 pub(super) const LISTEN: &str = "subscriptions/listen";
 
 fn start(
-    session: Arc<dyn Session>,
+    session: Arc<dyn ServerSession>,
     id: RequestId,
     method: &str,
     params: RawObject,
-    sender: &Sender,
-    line: Line,
-    busy: Busy,
-) -> Running {
+    sender: &RequestSender,
+    line: WaitingRequest,
+    busy: ClientActivityGuard,
+) -> RunningCall {
     let cancel = busy.0.ended.child_token();
     let progress_token = line.progress_token.clone();
     let subscription = (method == LISTEN).then(|| id.clone());
     let early = object_member(&params, "inputResponses").unwrap_or_default();
-    let call = Call::new(line, may_ask(method), subscription, early, cancel.clone());
-    let exchange = Exchange {
+    let call = ModernCall::new(line, may_ask(method), subscription, early, cancel.clone());
+    let exchange = RequestExchange {
         id,
         revision: sender.revision,
         log_level: sender.log_level.map(|level| level.as_str().to_owned()),
         progress_token,
         cancel,
-        peer: Peer::of_call(Arc::clone(&call)),
+        peer: ClientPeer::of_call(Arc::clone(&call)),
     };
-    Running::new(session, method.to_owned(), params, exchange, call, busy)
+    RunningCall::new(session, method.to_owned(), params, exchange, call, busy)
 }
 
 fn may_ask(method: &str) -> bool {

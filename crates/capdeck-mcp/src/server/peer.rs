@@ -15,71 +15,73 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{modern::Call, outlet::Outlet};
+use super::{message_outlet::MessageOutlet, modern::ModernCall};
 use crate::{RawObject, RpcError, encode};
 
-type Answer = Result<Box<RawValue>, RpcError>;
+type PeerResponse = Result<Box<RawValue>, RpcError>;
 
-const MAX_OPEN: usize = 256;
+const MAX_PENDING_REQUESTS: usize = 256;
 
 /// Sends to the client on the stream this peer was created for.
 #[derive(Clone)]
-pub struct Peer(Route);
+pub struct ClientPeer(PeerRoute);
 
 #[derive(Clone)]
-enum Route {
+enum PeerRoute {
     /// A legacy client accepts requests at any time.
-    Session(Arc<Questions>, Outlet),
+    Session(Arc<PeerRequests>, MessageOutlet),
     /// A modern client gets questions in the result of its own request.
-    Call(Arc<Call>),
+    Call(Arc<ModernCall>),
     /// A modern client outside of a request.
-    Nobody,
+    Unreachable,
 }
 
 #[derive(Debug)]
-pub(super) struct Questions {
+pub(super) struct PeerRequests {
     next_id: AtomicU64,
-    open: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
+    open: Mutex<HashMap<u64, oneshot::Sender<PeerResponse>>>,
     /// Cancelled with the session.
     ended: CancellationToken,
 }
 
 /// Removes a question from the table, and cancels it at the client when its future is dropped.
-struct Asking<'a> {
-    questions: &'a Questions,
-    outlet: &'a Outlet,
+struct PeerRequestGuard<'a> {
+    questions: &'a PeerRequests,
+    outlet: &'a MessageOutlet,
     id: u64,
     answered: bool,
 }
 
-impl Peer {
-    pub(super) fn new(questions: Arc<Questions>, outlet: Outlet) -> Self {
-        Self(Route::Session(questions, outlet))
+impl ClientPeer {
+    pub(super) fn new(questions: Arc<PeerRequests>, outlet: MessageOutlet) -> Self {
+        Self(PeerRoute::Session(questions, outlet))
     }
 
-    pub(super) fn of_call(call: Arc<Call>) -> Self {
-        Self(Route::Call(call))
+    pub(super) fn of_call(call: Arc<ModernCall>) -> Self {
+        Self(PeerRoute::Call(call))
     }
 
-    pub(super) fn nobody() -> Self {
-        Self(Route::Nobody)
+    pub(super) fn unreachable() -> Self {
+        Self(PeerRoute::Unreachable)
     }
 
     /// Sends a notification. It is dropped when the queue is full or the client cannot be reached.
     pub fn notify(&self, method: &str, params: Option<RawObject>) {
         match &self.0 {
-            Route::Session(_, outlet) => {
+            PeerRoute::Session(_, outlet) => {
                 outlet.offer(encode::notification(method, params.as_ref()));
             }
-            Route::Call(call) => call.notify(method, params),
-            Route::Nobody => tracing::trace!(method, "a notification without a client was dropped"),
+            PeerRoute::Call(call) => call.notify(method, params),
+            PeerRoute::Unreachable => {
+                tracing::trace!(method, "a notification without a client was dropped");
+            }
         }
     }
 
     /// Ends the connection of this request; the client reconnects for the response. Does nothing for clients that
     /// cannot resume.
     pub fn pause(&self) {
-        if let Route::Session(_, outlet) = &self.0 {
+        if let PeerRoute::Session(_, outlet) = &self.0 {
             outlet.pause();
         }
     }
@@ -92,31 +94,31 @@ impl Peer {
         timeout: Duration,
     ) -> Result<Box<RawValue>, RpcError> {
         match &self.0 {
-            Route::Session(questions, outlet) => {
+            PeerRoute::Session(questions, outlet) => {
                 questions.put(outlet, method, params, timeout).await
             }
-            Route::Call(call) => call.ask(method, params, timeout).await,
-            Route::Nobody => Err(RpcError::internal(
+            PeerRoute::Call(call) => call.ask(method, params, timeout).await,
+            PeerRoute::Unreachable => Err(RpcError::internal(
                 "this client can be asked only while it waits for an answer of ours",
             )),
         }
     }
 }
 
-impl Questions {
+impl PeerRequests {
     pub(super) fn new(ended: CancellationToken) -> Arc<Self> {
         Arc::new(Self { next_id: AtomicU64::new(1), open: Mutex::default(), ended })
     }
 
     async fn put(
         &self,
-        outlet: &Outlet,
+        outlet: &MessageOutlet,
         method: &str,
         params: Option<RawObject>,
         timeout: Duration,
-    ) -> Answer {
+    ) -> PeerResponse {
         let (id, answer) = self.ask()?;
-        let mut asking = Asking { questions: self, outlet, id, answered: false };
+        let mut asking = PeerRequestGuard { questions: self, outlet, id, answered: false };
         let work = async {
             if !outlet.send(encode::request(&id.into(), method, params.as_ref())).await {
                 return Err(RpcError::internal("the client is gone"));
@@ -141,11 +143,11 @@ impl Questions {
         }
     }
 
-    fn ask(&self) -> Result<(u64, oneshot::Receiver<Answer>), RpcError> {
+    fn ask(&self) -> Result<(u64, oneshot::Receiver<PeerResponse>), RpcError> {
         let (sender, receiver) = oneshot::channel();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut open = self.open.lock();
-        if open.len() >= MAX_OPEN {
+        if open.len() >= MAX_PENDING_REQUESTS {
             return Err(RpcError::internal("too many requests to the client are unanswered"));
         }
         open.insert(id, sender);
@@ -153,7 +155,7 @@ impl Questions {
     }
 
     /// Delivers a client's response. One without a waiting request is dropped.
-    pub(super) fn answer(&self, id: Option<u64>, outcome: Answer) {
+    pub(super) fn answer(&self, id: Option<u64>, outcome: PeerResponse) {
         match id.and_then(|id| self.open.lock().remove(&id)) {
             Some(waiting) => drop(waiting.send(outcome)),
             None => tracing::debug!("an answer to no open request was dropped"),
@@ -161,7 +163,7 @@ impl Questions {
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for PeerRequestGuard<'_> {
     fn drop(&mut self) {
         self.questions.open.lock().remove(&self.id);
         if !self.answered {
@@ -170,7 +172,7 @@ impl Drop for Asking<'_> {
     }
 }
 
-impl fmt::Debug for Peer {
+impl fmt::Debug for ClientPeer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Peer").finish_non_exhaustive()
     }

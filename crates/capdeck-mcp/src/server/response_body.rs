@@ -18,9 +18,9 @@ use super::event_stream::EventStream;
 use crate::sse;
 
 /// The body of the responses of [`super::HttpEndpoint::handle`].
-pub struct ResponseBody(Kind);
+pub struct ResponseBody(ResponseBodyKind);
 
-enum Kind {
+enum ResponseBodyKind {
     Full(Option<Bytes>),
     Events(EventReader),
 }
@@ -41,15 +41,15 @@ pub(super) struct EventReader {
 
 impl ResponseBody {
     pub(super) fn empty() -> Self {
-        Self(Kind::Full(None))
+        Self(ResponseBodyKind::Full(None))
     }
 
     pub(super) fn full(bytes: impl Into<Bytes>) -> Self {
-        Self(Kind::Full(Some(bytes.into())))
+        Self(ResponseBodyKind::Full(Some(bytes.into())))
     }
 
     pub(super) fn events(reader: EventReader) -> Self {
-        Self(Kind::Events(reader))
+        Self(ResponseBodyKind::Events(reader))
     }
 }
 
@@ -125,22 +125,22 @@ impl Body for ResponseBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let bytes = match &mut self.0 {
-            Kind::Full(bytes) => Poll::Ready(bytes.take()),
-            Kind::Events(reader) => reader.poll_bytes(context),
+            ResponseBodyKind::Full(bytes) => Poll::Ready(bytes.take()),
+            ResponseBodyKind::Events(reader) => reader.poll_bytes(context),
         };
         bytes.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Kind::Full(None))
+        matches!(self.0, ResponseBodyKind::Full(None))
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Kind::Full(bytes) => {
+            ResponseBodyKind::Full(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            Kind::Events(_) => SizeHint::default(),
+            ResponseBodyKind::Events(_) => SizeHint::default(),
         }
     }
 }
@@ -148,8 +148,8 @@ impl Body for ResponseBody {
 impl fmt::Debug for ResponseBody {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Full(bytes) => formatter.debug_tuple("Full").field(bytes).finish(),
-            Kind::Events(_) => formatter.debug_tuple("Events").finish_non_exhaustive(),
+            ResponseBodyKind::Full(bytes) => formatter.debug_tuple("Full").field(bytes).finish(),
+            ResponseBodyKind::Events(_) => formatter.debug_tuple("Events").finish_non_exhaustive(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parking_lot::Mutex;
 
-use super::{Load, SessionLimit, http_session::HttpSession};
+use super::{ServerLoad, SessionLimit, http_session::HttpSession};
 
 #[derive(Default)]
 pub(super) struct SessionTable {
@@ -14,8 +14,8 @@ pub(super) struct SessionTable {
 
 /// The table is full, and every candidate for removal is busy.
 #[derive(Debug)]
-pub(super) enum Full {
-    Everybody,
+pub(super) enum SessionLimitError {
+    Total,
     Principal(usize),
 }
 
@@ -31,14 +31,16 @@ impl SessionTable {
         session: Arc<HttpSession>,
         cap: usize,
         limit: Option<SessionLimit>,
-    ) -> Result<Option<Arc<HttpSession>>, Full> {
+    ) -> Result<Option<Arc<HttpSession>>, SessionLimitError> {
         let mut sessions = self.sessions.lock();
         let own = || sessions.values().filter(|other| other.principal == session.principal);
         let victim = match limit {
             Some(SessionLimit(most)) if own().count() >= most => {
-                Some(idlest(own()).ok_or(Full::Principal(most))?)
+                Some(idlest(own()).ok_or(SessionLimitError::Principal(most))?)
             }
-            _ if sessions.len() >= cap => Some(idlest(sessions.values()).ok_or(Full::Everybody)?),
+            _ if sessions.len() >= cap => {
+                Some(idlest(sessions.values()).ok_or(SessionLimitError::Total)?)
+            }
             _ => None,
         };
         let evicted = victim.and_then(|id| sessions.remove(&id));
@@ -64,11 +66,11 @@ impl SessionTable {
         removed
     }
 
-    pub(super) fn load(&self) -> Load {
+    pub(super) fn load(&self) -> ServerLoad {
         let sessions = self.sessions.lock();
         let requests = sessions.values().map(|session| session.conversation.requests()).sum();
         let streams = sessions.values().map(|session| session.open_streams()).sum();
-        Load { sessions: sessions.len(), requests, streams, suspended_calls: 0 }
+        ServerLoad { sessions: sessions.len(), requests, streams, suspended_calls: 0 }
     }
 
     pub(super) fn drain(&self) -> Vec<Arc<HttpSession>> {

@@ -4,7 +4,7 @@
 //! makes the rest of the connection legacy. So a client that first sends `server/discover` can still choose, and the
 //! `_meta` that a legacy client forwards is never taken for its own.
 
-mod modern_line;
+mod modern_stdio;
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -16,19 +16,20 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Service,
-    conversation::{Answer, Conversation, Request},
+    SessionFactory,
+    conversation::{IncomingRequest, RequestCompletion, ServerConversation},
     handshake,
     in_flight::MAX_IN_FLIGHT,
+    message_outlet::MessageOutlet,
     modern,
-    outlet::Outlet,
 };
 use crate::{
-    Incoming, MAX_MESSAGE_BYTES, Malformed, Message, Revision, RpcError, Sealer, encode,
-    line::{Line, LineReader, write_lines},
+    MAX_MESSAGE_BYTES, MalformedMessage, ProtocolRevision, RpcError, RpcFrame, RpcMessage,
+    TextSealer, encode,
+    line::{FramedLine, LineReader, write_lines},
     nesting,
 };
-use modern_line::ModernLine;
+use modern_stdio::ModernStdio;
 
 /// Limits of a stdio server.
 #[derive(Debug, Clone)]
@@ -40,17 +41,17 @@ pub struct StdioOptions {
     /// The time for a modern client to answer questions before the call is cancelled.
     pub question_lifetime: Duration,
     /// Seals the state that modern clients store between a question and its answer.
-    pub sealer: Arc<Sealer>,
+    pub sealer: Arc<TextSealer>,
 }
 
-const QUEUE: usize = 256;
+const QUEUE_CAPACITY: usize = 256;
 
 /// Bounds the outstanding responses: those of running requests, and as many rejections. Beyond it the client does not
 /// read, and nothing more is read from it.
 const MAX_UNANSWERED: usize = 2 * MAX_IN_FLIGHT;
 
 /// Bounds the wait for cancelled requests and unwritten responses at the end.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Default for StdioOptions {
     fn default() -> Self {
@@ -67,7 +68,7 @@ impl Default for StdioOptions {
 pub async fn serve_stdio(
     reader: impl AsyncRead + Send + Unpin,
     writer: impl AsyncWrite + Send + Unpin + 'static,
-    service: Arc<dyn Service>,
+    service: Arc<dyn SessionFactory>,
 ) -> io::Result<()> {
     serve_stdio_with(reader, writer, service, StdioOptions::default()).await
 }
@@ -76,23 +77,23 @@ pub async fn serve_stdio(
 pub async fn serve_stdio_with(
     reader: impl AsyncRead + Send + Unpin,
     writer: impl AsyncWrite + Send + Unpin + 'static,
-    service: Arc<dyn Service>,
+    service: Arc<dyn SessionFactory>,
     options: StdioOptions,
 ) -> io::Result<()> {
     let finish = CancellationToken::new();
-    let (lines, queue) = mpsc::channel(QUEUE);
+    let (lines, queue) = mpsc::channel(QUEUE_CAPACITY);
     let mut writing = tokio::spawn(write_lines(writer, queue, finish.clone()));
-    let modern = ModernLine::new(Arc::clone(&service), &options);
+    let modern = ModernStdio::new(Arc::clone(&service), &options);
     let server = StdioServer {
         service,
         modern: Arc::clone(&modern),
-        conversation: Conversation::new(),
-        outlet: Outlet::Lines(lines),
+        conversation: ServerConversation::new(),
+        outlet: MessageOutlet::Lines(lines),
         places: Arc::new(Semaphore::new(MAX_UNANSWERED)),
         requests: TaskTracker::new(),
         revision: None,
     };
-    let abort = Abort(Arc::clone(&server.conversation), modern);
+    let abort = AbortGuard(Arc::clone(&server.conversation), modern);
     let requests = server.requests.clone();
 
     let served = tokio::select! {
@@ -109,11 +110,11 @@ pub async fn serve_stdio_with(
     }
     abort.1.end().await;
     abort.0.end().await;
-    tokio::time::timeout(LAST_WORDS, requests.wait()).await.ok();
+    tokio::time::timeout(SHUTDOWN_TIMEOUT, requests.wait()).await.ok();
     // The session may hold a peer for longer, so the queue does not close by itself.
     finish.cancel();
     if !writing.is_finished() {
-        tokio::time::timeout(LAST_WORDS, &mut writing).await.ok();
+        tokio::time::timeout(SHUTDOWN_TIMEOUT, &mut writing).await.ok();
     }
     writing.abort();
     match served {
@@ -124,20 +125,20 @@ pub async fn serve_stdio_with(
 }
 
 struct StdioServer {
-    service: Arc<dyn Service>,
-    modern: Arc<ModernLine>,
-    conversation: Arc<Conversation>,
-    outlet: Outlet,
+    service: Arc<dyn SessionFactory>,
+    modern: Arc<ModernStdio>,
+    conversation: Arc<ServerConversation>,
+    outlet: MessageOutlet,
     /// One permit per outstanding response.
     places: Arc<Semaphore>,
     requests: TaskTracker,
-    revision: Option<Revision>,
+    revision: Option<ProtocolRevision>,
 }
 
 /// Cancels everything when the serving future is dropped.
-struct Abort(Arc<Conversation>, Arc<ModernLine>);
+struct AbortGuard(Arc<ServerConversation>, Arc<ModernStdio>);
 
-impl Drop for Abort {
+impl Drop for AbortGuard {
     fn drop(&mut self) {
         self.0.abort();
         self.1.abort();
@@ -148,10 +149,10 @@ impl StdioServer {
     async fn run<R: AsyncRead + Unpin>(mut self, mut lines: LineReader<R>) -> io::Result<()> {
         while let Some(line) = lines.next().await? {
             match line {
-                Line::Text(line) => self.receive(&line).await,
-                Line::TooLong => {
+                FramedLine::Text(line) => self.receive(&line).await,
+                FramedLine::TooLong => {
                     let error = RpcError::invalid_request("the message is too large");
-                    self.refuse(Malformed::of_nobody(error)).await;
+                    self.refuse(MalformedMessage::of_nobody(error)).await;
                 }
             }
         }
@@ -159,9 +160,11 @@ impl StdioServer {
     }
 
     async fn receive(&mut self, line: &[u8]) {
-        match nesting::check(line).and_then(|()| Incoming::parse(line)) {
-            Ok(Incoming::Single(message)) => self.receive_message(message).await,
-            Ok(Incoming::Batch(parts)) if self.revision.is_some_and(Revision::has_batches) => {
+        match nesting::check(line).and_then(|()| RpcFrame::parse(line)) {
+            Ok(RpcFrame::Single(message)) => self.receive_message(message).await,
+            Ok(RpcFrame::Batch(parts))
+                if self.revision.is_some_and(ProtocolRevision::has_batches) =>
+            {
                 for part in parts {
                     match part {
                         Ok(message) => self.receive_message(message).await,
@@ -169,30 +172,30 @@ impl StdioServer {
                     }
                 }
             }
-            Ok(Incoming::Batch(_)) => {
+            Ok(RpcFrame::Batch(_)) => {
                 let error =
                     RpcError::invalid_request("batches are not part of this protocol revision");
-                self.refuse(Malformed::of_nobody(error)).await;
+                self.refuse(MalformedMessage::of_nobody(error)).await;
             }
             Err(malformed) => self.refuse(malformed).await,
         }
     }
 
-    async fn receive_message(&mut self, message: Message) {
+    async fn receive_message(&mut self, message: RpcMessage) {
         let is_modern = |method: &str, params: &Option<Box<RawValue>>| {
             self.revision.is_none() && modern::is_modern(method, params.as_deref())
         };
         match message {
-            Message::Request { id, method, params } if is_modern(&method, &params) => {
+            RpcMessage::Request { id, method, params } if is_modern(&method, &params) => {
                 let (line, outlet) = (Arc::clone(&self.modern), self.outlet.clone());
-                let request = Request { id, method, params };
+                let request = IncomingRequest { id, method, params };
                 let Some(answering) = line.accept(request, outlet).await else { return };
                 self.answer(answering).await;
             }
-            Message::Notification { method, params } if is_modern(&method, &params) => {
+            RpcMessage::Notification { method, params } if is_modern(&method, &params) => {
                 self.modern.notification(method, params).await;
             }
-            Message::Request { id, method, params }
+            RpcMessage::Request { id, method, params }
                 if method == "initialize" && self.revision.is_none() =>
             {
                 // Later messages need the session, so the reader waits for the handshake.
@@ -206,27 +209,27 @@ impl StdioServer {
                 });
                 self.outlet.send(encode::response(&id, &outcome)).await;
             }
-            Message::Request { id, method, params } => {
+            RpcMessage::Request { id, method, params } => {
                 let outlet = self.outlet.clone();
-                let request = Request { id: id.clone(), method, params };
+                let request = IncomingRequest { id: id.clone(), method, params };
                 let answer = self.conversation.answer(request, outlet.clone());
                 let answering = async move {
                     match answer.await {
-                        Answer::Outcome(outcome) => {
+                        RequestCompletion::Outcome(outcome) => {
                             outlet.send(encode::response(&id, &outcome)).await;
                         }
-                        Answer::Cancelled => {}
+                        RequestCompletion::Cancelled => {}
                     }
                 };
                 self.answer(answering).await;
             }
-            Message::Notification { method, params } => {
+            RpcMessage::Notification { method, params } => {
                 if method == "notifications/cancelled" {
                     self.modern.cancel(params.as_deref());
                 }
                 self.conversation.notification(&method, params).await;
             }
-            Message::Response { id, outcome } => self.conversation.response(&id, outcome),
+            RpcMessage::Response { id, outcome } => self.conversation.response(&id, outcome),
         }
     }
 
@@ -240,7 +243,7 @@ impl StdioServer {
         });
     }
 
-    async fn refuse(&self, malformed: Malformed) {
+    async fn refuse(&self, malformed: MalformedMessage) {
         if malformed.is_stray_answer() {
             return;
         }

@@ -69,13 +69,13 @@ fn an_unfinished_event_is_not_given() {
 #[test]
 fn an_event_over_the_limit_is_refused_before_it_is_held() {
     let mut parser = SseParser::new(100);
-    assert_eq!(parser.push(&[b'x'; 101]), Err(SseTooLarge));
+    assert_eq!(parser.push(&[b'x'; 101]), Err(SseSizeError));
     let mut parser = SseParser::new(100);
     assert_eq!(
         parser.push(b"data: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n"),
         Ok(())
     );
-    assert_eq!(parser.push(&[b'x'; 50]), Err(SseTooLarge));
+    assert_eq!(parser.push(&[b'x'; 50]), Err(SseSizeError));
 }
 
 #[test]

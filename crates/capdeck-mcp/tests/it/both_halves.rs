@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use capdeck_mcp::{
-    Revision,
-    client::{Client, ClientError, EraChoice, RequestOptions},
+    ProtocolRevision,
+    client::{ClientError, EraChoice, McpClient, RequestOptions},
     server::HttpOptions,
 };
 use parking_lot::Mutex;
@@ -14,7 +14,7 @@ use crate::support::*;
 
 /// A connected client, the service behind it, and what reaches the connection's owner.
 struct Pair {
-    client: Client,
+    client: McpClient,
     fixture: Arc<Fixture>,
     owner: Arc<Recorder>,
 }
@@ -34,7 +34,7 @@ async fn over_http() -> Pair {
 
 async fn introduce(pair: Pair) -> Pair {
     let greeting = pair.client.connect(hello(), EraChoice::Legacy, PLENTY).await.unwrap();
-    assert_eq!(greeting.revision, Revision::LATEST_LEGACY);
+    assert_eq!(greeting.revision, ProtocolRevision::LATEST_LEGACY);
     assert_eq!(greeting.instructions.as_deref(), Some("be kind"));
     assert!(greeting.raw.get().starts_with(r#"{"protocolVersion":"2025-11-25","capabilities":"#));
     let opened = Happening::Opened {

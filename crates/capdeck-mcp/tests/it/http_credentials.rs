@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use axum::{body::Body, response::Response};
-use capdeck_mcp::client::{Client, ClientError, Credentials, HttpTarget};
+use capdeck_mcp::client::{ClientError, CredentialProvider, HttpTarget, McpClient};
 use http::{HeaderMap, HeaderValue};
 use parking_lot::Mutex;
 
@@ -23,7 +23,7 @@ struct State {
 }
 
 #[async_trait]
-impl Credentials for Counting {
+impl CredentialProvider for Counting {
     async fn authorization(&self) -> Option<HeaderValue> {
         let number = self.state.lock().renewed;
         Some(HeaderValue::try_from(format!("Bearer token-{number}")).unwrap())
@@ -57,7 +57,7 @@ fn result() -> Response {
     response.body(Body::from(r#"{"id":1,"result":true}"#)).unwrap()
 }
 
-async fn client(responses: Vec<Response>, renewals: usize) -> (Client, Scripted, Arc<Counting>) {
+async fn client(responses: Vec<Response>, renewals: usize) -> (McpClient, Scripted, Arc<Counting>) {
     let server = Scripted::start(responses).await;
     let credentials = Arc::new(Counting { renewals, state: Mutex::default() });
     let target = HttpTarget {
@@ -65,7 +65,7 @@ async fn client(responses: Vec<Response>, renewals: usize) -> (Client, Scripted,
         credentials: Some(Arc::clone(&credentials) as _),
         ..target(server.address, "/mcp")
     };
-    (Client::http(target, Recorder::new()), server, credentials)
+    (McpClient::http(target, Recorder::new()), server, credentials)
 }
 
 #[tokio::test]

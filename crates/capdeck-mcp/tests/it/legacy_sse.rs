@@ -10,7 +10,7 @@ use axum::{
     routing::{get, post},
 };
 use bytes::Bytes;
-use capdeck_mcp::client::{Client, ClientError, EraChoice, RequestOptions};
+use capdeck_mcp::client::{ClientError, EraChoice, McpClient, RequestOptions};
 use futures_util::StreamExt;
 use http::HeaderMap;
 use tokio::sync::{Mutex, mpsc};
@@ -71,8 +71,8 @@ impl Server {
         self.events.send(Bytes::from(format!("event: message\r\ndata: {data}\r\n\r\n"))).unwrap();
     }
 
-    async fn open(&self, owner: Arc<Recorder>) -> Result<Client, ClientError> {
-        Client::sse(target(self.address, "/sse"), owner, PLENTY).await
+    async fn open(&self, owner: Arc<Recorder>) -> Result<McpClient, ClientError> {
+        McpClient::sse(target(self.address, "/sse"), owner, PLENTY).await
     }
 }
 
@@ -129,7 +129,7 @@ async fn an_endpoint_elsewhere_is_refused() {
 async fn a_server_without_an_endpoint_ends_at_the_deadline() {
     let server = Server::start(": hello\n\n").await;
     let opened =
-        Client::sse(target(server.address, "/sse"), Recorder::new(), Duration::from_millis(40))
+        McpClient::sse(target(server.address, "/sse"), Recorder::new(), Duration::from_millis(40))
             .await;
     assert!(matches!(opened, Err(ClientError::Timeout { .. })));
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use capdeck_mcp::{
     Era,
-    client::{Client, ClientError, EraChoice, RequestOptions},
+    client::{ClientError, EraChoice, McpClient, RequestOptions},
 };
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn discovery(capabilities: Value) -> Value {
 }
 
 /// Connects to a program that says at once that it is modern.
-async fn connected(client: &Client, server: &mut PipedServer, capabilities: Value) {
+async fn connected(client: &McpClient, server: &mut PipedServer, capabilities: Value) {
     let serving = async {
         let probe = server.read().await;
         assert_eq!(probe["method"], "server/discover");

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_mcp::{Sealer, server::HttpOptions};
+use capdeck_mcp::{TextSealer, server::HttpOptions};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -234,7 +234,7 @@ async fn a_client_that_can_be_asked_less_now_is_not_asked_again() {
 
 #[tokio::test]
 async fn a_sessions_own_state_is_sealed_and_outlives_the_server() {
-    let key = || Arc::new(Sealer::new(&[5; 32]).scoped("here"));
+    let key = || Arc::new(TextSealer::new(&[5; 32]).scoped("here"));
     let start = || ModernTalk::start(HttpOptions { sealer: key(), ..HttpOptions::default() });
     let talk = start().await.with_principal("ada");
     let asked = talk.call(1, json!({"name": "own_question"})).await;
@@ -252,7 +252,7 @@ async fn a_sessions_own_state_is_sealed_and_outlives_the_server() {
     let mut tampered = retry.clone();
     tampered["requestState"] = json!(format!("{state}-TAMPERED"));
     assert_eq!(code(&talk, 4, tampered).await, -32602);
-    let elsewhere = Arc::new(Sealer::new(&[5; 32]).scoped("elsewhere"));
+    let elsewhere = Arc::new(TextSealer::new(&[5; 32]).scoped("elsewhere"));
     let other =
         ModernTalk::start(HttpOptions { sealer: elsewhere, ..HttpOptions::default() }).await;
     assert_eq!(code(&other.with_principal("ada"), 5, retry).await, -32602);

@@ -4,7 +4,7 @@ use std::{convert::Infallible, time::Duration};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use capdeck_mcp::client::{Client, ClientError, EraChoice, RequestOptions};
+use capdeck_mcp::client::{ClientError, EraChoice, McpClient, RequestOptions};
 use futures_util::StreamExt;
 use http::Method;
 
@@ -34,13 +34,13 @@ fn accepted() -> Response {
 }
 
 /// A client whose requests are answered by the script, before any handshake.
-async fn scripted(responses: impl IntoIterator<Item = Response>) -> (Client, Scripted) {
+async fn scripted(responses: impl IntoIterator<Item = Response>) -> (McpClient, Scripted) {
     let server = Scripted::start(responses).await;
     (connect(server.address, Recorder::new()), server)
 }
 
 /// A client that has been introduced; its next request has id 2.
-async fn introduced(responses: Vec<Response>) -> (Client, Scripted) {
+async fn introduced(responses: Vec<Response>) -> (McpClient, Scripted) {
     let script = [greeting(), accepted()].into_iter().chain(responses);
     let (client, server) = scripted(script.collect::<Vec<_>>()).await;
     client.connect(hello(), EraChoice::Legacy, PLENTY).await.unwrap();

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use capdeck_mcp::{
     Era, RawObject, RpcError,
     client::{
-        Client, ClientError, ClientHandler, ClientHello, EraChoice, OnInputRequired, RequestOptions,
+        ClientDescription, ClientError, ClientHandler, EraChoice, InputRequiredMode, McpClient,
+        RequestOptions,
     },
 };
 use futures_util::StreamExt;
@@ -42,7 +43,7 @@ fn discovery() -> Value {
 }
 
 /// A client of a server that has been found to be modern; the next request has id 2.
-async fn modern(responses: Vec<Response>) -> (Client, Scripted) {
+async fn modern(responses: Vec<Response>) -> (McpClient, Scripted) {
     let script: Vec<_> = [result(1, discovery())].into_iter().chain(responses).collect();
     let server = Scripted::start(script).await;
     let client = connect(server.address, Recorder::new());
@@ -68,8 +69,10 @@ async fn every_request_carries_its_sender_and_its_headers() {
     let found = client.connect(hello(), EraChoice::Auto, PLENTY).await.unwrap();
     assert_eq!(found.instructions.as_deref(), Some("be kind"));
     assert_eq!(found.server_info["name"].get(), r#""m""#);
-    let other =
-        ClientHello { info: object(r#"{"name":"other"}"#), capabilities: object(r#"{"x":1}"#) };
+    let other = ClientDescription {
+        info: object(r#"{"name":"other"}"#),
+        capabilities: object(r#"{"x":1}"#),
+    };
     let options = RequestOptions {
         client: Some(Arc::new(other)),
         log_level: Some("notice".to_owned()),
@@ -290,7 +293,7 @@ async fn questions_are_answered_and_the_request_is_sent_again() {
         let broken = send(&options).await;
         assert!(matches!(broken, Err(ClientError::Protocol { .. })), "{broken:?}");
     }
-    let handed = RequestOptions { input_required: OnInputRequired::HandBack, ..options.clone() };
+    let handed = RequestOptions { input_required: InputRequiredMode::HandBack, ..options.clone() };
     let result = send(&handed).await.unwrap();
     assert!(result.get().contains(r#""requestState":"kept""#), "{result}");
 }

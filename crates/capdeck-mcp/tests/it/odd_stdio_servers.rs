@@ -2,13 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use capdeck_mcp::client::{Client, ClientError, EraChoice, RequestOptions};
+use capdeck_mcp::client::{ClientError, EraChoice, McpClient, RequestOptions};
 
 use crate::support::*;
 
 /// One call, with the server's side of it written out.
 async fn call(
-    client: &Client,
+    client: &McpClient,
     server: &mut PipedServer,
     script: impl AsyncFn(&mut PipedServer, u64),
 ) -> Result<String, ClientError> {

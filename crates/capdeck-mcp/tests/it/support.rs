@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use capdeck_mcp::{
     RawObject,
-    client::{Client, ClientError, ClientHandler, ClientHello, RequestOptions},
+    client::{ClientDescription, ClientError, ClientHandler, McpClient, RequestOptions},
     server::{StdioOptions, serve_stdio_with},
 };
 use serde_json::value::RawValue;
@@ -40,15 +40,15 @@ pub(crate) fn tool(name: &str) -> Option<RawObject> {
 }
 
 /// How the tests introduce themselves.
-pub(crate) fn hello() -> ClientHello {
-    ClientHello {
+pub(crate) fn hello() -> ClientDescription {
+    ClientDescription {
         info: object(r#"{"name":"test","version":"1"}"#),
         capabilities: object(r#"{"elicitation":{}}"#),
     }
 }
 
 /// A client and a fixture server joined by in-memory pipes, not yet introduced.
-pub(crate) fn joined(fixture: &Arc<Fixture>, handler: Arc<dyn ClientHandler>) -> Client {
+pub(crate) fn joined(fixture: &Arc<Fixture>, handler: Arc<dyn ClientHandler>) -> McpClient {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (reader, writer) = tokio::io::split(theirs);
     let service = Arc::clone(fixture);
@@ -56,12 +56,12 @@ pub(crate) fn joined(fixture: &Arc<Fixture>, handler: Arc<dyn ClientHandler>) ->
         StdioOptions { finish_grace: Duration::from_millis(20), ..StdioOptions::default() };
     tokio::spawn(async move { serve_stdio_with(reader, writer, service, options).await });
     let (reader, writer) = tokio::io::split(ours);
-    Client::stdio(reader, writer, handler)
+    McpClient::stdio(reader, writer, handler)
 }
 
 /// Sends a request that has plenty of time.
 pub(crate) async fn ask(
-    client: &Client,
+    client: &McpClient,
     method: &str,
     params: Option<RawObject>,
 ) -> Result<Box<RawValue>, ClientError> {

@@ -10,12 +10,12 @@ use oxc::{
     span::GetSpan,
 };
 
-use super::bindings::{Bindings, Kind};
+use super::bindings::{BindingKind, SessionBindings};
 use crate::protocol::SessionTypes;
 
-const MOST_BYTES: usize = 256 << 10;
+const MAX_TYPE_BYTES: usize = 256 << 10;
 
-const MOST_TOOLS: usize = 200;
+const MAX_KNOWN_TOOLS: usize = 200;
 
 #[derive(Debug, Default)]
 pub(crate) struct KnownTypes {
@@ -29,7 +29,7 @@ impl KnownTypes {
     /// Adds the declarations of a cell: types by their text, and values with the types of a check.
     pub(crate) fn add(
         &mut self,
-        declares: &[(String, Kind)],
+        declares: &[(String, BindingKind)],
         types: Vec<(String, String)>,
         of_values: Vec<(String, String)>,
     ) {
@@ -39,30 +39,34 @@ impl KnownTypes {
         self.declared.extend(types);
         let is_declared = |name: &str| declares.iter().any(|(declared, _)| declared == name);
         self.of_values.extend(of_values.into_iter().filter(|(name, _)| is_declared(name)));
-        while self.size() > MOST_BYTES && self.of_values.pop_last().is_some() {}
-        while self.size() > MOST_BYTES && self.declared.pop_last().is_some() {}
+        while self.size() > MAX_TYPE_BYTES && self.of_values.pop_last().is_some() {}
+        while self.size() > MAX_TYPE_BYTES && self.declared.pop_last().is_some() {}
     }
 
     pub(crate) fn add_tools(&mut self, tools: Vec<(String, String)>) {
-        let room = MOST_TOOLS.saturating_sub(self.tools.len());
+        let room = MAX_KNOWN_TOOLS.saturating_sub(self.tools.len());
         self.tools.extend(tools.into_iter().take(room));
     }
 
-    pub(crate) fn of_session(&self, names: &Bindings) -> SessionTypes {
+    pub(crate) fn of_session(&self, names: &SessionBindings) -> SessionTypes {
         let tools = self.tools.iter().cloned().collect();
         SessionTypes { declarations: self.declarations(names), tools }
     }
 
-    fn declarations(&self, names: &Bindings) -> String {
+    fn declarations(&self, names: &SessionBindings) -> String {
         let mut text: String = self.declared.values().map(|text| format!("{text}\n")).collect();
         for (name, kind) in names.iter() {
             let line = match kind {
-                Kind::Class => format!(
+                BindingKind::Class => format!(
                     "declare class {name}<A = any, B = any, C = any> {{ constructor(...given: any[]); static [name: string]: any; [name: string]: any }}"
                 ),
-                Kind::Enum => format!("declare var {name}: any; type {name} = any;"),
-                Kind::Placeholder => continue,
-                Kind::Var | Kind::Function | Kind::Let | Kind::Const | Kind::Namespace => {
+                BindingKind::Enum => format!("declare var {name}: any; type {name} = any;"),
+                BindingKind::Placeholder => continue,
+                BindingKind::Var
+                | BindingKind::Function
+                | BindingKind::Let
+                | BindingKind::Const
+                | BindingKind::Namespace => {
                     let known = self.of_values.get(name).map_or("any", String::as_str);
                     format!("declare var {name}: {known};")
                 }
@@ -107,10 +111,10 @@ mod tests {
 
     #[test]
     fn a_name_declared_again_loses_its_type() {
-        let mut names = Bindings::default();
+        let mut names = SessionBindings::default();
         let mut types = KnownTypes::default();
-        names.declare("x".to_owned(), Kind::Var);
-        let declares = [("x".to_owned(), Kind::Var)];
+        names.declare("x".to_owned(), BindingKind::Var);
+        let declares = [("x".to_owned(), BindingKind::Var)];
         types.add(&declares, Vec::new(), vec![pair("x", "number"), pair("stranger", "string")]);
         assert_eq!(types.declarations(&names), "declare var x: number;\n");
         types.add(&declares, vec![pair("Issue", "interface Issue {}")], Vec::new());
@@ -120,7 +124,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let mut types = KnownTypes::default();
-        let long = "x".repeat(MOST_BYTES);
+        let long = "x".repeat(MAX_TYPE_BYTES);
         types.add(&[], vec![pair("A", &long), pair("B", &long)], Vec::new());
         assert_eq!(types.declared.len(), 1);
     }

@@ -1,10 +1,10 @@
 //! Rejects code nested so deeply that a recursive parser would overflow the stack.
 
 /// Levels of brackets, blocks and templates. Code stays below twenty, generated data below a hundred.
-pub(super) const DEEPEST: usize = 400;
+pub(super) const MAX_DEPTH: usize = 400;
 
 /// Consecutive operators that each open a level without a bracket, such as `!` and `-`.
-const MOST_SIGNS: usize = 2_000;
+const MAX_SIGNS: usize = 2_000;
 
 /// Returns the position where the nesting exceeds the limit. Strings and comments count as code: the limit is high
 /// enough.
@@ -22,7 +22,7 @@ pub(super) fn too_deep(code: &str) -> Option<usize> {
             b' ' | b'\t' | b'\n' | b'\r' => signs,
             _ => 0,
         };
-        if depth > DEEPEST || signs > MOST_SIGNS {
+        if depth > MAX_DEPTH || signs > MAX_SIGNS {
             return Some(offset);
         }
     }

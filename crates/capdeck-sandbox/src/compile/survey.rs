@@ -14,32 +14,32 @@ use oxc::{
 };
 
 use super::{
-    bindings::{Bindings, Kind},
+    bindings::{BindingKind, SessionBindings},
     literal,
-    positions::Lines,
+    positions::LineIndex,
 };
 use crate::{
-    envelope::{Diagnostic, Severity},
-    protocol::{Member, Use},
+    envelope::{CodeDiagnostic, CodeSeverity},
+    protocol::{CapabilityUse, MemberUse},
 };
 
 /// Functions of `caplets` itself and members of every object; other members are capabilities.
-const OWN_MEMBERS: [&str; 7] =
+const BUILT_IN_MEMBERS: [&str; 7] =
     ["search", "types", "artifacts", "debug", "then", "toJSON", "constructor"];
 
-pub(super) struct Survey {
-    pub(super) uses: Vec<Use>,
-    pub(super) problems: Vec<Diagnostic>,
+pub(super) struct CellSurvey {
+    pub(super) uses: Vec<CapabilityUse>,
+    pub(super) problems: Vec<CodeDiagnostic>,
 }
 
 pub(super) fn survey<'a>(
     program: &Program<'a>,
     scoping: &Scoping,
-    lines: &Lines<'_>,
-    session: &Bindings,
-) -> Survey {
-    let found = Survey { uses: Vec::new(), problems: Vec::new() };
-    let mut reader = Reader { scoping, lines, session, aliases: HashMap::new(), found };
+    lines: &LineIndex<'_>,
+    session: &SessionBindings,
+) -> CellSurvey {
+    let found = CellSurvey { uses: Vec::new(), problems: Vec::new() };
+    let mut reader = SurveyVisitor { scoping, lines, session, aliases: HashMap::new(), found };
     for statement in &program.body {
         reader.look_at_module(statement);
     }
@@ -47,19 +47,19 @@ pub(super) fn survey<'a>(
     reader.found
 }
 
-struct Reader<'s> {
+struct SurveyVisitor<'s> {
     scoping: &'s Scoping,
-    lines: &'s Lines<'s>,
-    session: &'s Bindings,
+    lines: &'s LineIndex<'s>,
+    session: &'s SessionBindings,
     /// Constants that hold a handle: `const gh = caplets.github`.
     aliases: HashMap<SymbolId, String>,
-    found: Survey,
+    found: CellSurvey,
 }
 
-impl Reader<'_> {
+impl SurveyVisitor<'_> {
     fn problem(&mut self, span: Span, code: &str, message: impl Into<String>) {
         let place = self.lines.at(span.start as usize);
-        self.found.problems.push(Diagnostic::at(place, Severity::Error, code, message));
+        self.found.problems.push(CodeDiagnostic::at(place, CodeSeverity::Error, code, message));
     }
 
     fn no_import(&mut self, span: Span) {
@@ -116,7 +116,7 @@ impl Reader<'_> {
             }
             _ => None,
         }
-        .filter(|(id, _)| !OWN_MEMBERS.contains(&id.as_str()))
+        .filter(|(id, _)| !BUILT_IN_MEMBERS.contains(&id.as_str()))
     }
 
     fn is_caplets(&self, expression: &Expression<'_>) -> bool {
@@ -146,9 +146,14 @@ impl Reader<'_> {
         let place = self.lines.at(at.start as usize);
         let member = member.map(|(name, span)| {
             let place = self.lines.at(span.start as usize);
-            Member { name, line: place.line, column: place.column, tool: None, arguments: None }
+            MemberUse { name, line: place.line, column: place.column, tool: None, arguments: None }
         });
-        self.found.uses.push(Use { capability, member, line: place.line, column: place.column });
+        self.found.uses.push(CapabilityUse {
+            capability,
+            member,
+            line: place.line,
+            column: place.column,
+        });
     }
 
     /// Records a member that is read but not called, or a bare capability. Returns true when there was one.
@@ -164,7 +169,7 @@ impl Reader<'_> {
     }
 }
 
-impl<'a> Visit<'a> for Reader<'_> {
+impl<'a> Visit<'a> for SurveyVisitor<'_> {
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
         if let Expression::Identifier(callee) = literal::plain(&call.callee) {
             if self.is_global(callee, "fetch") {
@@ -191,7 +196,7 @@ impl<'a> Visit<'a> for Reader<'_> {
             }
             _ => (None, arguments.next()),
         };
-        let member = Member {
+        let member = MemberUse {
             name,
             line: member_place.line,
             column: member_place.column,
@@ -201,7 +206,7 @@ impl<'a> Visit<'a> for Reader<'_> {
                 .unwrap_or_else(|| Some(serde_json::json!({})))
                 .map(|arguments| arguments.to_string()),
         };
-        self.found.uses.push(Use {
+        self.found.uses.push(CapabilityUse {
             capability,
             member: Some(member),
             line: place.line,
@@ -216,7 +221,7 @@ impl<'a> Visit<'a> for Reader<'_> {
             self.note(capability, at, Some(read));
         } else if self.is_caplets(&member.object) {
             let name = member.property.name.to_string();
-            if !OWN_MEMBERS.contains(&name.as_str()) {
+            if !BUILT_IN_MEMBERS.contains(&name.as_str()) {
                 self.note(name, member.property.span, None);
             }
         } else {
@@ -230,7 +235,7 @@ impl<'a> Visit<'a> for Reader<'_> {
                 self.note(capability, at, Some((name.value.to_string(), name.span)));
                 return;
             }
-            if self.is_caplets(&member.object) && !OWN_MEMBERS.contains(&name.value.as_str()) {
+            if self.is_caplets(&member.object) && !BUILT_IN_MEMBERS.contains(&name.value.as_str()) {
                 self.note(name.value.to_string(), name.span, None);
                 return;
             }
@@ -264,7 +269,7 @@ impl<'a> Visit<'a> for Reader<'_> {
                 self.scoping.symbol_scope_id(symbol) == self.scoping.root_scope_id()
                     && self.scoping.symbol_flags(symbol).contains(SymbolFlags::ConstVariable)
             }
-            None => self.session.kind(&identifier.name) == Some(Kind::Const),
+            None => self.session.kind(&identifier.name) == Some(BindingKind::Const),
         };
         if is_constant {
             let message = format!("`{}` is a constant and cannot be assigned", identifier.name);

@@ -3,12 +3,12 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn compiled(code: &str) -> Compiled {
-    compile(code, &Bindings::default()).unwrap_or_else(|problems| panic!("{problems:?}"))
+fn compiled(code: &str) -> CompiledCell {
+    compile(code, &SessionBindings::default()).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
 fn refused(code: &str) -> Vec<(String, Option<u32>, Option<u32>)> {
-    let problems = compile(code, &Bindings::default()).unwrap_err();
+    let problems = compile(code, &SessionBindings::default()).unwrap_err();
     problems.into_iter().map(|problem| (problem.code, problem.line, problem.column)).collect()
 }
 
@@ -39,15 +39,15 @@ fn declared_names_have_their_kind() {
     )
     .declares;
     let expected = [
-        ("a", Kind::Var),
-        ("b", Kind::Let),
-        ("c", Kind::Const),
-        ("d", Kind::Function),
-        ("E", Kind::Class),
-        ("F", Kind::Enum),
-        ("G", Kind::Namespace),
+        ("a", BindingKind::Var),
+        ("b", BindingKind::Let),
+        ("c", BindingKind::Const),
+        ("d", BindingKind::Function),
+        ("E", BindingKind::Class),
+        ("F", BindingKind::Enum),
+        ("G", BindingKind::Namespace),
     ];
-    let expected: Vec<(String, Kind)> =
+    let expected: Vec<(String, BindingKind)> =
         expected.into_iter().map(|(name, kind)| (name.to_owned(), kind)).collect();
     assert_eq!(declares, expected);
 }
@@ -106,9 +106,11 @@ fn problems_have_places() {
 
 #[test]
 fn a_replaced_fetch_is_the_authors_own() {
-    assert!(compile("function fetch() { return 1; } fetch();", &Bindings::default()).is_ok());
-    let mut session = Bindings::default();
-    session.declare("fetch".to_owned(), Kind::Function);
+    assert!(
+        compile("function fetch() { return 1; } fetch();", &SessionBindings::default()).is_ok()
+    );
+    let mut session = SessionBindings::default();
+    session.declare("fetch".to_owned(), BindingKind::Function);
     assert!(compile("fetch()", &session).is_ok());
 }
 
@@ -119,7 +121,7 @@ proptest! {
     #[test]
     fn any_code_compiles_or_is_refused(words in proptest::collection::vec(proptest::sample::select(WORDS), 0..24)) {
         let code = words.join(" ");
-        if let Ok(compiled) = compile_or_panic(&code, &Bindings::default()) {
+        if let Ok(compiled) = compile_or_panic(&code, &SessionBindings::default()) {
             let allocator = Allocator::default();
             // A script with top-level `await` is closest to the body of an async function.
             let wrapped = format!("(async () => {{ {} }})", compiled.code);
@@ -130,7 +132,7 @@ proptest! {
 
     #[test]
     fn any_text_is_read(code in "\\PC{0,120}") {
-        let _read = compile_or_panic(&code, &Bindings::default());
+        let _read = compile_or_panic(&code, &SessionBindings::default());
     }
 }
 

@@ -19,8 +19,8 @@ use oxc::{
     syntax::scope::ScopeFlags,
 };
 
-const LABEL: &str = "$cell";
-const HAND_OVER: &str = "$return";
+const CELL_LABEL: &str = "$cell";
+const RETURN_NAME: &str = "$return";
 
 /// Rewrites a program. Returns true when the value of its last statement is its value, because it has no `return`.
 pub(super) fn rewrite<'a>(program: &mut Program<'a>, allocator: &'a Allocator) -> bool {
@@ -28,7 +28,7 @@ pub(super) fn rewrite<'a>(program: &mut Program<'a>, allocator: &'a Allocator) -
     for statement in &mut program.body {
         keep_names(statement, &builder);
     }
-    let mut returns = Returns { builder: &builder, found: false };
+    let mut returns = ReturnRewriter { builder: &builder, found: false };
     for statement in &mut program.body {
         returns.visit_statement(statement);
     }
@@ -46,7 +46,7 @@ pub(super) fn rewrite<'a>(program: &mut Program<'a>, allocator: &'a Allocator) -
         }
     }
     let block = Statement::new_block_statement(SPAN, inside, &builder);
-    let label = LabelIdentifier::new(SPAN, LABEL, &builder);
+    let label = LabelIdentifier::new(SPAN, CELL_LABEL, &builder);
     outside.push(Statement::new_labeled_statement(SPAN, label, block, &builder));
     program.body = outside;
     false
@@ -84,12 +84,12 @@ fn keep_names<'a>(statement: &mut Statement<'a>, builder: &AstBuilder<'a>) {
 }
 
 /// Replaces the returns of the cell itself, not those of nested functions.
-struct Returns<'b, 'a> {
+struct ReturnRewriter<'b, 'a> {
     builder: &'b AstBuilder<'a>,
     found: bool,
 }
 
-impl<'a> VisitMut<'a> for Returns<'_, 'a> {
+impl<'a> VisitMut<'a> for ReturnRewriter<'_, 'a> {
     fn visit_statement(&mut self, statement: &mut Statement<'a>) {
         let Statement::ReturnStatement(returned) = statement else {
             walk_mut::walk_statement(self, statement);
@@ -97,13 +97,13 @@ impl<'a> VisitMut<'a> for Returns<'_, 'a> {
         };
         self.found = true;
         let span = returned.span();
-        let callee = Expression::new_identifier(span, HAND_OVER, self.builder);
+        let callee = Expression::new_identifier(span, RETURN_NAME, self.builder);
         let given = returned.argument.take().map(Argument::from);
         let mut arguments = ArenaVec::new_in(self.builder);
         arguments.extend(given);
         let call =
             Expression::new_call_expression(span, callee, None, arguments, false, self.builder);
-        let label = LabelIdentifier::new(SPAN, LABEL, self.builder);
+        let label = LabelIdentifier::new(SPAN, CELL_LABEL, self.builder);
         let both = [
             Statement::new_expression_statement(span, call, self.builder),
             Statement::new_break_statement(SPAN, Some(label), self.builder),

@@ -6,18 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{ToolShape, is_covered, method, schema_type::Types};
-use crate::{directory::Directory, protocol::Use};
+use super::{ToolSignature, is_covered, method, schema_type::NamedTypes};
+use crate::{capability_directory::CapabilityDirectory, protocol::CapabilityUse};
 
 /// The maximum declaration of one tool with its types; a longer one becomes `any`.
-const LONGEST: usize = 200_000;
+const MAX_DECLARATION_LENGTH: usize = 200_000;
 
 const OPTIONS: &str = ", options?: $caplets.CallOptions";
 
 pub(crate) fn declarations_for_check(
-    uses: &[Use],
+    uses: &[CapabilityUse],
     earlier: &[(String, String)],
-    directory: &dyn Directory,
+    directory: &dyn CapabilityDirectory,
 ) -> String {
     let mut named: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for used in uses {
@@ -30,7 +30,7 @@ pub(crate) fn declarations_for_check(
     let mut members = String::new();
     for (capability, tools) in named {
         let tools = tools.into_iter().filter_map(|tool| declared(capability, tool, directory));
-        let tools: Vec<Declared> = tools.collect();
+        let tools: Vec<MethodDeclaration> = tools.collect();
         if tools.is_empty() {
             continue;
         }
@@ -46,24 +46,28 @@ pub(crate) fn declarations_for_check(
     format!("{text}interface Capabilities {{\n{members}}}\n")
 }
 
-struct Declared {
+struct MethodDeclaration {
     method: String,
     types: String,
 }
 
-fn declared(capability: &str, tool: &str, directory: &dyn Directory) -> Option<Declared> {
+fn declared(
+    capability: &str,
+    tool: &str,
+    directory: &dyn CapabilityDirectory,
+) -> Option<MethodDeclaration> {
     // Another member of the handle hides a tool of the same name.
     if is_covered(capability, tool) {
         return None;
     }
     let schemas = directory.schemas(capability, tool)?;
-    let shape = ToolShape {
+    let shape = ToolSignature {
         name: tool,
         description: None,
         input_schema: &schemas.input,
         output_schema: schemas.output.as_ref(),
     };
-    let mut types = Types::default();
+    let mut types = NamedTypes::default();
     let method = method(capability, &shape, &mut types, OPTIONS);
     let space = namespace(tool);
     let (method, types) = match types.declarations() {
@@ -74,7 +78,8 @@ fn declared(capability: &str, tool: &str, directory: &dyn Directory) -> Option<D
             (format!("  {}: {space}.$Tool[{}];\n", Value::from(tool), Value::from(tool)), inside)
         }
     };
-    (method.len() + types.len() <= LONGEST).then_some(Declared { method, types })
+    (method.len() + types.len() <= MAX_DECLARATION_LENGTH)
+        .then_some(MethodDeclaration { method, types })
 }
 
 /// A separate namespace for each name: tools may define the same type differently.
@@ -94,11 +99,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{directory::ToolSchemas, protocol::Member};
+    use crate::{capability_directory::ToolSchemas, protocol::MemberUse};
 
     struct Deck;
 
-    impl Directory for Deck {
+    impl CapabilityDirectory for Deck {
         fn capabilities(&self) -> Vec<String> {
             Vec::new()
         }
@@ -125,10 +130,10 @@ mod tests {
         }
     }
 
-    fn used(capability: &str, name: &str, tool: Option<&str>) -> Use {
+    fn used(capability: &str, name: &str, tool: Option<&str>) -> CapabilityUse {
         let (name, tool) = (name.to_owned(), tool.map(str::to_owned));
-        let member = Some(Member { name, line: 1, column: 1, tool, arguments: None });
-        Use { capability: capability.to_owned(), member, line: 1, column: 1 }
+        let member = Some(MemberUse { name, line: 1, column: 1, tool, arguments: None });
+        CapabilityUse { capability: capability.to_owned(), member, line: 1, column: 1 }
     }
 
     #[test]

@@ -5,26 +5,26 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 /// The maximum object depth; deeper ones are `any`. Named types start at zero.
-const DEEPEST: usize = 8;
+const MAX_OBJECT_DEPTH: usize = 8;
 
 /// The maximum nesting of schemas, across references; deeper ones are `any`. Schemas are untrusted, and a chain of
 /// references can have any length.
 const MAX_NESTING: usize = 100;
 
-const MOST_VALUES: usize = 40;
+const MAX_ENUM_VALUES: usize = 40;
 
-const LONGEST_DOC: usize = 120;
+const MAX_DOC_LENGTH: usize = 120;
 
 #[derive(Debug, Default)]
-pub(super) struct Types {
+pub(super) struct NamedTypes {
     /// By the referenced schema itself: tools of one capability often have the same definitions.
     named: Vec<(Value, String)>,
     bodies: BTreeMap<String, String>,
 }
 
-impl Types {
+impl NamedTypes {
     pub(super) fn of(&mut self, schema: &Value, indent: usize) -> String {
-        Writer { root: schema, types: self, nesting: 0 }.kind(schema, indent, 0)
+        TypeWriter { root: schema, types: self, nesting: 0 }.kind(schema, indent, 0)
     }
 
     pub(super) fn declarations(&self) -> String {
@@ -36,13 +36,13 @@ impl Types {
     }
 }
 
-struct Writer<'a> {
+struct TypeWriter<'a> {
     root: &'a Value,
-    types: &'a mut Types,
+    types: &'a mut NamedTypes,
     nesting: usize,
 }
 
-impl Writer<'_> {
+impl TypeWriter<'_> {
     fn kind(&mut self, schema: &Value, indent: usize, depth: usize) -> String {
         if self.nesting == MAX_NESTING {
             return "any".to_owned();
@@ -65,8 +65,8 @@ impl Writer<'_> {
         }
         if let Some(values) = members.get("enum").and_then(Value::as_array) {
             let mut shown: Vec<String> =
-                values.iter().take(MOST_VALUES).map(Value::to_string).collect();
-            if values.len() > MOST_VALUES {
+                values.iter().take(MAX_ENUM_VALUES).map(Value::to_string).collect();
+            if values.len() > MAX_ENUM_VALUES {
                 shown.push("(string & {})".to_owned());
             }
             return union(shown);
@@ -142,7 +142,7 @@ impl Writer<'_> {
                 (None, _) => "Record<string, any>".to_owned(),
             };
         };
-        if depth >= DEEPEST {
+        if depth >= MAX_OBJECT_DEPTH {
             return "any".to_owned();
         }
         let required = members.get("required").and_then(Value::as_array);
@@ -190,8 +190,8 @@ impl Writer<'_> {
 fn doc(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut line = words.join(" ").replace("*/", "* /");
-    if line.len() > LONGEST_DOC {
-        line.truncate(line.floor_char_boundary(LONGEST_DOC));
+    if line.len() > MAX_DOC_LENGTH {
+        line.truncate(line.floor_char_boundary(MAX_DOC_LENGTH));
         line.push('…');
     }
     if line.is_empty() { line } else { format!("/** {line} */ ") }

@@ -3,8 +3,12 @@ use serde_json::json;
 use super::*;
 
 fn types(input: Value) -> String {
-    let tool =
-        ToolShape { name: "tool", description: None, input_schema: &input, output_schema: None };
+    let tool = ToolSignature {
+        name: "tool",
+        description: None,
+        input_schema: &input,
+        output_schema: None,
+    };
     tool_types("deck", &[tool])
 }
 
@@ -24,7 +28,7 @@ fn tools_read_like_methods() {
         }
     });
     let output = json!({"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}});
-    let tool = ToolShape {
+    let tool = ToolSignature {
         name: "list-issues",
         description: Some("Lists issues. */ and more"),
         input_schema: &input,
@@ -88,9 +92,9 @@ fn odd_schemas_are_anything() {
 fn many_tools_stay_within_a_size_and_are_named() {
     let input = json!({"type": "object", "properties": {"a": {"type": "string", "description": "x".repeat(100)}}});
     let names: Vec<String> = (0..1000).map(|number| format!("tool_{number}")).collect();
-    let tools: Vec<ToolShape<'_>> = names
+    let tools: Vec<ToolSignature<'_>> = names
         .iter()
-        .map(|name| ToolShape {
+        .map(|name| ToolSignature {
             name,
             description: None,
             input_schema: &input,
@@ -98,7 +102,7 @@ fn many_tools_stay_within_a_size_and_are_named() {
         })
         .collect();
     let text = tool_types("deck", &tools);
-    assert!(text.len() < LONGEST_TYPES * 5 / 4, "{}", text.len());
+    assert!(text.len() < MAX_TYPES_LENGTH * 5 / 4, "{}", text.len());
     assert!(text.contains("by `caplets.types(\"deck\", name)`: tool_"), "{}", text.len());
 }
 

@@ -6,30 +6,34 @@ use serde_json::Value;
 use super::type_checker::CheckError;
 use crate::{
     DeckOperation,
+    capability_directory::CapabilityDirectory,
     declarations::{call_text, member_of},
-    directory::Directory,
-    envelope::{Diagnostic, Location, Severity},
-    protocol::{Checked, Member, Use},
+    envelope::{CodeDiagnostic, CodeLocation, CodeSeverity},
+    protocol::{CapabilityUse, MemberUse, TypeCheckResult},
     run::TypeCheck,
 };
 
-const MOST: usize = 50;
+const MAX_PROBLEMS: usize = 50;
 
-pub(super) fn problems(uses: &[Use], directory: &dyn Directory) -> Vec<Diagnostic> {
+pub(super) fn problems(
+    uses: &[CapabilityUse],
+    directory: &dyn CapabilityDirectory,
+) -> Vec<CodeDiagnostic> {
     let known = directory.capabilities();
-    let mut found: Vec<Diagnostic> = Vec::new();
+    let mut found: Vec<CodeDiagnostic> = Vec::new();
     for used in uses {
-        if found.len() >= MOST {
+        if found.len() >= MAX_PROBLEMS {
             break;
         }
-        let place = Location { line: used.line, column: used.column };
+        let place = CodeLocation { line: used.line, column: used.column };
         if !known.contains(&used.capability) {
             let near = nearest(&used.capability, known.iter().map(String::as_str));
             let near = near.map(|id| format!("caplets{}", member_of(id)));
             let message = unknown("capability", &used.capability, None, near);
             let hint = "`await caplets.search(\"…\")` searches all of them";
             let message = format!("{message}; {hint}");
-            let problem = Diagnostic::at(place, Severity::Error, "UNKNOWN_CAPABILITY", message);
+            let problem =
+                CodeDiagnostic::at(place, CodeSeverity::Error, "UNKNOWN_CAPABILITY", message);
             if !found.contains(&problem) {
                 found.push(problem);
             }
@@ -41,38 +45,44 @@ pub(super) fn problems(uses: &[Use], directory: &dyn Directory) -> Vec<Diagnosti
 }
 
 pub(super) fn of_types(
-    checked: Result<Checked, CheckError>,
+    checked: Result<TypeCheckResult, CheckError>,
     wanted: TypeCheck,
-) -> (Vec<Diagnostic>, Vec<(String, String)>) {
-    let severity = if wanted == TypeCheck::Full { Severity::Error } else { Severity::Warning };
+) -> (Vec<CodeDiagnostic>, Vec<(String, String)>) {
+    let severity =
+        if wanted == TypeCheck::Full { CodeSeverity::Error } else { CodeSeverity::Warning };
     let checked = match checked {
         Ok(checked) => checked,
         Err(error) => {
             tracing::warn!(%error, "a cell could not be checked");
             let message = format!("{error}; without `check` the code runs unchecked");
-            let problem = Diagnostic::about(severity, "TYPE_CHECK_FAILED", message);
+            let problem = CodeDiagnostic::about(severity, "TYPE_CHECK_FAILED", message);
             return (vec![problem], Vec::new());
         }
     };
-    let mut told: Vec<Diagnostic> = checked
+    let mut told: Vec<CodeDiagnostic> = checked
         .problems
         .into_iter()
-        .take(MOST)
+        .take(MAX_PROBLEMS)
         .map(|problem| {
-            let place = Location { line: problem.line, column: problem.column };
-            Diagnostic::at(place, severity, &problem.code, problem.message)
+            let place = CodeLocation { line: problem.line, column: problem.column };
+            CodeDiagnostic::at(place, severity, &problem.code, problem.message)
         })
         .collect();
     if checked.unchecked {
         let message = "`@ts-nocheck` is at the top: the types were not checked";
-        told.push(Diagnostic::about(Severity::Info, "ts_nocheck_applied", message));
+        told.push(CodeDiagnostic::about(CodeSeverity::Info, "ts_nocheck_applied", message));
     }
     (told, checked.types)
 }
 
-fn member_problems(id: &str, member: &Member, directory: &dyn Directory) -> Vec<Diagnostic> {
-    let place = Location { line: member.line, column: member.column };
-    let problem = |code: &str, message| vec![Diagnostic::at(place, Severity::Error, code, message)];
+fn member_problems(
+    id: &str,
+    member: &MemberUse,
+    directory: &dyn CapabilityDirectory,
+) -> Vec<CodeDiagnostic> {
+    let place = CodeLocation { line: member.line, column: member.column };
+    let problem =
+        |code: &str, message| vec![CodeDiagnostic::at(place, CodeSeverity::Error, code, message)];
     let name = member.name.as_str();
     let tools = directory.tools(id);
     let has_tool =
@@ -115,10 +125,10 @@ fn member_problems(id: &str, member: &Member, directory: &dyn Directory) -> Vec<
 fn argument_problems(
     id: &str,
     tool: &str,
-    member: &Member,
-    directory: &dyn Directory,
-    place: Location,
-) -> Vec<Diagnostic> {
+    member: &MemberUse,
+    directory: &dyn CapabilityDirectory,
+    place: CodeLocation,
+) -> Vec<CodeDiagnostic> {
     let literal =
         member.arguments.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
     let Some(literal) = literal else { return Vec::new() };
@@ -126,7 +136,7 @@ fn argument_problems(
     let reasons = directory.check_arguments(id, tool, &literal);
     let told = reasons.into_iter().map(|reason| {
         let message = format!("a call of `{tool}` would fail: {reason}");
-        Diagnostic::at(place, Severity::Error, "INVALID_ARGUMENTS", message)
+        CodeDiagnostic::at(place, CodeSeverity::Error, "INVALID_ARGUMENTS", message)
     });
     told.collect()
 }

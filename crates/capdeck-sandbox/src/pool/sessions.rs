@@ -7,17 +7,17 @@ use std::{
 
 use crate::run::SessionId;
 
-const REMEMBERED: usize = 256;
+const MAX_ENDED_SESSIONS: usize = 256;
 
 #[derive(Debug)]
-pub(super) struct Sessions<W> {
+pub(super) struct SessionPool<W> {
     ttl: Duration,
-    alive: HashMap<SessionId, Session<W>>,
-    ended: VecDeque<Ended>,
+    alive: HashMap<SessionId, PooledSession<W>>,
+    ended: VecDeque<EndedSession>,
 }
 
 #[derive(Debug)]
-struct Session<W> {
+struct PooledSession<W> {
     owner: String,
     /// `None` while it runs a cell.
     idle: Option<W>,
@@ -25,14 +25,14 @@ struct Session<W> {
 }
 
 #[derive(Debug)]
-struct Ended {
+struct EndedSession {
     id: SessionId,
     owner: String,
-    missing: Missing,
+    missing: SessionLookupError,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum SessionLookupError {
     /// Never existed, or has another owner: both look the same.
     Unknown,
     Gone(&'static str),
@@ -40,10 +40,10 @@ pub(super) enum Missing {
     Busy,
 }
 
-const EXPIRED: Missing = Missing::Gone("it was not used for too long");
-const EVICTED: Missing = Missing::Gone("it was replaced by newer ones");
+const EXPIRED: SessionLookupError = SessionLookupError::Gone("it was not used for too long");
+const EVICTED: SessionLookupError = SessionLookupError::Gone("it was replaced by newer ones");
 
-impl<W> Sessions<W> {
+impl<W> SessionPool<W> {
     pub(super) fn new(ttl: Duration) -> Self {
         Self { ttl, alive: HashMap::new(), ended: VecDeque::new() }
     }
@@ -56,12 +56,17 @@ impl<W> Sessions<W> {
         self.alive.get(id)?.idle.as_ref()
     }
 
-    pub(super) fn take(&mut self, id: &SessionId, owner: &str, now: Instant) -> Result<W, Missing> {
+    pub(super) fn take(
+        &mut self,
+        id: &SessionId,
+        owner: &str,
+        now: Instant,
+    ) -> Result<W, SessionLookupError> {
         let Some(session) = self.alive.get_mut(id).filter(|session| session.owner == owner) else {
             let ended = self.ended.iter().find(|ended| ended.id == *id && ended.owner == owner);
-            return Err(ended.map_or(Missing::Unknown, |ended| ended.missing.clone()));
+            return Err(ended.map_or(SessionLookupError::Unknown, |ended| ended.missing.clone()));
         };
-        let Some(idle) = session.idle.take() else { return Err(Missing::Busy) };
+        let Some(idle) = session.idle.take() else { return Err(SessionLookupError::Busy) };
         let ttl = self.ttl;
         if now.duration_since(session.last_used) >= ttl {
             self.end(id, EXPIRED);
@@ -84,7 +89,7 @@ impl<W> Sessions<W> {
             let Some(evicted) = self.evict(|session| session.owner == owner) else { break };
             freed.push(evicted);
         }
-        let session = Session { owner: owner.to_owned(), idle: None, last_used: now };
+        let session = PooledSession { owner: owner.to_owned(), idle: None, last_used: now };
         self.alive.insert(id, session);
         freed
     }
@@ -102,7 +107,7 @@ impl<W> Sessions<W> {
     }
 
     pub(super) fn close(&mut self, id: &SessionId, reason: &str) {
-        drop(self.end(id, Missing::Closed(reason.to_owned())));
+        drop(self.end(id, SessionLookupError::Closed(reason.to_owned())));
     }
 
     /// The session was for one run only.
@@ -115,12 +120,12 @@ impl<W> Sessions<W> {
     }
 
     pub(super) fn take_all_of(&mut self, owner: &str) -> Vec<W> {
-        let is_theirs = |session: &Session<W>| session.owner == owner;
-        self.end_all(is_theirs, Missing::Gone("its client disconnected"))
+        let is_theirs = |session: &PooledSession<W>| session.owner == owner;
+        self.end_all(is_theirs, SessionLookupError::Gone("its client disconnected"))
     }
 
     pub(super) fn take_all(&mut self) -> Vec<W> {
-        self.end_all(|_| true, Missing::Gone("the host is closing"))
+        self.end_all(|_| true, SessionLookupError::Gone("the host is closing"))
     }
 
     pub(super) fn take_expired(&mut self, now: Instant) -> Vec<W> {
@@ -128,26 +133,30 @@ impl<W> Sessions<W> {
         self.end_all(|session| now.duration_since(session.last_used) >= ttl, EXPIRED)
     }
 
-    fn end_all(&mut self, which: impl Fn(&Session<W>) -> bool, missing: Missing) -> Vec<W> {
+    fn end_all(
+        &mut self,
+        which: impl Fn(&PooledSession<W>) -> bool,
+        missing: SessionLookupError,
+    ) -> Vec<W> {
         let chosen =
             self.alive.iter().filter(|(_, session)| session.idle.is_some() && which(session));
         let ids: Vec<SessionId> = chosen.map(|(id, _)| id.clone()).collect();
         ids.iter().filter_map(|id| self.end(id, missing.clone())).collect()
     }
 
-    fn evict(&mut self, which: impl Fn(&Session<W>) -> bool) -> Option<W> {
+    fn evict(&mut self, which: impl Fn(&PooledSession<W>) -> bool) -> Option<W> {
         let idle =
             self.alive.iter().filter(|(_, session)| session.idle.is_some() && which(session));
         let oldest = idle.min_by_key(|(_, session)| session.last_used)?.0.clone();
         self.end(&oldest, EVICTED)
     }
 
-    fn end(&mut self, id: &SessionId, missing: Missing) -> Option<W> {
+    fn end(&mut self, id: &SessionId, missing: SessionLookupError) -> Option<W> {
         let session = self.alive.remove(id)?;
-        if self.ended.len() == REMEMBERED {
+        if self.ended.len() == MAX_ENDED_SESSIONS {
             self.ended.pop_front();
         }
-        self.ended.push_back(Ended { id: id.clone(), owner: session.owner, missing });
+        self.ended.push_back(EndedSession { id: id.clone(), owner: session.owner, missing });
         session.idle
     }
 }
@@ -159,7 +168,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3600);
 
     fn open(
-        sessions: &mut Sessions<u32>,
+        sessions: &mut SessionPool<u32>,
         name: &str,
         owner: &str,
         worker: u32,
@@ -173,16 +182,16 @@ mod tests {
 
     #[test]
     fn a_session_is_found_by_its_owner_only_and_runs_one_cell_at_a_time() {
-        let (mut sessions, now) = (Sessions::new(HOUR), Instant::now());
+        let (mut sessions, now) = (SessionPool::new(HOUR), Instant::now());
         let id = open(&mut sessions, "a", "me", 1, now);
-        assert_eq!(sessions.take(&id, "you", now), Err(Missing::Unknown));
+        assert_eq!(sessions.take(&id, "you", now), Err(SessionLookupError::Unknown));
         assert_eq!(sessions.take(&id, "me", now), Ok(1));
-        assert_eq!(sessions.take(&id, "me", now), Err(Missing::Busy));
+        assert_eq!(sessions.take(&id, "me", now), Err(SessionLookupError::Busy));
     }
 
     #[test]
     fn unused_sessions_expire_and_say_so() {
-        let (mut sessions, now) = (Sessions::new(HOUR), Instant::now());
+        let (mut sessions, now) = (SessionPool::new(HOUR), Instant::now());
         let id = open(&mut sessions, "a", "me", 1, now);
         assert_eq!(sessions.take_expired(now + HOUR), [1]);
         assert_eq!(sessions.take(&id, "me", now + HOUR), Err(EXPIRED));
@@ -192,7 +201,7 @@ mod tests {
 
     #[test]
     fn the_oldest_of_the_same_owner_makes_room() {
-        let (mut sessions, now) = (Sessions::new(HOUR), Instant::now());
+        let (mut sessions, now) = (SessionPool::new(HOUR), Instant::now());
         let first = open(&mut sessions, "a", "me", 1, now);
         open(&mut sessions, "x", "you", 9, now);
         let later = now + Duration::from_secs(1);
@@ -204,11 +213,14 @@ mod tests {
 
     #[test]
     fn a_closed_session_tells_why() {
-        let (mut sessions, now) = (Sessions::new(HOUR), Instant::now());
+        let (mut sessions, now) = (SessionPool::new(HOUR), Instant::now());
         let id = open(&mut sessions, "a", "me", 1, now);
         sessions.take(&id, "me", now).unwrap();
         sessions.close(&id, "it broke");
-        assert_eq!(sessions.take(&id, "me", now), Err(Missing::Closed("it broke".to_owned())));
+        assert_eq!(
+            sessions.take(&id, "me", now),
+            Err(SessionLookupError::Closed("it broke".to_owned()))
+        );
         assert_eq!(sessions.give_back(&id, 1, now), Some(1));
     }
 }

@@ -8,13 +8,15 @@ use tokio::{
     time::timeout,
 };
 
-use super::worker_process::{StartError, WorkerProcess};
+use super::worker_process::{WorkerProcess, WorkerStartError};
 use crate::{
-    protocol::{CheckRequest, Checked, FromWorker, Isolation, Role, ToWorker},
+    protocol::{
+        CheckRequest, HostMessage, TypeCheckResult, WorkerIsolation, WorkerMessage, WorkerRole,
+    },
     settings::{SandboxSettings, WorkerCommand},
 };
 
-const PATIENCE: u32 = 3;
+const MAX_QUEUED_CHECKS: u32 = 3;
 
 /// Checks cells one at a time. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -22,11 +24,11 @@ pub(super) struct TypeChecker {
     command: WorkerCommand,
     limit: Duration,
     ttl: Duration,
-    slot: Arc<Mutex<Slot>>,
+    slot: Arc<Mutex<CheckerSlot>>,
 }
 
 #[derive(Debug, Default)]
-struct Slot {
+struct CheckerSlot {
     process: Option<WorkerProcess>,
     ending: Option<AbortHandle>,
 }
@@ -34,7 +36,7 @@ struct Slot {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CheckError {
     #[error("the type checker could not be started")]
-    Start(#[from] StartError),
+    Start(#[from] WorkerStartError),
     #[error("the type checker is busy with other cells")]
     Busy,
     #[error("the type check took longer than {} ms and was ended", .0.as_millis())]
@@ -54,15 +56,15 @@ impl TypeChecker {
     }
 
     /// Checks one cell. Dropping the future kills the process.
-    pub(super) async fn check(&self, request: CheckRequest) -> Result<Checked, CheckError> {
-        let mut slot = self.turn().await?;
+    pub(super) async fn check(&self, request: CheckRequest) -> Result<TypeCheckResult, CheckError> {
+        let mut slot = self.lock_slot().await?;
         // Taken out while it works: after a failure the next check starts another one.
         let mut process = self.take(&mut slot).await?;
-        process.queue(&ToWorker::Check(Box::new(request))).map_err(|_| CheckError::Failed)?;
+        process.queue(&HostMessage::Check(Box::new(request))).map_err(|_| CheckError::Failed)?;
         let answer = timeout(self.limit, process.exchange()).await;
         let checked = match answer {
-            Ok(Ok(Some(FromWorker::Checked(Ok(checked))))) => checked,
-            Ok(Ok(Some(FromWorker::Checked(Err(error))))) => {
+            Ok(Ok(Some(WorkerMessage::Checked(Ok(checked))))) => checked,
+            Ok(Ok(Some(WorkerMessage::Checked(Err(error))))) => {
                 tracing::warn!(%error, "a type check failed");
                 return Err(CheckError::Failed);
             }
@@ -78,8 +80,8 @@ impl TypeChecker {
     }
 
     /// Starts the process if needed and returns its isolation.
-    pub(super) async fn warm(&self) -> Result<Isolation, CheckError> {
-        let mut slot = self.turn().await?;
+    pub(super) async fn warm(&self) -> Result<WorkerIsolation, CheckError> {
+        let mut slot = self.lock_slot().await?;
         let process = self.take(&mut slot).await?;
         let isolation = process.isolation();
         slot.process = Some(process);
@@ -97,20 +99,22 @@ impl TypeChecker {
         }
     }
 
-    async fn turn(&self) -> Result<MutexGuard<'_, Slot>, CheckError> {
-        timeout(self.limit * PATIENCE, self.slot.lock()).await.map_err(|_| CheckError::Busy)
+    async fn lock_slot(&self) -> Result<MutexGuard<'_, CheckerSlot>, CheckError> {
+        timeout(self.limit * MAX_QUEUED_CHECKS, self.slot.lock())
+            .await
+            .map_err(|_| CheckError::Busy)
     }
 
-    async fn take(&self, slot: &mut Slot) -> Result<WorkerProcess, CheckError> {
+    async fn take(&self, slot: &mut CheckerSlot) -> Result<WorkerProcess, CheckError> {
         if let Some(mut process) = slot.process.take()
             && process.is_alive()
         {
             return Ok(process);
         }
-        Ok(WorkerProcess::start(&self.command, Role::TypeChecker).await?)
+        Ok(WorkerProcess::start(&self.command, WorkerRole::TypeChecker).await?)
     }
 
-    fn end_later(&self, slot: &mut Slot) {
+    fn end_later(&self, slot: &mut CheckerSlot) {
         let held = Arc::downgrade(&self.slot);
         let ttl = self.ttl;
         let ending = tokio::spawn(async move {

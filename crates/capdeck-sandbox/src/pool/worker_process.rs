@@ -12,12 +12,12 @@ use tokio::{
 use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
 
 use crate::{
-    protocol::{self, FromWorker, Isolation, LARGEST_FRAME, Role, ToWorker},
+    protocol::{self, HostMessage, MAX_FRAME_BYTES, WorkerIsolation, WorkerMessage, WorkerRole},
     settings::WorkerCommand,
 };
 
 /// Bounds the start of a process. It needs milliseconds, more on a busy machine.
-const START: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Address space beyond that at the start: heap, responses and the parser's memory.
 const ADDRESS_SPACE: u64 = 768 << 20;
@@ -33,11 +33,11 @@ pub(super) struct WorkerProcess {
     /// Bytes that the pipe has not accepted yet.
     unsent: BytesMut,
     output: FramedRead<ChildStdout, LengthDelimitedCodec>,
-    isolation: Isolation,
+    isolation: WorkerIsolation,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum StartError {
+pub(super) enum WorkerStartError {
     #[error("`{program}` could not be started")]
     Spawn {
         program: String,
@@ -46,14 +46,14 @@ pub(super) enum StartError {
     },
     #[error("the worker ended before it was ready")]
     Ended,
-    #[error("the worker was not ready after {} s", START.as_secs())]
+    #[error("the worker was not ready after {} s", START_TIMEOUT.as_secs())]
     Slow,
     #[error("the worker violated the protocol")]
     Protocol(#[source] io::Error),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Death {
+pub(super) enum ProcessDeath {
     /// Killed by the kernel's CPU limit.
     CpuLimit,
     Crash,
@@ -61,7 +61,10 @@ pub(super) enum Death {
 }
 
 impl WorkerProcess {
-    pub(super) async fn start(command: &WorkerCommand, role: Role) -> Result<Self, StartError> {
+    pub(super) async fn start(
+        command: &WorkerCommand,
+        role: WorkerRole,
+    ) -> Result<Self, WorkerStartError> {
         let spawned = Command::new(&command.program)
             .args(&command.args)
             .env_clear()
@@ -73,33 +76,36 @@ impl WorkerProcess {
             .kill_on_drop(true)
             .spawn();
         let program = command.program.display().to_string();
-        let mut child = spawned.map_err(|source| StartError::Spawn { program, source })?;
+        let mut child = spawned.map_err(|source| WorkerStartError::Spawn { program, source })?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(StartError::Ended);
+            return Err(WorkerStartError::Ended);
         };
         let codec = LengthDelimitedCodec::builder()
             .little_endian()
             .length_field_length(4)
-            .max_frame_length(LARGEST_FRAME)
+            .max_frame_length(MAX_FRAME_BYTES)
             .new_codec();
         let output = FramedRead::new(output, codec);
-        let isolation = Isolation::default();
+        let isolation = WorkerIsolation::default();
         let mut worker = Self { child, input, unsent: BytesMut::new(), output, isolation };
         let address_space = match role {
-            Role::Session => ADDRESS_SPACE,
-            Role::TypeChecker => CHECKER_ADDRESS_SPACE,
+            WorkerRole::Session => ADDRESS_SPACE,
+            WorkerRole::TypeChecker => CHECKER_ADDRESS_SPACE,
         };
-        worker.queue(&ToWorker::Start { role, address_space }).map_err(StartError::Protocol)?;
-        let ready = timeout(START, worker.exchange()).await.map_err(|_| StartError::Slow)?;
+        worker
+            .queue(&HostMessage::Start { role, address_space })
+            .map_err(WorkerStartError::Protocol)?;
+        let ready =
+            timeout(START_TIMEOUT, worker.exchange()).await.map_err(|_| WorkerStartError::Slow)?;
         match ready {
-            Ok(Some(FromWorker::Ready(isolation))) => worker.isolation = isolation,
-            Ok(_) => return Err(StartError::Ended),
-            Err(error) => return Err(StartError::Protocol(error)),
+            Ok(Some(WorkerMessage::Ready(isolation))) => worker.isolation = isolation,
+            Ok(_) => return Err(WorkerStartError::Ended),
+            Err(error) => return Err(WorkerStartError::Protocol(error)),
         }
         Ok(worker)
     }
 
-    pub(super) fn isolation(&self) -> Isolation {
+    pub(super) fn isolation(&self) -> WorkerIsolation {
         self.isolation
     }
 
@@ -112,7 +118,7 @@ impl WorkerProcess {
     }
 
     /// Queues a frame that [`Self::exchange`] sends.
-    pub(super) fn queue(&mut self, frame: &ToWorker) -> io::Result<()> {
+    pub(super) fn queue(&mut self, frame: &HostMessage) -> io::Result<()> {
         self.unsent.extend_from_slice(&protocol::encode(frame)?);
         Ok(())
     }
@@ -120,7 +126,7 @@ impl WorkerProcess {
     /// Sends queued frames while waiting for the next frame. `None` is the end. Cancel-safe.
     ///
     /// Both at once, because each side could otherwise wait for the other to read.
-    pub(super) async fn exchange(&mut self) -> io::Result<Option<FromWorker>> {
+    pub(super) async fn exchange(&mut self) -> io::Result<Option<WorkerMessage>> {
         loop {
             tokio::select! {
                 biased;
@@ -146,12 +152,12 @@ impl WorkerProcess {
         }
     }
 
-    pub(super) async fn death(&mut self) -> Death {
+    pub(super) async fn death(&mut self) -> ProcessDeath {
         use std::os::unix::process::ExitStatusExt;
         let ended = timeout(Duration::from_secs(1), self.child.wait()).await;
         let Ok(Ok(status)) = ended else {
             self.kill().await;
-            return Death::Other;
+            return ProcessDeath::Other;
         };
         let signals = [
             rustix::process::Signal::SEGV,
@@ -161,9 +167,13 @@ impl WorkerProcess {
             rustix::process::Signal::TRAP,
         ];
         match status.signal() {
-            Some(signal) if signal == rustix::process::Signal::XCPU.as_raw() => Death::CpuLimit,
-            Some(signal) if signals.iter().any(|known| known.as_raw() == signal) => Death::Crash,
-            _ => Death::Other,
+            Some(signal) if signal == rustix::process::Signal::XCPU.as_raw() => {
+                ProcessDeath::CpuLimit
+            }
+            Some(signal) if signals.iter().any(|known| known.as_raw() == signal) => {
+                ProcessDeath::Crash
+            }
+            _ => ProcessDeath::Other,
         }
     }
 }

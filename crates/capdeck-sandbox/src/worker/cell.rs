@@ -10,37 +10,37 @@ use serde_json::value::RawValue;
 
 use super::{
     confine,
-    engine::Engine,
-    meter::Stop,
-    outcome::{self, Thrown},
+    engine::ScriptEngine,
+    outcome::{self, ThrownError},
+    run_meter::StopReason,
 };
 use crate::{
-    compile::{Compiled, Kind, compile},
-    envelope::{Diagnostic, ErrorCode, RunError, Severity},
-    protocol::{Done, FromWorker, RunRequest, ToWorker, Use},
+    compile::{BindingKind, CompiledCell, compile},
+    envelope::{CodeDiagnostic, CodeSeverity, RunError, RunErrorCode},
+    protocol::{CapabilityUse, CellResult, HostMessage, RunRequest, WorkerMessage},
 };
 
 /// Memory reserved to describe the error of a script that used all of it.
-const LAST_WORDS: usize = 16 << 20;
+const ERROR_RESERVE_BYTES: usize = 16 << 20;
 
 #[derive(Default)]
-pub(super) struct Notes(Vec<Diagnostic>);
+pub(super) struct CellDiagnostics(Vec<CodeDiagnostic>);
 
-impl Notes {
+impl CellDiagnostics {
     pub(super) fn warn(&mut self, code: &str, message: impl Into<String>) {
-        self.0.push(Diagnostic::about(Severity::Warning, code, message));
+        self.0.push(CodeDiagnostic::about(CodeSeverity::Warning, code, message));
     }
 
-    fn tell(&mut self, code: &str, message: impl Into<String>) {
-        self.0.push(Diagnostic::about(Severity::Info, code, message));
+    fn info(&mut self, code: &str, message: impl Into<String>) {
+        self.0.push(CodeDiagnostic::about(CodeSeverity::Info, code, message));
     }
 }
 
 type CellValue = Option<Box<RawValue>>;
 
-impl Engine {
+impl ScriptEngine {
     /// Runs a cell to its end. An error means that the host is gone.
-    pub(super) fn run_cell(&mut self, request: &RunRequest) -> io::Result<Done> {
+    pub(super) fn run_cell(&mut self, request: &RunRequest) -> io::Result<CellResult> {
         let limits = &request.limits;
         self.shared.begin(request);
         self.shared.meter.start(Duration::from_millis(request.timeout_ms), limits.cpu);
@@ -70,7 +70,7 @@ impl Engine {
         self.types.add(&compiled.declares, std::mem::take(&mut compiled.types), types);
         self.runtime.set_memory_limit(limits.heap_bytes);
         self.runtime.set_max_stack_size(limits.stack_bytes);
-        let mut notes = Notes::default();
+        let mut notes = CellDiagnostics::default();
         let (outcome, closes) = self.evaluate(request, compiled, &mut notes)?;
         Ok(self.done(outcome, notes.0, closes))
     }
@@ -78,16 +78,16 @@ impl Engine {
     /// Sends the names in the code to the host. Returns the inferred types, or `None` when the cell must not run.
     fn admitted(
         &self,
-        uses: Vec<Use>,
+        uses: Vec<CapabilityUse>,
         type_check: bool,
     ) -> io::Result<Option<Vec<(String, String)>>> {
         let session = type_check.then(|| self.types.of_session(&self.names));
         let mut channel = self.shared.channel();
-        channel.send(&FromWorker::Uses { uses, session })?;
+        channel.send(&WorkerMessage::Uses { uses, session })?;
         loop {
             match channel.receive()? {
-                Some(ToWorker::Proceed { types }) => return Ok(Some(types)),
-                Some(ToWorker::Refuse) => return Ok(None),
+                Some(HostMessage::Proceed { types }) => return Ok(Some(types)),
+                Some(HostMessage::Refuse) => return Ok(None),
                 // A late response to an earlier run.
                 Some(_) => {}
                 None => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -98,11 +98,11 @@ impl Engine {
     fn done(
         &self,
         outcome: Result<CellValue, RunError>,
-        diagnostics: Vec<Diagnostic>,
+        diagnostics: Vec<CodeDiagnostic>,
         closes: Option<String>,
-    ) -> Done {
+    ) -> CellResult {
         let mut run = self.shared.run();
-        Done {
+        CellResult {
             outcome,
             diagnostics,
             closes,
@@ -115,14 +115,14 @@ impl Engine {
     fn evaluate(
         &mut self,
         request: &RunRequest,
-        compiled: Compiled,
-        notes: &mut Notes,
+        compiled: CompiledCell,
+        notes: &mut CellDiagnostics,
     ) -> io::Result<(Result<CellValue, RunError>, Option<String>)> {
-        let Compiled { code, positions, declares, gives_last_value, .. } = compiled;
+        let CompiledCell { code, positions, declares, gives_last_value, .. } = compiled;
         let context = self.context.clone();
         let ended = context.with(|ctx| {
             if !self.intact {
-                return Err(Failure::Tampered);
+                return Err(CellFailure::Tampered);
             }
             self.prepare(&ctx, request).map_err(|error| self.failure(&ctx, error))?;
             let number = self.cells.add(positions);
@@ -130,21 +130,21 @@ impl Engine {
                 self.names.declare(name.clone(), *kind);
             }
             let value = self.value_of(&ctx, code, number, gives_last_value, notes)?;
-            self.leftovers(&ctx, notes);
+            self.report_open_work(&ctx, notes);
             Ok(value)
         });
         let failure = match ended {
             Ok(value) => return Ok((Ok(value), None)),
-            Err(Failure::Pipe(error)) => return Err(error),
+            Err(CellFailure::Pipe(error)) => return Err(error),
             Err(failure) => self.judged(failure, request),
         };
         // The heap may be full, and the error still needs a description.
-        self.runtime.set_memory_limit(request.limits.heap_bytes + LAST_WORDS);
+        self.runtime.set_memory_limit(request.limits.heap_bytes + ERROR_RESERVE_BYTES);
         let (error, closes) = context.with(|ctx| {
             let described = self.described(&ctx, failure, request);
             if described.1.is_none() {
                 self.keep_placeholders(&ctx, &declares);
-                self.leftovers(&ctx, notes);
+                self.report_open_work(&ctx, notes);
             }
             described
         });
@@ -154,19 +154,19 @@ impl Engine {
     fn described(
         &self,
         ctx: &Ctx<'_>,
-        failure: Failure,
+        failure: CellFailure,
         request: &RunRequest,
     ) -> (RunError, Option<String>) {
         let late = || Some("its last run did not end in time".to_owned());
         match failure {
-            Failure::Stopped(stop, stack) => {
+            CellFailure::Stopped(stop, stack) => {
                 let mut error = outcome::interrupted(stop, request.timeout_ms, &request.limits);
                 (error.location, error.stack_preview) = outcome::trace(&stack, &self.cells);
                 (error, late())
             }
-            Failure::Stuck => {
+            CellFailure::Stuck => {
                 let error = RunError::new(
-                    ErrorCode::Script,
+                    RunErrorCode::Script,
                     "the script waits for a promise that nothing will settle",
                 );
                 (
@@ -174,9 +174,9 @@ impl Engine {
                     None,
                 )
             }
-            Failure::Tampered => {
+            CellFailure::Tampered => {
                 let error = RunError::new(
-                    ErrorCode::SessionClosed,
+                    RunErrorCode::SessionClosed,
                     "an earlier cell changed built-in objects, which cannot be undone",
                 )
                 .hint(
@@ -184,11 +184,11 @@ impl Engine {
                 );
                 (error, Some("built-in objects were changed permanently".to_owned()))
             }
-            Failure::OutOfMemory => {
+            CellFailure::OutOfMemory => {
                 let closes = Some("its memory was full".to_owned());
                 (outcome::out_of_memory(&request.limits), closes)
             }
-            Failure::Thrown(value) => {
+            CellFailure::Thrown(value) => {
                 let describe = self.hooks.get(ctx, "describe");
                 let text = describe
                     .and_then(|describe| describe.call::<_, String>((value.restore(ctx)?,)))
@@ -197,25 +197,26 @@ impl Engine {
                     let error = outcome::interrupted(stop, request.timeout_ms, &request.limits);
                     return (error, late());
                 }
-                let thrown = text.ok().and_then(|text| serde_json::from_str::<Thrown>(&text).ok());
+                let thrown =
+                    text.ok().and_then(|text| serde_json::from_str::<ThrownError>(&text).ok());
                 let Some(thrown) = thrown else {
                     let message = "the script threw an error that cannot be shown";
                     let closes = Some("its last error could not be shown".to_owned());
-                    return (RunError::new(ErrorCode::Script, message), closes);
+                    return (RunError::new(RunErrorCode::Script, message), closes);
                 };
                 let closes = thrown.is_out_of_memory().then(|| "its memory was full".to_owned());
                 (thrown.into_error(&self.cells, &request.limits), closes)
             }
-            Failure::Engine(message) => (RunError::new(ErrorCode::Script, message), None),
-            Failure::Pipe(error) => {
-                (RunError::new(ErrorCode::Unavailable, error.to_string()), late())
+            CellFailure::Engine(message) => (RunError::new(RunErrorCode::Script, message), None),
+            CellFailure::Pipe(error) => {
+                (RunError::new(RunErrorCode::Unavailable, error.to_string()), late())
             }
         }
     }
 
     /// The engine throws `null` when the heap has no space for an error. If that rejects a promise that others await,
     /// those never settle. The heap use can only be read outside a context.
-    fn judged(&self, failure: Failure, request: &RunRequest) -> Failure {
+    fn judged(&self, failure: CellFailure, request: &RunRequest) -> CellFailure {
         let is_null = |thrown: Persistent<Value<'static>>| {
             self.context.with(|ctx| thrown.restore(&ctx).is_ok_and(|value| value.is_null()))
         };
@@ -223,9 +224,9 @@ impl Engine {
         let is_full = || used() > request.limits.heap_bytes / 10 * 9;
         let starved = self.rejections.take_starved();
         match failure {
-            Failure::Stuck if starved || is_full() => Failure::OutOfMemory,
-            Failure::Thrown(thrown) if is_null(thrown.clone()) && (starved || is_full()) => {
-                Failure::OutOfMemory
+            CellFailure::Stuck if starved || is_full() => CellFailure::OutOfMemory,
+            CellFailure::Thrown(thrown) if is_null(thrown.clone()) && (starved || is_full()) => {
+                CellFailure::OutOfMemory
             }
             other => other,
         }
@@ -243,19 +244,19 @@ impl Engine {
         code: String,
         number: usize,
         gives_last_value: bool,
-        notes: &mut Notes,
-    ) -> Result<CellValue, Failure> {
+        notes: &mut CellDiagnostics,
+    ) -> Result<CellValue, CellFailure> {
         let failed = |error| self.failure(ctx, error);
         let mut options = EvalOptions::default();
         options.promise = true;
         options.filename = Some(format!("cell-{number}.ts"));
         let promise: Promise<'_> =
             ctx.eval_with_options(code, options).catch(ctx).map_err(failed)?;
-        let completion = self.settled(ctx, &promise, notes)?;
+        let completion = self.run_until_settled(ctx, &promise, notes)?;
         let result: Function<'_> = self.hooks.get(ctx, "result").catch(ctx).map_err(failed)?;
         let encoded: Promise<'_> =
             result.call((completion, gives_last_value)).catch(ctx).map_err(failed)?;
-        let encoded = self.settled(ctx, &encoded, notes)?;
+        let encoded = self.run_until_settled(ctx, &encoded, notes)?;
         let parts = Array::from_value(encoded).catch(ctx).map_err(failed)?;
         let text: Option<String> = parts.get(0).catch(ctx).map_err(failed)?;
         if parts.get(1).catch(ctx).map_err(failed)? {
@@ -270,10 +271,10 @@ impl Engine {
             notes.warn("VALUE_OMITTED", format!("left {omitted} out of the returned value"));
         }
         let raw = text.map(RawValue::from_string).transpose();
-        raw.map_err(|_| Failure::Pipe(io::ErrorKind::InvalidData.into()))
+        raw.map_err(|_| CellFailure::Pipe(io::ErrorKind::InvalidData.into()))
     }
 
-    fn leftovers(&self, ctx: &Ctx<'_>, notes: &mut Notes) {
+    fn report_open_work(&self, ctx: &Ctx<'_>, notes: &mut CellDiagnostics) {
         let (timers, calls) = {
             let mut run = self.shared.run();
             let left = (run.timers.len(), run.calls.open());
@@ -282,7 +283,7 @@ impl Engine {
         };
         if timers > 0 {
             let cleared = counted(timers, "timer", "timers");
-            notes.tell("TIMERS_CLEARED", format!("cleared {cleared} that still waited"));
+            notes.info("TIMERS_CLEARED", format!("cleared {cleared} that still waited"));
         }
         if calls > 0 {
             let cancelled = counted(calls, "call", "calls");
@@ -294,7 +295,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn told<'js>(&self, ctx: &Ctx<'js>, error: CaughtError<'js>) -> String {
+    pub(super) fn error_message<'js>(&self, ctx: &Ctx<'js>, error: CaughtError<'js>) -> String {
         match error {
             CaughtError::Exception(exception) => {
                 self.format(ctx, exception.into_object().into_value())
@@ -313,24 +314,26 @@ impl Engine {
     }
 
     /// An error caused by an interruption is reported as the interruption.
-    pub(super) fn failure<'js>(&self, ctx: &Ctx<'js>, error: CaughtError<'js>) -> Failure {
+    pub(super) fn failure<'js>(&self, ctx: &Ctx<'js>, error: CaughtError<'js>) -> CellFailure {
         let (value, stack) = match error {
             CaughtError::Exception(exception) => {
                 let stack = exception.stack().unwrap_or_default();
                 (exception.into_object().into_value(), stack)
             }
             CaughtError::Value(value) => (value, String::new()),
-            CaughtError::Error(error) => return Failure::Engine(error.to_string()),
+            CaughtError::Error(error) => return CellFailure::Engine(error.to_string()),
         };
         match self.shared.meter.stopped() {
-            Some(stop) => Failure::Stopped(stop, stack),
-            None => Failure::Thrown(Persistent::save(ctx, value)),
+            Some(stop) => CellFailure::Stopped(stop, stack),
+            None => CellFailure::Thrown(Persistent::save(ctx, value)),
         }
     }
 
     /// Names whose declaration was not reached can be declared again.
-    fn keep_placeholders(&mut self, ctx: &Ctx<'_>, declares: &[(String, Kind)]) {
-        let lexical = |kind: &Kind| matches!(kind, Kind::Let | Kind::Const | Kind::Class);
+    fn keep_placeholders(&mut self, ctx: &Ctx<'_>, declares: &[(String, BindingKind)]) {
+        let lexical = |kind: &BindingKind| {
+            matches!(kind, BindingKind::Let | BindingKind::Const | BindingKind::Class)
+        };
         let names: Vec<&String> =
             declares.iter().filter(|(_, kind)| lexical(kind)).map(|(name, _)| name).collect();
         if names.is_empty() {
@@ -342,14 +345,14 @@ impl Engine {
         let left: Vec<String> =
             left.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         for name in left {
-            self.names.declare(name, Kind::Placeholder);
+            self.names.declare(name, BindingKind::Placeholder);
         }
     }
 }
 
-pub(super) enum Failure {
+pub(super) enum CellFailure {
     /// Interrupted, with the current stack if it was computing.
-    Stopped(Stop, String),
+    Stopped(StopReason, String),
     /// It waits for a promise that cannot settle.
     Stuck,
     Tampered,
@@ -360,16 +363,16 @@ pub(super) enum Failure {
     Pipe(io::Error),
 }
 
-fn known_tools(uses: &[Use]) -> Vec<(String, String)> {
+fn known_tools(uses: &[CapabilityUse]) -> Vec<(String, String)> {
     let named =
         uses.iter().filter_map(|used| Some((used.capability.clone(), used.tool()?.to_owned())));
     named.collect()
 }
 
-fn blocked(diagnostics: &[Diagnostic]) -> RunError {
+fn blocked(diagnostics: &[CodeDiagnostic]) -> RunError {
     let first = diagnostics.first();
     let message = first.map_or("the code cannot run", |first| first.message.as_str());
-    RunError::new(ErrorCode::DiagnosticBlocked, message)
+    RunError::new(RunErrorCode::DiagnosticBlocked, message)
         .hint("nothing was run; `diagnostics` has every problem")
 }
 

@@ -11,32 +11,32 @@ use rustix::{
     io::Errno,
 };
 
-use crate::protocol::{self, FromWorker, ToWorker};
+use crate::protocol::{self, HostMessage, WorkerMessage};
 
 const CHUNK: usize = 64 << 10;
 
 /// Reads and writes frames without a second thread.
-pub(super) struct Channel {
+pub(super) struct WorkerChannel {
     input: io::Stdin,
     output: io::Stdout,
     buffer: Vec<u8>,
     chunk: Vec<u8>,
 }
 
-impl Channel {
+impl WorkerChannel {
     pub(super) fn new() -> Self {
         let (input, output) = (io::stdin(), io::stdout());
         Self { input, output, buffer: Vec::new(), chunk: vec![0; CHUNK] }
     }
 
-    pub(super) fn send(&mut self, frame: &FromWorker) -> io::Result<()> {
+    pub(super) fn send(&mut self, frame: &WorkerMessage) -> io::Result<()> {
         let mut output = self.output.lock();
         output.write_all(&protocol::encode(frame)?)?;
         output.flush()
     }
 
     /// Waits for the next frame. `None` when the host has closed the pipe.
-    pub(super) fn receive(&mut self) -> io::Result<Option<ToWorker>> {
+    pub(super) fn receive(&mut self) -> io::Result<Option<HostMessage>> {
         loop {
             if let Some(frame) = self.take()? {
                 return Ok(Some(frame));
@@ -48,7 +48,7 @@ impl Channel {
     }
 
     /// Returns the next frame if one arrives before the deadline. A closed pipe is an error here.
-    pub(super) fn receive_until(&mut self, deadline: Instant) -> io::Result<Option<ToWorker>> {
+    pub(super) fn receive_until(&mut self, deadline: Instant) -> io::Result<Option<HostMessage>> {
         loop {
             if let Some(frame) = self.take()? {
                 return Ok(Some(frame));
@@ -63,7 +63,7 @@ impl Channel {
         }
     }
 
-    fn take(&mut self) -> io::Result<Option<ToWorker>> {
+    fn take(&mut self) -> io::Result<Option<HostMessage>> {
         let Some(head) = self.buffer.first_chunk::<4>() else { return Ok(None) };
         let end = 4 + protocol::length(*head)?;
         let Some(body) = self.buffer.get(4..end) else { return Ok(None) };

@@ -10,33 +10,33 @@ use std::{
 
 use rquickjs::{CatchResultExt, Context, Ctx, Function, Object, Persistent, Runtime};
 
-use super::{channel::Channel, confine};
-use crate::protocol::{CheckRequest, Checked, FromWorker, Isolation, ToWorker};
+use super::{channel::WorkerChannel, confine};
+use crate::protocol::{CheckRequest, HostMessage, TypeCheckResult, WorkerIsolation, WorkerMessage};
 
 const COMPILER: &[u8] = include_bytes!("../../assets/typescript/compiler.js.zst");
 const DRIVER: &str = include_str!("checker/driver.js");
 const GLOBALS: &str = include_str!("checker/globals.d.ts");
 
 /// A typical check needs 60 MB; declarations of hundreds of tools need more.
-const HEAP: usize = 384 << 20;
+const HEAP_BYTES: usize = 384 << 20;
 
 /// The compiler recurses as deep as the code nests.
-const STACK: usize = 32 << 20;
+const STACK_BYTES: usize = 32 << 20;
 
 /// A collection takes longer than a check, so it runs after the response.
-const COLLECT_AFTER: usize = 256 << 20;
+const GC_THRESHOLD_BYTES: usize = 256 << 20;
 
 /// The CPU limit of one check, in case the host is gone.
-const COMPUTING: Duration = Duration::from_secs(60);
+const CHECK_CPU_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub(super) fn serve(mut channel: Channel, isolation: Isolation) -> io::Result<()> {
+pub(super) fn serve(mut channel: WorkerChannel, isolation: WorkerIsolation) -> io::Result<()> {
     let failed = |error: String| io::Error::other(format!("the checker did not start: {error}"));
-    let checker = Checker::new().map_err(failed)?;
-    channel.send(&FromWorker::Ready(isolation))?;
+    let checker = CompilerEngine::new().map_err(failed)?;
+    channel.send(&WorkerMessage::Ready(isolation))?;
     while let Some(frame) = channel.receive()? {
-        if let ToWorker::Check(request) = frame {
-            confine::back_stop(COMPUTING);
-            channel.send(&FromWorker::Checked(checker.check(&request)))?;
+        if let HostMessage::Check(request) = frame {
+            confine::back_stop(CHECK_CPU_TIMEOUT);
+            channel.send(&WorkerMessage::Checked(checker.check(&request)))?;
             checker.runtime.run_gc();
         }
     }
@@ -45,19 +45,19 @@ pub(super) fn serve(mut channel: Channel, isolation: Isolation) -> io::Result<()
     Ok(())
 }
 
-struct Checker {
+struct CompilerEngine {
     check: Persistent<Function<'static>>,
     context: Context,
     runtime: Runtime,
 }
 
-impl Checker {
+impl CompilerEngine {
     fn new() -> Result<Self, String> {
         let compiler = compiler().map_err(|error| error.to_string())?;
         let runtime = Runtime::new().map_err(|error| error.to_string())?;
-        runtime.set_memory_limit(HEAP);
-        runtime.set_max_stack_size(STACK);
-        runtime.set_gc_threshold(COLLECT_AFTER);
+        runtime.set_memory_limit(HEAP_BYTES);
+        runtime.set_max_stack_size(STACK_BYTES);
+        runtime.set_gc_threshold(GC_THRESHOLD_BYTES);
         let context = Context::full(&runtime).map_err(|error| error.to_string())?;
         let check = context.with(|ctx| {
             let check = Self::load(&ctx, compiler).catch(&ctx);
@@ -73,7 +73,7 @@ impl Checker {
         driver.call((compiler, GLOBALS))
     }
 
-    fn check(&self, request: &CheckRequest) -> Result<Checked, String> {
+    fn check(&self, request: &CheckRequest) -> Result<TypeCheckResult, String> {
         let request = serde_json::to_string(request).map_err(|error| error.to_string())?;
         let found: String = self.context.with(|ctx| {
             let check = self.check.clone().restore(&ctx);

@@ -2,24 +2,24 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use crate::run::{Determinism, TimerPace};
+use crate::run::{DeterminismSettings, TimerPace};
 
-pub(super) struct Clock {
+pub(super) struct ScriptClock {
     started: Instant,
     /// Milliseconds that had passed when the run was resumed.
     before_ms: f64,
-    fixed: Option<Fixed>,
+    fixed: Option<FixedTime>,
 }
 
-struct Fixed {
+struct FixedTime {
     start_ms: f64,
     passed_ms: f64,
     pace: TimerPace,
 }
 
-impl Clock {
-    pub(super) fn new(determinism: Option<Determinism>, before_ms: f64) -> Self {
-        let fixed = determinism.map(|given| Fixed {
+impl ScriptClock {
+    pub(super) fn new(determinism: Option<DeterminismSettings>, before_ms: f64) -> Self {
+        let fixed = determinism.map(|given| FixedTime {
             #[expect(clippy::cast_precision_loss, reason = "dates in JavaScript are doubles")]
             start_ms: given.now_ms as f64,
             passed_ms: 0.0,
@@ -46,7 +46,7 @@ impl Clock {
     }
 
     pub(super) fn skips(&self) -> bool {
-        matches!(&self.fixed, Some(Fixed { pace: TimerPace::Skip, .. }))
+        matches!(&self.fixed, Some(FixedTime { pace: TimerPace::Skip, .. }))
     }
 
     /// Returns the time of a repeatable clock for a response that no earlier run had. A clock that does not wait does
@@ -62,7 +62,7 @@ impl Clock {
     }
 
     /// A repeatable clock advances when a timer fires or a response arrives.
-    pub(super) fn reach(&mut self, monotonic_ms: f64) {
+    pub(super) fn advance_to(&mut self, monotonic_ms: f64) {
         if let Some(fixed) = &mut self.fixed {
             fixed.passed_ms = fixed.passed_ms.max(monotonic_ms);
         }
@@ -70,13 +70,13 @@ impl Clock {
 }
 
 /// A small generator, identical on every platform.
-pub(super) struct Chance {
+pub(super) struct RandomGenerator {
     state: u64,
     fixed: bool,
 }
 
-impl Chance {
-    pub(super) fn new(determinism: Option<Determinism>) -> Self {
+impl RandomGenerator {
+    pub(super) fn new(determinism: Option<DeterminismSettings>) -> Self {
         let mut seed = [0; 8];
         let state = match determinism {
             Some(given) => given.seed,

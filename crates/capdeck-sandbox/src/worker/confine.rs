@@ -13,16 +13,16 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 
-use crate::protocol::Isolation;
+use crate::protocol::WorkerIsolation;
 
 /// Applies the available mechanisms. The process may use this much more address space than now.
-pub(super) fn confine(address_space: u64) -> Isolation {
+pub(super) fn confine(address_space: u64) -> WorkerIsolation {
     // The host has priority over scripts on a busy machine.
     let _as_before = rustix::process::nice(5);
     let landlock = landlock();
     let resource_limits = limit_resources(address_space);
     let system_call_filter = filter_system_calls();
-    Isolation { resource_limits, system_call_filter, landlock }
+    WorkerIsolation { resource_limits, system_call_filter, landlock }
 }
 
 /// Sets a kernel CPU limit as a last resort: some built-in functions cannot be interrupted, and the host may be gone.

@@ -5,36 +5,36 @@ use std::time::Instant;
 use rquickjs::{CatchResultExt, Ctx, Promise, Value, promise::PromiseState};
 
 use super::{
-    cell::{Failure, Notes},
-    engine::Engine,
-    meter::Stop,
-    timeline::Next,
+    cell::{CellDiagnostics, CellFailure},
+    engine::ScriptEngine,
+    run_meter::StopReason,
+    timeline::NextEvent,
 };
-use crate::protocol::{ToWorker, WireAnswer};
+use crate::protocol::{HostMessage, WireResponse};
 
 /// Jobs between two clock checks: each may be too small for the engine to check.
 const JOBS_BETWEEN_CHECKS: u32 = 256;
 
-enum Due {
+enum TimerDue {
     Now,
     At(Instant),
     Never,
 }
 
-impl Engine {
+impl ScriptEngine {
     /// Runs until a promise has its value and no call is open.
-    pub(super) fn settled<'js>(
+    pub(super) fn run_until_settled<'js>(
         &self,
         ctx: &Ctx<'js>,
         promise: &Promise<'js>,
-        notes: &mut Notes,
-    ) -> Result<Value<'js>, Failure> {
+        notes: &mut CellDiagnostics,
+    ) -> Result<Value<'js>, CellFailure> {
         let ended = self.drive(ctx, promise, notes);
         self.rejections.forget(ctx, promise.as_value());
         ended?;
         match promise.result::<Value<'_>>() {
             Some(result) => result.catch(ctx).map_err(|error| self.failure(ctx, error)),
-            None => Err(Failure::Stuck),
+            None => Err(CellFailure::Stuck),
         }
     }
 
@@ -42,8 +42,8 @@ impl Engine {
         &self,
         ctx: &Ctx<'js>,
         promise: &Promise<'js>,
-        notes: &mut Notes,
-    ) -> Result<(), Failure> {
+        notes: &mut CellDiagnostics,
+    ) -> Result<(), CellFailure> {
         let meter = &self.shared.meter;
         loop {
             let mut jobs = 0_u32;
@@ -56,55 +56,58 @@ impl Engine {
                 }
             }
             if meter.must_stop() {
-                return Err(Failure::Stopped(meter.stopped().unwrap_or(Stop::Wall), String::new()));
+                return Err(CellFailure::Stopped(
+                    meter.stopped().unwrap_or(StopReason::Wall),
+                    String::new(),
+                ));
             }
             let state = promise.state();
             let open = self.shared.run().calls.open();
             if state == PromiseState::Rejected || state == PromiseState::Resolved && open == 0 {
                 return Ok(());
             }
-            self.shared.send_calls().map_err(Failure::Pipe)?;
+            self.shared.send_calls().map_err(CellFailure::Pipe)?;
             // After the value only calls are awaited.
             let timer =
-                if state == PromiseState::Pending { self.due_timer(open) } else { Due::Never };
+                if state == PromiseState::Pending { self.due_timer(open) } else { TimerDue::Never };
             let wake = match timer {
-                Due::Now => {
+                TimerDue::Now => {
                     self.fire(ctx, notes);
                     continue;
                 }
-                Due::Never if open == 0 => return Err(Failure::Stuck),
-                Due::Never => meter.deadline(),
-                Due::At(due) => due.min(meter.deadline()),
+                TimerDue::Never if open == 0 => return Err(CellFailure::Stuck),
+                TimerDue::Never => meter.deadline(),
+                TimerDue::At(due) => due.min(meter.deadline()),
             };
-            let frame = self.shared.channel().receive_until(wake).map_err(Failure::Pipe)?;
+            let frame = self.shared.channel().receive_until(wake).map_err(CellFailure::Pipe)?;
             match frame {
-                Some(ToWorker::Answer { id, answer }) => self.answer(ctx, id, &answer),
-                Some(ToWorker::Clock { stands }) => meter.hold(stands),
+                Some(HostMessage::Answer { id, answer }) => self.answer(ctx, id, &answer),
+                Some(HostMessage::Clock { stands }) => meter.set_paused(stands),
                 _ => {}
             }
         }
     }
 
-    fn due_timer(&self, open_calls: usize) -> Due {
+    fn due_timer(&self, open_calls: usize) -> TimerDue {
         let run = self.shared.run();
-        let Some(moment) = run.timers.next_moment() else { return Due::Never };
+        let Some(moment) = run.timers.next_moment() else { return TimerDue::Never };
         match run.timeline.next() {
             // It fired in the earlier run, which waited for it.
-            Next::Timer => return Due::Now,
-            Next::Answer if open_calls > 0 => return Due::Never,
-            Next::Answer | Next::Either => {}
+            NextEvent::Timer => return TimerDue::Now,
+            NextEvent::Answer if open_calls > 0 => return TimerDue::Never,
+            NextEvent::Answer | NextEvent::Either => {}
         }
         if run.clock.skips() {
-            return if open_calls == 0 { Due::Now } else { Due::Never };
+            return if open_calls == 0 { TimerDue::Now } else { TimerDue::Never };
         }
-        if moment <= Instant::now() { Due::Now } else { Due::At(moment) }
+        if moment <= Instant::now() { TimerDue::Now } else { TimerDue::At(moment) }
     }
 
-    fn fire(&self, ctx: &Ctx<'_>, notes: &mut Notes) {
+    fn fire(&self, ctx: &Ctx<'_>, notes: &mut CellDiagnostics) {
         let id = {
             let mut run = self.shared.run();
             let Some((id, due)) = run.timers.take() else { return };
-            run.clock.reach(due);
+            run.clock.advance_to(due);
             run.timeline.fire();
             id
         };
@@ -112,18 +115,18 @@ impl Engine {
         if let Err(error) = fired.catch(ctx)
             && self.shared.meter.stopped().is_none()
         {
-            let told = self.told(ctx, error);
+            let told = self.error_message(ctx, error);
             notes.warn("UNCAUGHT_IN_TIMER", format!("a timer's function threw: {told}"));
         }
     }
 
-    fn answer(&self, ctx: &Ctx<'_>, id: u32, answer: &WireAnswer) {
+    fn answer(&self, ctx: &Ctx<'_>, id: u32, answer: &WireResponse) {
         if !self.shared.run().take_answer(id) {
             return;
         }
         let (ok, data, meta) = match answer {
-            WireAnswer::Done { data, meta } => (true, data.get().to_owned(), meta),
-            WireAnswer::Failed { failure, meta } => {
+            WireResponse::Done { data, meta } => (true, data.get().to_owned(), meta),
+            WireResponse::Failed { failure, meta } => {
                 (false, serde_json::to_string(failure).unwrap_or_default(), meta)
             }
         };

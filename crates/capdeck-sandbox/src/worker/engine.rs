@@ -10,8 +10,8 @@ use rquickjs::{
     ArrayBuffer, CatchResultExt, Context, Ctx, Function, Object, Persistent, Result, Runtime, Value,
 };
 
-use super::{natives, shared::Shared};
-use crate::compile::{Bindings, KnownTypes, Positions};
+use super::{context::WorkerContext, natives};
+use crate::compile::{KnownTypes, PositionMap, SessionBindings};
 
 /// The prelude: one function that takes the natives and returns the hooks.
 const PRELUDE: &str = concat!(
@@ -25,35 +25,35 @@ const PRELUDE: &str = concat!(
     "})"
 );
 
-const REMEMBERED_CELLS: usize = 64;
+const MAX_CELL_HISTORY: usize = 64;
 
 /// CPU time for restoring, which takes about a millisecond unless a script interferes.
-const RESTORING: Duration = Duration::from_millis(250);
+const RESTORE_CPU_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The same as wall-clock time: a busy machine may delay the process.
-const RESTORING_AT_MOST: Duration = Duration::from_secs(10);
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(10);
 
-const MOST_REJECTIONS: usize = 20;
+const MAX_REJECTIONS: usize = 20;
 
 /// Fits into a heap that is not full.
-static A_LITTLE: [u8; 1 << 20] = [0; 1 << 20];
+static HEAP_PROBE: [u8; 1 << 20] = [0; 1 << 20];
 
 /// The engine. Fields are dropped in order: what the context owns, the context, the runtime.
-pub(super) struct Engine {
-    pub(super) hooks: Hooks,
-    pub(super) rejections: Rejections,
+pub(super) struct ScriptEngine {
+    pub(super) hooks: PreludeHooks,
+    pub(super) rejections: RejectedPromises,
     pub(super) context: Context,
     pub(super) runtime: Runtime,
-    pub(super) shared: Shared,
-    pub(super) names: Bindings,
+    pub(super) shared: WorkerContext,
+    pub(super) names: SessionBindings,
     pub(super) types: KnownTypes,
-    pub(super) cells: Cells,
+    pub(super) cells: CellHistory,
     pub(super) intact: bool,
 }
 
-pub(super) struct Hooks(Persistent<Object<'static>>);
+pub(super) struct PreludeHooks(Persistent<Object<'static>>);
 
-impl Hooks {
+impl PreludeHooks {
     pub(super) fn get<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Function<'js>> {
         self.0.clone().restore(ctx)?.get(name)
     }
@@ -61,19 +61,25 @@ impl Hooks {
 
 /// Promises rejected without a handler.
 #[derive(Clone, Default)]
-pub(super) struct Rejections {
-    held: Rc<RefCell<Vec<Rejection>>>,
+pub(super) struct RejectedPromises {
+    held: Rc<RefCell<Vec<PromiseRejection>>>,
     /// A rejection happened because the heap was full.
     starved: Rc<Cell<bool>>,
 }
 
-struct Rejection {
+struct PromiseRejection {
     promise: Persistent<Value<'static>>,
     reason: Persistent<Value<'static>>,
 }
 
-impl Rejections {
-    fn note<'js>(&self, ctx: &Ctx<'js>, promise: Value<'js>, reason: Value<'js>, handled: bool) {
+impl RejectedPromises {
+    fn record_rejection<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        promise: Value<'js>,
+        reason: Value<'js>,
+        handled: bool,
+    ) {
         if !handled && reason.is_null() && is_full(ctx) {
             self.starved.set(true);
         }
@@ -82,14 +88,14 @@ impl Rejections {
             held.retain(|rejection| {
                 rejection.promise.clone().restore(ctx).is_ok_and(|known| known != promise)
             });
-        } else if held.len() < MOST_REJECTIONS {
+        } else if held.len() < MAX_REJECTIONS {
             let promise = Persistent::save(ctx, promise);
-            held.push(Rejection { promise, reason: Persistent::save(ctx, reason) });
+            held.push(PromiseRejection { promise, reason: Persistent::save(ctx, reason) });
         }
     }
 
     pub(super) fn forget<'js>(&self, ctx: &Ctx<'js>, promise: &Value<'js>) {
-        self.note(ctx, promise.clone(), Value::new_undefined(ctx.clone()), true);
+        self.record_rejection(ctx, promise.clone(), Value::new_undefined(ctx.clone()), true);
     }
 
     pub(super) fn take<'js>(&self, ctx: &Ctx<'js>) -> Vec<Value<'js>> {
@@ -98,7 +104,7 @@ impl Rejections {
     }
 }
 
-impl Rejections {
+impl RejectedPromises {
     /// Returns whether the heap was full at a rejection since the last call.
     pub(super) fn take_starved(&self) -> bool {
         self.starved.take()
@@ -108,7 +114,7 @@ impl Rejections {
 /// Tries to allocate a little memory. The engine rejects with `null` when there is no space for an error, and only at
 /// that moment can it be distinguished from a script's own `null`: later the heap has space again.
 fn is_full(ctx: &Ctx<'_>) -> bool {
-    let full = ArrayBuffer::new_copy(ctx.clone(), &A_LITTLE[..]).is_err();
+    let full = ArrayBuffer::new_copy(ctx.clone(), &HEAP_PROBE[..]).is_err();
     if full {
         // The failed attempt must not leave an exception.
         ctx.catch();
@@ -117,15 +123,15 @@ fn is_full(ctx: &Ctx<'_>) -> bool {
 }
 
 #[derive(Default)]
-pub(super) struct Cells {
+pub(super) struct CellHistory {
     count: usize,
-    kept: std::collections::VecDeque<(usize, Positions)>,
+    kept: std::collections::VecDeque<(usize, PositionMap)>,
 }
 
-impl Cells {
-    pub(super) fn add(&mut self, positions: Positions) -> usize {
+impl CellHistory {
+    pub(super) fn add(&mut self, positions: PositionMap) -> usize {
         self.count += 1;
-        if self.kept.len() == REMEMBERED_CELLS {
+        if self.kept.len() == MAX_CELL_HISTORY {
             self.kept.pop_front();
         }
         self.kept.push_back((self.count, positions));
@@ -137,27 +143,29 @@ impl Cells {
         number < self.count
     }
 
-    pub(super) fn positions(&self, number: usize) -> Option<&Positions> {
+    pub(super) fn positions(&self, number: usize) -> Option<&PositionMap> {
         self.kept.iter().find(|(kept, _)| *kept == number).map(|(_, positions)| positions)
     }
 }
 
-impl Engine {
-    pub(super) fn new(shared: &Shared) -> Result<Self> {
+impl ScriptEngine {
+    pub(super) fn new(shared: &WorkerContext) -> Result<Self> {
         let runtime = Runtime::new()?;
         let meter = shared.meter.clone();
         runtime.set_interrupt_handler(Some(Box::new(move || meter.must_stop())));
-        let rejections = Rejections::default();
+        let rejections = RejectedPromises::default();
         let tracker = rejections.clone();
         runtime.set_host_promise_rejection_tracker(Some(Box::new(
-            move |ctx, promise, reason, handled| tracker.note(&ctx, promise, reason, handled),
+            move |ctx, promise, reason, handled| {
+                tracker.record_rejection(&ctx, promise, reason, handled);
+            },
         )));
         let context = Context::full(&runtime)?;
         let hooks = context.with(|ctx| {
             let host = natives::object(&ctx, shared)?;
             let prelude: Function<'_> = ctx.eval(PRELUDE)?;
             let hooks: Object<'_> = prelude.call((host,))?;
-            Ok::<_, rquickjs::Error>(Hooks(Persistent::save(&ctx, hooks)))
+            Ok::<_, rquickjs::Error>(PreludeHooks(Persistent::save(&ctx, hooks)))
         })?;
         runtime.run_gc();
         Ok(Self {
@@ -166,16 +174,16 @@ impl Engine {
             context,
             runtime,
             shared: shared.clone(),
-            names: Bindings::default(),
+            names: SessionBindings::default(),
             types: KnownTypes::default(),
-            cells: Cells::default(),
+            cells: CellHistory::default(),
             intact: true,
         })
     }
 
     /// Restores built-in objects, and records when that was not possible.
     pub(super) fn restore(&mut self) {
-        self.shared.meter.start(RESTORING_AT_MOST, RESTORING);
+        self.shared.meter.start(RESTORE_TIMEOUT, RESTORE_CPU_TIMEOUT);
         let names: Vec<&str> = self.names.names().collect();
         let names = serde_json::to_string(&names).unwrap_or_default();
         let restored = self.context.with(|ctx| {

@@ -12,7 +12,7 @@ use rquickjs::{Ctx, Exception, Function, Object, Result, TypedArray, function::O
 use serde_json::value::RawValue;
 use url::{Url, form_urlencoded};
 
-use super::shared::Shared;
+use super::context::WorkerContext;
 use crate::DeckOperation;
 
 /// Padding is optional, as in browsers.
@@ -21,7 +21,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-pub(super) fn object<'js>(ctx: &Ctx<'js>, shared: &Shared) -> Result<Object<'js>> {
+pub(super) fn object<'js>(ctx: &Ctx<'js>, shared: &WorkerContext) -> Result<Object<'js>> {
     let host = Object::new(ctx.clone())?;
     calls(ctx, &host, shared)?;
     time(ctx, &host, shared)?;
@@ -30,7 +30,7 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, shared: &Shared) -> Result<Object<'js>
     Ok(host)
 }
 
-fn calls<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Shared) -> Result<()> {
+fn calls<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &WorkerContext) -> Result<()> {
     let state = shared.clone();
     let call = move |ctx: Ctx<'js>, capability: Option<String>, method: String, args: String| {
         let method = DeckOperation::from_script_name(&method)
@@ -55,7 +55,7 @@ fn calls<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Shared) -> Result<()>
     host.set("nearest", Function::new(ctx.clone(), near)?)
 }
 
-fn time<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Shared) -> Result<()> {
+fn time<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &WorkerContext) -> Result<()> {
     let state = shared.clone();
     host.set("now", Function::new(ctx.clone(), move || state.run().clock.now_ms())?)?;
     let state = shared.clone();

@@ -3,19 +3,19 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{engine::Cells, meter::Stop};
+use super::{engine::CellHistory, run_meter::StopReason};
 use crate::{
     DeckOperation,
-    envelope::{ErrorCode, Location, RunError},
-    limits::Limits,
+    envelope::{CodeLocation, RunError, RunErrorCode},
+    limits::SandboxLimits,
 };
 
-const SHOWN_FRAMES: usize = 5;
+const MAX_SHOWN_FRAMES: usize = 5;
 
-const LONGEST_MESSAGE: usize = 4_000;
+const MAX_MESSAGE_LENGTH: usize = 4_000;
 
 /// Globals of other JavaScript environments.
-const ELSEWHERE: [&str; 14] = [
+const FOREIGN_GLOBALS: [&str; 14] = [
     "process",
     "require",
     "module",
@@ -33,7 +33,7 @@ const ELSEWHERE: [&str; 14] = [
 ];
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Thrown {
+pub(super) struct ThrownError {
     kind: String,
     name: String,
     message: String,
@@ -46,13 +46,13 @@ pub(super) struct Thrown {
     cause: Option<String>,
 }
 
-impl Thrown {
+impl ThrownError {
     /// Returns whether the heap was full; such a session ends.
     pub(super) fn is_out_of_memory(&self) -> bool {
         self.name == "InternalError" && self.message.contains("out of memory")
     }
 
-    pub(super) fn into_error(self, cells: &Cells, limits: &Limits) -> RunError {
+    pub(super) fn into_error(self, cells: &CellHistory, limits: &SandboxLimits) -> RunError {
         let (location, stack_preview) = trace(&self.stack, cells);
         let mut error = self.classified(limits);
         error.message = shorten(&error.message);
@@ -61,7 +61,7 @@ impl Thrown {
         error
     }
 
-    fn classified(self, limits: &Limits) -> RunError {
+    fn classified(self, limits: &SandboxLimits) -> RunError {
         let name = self.name.as_str();
         let named = if name.is_empty() || name == "Error" {
             self.message.clone()
@@ -72,39 +72,39 @@ impl Thrown {
             return out_of_memory(limits);
         }
         let mut error = match self.kind.as_str() {
-            "value" => RunError::new(ErrorCode::Serialization, self.message),
-            "large" => RunError::new(ErrorCode::ContentTooLarge, self.message),
-            "limit" => RunError::new(ErrorCode::Limit, self.message),
-            "forbidden" => RunError::new(ErrorCode::ForbiddenGlobal, self.message),
-            "call" => RunError::new(ErrorCode::Bridge, self.message),
-            "capability" => RunError::new(ErrorCode::TypeError, self.message).hint(
+            "value" => RunError::new(RunErrorCode::Serialization, self.message),
+            "large" => RunError::new(RunErrorCode::ContentTooLarge, self.message),
+            "limit" => RunError::new(RunErrorCode::Limit, self.message),
+            "forbidden" => RunError::new(RunErrorCode::ForbiddenGlobal, self.message),
+            "call" => RunError::new(RunErrorCode::Bridge, self.message),
+            "capability" => RunError::new(RunErrorCode::TypeError, self.message).hint(
                 "`Object.keys(caplets)` lists them, `await caplets.search(\"…\")` searches them",
             ),
-            "method" => RunError::new(ErrorCode::TypeError, self.message).hint(method_list()),
+            "method" => RunError::new(RunErrorCode::TypeError, self.message).hint(method_list()),
             "thrown" => RunError::new(
-                ErrorCode::Script,
+                RunErrorCode::Script,
                 format!("the script threw a value that is not an Error: {}", self.message),
             ),
             _ if name == "RangeError" && self.message.contains("call stack") => RunError::new(
-                ErrorCode::Limit,
+                RunErrorCode::Limit,
                 "the script called functions too deeply: the stack is full",
             )
             .hint("replace the recursion by a loop"),
             _ if name == "ReferenceError" => {
                 let missing = self.message.split(' ').next().unwrap_or_default();
                 let missing = missing.trim_matches(['\'', '`']);
-                if ELSEWHERE.contains(&missing) {
+                if FOREIGN_GLOBALS.contains(&missing) {
                     RunError::new(
-                        ErrorCode::ForbiddenGlobal,
+                        RunErrorCode::ForbiddenGlobal,
                         format!("`{missing}` does not exist in code mode"),
                     )
                     .hint("scripts have no files, network, environment or modules: use `caplets`")
                 } else {
-                    RunError::new(ErrorCode::ReferenceError, named)
+                    RunError::new(RunErrorCode::ReferenceError, named)
                 }
             }
-            _ if name == "TypeError" => RunError::new(ErrorCode::TypeError, named),
-            _ => RunError::new(ErrorCode::Script, named),
+            _ if name == "TypeError" => RunError::new(RunErrorCode::TypeError, named),
+            _ => RunError::new(RunErrorCode::Script, named),
         };
         if let Some(hint) = self.hint {
             error.hint = Some(hint);
@@ -126,20 +126,21 @@ fn method_list() -> String {
     format!("a handle has: {}", names.join(", "))
 }
 
-pub(super) fn out_of_memory(limits: &Limits) -> RunError {
+pub(super) fn out_of_memory(limits: &SandboxLimits) -> RunError {
     let message = format!("the script needed more than {} MiB of memory", limits.heap_bytes >> 20);
-    RunError::new(ErrorCode::Limit, message)
+    RunError::new(RunErrorCode::Limit, message)
         .hint("keep less at once: page through results and keep only the fields that are needed")
 }
 
-pub(super) fn interrupted(stop: Stop, timeout_ms: u64, limits: &Limits) -> RunError {
+pub(super) fn interrupted(stop: StopReason, timeout_ms: u64, limits: &SandboxLimits) -> RunError {
     match stop {
-        Stop::Wall => {
-            RunError::new(ErrorCode::Timeout, format!("the run took longer than {timeout_ms} ms"))
-                .hint("do less in one run, or ask for a longer `timeoutMs`")
-        }
-        Stop::Cpu => RunError::new(
-            ErrorCode::Timeout,
+        StopReason::Wall => RunError::new(
+            RunErrorCode::Timeout,
+            format!("the run took longer than {timeout_ms} ms"),
+        )
+        .hint("do less in one run, or ask for a longer `timeoutMs`"),
+        StopReason::Cpu => RunError::new(
+            RunErrorCode::Timeout,
             format!("the script computed for longer than {} ms", limits.cpu.as_millis()),
         )
         .hint("waiting for calls does not count: look for a loop that does not end"),
@@ -147,13 +148,13 @@ pub(super) fn interrupted(stop: Stop, timeout_ms: u64, limits: &Limits) -> RunEr
 }
 
 /// Returns the source position of the first frame, and the first frames with source positions.
-pub(super) fn trace(stack: &str, cells: &Cells) -> (Option<Location>, Option<String>) {
+pub(super) fn trace(stack: &str, cells: &CellHistory) -> (Option<CodeLocation>, Option<String>) {
     let mut first = None;
     let mut shown = Vec::new();
     for frame in stack.lines().filter_map(|line| frame(line, cells)) {
         first = first.or(Some(frame.location));
-        if shown.len() < SHOWN_FRAMES {
-            let Location { line, column } = frame.location;
+        if shown.len() < MAX_SHOWN_FRAMES {
+            let CodeLocation { line, column } = frame.location;
             let whose = if frame.is_earlier { " of an earlier cell" } else { "" };
             shown.push(format!("at {} (line {line}, column {column}{whose})", frame.function));
         }
@@ -161,14 +162,14 @@ pub(super) fn trace(stack: &str, cells: &Cells) -> (Option<Location>, Option<Str
     (first, (!shown.is_empty()).then(|| shown.join("\n")))
 }
 
-struct Frame<'a> {
+struct StackFrame<'a> {
     function: &'a str,
-    location: Location,
+    location: CodeLocation,
     is_earlier: bool,
 }
 
 /// Parses a line such as `    at name (cell-3.ts:4:15)`; lines of the prelude have other file names.
-fn frame<'a>(line: &'a str, cells: &Cells) -> Option<Frame<'a>> {
+fn frame<'a>(line: &'a str, cells: &CellHistory) -> Option<StackFrame<'a>> {
     let (before, rest) = line.split_once("cell-")?;
     let (number, rest) = rest.split_once(".ts:")?;
     let mut places = rest.trim_end_matches(')').split(':');
@@ -182,13 +183,13 @@ fn frame<'a>(line: &'a str, cells: &Cells) -> Option<Frame<'a>> {
     } else {
         function
     };
-    Some(Frame { function, location, is_earlier: cells.is_earlier(number) })
+    Some(StackFrame { function, location, is_earlier: cells.is_earlier(number) })
 }
 
 fn shorten(message: &str) -> String {
-    if message.len() <= LONGEST_MESSAGE {
+    if message.len() <= MAX_MESSAGE_LENGTH {
         return message.to_owned();
     }
-    let end = message.floor_char_boundary(LONGEST_MESSAGE);
+    let end = message.floor_char_boundary(MAX_MESSAGE_LENGTH);
     format!("{}…", message.get(..end).unwrap_or_default())
 }

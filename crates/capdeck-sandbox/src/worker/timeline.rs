@@ -3,20 +3,20 @@
 use std::collections::VecDeque;
 
 use crate::{
-    moment::{Moment, Repeat},
-    protocol::Passed,
+    protocol::ReplayProgress,
+    replay_moment::{EarlierRun, ReplayMoment},
 };
 
 #[derive(Default)]
-pub(super) struct Timeline {
+pub(super) struct ReplayTimeline {
     fired: u32,
-    expected: VecDeque<Moment>,
+    expected: VecDeque<ReplayMoment>,
     /// Moments that were not reported to the host.
-    unsent: Vec<Moment>,
+    unsent: Vec<ReplayMoment>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextEvent {
     /// The first of both.
     Either,
     /// A timer fired before the next response.
@@ -25,17 +25,17 @@ pub(super) enum Next {
     Answer,
 }
 
-impl Timeline {
-    pub(super) fn new(repeat: Option<&Repeat>) -> Self {
+impl ReplayTimeline {
+    pub(super) fn new(repeat: Option<&EarlierRun>) -> Self {
         let expected = repeat.map(|repeat| repeat.moments.iter().copied().collect());
         Self { expected: expected.unwrap_or_default(), ..Self::default() }
     }
 
-    pub(super) fn next(&self) -> Next {
+    pub(super) fn next(&self) -> NextEvent {
         match self.expected.front() {
-            None => Next::Either,
-            Some(moment) if self.fired < moment.timers => Next::Timer,
-            Some(_) => Next::Answer,
+            None => NextEvent::Either,
+            Some(moment) if self.fired < moment.timers => NextEvent::Timer,
+            Some(_) => NextEvent::Answer,
         }
     }
 
@@ -48,11 +48,11 @@ impl Timeline {
         self.expected.pop_front().map(|moment| moment.clock_ms)
     }
 
-    pub(super) fn note(&mut self, clock_ms: f64) {
-        self.unsent.push(Moment { timers: self.fired, clock_ms });
+    pub(super) fn record_moment(&mut self, clock_ms: f64) {
+        self.unsent.push(ReplayMoment { timers: self.fired, clock_ms });
     }
 
-    pub(super) fn so_far(&mut self) -> Passed {
-        Passed { taken: std::mem::take(&mut self.unsent), timers: self.fired }
+    pub(super) fn so_far(&mut self) -> ReplayProgress {
+        ReplayProgress { taken: std::mem::take(&mut self.unsent), timers: self.fired }
     }
 }

@@ -4,14 +4,14 @@ use std::{collections::BTreeMap, time::Instant};
 
 /// Waiting timers. A due time is in milliseconds since the start of the run.
 #[derive(Debug, Default)]
-pub(super) struct Timers {
+pub(super) struct ScriptTimers {
     /// By due time in microseconds and order of starting.
     waiting: BTreeMap<(u64, u64), (u32, Instant)>,
     keys: BTreeMap<u32, (u64, u64)>,
     started: u64,
 }
 
-impl Timers {
+impl ScriptTimers {
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }

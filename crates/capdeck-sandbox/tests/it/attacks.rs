@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use capdeck_sandbox::{ErrorCode, Limits, Run, SandboxPool, SessionId};
+use capdeck_sandbox::{CellRun, RunErrorCode, SandboxLimits, SandboxPool, SessionId};
 use serde_json::Value;
 
 use crate::support::{envelope, pool, run};
@@ -51,15 +51,15 @@ fn expand(code: &str) -> String {
     }
 }
 
-fn attack(code: &str, expect: &Expect) -> Run {
-    let mut run = Run::new(expand(code));
+fn attack(code: &str, expect: &Expect) -> CellRun {
+    let mut run = CellRun::new(expand(code));
     // What ends by itself gets the time it needs on a busy machine; what does not is not waited for.
     run.timeout = Some(match expect {
         Fails(codes) if codes.contains(&"sandbox_timeout") => Duration::from_millis(300),
         Ends => Duration::from_millis(600),
         Fails(_) | Gives(_) => Duration::from_secs(20),
     });
-    run.limits = Limits { cpu: Duration::from_secs(2), ..Limits::default() };
+    run.limits = SandboxLimits { cpu: Duration::from_secs(2), ..SandboxLimits::default() };
     run.owner = "attacker".to_owned();
     run
 }
@@ -126,16 +126,16 @@ async fn withstand(attacks: &[Attack]) {
 }
 
 async fn other_session(pool: &SandboxPool) -> SessionId {
-    let report = run(pool, Run::new("const answer = 42;")).await;
+    let report = run(pool, CellRun::new("const answer = 42;")).await;
     report.envelope.meta.session_id.unwrap()
 }
 
 async fn ask(pool: &SandboxPool, session: &SessionId) -> i64 {
-    let report = run(pool, Run::new("return answer").in_session(session.clone())).await;
+    let report = run(pool, CellRun::new("return answer").in_session(session.clone())).await;
     match &report.envelope.outcome {
         Ok(value) => serde_json::from_str(value.get()).unwrap(),
         Err(error) => {
-            assert_ne!(error.code, ErrorCode::SessionClosed, "{error:?}");
+            assert_ne!(error.code, RunErrorCode::SessionClosed, "{error:?}");
             panic!("{error:?}");
         }
     }

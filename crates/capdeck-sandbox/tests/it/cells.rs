@@ -6,7 +6,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use capdeck_sandbox::{Run, SessionId, TypeCheck};
+use capdeck_sandbox::{CellRun, SessionId, TypeCheck};
 use serde_json::Value;
 
 use crate::support::{envelope, pool, run};
@@ -75,7 +75,7 @@ async fn check(file: &str, types: TypeCheck) {
     for case in &cases {
         let mut session: Option<SessionId> = None;
         for (index, (code, expected)) in case.cells.iter().enumerate() {
-            let mut next = Run::new(code.trim_end());
+            let mut next = CellRun::new(code.trim_end());
             next.timeout = Some(Duration::from_secs(20));
             next.check = types;
             if let Some(id) = &session {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use capdeck_sandbox::{CallAnswer, CallOut, CallRequest, Directory, ErrorCode, Run};
+use capdeck_sandbox::{
+    CallHandler, CallRequest, CapabilityDirectory, CellRun, HandlerResponse, RunErrorCode,
+};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -18,20 +20,20 @@ struct Asking {
 }
 
 #[async_trait]
-impl CallOut for Asking {
+impl CallHandler for Asking {
     fn waiting_for_people(&self) -> Option<watch::Receiver<usize>> {
         Some(self.open.subscribe())
     }
 
-    async fn call(&self, _: CallRequest) -> CallAnswer {
+    async fn call(&self, _: CallRequest) -> HandlerResponse {
         self.open.send_modify(|open| *open += 1);
         tokio::time::sleep(THINKING).await;
         self.open.send_modify(|open| *open -= 1);
-        CallAnswer::data(raw(&json!("yes")))
+        HandlerResponse::data(raw(&json!("yes")))
     }
 }
 
-impl Directory for Asking {
+impl CapabilityDirectory for Asking {
     fn capabilities(&self) -> Vec<String> {
         vec!["person".to_owned()]
     }
@@ -45,9 +47,9 @@ impl Directory for Asking {
     }
 }
 
-async fn run(code: &str) -> (Option<ErrorCode>, Value) {
+async fn run(code: &str) -> (Option<RunErrorCode>, Value) {
     let asking = Asking { open: watch::Sender::new(0) };
-    let run = Run { timeout: Some(TIMEOUT), ..Run::new(code) };
+    let run = CellRun { timeout: Some(TIMEOUT), ..CellRun::new(code) };
     let report = pool().run(run, &asking, &asking).await;
     (report.envelope.outcome.as_ref().err().map(|error| error.code), envelope(&report))
 }
@@ -64,7 +66,7 @@ async fn the_time_stands_still_while_a_person_is_asked() {
 async fn it_goes_on_after_that_and_computing_always_counts() {
     let late = "await caplets.person.ask(); await new Promise(() => setInterval(() => {}, 50))";
     let (code, envelope) = run(late).await;
-    assert_eq!(code, Some(ErrorCode::Timeout), "{envelope}");
+    assert_eq!(code, Some(RunErrorCode::Timeout), "{envelope}");
     let (code, envelope) = run("await caplets.person.ask(); for (;;) {}").await;
-    assert_eq!(code, Some(ErrorCode::Timeout), "{envelope}");
+    assert_eq!(code, Some(RunErrorCode::Timeout), "{envelope}");
 }

@@ -9,14 +9,14 @@ use std::{
 };
 
 use capdeck_sandbox::{
-    CallOutcome, Determinism, ErrorCode, Limits, Run, SandboxPool, SandboxSettings, SessionChoice,
-    SessionId, SessionStatus, TimerPace, WorkerCommand,
+    CallOutcome, CellRun, DeterminismSettings, RunErrorCode, SandboxLimits, SandboxPool,
+    SandboxSettings, SessionChoice, SessionId, SessionStatus, TimerPace, WorkerCommand,
 };
 use serde_json::{Value, json};
 
 use crate::support::{Deck, envelope, pool, run, settings, worker};
 
-fn code(report: &capdeck_sandbox::RunReport) -> Option<ErrorCode> {
+fn code(report: &capdeck_sandbox::RunReport) -> Option<RunErrorCode> {
     report.envelope.outcome.as_ref().err().map(|error| error.code)
 }
 
@@ -30,21 +30,21 @@ fn value(report: &capdeck_sandbox::RunReport) -> Value {
 }
 
 async fn open(pool: &SandboxPool, owner: &str) -> SessionId {
-    let mut first = Run::new("const mine = 1;");
+    let mut first = CellRun::new("const mine = 1;");
     first.owner = owner.to_owned();
     run(pool, first).await.envelope.meta.session_id.unwrap()
 }
 
-fn again(id: &SessionId, owner: &str) -> Run {
-    let mut next = Run::new("return mine").in_session(id.clone());
+fn again(id: &SessionId, owner: &str) -> CellRun {
+    let mut next = CellRun::new("return mine").in_session(id.clone());
     next.owner = owner.to_owned();
     next
 }
 
 #[tokio::test]
 async fn an_unknown_session_is_not_found() {
-    let report = run(&pool(), Run::new("return 1").in_session(SessionId::from("nope"))).await;
-    assert_eq!(code(&report), Some(ErrorCode::SessionNotFound));
+    let report = run(&pool(), CellRun::new("return 1").in_session(SessionId::from("nope"))).await;
+    assert_eq!(code(&report), Some(RunErrorCode::SessionNotFound));
     assert_eq!(envelope(&report).pointer("/meta/sessionStatus"), Some(&Value::Null));
 }
 
@@ -52,7 +52,7 @@ async fn an_unknown_session_is_not_found() {
 async fn a_session_belongs_to_its_owner() {
     let pool = pool();
     let id = open(&pool, "me").await;
-    assert_eq!(code(&run(&pool, again(&id, "you")).await), Some(ErrorCode::SessionNotFound));
+    assert_eq!(code(&run(&pool, again(&id, "you")).await), Some(RunErrorCode::SessionNotFound));
     assert_eq!(value(&run(&pool, again(&id, "me")).await), json!(1));
 }
 
@@ -61,7 +61,7 @@ async fn a_session_runs_one_cell_at_a_time() {
     let pool = pool();
     let deck = Deck::default();
     let id = open(&pool, "").await;
-    let slow = Run::new("return await caplets.echo.wait({})").in_session(id.clone());
+    let slow = CellRun::new("return await caplets.echo.wait({})").in_session(id.clone());
     let first = pool.run(slow, &deck, &deck);
     let second = async {
         deck.begun.notified().await;
@@ -70,20 +70,20 @@ async fn a_session_runs_one_cell_at_a_time() {
         report
     };
     let (first, second) = tokio::join!(first, second);
-    assert_eq!(code(&second), Some(ErrorCode::SessionBusy));
+    assert_eq!(code(&second), Some(RunErrorCode::SessionBusy));
     assert_eq!(value(&first), json!("released"));
 }
 
 #[tokio::test]
 async fn a_run_for_once_leaves_no_session() {
     let pool = pool();
-    let mut once = Run::new("return 1");
+    let mut once = CellRun::new("return 1");
     once.session = SessionChoice::Once;
     let report = run(&pool, once).await;
     assert_eq!(report.envelope.meta.session_status, Some(SessionStatus::Closed));
     assert_eq!(pool.session_count(), 0);
     let id = report.envelope.meta.session_id.unwrap();
-    assert_eq!(code(&run(&pool, again(&id, "")).await), Some(ErrorCode::SessionNotFound));
+    assert_eq!(code(&run(&pool, again(&id, "")).await), Some(RunErrorCode::SessionNotFound));
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn the_session_used_longest_ago_makes_room() {
     run(&pool, again(&first, "")).await;
     let third = open(&pool, "").await;
     let gone = run(&pool, again(&second, "")).await;
-    assert_eq!(code(&gone), Some(ErrorCode::SessionNotFound));
+    assert_eq!(code(&gone), Some(RunErrorCode::SessionNotFound));
     assert!(message(&gone).contains("replaced by newer"), "{}", message(&gone));
     for id in [first, third] {
         assert_eq!(value(&run(&pool, again(&id, "")).await), json!(1));
@@ -105,7 +105,7 @@ async fn idle_sessions_make_room_for_processes() {
     let pool = SandboxPool::new(SandboxSettings { max_workers: 1, ..settings() });
     let first = open(&pool, "a").await;
     let second = open(&pool, "b").await;
-    assert_eq!(code(&run(&pool, again(&first, "a")).await), Some(ErrorCode::SessionNotFound));
+    assert_eq!(code(&run(&pool, again(&first, "a")).await), Some(RunErrorCode::SessionNotFound));
     assert_eq!(value(&run(&pool, again(&second, "b")).await), json!(1));
 }
 
@@ -113,17 +113,17 @@ async fn idle_sessions_make_room_for_processes() {
 async fn when_every_worker_is_busy_a_run_waits_no_longer_than_its_time() {
     let pool = SandboxPool::new(SandboxSettings { max_workers: 1, ..settings() });
     let deck = Deck::default();
-    let first = pool.run(Run::new("return await caplets.echo.wait({})"), &deck, &deck);
+    let first = pool.run(CellRun::new("return await caplets.echo.wait({})"), &deck, &deck);
     let second = async {
         deck.begun.notified().await;
-        let mut next = Run::new("return 2");
+        let mut next = CellRun::new("return 2");
         next.timeout = Some(Duration::from_millis(50));
         let report = run(&pool, next).await;
         deck.release.notify_one();
         report
     };
     let (first, second) = tokio::join!(first, second);
-    assert_eq!(code(&second), Some(ErrorCode::Unavailable));
+    assert_eq!(code(&second), Some(RunErrorCode::Unavailable));
     assert!(message(&second).contains("all 1 workers"), "{}", message(&second));
     assert_eq!(value(&first), json!("released"));
 }
@@ -132,11 +132,11 @@ async fn when_every_worker_is_busy_a_run_waits_no_longer_than_its_time() {
 async fn a_session_that_falls_idle_makes_room_for_a_run_that_waits() {
     let pool = SandboxPool::new(SandboxSettings { max_workers: 1, ..settings() });
     let deck = Deck::default();
-    let first = pool.run(Run::new("return await caplets.echo.wait({})"), &deck, &deck);
+    let first = pool.run(CellRun::new("return await caplets.echo.wait({})"), &deck, &deck);
     let second = async {
         deck.begun.notified().await;
         deck.release.notify_one();
-        run(&pool, Run::new("return 2")).await
+        run(&pool, CellRun::new("return 2")).await
     };
     let (first, second) = tokio::join!(first, second);
     assert_eq!((value(&first), value(&second)), (json!("released"), json!(2)));
@@ -151,7 +151,7 @@ async fn an_unused_session_expires_and_its_process_ends() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let report = run(&pool, again(&id, "")).await;
-    assert_eq!(code(&report), Some(ErrorCode::SessionNotFound));
+    assert_eq!(code(&report), Some(RunErrorCode::SessionNotFound));
     assert!(message(&report).contains("not used for too long"), "{}", message(&report));
 }
 
@@ -159,10 +159,10 @@ async fn an_unused_session_expires_and_its_process_ends() {
 async fn a_timeout_ends_the_session_and_its_calls() {
     let pool = pool();
     let deck = Deck::default();
-    let mut slow = Run::new("console.log('begun'); await caplets.echo.wait({});");
+    let mut slow = CellRun::new("console.log('begun'); await caplets.echo.wait({});");
     slow.timeout = Some(Duration::from_millis(100));
     let report = pool.run(slow, &deck, &deck).await;
-    assert_eq!(code(&report), Some(ErrorCode::Timeout));
+    assert_eq!(code(&report), Some(RunErrorCode::Timeout));
     assert_eq!(report.envelope.meta.session_status, Some(SessionStatus::Closed));
     assert_eq!(report.logs.len(), 1);
     assert!(
@@ -171,7 +171,7 @@ async fn a_timeout_ends_the_session_and_its_calls() {
     deck.dropped.notified().await;
     let id = report.envelope.meta.session_id.unwrap();
     let after = run(&pool, again(&id, "")).await;
-    assert_eq!(code(&after), Some(ErrorCode::SessionClosed));
+    assert_eq!(code(&after), Some(RunErrorCode::SessionClosed));
     assert!(message(&after).contains("did not end in time"), "{}", message(&after));
 }
 
@@ -182,7 +182,7 @@ async fn dropping_a_run_cancels_its_calls_and_closes_its_session() {
     let id = open(&pool, "").await;
     let task = {
         let (pool, deck, id) = (pool.clone(), deck.clone(), id.clone());
-        let slow = Run::new("await caplets.echo.wait({})").in_session(id);
+        let slow = CellRun::new("await caplets.echo.wait({})").in_session(id);
         tokio::spawn(async move { pool.run(slow, &*deck, &*deck).await })
     };
     deck.begun.notified().await;
@@ -190,41 +190,43 @@ async fn dropping_a_run_cancels_its_calls_and_closes_its_session() {
     deck.dropped.notified().await;
     assert!(task.await.unwrap_err().is_cancelled());
     let after = run(&pool, again(&id, "")).await;
-    assert_eq!(code(&after), Some(ErrorCode::SessionClosed));
+    assert_eq!(code(&after), Some(RunErrorCode::SessionClosed));
     assert!(message(&after).contains("cancelled"), "{}", message(&after));
 }
 
 #[tokio::test]
 async fn waiting_for_calls_is_not_computing() {
-    let mut patient =
-        Run::new("for (let i = 0; i < 4; i += 1) await caplets.echo.sleep({ ms: 100 }); return 1");
-    patient.limits = Limits { cpu: Duration::from_millis(300), ..Limits::default() };
+    let mut patient = CellRun::new(
+        "for (let i = 0; i < 4; i += 1) await caplets.echo.sleep({ ms: 100 }); return 1",
+    );
+    patient.limits = SandboxLimits { cpu: Duration::from_millis(300), ..SandboxLimits::default() };
     assert_eq!(value(&run(&pool(), patient).await), json!(1));
-    let mut busy = Run::new("while (true) {}");
-    busy.limits = Limits { cpu: Duration::from_millis(100), ..Limits::default() };
+    let mut busy = CellRun::new("while (true) {}");
+    busy.limits = SandboxLimits { cpu: Duration::from_millis(100), ..SandboxLimits::default() };
     let report = run(&pool(), busy).await;
-    assert_eq!(code(&report), Some(ErrorCode::Timeout));
+    assert_eq!(code(&report), Some(RunErrorCode::Timeout));
     assert!(message(&report).contains("computed for longer than 100 ms"), "{}", message(&report));
 }
 
 #[tokio::test]
 async fn an_interrupted_loop_has_its_place() {
-    let mut busy =
-        Run::new("const a: number = 1;\nfunction spin() {\n  for (;;) Math.sqrt(2);\n}\nspin();");
+    let mut busy = CellRun::new(
+        "const a: number = 1;\nfunction spin() {\n  for (;;) Math.sqrt(2);\n}\nspin();",
+    );
     busy.timeout = Some(Duration::from_millis(300));
     let report = run(&pool(), busy).await;
     let error = report.envelope.outcome.unwrap_err();
-    assert_eq!(error.code, ErrorCode::Timeout);
+    assert_eq!(error.code, RunErrorCode::Timeout);
     assert_eq!(error.location.map(|place| place.line), Some(3));
 }
 
 #[tokio::test]
 async fn calls_wait_in_line_beyond_the_limit() {
     let deck = Deck::default();
-    let mut many = Run::new(
+    let mut many = CellRun::new(
         "const a = Array.from({ length: 6 }, () => caplets.echo.sleep({ ms: 30 })); await Promise.all(a); return 1",
     );
-    many.limits = Limits { concurrent_calls: 2, ..Limits::default() };
+    many.limits = SandboxLimits { concurrent_calls: 2, ..SandboxLimits::default() };
     let report = pool().run(many, &deck, &deck).await;
     assert_eq!(value(&report), json!(1));
     // With two at a time the last pair begins only after two answers.
@@ -234,10 +236,10 @@ async fn calls_wait_in_line_beyond_the_limit() {
 
 #[tokio::test]
 async fn too_many_calls_are_an_error_that_can_be_caught() {
-    let mut many = Run::new(
+    let mut many = CellRun::new(
         "let made = 0; try { for (;;) { await caplets.echo.echo({}); made += 1; } } catch (e) { return [made, e.message]; }",
     );
-    many.limits = Limits { calls: 3, ..Limits::default() };
+    many.limits = SandboxLimits { calls: 3, ..SandboxLimits::default() };
     let report = run(&pool(), many).await;
     assert_eq!(value(&report), json!([3, "a run may make at most 3 calls"]));
     assert_eq!(report.calls.len(), 3);
@@ -245,10 +247,10 @@ async fn too_many_calls_are_an_error_that_can_be_caught() {
 
 #[tokio::test]
 async fn a_large_answer_is_a_failure_that_says_so() {
-    let mut large = Run::new(
+    let mut large = CellRun::new(
         "const r = await caplets.echo.callTool('big', { bytes: 2000 }); return [r.ok, r.error.code]",
     );
-    large.limits = Limits { answer_bytes: 1000, ..Limits::default() };
+    large.limits = SandboxLimits { answer_bytes: 1000, ..SandboxLimits::default() };
     let report = run(&pool(), large).await;
     assert_eq!(value(&report), json!([false, "CONTENT_TOO_LARGE"]));
 }
@@ -256,7 +258,7 @@ async fn a_large_answer_is_a_failure_that_says_so() {
 #[tokio::test]
 async fn every_call_is_recorded_in_order() {
     let script = "await caplets.echo.echo({ n: 1 }); await caplets.echo.callTool('fail'); return await caplets.search('x')";
-    let report = run(&pool(), Run::new(script)).await;
+    let report = run(&pool(), CellRun::new(script)).await;
     let calls: Vec<(Option<&str>, &str, Value)> = report
         .calls
         .iter()
@@ -290,26 +292,27 @@ async fn a_repeatable_run_repeats() {
     let script = "const at = [Date.now(), performance.now()]; await new Promise((d) => setTimeout(d, 3600000)); \
                   return [at, new Date().toISOString(), Math.random(), crypto.randomUUID(), Array.from(crypto.getRandomValues(new Uint8Array(4)))]";
     let pool = pool();
-    let mut repeatable = Run::new(script);
+    let mut repeatable = CellRun::new(script);
     let timers = TimerPace::Skip;
-    repeatable.determinism = Some(Determinism { now_ms: 1_600_000_000_000, seed: 7, timers });
+    repeatable.determinism =
+        Some(DeterminismSettings { now_ms: 1_600_000_000_000, seed: 7, timers });
     let first = value(&run(&pool, repeatable.clone()).await);
     let second = value(&run(&pool, repeatable.clone()).await);
     assert_eq!(first, second);
     assert_eq!(first.pointer("/0"), Some(&json!([1_600_000_000_000_i64, 0])));
     assert_eq!(first.pointer("/1"), Some(&json!("2020-09-13T13:26:40.000Z")));
-    repeatable.determinism = Some(Determinism { now_ms: 0, seed: 8, timers });
+    repeatable.determinism = Some(DeterminismSettings { now_ms: 0, seed: 8, timers });
     assert_ne!(value(&run(&pool, repeatable).await), first);
 }
 
 #[tokio::test]
 async fn logs_outlive_a_killed_worker() {
-    let mut stuck = Run::new(
+    let mut stuck = CellRun::new(
         "console.log('begun'); const s = 'ab'.repeat(8e6), n = 'ab'.repeat(3e6) + 'c'; for (;;) s.lastIndexOf(n);",
     );
     stuck.timeout = Some(Duration::from_millis(500));
     let report = run(&pool(), stuck).await;
-    assert_eq!(code(&report), Some(ErrorCode::Timeout));
+    assert_eq!(code(&report), Some(RunErrorCode::Timeout));
     assert_eq!(report.logs.first().map(|entry| entry.message.as_str()), Some("begun"));
 }
 
@@ -319,18 +322,18 @@ async fn bad_requests_are_refused_before_any_process_starts() {
         program: "/no/such/worker".into(),
         args: Vec::new(),
     }));
-    let mut long = Run::new("return 1");
+    let mut long = CellRun::new("return 1");
     long.timeout = Some(Duration::from_secs(121));
     let report = run(&pool, long).await;
-    assert_eq!(code(&report), Some(ErrorCode::DiagnosticBlocked));
+    assert_eq!(code(&report), Some(RunErrorCode::DiagnosticBlocked));
     assert_eq!(report.envelope.diagnostics.first().unwrap().code, "TIMEOUT_POLICY_EXCEEDED");
-    let mut none = Run::new("return 1");
+    let mut none = CellRun::new("return 1");
     none.timeout = Some(Duration::ZERO);
-    assert_eq!(code(&run(&pool, none).await), Some(ErrorCode::RequestInvalid));
-    let large = Run::new("x".repeat((1 << 20) + 1));
-    assert_eq!(code(&run(&pool, large).await), Some(ErrorCode::RequestInvalid));
-    let report = run(&pool, Run::new("return 1")).await;
-    assert_eq!(code(&report), Some(ErrorCode::Unavailable));
+    assert_eq!(code(&run(&pool, none).await), Some(RunErrorCode::RequestInvalid));
+    let large = CellRun::new("x".repeat((1 << 20) + 1));
+    assert_eq!(code(&run(&pool, large).await), Some(RunErrorCode::RequestInvalid));
+    let report = run(&pool, CellRun::new("return 1")).await;
+    assert_eq!(code(&report), Some(RunErrorCode::Unavailable));
 }
 
 #[tokio::test]
@@ -338,7 +341,7 @@ async fn spare_workers_are_ready_before_they_are_asked_for() {
     let pool = SandboxPool::new(SandboxSettings { spare_workers: 2, ..settings() });
     let isolation = pool.warm().await.unwrap();
     assert!(isolation.resource_limits);
-    assert_eq!(value(&run(&pool, Run::new("return 1")).await), json!(1));
+    assert_eq!(value(&run(&pool, CellRun::new("return 1")).await), json!(1));
 }
 
 #[cfg(target_os = "linux")]
@@ -378,7 +381,7 @@ fn frame(content: &Value) -> Vec<u8> {
 #[test]
 fn a_worker_ends_when_its_host_is_gone() {
     let start = frame(&json!({"Start": {"address_space": 768 << 20}}));
-    let limits = Limits { cpu: Duration::from_millis(200), ..Limits::default() };
+    let limits = SandboxLimits { cpu: Duration::from_millis(200), ..SandboxLimits::default() };
     let run = |code: &str| {
         frame(&json!({"Run": {
             "code": code, "timeout_ms": 500, "limits": limits, "determinism": null, "capabilities": "[]",

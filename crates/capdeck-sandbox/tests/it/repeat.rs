@@ -4,18 +4,19 @@ use std::{collections::VecDeque, sync::Mutex};
 
 use async_trait::async_trait;
 use capdeck_sandbox::{
-    CallAnswer, CallFailure, CallOut, CallOutcome, CallRecord, CallRequest, Determinism, ErrorCode,
-    Repeat, Run, RunReport, SandboxPool, SessionStatus, TimerPace,
+    CallFailure, CallHandler, CallOutcome, CallRecord, CallRequest, CellRun, DeterminismSettings,
+    EarlierRun, HandlerResponse, RunErrorCode, RunReport, SandboxPool, SessionStatus, TimerPace,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::support::{Deck, pool, run};
 
-const START: Determinism = Determinism { now_ms: 1000, seed: 3, timers: TimerPace::Wait };
+const START: DeterminismSettings =
+    DeterminismSettings { now_ms: 1000, seed: 3, timers: TimerPace::Wait };
 
-fn repeatable(code: &str) -> Run {
-    Run { determinism: Some(START), ..Run::new(code) }
+fn repeatable(code: &str) -> CellRun {
+    CellRun { determinism: Some(START), ..CellRun::new(code) }
 }
 
 fn value(report: &RunReport) -> Value {
@@ -30,16 +31,16 @@ struct Recorded {
 }
 
 #[async_trait]
-impl CallOut for Recorded {
-    async fn call(&self, call: CallRequest) -> CallAnswer {
+impl CallHandler for Recorded {
+    async fn call(&self, call: CallRequest) -> HandlerResponse {
         let record = self.calls.lock().unwrap().pop_front().unwrap();
         assert_eq!(record.args.get(), call.args.get());
         let (answer, place) = match record.outcome {
             CallOutcome::Done { data, meta, place } => {
-                (CallAnswer { outcome: Ok(data), meta }, place)
+                (HandlerResponse { outcome: Ok(data), meta }, place)
             }
             CallOutcome::Failed { failure, meta, place } => {
-                (CallAnswer { outcome: Err(failure), meta }, place)
+                (HandlerResponse { outcome: Err(failure), meta }, place)
             }
             CallOutcome::Held { .. } | CallOutcome::Cancelled => std::future::pending().await,
         };
@@ -53,9 +54,9 @@ impl CallOut for Recorded {
 async fn again(pool: &SandboxPool, code: &str, report: RunReport) -> RunReport {
     let recorded =
         Recorded { calls: Mutex::new(report.calls.into()), turn: watch::Sender::default() };
-    let repeat = Repeat { moments: report.moments, elapsed_ms: 0.0 };
-    let determinism = Some(Determinism { timers: TimerPace::Skip, ..START });
-    let repeated = Run { determinism, repeat: Some(repeat), ..Run::new(code) };
+    let repeat = EarlierRun { moments: report.moments, elapsed_ms: 0.0 };
+    let determinism = Some(DeterminismSettings { timers: TimerPace::Skip, ..START });
+    let repeated = CellRun { determinism, repeat: Some(repeat), ..CellRun::new(code) };
     pool.run(repeated, &Deck::default(), &recorded).await
 }
 
@@ -96,12 +97,12 @@ async fn the_clock_of_a_repeatable_run_moves_with_its_answers() {
 struct Holding(Deck);
 
 #[async_trait]
-impl CallOut for Holding {
-    async fn call(&self, call: CallRequest) -> CallAnswer {
+impl CallHandler for Holding {
+    async fn call(&self, call: CallRequest) -> HandlerResponse {
         self.0.call(call).await
     }
 
-    fn holds(&self, failure: &CallFailure) -> bool {
+    fn is_waiting(&self, failure: &CallFailure) -> bool {
         failure.code == "DOWNSTREAM_TOOL_ERROR"
     }
 }
@@ -114,7 +115,7 @@ async fn a_run_pauses_when_only_waiting_calls_are_left() {
                 await caplets.echo.fail({ n: 1 }); return await slow";
     let report = pool.run(repeatable(code), &deck.0, &deck).await;
     let error = report.envelope.outcome.as_ref().unwrap_err();
-    assert_eq!(error.code, ErrorCode::Paused);
+    assert_eq!(error.code, RunErrorCode::Paused);
     assert_eq!(report.envelope.meta.session_status, Some(SessionStatus::Closed));
     assert_eq!(report.logs.len(), 1);
     let outcomes: Vec<&str> = report
@@ -137,9 +138,9 @@ async fn a_script_that_does_not_need_a_waiting_call_ends_without_it() {
     let (pool, deck) = (pool(), Holding(Deck::default()));
     let code = "caplets.echo.fail({}); throw new Error('no need')";
     let report = pool.run(repeatable(code), &deck.0, &deck).await;
-    assert_eq!(report.envelope.outcome.unwrap_err().code, ErrorCode::Script);
+    assert_eq!(report.envelope.outcome.unwrap_err().code, RunErrorCode::Script);
     // A call that is not awaited still counts: a run with a value waits for it, and so pauses.
     let code = "caplets.echo.fail({}); return 1";
     let report = pool.run(repeatable(code), &deck.0, &deck).await;
-    assert_eq!(report.envelope.outcome.unwrap_err().code, ErrorCode::Paused);
+    assert_eq!(report.envelope.outcome.unwrap_err().code, RunErrorCode::Paused);
 }

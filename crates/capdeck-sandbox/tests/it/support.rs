@@ -4,8 +4,8 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_sandbox::{
-    CallAnswer, CallFailure, CallOut, CallRequest, DeckOperation, Directory, Run, RunReport,
-    SandboxPool, SandboxSettings, ToolSchemas, WorkerCommand,
+    CallFailure, CallHandler, CallRequest, CapabilityDirectory, CellRun, DeckOperation,
+    HandlerResponse, RunReport, SandboxPool, SandboxSettings, ToolSchemas, WorkerCommand,
 };
 use serde_json::{Value, json, value::RawValue};
 use tokio::sync::Notify;
@@ -48,7 +48,7 @@ impl Drop for Dropped {
     }
 }
 
-impl Directory for Deck {
+impl CapabilityDirectory for Deck {
     fn capabilities(&self) -> Vec<String> {
         ["echo", "github", "lazy", "my-api", "search"].map(str::to_owned).to_vec()
     }
@@ -92,16 +92,16 @@ impl Directory for Deck {
 }
 
 #[async_trait]
-impl CallOut for Deck {
-    async fn call(&self, call: CallRequest) -> CallAnswer {
+impl CallHandler for Deck {
+    async fn call(&self, call: CallRequest) -> HandlerResponse {
         let args: Value = serde_json::from_str(call.args.get()).unwrap();
         let tool = args.get("name").and_then(Value::as_str).unwrap_or_default();
         match (call.method, tool) {
             (DeckOperation::CallTool, "echo") => {
                 let meta = raw(&json!({"capletId": call.capability, "status": 200}));
-                CallAnswer { outcome: Ok(raw(args.get("args").unwrap())), meta: Some(meta) }
+                HandlerResponse { outcome: Ok(raw(args.get("args").unwrap())), meta: Some(meta) }
             }
-            (DeckOperation::CallTool, "fail") => CallAnswer::failed(CallFailure {
+            (DeckOperation::CallTool, "fail") => HandlerResponse::failed(CallFailure {
                 code: "DOWNSTREAM_TOOL_ERROR".to_owned(),
                 message: "it broke".to_owned(),
                 details: Some(json!({"body": {"reason": "teapot"}})),
@@ -110,30 +110,30 @@ impl CallOut for Deck {
             (DeckOperation::CallTool, "big") => {
                 let bytes = args.pointer("/args/bytes").and_then(Value::as_u64).unwrap();
                 let text = "x".repeat(usize::try_from(bytes).unwrap());
-                CallAnswer::data(raw(&Value::from(text)))
+                HandlerResponse::data(raw(&Value::from(text)))
             }
             (DeckOperation::CallTool, "sleep") => {
                 let ms = args.pointer("/args/ms").and_then(Value::as_u64).unwrap();
                 tokio::time::sleep(Duration::from_millis(ms)).await;
-                CallAnswer::data(raw(&json!({"slept": ms})))
+                HandlerResponse::data(raw(&json!({"slept": ms})))
             }
             (DeckOperation::CallTool, "wait") => {
                 let mut guard = Dropped(Some(self.dropped.clone()));
                 self.begun.notify_one();
                 self.release.notified().await;
                 guard.0 = None;
-                CallAnswer::data(raw(&json!("released")))
+                HandlerResponse::data(raw(&json!("released")))
             }
             (DeckOperation::CallTool, "never") => std::future::pending().await,
             (DeckOperation::Tools, _) if call.capability.as_deref() == Some("lazy") => {
-                CallAnswer::failed(CallFailure {
+                HandlerResponse::failed(CallFailure {
                     code: "SERVER_UNAVAILABLE".to_owned(),
                     message: "`lazy` is not running".to_owned(),
                     details: None,
                     hint: None,
                 })
             }
-            (method, _) => CallAnswer::data(raw(&json!({
+            (method, _) => HandlerResponse::data(raw(&json!({
                 "capability": call.capability, "method": method.script_name(), "args": args,
             }))),
         }
@@ -145,7 +145,7 @@ pub(crate) fn raw(value: &Value) -> Box<RawValue> {
 }
 
 /// Runs a cell against a fresh deck.
-pub(crate) async fn run(pool: &SandboxPool, run: Run) -> RunReport {
+pub(crate) async fn run(pool: &SandboxPool, run: CellRun) -> RunReport {
     let deck = Deck::default();
     pool.run(run, &deck, &deck).await
 }

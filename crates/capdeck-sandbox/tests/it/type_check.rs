@@ -3,22 +3,23 @@
 use std::{fs, time::Duration};
 
 use capdeck_sandbox::{
-    ErrorCode, Run, RunReport, SandboxPool, SandboxSettings, Severity, TypeCheck, WorkerCommand,
+    CellRun, CodeSeverity, RunErrorCode, RunReport, SandboxPool, SandboxSettings, TypeCheck,
+    WorkerCommand,
 };
 
 use crate::support::{pool, run, settings, worker};
 
-fn cell(code: &str, check: TypeCheck) -> Run {
-    let mut cell = Run::new(code);
+fn cell(code: &str, check: TypeCheck) -> CellRun {
+    let mut cell = CellRun::new(code);
     cell.check = check;
     cell
 }
 
-fn code(report: &RunReport) -> Option<ErrorCode> {
+fn code(report: &RunReport) -> Option<RunErrorCode> {
     report.envelope.outcome.as_ref().err().map(|error| error.code)
 }
 
-fn told(report: &RunReport) -> Vec<(&str, Severity)> {
+fn told(report: &RunReport) -> Vec<(&str, CodeSeverity)> {
     let diagnostics = report.envelope.diagnostics.iter();
     diagnostics.map(|told| (told.code.as_str(), told.severity)).collect()
 }
@@ -34,7 +35,7 @@ return 1;
 async fn warnings_do_not_keep_a_cell_from_running() {
     let report = run(&pool(), cell("const n: number = \"one\"; return n", TypeCheck::Warn)).await;
     assert_eq!(code(&report), None);
-    assert_eq!(told(&report), [("2322", Severity::Warning)]);
+    assert_eq!(told(&report), [("2322", CodeSeverity::Warning)]);
 }
 
 #[tokio::test]
@@ -53,8 +54,8 @@ async fn a_check_that_does_not_end_is_killed_and_the_cell_does_not_run() {
     pool.warm_checker().await.unwrap();
     let hanging = pool.checker_process().unwrap();
     let report = run(&pool, cell(TYPE_BOMB, TypeCheck::Full)).await;
-    assert_eq!(code(&report), Some(ErrorCode::DiagnosticBlocked));
-    assert_eq!(told(&report), [("TYPE_CHECK_FAILED", Severity::Error)]);
+    assert_eq!(code(&report), Some(RunErrorCode::DiagnosticBlocked));
+    assert_eq!(told(&report), [("TYPE_CHECK_FAILED", CodeSeverity::Error)]);
     assert!(!fs::exists(format!("/proc/{hanging}/status")).unwrap(), "it is still there");
     assert_eq!(pool.checker_process(), None);
 }
@@ -65,9 +66,9 @@ async fn after_a_killed_checker_comes_another_one() {
         SandboxPool::new(SandboxSettings { check_timeout: Duration::from_secs(3), ..settings() });
     let warned = run(&pool, cell(TYPE_BOMB, TypeCheck::Warn)).await;
     assert_eq!(code(&warned), None, "{:?}", warned.envelope);
-    assert_eq!(told(&warned), [("TYPE_CHECK_FAILED", Severity::Warning)]);
+    assert_eq!(told(&warned), [("TYPE_CHECK_FAILED", CodeSeverity::Warning)]);
     let report = run(&pool, cell("const n: number = \"one\"", TypeCheck::Full)).await;
-    assert_eq!(told(&report), [("2322", Severity::Error)]);
+    assert_eq!(told(&report), [("2322", CodeSeverity::Error)]);
 }
 
 #[tokio::test]
@@ -87,11 +88,11 @@ async fn a_checker_that_cannot_be_started_keeps_the_cell_from_running() {
     let worker = WorkerCommand { program: "/bin/sh".into(), args };
     let pool = SandboxPool::new(SandboxSettings { worker, ..settings() });
     let report = run(&pool, cell("console.log('not run')", TypeCheck::Full)).await;
-    assert_eq!(code(&report), Some(ErrorCode::DiagnosticBlocked));
-    assert_eq!(told(&report), [("TYPE_CHECK_FAILED", Severity::Error)]);
+    assert_eq!(code(&report), Some(RunErrorCode::DiagnosticBlocked));
+    assert_eq!(told(&report), [("TYPE_CHECK_FAILED", CodeSeverity::Error)]);
     assert!(report.logs.is_empty());
     let error = pool.warm_checker().await.unwrap_err();
-    assert_eq!(error.code, ErrorCode::Unavailable);
+    assert_eq!(error.code, RunErrorCode::Unavailable);
 }
 
 #[tokio::test]
@@ -141,6 +142,6 @@ async fn checks_asked_for_at_once_are_all_answered() {
     let pool = pool();
     let checks = (0..4).map(|_| run(&pool, cell("const n: number = \"one\"", TypeCheck::Full)));
     for report in futures_util::future::join_all(checks).await {
-        assert_eq!(told(&report), [("2322", Severity::Error)]);
+        assert_eq!(told(&report), [("2322", CodeSeverity::Error)]);
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use sha2::{Digest, Sha256};
 
-pub(super) struct Packed {
+pub(super) struct PackedFile {
     pub(super) content_type: &'static str,
     pub(super) plain: Bytes,
     pub(super) gzip: Option<Bytes>,
@@ -121,8 +121,8 @@ pub(super) fn build() -> &'static str {
     &BUILD
 }
 
-pub(super) fn page() -> &'static Packed {
-    static PACKED: LazyLock<Packed> = LazyLock::new(|| {
+pub(super) fn page() -> &'static PackedFile {
+    static PACKED: LazyLock<PackedFile> = LazyLock::new(|| {
         let text = PAGE.replace(FOLDER, &format!("/assets/{}", build()));
         pack("text/html; charset=utf-8", Bytes::from(text))
     });
@@ -130,8 +130,8 @@ pub(super) fn page() -> &'static Packed {
 }
 
 /// A file by its path. All are compressed at the first request, so an unused dashboard costs nothing.
-pub(super) fn file(path: &str) -> Option<&'static Packed> {
-    static PACKED: LazyLock<BTreeMap<&'static str, Packed>> = LazyLock::new(|| {
+pub(super) fn file(path: &str) -> Option<&'static PackedFile> {
+    static PACKED: LazyLock<BTreeMap<&'static str, PackedFile>> = LazyLock::new(|| {
         let packed = FILES
             .iter()
             .map(|(path, bytes)| (*path, pack(content_type(path), Bytes::from_static(bytes))));
@@ -140,12 +140,12 @@ pub(super) fn file(path: &str) -> Option<&'static Packed> {
     PACKED.get(path)
 }
 
-fn pack(content_type: &'static str, plain: Bytes) -> Packed {
+fn pack(content_type: &'static str, plain: Bytes) -> PackedFile {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     // Writing to memory does not fail; if it did, the uncompressed file would be sent.
     let gzip = encoder.write_all(&plain).and_then(|()| encoder.finish()).map(Bytes::from).ok();
     let tag = format!("\"{}\"", short_hash(&plain));
-    Packed { content_type, plain, gzip, tag }
+    PackedFile { content_type, plain, gzip, tag }
 }
 
 fn content_type(path: &str) -> &'static str {

@@ -11,7 +11,7 @@ use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
 const MAX_FRAME_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Greeting {
+pub(crate) struct SocketGreeting {
     pub(crate) protocol: u32,
     pub(crate) version: String,
 }
@@ -26,16 +26,16 @@ pub(crate) enum FrameError {
     Unreadable(#[from] serde_json::Error),
 }
 
-pub(crate) type Reader<R> = FramedRead<R, LengthDelimitedCodec>;
+pub(crate) type FrameReader<R> = FramedRead<R, LengthDelimitedCodec>;
 
-pub(crate) fn reader<R: AsyncRead>(half: R) -> Reader<R> {
+pub(crate) fn reader<R: AsyncRead>(half: R) -> FrameReader<R> {
     let codec = LengthDelimitedCodec::builder().max_frame_length(MAX_FRAME_BYTES).new_codec();
     FramedRead::new(half, codec)
 }
 
 /// The next frame. Cancel safe.
 pub(crate) async fn read<T: DeserializeOwned, R: AsyncRead + Unpin>(
-    reader: &mut Reader<R>,
+    reader: &mut FrameReader<R>,
 ) -> Result<T, FrameError> {
     let bytes = reader.next().await.ok_or(FrameError::Ended)??;
     Ok(serde_json::from_slice(&bytes)?)

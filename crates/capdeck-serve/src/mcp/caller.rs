@@ -3,33 +3,37 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use capdeck_host::{CallContext, CallError, Caller, RawObject};
-use capdeck_mcp::{Era, server::Exchange};
+use capdeck_host::{CallContext, CallError, CallerHandle, RawMembers};
+use capdeck_mcp::{Era, server::RequestExchange};
 use serde_json::value::RawValue;
 
-use super::{failure, log_level::Logs};
+use super::{failure, log_level::LogFilter};
 
 /// How long a person has to answer an elicitation.
 const PERSON_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Which notifications the client gets during its request, besides progress and log messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Telling {
+pub(super) enum NotificationPolicy {
     /// The client sees a deck.
     Nothing,
     Everything,
 }
 
 struct ExchangeCaller {
-    exchange: Exchange,
-    telling: Telling,
-    logs: Logs,
+    exchange: RequestExchange,
+    telling: NotificationPolicy,
+    logs: LogFilter,
 }
 
 /// The context of one request. `legacy_logs` applies to clients that cannot set the level per request.
-pub(super) fn context(exchange: Exchange, telling: Telling, legacy_logs: Logs) -> CallContext {
+pub(super) fn context(
+    exchange: RequestExchange,
+    telling: NotificationPolicy,
+    legacy_logs: LogFilter,
+) -> CallContext {
     let logs = match exchange.revision.era() {
-        Era::Modern => exchange.log_level.as_deref().map_or(Logs::None, Logs::from_level),
+        Era::Modern => exchange.log_level.as_deref().map_or(LogFilter::None, LogFilter::from_level),
         Era::Legacy => legacy_logs,
     };
     CallContext {
@@ -42,26 +46,26 @@ pub(super) fn context(exchange: Exchange, telling: Telling, legacy_logs: Logs) -
 }
 
 #[async_trait]
-impl Caller for ExchangeCaller {
+impl CallerHandle for ExchangeCaller {
     fn wants_progress(&self) -> bool {
         self.exchange.progress_token.is_some()
     }
 
-    fn progress(&self, params: RawObject) {
+    fn progress(&self, params: RawMembers) {
         let Some(token) = &self.exchange.progress_token else { return };
-        let mut told = RawObject::from_iter([("progressToken".to_owned(), token.clone())]);
+        let mut told = RawMembers::from_iter([("progressToken".to_owned(), token.clone())]);
         told.extend(params);
         self.exchange.peer.notify("notifications/progress", Some(told));
     }
 
-    fn notify(&self, method: &str, params: Option<RawObject>) {
+    fn notify(&self, method: &str, params: Option<RawMembers>) {
         let is_wanted = if method == "notifications/message" {
             let level = params.as_ref().and_then(|params| params.get("level"));
             let level: Option<String> =
                 level.and_then(|text| serde_json::from_str(text.get()).ok());
-            self.logs.pass(level.as_deref())
+            self.logs.allows(level.as_deref())
         } else {
-            self.telling == Telling::Everything
+            self.telling == NotificationPolicy::Everything
         };
         if is_wanted {
             self.exchange.peer.notify(method, params);
@@ -71,7 +75,7 @@ impl Caller for ExchangeCaller {
     async fn request(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, CallError> {
         let asked = self.exchange.peer.request(method, params, PERSON_TIMEOUT);
         asked.await.map_err(failure::from_client)
@@ -82,7 +86,7 @@ impl Caller for ExchangeCaller {
     }
 
     fn paused(&self) {
-        if self.telling == Telling::Everything {
+        if self.telling == NotificationPolicy::Everything {
             self.exchange.peer.pause();
         }
     }

@@ -6,21 +6,21 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use capdeck_host::RawObject;
+use capdeck_host::RawMembers;
 use capdeck_mcp::{
-    Era, Revision, RpcError,
-    server::{Exchange, Peer},
+    Era, ProtocolRevision, RpcError,
+    server::{ClientPeer, RequestExchange},
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 /// Limit per client.
-const MOST_STREAMS: usize = 64;
+const MAX_STREAMS: usize = 64;
 
 pub(super) struct ClientStreams {
     /// `None` for modern clients.
-    session: Option<Peer>,
+    session: Option<ClientPeer>,
     listening: Mutex<Vec<ListenStream>>,
     opened: AtomicU64,
 }
@@ -28,13 +28,13 @@ pub(super) struct ClientStreams {
 struct ListenStream {
     /// Clients with the same identity are one client here and can use the same request ids.
     handle: u64,
-    wanted: Wanted,
-    peer: Peer,
+    wanted: ListenFilter,
+    peer: ClientPeer,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Wanted {
+pub(super) struct ListenFilter {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) tools_list_changed: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -48,7 +48,7 @@ pub(super) struct Wanted {
 }
 
 impl ClientStreams {
-    pub(super) fn new(revision: Revision, peer: Peer) -> Arc<Self> {
+    pub(super) fn new(revision: ProtocolRevision, peer: ClientPeer) -> Arc<Self> {
         let session = (revision.era() == Era::Legacy).then_some(peer);
         Arc::new(Self { session, listening: Mutex::default(), opened: AtomicU64::new(0) })
     }
@@ -58,7 +58,7 @@ impl ClientStreams {
     }
 
     /// Notifies the client; a modern one on every stream whose filter matches.
-    pub(super) fn tell(&self, method: &str, params: Option<RawObject>) {
+    pub(super) fn notify(&self, method: &str, params: Option<RawMembers>) {
         if let Some(session) = &self.session {
             session.notify(method, params);
             return;
@@ -73,19 +73,23 @@ impl ClientStreams {
     }
 
     /// Acknowledges a stream and registers it. Nothing is sent on it before the acknowledgement.
-    pub(super) fn open(&self, exchange: &Exchange, honoured: Wanted) -> Result<u64, RpcError> {
+    pub(super) fn open(
+        &self,
+        exchange: &RequestExchange,
+        honoured: ListenFilter,
+    ) -> Result<u64, RpcError> {
         let mut listening = self.listening.lock();
-        if listening.len() >= MOST_STREAMS {
+        if listening.len() >= MAX_STREAMS {
             return Err(RpcError::new(
                 RpcError::REFUSED,
-                format!("this client has {MOST_STREAMS} open streams already; close one first"),
+                format!("this client has {MAX_STREAMS} open streams already; close one first"),
             ));
         }
         let filter =
             to_raw_value(&honoured).map_err(|error| RpcError::internal(error.to_string()))?;
         let handle = self.opened.fetch_add(1, Ordering::Relaxed);
         let stream = ListenStream { handle, wanted: honoured, peer: exchange.peer.clone() };
-        let params = RawObject::from_iter([("notifications".to_owned(), filter)]);
+        let params = RawMembers::from_iter([("notifications".to_owned(), filter)]);
         stream.peer.notify("notifications/subscriptions/acknowledged", Some(params));
         listening.push(stream);
         Ok(handle)
@@ -96,8 +100,8 @@ impl ClientStreams {
     }
 }
 
-impl Wanted {
-    pub(super) fn of(params: Option<&RawObject>) -> Result<Self, RpcError> {
+impl ListenFilter {
+    pub(super) fn of(params: Option<&RawMembers>) -> Result<Self, RpcError> {
         let filter = params.and_then(|params| params.get("notifications"));
         let filter =
             filter.ok_or_else(|| RpcError::invalid_params("`notifications` is missing"))?;
@@ -111,7 +115,7 @@ impl Wanted {
             "notifications/prompts/list_changed" => self.prompts_list_changed,
             "notifications/resources/list_changed" => self.resources_list_changed,
             "notifications/resources/updated" => subject.is_some_and(|uri| {
-                self.resource_subscriptions.iter().any(|watched| is_part(uri, watched))
+                self.resource_subscriptions.iter().any(|watched| is_same_or_below(uri, watched))
             }),
             "notifications/tasks" => {
                 subject.is_some_and(|task| self.task_ids.iter().any(|watched| watched == task))
@@ -122,7 +126,7 @@ impl Wanted {
 }
 
 /// True for a watched resource and for a part of it, which a server can name instead.
-fn is_part(uri: &str, watched: &str) -> bool {
+fn is_same_or_below(uri: &str, watched: &str) -> bool {
     let Some(rest) = uri.strip_prefix(watched) else { return false };
     rest.is_empty() || watched.ends_with('/') || rest.starts_with(['/', '#', '?', '%'])
 }

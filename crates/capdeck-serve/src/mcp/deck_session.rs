@@ -4,27 +4,27 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_host::{
-    CallContext, CallError, ErrorKind, RawObject, Session as HostSession, View, calls, code_mode,
+    CallContext, CallError, ErrorKind, RawMembers, Session as HostSession, View, calls, code_mode,
     listing, prompts, resources, skills, subscriptions,
 };
 use capdeck_mcp::{
     Era, HeaderParams, RpcError,
-    server::{Exchange, Session},
+    server::{RequestExchange, ServerSession},
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    caller::{Telling, context},
-    client_streams::{ClientStreams, Wanted},
-    deck_entries::DeckEntries,
-    failure, follow,
-    listen::{Listenable, listen},
-    log_level::{LogLevel, Logs},
+    caller::{NotificationPolicy, context},
+    client_streams::{ClientStreams, ListenFilter},
+    deck_entry_lists::DeckEntryLists,
+    event_reaction, failure,
+    listen::{ListenSource, listen},
+    log_level::{LogFilter, McpLogLevel},
     page::page,
     params,
-    seen_lists::{List, SeenLists},
+    seen_lists::{ListKind, SeenLists},
 };
 
 const UNWATCH_TIMEOUT: Duration = Duration::from_secs(3);
@@ -32,24 +32,27 @@ const UNWATCH_TIMEOUT: Duration = Duration::from_secs(3);
 pub(super) struct DeckSession {
     session: Arc<HostSession>,
     seen: Arc<SeenLists>,
-    entries: Arc<DeckEntries>,
+    entries: Arc<DeckEntryLists>,
     streams: Arc<ClientStreams>,
     /// The level of a legacy client. No log messages until it is set.
-    log_level: Mutex<Option<LogLevel>>,
+    log_level: Mutex<Option<McpLogLevel>>,
     ended: CancellationToken,
 }
 
 impl DeckSession {
-    pub(super) fn open(session: Arc<HostSession>, streams: Arc<ClientStreams>) -> Arc<dyn Session> {
+    pub(super) fn open(
+        session: Arc<HostSession>,
+        streams: Arc<ClientStreams>,
+    ) -> Arc<dyn ServerSession> {
         let ended = CancellationToken::new();
         let seen = Arc::new(SeenLists::default());
-        let entries = DeckEntries::new(session.clone(), streams.clone(), ended.clone());
-        follow::deck(&session, seen.clone(), &entries, streams.clone(), ended.clone());
+        let entries = DeckEntryLists::new(session.clone(), streams.clone(), ended.clone());
+        event_reaction::deck(&session, seen.clone(), &entries, streams.clone(), ended.clone());
         Arc::new(Self { session, seen, entries, streams, log_level: Mutex::new(None), ended })
     }
 
     /// The initialize result. It matches the handlers below.
-    fn introduction(&self) -> RawObject {
+    fn introduction(&self) -> RawMembers {
         let view = self.session.view();
         let mut capabilities = json!({
             "tools": { "listChanged": true },
@@ -79,30 +82,30 @@ impl DeckSession {
     }
 
     /// The view for a list. A legacy client is notified when this list changes later.
-    async fn read(&self, list: List, context: &CallContext) -> Arc<View> {
+    async fn read(&self, list: ListKind, context: &CallContext) -> Arc<View> {
         let request = self.session.request(context);
         let view = match list {
-            List::Tools => listing::discovered_view(&request).await,
-            List::Resources | List::Prompts => listing::discovered_offers(&request).await,
+            ListKind::Tools => listing::discovered_view(&request).await,
+            ListKind::Resources | ListKind::Prompts => listing::discovered_offers(&request).await,
         };
         if !self.streams.is_modern() {
-            self.seen.note(list, &self.session);
+            self.seen.record_read(list, &self.session);
         }
-        if list == List::Tools {
+        if list == ListKind::Tools {
             code_mode::prepare(&self.session);
         }
         view
     }
 
-    fn context(&self, exchange: Exchange) -> CallContext {
-        let legacy_logs = self.log_level.lock().map_or(Logs::None, Logs::AtLeast);
-        context(exchange, Telling::Nothing, legacy_logs)
+    fn context(&self, exchange: RequestExchange) -> CallContext {
+        let legacy_logs = self.log_level.lock().map_or(LogFilter::None, LogFilter::AtLeast);
+        context(exchange, NotificationPolicy::Nothing, legacy_logs)
     }
 
     async fn call_tool(
         &self,
-        params: Option<RawObject>,
-        exchange: Exchange,
+        params: Option<RawMembers>,
+        exchange: RequestExchange,
     ) -> Result<Box<RawValue>, RpcError> {
         let (name, request) = params::tool_call(params.unwrap_or_default())?;
         let era = exchange.revision.era();
@@ -110,24 +113,22 @@ impl DeckSession {
         let mounted = self.session.mounted_capsule();
         let outcome = calls::call_listed(self.session.request(&context), &name, request).await;
         if self.session.mounted_capsule() != mounted {
-            self.entries.mounted_another();
+            self.entries.notify_mount_change();
         }
         match outcome {
             Ok(Some(result)) => Ok(result),
             Ok(None) => Err(RpcError::invalid_params(format!("there is no tool `{name}`"))),
             // Errors that the client itself must handle are not results for its model.
-            Err(error)
-                if error.kind() == ErrorKind::Cancelled || failure::wants_address(&error) =>
-            {
+            Err(error) if error.kind() == ErrorKind::Cancelled || failure::requires_url(&error) => {
                 Err(failure::as_rpc_error(&error, era))
             }
             Err(error) => failure::as_tool_result(&error),
         }
     }
 
-    fn set_log_level(&self, params: &RawObject) -> Result<Box<RawValue>, RpcError> {
+    fn set_log_level(&self, params: &RawMembers) -> Result<Box<RawValue>, RpcError> {
         let name = params::text(params, "level")?;
-        let level = LogLevel::parse(&name)
+        let level = McpLogLevel::parse(&name)
             .ok_or_else(|| RpcError::invalid_params(format!("there is no log level `{name}`")))?;
         *self.log_level.lock() = Some(level);
         Ok(empty())
@@ -137,21 +138,23 @@ impl DeckSession {
     async fn list(
         &self,
         method: &str,
-        params: Option<&RawObject>,
+        params: Option<&RawMembers>,
         context: &CallContext,
     ) -> Option<Result<Box<RawValue>, RpcError>> {
         Some(match method {
-            "tools/list" => page("tools", self.read(List::Tools, context).await.tools(), params),
+            "tools/list" => {
+                page("tools", self.read(ListKind::Tools, context).await.tools(), params)
+            }
             "resources/list" => self.list_resources(params, context).await,
             "resources/templates/list" => {
-                let view = self.read(List::Resources, context).await;
+                let view = self.read(ListKind::Resources, context).await;
                 match page("resourceTemplates", &view.resource_templates(), params) {
                     Ok(own) => self.entries.after_templates(own).await,
                     Err(error) => Err(error),
                 }
             }
             "prompts/list" => {
-                let view = self.read(List::Prompts, context).await;
+                let view = self.read(ListKind::Prompts, context).await;
                 match page("prompts", &view.prompts(), params) {
                     Ok(own) => self.entries.after_prompts(own).await,
                     Err(error) => Err(error),
@@ -163,13 +166,13 @@ impl DeckSession {
 
     async fn list_resources(
         &self,
-        params: Option<&RawObject>,
+        params: Option<&RawMembers>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, RpcError> {
         if let Some(page) = self.entries.page(params).await? {
             return Ok(page);
         }
-        let view = self.read(List::Resources, context).await;
+        let view = self.read(ListKind::Resources, context).await;
         self.entries.after_resources(page("resources", &view.resources(), params)?).await
     }
 
@@ -189,16 +192,16 @@ impl DeckSession {
 }
 
 #[async_trait]
-impl Session for DeckSession {
-    async fn describe(&self) -> Result<RawObject, RpcError> {
+impl ServerSession for DeckSession {
+    async fn describe(&self) -> Result<RawMembers, RpcError> {
         Ok(self.introduction())
     }
 
     async fn request(
         &self,
         method: &str,
-        params: Option<RawObject>,
-        exchange: Exchange,
+        params: Option<RawMembers>,
+        exchange: RequestExchange,
     ) -> Result<Box<RawValue>, RpcError> {
         if method == "tools/call" {
             return self.call_tool(params, exchange).await;
@@ -209,7 +212,7 @@ impl Session for DeckSession {
             return answer;
         }
         if method == "subscriptions/listen" && era == Era::Modern {
-            let wanted = Wanted::of(params.as_ref())?;
+            let wanted = ListenFilter::of(params.as_ref())?;
             self.session.note_listening("");
             return listen(self, &self.streams, wanted, exchange, &context).await;
         }
@@ -256,9 +259,9 @@ impl Session for DeckSession {
         outcome.map_err(|error| failure::as_rpc_error(&error, era))
     }
 
-    async fn notification(&self, method: &str, params: Option<RawObject>) {
+    async fn notification(&self, method: &str, params: Option<RawMembers>) {
         if method == "notifications/roots/list_changed" {
-            self.session.tell_servers(method, params).await;
+            self.session.notify_servers(method, params).await;
         }
     }
 
@@ -274,22 +277,22 @@ impl Session for DeckSession {
 }
 
 #[async_trait]
-impl Listenable for DeckSession {
-    async fn offered(&self, wanted: Wanted) -> Wanted {
+impl ListenSource for DeckSession {
+    async fn offered(&self, wanted: ListenFilter) -> ListenFilter {
         let directly = self.session.view().offers_directly();
-        let honoured = Wanted {
+        let honoured = ListenFilter {
             prompts_list_changed: wanted.prompts_list_changed && directly,
             // The deck waits for tasks itself, so clients see none.
             task_ids: Vec::new(),
             ..wanted
         };
         for (list, is_wanted) in [
-            (List::Tools, honoured.tools_list_changed),
-            (List::Resources, honoured.resources_list_changed),
-            (List::Prompts, honoured.prompts_list_changed),
+            (ListKind::Tools, honoured.tools_list_changed),
+            (ListKind::Resources, honoured.resources_list_changed),
+            (ListKind::Prompts, honoured.prompts_list_changed),
         ] {
             if is_wanted {
-                self.seen.begin(list, &self.session);
+                self.seen.record_subscription(list, &self.session);
             }
         }
         let (resources, prompts) = (honoured.resources_list_changed, honoured.prompts_list_changed);
@@ -319,8 +322,8 @@ fn empty() -> Box<RawValue> {
     RawValue::from_string("{}".to_owned()).unwrap_or_default()
 }
 
-fn object(value: Value) -> RawObject {
-    let Value::Object(members) = value else { return RawObject::new() };
+fn object(value: Value) -> RawMembers {
+    let Value::Object(members) = value else { return RawMembers::new() };
     members
         .into_iter()
         .filter_map(|(key, value)| Some((key, serde_json::value::to_raw_value(&value).ok()?)))

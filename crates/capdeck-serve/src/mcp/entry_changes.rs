@@ -6,23 +6,25 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use capdeck_host::{CapsuleChange, CapsuleChanges, Change, ChangeKind, EntryPlace, RawObject};
+use capdeck_host::{
+    CapsuleChange, CapsuleChanges, ChangeEvent, ChangeKind, EntryAddress, RawMembers,
+};
 use capdeck_mcp::RpcError;
 use parking_lot::Mutex;
 use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
 
-use super::{client_streams::ClientStreams, seen_lists::List};
+use super::{client_streams::ClientStreams, seen_lists::ListKind};
 
 /// Limit per client.
-const MOST_WATCHED: usize = 1_024;
+const MAX_WATCHED_ENTRIES: usize = 1_024;
 
 /// Schemes whose entries are never prompts.
 const NO_PROMPTS: [&str; 5] = ["docs", "guidance", "notes", "config", "api-data"];
 
 /// A list that a legacy client never read cannot be outdated.
 #[derive(Debug, Default)]
-pub(super) struct Watched {
+pub(super) struct EntrySubscriptions {
     resources: AtomicBool,
     prompts: AtomicBool,
     entries: Mutex<Vec<WatchedEntry>>,
@@ -31,32 +33,32 @@ pub(super) struct Watched {
 #[derive(Debug)]
 struct WatchedEntry {
     shown: String,
-    place: EntryPlace,
+    place: EntryAddress,
 }
 
 #[derive(Clone)]
-pub(super) struct Listening {
+pub(super) struct EntryListener {
     /// The id of the only capsule to report, if any.
     pub(super) capsule: Option<String>,
-    pub(super) watched: Arc<Watched>,
+    pub(super) watched: Arc<EntrySubscriptions>,
     pub(super) streams: Arc<ClientStreams>,
 }
 
-impl Watched {
-    pub(super) fn note_resources(&self) {
+impl EntrySubscriptions {
+    pub(super) fn mark_resources_read(&self) {
         self.resources.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn note_prompts(&self) {
+    pub(super) fn mark_prompts_read(&self) {
         self.prompts.store(true, Ordering::Relaxed);
     }
 
     /// Adds a watch. A client can watch an entry on several streams.
-    pub(super) fn watch(&self, shown: &str, place: EntryPlace) -> Result<(), RpcError> {
+    pub(super) fn watch(&self, shown: &str, place: EntryAddress) -> Result<(), RpcError> {
         let mut entries = self.entries.lock();
-        if entries.len() >= MOST_WATCHED {
+        if entries.len() >= MAX_WATCHED_ENTRIES {
             let message = format!(
-                "this client already watches {MOST_WATCHED} entries; unsubscribe from one first"
+                "this client already watches {MAX_WATCHED_ENTRIES} entries; unsubscribe from one first"
             );
             return Err(RpcError::new(RpcError::REFUSED, message));
         }
@@ -76,7 +78,7 @@ impl Watched {
     }
 
     /// The URIs of the matching watched entries, each once.
-    fn shown(&self, is_meant: impl Fn(&EntryPlace) -> bool) -> Vec<String> {
+    fn watched_uris(&self, is_meant: impl Fn(&EntryAddress) -> bool) -> Vec<String> {
         let entries = self.entries.lock();
         let meant = entries.iter().filter(|entry| is_meant(&entry.place));
         let mut shown: Vec<String> = meant.map(|entry| entry.shown.clone()).collect();
@@ -86,7 +88,7 @@ impl Watched {
     }
 }
 
-impl Listening {
+impl EntryListener {
     /// Forwards changes until the session or the stream ends.
     pub(super) async fn follow(self, mut changes: CapsuleChanges, ended: CancellationToken) {
         loop {
@@ -97,47 +99,47 @@ impl Listening {
             match change {
                 Some(CapsuleChange::Entry { capsule: changed, change, .. }) => {
                     if self.capsule.as_ref().is_none_or(|capsule| *capsule == changed) {
-                        self.tell_change(&changed, &change);
+                        self.notify_change(&changed, &change);
                     }
                 }
-                Some(CapsuleChange::Capsules) => self.tell_lists(true, true),
-                Some(CapsuleChange::Missed) => self.tell_everything(),
+                Some(CapsuleChange::Capsules) => self.notify_lists(true, true),
+                Some(CapsuleChange::Missed) => self.notify_everything(),
                 None => return,
             }
         }
     }
 
-    pub(super) fn tell_lists(&self, resources: bool, prompts: bool) {
+    pub(super) fn notify_lists(&self, resources: bool, prompts: bool) {
         let is_modern = self.streams.is_modern();
         if resources && (is_modern || self.watched.resources.load(Ordering::Relaxed)) {
-            self.streams.tell(List::Resources.changed(), None);
+            self.streams.notify(ListKind::Resources.changed(), None);
         }
         if prompts && (is_modern || self.watched.prompts.load(Ordering::Relaxed)) {
-            self.streams.tell(List::Prompts.changed(), None);
+            self.streams.notify(ListKind::Prompts.changed(), None);
         }
     }
 
-    fn tell_change(&self, capsule: &str, change: &Change) {
+    fn notify_change(&self, capsule: &str, change: &ChangeEvent) {
         let is_listed_anew = change.kind != ChangeKind::Updated;
         let is_prompt = !NO_PROMPTS.contains(&change.uri.scheme());
-        self.tell_lists(is_listed_anew, is_prompt);
-        let is_changed = |place: &EntryPlace| {
+        self.notify_lists(is_listed_anew, is_prompt);
+        let is_changed = |place: &EntryAddress| {
             place.uri == change.uri.as_str()
                 && place.capsule.as_ref().is_none_or(|watched| watched == capsule)
         };
-        self.tell_updated(self.watched.shown(is_changed));
+        self.notify_updated(self.watched.watched_uris(is_changed));
     }
 
-    pub(super) fn tell_everything(&self) {
-        self.tell_lists(true, true);
-        self.tell_updated(self.watched.shown(|_| true));
+    pub(super) fn notify_everything(&self) {
+        self.notify_lists(true, true);
+        self.notify_updated(self.watched.watched_uris(|_| true));
     }
 
-    fn tell_updated(&self, shown: Vec<String>) {
+    fn notify_updated(&self, shown: Vec<String>) {
         for uri in shown {
             if let Ok(uri) = to_raw_value(&uri) {
-                let params = RawObject::from_iter([("uri".to_owned(), uri)]);
-                self.streams.tell("notifications/resources/updated", Some(params));
+                let params = RawMembers::from_iter([("uri".to_owned(), uri)]);
+                self.streams.notify("notifications/resources/updated", Some(params));
             }
         }
     }

@@ -67,7 +67,7 @@ pub(super) fn as_rpc_error(error: &CallError, era: Era) -> RpcError {
 }
 
 /// True when the person must open an address first.
-pub(super) fn wants_address(error: &CallError) -> bool {
+pub(super) fn requires_url(error: &CallError) -> bool {
     error.rpc.as_ref().is_some_and(|remote| remote.code == URL_ELICITATION_REQUIRED)
 }
 

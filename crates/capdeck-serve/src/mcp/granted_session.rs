@@ -4,39 +4,39 @@
 use std::{future::ready, sync::Arc};
 
 use async_trait::async_trait;
-use capdeck_host::{AccessSource, CapsuleTool, RawObject, SharedAccess};
+use capdeck_host::{AccessSource, CapsuleTool, RawMembers, SharedAccess};
 use capdeck_mcp::{
     HeaderParams, RpcError,
-    server::{Exchange, Session},
+    server::{RequestExchange, ServerSession},
 };
 use futures_util::StreamExt as _;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::{client_streams::ClientStreams, seen_lists::List};
+use super::{client_streams::ClientStreams, seen_lists::ListKind};
 
 /// Two sessions of one client, selected per request.
 pub(super) struct GrantedSession {
     source: SharedAccess,
-    capsules: Arc<dyn Session>,
-    deck: Arc<dyn Session>,
+    capsules: Arc<dyn ServerSession>,
+    deck: Arc<dyn ServerSession>,
     ended: CancellationToken,
 }
 
 impl GrantedSession {
     pub(super) fn open(
         source: SharedAccess,
-        capsules: Arc<dyn Session>,
-        deck: Arc<dyn Session>,
+        capsules: Arc<dyn ServerSession>,
+        deck: Arc<dyn ServerSession>,
         streams: Arc<ClientStreams>,
-    ) -> Arc<dyn Session> {
+    ) -> Arc<dyn ServerSession> {
         let ended = CancellationToken::new();
         if let Some(changes) = source.changes() {
             let (holder, mut known, stop) = (source.clone(), has_deck(&*source), ended.clone());
             let telling = changes.for_each(move |()| {
                 let before = std::mem::replace(&mut known, has_deck(&*holder));
                 if before != known {
-                    List::ALL.iter().for_each(|list| streams.tell(list.changed(), None));
+                    ListKind::ALL.iter().for_each(|list| streams.notify(list.changed(), None));
                 }
                 ready(())
             });
@@ -45,12 +45,12 @@ impl GrantedSession {
         Arc::new(Self { source, capsules, deck, ended })
     }
 
-    fn current(&self) -> &dyn Session {
+    fn current(&self) -> &dyn ServerSession {
         if has_deck(&*self.source) { &*self.deck } else { &*self.capsules }
     }
 
     /// The session for a tool call. Tools from before the change still work.
-    fn with_tool(&self, name: Option<&str>) -> &dyn Session {
+    fn with_tool(&self, name: Option<&str>) -> &dyn ServerSession {
         match name.and_then(CapsuleTool::named) {
             Some(_) => &*self.capsules,
             None => self.current(),
@@ -63,16 +63,16 @@ fn has_deck(source: &dyn AccessSource) -> bool {
 }
 
 #[async_trait]
-impl Session for GrantedSession {
-    async fn describe(&self) -> Result<RawObject, RpcError> {
+impl ServerSession for GrantedSession {
+    async fn describe(&self) -> Result<RawMembers, RpcError> {
         self.current().describe().await
     }
 
     async fn request(
         &self,
         method: &str,
-        params: Option<RawObject>,
-        exchange: Exchange,
+        params: Option<RawMembers>,
+        exchange: RequestExchange,
     ) -> Result<Box<RawValue>, RpcError> {
         let session = match method {
             "tools/call" => {
@@ -85,7 +85,7 @@ impl Session for GrantedSession {
         session.request(method, params, exchange).await
     }
 
-    async fn notification(&self, method: &str, params: Option<RawObject>) {
+    async fn notification(&self, method: &str, params: Option<RawMembers>) {
         self.current().notification(method, params).await;
     }
 

@@ -2,15 +2,15 @@
 
 use async_trait::async_trait;
 use capdeck_host::{CallContext, CallError};
-use capdeck_mcp::{RpcError, server::Exchange};
+use capdeck_mcp::{RpcError, server::RequestExchange};
 use serde_json::value::RawValue;
 
-use super::client_streams::{ClientStreams, Wanted};
+use super::client_streams::{ClientStreams, ListenFilter};
 
 #[async_trait]
-pub(super) trait Listenable: Sync {
+pub(super) trait ListenSource: Sync {
     /// The part of the filter that this session supports. Resources are tried one by one.
-    async fn offered(&self, wanted: Wanted) -> Wanted;
+    async fn offered(&self, wanted: ListenFilter) -> ListenFilter;
 
     async fn watch(&self, uri: &str, context: &CallContext) -> Result<(), CallError>;
 
@@ -25,10 +25,10 @@ pub(super) trait Listenable: Sync {
 
 /// Acknowledges the supported part of the filter, then sends notifications until the client closes the stream.
 pub(super) async fn listen(
-    session: &impl Listenable,
+    session: &impl ListenSource,
     streams: &ClientStreams,
-    wanted: Wanted,
-    exchange: Exchange,
+    wanted: ListenFilter,
+    exchange: RequestExchange,
     context: &CallContext,
 ) -> Result<Box<RawValue>, RpcError> {
     let mut honoured = session.offered(wanted).await;

@@ -2,7 +2,7 @@
 
 /// The levels of MCP, least severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LogLevel {
+pub(super) enum McpLogLevel {
     Debug,
     Info,
     Notice,
@@ -14,14 +14,14 @@ pub(super) enum LogLevel {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Logs {
+pub(super) enum LogFilter {
     None,
-    AtLeast(LogLevel),
+    AtLeast(McpLogLevel),
     /// The server filters by itself.
     All,
 }
 
-impl LogLevel {
+impl McpLogLevel {
     const ALL: [Self; 8] = [
         Self::Debug,
         Self::Info,
@@ -51,10 +51,10 @@ impl LogLevel {
     }
 }
 
-impl Logs {
+impl LogFilter {
     /// The filter for a named level. An unknown level passes everything.
     pub(super) fn from_level(text: &str) -> Self {
-        Self::AtLeast(LogLevel::parse(text).unwrap_or(LogLevel::Debug))
+        Self::AtLeast(McpLogLevel::parse(text).unwrap_or(McpLogLevel::Debug))
     }
 
     pub(super) fn level(self) -> Option<&'static str> {
@@ -65,12 +65,12 @@ impl Logs {
     }
 
     /// True when a message of this level passes. Unknown levels pass.
-    pub(super) fn pass(self, level: Option<&str>) -> bool {
+    pub(super) fn allows(self, level: Option<&str>) -> bool {
         match self {
             Self::None => false,
             Self::All => true,
             Self::AtLeast(least) => {
-                level.and_then(LogLevel::parse).is_none_or(|level| level >= least)
+                level.and_then(McpLogLevel::parse).is_none_or(|level| level >= least)
             }
         }
     }
@@ -82,10 +82,12 @@ mod tests {
 
     #[test]
     fn messages_pass_from_the_wanted_level_on() {
-        let logs = Logs::from_level("warning");
-        assert!(logs.pass(Some("warning")) && logs.pass(Some("emergency")) && logs.pass(None));
-        assert!(!logs.pass(Some("notice")) && !Logs::None.pass(Some("emergency")));
-        assert!(Logs::All.pass(Some("debug")));
-        assert_eq!(Logs::from_level("loud").level(), Some("debug"));
+        let logs = LogFilter::from_level("warning");
+        assert!(
+            logs.allows(Some("warning")) && logs.allows(Some("emergency")) && logs.allows(None)
+        );
+        assert!(!logs.allows(Some("notice")) && !LogFilter::None.allows(Some("emergency")));
+        assert!(LogFilter::All.allows(Some("debug")));
+        assert_eq!(LogFilter::from_level("loud").level(), Some("debug"));
     }
 }

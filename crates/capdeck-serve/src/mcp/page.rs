@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use capdeck_host::RawObject;
+use capdeck_host::RawMembers;
 use capdeck_mcp::RpcError;
 use serde_json::{
     Value,
@@ -13,22 +13,22 @@ use serde_json::{
 const PAGE_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Default)]
-pub(super) struct Following {
+pub(super) struct ListContinuation {
     pub(super) items: Vec<Value>,
     pub(super) next_cursor: Option<String>,
 }
 
 /// Appends items to the last page of a list.
-pub(super) fn continued(
+pub(super) fn append_items(
     key: &str,
     page: Box<RawValue>,
-    following: &Following,
+    following: &ListContinuation,
 ) -> Result<Box<RawValue>, RpcError> {
     if following.items.is_empty() && following.next_cursor.is_none() {
         return Ok(page);
     }
     let internal = |error: serde_json::Error| RpcError::internal(error.to_string());
-    let mut members: RawObject = serde_json::from_str(page.get()).map_err(internal)?;
+    let mut members: RawMembers = serde_json::from_str(page.get()).map_err(internal)?;
     let mut items: Vec<Box<RawValue>> = match members.get(key) {
         Some(items) => serde_json::from_str(items.get()).map_err(internal)?,
         None => Vec::new(),
@@ -44,7 +44,7 @@ pub(super) fn continued(
 }
 
 pub(super) fn is_last(page: &RawValue) -> bool {
-    let members: Result<RawObject, _> = serde_json::from_str(page.get());
+    let members: Result<RawMembers, _> = serde_json::from_str(page.get());
     members.is_ok_and(|members| !members.contains_key("nextCursor"))
 }
 
@@ -53,7 +53,7 @@ pub(super) fn is_last(page: &RawValue) -> bool {
 pub(super) fn page(
     key: &str,
     items: &RawValue,
-    params: Option<&RawObject>,
+    params: Option<&RawMembers>,
 ) -> Result<Box<RawValue>, RpcError> {
     let cursor = params.and_then(|params| params.get("cursor")).filter(|text| text.get() != "null");
     if cursor.is_none() && items.get().len() <= PAGE_BYTES {
@@ -124,7 +124,7 @@ mod tests {
     fn ask(items: &RawValue, cursor: Option<&Value>) -> Result<Value, RpcError> {
         let params = cursor.map(|cursor| {
             let cursor = serde_json::value::to_raw_value(cursor).unwrap();
-            RawObject::from_iter([("cursor".to_owned(), cursor)])
+            RawMembers::from_iter([("cursor".to_owned(), cursor)])
         });
         let answer = page("tools", items, params.as_ref())?;
         Ok(serde_json::from_str(answer.get()).unwrap())

@@ -1,18 +1,18 @@
 //! Parses request parameters and passes the rest through unchanged.
 
-use capdeck_host::{RawObject, ToolRequest};
+use capdeck_host::{RawMembers, ToolRequest};
 use capdeck_mcp::{HeaderParams, RpcError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub(super) fn text(params: &RawObject, key: &str) -> Result<String, RpcError> {
+pub(super) fn text(params: &RawMembers, key: &str) -> Result<String, RpcError> {
     params
         .get(key)
         .and_then(|value| serde_json::from_str(value.get()).ok())
         .ok_or_else(|| RpcError::invalid_params(format!("`{key}` must be a string")))
 }
 
-pub(super) fn cursor(params: &RawObject) -> Result<Option<String>, RpcError> {
+pub(super) fn cursor(params: &RawMembers) -> Result<Option<String>, RpcError> {
     let Some(cursor) = params.get("cursor").filter(|cursor| cursor.get() != "null") else {
         return Ok(None);
     };
@@ -21,7 +21,7 @@ pub(super) fn cursor(params: &RawObject) -> Result<Option<String>, RpcError> {
 }
 
 /// The listed name and the remaining parameters of a `tools/call`.
-pub(super) fn tool_call(mut params: RawObject) -> Result<(String, ToolRequest), RpcError> {
+pub(super) fn tool_call(mut params: RawMembers) -> Result<(String, ToolRequest), RpcError> {
     let name = text(&params, "name")?;
     params.shift_remove("name");
     let arguments = params.shift_remove("arguments").filter(|value| value.get() != "null");
@@ -52,13 +52,13 @@ pub(super) fn header_params(schema: Option<&RawValue>) -> HeaderParams {
 }
 
 /// `_meta` without the progress token: tokens are per hop.
-fn without_progress_token(meta: &RawValue) -> Option<RawObject> {
-    let mut meta: RawObject = serde_json::from_str(meta.get()).ok()?;
+fn without_progress_token(meta: &RawValue) -> Option<RawMembers> {
+    let mut meta: RawMembers = serde_json::from_str(meta.get()).ok()?;
     meta.shift_remove("progressToken");
     (!meta.is_empty()).then_some(meta)
 }
 
-pub(super) fn strip_progress_token(params: &mut RawObject) {
+pub(super) fn strip_progress_token(params: &mut RawMembers) {
     let Some(meta) = params.shift_remove("_meta") else { return };
     if let Some(meta) = without_progress_token(&meta)
         && let Ok(meta) = serde_json::value::to_raw_value(&meta)

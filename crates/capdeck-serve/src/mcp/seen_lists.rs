@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum List {
+pub(super) enum ListKind {
     Tools,
     Resources,
     Prompts,
@@ -17,7 +17,7 @@ pub(super) enum List {
 #[derive(Debug, Default)]
 pub(super) struct SeenLists(Mutex<[Option<u64>; 3]>);
 
-impl List {
+impl ListKind {
     pub(super) const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
 
     pub(super) fn changed(self) -> &'static str {
@@ -42,7 +42,7 @@ impl List {
 }
 
 impl SeenLists {
-    pub(super) fn note(&self, list: List, session: &HostSession) {
+    pub(super) fn record_read(&self, list: ListKind, session: &HostSession) {
         let now = list.read(session);
         if let Some(seen) = self.0.lock().get_mut(list as usize) {
             *seen = Some(now);
@@ -50,22 +50,22 @@ impl SeenLists {
     }
 
     /// The client listens for changes of this list, independent of what it reads.
-    pub(super) fn begin(&self, list: List, session: &HostSession) {
+    pub(super) fn record_subscription(&self, list: ListKind, session: &HostSession) {
         let now = list.read(session);
         if let Some(seen) = self.0.lock().get_mut(list as usize) {
             seen.get_or_insert(now);
         }
     }
 
-    pub(super) fn outdated(&self, session: &HostSession) -> Vec<List> {
+    pub(super) fn take_outdated(&self, session: &HostSession) -> Vec<ListKind> {
         let mut outdated = Vec::new();
-        for list in List::ALL {
+        for list in ListKind::ALL {
             let Some(before) = self.0.lock().get(list as usize).copied().flatten() else {
                 continue;
             };
             if list.read(session) != before {
                 outdated.push(list);
-                self.note(list, session);
+                self.record_read(list, session);
             }
         }
         outdated

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use capdeck_host::{
-    Access, ClientProfile, Continuity, Host, Principal, Scope, SessionSettings, SharedAccess,
-    TaskForm,
+    Access, ClientProfile, Host, Principal, SessionContinuity, SessionScope, SessionSettings,
+    SharedAccess, TaskForm,
 };
 use capdeck_mcp::{
     Era, RpcError,
-    server::{ClientHello, MissingScopes, Peer, Service, Session, SessionOwner},
+    server::{ClientHello, ClientPeer, MissingScopes, ServerSession, SessionFactory, SessionOwner},
 };
 use serde_json::value::RawValue;
 
 use super::{
-    capsule_client::{CapsuleClient, ViaShare},
-    capsule_session::CapsuleMcpSession,
+    capsule_mcp_client::{CapsuleMcpClient, ShareAccess},
+    capsule_mcp_session::CapsuleMcpSession,
     client_listener::ClientListener,
     client_streams::ClientStreams,
     deck_session::DeckSession,
@@ -23,29 +23,33 @@ use super::{
     params,
     transparent_session::TransparentSession,
 };
-use crate::actor::Actor;
+use crate::request_actor::RequestActor;
 
 pub(crate) struct McpService {
     host: Host,
-    scope: Scope,
+    scope: SessionScope,
 }
 
 impl McpService {
-    pub(crate) fn new(host: Host, scope: Scope) -> Arc<Self> {
+    pub(crate) fn new(host: Host, scope: SessionScope) -> Arc<Self> {
         Arc::new(Self { host, scope })
     }
 }
 
 #[async_trait]
-impl Service for McpService {
-    async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError> {
+impl SessionFactory for McpService {
+    async fn open(
+        &self,
+        hello: ClientHello,
+        peer: ClientPeer,
+    ) -> Result<Arc<dyn ServerSession>, RpcError> {
         let streams = ClientStreams::new(hello.revision, peer.clone());
-        let via_share = hello.extensions.get::<ViaShare>().is_some();
+        let via_share = hello.extensions.get::<ShareAccess>().is_some();
         let source = hello.extensions.get::<SharedAccess>();
-        let bare = source.filter(|source| self.is_bare(&source.access())).cloned();
+        let bare = source.filter(|source| self.has_only_capsules(&source.access())).cloned();
         let capsules = match self.host.capsules().filter(|_| via_share || bare.is_some()) {
             Some(desk) => {
-                let client = CapsuleClient::new(&self.host, desk.clone(), &hello);
+                let client = CapsuleMcpClient::new(&self.host, desk.clone(), &hello);
                 Some(CapsuleMcpSession::open(client, streams.clone()).await?)
             }
             None => None,
@@ -54,10 +58,10 @@ impl Service for McpService {
             // A share grants capsules and nothing of the deck.
             (Some(capsules), None) => Ok(capsules),
             (Some(capsules), Some(source)) => {
-                let deck = self.whole(hello, peer, streams.clone());
+                let deck = self.open_full_session(hello, peer, streams.clone());
                 Ok(GrantedSession::open(source, capsules, deck, streams))
             }
-            (None, _) => Ok(self.whole(hello, peer, streams)),
+            (None, _) => Ok(self.open_full_session(hello, peer, streams)),
         }
     }
 
@@ -76,17 +80,17 @@ impl Service for McpService {
 
 impl McpService {
     /// True for a client of the deck with grants for capsules only.
-    fn is_bare(&self, access: &Access) -> bool {
-        let Scope::Deck(policy) = &self.scope else { return false };
+    fn has_only_capsules(&self, access: &Access) -> bool {
+        let SessionScope::Deck(policy) = &self.scope else { return false };
         policy.view.is_none() && access.deck.is_empty()
     }
 
-    fn whole(
+    fn open_full_session(
         &self,
         hello: ClientHello,
-        peer: Peer,
+        peer: ClientPeer,
         streams: Arc<ClientStreams>,
-    ) -> Arc<dyn Session> {
+    ) -> Arc<dyn ServerSession> {
         let client_name = hello
             .info
             .get("name")
@@ -99,7 +103,8 @@ impl McpService {
             (None, Some(sender)) => Principal::named(&sender.0),
             (None, None) => Principal::local(),
         };
-        let name = hello.extensions.get::<Actor>().and_then(|one| one.name(principal.as_str()));
+        let name =
+            hello.extensions.get::<RequestActor>().and_then(|one| one.name(principal.as_str()));
         let principal = principal.shown_as(name.as_deref());
         let session = self.host.session(SessionSettings {
             scope: self.scope.clone(),
@@ -108,19 +113,19 @@ impl McpService {
             client: ClientProfile { info: Some(hello.info), capabilities: hello.capabilities },
             listener: ClientListener::new(peer, streams.clone()),
             tasks: match (&self.scope, hello.revision.era()) {
-                (Scope::Transparent(_), Era::Legacy) => TaskForm::Core,
-                (Scope::Transparent(_), Era::Modern) => TaskForm::Extension,
-                (Scope::Deck(_) | Scope::Operator, _) => TaskForm::Awaited,
+                (SessionScope::Transparent(_), Era::Legacy) => TaskForm::Core,
+                (SessionScope::Transparent(_), Era::Modern) => TaskForm::Extension,
+                (SessionScope::Deck(_) | SessionScope::Operator, _) => TaskForm::Awaited,
             },
             continuity: match hello.revision.era() {
-                Era::Legacy => Continuity::Connection,
-                Era::Modern => Continuity::Requests,
+                Era::Legacy => SessionContinuity::Connection,
+                Era::Modern => SessionContinuity::Requests,
             },
             access,
         });
         match &self.scope {
-            Scope::Transparent(id) => TransparentSession::open(id.clone(), session, streams),
-            Scope::Deck(_) | Scope::Operator => DeckSession::open(session, streams),
+            SessionScope::Transparent(id) => TransparentSession::open(id.clone(), session, streams),
+            SessionScope::Deck(_) | SessionScope::Operator => DeckSession::open(session, streams),
         }
     }
 }

@@ -4,23 +4,23 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_host::{
-    CallContext, CallError, CapabilityId, RawObject, Session as HostSession, calls, forward,
+    CallContext, CallError, CapabilityId, RawMembers, Session as HostSession, calls, forward,
     is_task_request, subscriptions, tasks, transparent,
 };
 use capdeck_mcp::{
     Era, HeaderParams, RpcError,
-    server::{Exchange, Session},
+    server::{RequestExchange, ServerSession},
 };
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    caller::{Telling, context},
-    client_streams::{ClientStreams, Wanted},
-    failure, follow,
-    listen::{Listenable, listen},
-    log_level::{LogLevel, Logs},
+    caller::{NotificationPolicy, context},
+    client_streams::{ClientStreams, ListenFilter},
+    event_reaction, failure,
+    listen::{ListenSource, listen},
+    log_level::{LogFilter, McpLogLevel},
     params,
 };
 
@@ -41,21 +41,21 @@ impl TransparentSession {
         id: CapabilityId,
         session: Arc<HostSession>,
         streams: Arc<ClientStreams>,
-    ) -> Arc<dyn Session> {
+    ) -> Arc<dyn ServerSession> {
         let ended = CancellationToken::new();
-        follow::one_server(&session, id.clone(), streams.clone(), ended.clone());
+        event_reaction::one_server(&session, id.clone(), streams.clone(), ended.clone());
         Arc::new(Self { id, session, streams, log_level: Mutex::new(None), ended })
     }
 
     /// Connects to the server and repeats its initialize result.
-    async fn introduction(&self) -> Result<RawObject, RpcError> {
+    async fn introduction(&self) -> Result<RawMembers, RpcError> {
         let waiting = CallContext::detached(START_TIMEOUT);
         let facts =
             transparent::server_facts(&self.session.request(&waiting), self.id.as_str()).await;
         // These errors exist in both eras.
         let mut facts = facts.map_err(|error| failure::as_rpc_error(&error, Era::Modern))?;
         self.session.describe_tasks(&mut facts);
-        let mut result = RawObject::new();
+        let mut result = RawMembers::new();
         result.insert("capabilities".to_owned(), raw(&facts.capabilities)?);
         result.insert("serverInfo".to_owned(), raw(&facts.server_info)?);
         if let Some(instructions) = &facts.instructions {
@@ -65,17 +65,17 @@ impl TransparentSession {
     }
 
     /// Log messages for a legacy client. A legacy server filters by itself.
-    fn legacy_logs(&self) -> Logs {
+    fn legacy_logs(&self) -> LogFilter {
         if !self.session.shares_connection(self.id.as_str()) {
-            return Logs::All;
+            return LogFilter::All;
         }
         let level = self.log_level.lock();
-        Logs::from_level(level.as_deref().unwrap_or(LogLevel::Info.as_str()))
+        LogFilter::from_level(level.as_deref().unwrap_or(McpLogLevel::Info.as_str()))
     }
 
     async fn set_log_level(
         &self,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
         let level = params.as_ref().and_then(|params| params::text(params, "level").ok());
@@ -95,7 +95,7 @@ impl TransparentSession {
 
     async fn call_tool(
         &self,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
         era: Era,
         context: &CallContext,
     ) -> Result<Box<RawValue>, RpcError> {
@@ -111,12 +111,12 @@ impl TransparentSession {
     async fn pass_on(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
         era: Era,
         context: &CallContext,
     ) -> Result<Box<RawValue>, RpcError> {
         let id = self.id.as_str();
-        let uri = || params::text(params.as_ref().unwrap_or(&RawObject::new()), "uri");
+        let uri = || params::text(params.as_ref().unwrap_or(&RawMembers::new()), "uri");
         let request = &self.session.request(context);
         let outcome = match (method, era) {
             ("resources/subscribe", Era::Legacy) => {
@@ -140,26 +140,26 @@ impl TransparentSession {
 }
 
 #[async_trait]
-impl Session for TransparentSession {
-    async fn describe(&self) -> Result<RawObject, RpcError> {
+impl ServerSession for TransparentSession {
+    async fn describe(&self) -> Result<RawMembers, RpcError> {
         self.introduction().await
     }
 
     async fn request(
         &self,
         method: &str,
-        params: Option<RawObject>,
-        exchange: Exchange,
+        params: Option<RawMembers>,
+        exchange: RequestExchange,
     ) -> Result<Box<RawValue>, RpcError> {
         let era = exchange.revision.era();
-        let context = context(exchange.clone(), Telling::Everything, self.legacy_logs());
+        let context = context(exchange.clone(), NotificationPolicy::Everything, self.legacy_logs());
         if method == "tools/call" {
             return self.call_tool(params, era, &context).await;
         }
         if method == "subscriptions/listen" && era == Era::Modern {
-            let wanted = Wanted::of(params.as_ref())?;
+            let wanted = ListenFilter::of(params.as_ref())?;
             if !wanted.task_ids.is_empty() {
-                let checked = self.session.check_task_wish();
+                let checked = self.session.check_task_listening();
                 checked.map_err(|error| failure::as_rpc_error(&error, era))?;
             }
             self.session.note_listening(self.id.as_str());
@@ -172,7 +172,7 @@ impl Session for TransparentSession {
         self.pass_on(method, params, era, &context).await
     }
 
-    async fn notification(&self, method: &str, params: Option<RawObject>) {
+    async fn notification(&self, method: &str, params: Option<RawMembers>) {
         if method != "notifications/initialized" {
             forward::notify(&self.session, self.id.as_str(), method, params).await;
         }
@@ -191,21 +191,21 @@ impl Session for TransparentSession {
 }
 
 #[async_trait]
-impl Listenable for TransparentSession {
-    async fn offered(&self, wanted: Wanted) -> Wanted {
+impl ListenSource for TransparentSession {
+    async fn offered(&self, wanted: ListenFilter) -> ListenFilter {
         let context = CallContext::detached(START_TIMEOUT);
         let Ok(facts) =
             transparent::server_facts(&self.session.request(&context), self.id.as_str()).await
         else {
-            return Wanted::default();
+            return ListenFilter::default();
         };
         let offers = |capability: &str, feature: &str| {
             let text = facts.capabilities.get(capability)?;
-            let features: RawObject = serde_json::from_str(text.get()).ok()?;
+            let features: RawMembers = serde_json::from_str(text.get()).ok()?;
             Some(features.get(feature)?.get() == "true")
         };
         let changes = |capability: &str| offers(capability, "listChanged") == Some(true);
-        let mut honoured = Wanted {
+        let mut honoured = ListenFilter {
             tools_list_changed: wanted.tools_list_changed && changes("tools"),
             prompts_list_changed: wanted.prompts_list_changed && changes("prompts"),
             resources_list_changed: wanted.resources_list_changed && changes("resources"),

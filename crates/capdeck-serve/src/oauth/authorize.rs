@@ -7,15 +7,17 @@ use axum::{
     response::Response,
 };
 use capdeck_auth::inbound::{
-    AuthenticatedOperator, AuthorizationError, Caller, Client, ClientDocument, Clock, Decider,
-    Decision, Holder, NewCode, NewRequest, Registry, RegistryError, RequestSource, RequestStatus,
-    Terms, fetch_client_document,
+    ApprovalTerms, AuthenticatedOperator, AuthorizationError, ClientDocument, DecisionMaker,
+    EventCaller, GrantRecipient, NewAuthorizationCode, NewRequest, OAuthClient, Registry,
+    RegistryClock, RegistryError, RequestDecision, RequestSource, RequestStatus,
+    fetch_client_document,
 };
 use http::{HeaderMap, StatusCode, Uri, header, request::Parts};
 
 use super::{
-    Form, authorize_request::AuthorizeRequest, choice::Choice, consent_page::Consent,
-    html::refusal, invalid_request, metadata::no_registry, offer::Offer, sign_in_page,
+    OauthForm, authorize_request::AuthorizeRequest, consent_choice::ConsentChoice,
+    consent_offer::ConsentOffer, consent_page::ConsentPage, html::refusal, invalid_request,
+    metadata::no_registry, sign_in_page,
 };
 use crate::{
     browser_cookie,
@@ -25,14 +27,14 @@ use crate::{
 
 const PURPOSE: &str = "consent";
 
-struct Person {
+struct ConsentOperator {
     operator: AuthenticatedOperator,
     /// The session's value: a form of one session is not valid in another.
     binding: String,
 }
 
 /// `GET /oauth/authorize`: shows the consent page.
-pub(super) async fn ask(
+pub(super) async fn show_authorize_page(
     State(http_state): State<Arc<HttpState>>,
     address: Option<axum::Extension<ClientAddress>>,
     uri: Uri,
@@ -40,7 +42,7 @@ pub(super) async fn ask(
     headers: HeaderMap,
 ) -> Response {
     let Some(registry) = http_state.registry() else { return no_registry() };
-    let form = Form::parse(query.unwrap_or_default().as_bytes());
+    let form = OauthForm::parse(query.unwrap_or_default().as_bytes());
     let address = address.map(|address| address.0);
     let issuer = http_state.issuer(&headers, address);
     let client = match known_client(&http_state, registry, &form).await {
@@ -54,11 +56,12 @@ pub(super) async fn ask(
         }
         Err(AuthorizationError::SendBack { redirect_uri, code, reason }) => {
             let fields = [("error", code), ("error_description", reason.as_str())];
-            let state = form.named("state");
+            let state = form.last_value("state");
             let url = invalid_request::address(&redirect_uri, state, &issuer, &fields);
             let person = person(&http_state, &headers, address);
             let client = client.client();
-            let is_let_in = |person: Person| registry.has_let_in(&person.operator.id, &client.id);
+            let is_let_in =
+                |person: ConsentOperator| registry.has_let_in(&person.operator.id, &client.id);
             return match person.is_some_and(is_let_in) {
                 true => invalid_request::send_to(url.as_ref()),
                 false => invalid_request::show(&client.name, &reason, url.as_ref()),
@@ -76,12 +79,12 @@ pub(super) async fn ask(
 pub(super) async fn decide(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&parts.headers, body).await {
-        Ok(text) => Form::parse(&text),
+        Ok(text) => OauthForm::parse(&text),
         Err(refusal) => return refusal,
     };
     let Some(registry) = http_state.registry() else { return no_registry() };
     let person = person(&http_state, &parts.headers, parts.extensions.get().copied());
-    let opened = person.as_ref().zip(form.named("request")).and_then(|(person, sealed)| {
+    let opened = person.as_ref().zip(form.last_value("request")).and_then(|(person, sealed)| {
         http_state.seal.open::<AuthorizeRequest>(PURPOSE, &person.binding, sealed)
     });
     let (Some(person), Some(request)) = (person, opened) else {
@@ -89,10 +92,10 @@ pub(super) async fn decide(State(http_state): State<Arc<HttpState>>, request: Re
             "The form has expired or is not from this page. Start the sign-in again in the client.";
         return refusal(StatusCode::FORBIDDEN, "Start again", why);
     };
-    if form.named("decision") != Some("approve") {
+    if form.last_value("decision") != Some("approve") {
         let fields =
             [("error", "access_denied"), ("error_description", "the person denied the request")];
-        return send_back(&request, &fields);
+        return redirect_to_client(&request, &fields);
     }
     // The client may have changed since the page was shown.
     let client = match find_client(&http_state, registry, &request.client_id).await {
@@ -103,11 +106,12 @@ pub(super) async fn decide(State(http_state): State<Arc<HttpState>>, request: Re
         }
     };
     let (operator, resource) = (&person.operator, request.resource());
-    let offer = match Offer::for_request(&http_state, operator, &resource, &request.scopes).await {
-        Ok(offer) => offer,
-        Err(failure) => return capsules_unreachable(&failure.message),
-    };
-    let choice = match Choice::read(&form, &request, &offer) {
+    let offer =
+        match ConsentOffer::for_request(&http_state, operator, &resource, &request.scopes).await {
+            Ok(offer) => offer,
+            Err(failure) => return capsules_unreachable(&failure.message),
+        };
+    let choice = match ConsentChoice::read(&form, &request, &offer) {
         Ok(choice) => choice,
         Err(problem) => {
             return show(&http_state, client.client(), &request, &person, Some(&problem)).await;
@@ -115,7 +119,7 @@ pub(super) async fn decide(State(http_state): State<Arc<HttpState>>, request: Re
     };
     let caller = caller(&person, &parts);
     match grant(registry, &caller, &client, &request, &person, choice).await {
-        Ok(Some(code)) => send_back(&request, &[("code", &code)]),
+        Ok(Some(code)) => redirect_to_client(&request, &[("code", &code)]),
         Ok(None) => {
             let why = "Your request is pending. After an approver has approved it, start the sign-in again in the client.";
             refusal(StatusCode::ACCEPTED, "Approval required", why)
@@ -133,13 +137,13 @@ pub(super) async fn decide(State(http_state): State<Arc<HttpState>>, request: Re
 }
 
 /// A registered client, or one described by a client metadata document.
-enum Known {
-    Kept(Client),
+enum KnownClient {
+    Kept(OAuthClient),
     Described(ClientDocument),
 }
 
-impl Known {
-    fn client(&self) -> &Client {
+impl KnownClient {
+    fn client(&self) -> &OAuthClient {
         match self {
             Self::Kept(client) => client,
             Self::Described(document) => document.client(),
@@ -151,10 +155,10 @@ impl Known {
 async fn known_client(
     http_state: &HttpState,
     registry: &Registry,
-    form: &Form,
-) -> Result<Known, Response> {
+    form: &OauthForm,
+) -> Result<KnownClient, Response> {
     let refused = |why: &str| refusal(StatusCode::BAD_REQUEST, "Unknown client", why);
-    let id = match form.one("client_id") {
+    let id = match form.single("client_id") {
         Ok(Some(id)) => id,
         Ok(None) => return Err(refused("The link has no `client_id`.")),
         Err(repeated) => return Err(refused(&repeated.to_string())),
@@ -166,15 +170,15 @@ async fn find_client(
     http_state: &HttpState,
     registry: &Registry,
     id: &str,
-) -> Result<Known, String> {
+) -> Result<KnownClient, String> {
     if !ClientDocument::is_address(id) {
         let found = registry.client(id).ok_or("The client must register first.")?;
-        return Ok(Known::Kept(found));
+        return Ok(KnownClient::Kept(found));
     }
     let clients = http_state.host.guarded_clients();
     let policy = registry.redirect_policy();
-    let fetched = fetch_client_document(clients, id, policy, &Clock::default()).await;
-    fetched.map(Known::Described).map_err(|error| error.to_string())
+    let fetched = fetch_client_document(clients, id, policy, &RegistryClock::default()).await;
+    fetched.map(KnownClient::Described).map_err(|error| error.to_string())
 }
 
 /// The signed-in person, or the local person where no sign-in is required.
@@ -182,55 +186,61 @@ fn person(
     http_state: &HttpState,
     headers: &HeaderMap,
     address: Option<ClientAddress>,
-) -> Option<Person> {
+) -> Option<ConsentOperator> {
     // A token proves that a program has it, not that a person reads the page.
     if headers.contains_key(header::AUTHORIZATION) {
         return None;
     }
     if let Some(session) = http_state.session_of(headers, address) {
-        return Some(Person { binding: session.csrf().to_owned(), operator: session.operator });
+        return Some(ConsentOperator {
+            binding: session.csrf().to_owned(),
+            operator: session.operator,
+        });
     }
-    http_state
-        .is_at_this_machine(headers)
-        .then(|| Person { operator: AuthenticatedOperator::local(), binding: String::new() })
+    http_state.is_at_this_machine(headers).then(|| ConsentOperator {
+        operator: AuthenticatedOperator::local(),
+        binding: String::new(),
+    })
 }
 
 async fn show(
     http_state: &HttpState,
-    client: &Client,
+    client: &OAuthClient,
     request: &AuthorizeRequest,
-    person: &Person,
+    person: &ConsentOperator,
     problem: Option<&str>,
 ) -> Response {
     let operator = &person.operator;
     let resource = request.resource();
-    let offer = match Offer::for_request(http_state, operator, &resource, &request.scopes).await {
-        Ok(offer) => offer,
-        Err(failure) => return capsules_unreachable(&failure.message),
-    };
+    let offer =
+        match ConsentOffer::for_request(http_state, operator, &resource, &request.scopes).await {
+            Ok(offer) => offer,
+            Err(failure) => return capsules_unreachable(&failure.message),
+        };
     if offer.is_empty() {
         let why = "You have no access that you can grant to this client.";
         return refusal(StatusCode::NOT_FOUND, "Nothing to grant", why);
     }
     let sealed = http_state.seal.seal(PURPOSE, &person.binding, request);
-    Consent { client, request, operator, offer: &offer, sealed: &sealed, problem }.render()
+    ConsentPage { client, request, operator, offer: &offer, sealed: &sealed, problem }.render()
 }
 
 /// Files a request for each chosen target and approves it if this person can. `None`: all of them are pending.
 async fn grant(
     registry: &Registry,
-    caller: &Caller,
-    client: &Known,
+    caller: &EventCaller,
+    client: &KnownClient,
     request: &AuthorizeRequest,
-    person: &Person,
-    choice: Choice,
+    person: &ConsentOperator,
+    choice: ConsentChoice,
 ) -> Result<Option<String>, RegistryError> {
-    if let Known::Described(document) = client {
+    if let KnownClient::Described(document) = client {
         registry.remember_client(caller, document).await?;
     }
     let client = client.client();
     let AuthenticatedOperator { id: operator, role, .. } = &person.operator;
-    let decider = Decider::Operator { id: operator.clone(), role: *role, readable: Vec::new() };
+    let decider =
+        DecisionMaker::Operator { id: operator.clone(), role: *role, readable: Vec::new() };
     let mut holder = None;
     for (target, scopes) in choice.targets {
         // Earlier approvals of an approver are reused.
@@ -242,7 +252,7 @@ async fn grant(
         }
         let new = NewRequest {
             source: RequestSource::Oauth,
-            holder: Holder::Client {
+            holder: GrantRecipient::Client {
                 client_id: client.id.clone(),
                 client_name: client.name.clone(),
                 operator: operator.clone(),
@@ -257,7 +267,7 @@ async fn grant(
         let is_pending = filed.status == RequestStatus::Pending;
         // Usually pending: the request comes from the person's own browser.
         if is_pending && registry.check_approval(caller, &decider, &filed).is_ok() {
-            let decision = Decision::Approve(Terms::default());
+            let decision = RequestDecision::Approve(ApprovalTerms::default());
             filed = registry.decide(caller, &decider, &filed.id, decision).await?;
         }
         if filed.status == RequestStatus::Approved {
@@ -268,13 +278,13 @@ async fn grant(
     let Ok(authorization) = request.to_authorization(client) else {
         return Err(RegistryError::Forbidden { reason: "the client has changed" });
     };
-    let new = NewCode { authorization, principal, scopes: choice.scopes };
+    let new = NewAuthorizationCode { authorization, principal, scopes: choice.scopes };
     let code = registry.issue_code(caller, new).await?;
     Ok(Some(code.expose().to_owned()))
 }
 
 /// Redirects to the client. The URI was checked against the client's registration.
-fn send_back(request: &AuthorizeRequest, fields: &[(&str, &str)]) -> Response {
+fn redirect_to_client(request: &AuthorizeRequest, fields: &[(&str, &str)]) -> Response {
     let AuthorizeRequest { redirect_uri, state, issuer, .. } = request;
     let url = invalid_request::address(redirect_uri, state.as_deref(), issuer, fields);
     invalid_request::send_to(url.as_ref())
@@ -286,8 +296,8 @@ fn capsules_unreachable(reason: &str) -> Response {
     refusal(StatusCode::SERVICE_UNAVAILABLE, "Sign-in failed", why)
 }
 
-fn caller(person: &Person, parts: &Parts) -> Caller {
+fn caller(person: &ConsentOperator, parts: &Parts) -> EventCaller {
     let address = parts.extensions.get::<ClientAddress>().map(|address| address.ip);
-    let caller = Caller::new(person.operator.id.clone(), address);
+    let caller = EventCaller::new(person.operator.id.clone(), address);
     caller.in_browser(browser_cookie::hash_of(&parts.headers))
 }

@@ -1,11 +1,11 @@
 //! A validated authorization request.
 
 use capdeck_auth::inbound::{
-    Authorization, AuthorizationError, AuthorizationRequest, Client, OAuthScope, Scopes,
+    AuthorizationError, AuthorizationRequest, OAuthClient, OAuthScope, PendingAuthorization, Scopes,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Form, Resource};
+use super::{OauthForm, OauthResource};
 
 /// It is sealed in the form that the person submits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,14 +23,14 @@ pub(super) struct AuthorizeRequest {
 impl AuthorizeRequest {
     /// Validates a request; the redirect URI first, because later errors are sent there.
     pub(super) fn read(
-        form: &Form,
-        client: &Client,
+        form: &OauthForm,
+        client: &OAuthClient,
         issuer: &str,
     ) -> Result<Self, AuthorizationError> {
-        let text = |name: &'static str| form.one(name).ok().flatten().map(str::to_owned);
+        let text = |name: &'static str| form.single(name).ok().flatten().map(str::to_owned);
         let request = AuthorizationRequest {
             response_type: text("response_type"),
-            redirect_uri: match form.one("redirect_uri") {
+            redirect_uri: match form.single("redirect_uri") {
                 Ok(given) => given.map(str::to_owned),
                 Err(_) => {
                     let reason = "`redirect_uri` is repeated";
@@ -59,22 +59,22 @@ impl AuthorizeRequest {
             "resource",
             "state",
         ] {
-            form.one(name)
+            form.single(name)
                 .map_err(|repeated| send_back("invalid_request", repeated.to_string()))?;
         }
         for unsupported in ["request", "request_uri"] {
-            if form.named(unsupported).is_some() {
+            if form.last_value(unsupported).is_some() {
                 let reason = format!("`{unsupported}` is not supported");
                 return Err(send_back("request_not_supported", reason));
             }
         }
         let resource = match text("resource") {
-            Some(named) => Resource::named(&named, issuer).ok_or_else(|| {
+            Some(named) => OauthResource::named(&named, issuer).ok_or_else(|| {
                 let reason =
                     format!("`resource` must be an endpoint of this host, such as {issuer}/mcp");
                 send_back("invalid_target", reason)
             })?,
-            None => Resource::Deck,
+            None => OauthResource::Deck,
         };
         let scopes: Scopes = match text("scope") {
             // Clients request scopes of other servers, too, such as `openid`. Unknown scopes are ignored.
@@ -98,8 +98,8 @@ impl AuthorizeRequest {
 
     pub(super) fn to_authorization(
         &self,
-        client: &Client,
-    ) -> Result<Authorization, AuthorizationError> {
+        client: &OAuthClient,
+    ) -> Result<PendingAuthorization, AuthorizationError> {
         let request = AuthorizationRequest {
             response_type: Some("code".to_owned()),
             redirect_uri: Some(self.redirect_uri.clone()),
@@ -111,7 +111,7 @@ impl AuthorizeRequest {
         request.check(client)
     }
 
-    pub(super) fn resource(&self) -> Resource {
-        Resource::named(&self.resource, &self.issuer).unwrap_or(Resource::Deck)
+    pub(super) fn resource(&self) -> OauthResource {
+        OauthResource::named(&self.resource, &self.issuer).unwrap_or(OauthResource::Deck)
     }
 }

@@ -3,26 +3,28 @@
 use std::fmt::Write as _;
 
 use axum::response::Response;
-use capdeck_auth::inbound::{AuthenticatedOperator, Client, ClientKind, OAuthScope, Role, Scopes};
+use capdeck_auth::inbound::{
+    AuthenticatedOperator, ClientKind, OAuthClient, OAuthScope, Role, Scopes,
+};
 use http::StatusCode;
 use url::Url;
 
 use super::{
     authorize_request::AuthorizeRequest,
+    consent_offer::{ConsentItem, ConsentOffer},
     html::{escape, hidden, page},
-    offer::{Item, Offer},
 };
 
-pub(super) struct Consent<'a> {
-    pub(super) client: &'a Client,
+pub(super) struct ConsentPage<'a> {
+    pub(super) client: &'a OAuthClient,
     pub(super) request: &'a AuthorizeRequest,
     pub(super) operator: &'a AuthenticatedOperator,
-    pub(super) offer: &'a Offer,
+    pub(super) offer: &'a ConsentOffer,
     pub(super) sealed: &'a str,
     pub(super) problem: Option<&'a str>,
 }
 
-impl Consent<'_> {
+impl ConsentPage<'_> {
     pub(super) fn render(&self) -> Response {
         let redirect = Url::parse(&self.request.redirect_uri).ok();
         let mut body = String::new();
@@ -59,7 +61,7 @@ impl Consent<'_> {
 
     fn write_client(&self, body: &mut String, redirect: Option<&Url>) {
         add(body, format_args!("<h1>{} requests access</h1>\n", escape(&self.client.name)));
-        let place = redirect.map_or_else(|| self.request.redirect_uri.clone(), shown_place);
+        let place = redirect.map_or_else(|| self.request.redirect_uri.clone(), redirect_text);
         add(
             body,
             format_args!(
@@ -101,7 +103,7 @@ impl Consent<'_> {
                 body,
                 format_args!(
                     "<label><input type=\"checkbox\" name=\"scope\" value=\"{scope}\" checked>{} <span class=\"quiet\"><code>{scope}</code></span></label>\n",
-                    worded(scope),
+                    scope_text(scope),
                     scope = scope.as_str()
                 ),
             );
@@ -161,7 +163,7 @@ impl Consent<'_> {
         body.push_str("</fieldset>\n");
     }
 
-    fn write_capsule(&self, body: &mut String, item: &Item) {
+    fn write_capsule(&self, body: &mut String, item: &ConsentItem) {
         let id = escape(&item.id);
         let checked = if self.offer.is_single { " checked" } else { "" };
         add(
@@ -176,11 +178,7 @@ impl Consent<'_> {
         for role in roles(&self.request.scopes) {
             add(
                 body,
-                format_args!(
-                    "<option value=\"{}\">{}</option>\n",
-                    role.as_str(),
-                    role_worded(role)
-                ),
+                format_args!("<option value=\"{}\">{}</option>\n", role.as_str(), role_text(role)),
             );
         }
         add(
@@ -207,7 +205,7 @@ fn add(body: &mut String, text: std::fmt::Arguments<'_>) {
 }
 
 /// The redirect target in short: the host, or the scheme of a native program.
-pub(super) fn shown_place(redirect: &Url) -> String {
+pub(super) fn redirect_text(redirect: &Url) -> String {
     match (redirect.scheme(), redirect.host_str()) {
         ("http" | "https", Some(host)) => host.to_owned(),
         (scheme, _) => format!("a program for {scheme}: links"),
@@ -226,7 +224,7 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(160).collect()
 }
 
-fn worded(scope: OAuthScope) -> &'static str {
+fn scope_text(scope: OAuthScope) -> &'static str {
     match scope {
         OAuthScope::DeckRead => "list the tools of the deck",
         OAuthScope::DeckCall => "call tools of the deck",
@@ -240,7 +238,7 @@ fn worded(scope: OAuthScope) -> &'static str {
     }
 }
 
-fn role_worded(role: Role) -> &'static str {
+fn role_text(role: Role) -> &'static str {
     match role {
         Role::Reader => "read",
         Role::Appender => "read and add",

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Form(BTreeMap<String, Vec<String>>);
+pub(crate) struct OauthForm(BTreeMap<String, Vec<String>>);
 
 /// A repeated parameter that must occur once.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{name}` is repeated")]
-pub(crate) struct Repeated {
+pub(crate) struct RepeatedParameter {
     pub(crate) name: &'static str,
 }
 
-impl Form {
+impl OauthForm {
     pub(crate) fn parse(text: &[u8]) -> Self {
         let mut fields: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (name, value) in url::form_urlencoded::parse(text) {
@@ -22,20 +22,20 @@ impl Form {
     }
 
     /// The value of a parameter; an empty one counts as absent.
-    pub(crate) fn one(&self, name: &'static str) -> Result<Option<&str>, Repeated> {
+    pub(crate) fn single(&self, name: &'static str) -> Result<Option<&str>, RepeatedParameter> {
         match self.0.get(name).map(Vec::as_slice) {
             None | Some([]) => Ok(None),
             Some([value]) => Ok(Some(value.as_str()).filter(|value| !value.is_empty())),
-            Some(_) => Err(Repeated { name }),
+            Some(_) => Err(RepeatedParameter { name }),
         }
     }
 
     /// The last value of a parameter with a generated name.
-    pub(crate) fn named(&self, name: &str) -> Option<&str> {
+    pub(crate) fn last_value(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.last().map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+    pub(crate) fn values(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.get(name).into_iter().flatten().map(String::as_str)
     }
 }
@@ -46,12 +46,12 @@ mod tests {
 
     #[test]
     fn parameters_are_decoded_and_repeats_are_seen() {
-        let form = Form::parse(b"a=1+2%26&b=&c=x&c=y");
-        assert_eq!(form.one("a"), Ok(Some("1 2&")));
-        assert_eq!(form.one("b"), Ok(None));
-        assert_eq!(form.one("none"), Ok(None));
-        assert_eq!(form.one("c"), Err(Repeated { name: "c" }));
-        assert_eq!(form.all("c").collect::<Vec<_>>(), ["x", "y"]);
-        assert_eq!(form.named("c"), Some("y"));
+        let form = OauthForm::parse(b"a=1+2%26&b=&c=x&c=y");
+        assert_eq!(form.single("a"), Ok(Some("1 2&")));
+        assert_eq!(form.single("b"), Ok(None));
+        assert_eq!(form.single("none"), Ok(None));
+        assert_eq!(form.single("c"), Err(RepeatedParameter { name: "c" }));
+        assert_eq!(form.values("c").collect::<Vec<_>>(), ["x", "y"]);
+        assert_eq!(form.last_value("c"), Some("y"));
     }
 }

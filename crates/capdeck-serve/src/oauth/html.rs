@@ -47,13 +47,13 @@ pub(crate) fn page(
          <link rel=\"stylesheet\" href=\"/oauth/style.css\">\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
     );
     let mut response = (status, text).into_response();
-    guard(response.headers_mut(), leads_to);
+    set_security_headers(response.headers_mut(), leads_to);
     let html = HeaderValue::from_static("text/html; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, html);
     response
 }
 
-fn guard(headers: &mut HeaderMap, leads_to: Option<&str>) {
+fn set_security_headers(headers: &mut HeaderMap, leads_to: Option<&str>) {
     let form_action = match leads_to {
         Some(place) => format!("'self' {place}"),
         None => "'self'".to_owned(),

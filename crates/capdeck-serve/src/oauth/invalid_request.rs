@@ -9,7 +9,7 @@ use http::{HeaderValue, StatusCode, header};
 use url::Url;
 
 use super::{
-    consent_page::shown_place,
+    consent_page::redirect_text,
     html::{escape, page, refusal},
 };
 
@@ -58,7 +58,7 @@ pub(super) fn show(client_name: &str, reason: &str, url: Option<&Url>) -> Respon
         escape(reason)
     );
     if let Some(url) = url {
-        let (place, link) = (escape(&shown_place(url)), escape(url.as_str()));
+        let (place, link) = (escape(&redirect_text(url)), escape(url.as_str()));
         body.push_str(&format!(
             "<p class=\"quiet\">To return the error to the client, open</p>\n\
              <p class=\"host\"><a href=\"{link}\" rel=\"noreferrer\">{place}</a></p>\n\

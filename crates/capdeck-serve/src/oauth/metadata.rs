@@ -12,7 +12,7 @@ use capdeck_auth::inbound::Scopes;
 use http::{HeaderMap, StatusCode, Uri, header};
 use serde_json::{Value, json};
 
-use super::Resource;
+use super::OauthResource;
 use crate::{http_state::HttpState, transport::http::ClientAddress};
 
 const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
@@ -37,7 +37,7 @@ async fn protected_resource(
 ) -> Response {
     let path = uri.path().strip_prefix(PROTECTED_RESOURCE).unwrap_or_default();
     let path = if path.is_empty() { "/" } else { path };
-    let Some(resource) = Resource::at(path).filter(|resource| resource.path() == path) else {
+    let Some(resource) = OauthResource::at(path).filter(|resource| resource.path() == path) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     if http_state.registry().is_none() {
@@ -47,7 +47,7 @@ async fn protected_resource(
     document(&json!({
         "resource": resource.address(&issuer),
         "authorization_servers": [issuer],
-        "scopes_supported": words(&resource.scopes()),
+        "scopes_supported": scope_names(&resource.scopes()),
         "bearer_methods_supported": ["header"],
         "resource_name": "Capdeck",
     }))
@@ -69,7 +69,7 @@ async fn authorization_server(
         "token_endpoint": format!("{issuer}/oauth/token"),
         "registration_endpoint": format!("{issuer}/oauth/register"),
         "revocation_endpoint": format!("{issuer}/oauth/revoke"),
-        "scopes_supported": words(&Resource::Deck.scopes()),
+        "scopes_supported": scope_names(&OauthResource::Deck.scopes()),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
         "grant_types_supported": ["authorization_code", "refresh_token"],
@@ -135,11 +135,11 @@ async fn agent_document(
         },
         "cli": { "serve": "capdeck up", "connect": "capdeck connect" },
         "docs": { "api": format!("{issuer}/v1/openapi.json") },
-        "scopes": words(&Scopes::all()),
+        "scopes": scope_names(&Scopes::all()),
     }))
 }
 
-fn words(scopes: &Scopes) -> Vec<&'static str> {
+fn scope_names(scopes: &Scopes) -> Vec<&'static str> {
     scopes.iter().map(capdeck_auth::inbound::OAuthScope::as_str).collect()
 }
 

@@ -7,7 +7,7 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
-use capdeck_auth::inbound::{Caller, ClientMetadata, RegistryError};
+use capdeck_auth::inbound::{ClientMetadata, EventCaller, RegistryError};
 use http::{StatusCode, header};
 use serde_json::json;
 
@@ -33,7 +33,8 @@ pub(super) async fn register(
     };
     let Some(registry) = http_state.registry() else { return no_registry() };
     let address = parts.extensions.get::<ClientAddress>().map(|address| address.ip);
-    let registered = match registry.register_client(&Caller::unknown(address), metadata).await {
+    let registered = match registry.register_client(&EventCaller::unknown(address), metadata).await
+    {
         Ok(registered) => registered,
         Err(error) => return refused(&error),
     };

@@ -3,7 +3,7 @@
 use capdeck_auth::inbound::{OAuthScope, Scopes};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Resource {
+pub(crate) enum OauthResource {
     Host,
     /// The deck, with the granted capsules.
     Deck,
@@ -14,7 +14,7 @@ pub(crate) enum Resource {
     Server(String),
 }
 
-impl Resource {
+impl OauthResource {
     /// The resource of a request path; `None` where client tokens are not accepted.
     pub(crate) fn at(path: &str) -> Option<Self> {
         let mut parts = path.strip_prefix('/')?.split('/');
@@ -111,13 +111,13 @@ mod tests {
     #[test]
     fn paths_name_resources() {
         for (path, resource) in [
-            ("/", Some(Resource::Host)),
-            ("/mcp", Some(Resource::Deck)),
-            ("/mcp/server-card", Some(Resource::Deck)),
-            ("/mcp/team", Some(Resource::Capsule("team".to_owned()))),
-            ("/views/dev/mcp", Some(Resource::View("dev".to_owned()))),
-            ("/servers/a/mcp", Some(Resource::Server("a".to_owned()))),
-            ("/servers/a/mcp/server-card", Some(Resource::Server("a".to_owned()))),
+            ("/", Some(OauthResource::Host)),
+            ("/mcp", Some(OauthResource::Deck)),
+            ("/mcp/server-card", Some(OauthResource::Deck)),
+            ("/mcp/team", Some(OauthResource::Capsule("team".to_owned()))),
+            ("/views/dev/mcp", Some(OauthResource::View("dev".to_owned()))),
+            ("/servers/a/mcp", Some(OauthResource::Server("a".to_owned()))),
+            ("/servers/a/mcp/server-card", Some(OauthResource::Server("a".to_owned()))),
             ("/servers/a", None),
             ("/servers//mcp", None),
             ("/mcp/", None),
@@ -125,13 +125,13 @@ mod tests {
             ("/v1/grants", None),
             ("mcp", None),
         ] {
-            assert_eq!(Resource::at(path), resource, "{path}");
+            assert_eq!(OauthResource::at(path), resource, "{path}");
         }
     }
 
     #[test]
     fn security_05_an_audience_opens_its_endpoint_and_nothing_else() {
-        let team = Resource::Capsule("team".to_owned());
+        let team = OauthResource::Capsule("team".to_owned());
         assert!(team.is_open_to(Some("https://deck.example/mcp/team"), ISSUER));
         assert!(team.is_open_to(Some("https://deck.example"), ISSUER));
         assert!(team.is_open_to(Some("https://deck.example/"), ISSUER));
@@ -151,10 +151,10 @@ mod tests {
 
     #[test]
     fn documents_are_found_by_the_path() {
-        let at = |resource: Resource| resource.metadata_address(ISSUER);
+        let at = |resource: OauthResource| resource.metadata_address(ISSUER);
         let place = "https://deck.example/.well-known/oauth-protected-resource";
-        assert_eq!(at(Resource::Host), place);
-        assert_eq!(at(Resource::Deck), format!("{place}/mcp"));
-        assert_eq!(at(Resource::View("dev".to_owned())), format!("{place}/views/dev/mcp"));
+        assert_eq!(at(OauthResource::Host), place);
+        assert_eq!(at(OauthResource::Deck), format!("{place}/mcp"));
+        assert_eq!(at(OauthResource::View("dev".to_owned())), format!("{place}/views/dev/mcp"));
     }
 }

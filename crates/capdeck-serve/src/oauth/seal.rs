@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-use capdeck_mcp::Sealer;
+use capdeck_mcp::TextSealer;
 use serde::{Serialize, de::DeserializeOwned};
 
 /// How long a form is valid.
-const LIFETIME: Duration = Duration::from_secs(600);
+const FORM_LIFETIME: Duration = Duration::from_secs(600);
 
 /// The key is lost when the process ends.
-pub(crate) struct FormSeal(Sealer);
+pub(crate) struct FormSeal(TextSealer);
 
 impl FormSeal {
     pub(crate) fn new() -> Self {
-        Self(Sealer::random().scoped("form"))
+        Self(TextSealer::random().scoped("form"))
     }
 
     /// Seals a value for a hidden field. Returns an empty text, which never opens, when there is no randomness.
     pub(crate) fn seal(&self, purpose: &str, sender: &str, value: &impl Serialize) -> String {
         let payload = serde_json::to_vec(value).unwrap_or_default();
-        self.0.seal(purpose, &[sender.as_bytes()], LIFETIME, &payload).unwrap_or_default()
+        self.0.seal(purpose, &[sender.as_bytes()], FORM_LIFETIME, &payload).unwrap_or_default()
     }
 
     /// The sealed value; `None` for another purpose or sender, after expiry, or when it is not ours.

@@ -9,13 +9,13 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 
 use super::{
-    Form,
+    OauthForm,
     html::{escape, hidden, page, refusal},
 };
 use crate::{
     http_state::HttpState,
     oidc::begin_address,
-    operators::{begin_session, remember},
+    operators::{begin_session, set_session_cookies},
     transport::http::{ClientAddress, read_form},
 };
 
@@ -52,18 +52,19 @@ pub(super) fn ask(http_state: &HttpState, path: &str, problem: Option<&str>) -> 
 pub(super) async fn submit(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&parts.headers, body).await {
-        Ok(text) => Form::parse(&text),
+        Ok(text) => OauthForm::parse(&text),
         Err(refusal) => return refusal,
     };
-    let then =
-        form.named("then").and_then(|sealed| http_state.seal.open::<String>(PURPOSE, "", sealed));
+    let then = form
+        .last_value("then")
+        .and_then(|sealed| http_state.seal.open::<String>(PURPOSE, "", sealed));
     let Some(then) = then else {
         let why =
             "The form has expired or is not from this page. Start the sign-in again in the client.";
         return refusal(StatusCode::BAD_REQUEST, "Start again", why);
     };
     let address = parts.extensions.get::<ClientAddress>().copied();
-    let key = form.named("key").unwrap_or_default();
+    let key = form.last_value("key").unwrap_or_default();
     match begin_session(&http_state, address, key.trim()).await {
         Ok(begun) => {
             let mut response = StatusCode::SEE_OTHER.into_response();
@@ -74,7 +75,13 @@ pub(super) async fn submit(State(http_state): State<Arc<HttpState>>, request: Re
             let no_store = HeaderValue::from_static("no-store");
             response.headers_mut().insert(header::CACHE_CONTROL, no_store);
             let begun = (begun.token.expose(), &begun.session);
-            remember(&http_state, &parts.headers, response.headers_mut(), address, begun);
+            set_session_cookies(
+                &http_state,
+                &parts.headers,
+                response.headers_mut(),
+                address,
+                begun,
+            );
             response
         }
         Err(refused) => {

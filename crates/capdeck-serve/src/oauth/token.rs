@@ -10,32 +10,32 @@ use axum::{
 use capdeck_auth::{
     Secret,
     inbound::{
-        Caller, ClientProof, CodeRedemption, RefusedGrant, RegistryError, Scopes, TokenRefusal,
-        TokenRenewal, TokenSet,
+        ClientProof, CodeRedemption, EventCaller, RegistryError, Scopes, TokenRefusal,
+        TokenRenewal, TokenRequestError, TokenSet,
     },
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use serde_json::json;
 
-use super::{Form, form::Repeated, metadata::no_registry};
+use super::{OauthForm, form::RepeatedParameter, metadata::no_registry};
 use crate::{
     http_state::HttpState,
     transport::http::{ClientAddress, read_form},
 };
 
-struct NoToken {
+struct TokenError {
     error: &'static str,
     description: String,
 }
 
-impl NoToken {
+impl TokenError {
     fn new(error: &'static str, description: impl Into<String>) -> Self {
         Self { error, description: description.into() }
     }
 }
 
-impl From<Repeated> for NoToken {
-    fn from(repeated: Repeated) -> Self {
+impl From<RepeatedParameter> for TokenError {
+    fn from(repeated: RepeatedParameter) -> Self {
         Self::new("invalid_request", repeated.to_string())
     }
 }
@@ -44,25 +44,25 @@ impl From<Repeated> for NoToken {
 pub(super) async fn token(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&parts.headers, body).await {
-        Ok(text) => Form::parse(&text),
+        Ok(text) => OauthForm::parse(&text),
         Err(refusal) => return refusal,
     };
     let Some(registry) = http_state.registry() else { return no_registry() };
     let caller = caller(&parts);
-    let given = match Given::read(&form, &parts.headers) {
+    let given = match TokenGrant::read(&form, &parts.headers) {
         Ok(given) => given,
         Err(refused) => return refused.into_response(),
     };
     let known = match &given {
-        Given::Code(redemption) => registry.check_redemption(redemption),
-        Given::Refresh(renewal) => registry.check_renewal(renewal),
+        TokenGrant::Code(redemption) => registry.check_redemption(redemption),
+        TokenGrant::Refresh(renewal) => registry.check_renewal(renewal),
     };
     if let Err(refused) = known {
         return refuse_grant(&http_state, &parts, &refused).await;
     }
     let given = match given {
-        Given::Code(redemption) => registry.redeem_code(&caller, redemption).await,
-        Given::Refresh(renewal) => registry.renew_tokens(&caller, renewal).await,
+        TokenGrant::Code(redemption) => registry.redeem_code(&caller, redemption).await,
+        TokenGrant::Refresh(renewal) => registry.renew_tokens(&caller, renewal).await,
     };
     match given {
         Ok(tokens) => granted(&tokens),
@@ -74,11 +74,11 @@ pub(super) async fn token(State(http_state): State<Arc<HttpState>>, request: Req
 pub(super) async fn revoke(State(http_state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let form = match read_form(&parts.headers, body).await {
-        Ok(text) => Form::parse(&text),
+        Ok(text) => OauthForm::parse(&text),
         Err(refusal) => return refusal,
     };
     let Some(registry) = http_state.registry() else { return no_registry() };
-    let read = || -> Result<(ClientProof, Secret), NoToken> {
+    let read = || -> Result<(ClientProof, Secret), TokenError> {
         let token = required(&form, "token")?;
         Ok((client_proof(&form, &parts.headers)?, Secret::new(token)))
     };
@@ -95,15 +95,15 @@ pub(super) async fn revoke(State(http_state): State<Arc<HttpState>>, request: Re
     }
 }
 
-enum Given {
+enum TokenGrant {
     Code(CodeRedemption),
     Refresh(TokenRenewal),
 }
 
-impl Given {
-    fn read(form: &Form, headers: &HeaderMap) -> Result<Self, NoToken> {
-        let text = |name: &'static str| form.one(name).map(|value| value.map(str::to_owned));
-        match form.one("grant_type")? {
+impl TokenGrant {
+    fn read(form: &OauthForm, headers: &HeaderMap) -> Result<Self, TokenError> {
+        let text = |name: &'static str| form.single(name).map(|value| value.map(str::to_owned));
+        match form.single("grant_type")? {
             Some("authorization_code") => Ok(Self::Code(CodeRedemption {
                 client: client_proof(form, headers)?,
                 code: Secret::new(required(form, "code")?),
@@ -112,9 +112,9 @@ impl Given {
                 resource: text("resource")?,
             })),
             Some("refresh_token") => {
-                let scopes = form.one("scope")?.map(Scopes::parse).transpose();
-                let scopes =
-                    scopes.map_err(|unknown| NoToken::new("invalid_scope", unknown.to_string()))?;
+                let scopes = form.single("scope")?.map(Scopes::parse).transpose();
+                let scopes = scopes
+                    .map_err(|unknown| TokenError::new("invalid_scope", unknown.to_string()))?;
                 Ok(Self::Refresh(TokenRenewal {
                     client: client_proof(form, headers)?,
                     refresh_token: Secret::new(required(form, "refresh_token")?),
@@ -124,34 +124,34 @@ impl Given {
             }
             Some(_) => {
                 let advice = "`grant_type` must be `authorization_code` or `refresh_token`";
-                Err(NoToken::new("unsupported_grant_type", advice))
+                Err(TokenError::new("unsupported_grant_type", advice))
             }
-            None => Err(NoToken::new("invalid_request", "`grant_type` is missing")),
+            None => Err(TokenError::new("invalid_request", "`grant_type` is missing")),
         }
     }
 }
 
-fn required(form: &Form, name: &'static str) -> Result<String, NoToken> {
-    let missing = || NoToken::new("invalid_request", format!("`{name}` is missing"));
-    form.one(name)?.map(str::to_owned).ok_or_else(missing)
+fn required(form: &OauthForm, name: &'static str) -> Result<String, TokenError> {
+    let missing = || TokenError::new("invalid_request", format!("`{name}` is missing"));
+    form.single(name)?.map(str::to_owned).ok_or_else(missing)
 }
 
 /// The client's credentials: in the form or with HTTP Basic, not both.
-fn client_proof(form: &Form, headers: &HeaderMap) -> Result<ClientProof, NoToken> {
-    let secret = form.one("client_secret")?;
+fn client_proof(form: &OauthForm, headers: &HeaderMap) -> Result<ClientProof, TokenError> {
+    let secret = form.single("client_secret")?;
     let Some(sent) = headers.get(header::AUTHORIZATION) else {
         let client_id = required(form, "client_id")?;
         return Ok(ClientProof { client_id, secret: secret.map(Secret::new) });
     };
     let refused =
-        || NoToken::new("invalid_client", "the Authorization header is not valid HTTP Basic");
+        || TokenError::new("invalid_client", "the Authorization header is not valid HTTP Basic");
     if secret.is_some() {
         let advice = "the client secret is repeated";
-        return Err(NoToken::new("invalid_request", advice));
+        return Err(TokenError::new("invalid_request", advice));
     }
     let (client_id, password) = basic(sent).ok_or_else(refused)?;
-    if form.one("client_id")?.is_some_and(|named| named != client_id) {
-        return Err(NoToken::new("invalid_request", "the two client ids differ"));
+    if form.single("client_id")?.is_some_and(|named| named != client_id) {
+        return Err(TokenError::new("invalid_request", "the two client ids differ"));
     }
     Ok(ClientProof { client_id, secret: Some(Secret::new(password)) })
 }
@@ -187,7 +187,11 @@ fn granted(tokens: &TokenSet) -> Response {
 }
 
 /// Rejects an invalid secret, code or refresh token. Failures are counted; a burst is recorded once.
-async fn refuse_grant(http_state: &HttpState, parts: &Parts, grant: &RefusedGrant) -> Response {
+async fn refuse_grant(
+    http_state: &HttpState,
+    parts: &Parts,
+    grant: &TokenRequestError,
+) -> Response {
     let address = parts.extensions.get().copied();
     let attempt = http_state.fail_credential(address, grant.class);
     http_state.record_failed_credential(address, attempt).await;
@@ -202,7 +206,7 @@ async fn refuse_grant(http_state: &HttpState, parts: &Parts, grant: &RefusedGran
 fn refused(error: &RegistryError) -> Response {
     match error {
         RegistryError::Token { refusal, reason } => {
-            NoToken::new(refusal.as_str(), *reason).into_response()
+            TokenError::new(refusal.as_str(), *reason).into_response()
         }
         RegistryError::Full { .. } => {
             let status = StatusCode::SERVICE_UNAVAILABLE;
@@ -216,7 +220,7 @@ fn refused(error: &RegistryError) -> Response {
     }
 }
 
-impl IntoResponse for NoToken {
+impl IntoResponse for TokenError {
     fn into_response(self) -> Response {
         let is_client = self.error == TokenRefusal::InvalidClient.as_str();
         let status = if is_client { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
@@ -242,6 +246,6 @@ pub(super) fn oauth_error(status: StatusCode, error: &str, description: &str) ->
     (status, headers, Json(body)).into_response()
 }
 
-fn caller(parts: &Parts) -> Caller {
-    Caller::unknown(parts.extensions.get::<ClientAddress>().map(|address| address.ip))
+fn caller(parts: &Parts) -> EventCaller {
+    EventCaller::unknown(parts.extensions.get::<ClientAddress>().map(|address| address.ip))
 }

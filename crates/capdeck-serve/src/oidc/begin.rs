@@ -7,11 +7,11 @@ use axum::{
     extract::{RawQuery, State},
     response::{IntoResponse, Response},
 };
-use capdeck_auth::ProviderVisit;
+use capdeck_auth::ProviderSignInRequest;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::{CALLBACK, destination::own_path, pages, state_cookie};
-use crate::{http_state::HttpState, oauth::Form, transport::http::ClientAddress};
+use super::{CALLBACK_PATH, destination::own_path, pages, state_cookie};
+use crate::{http_state::HttpState, oauth::OauthForm, transport::http::ClientAddress};
 
 pub(super) async fn begin(
     State(http_state): State<Arc<HttpState>>,
@@ -22,23 +22,25 @@ pub(super) async fn begin(
     let address = address.map(|address| address.0);
     let Some(provider) = http_state.provider() else {
         let why = "This host has no OpenID provider.";
-        return pages::not_here(StatusCode::NOT_FOUND, why);
+        return pages::unavailable(StatusCode::NOT_FOUND, why);
     };
     let Some(registry) = http_state.registry() else {
         let why = "This process has no registry, so sign-in is not available.";
-        return pages::not_here(StatusCode::SERVICE_UNAVAILABLE, why);
+        return pages::unavailable(StatusCode::SERVICE_UNAVAILABLE, why);
     };
     // Reject sign-ins started by another site (login CSRF).
     if is_from_elsewhere(&headers) {
-        return pages::not_from_here();
+        return pages::cross_site();
     }
-    if let Err(error) = registry.check_sign_in(address.map(|address| address.counted())).await {
-        return pages::not_let_in(&provider.label, None, &error);
+    if let Err(error) =
+        registry.check_sign_in(address.map(|address| address.rate_limit_key())).await
+    {
+        return pages::forbidden(&provider.label, None, &error);
     }
-    let form = Form::parse(query.unwrap_or_default().as_bytes());
-    let then = form.named("then").and_then(own_path).unwrap_or_else(|| "/".to_owned());
-    let redirect_uri = format!("{}{CALLBACK}", http_state.issuer(&headers, address));
-    let page = match provider.sign_in.begin(ProviderVisit { redirect_uri, then }).await {
+    let form = OauthForm::parse(query.unwrap_or_default().as_bytes());
+    let then = form.last_value("then").and_then(own_path).unwrap_or_else(|| "/".to_owned());
+    let redirect_uri = format!("{}{CALLBACK_PATH}", http_state.issuer(&headers, address));
+    let page = match provider.sign_in.begin(ProviderSignInRequest { redirect_uri, then }).await {
         Ok(page) => page,
         Err(error) => {
             tracing::warn!(%error, "cannot start a sign-in at the provider");

@@ -8,17 +8,17 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use capdeck_auth::{
-    OAuthError, ProviderAnswer, ProviderReturn, Secret,
-    inbound::{Blame, Registry},
+    OAuthError, ProviderCallback, ProviderSignInResult, Secret,
+    inbound::{Registry, SignInPenalty},
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use subtle::ConstantTimeEq as _;
 
-use super::{Provider, pages, state_cookie};
+use super::{OidcProvider, pages, state_cookie};
 use crate::{
     http_state::HttpState,
-    oauth::{Form, Repeated},
-    operators::remember,
+    oauth::{OauthForm, RepeatedParameter},
+    operators::set_session_cookies,
     transport::http::ClientAddress,
 };
 
@@ -31,17 +31,17 @@ pub(super) async fn callback(
     let address = address.map(|address| address.0);
     let (Some(provider), Some(registry)) = (http_state.provider(), http_state.registry()) else {
         let why = "This host has no OpenID provider.";
-        return pages::not_here(StatusCode::NOT_FOUND, why);
+        return pages::unavailable(StatusCode::NOT_FOUND, why);
     };
     let is_https = http_state.is_https(address);
-    let form = Form::parse(query.unwrap_or_default().as_bytes());
+    let form = OauthForm::parse(query.unwrap_or_default().as_bytes());
     let sent_away_with = state_cookie::state_of(&headers, is_https);
     let mut response = match answer_of(&form, sent_away_with) {
         Some(answer) => finish(&http_state, provider, registry, &headers, address, answer).await,
         None => {
-            let ip = address.map(|address| address.counted());
-            registry.record_failed_sign_in(ip, Blame::Nobody).await;
-            pages::begin_again()
+            let ip = address.map(|address| address.rate_limit_key());
+            registry.record_failed_sign_in(ip, SignInPenalty::NotCounted).await;
+            pages::invalid_state()
         }
     };
     // The address of this page contains a used code.
@@ -57,13 +57,13 @@ pub(super) async fn callback(
 }
 
 /// The response, if this browser started the sign-in.
-fn answer_of(form: &Form, sent_away_with: Option<&str>) -> Option<ProviderAnswer> {
-    let read = || -> Result<_, Repeated> {
-        let state = form.one("state")?.unwrap_or_default();
-        let text = |name| form.one(name).map(|value| value.map(str::to_owned));
-        Ok(ProviderAnswer {
+fn answer_of(form: &OauthForm, sent_away_with: Option<&str>) -> Option<ProviderCallback> {
+    let read = || -> Result<_, RepeatedParameter> {
+        let state = form.single("state")?.unwrap_or_default();
+        let text = |name| form.single(name).map(|value| value.map(str::to_owned));
+        Ok(ProviderCallback {
             state: state.to_owned(),
-            code: form.one("code")?.map(Secret::new),
+            code: form.single("code")?.map(Secret::new),
             issuer: text("iss")?,
             error: text("error")?,
         })
@@ -75,28 +75,28 @@ fn answer_of(form: &Form, sent_away_with: Option<&str>) -> Option<ProviderAnswer
 
 async fn finish(
     http_state: &HttpState,
-    provider: &Provider,
+    provider: &OidcProvider,
     registry: &Registry,
     headers: &HeaderMap,
     address: Option<ClientAddress>,
-    answer: ProviderAnswer,
+    answer: ProviderCallback,
 ) -> Response {
-    let ip = address.map(|address| address.counted());
+    let ip = address.map(|address| address.rate_limit_key());
     if let Err(error) = registry.check_sign_in(ip).await {
-        return pages::not_let_in(&provider.label, None, &error);
+        return pages::forbidden(&provider.label, None, &error);
     }
-    let ProviderReturn { identity, then } = match provider.sign_in.finish(answer).await {
+    let ProviderSignInResult { identity, then } = match provider.sign_in.finish(answer).await {
         Ok(back) => back,
         Err(error) => {
             tracing::warn!(%error, "a sign-in at the provider failed");
-            registry.record_failed_sign_in(ip, blame(&error)).await;
+            registry.record_failed_sign_in(ip, classify_error(&error)).await;
             return pages::failed(&provider.label, &error);
         }
     };
     let signed_in = registry.sign_in_identity(ip, identity.clone(), &provider.newcomers).await;
     let begun = match signed_in {
         Ok(begun) => begun,
-        Err(error) => return pages::not_let_in(&provider.label, Some(&identity), &error),
+        Err(error) => return pages::forbidden(&provider.label, Some(&identity), &error),
     };
     let Ok(then) = HeaderValue::from_str(&then) else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
@@ -104,17 +104,17 @@ async fn finish(
     let mut response = StatusCode::SEE_OTHER.into_response();
     response.headers_mut().insert(header::LOCATION, then);
     let begun = (begun.token.expose(), &begun.session);
-    remember(http_state, headers, response.headers_mut(), address, begun);
+    set_session_cookies(http_state, headers, response.headers_mut(), address, begun);
     response
 }
 
 /// Distinguishes attacks, provider failures and cancelled sign-ins.
-fn blame(error: &OAuthError) -> Blame {
+fn classify_error(error: &OAuthError) -> SignInPenalty {
     match error {
         OAuthError::WrongResponder { .. }
         | OAuthError::IdToken { .. }
         | OAuthError::TokenRefused { .. }
-        | OAuthError::NoCode => Blame::Sender,
-        _ => Blame::Nobody,
+        | OAuthError::NoCode => SignInPenalty::Counted,
+        _ => SignInPenalty::NotCounted,
     }
 }

@@ -3,13 +3,13 @@
 use url::Url;
 
 /// Long enough for a request to the consent page.
-const LONGEST: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 
 /// A path of this host; `None` for anything that a browser could read as another host.
 pub(super) fn own_path(wanted: &str) -> Option<String> {
     // Browsers read a backslash as a slash and drop line breaks.
     let is_plain = wanted.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-    if !is_plain || wanted.len() > LONGEST || !wanted.starts_with('/') {
+    if !is_plain || wanted.len() > MAX_PATH_BYTES || !wanted.starts_with('/') {
         return None;
     }
     let base = Url::parse("http://host.invalid").ok()?;
@@ -47,7 +47,7 @@ mod tests {
         ] {
             assert_eq!(own_path(bad), None, "{bad:?}");
         }
-        assert_eq!(own_path(&format!("/{}", "x".repeat(LONGEST))), None);
+        assert_eq!(own_path(&format!("/{}", "x".repeat(MAX_PATH_BYTES))), None);
         assert_eq!(own_path("/.//evil.example"), None);
         assert_eq!(own_path("/a/..//evil.example"), None);
     }

@@ -16,16 +16,16 @@ fn refusal(status: StatusCode, title: &str, paragraphs: &[String]) -> Response {
     page(status, title, &body, None)
 }
 
-pub(super) fn not_here(status: StatusCode, why: &str) -> Response {
+pub(super) fn unavailable(status: StatusCode, why: &str) -> Response {
     refusal(status, "Sign-in is not available", &[why.to_owned()])
 }
 
-pub(super) fn not_from_here() -> Response {
+pub(super) fn cross_site() -> Response {
     let why = "Another site sent you here. To sign in, start on the sign-in page.";
     refusal(StatusCode::FORBIDDEN, "Start on the sign-in page", &[why.to_owned()])
 }
 
-pub(super) fn begin_again() -> Response {
+pub(super) fn invalid_state() -> Response {
     let why =
         "This sign-in was not started in this browser, has ended, or took longer than ten minutes.";
     refusal(StatusCode::BAD_REQUEST, "Start again", &[why.to_owned()])
@@ -33,7 +33,7 @@ pub(super) fn begin_again() -> Response {
 
 pub(super) fn failed(label: &str, error: &OAuthError) -> Response {
     match error {
-        OAuthError::TimedOut { .. } => begin_again(),
+        OAuthError::TimedOut { .. } => invalid_state(),
         OAuthError::AuthorizationRefused { .. } => {
             let why = format!("{label} did not sign you in, or you cancelled the sign-in.");
             refusal(StatusCode::FORBIDDEN, "Sign-in failed", &[why])
@@ -57,7 +57,7 @@ pub(super) fn failed(label: &str, error: &OAuthError) -> Response {
     }
 }
 
-pub(super) fn not_let_in(
+pub(super) fn forbidden(
     label: &str,
     identity: Option<&ProviderIdentity>,
     error: &RegistryError,

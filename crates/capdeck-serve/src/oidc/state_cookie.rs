@@ -5,12 +5,12 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue, header};
 
 /// The `__Host-` prefix makes browsers accept it only over HTTPS and only for this host.
-const PROTECTED: &str = "__Host-capdeck-sign-in";
+const HTTPS_COOKIE: &str = "__Host-capdeck-sign-in";
 /// Without HTTPS, on loopback only.
-const PLAIN: &str = "capdeck-sign-in";
+const HTTP_COOKIE: &str = "capdeck-sign-in";
 
 fn name(is_https: bool) -> &'static str {
-    if is_https { PROTECTED } else { PLAIN }
+    if is_https { HTTPS_COOKIE } else { HTTP_COOKIE }
 }
 
 /// The state of this browser's sign-in. Over HTTPS only the protected cookie counts: another host of the same domain can set

@@ -2,12 +2,12 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use capdeck_host::{Span, SpanKind};
+use capdeck_host::{SpanKind, TraceSpan};
 use serde_json::{Value, json};
 
 use super::OtlpSettings;
 
-pub(super) fn of(spans: &[Span], settings: &OtlpSettings) -> String {
+pub(super) fn of(spans: &[TraceSpan], settings: &OtlpSettings) -> String {
     let resource =
         [text("service.name", &settings.service), text("service.version", &settings.version)];
     json!({
@@ -22,7 +22,7 @@ pub(super) fn of(spans: &[Span], settings: &OtlpSettings) -> String {
     .to_string()
 }
 
-fn span(span: &Span) -> Value {
+fn span(span: &TraceSpan) -> Value {
     let attributes = span.attributes.iter().map(|(key, value)| text(key, value));
     let mut told = json!({
         "traceId": hex(&span.place.trace),

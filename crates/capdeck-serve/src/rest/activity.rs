@@ -18,37 +18,37 @@ use futures_util::stream;
 use http::{HeaderMap, header};
 use tokio::sync::broadcast::error::RecvError;
 
-pub(super) use self::feed::Feed;
-use self::feed::Watching;
-use super::{Rest, problem::ApiError};
-use crate::actor::Actor;
+pub(super) use self::feed::ActivityFeed;
+use self::feed::FeedSubscription;
+use super::{RestApi, problem::ApiError};
+use crate::request_actor::RequestActor;
 
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 /// Keeps proxies from closing a silent stream.
-const ALIVE: &[u8] = b": alive\n\n";
+const KEEP_ALIVE_FRAME: &[u8] = b": alive\n\n";
 /// Sent when events were lost.
-const MISSED: &[u8] = b"event: missed\ndata: {}\n\n";
+const MISSED_FRAME: &[u8] = b"event: missed\ndata: {}\n\n";
 
-struct Watcher {
-    rest: Arc<Rest>,
-    actor: Actor,
+struct ActivityWatcher {
+    rest: Arc<RestApi>,
+    actor: RequestActor,
     /// The session id, for watchers with a cookie.
     session: Option<String>,
-    watching: Watching,
+    watching: FeedSubscription,
 }
 
 /// Streams events until the watcher disconnects, loses access, or the host stops.
-pub(super) async fn watch(rest: Arc<Rest>, request: Request) -> Response {
-    let Some(actor) = request.extensions().get::<Actor>().cloned() else {
+pub(super) async fn watch(rest: Arc<RestApi>, request: Request) -> Response {
+    let Some(actor) = request.extensions().get::<RequestActor>().cloned() else {
         return ApiError::forbidden("sign in first").answer("");
     };
-    if let Actor::Share(_) = actor {
+    if let RequestActor::Share(_) = actor {
         return ApiError::forbidden("a share token cannot watch activity").answer("");
     }
     let session = request.extensions().get::<Arc<OperatorSession>>();
     let session = session.map(|session| session.id.clone());
     let watching = rest.feed.watch(last_event(request.headers())).await;
-    let watcher = Watcher { rest, actor, session, watching };
+    let watcher = ActivityWatcher { rest, actor, session, watching };
     let frames = stream::unfold(watcher, |mut watcher| async move {
         let frame = watcher.next().await?;
         Some((Ok::<_, Infallible>(frame), watcher))
@@ -65,7 +65,7 @@ fn last_event(headers: &HeaderMap) -> Option<u64> {
     headers.get("last-event-id")?.to_str().ok()?.trim().parse().ok()
 }
 
-impl Watcher {
+impl ActivityWatcher {
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.watching.greeting.take() {
             return Some(first);
@@ -73,7 +73,7 @@ impl Watcher {
         loop {
             if let Some(event) = self.watching.waiting.pop_front() {
                 // Checked with every event, also hidden ones: one of them may end the watcher's access.
-                if !self.is_still_in() {
+                if !self.is_still_authorized() {
                     return None;
                 }
                 if event.is_for(&self.rest, &self.actor) {
@@ -82,35 +82,37 @@ impl Watcher {
                 continue;
             }
             let told = tokio::select! {
-                told = tokio::time::timeout(KEEP_ALIVE, self.watching.news.recv()) => told,
+                told = tokio::time::timeout(KEEP_ALIVE_INTERVAL, self.watching.news.recv()) => told,
                 () = self.watching.closed.cancelled() => return None,
             };
             match told {
                 Ok(Ok(event)) => self.watching.waiting.push_back(event),
-                Ok(Err(RecvError::Lagged(_))) => return Some(Bytes::from_static(MISSED)),
+                Ok(Err(RecvError::Lagged(_))) => return Some(Bytes::from_static(MISSED_FRAME)),
                 Ok(Err(RecvError::Closed)) => return None,
-                Err(_silence) if self.is_still_in() => return Some(Bytes::from_static(ALIVE)),
+                Err(_silence) if self.is_still_authorized() => {
+                    return Some(Bytes::from_static(KEEP_ALIVE_FRAME));
+                }
                 Err(_silence) => return None,
             }
         }
     }
 
     /// True while the watcher has the same access as at the start.
-    fn is_still_in(&self) -> bool {
+    fn is_still_authorized(&self) -> bool {
         let registry = self.rest.http_state.registry();
         match &self.actor {
-            Actor::Owner => true,
-            Actor::Operator(known) => registry.is_some_and(|registry| {
+            RequestActor::Owner => true,
+            RequestActor::Operator(known) => registry.is_some_and(|registry| {
                 let now = match &self.session {
                     Some(session) => registry.operator_of_session(session),
                     None => registry.operator_standing(&known.id),
                 };
                 now.is_some_and(|now| now.role == known.role)
             }),
-            Actor::Credential(client) => {
+            RequestActor::Credential(client) => {
                 registry.is_some_and(|registry| registry.access(&client.credential).is_some())
             }
-            Actor::Share(_) => false,
+            RequestActor::Share(_) => false,
         }
     }
 }

@@ -3,21 +3,24 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use capdeck_auth::inbound::{
-    AuthenticatedOperator, Caller, CredentialClass, Decider, OperatorRole, Registry, RegistryError,
-    Subject,
+    AuthenticatedOperator, CredentialClass, DecisionMaker, EventCaller, EventSubject, OperatorRole,
+    Registry, RegistryError,
 };
 use capdeck_host::SharedAccess;
 use http::{HeaderMap, header};
 
-use super::{Rest, page, problem::ApiError};
-use crate::{actor::Actor, browser_cookie, http_state::NoRegistry, transport::http::ClientAddress};
+use super::{RestApi, page, problem::ApiError};
+use crate::{
+    browser_cookie, http_state::RegistryUnavailable, request_actor::RequestActor,
+    transport::http::ClientAddress,
+};
 
 /// Without query and body.
 #[derive(Debug)]
-pub(super) struct Call {
-    pub(super) rest: Arc<Rest>,
+pub(super) struct RestCall {
+    pub(super) rest: Arc<RestApi>,
     /// `None` for public operations.
-    pub(super) actor: Option<Actor>,
+    pub(super) actor: Option<RequestActor>,
     /// The grants of a client; `None` for others.
     pub(super) access: Option<SharedAccess>,
     pub(super) address: Option<ClientAddress>,
@@ -31,25 +34,28 @@ pub(super) struct Call {
 
 /// The precondition of an entry write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Precondition {
+pub(super) struct EntryPrecondition {
     /// The required current version; 0 means that no entry must exist.
     pub(super) if_version: Option<u64>,
 }
 
-impl Call {
-    pub(super) fn place(&self, name: &str) -> &str {
+impl RestCall {
+    pub(super) fn path_parameter(&self, name: &str) -> &str {
         self.places.get(name).map(String::as_str).unwrap_or_default()
     }
 
     /// The registry, if this process holds it.
     pub(super) fn registry(&self) -> Result<&Registry, ApiError> {
-        self.rest.http_state.registry.as_ref().map_err(|NoRegistry { reason, served_at }| {
-            let error = ApiError::unavailable(format!("this process has no registry: {reason}"));
-            match served_at {
-                Some(place) => error.hint(format!("use the process that holds it, at {place}")),
-                None => error,
-            }
-        })
+        self.rest.http_state.registry.as_ref().map_err(
+            |RegistryUnavailable { reason, served_at }| {
+                let error =
+                    ApiError::unavailable(format!("this process has no registry: {reason}"));
+                match served_at {
+                    Some(place) => error.hint(format!("use the process that holds it, at {place}")),
+                    None => error,
+                }
+            },
+        )
     }
 
     pub(super) fn operator(&self) -> Option<AuthenticatedOperator> {
@@ -63,7 +69,7 @@ impl Call {
     pub(super) fn id(&self) -> String {
         match (&self.actor, self.operator()) {
             (_, Some(operator)) => operator.id,
-            (Some(Actor::Credential(client)), None) => client.principal.clone(),
+            (Some(RequestActor::Credential(client)), None) => client.principal.clone(),
             (_, None) => String::new(),
         }
     }
@@ -72,9 +78,9 @@ impl Call {
         self.actor.as_ref()?.name(&self.principal)
     }
 
-    pub(super) fn registry_caller(&self) -> Caller {
+    pub(super) fn registry_caller(&self) -> EventCaller {
         let address = self.address.map(|address| address.ip);
-        Caller::new(self.id(), address).in_browser(browser_cookie::hash_of(&self.headers))
+        EventCaller::new(self.id(), address).in_browser(browser_cookie::hash_of(&self.headers))
     }
 
     /// Counts an invalid credential. Fails when the sender must wait.
@@ -92,20 +98,20 @@ impl Call {
     }
 
     /// Records a decision about the deck in the registry's audit. The registry records its own decisions.
-    pub(super) async fn note(&self, action: &'static str, about: &str) {
+    pub(super) async fn record_decision(&self, action: &'static str, about: &str) {
         if let Some(registry) = self.rest.http_state.registry() {
-            let subject = Subject { id: Some(about.to_owned()), ..Subject::default() };
-            registry.note(&self.registry_caller(), action, subject, None).await;
+            let subject = EventSubject { id: Some(about.to_owned()), ..EventSubject::default() };
+            registry.record_audit_event(&self.registry_caller(), action, subject, None).await;
         }
     }
 
-    pub(super) fn decider(&self) -> Result<Decider, ApiError> {
+    pub(super) fn decider(&self) -> Result<DecisionMaker, ApiError> {
         match (&self.actor, self.operator()) {
             (_, Some(AuthenticatedOperator { id, role, .. })) => {
-                Ok(Decider::Operator { id, role, readable: Vec::new() })
+                Ok(DecisionMaker::Operator { id, role, readable: Vec::new() })
             }
-            (Some(Actor::Credential(client)), None) => {
-                Ok(Decider::Supervisor { credential: client.credential.clone() })
+            (Some(RequestActor::Credential(client)), None) => {
+                Ok(DecisionMaker::Supervisor { credential: client.credential.clone() })
             }
             (_, None) => Err(ApiError::forbidden("only operators and supervisors can decide")),
         }
@@ -116,7 +122,7 @@ impl Call {
     }
 
     /// `If-Match: "<version>"` or `If-None-Match: *`.
-    pub(super) fn precondition(&self) -> Result<Precondition, ApiError> {
+    pub(super) fn precondition(&self) -> Result<EntryPrecondition, ApiError> {
         let matching = self.text(header::IF_MATCH)?;
         let none = self.text(header::IF_NONE_MATCH)?;
         let if_version = match (matching, none) {
@@ -135,11 +141,11 @@ impl Call {
                 return Err(ApiError::invalid(detail));
             }
         };
-        Ok(Precondition { if_version })
+        Ok(EntryPrecondition { if_version })
     }
 
     /// True when the client has this state already.
-    pub(super) fn has(&self, tag: &str) -> bool {
+    pub(super) fn has_current(&self, tag: &str) -> bool {
         let sent = self.headers.get_all(header::IF_NONE_MATCH).iter();
         sent.filter_map(|sent| sent.to_str().ok())
             .flat_map(|sent| sent.split(','))

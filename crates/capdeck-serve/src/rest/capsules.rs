@@ -2,23 +2,23 @@
 
 mod asking;
 mod connections;
+mod create;
 mod entries;
+mod lifecycle;
 mod logs;
-mod make;
 mod schemes;
 mod search;
 mod shapes;
 mod signals;
 mod transfer;
 mod versions;
-mod whole;
 
-pub(super) use self::shapes::Capsule;
-use super::operation::Operation;
+pub(super) use self::shapes::CapsuleItem;
+use super::operation::RestOperation;
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     let parts = [
-        whole::operations(),
+        lifecycle::operations(),
         entries::operations(),
         search::operations(),
         versions::operations(),

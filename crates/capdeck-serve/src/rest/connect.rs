@@ -1,45 +1,46 @@
 //! Configuration snippets that connect an agent to this host.
 
-use capdeck_install::{Client, Document, FileFormat, Launch};
+use capdeck_install::{AgentClient, ConfigDocument, FileFormat, LaunchTarget};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    call::Call,
+    call::RestCall,
     input::{NoBody, NoQuery},
-    operation::{Operation, get},
-    page::Page,
+    operation::{RestOperation, get},
+    page::ListPage,
     problem::ApiError,
-    reply::Reply,
-    who::Who,
+    required_access::RequiredAccess,
+    response::RestResponse,
 };
-use crate::transport::http::AuthMode;
+use crate::transport::http::HttpAuthMode;
 
 /// The server name in agents' configurations.
 const NAME: &str = "capdeck";
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/connect", "listConnectable", "List supported agents")
-            .who(Who::Anyone)
-            .done_by(list),
+            .who(RequiredAccess::Anyone)
+            .handled_by(list),
         get("/v1/connect/{client}", "getConnectSnippet", "Get the configuration for an agent")
             .about("The entry that `capdeck connect --url` writes. It has no token: for agents that cannot sign in, add one by hand.")
-            .who(Who::Anyone)
-            .done_by(show),
+            .who(RequiredAccess::Anyone)
+            .handled_by(show),
     ]
 }
 
 /// A supported agent.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConnectableAgent")]
-struct Agent {
+struct ConnectableAgent {
     client: &'static str,
     name: &'static str,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ConnectTo {
+#[schemars(rename = "ConnectTo")]
+struct ConnectQuery {
     /// The endpoint of this capsule instead of the deck.
     #[schemars(length(min = 1, max = 100))]
     capsule: Option<String>,
@@ -48,7 +49,7 @@ struct ConnectTo {
 /// The configuration for an agent.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConnectSnippet")]
-struct Snippet {
+struct ConnectSnippet {
     client: &'static str,
     name: &'static str,
     /// The endpoint for the agent.
@@ -62,14 +63,24 @@ struct Snippet {
     notes: Vec<&'static str>,
 }
 
-async fn list(_: Call, _: NoQuery, _: NoBody) -> Result<Reply<Page<Agent>>, ApiError> {
-    let all = Client::all().iter().map(|client| Agent { client: client.id, name: client.name });
-    Ok(Reply::new(Page::whole(all.collect())))
+async fn list(
+    _: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<ListPage<ConnectableAgent>>, ApiError> {
+    let all = AgentClient::all()
+        .iter()
+        .map(|client| ConnectableAgent { client: client.id, name: client.name });
+    Ok(RestResponse::new(ListPage::whole(all.collect())))
 }
 
-async fn show(call: Call, query: ConnectTo, _: NoBody) -> Result<Reply<Snippet>, ApiError> {
-    let id = call.place("client");
-    let client = Client::find(id).ok_or_else(|| ApiError::not_found("agent", id))?;
+async fn show(
+    call: RestCall,
+    query: ConnectQuery,
+    _: NoBody,
+) -> Result<RestResponse<ConnectSnippet>, ApiError> {
+    let id = call.path_parameter("client");
+    let client = AgentClient::find(id).ok_or_else(|| ApiError::not_found("agent", id))?;
     let issuer = call.rest.http_state.issuer(&call.headers, call.address);
     let url = match &query.capsule {
         None => format!("{issuer}/mcp"),
@@ -80,15 +91,15 @@ async fn show(call: Call, query: ConnectTo, _: NoBody) -> Result<Reply<Snippet>,
             format!("{issuer}{}", found.mcp_path)
         }
     };
-    let launch = Launch::Url { url: url.clone(), command: "capdeck".to_owned() };
+    let launch = LaunchTarget::Url { url: url.clone(), command: "capdeck".to_owned() };
     let text = text(client, &launch)
         .map_err(|error| ApiError::internal("cannot render the entry", &error))?;
     let mut notes = Vec::new();
-    if call.rest.http_state.mode == AuthMode::Required {
+    if call.rest.http_state.mode == HttpAuthMode::Required {
         notes.push("the agent opens a browser, where you choose its access");
         notes.push("an agent without a browser enrolls at `/v1/agent-enrollments`, or uses a token from *Access*, *My requests*, as the header `Authorization: Bearer <token>`; never give it the admin key or your own key");
     }
-    Ok(Reply::new(Snippet {
+    Ok(RestResponse::new(ConnectSnippet {
         client: client.id,
         name: client.name,
         url,
@@ -103,8 +114,8 @@ async fn show(call: Call, query: ConnectTo, _: NoBody) -> Result<Reply<Snippet>,
     }))
 }
 
-fn text(client: &Client, launch: &Launch) -> Result<String, Box<dyn std::error::Error>> {
-    let mut document = Document::parse("", client.format)?;
+fn text(client: &AgentClient, launch: &LaunchTarget) -> Result<String, Box<dyn std::error::Error>> {
+    let mut document = ConfigDocument::parse("", client.format)?;
     let path = client.server_path(&document, NAME);
     document.set(&path, client.entry(NAME, launch))?;
     Ok(document.text())

@@ -12,9 +12,9 @@ mod session;
 mod tools;
 
 pub(super) use self::{budget::count as count_tokens, pins::waiting_pins};
-use super::operation::Operation;
+use super::operation::RestOperation;
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     let parts = [
         capabilities::operations(),
         tools::operations(),

@@ -12,18 +12,18 @@ use serde_json::{Map, Value};
 use super::problem::ApiError;
 use crate::transport::http::MAX_SIGN_IN_BYTES;
 
-const MOST_BYTES: usize = 1024 * 1024;
-const MOST_ARCHIVE_BYTES: usize = 256 * 1024 * 1024;
-const MOST_PROBLEMS: usize = 5;
+const MAX_BODY_BYTES: usize = 1024 * 1024;
+const MAX_ARCHIVE_BYTES: usize = 256 * 1024 * 1024;
+const MAX_PROBLEMS: usize = 5;
 
 #[derive(Debug)]
-pub(super) struct Check {
+pub(super) struct InputValidator {
     pub(super) schema: Value,
     validator: Option<Validator>,
 }
 
-pub(super) trait RequestBody: Sized + Send + 'static {
-    const LIMIT: usize = MOST_BYTES;
+pub(super) trait OperationBody: Sized + Send + 'static {
+    const LIMIT: usize = MAX_BODY_BYTES;
     const IS_REQUIRED: bool = true;
     /// Accepted media types; empty without a body.
     const MEDIA_TYPES: &'static [&'static str];
@@ -32,7 +32,7 @@ pub(super) trait RequestBody: Sized + Send + 'static {
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
 
     /// `check` validates the schema.
-    fn read(bytes: Bytes, check: Option<&Check>) -> Result<Self, ApiError>;
+    fn read(bytes: Bytes, check: Option<&InputValidator>) -> Result<Self, ApiError>;
 }
 
 /// An operation without a query.
@@ -45,27 +45,27 @@ pub(super) struct NoBody;
 
 /// A JSON body.
 #[derive(Debug)]
-pub(super) struct Json<T>(pub(super) T);
+pub(super) struct JsonBody<T>(pub(super) T);
 
 /// A JSON body of a public operation.
 #[derive(Debug)]
-pub(super) struct SmallJson<T>(pub(super) T);
+pub(super) struct SmallJsonBody<T>(pub(super) T);
 
 #[derive(Debug)]
-pub(super) struct MaybeJson<T>(pub(super) T);
+pub(super) struct OptionalJsonBody<T>(pub(super) T);
 
 /// A tar archive, compressed or not.
 #[derive(Debug)]
 pub(super) struct ArchiveBody(pub(super) Bytes);
 
-impl RequestBody for NoBody {
+impl OperationBody for NoBody {
     const MEDIA_TYPES: &'static [&'static str] = &[];
 
     fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
         None
     }
 
-    fn read(bytes: Bytes, _: Option<&Check>) -> Result<Self, ApiError> {
+    fn read(bytes: Bytes, _: Option<&InputValidator>) -> Result<Self, ApiError> {
         if bytes.is_empty() {
             Ok(Self)
         } else {
@@ -74,35 +74,37 @@ impl RequestBody for NoBody {
     }
 }
 
-impl<T: DeserializeOwned + JsonSchema + Send + 'static> RequestBody for Json<T> {
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> OperationBody for JsonBody<T> {
     const MEDIA_TYPES: &'static [&'static str] = &["application/json"];
 
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
         Some(generator.subschema_for::<T>())
     }
 
-    fn read(bytes: Bytes, check: Option<&Check>) -> Result<Self, ApiError> {
+    fn read(bytes: Bytes, check: Option<&InputValidator>) -> Result<Self, ApiError> {
         let value: Value = serde_json::from_slice(&bytes)
             .map_err(|error| ApiError::invalid(format!("the body is not JSON: {error}")))?;
-        check.map_or(Ok(()), |check| check.pass("the body", &value))?;
+        check.map_or(Ok(()), |check| check.validate("the body", &value))?;
         read_value("the body", value).map(Self)
     }
 }
 
-impl<T: DeserializeOwned + JsonSchema + Send + 'static> RequestBody for SmallJson<T> {
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> OperationBody for SmallJsonBody<T> {
     const LIMIT: usize = MAX_SIGN_IN_BYTES;
     const MEDIA_TYPES: &'static [&'static str] = &["application/json"];
 
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
-        Json::<T>::schema(generator)
+        JsonBody::<T>::schema(generator)
     }
 
-    fn read(bytes: Bytes, check: Option<&Check>) -> Result<Self, ApiError> {
-        Json::<T>::read(bytes, check).map(|Json(read)| Self(read))
+    fn read(bytes: Bytes, check: Option<&InputValidator>) -> Result<Self, ApiError> {
+        JsonBody::<T>::read(bytes, check).map(|JsonBody(read)| Self(read))
     }
 }
 
-impl<T: DeserializeOwned + JsonSchema + Default + Send + 'static> RequestBody for MaybeJson<T> {
+impl<T: DeserializeOwned + JsonSchema + Default + Send + 'static> OperationBody
+    for OptionalJsonBody<T>
+{
     const IS_REQUIRED: bool = false;
     const MEDIA_TYPES: &'static [&'static str] = &["application/json"];
 
@@ -110,23 +112,23 @@ impl<T: DeserializeOwned + JsonSchema + Default + Send + 'static> RequestBody fo
         Some(generator.subschema_for::<T>())
     }
 
-    fn read(bytes: Bytes, check: Option<&Check>) -> Result<Self, ApiError> {
+    fn read(bytes: Bytes, check: Option<&InputValidator>) -> Result<Self, ApiError> {
         if bytes.is_empty() {
             return Ok(Self(T::default()));
         }
-        Json::<T>::read(bytes, check).map(|Json(read)| Self(read))
+        JsonBody::<T>::read(bytes, check).map(|JsonBody(read)| Self(read))
     }
 }
 
-impl RequestBody for ArchiveBody {
-    const LIMIT: usize = MOST_ARCHIVE_BYTES;
+impl OperationBody for ArchiveBody {
+    const LIMIT: usize = MAX_ARCHIVE_BYTES;
     const MEDIA_TYPES: &'static [&'static str] = &["application/gzip", "application/x-tar"];
 
     fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
         None
     }
 
-    fn read(bytes: Bytes, _: Option<&Check>) -> Result<Self, ApiError> {
+    fn read(bytes: Bytes, _: Option<&InputValidator>) -> Result<Self, ApiError> {
         if bytes.is_empty() {
             return Err(ApiError::invalid("the body is empty; send a tar archive"));
         }
@@ -134,7 +136,7 @@ impl RequestBody for ArchiveBody {
     }
 }
 
-impl Check {
+impl InputValidator {
     pub(super) fn closed(mut schema: Value) -> Self {
         schema["additionalProperties"] = Value::Bool(false);
         Self::of(schema)
@@ -147,11 +149,11 @@ impl Check {
     }
 
     #[cfg(test)]
-    pub(super) fn is_sound(&self) -> bool {
+    pub(super) fn is_valid(&self) -> bool {
         self.validator.is_some()
     }
 
-    fn pass(&self, what: &str, value: &Value) -> Result<(), ApiError> {
+    fn validate(&self, what: &str, value: &Value) -> Result<(), ApiError> {
         let Some(validator) = &self.validator else { return Ok(()) };
         if validator.is_valid(value) {
             return Ok(());
@@ -164,7 +166,7 @@ impl Check {
         }
         let problems: Vec<String> = validator
             .iter_errors(value)
-            .take(MOST_PROBLEMS)
+            .take(MAX_PROBLEMS)
             .map(|error| match error.instance_path().to_string() {
                 place if place.is_empty() => error.to_string(),
                 place => format!("`{place}`: {error}"),
@@ -205,7 +207,7 @@ pub(super) fn check_media_type(
 /// Parses a query by its schema: converts numbers and booleans, rejects unknown parameters.
 pub(super) fn read_query<Q: DeserializeOwned>(
     raw: Option<&str>,
-    check: &Check,
+    check: &InputValidator,
 ) -> Result<Q, ApiError> {
     let mut given: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in url::form_urlencoded::parse(raw.unwrap_or_default().as_bytes()) {
@@ -227,7 +229,7 @@ pub(super) fn read_query<Q: DeserializeOwned>(
         members.insert(name.clone(), parameter(&name, schema, values)?);
     }
     let value = Value::Object(members);
-    check.pass("the query", &value)?;
+    check.validate("the query", &value)?;
     read_value("the query", value)
 }
 

@@ -3,9 +3,9 @@
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::{operation::Operation, problem::Problem, who::Who};
+use super::{operation::RestOperation, problem::ProblemDetails, required_access::RequiredAccess};
 
-const ABOUT: &str = "The REST API of the dashboard. \
+const API_DESCRIPTION: &str = "The REST API of the dashboard. \
 Lists are paged as `{items, next_cursor}`; a cursor is valid for its list and filters. \
 Errors are `application/problem+json` with a stable `code`. \
 Objects without access return 404, like objects that do not exist. \
@@ -14,24 +14,25 @@ Entries have strong entity tags: a write with `If-Match` requires that version, 
 a write without either replaces the current version, like the tool for agents, and the old version stays in the history. \
 Deck objects have the member names of `capdeck … --json`; objects of capsules and of the registry use snake case.";
 
-const ANY: [u16; 5] = [400, 401, 403, 429, 503];
+const COMMON_STATUSES: [u16; 5] = [400, 401, 403, 429, 503];
 
-pub(super) fn document(operations: &[Operation], version: &str) -> Value {
+pub(super) fn document(operations: &[RestOperation], version: &str) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
     });
     let mut generator = settings.into_generator();
-    let problem = generator.subschema_for::<Problem>().to_value();
+    let problem = generator.subschema_for::<ProblemDetails>().to_value();
     let mut paths: Map<String, Value> = Map::new();
     for operation in operations {
         let path = operation.path.replace("{*", "{");
         let item = paths.entry(path).or_insert_with(|| json!({}));
-        item[operation.method.as_str().to_ascii_lowercase()] = described(operation, &mut generator);
+        item[operation.method.as_str().to_ascii_lowercase()] =
+            operation_object(operation, &mut generator);
     }
     let mut document = json!({
         "openapi": "3.1.0",
-        "info": { "title": "Capdeck", "version": version, "description": ABOUT },
+        "info": { "title": "Capdeck", "version": version, "description": API_DESCRIPTION },
         "servers": [{ "url": "/" }],
         "security": [{ "bearer": [] }, { "session": [] }, {}],
         "paths": paths,
@@ -163,8 +164,8 @@ fn without_boolean_schemas(value: &mut Value) {
     }
 }
 
-fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
-    let description = format!("{}\n\nWho may: {}", operation.about, operation.who.told());
+fn operation_object(operation: &RestOperation, generator: &mut SchemaGenerator) -> Value {
+    let description = format!("{}\n\nWho may: {}", operation.about, operation.who.description());
     let mut told = json!({
         "operationId": operation.name,
         "tags": [tag(operation.path)],
@@ -173,7 +174,7 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         "parameters": parameters(operation),
         "responses": responses(operation, generator),
     });
-    if operation.who == Who::Stranger {
+    if operation.who == RequiredAccess::Stranger {
         // Only the enrollment's own token identifies the sender.
         let token = operation.places().next().map_or(json!({}), |_| json!({ "enrollment": [] }));
         told["security"] = json!([token]);
@@ -194,7 +195,7 @@ fn tag(path: &str) -> &str {
     parts.next().unwrap_or_default()
 }
 
-fn parameters(operation: &Operation) -> Vec<Value> {
+fn parameters(operation: &RestOperation) -> Vec<Value> {
     let mut told: Vec<Value> = operation
         .places()
         .map(|name| {
@@ -202,7 +203,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
                 "name": name,
                 "in": "path",
                 "required": true,
-                "description": place_told(name),
+                "description": parameter_description(name),
                 "schema": { "type": "string", "minLength": 1 },
             })
         })
@@ -238,7 +239,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
         header("If-Match", "The required version of the entry: its `ETag`.", 64);
         header("If-None-Match", "`*`: the entry must not exist.", 64);
     }
-    if takes_key(operation) {
+    if accepts_idempotency_key(operation) {
         header(
             "Idempotency-Key",
             "The same key and request get the same response for 24 hours.",
@@ -249,11 +250,11 @@ fn parameters(operation: &Operation) -> Vec<Value> {
 }
 
 /// `Idempotency-Key` requires a known sender, because responses are stored per principal.
-fn takes_key(operation: &Operation) -> bool {
-    operation.method == http::Method::POST && operation.who != Who::Stranger
+fn accepts_idempotency_key(operation: &RestOperation) -> bool {
+    operation.method == http::Method::POST && operation.who != RequiredAccess::Stranger
 }
 
-fn place_told(name: &str) -> &'static str {
+fn parameter_description(name: &str) -> &'static str {
     match name {
         "capsule" => "The capsule's id or name",
         "scheme" => "The scheme of the entry's address, such as `docs`",
@@ -284,7 +285,7 @@ fn without_null(mut schema: Value) -> Value {
     schema
 }
 
-fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
+fn responses(operation: &RestOperation, generator: &mut SchemaGenerator) -> Value {
     let content = (operation.answer)(generator);
     let mut told = Map::new();
     for status in operation.success {
@@ -309,12 +310,12 @@ fn responses(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         (has_places, &[404][..]),
         (true, &[413]),
         (takes_body, &[415]),
-        (takes_key(operation), &[409, 422]),
+        (accepts_idempotency_key(operation), &[409, 422]),
         (operation.is_conditional, &[412]),
     ];
     let also = also.into_iter().filter(|(applies, _)| *applies).flat_map(|(_, all)| all);
     let mut statuses: Vec<u16> =
-        ANY.iter().chain(also).chain(operation.problems).copied().collect();
+        COMMON_STATUSES.iter().chain(also).chain(operation.problems).copied().collect();
     statuses.sort_unstable();
     statuses.dedup();
     for status in statuses {

@@ -9,14 +9,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
 use super::{
-    call::Call,
-    input::{Check, RequestBody, check_media_type, inline_schema, read_query},
+    call::RestCall,
+    input::{InputValidator, OperationBody, check_media_type, inline_schema, read_query},
     problem::ApiError,
-    reply::{Answer, Reply, Shape},
-    who::Who,
+    required_access::RequiredAccess,
+    response::{ResponseContent, ResponseShape, RestResponse},
 };
 
-pub(super) struct Operation {
+pub(super) struct RestOperation {
     pub(super) method: Method,
     /// With parameters in braces; the last can be `{*path}`, which includes slashes.
     pub(super) path: &'static str,
@@ -24,14 +24,14 @@ pub(super) struct Operation {
     pub(super) name: &'static str,
     pub(super) summary: &'static str,
     pub(super) about: &'static str,
-    pub(super) who: Who,
+    pub(super) who: RequiredAccess,
     pub(super) problems: &'static [u16],
     pub(super) is_conditional: bool,
     pub(super) success: &'static [u16],
-    pub(super) query: Check,
+    pub(super) query: InputValidator,
     pub(super) body: BodyShape,
-    pub(super) answer: fn(&mut SchemaGenerator) -> Option<Shape>,
-    run: Box<Run>,
+    pub(super) answer: fn(&mut SchemaGenerator) -> Option<ResponseShape>,
+    run: Box<OperationHandler>,
 }
 
 pub(super) struct BodyShape {
@@ -41,32 +41,33 @@ pub(super) struct BodyShape {
     pub(super) schema: fn(&mut SchemaGenerator) -> Option<Schema>,
 }
 
-pub(super) struct Declared {
+pub(super) struct OperationBuilder {
     method: Method,
     path: &'static str,
     name: &'static str,
     summary: &'static str,
     about: &'static str,
-    who: Who,
+    who: RequiredAccess,
     problems: &'static [u16],
     is_conditional: bool,
     success: &'static [u16],
 }
 
-pub(super) type Answered = Pin<Box<dyn Future<Output = Result<Response, ApiError>> + Send>>;
-type Run = dyn Fn(Call, Option<&str>, Bytes) -> Result<Answered, ApiError> + Send + Sync;
+pub(super) type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response, ApiError>> + Send>>;
+type OperationHandler =
+    dyn Fn(RestCall, Option<&str>, Bytes) -> Result<ResponseFuture, ApiError> + Send + Sync;
 
 macro_rules! methods {
     ($($function:ident $method:ident)*) => {$(
-        pub(super) fn $function(path: &'static str, name: &'static str, summary: &'static str) -> Declared {
-            Declared::new(Method::$method, path, name, summary)
+        pub(super) fn $function(path: &'static str, name: &'static str, summary: &'static str) -> OperationBuilder {
+            OperationBuilder::new(Method::$method, path, name, summary)
         }
     )*};
 }
 
 methods! { get GET post POST put PUT patch PATCH delete DELETE }
 
-impl Declared {
+impl OperationBuilder {
     fn new(method: Method, path: &'static str, name: &'static str, summary: &'static str) -> Self {
         Self {
             method,
@@ -74,7 +75,7 @@ impl Declared {
             name,
             summary,
             about: "",
-            who: Who::Admin,
+            who: RequiredAccess::Admin,
             problems: &[],
             is_conditional: false,
             success: &[],
@@ -87,7 +88,7 @@ impl Declared {
     }
 
     /// Who can use it; default: the owner and admins.
-    pub(super) fn who(mut self, who: Who) -> Self {
+    pub(super) fn who(mut self, who: RequiredAccess) -> Self {
         self.who = who;
         self
     }
@@ -108,17 +109,17 @@ impl Declared {
     }
 
     /// Sets the handler. Its types determine query, body and response.
-    pub(super) fn done_by<Q, B, T, F>(
+    pub(super) fn handled_by<Q, B, T, F>(
         self,
-        work: impl Fn(Call, Q, B) -> F + Send + Sync + 'static,
-    ) -> Operation
+        work: impl Fn(RestCall, Q, B) -> F + Send + Sync + 'static,
+    ) -> RestOperation
     where
         Q: DeserializeOwned + JsonSchema + Send + 'static,
-        B: RequestBody,
-        T: Answer,
-        F: Future<Output = Result<Reply<T>, ApiError>> + Send + 'static,
+        B: OperationBody,
+        T: ResponseContent,
+        F: Future<Output = Result<RestResponse<T>, ApiError>> + Send + 'static,
     {
-        let query = Arc::new(Check::closed(inline_schema::<Q>()));
+        let query = Arc::new(InputValidator::closed(inline_schema::<Q>()));
         let body = BodyShape {
             media_types: B::MEDIA_TYPES,
             limit: B::LIMIT,
@@ -128,18 +129,18 @@ impl Declared {
         let body_check = (!B::MEDIA_TYPES.is_empty()).then(|| body_check::<B>()).flatten();
         let media_type =
             T::shape(&mut SchemaGenerator::default()).map(|(media_type, _)| media_type);
-        let shown = Check::closed(inline_schema::<Q>());
-        let run = move |call: Call, raw: Option<&str>, bytes: Bytes| {
+        let shown = InputValidator::closed(inline_schema::<Q>());
+        let run = move |call: RestCall, raw: Option<&str>, bytes: Bytes| {
             let asked: Q = read_query(raw, &query)?;
             check_media_type(&call.headers, B::MEDIA_TYPES, bytes.is_empty(), B::IS_REQUIRED)?;
             let sent = B::read(bytes, body_check.as_ref())?;
             let working = work(call, asked, sent);
-            Ok(Box::pin(async move { working.await?.into_response(media_type) }) as Answered)
+            Ok(Box::pin(async move { working.await?.into_response(media_type) }) as ResponseFuture)
         };
         let Self { method, path, name, summary, about, who, problems, is_conditional, success } =
             self;
-        let success = if success.is_empty() { usual_success(T::STATUS) } else { success };
-        Operation {
+        let success = if success.is_empty() { default_success(T::STATUS) } else { success };
+        RestOperation {
             method,
             path,
             name,
@@ -157,14 +158,14 @@ impl Declared {
     }
 }
 
-impl Operation {
+impl RestOperation {
     /// Parses the request; the returned future runs the handler.
     pub(super) fn begin(
         &self,
-        call: Call,
+        call: RestCall,
         query: Option<&str>,
         bytes: Bytes,
-    ) -> Result<Answered, ApiError> {
+    ) -> Result<ResponseFuture, ApiError> {
         (self.run)(call, query, bytes)
     }
 
@@ -174,21 +175,21 @@ impl Operation {
     }
 }
 
-impl fmt::Debug for Operation {
+impl fmt::Debug for RestOperation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}", self.method, self.path)
     }
 }
 
-fn usual_success(status: StatusCode) -> &'static [u16] {
+fn default_success(status: StatusCode) -> &'static [u16] {
     if status == StatusCode::NO_CONTENT { &[204] } else { &[200] }
 }
 
-fn body_check<B: RequestBody>() -> Option<Check> {
+fn body_check<B: OperationBody>() -> Option<InputValidator> {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
     let schema = B::schema(&mut settings.into_generator())?;
-    Some(Check::of(schema.to_value()))
+    Some(InputValidator::of(schema.to_value()))
 }

@@ -7,44 +7,45 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    call::Call,
+    call::RestCall,
     deck::{count_tokens, waiting_pins},
     input::{NoBody, NoQuery},
-    operation::{Operation, get},
+    operation::{RestOperation, get},
     problem::ApiError,
-    reply::Reply,
-    who::Who,
+    required_access::RequiredAccess,
+    response::RestResponse,
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/overview", "getOverview", "Get the overview of the host")
             .about("`connected` counts open connections. `calls` are tool calls of the last 24 hours from the audit trail in this machine's state folder, made by any process; an error is a call with an outcome other than `ok`. `tokens` compares two tool lists, read once by one agent: `direct` lists every tool of every usable capability in full, `offered` is the list with the current exposures, `saved` is the difference. All three are upper bounds of o200k tokens, not sums over calls or sessions. Members that you cannot see are null.")
-            .who(Who::Operator)
-            .done_by(overview),
+            .who(RequiredAccess::Operator)
+            .handled_by(overview),
     ]
 }
 
 /// The overview of the host.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Overview {
+#[schemars(rename = "Overview")]
+struct HostOverview {
     version: String,
     started_at: Timestamp,
     uptime_seconds: i64,
     /// The number of capsules that you can access.
     capsules: usize,
-    pending: Pending,
+    pending: PendingCounts,
     /// For the owner and admins, like all members below.
-    connected: Option<Connected>,
-    capabilities: Option<Capabilities>,
-    calls: Option<Calls>,
-    tokens: Option<Tokens>,
+    connected: Option<ConnectionCounts>,
+    capabilities: Option<CapabilityCounts>,
+    calls: Option<CallCounts>,
+    tokens: Option<TokenCounts>,
 }
 
 /// Pending decisions.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PendingCounts")]
-struct Pending {
+struct PendingCounts {
     /// Access requests that you can decide, 200 at most.
     grants: usize,
     /// Calls that require approval. For the owner and admins.
@@ -56,7 +57,7 @@ struct Pending {
 /// Open connections.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConnectionCounts")]
-struct Connected {
+struct ConnectionCounts {
     sessions: usize,
     requests: usize,
     streams: usize,
@@ -65,7 +66,7 @@ struct Connected {
 /// The capabilities of the deck.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "CapabilityCounts")]
-struct Capabilities {
+struct CapabilityCounts {
     usable: usize,
     all: usize,
     /// Files that do not load.
@@ -76,17 +77,17 @@ struct Capabilities {
 /// Tool calls of the last 24 hours.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "CallCounts")]
-struct Calls {
+struct CallCounts {
     last_24_hours: u64,
     errors_last_24_hours: u64,
     /// The same in 24 parts, the oldest first; the last one ends now.
-    by_hour: Vec<CallsOfHour>,
+    by_hour: Vec<HourlyCallCount>,
 }
 
 /// Tool calls of one hour.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "HourlyCallCount")]
-struct CallsOfHour {
+struct HourlyCallCount {
     calls: u64,
     errors: u64,
 }
@@ -94,14 +95,18 @@ struct CallsOfHour {
 /// The token cost of the deck, as upper bounds.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "TokenCounts")]
-struct Tokens {
+struct TokenCounts {
     direct: usize,
     offered: usize,
     saved: usize,
     counting: &'static str,
 }
 
-async fn overview(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Overview>, ApiError> {
+async fn overview(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<HostOverview>, ApiError> {
     let rest = &call.rest;
     let now = Timestamp::now();
     let is_admin = call.is_admin();
@@ -109,19 +114,23 @@ async fn overview(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Overview>, 
         Some(_) => call.capsules(false).await?.len(),
         None => 0,
     };
-    Ok(Reply::new(Overview {
+    Ok(RestResponse::new(HostOverview {
         version: rest.host.settings().version.clone(),
         started_at: rest.started_at,
         uptime_seconds: now.duration_since(rest.started_at).as_secs(),
         capsules,
-        pending: Pending {
+        pending: PendingCounts {
             grants: pending_grants(&call)?,
             approvals: if is_admin { Some(waiting_calls(&call).await?) } else { None },
             pins: if is_admin { Some(waiting_pins(&rest.host).await?) } else { None },
         },
         connected: is_admin.then(|| {
             let load = (rest.connected)();
-            Connected { sessions: load.sessions, requests: load.requests, streams: load.streams }
+            ConnectionCounts {
+                sessions: load.sessions,
+                requests: load.requests,
+                streams: load.streams,
+            }
         }),
         capabilities: is_admin.then(|| capabilities(&call)),
         calls: if is_admin { Some(calls(&call).await?) } else { None },
@@ -129,7 +138,7 @@ async fn overview(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Overview>, 
     }))
 }
 
-fn pending_grants(call: &Call) -> Result<usize, ApiError> {
+fn pending_grants(call: &RestCall) -> Result<usize, ApiError> {
     let Some(registry) = call.rest.http_state.registry() else { return Ok(0) };
     let wanted = RequestQuery {
         status: Some(RequestStatus::Pending),
@@ -140,16 +149,16 @@ fn pending_grants(call: &Call) -> Result<usize, ApiError> {
     Ok(registry.requests(&wanted, &page)?.items.len())
 }
 
-async fn waiting_calls(call: &Call) -> Result<usize, ApiError> {
+async fn waiting_calls(call: &RestCall) -> Result<usize, ApiError> {
     let store = call.rest.host.approvals();
     let listed = blocking(move || store.list(Timestamp::now()).map_err(|error| error.to_string()));
     let listed = listed.await?;
     Ok(listed.iter().filter(|one| one.state == ApprovalState::Waiting).count())
 }
 
-fn capabilities(call: &Call) -> Capabilities {
+fn capabilities(call: &RestCall) -> CapabilityCounts {
     let catalog = call.rest.host.catalog();
-    Capabilities {
+    CapabilityCounts {
         usable: catalog.capabilities().filter(|one| one.is_usable()).count(),
         all: catalog.capabilities().count(),
         quarantined: catalog.quarantined().len(),
@@ -157,27 +166,32 @@ fn capabilities(call: &Call) -> Capabilities {
     }
 }
 
-async fn calls(call: &Call) -> Result<Calls, ApiError> {
+async fn calls(call: &RestCall) -> Result<CallCounts, ApiError> {
     let host = call.rest.host.clone();
     let hours = blocking(move || host.calls_by_hour().map_err(|error| error.to_string())).await?;
-    Ok(Calls {
+    Ok(CallCounts {
         last_24_hours: hours.iter().map(|hour| hour.calls).sum(),
         errors_last_24_hours: hours.iter().map(|hour| hour.errors).sum(),
         by_hour: hours
             .iter()
-            .map(|hour| CallsOfHour { calls: hour.calls, errors: hour.errors })
+            .map(|hour| HourlyCallCount { calls: hour.calls, errors: hour.errors })
             .collect(),
     })
 }
 
-fn tokens(call: &Call) -> Tokens {
+fn tokens(call: &RestCall) -> TokenCounts {
     let host = &call.rest.host;
     let catalog = host.catalog();
     let usable = catalog.capabilities().filter(|one| one.is_usable());
     let direct = usable.map(|one| direct_tokens(one)).sum();
     let view: &View = &host.view(&ViewPolicy::default(), "");
     let offered = count_tokens(view);
-    Tokens { direct, offered, saved: usize::saturating_sub(direct, offered), counting: "bound" }
+    TokenCounts {
+        direct,
+        offered,
+        saved: usize::saturating_sub(direct, offered),
+        counting: "bound",
+    }
 }
 
 async fn blocking<T: Send + 'static>(

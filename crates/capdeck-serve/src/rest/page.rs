@@ -6,17 +6,17 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{call::Call, problem::ApiError};
+use super::{call::RestCall, problem::ApiError};
 
-const USUAL: usize = 50;
-pub(super) const MOST: usize = 200;
+const DEFAULT_PAGE_SIZE: usize = 50;
+pub(super) const MAX_PAGE_SIZE: usize = 200;
 /// Longer than any cursor of this host.
-const LONGEST_CURSOR: usize = 4_096;
+const MAX_CURSOR_BYTES: usize = 4_096;
 
 /// A page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "{T}Page")]
-pub(super) struct Page<T> {
+pub(super) struct ListPage<T> {
     pub(super) items: Vec<T>,
     /// Send it as `cursor` for the next page; null at the end.
     pub(super) next_cursor: Option<String>,
@@ -24,7 +24,8 @@ pub(super) struct Page<T> {
 
 /// Selects a page.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-pub(super) struct Paging {
+#[schemars(rename = "Paging")]
+pub(super) struct PageQuery {
     /// The maximum number of items.
     #[schemars(range(min = 1, max = 200))]
     pub(super) limit: Option<usize>,
@@ -34,38 +35,41 @@ pub(super) struct Paging {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Sealed {
+struct PageCursor {
     list: String,
     after: String,
     #[serde(default)]
     place: usize,
 }
 
-impl<T> Page<T> {
+impl<T> ListPage<T> {
     pub(super) fn whole(items: Vec<T>) -> Self {
         Self { items, next_cursor: None }
     }
 
-    pub(super) fn map<U>(self, change: impl FnMut(T) -> U) -> Page<U> {
-        Page { items: self.items.into_iter().map(change).collect(), next_cursor: self.next_cursor }
+    pub(super) fn map<U>(self, change: impl FnMut(T) -> U) -> ListPage<U> {
+        ListPage {
+            items: self.items.into_iter().map(change).collect(),
+            next_cursor: self.next_cursor,
+        }
     }
 }
 
-impl Paging {
+impl PageQuery {
     pub(super) fn limit(&self) -> usize {
-        self.limit.unwrap_or(USUAL).clamp(1, MOST)
+        self.limit.unwrap_or(DEFAULT_PAGE_SIZE).clamp(1, MAX_PAGE_SIZE)
     }
 
     /// A page of a complete list. `key` identifies an item.
-    pub(super) fn cut<T>(
+    pub(super) fn page_of<T>(
         &self,
-        call: &Call,
+        call: &RestCall,
         items: Vec<T>,
         key: impl Fn(&T) -> String,
-    ) -> Result<Page<T>, ApiError> {
-        let start = match self.opened(call)? {
+    ) -> Result<ListPage<T>, ApiError> {
+        let start = match self.open_cursor(call)? {
             None => 0,
-            Some(Sealed { after, place, .. }) => {
+            Some(PageCursor { after, place, .. }) => {
                 // The last item may be deleted; then continue at its position.
                 let known = items.iter().position(|item| key(item) == after);
                 known.map_or(place, |known| known + 1)
@@ -77,19 +81,19 @@ impl Paging {
         let next_cursor = shown
             .last()
             .filter(|_| end < total)
-            .map(|last| seal(&Sealed { list: call.list_name(), after: key(last), place: end }));
-        Ok(Page { items: shown, next_cursor })
+            .map(|last| seal(&PageCursor { list: call.list_name(), after: key(last), place: end }));
+        Ok(ListPage { items: shown, next_cursor })
     }
 
-    pub(super) fn inner(&self, call: &Call) -> Result<Option<String>, ApiError> {
-        Ok(self.opened(call)?.map(|sealed| sealed.after))
+    pub(super) fn inner_cursor(&self, call: &RestCall) -> Result<Option<String>, ApiError> {
+        Ok(self.open_cursor(call)?.map(|sealed| sealed.after))
     }
 
-    pub(super) fn outer(call: &Call, inner: Option<String>) -> Option<String> {
-        inner.map(|after| seal(&Sealed { list: call.list_name(), after, place: 0 }))
+    pub(super) fn outer_cursor(call: &RestCall, inner: Option<String>) -> Option<String> {
+        inner.map(|after| seal(&PageCursor { list: call.list_name(), after, place: 0 }))
     }
 
-    fn opened(&self, call: &Call) -> Result<Option<Sealed>, ApiError> {
+    fn open_cursor(&self, call: &RestCall) -> Result<Option<PageCursor>, ApiError> {
         let Some(cursor) = &self.cursor else { return Ok(None) };
         let bad = || {
             ApiError::new(
@@ -99,19 +103,19 @@ impl Paging {
             )
             .hint("request the first page again and do not change the filters")
         };
-        if cursor.len() > LONGEST_CURSOR {
+        if cursor.len() > MAX_CURSOR_BYTES {
             return Err(bad());
         }
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).map_err(|_| bad())?;
-        let sealed: Sealed = serde_json::from_slice(&bytes).map_err(|_| bad())?;
+        let sealed: PageCursor = serde_json::from_slice(&bytes).map_err(|_| bad())?;
         if sealed.list == call.list_name() { Ok(Some(sealed)) } else { Err(bad()) }
     }
 }
 
 pub(super) fn list_name(path: &str, filters: &str) -> String {
-    sha256_hex(&format!("{path}?{filters}")).chars().take(16).collect()
+    sha256_hex(format!("{path}?{filters}")).chars().take(16).collect()
 }
 
-fn seal(sealed: &Sealed) -> String {
+fn seal(sealed: &PageCursor) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(serde_json::to_vec(sealed).unwrap_or_default())
 }

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, error::Error, io};
 
 use axum::response::{IntoResponse, Response};
-use capdeck_auth::inbound::{RegistryError, SelfLink};
+use capdeck_auth::inbound::{RegistryError, SelfApprovalLink};
 use capdeck_host::{CallError, CapsuleError, CapsuleErrorCode, ErrorKind};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
@@ -27,7 +27,8 @@ pub(crate) struct ApiError {
 
 /// The error of a failed request.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Problem {
+#[schemars(rename = "Problem")]
+pub(super) struct ProblemDetails {
     /// `urn:capdeck:problem:` and the code.
     #[serde(rename = "type")]
     kind: String,
@@ -141,8 +142,8 @@ impl ApiError {
         self
     }
 
-    pub(super) fn problem(self, request_id: &str) -> Problem {
-        Problem {
+    pub(super) fn problem(self, request_id: &str) -> ProblemDetails {
+        ProblemDetails {
             kind: format!("urn:capdeck:problem:{}", self.code),
             title: self.status.canonical_reason().unwrap_or("Failed").to_owned(),
             status: self.status.as_u16(),
@@ -231,14 +232,16 @@ impl From<RegistryError> for ApiError {
             RegistryError::TooSoon { seconds } => {
                 answer.header(header::RETRY_AFTER, HeaderValue::from(seconds))
             }
-            RegistryError::SelfApproval { link: SelfLink::Address } => answer.hint(SHARED_ADDRESS),
+            RegistryError::SelfApproval { link: SelfApprovalLink::Address } => {
+                answer.hint(SHARED_ADDRESS_HINT)
+            }
             _ => answer,
         }
     }
 }
 
 /// The hint where addresses do not identify senders.
-const SHARED_ADDRESS: &str = "if a proxy hides addresses, set `serve.trustedProxies`; if everyone shares one address, set `shared_address` in the approval policy";
+const SHARED_ADDRESS_HINT: &str = "if a proxy hides addresses, set `serve.trustedProxies`; if everyone shares one address, set `shared_address` in the approval policy";
 
 impl From<CallError> for ApiError {
     fn from(error: CallError) -> Self {

@@ -12,9 +12,9 @@ mod profiles;
 mod settings;
 mod shapes;
 
-use super::operation::Operation;
+use super::operation::RestOperation;
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     let parts = [
         library::operations(),
         access_requests::operations(),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use capdeck_host::RawObject;
+use capdeck_host::RawMembers;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
@@ -10,12 +10,12 @@ use serde_json::{Value, value::RawValue};
 /// An object that is documented at its source.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(super) struct Open(pub(super) Value);
+pub(super) struct JsonObject(pub(super) Value);
 
 /// The same, unchanged.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(super) struct Raw(pub(super) Box<RawValue>);
+pub(super) struct RawToolResult(pub(super) Box<RawValue>);
 
 /// A body without members.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -25,7 +25,7 @@ pub(super) struct EmptyBody {}
 /// A tool definition, unchanged.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(super) struct ToolDefinition(pub(super) RawObject);
+pub(super) struct ToolDefinition(pub(super) RawMembers);
 
 macro_rules! open_object {
     ($($name:ident as $schema:literal: $told:literal, $required:expr;)*) => {$(
@@ -47,7 +47,7 @@ macro_rules! open_object {
 }
 
 open_object! {
-    Open as "JsonObject": "An object with the members of `capdeck … --json`", &[];
-    Raw as "ToolResult": "An object of the capability, unchanged", &[];
+    JsonObject as "JsonObject": "An object with the members of `capdeck … --json`", &[];
+    RawToolResult as "ToolResult": "An object of the capability, unchanged", &[];
     ToolDefinition as "ToolDefinition": "A tool as its capability defines it: `name`, `description`, `inputSchema` and more", &["name"];
 }

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::protocol::{PROTOCOL, Reply, Request};
-use crate::local_socket::{self, NoHost, Reader};
+use crate::local_socket::{self, FrameReader, HostUnreachable};
 
 /// Connections that are kept for the next request.
 const MAX_IDLE_CONNECTIONS: usize = 8;
@@ -31,18 +31,18 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 #[derive(Debug)]
 pub(super) struct RemoteCapsules {
     socket: PathBuf,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<CapsuleSocket>>,
 }
 
 #[derive(Debug)]
-struct Connection {
-    reader: Reader<OwnedReadHalf>,
+struct CapsuleSocket {
+    reader: FrameReader<OwnedReadHalf>,
     writer: OwnedWriteHalf,
 }
 
 /// The other process ended, or is silent for too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lost {
+pub(super) enum LostConnection {
     /// Before it began: nothing was done.
     Untouched,
     /// After it began, or without a word about that: what it did is not known.
@@ -51,8 +51,8 @@ pub(super) enum Lost {
 
 impl RemoteCapsules {
     /// Connects to the process that answers at a socket.
-    pub(super) async fn connect(socket: &Path) -> Result<Self, NoHost> {
-        let first = Connection::open(socket).await?;
+    pub(super) async fn connect(socket: &Path) -> Result<Self, HostUnreachable> {
+        let first = CapsuleSocket::open(socket).await?;
         Ok(Self { socket: socket.to_owned(), idle: Mutex::new(vec![first]) })
     }
 
@@ -60,7 +60,7 @@ impl RemoteCapsules {
     pub(super) async fn dispatch(
         &self,
         request: &CapsuleRequest<CapsuleOperation>,
-    ) -> Result<Result<CapsuleResponse, CapsuleError>, Lost> {
+    ) -> Result<Result<CapsuleResponse, CapsuleError>, LostConnection> {
         let mut connection = self.connection().await?;
         let asked = Request::Dispatch(Box::new(request.clone()));
         match connection.begin(&asked).await? {
@@ -71,7 +71,9 @@ impl RemoteCapsules {
         let answer = match answered {
             Ok(Ok(Reply::Response(response))) => Ok(*response),
             Ok(Ok(Reply::Failed(error))) => Err(error),
-            Ok(Ok(Reply::Begun | Reply::Changed(_)) | Err(_)) | Err(_) => return Err(Lost::Begun),
+            Ok(Ok(Reply::Begun | Reply::Changed(_)) | Err(_)) | Err(_) => {
+                return Err(LostConnection::Begun);
+            }
         };
         let mut idle = self.idle.lock();
         if idle.len() < MAX_IDLE_CONNECTIONS {
@@ -84,7 +86,7 @@ impl RemoteCapsules {
     pub(super) async fn listen(
         &self,
         caller: &CapsuleCaller,
-    ) -> Result<Result<CapsuleChanges, CapsuleError>, Lost> {
+    ) -> Result<Result<CapsuleChanges, CapsuleError>, LostConnection> {
         let mut connection = self.connection().await?;
         match connection.begin(&Request::Listen(caller.clone())).await? {
             Ok(()) => {}
@@ -99,47 +101,53 @@ impl RemoteCapsules {
         Ok(Ok(CapsuleChanges::new(changes)))
     }
 
-    async fn connection(&self) -> Result<Connection, Lost> {
+    async fn connection(&self) -> Result<CapsuleSocket, LostConnection> {
         let kept = self.idle.lock().pop();
         match kept {
             Some(connection) => Ok(connection),
-            None => Connection::open(&self.socket).await.map_err(|_| Lost::Untouched),
+            None => CapsuleSocket::open(&self.socket).await.map_err(|_| LostConnection::Untouched),
         }
     }
 }
 
-impl Connection {
-    async fn open(socket: &Path) -> Result<Self, NoHost> {
+impl CapsuleSocket {
+    async fn open(socket: &Path) -> Result<Self, HostUnreachable> {
         let (reading, writer) = local_socket::connect(socket).await?.into_split();
         let mut reader = local_socket::reader(reading);
-        local_socket::greeted(&mut reader, PROTOCOL).await?;
+        local_socket::read_greeting(&mut reader, PROTOCOL).await?;
         Ok(Self { reader, writer })
     }
 
     /// Sends a request and waits until it is begun.
-    async fn begin(&mut self, request: &Request) -> Result<Result<(), CapsuleError>, Lost> {
+    async fn begin(
+        &mut self,
+        request: &Request,
+    ) -> Result<Result<(), CapsuleError>, LostConnection> {
         let begun = timeout(BEGIN_TIMEOUT, self.try_begin(request)).await;
         // A process that is stopped may still find the request and do it when it goes on.
-        begun.unwrap_or(Err(Lost::Begun))
+        begun.unwrap_or(Err(LostConnection::Begun))
     }
 
-    async fn try_begin(&mut self, request: &Request) -> Result<Result<(), CapsuleError>, Lost> {
+    async fn try_begin(
+        &mut self,
+        request: &Request,
+    ) -> Result<Result<(), CapsuleError>, LostConnection> {
         let sent = local_socket::write(&mut self.writer, request).await;
-        sent.map_err(|_| Lost::Untouched)?;
+        sent.map_err(|_| LostConnection::Untouched)?;
         match local_socket::read(&mut self.reader).await {
             Ok(Reply::Begun) => Ok(Ok(())),
             Ok(Reply::Failed(error)) => Ok(Err(error)),
-            Ok(Reply::Response(_) | Reply::Changed(_)) | Err(_) => Err(Lost::Untouched),
+            Ok(Reply::Response(_) | Reply::Changed(_)) | Err(_) => Err(LostConnection::Untouched),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use capdeck_host::{Author, OverviewRequest};
+    use capdeck_host::{CapsuleAuthor, OverviewRequest};
 
     use super::*;
-    use crate::local_socket::{Greeting, LocalSocket};
+    use crate::local_socket::{LocalSocket, SocketGreeting};
 
     /// Time stands still there and jumps to the next deadline, so nothing is waited for.
     #[tokio::test(start_paused = true)]
@@ -149,16 +157,16 @@ mod tests {
         let socket = LocalSocket::bind(&path).unwrap();
         let silent = tokio::spawn(async move {
             let mut stream = socket.accept().await;
-            let greeting = Greeting { protocol: PROTOCOL, version: "1".to_owned() };
+            let greeting = SocketGreeting { protocol: PROTOCOL, version: "1".to_owned() };
             local_socket::write(&mut stream, &greeting).await.unwrap();
             std::future::pending::<()>().await;
         });
         let capsules = RemoteCapsules::connect(&path).await.unwrap();
-        let caller = CapsuleCaller::local(Author::client("tester"));
+        let caller = CapsuleCaller::local(CapsuleAuthor::client("tester"));
         let overview = CapsuleOperation::from(OverviewRequest);
         let asked = capsules.dispatch(&caller.request(None, overview)).await;
         // It may still do what it was asked when it goes on.
-        assert_eq!(asked.unwrap_err(), Lost::Begun);
+        assert_eq!(asked.unwrap_err(), LostConnection::Begun);
         silent.abort();
     }
 }

@@ -1,16 +1,16 @@
 //! The side of the process that has the capsules: responds to the others at its socket.
 
-use capdeck_host::{CapsuleService as _, LocalCapsules};
+use capdeck_host::{CapsuleService as _, LocalCapsuleService};
 use tokio::net::UnixStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::protocol::{PROTOCOL, Reply, Request};
-use crate::local_socket::{self, FrameError, Greeting, LocalSocket};
+use crate::local_socket::{self, FrameError, LocalSocket, SocketGreeting};
 
 /// Answers until `stop`, then finishes what was begun. The socket goes first, while the folder is still this process's.
 pub(super) async fn serve_others(
     socket: LocalSocket,
-    capsules: LocalCapsules,
+    capsules: LocalCapsuleService,
     version: String,
     stop: CancellationToken,
 ) {
@@ -35,13 +35,13 @@ pub(super) async fn serve_others(
 
 async fn converse(
     stream: UnixStream,
-    capsules: &LocalCapsules,
+    capsules: &LocalCapsuleService,
     version: String,
     stop: &CancellationToken,
 ) -> Result<(), FrameError> {
     let (reading, mut writer) = stream.into_split();
     let mut reader = local_socket::reader(reading);
-    local_socket::write(&mut writer, &Greeting { protocol: PROTOCOL, version }).await?;
+    local_socket::write(&mut writer, &SocketGreeting { protocol: PROTOCOL, version }).await?;
     loop {
         let request = tokio::select! {
             request = local_socket::read(&mut reader) => request?,

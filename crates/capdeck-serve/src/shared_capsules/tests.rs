@@ -3,14 +3,14 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use capdeck_host::{
-    Author, CapsuleServiceExt as _, ChangeKind, CreateCapsuleRequest, DeleteCapsuleRequest,
+    CapsuleAuthor, CapsuleServiceExt as _, ChangeKind, CreateCapsuleRequest, DeleteCapsuleRequest,
     ListCapsulesRequest, OverviewRequest, ReadBody, ReadRequest, WriteRequest,
 };
 use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    local_socket::{self, Greeting},
+    local_socket::{self, SocketGreeting},
     shared_capsules::protocol::{PROTOCOL, Reply, Request},
 };
 
@@ -20,8 +20,8 @@ fn folder() -> (TempDir, PathBuf) {
     (root, folder)
 }
 
-fn desk(folder: &Path, standing: Standing) -> SharedCapsules {
-    SharedCapsules::new(SharedCapsulesSettings {
+fn desk(folder: &Path, standing: ProcessLifetime) -> SharedCapsuleService {
+    SharedCapsuleService::new(SharedCapsulesSettings {
         folder: folder.to_owned(),
         schemes: None,
         audit: AuditMode::Lenient,
@@ -31,7 +31,7 @@ fn desk(folder: &Path, standing: Standing) -> SharedCapsules {
 }
 
 fn person() -> CapsuleCaller {
-    CapsuleCaller::local(Author::client("tester"))
+    CapsuleCaller::local(CapsuleAuthor::client("tester"))
 }
 
 fn create() -> CapsuleRequest<CreateCapsuleRequest> {
@@ -62,7 +62,7 @@ async fn heard(changes: &mut CapsuleChanges) -> String {
 #[tokio::test]
 async fn nothing_is_made_before_the_first_capsule() {
     let (_root, folder) = folder();
-    let desk = desk(&folder, Standing::Lasting);
+    let desk = desk(&folder, ProcessLifetime::Lasting);
     assert!(!desk.may_have_capsules());
     let list = ListCapsulesRequest { with_counts: true };
     assert!(desk.ask(person().request(None, list)).await.unwrap().capsules.is_empty());
@@ -78,7 +78,8 @@ async fn nothing_is_made_before_the_first_capsule() {
 #[tokio::test]
 async fn what_one_writes_the_other_reads_and_hears() {
     let (_root, folder) = folder();
-    let (one, other) = (desk(&folder, Standing::Lasting), desk(&folder, Standing::Lasting));
+    let (one, other) =
+        (desk(&folder, ProcessLifetime::Lasting), desk(&folder, ProcessLifetime::Lasting));
     one.ask(create()).await.unwrap();
     let mut at_one = one.changes(person()).await.unwrap();
     let mut at_other = other.changes(person()).await.unwrap();
@@ -97,7 +98,7 @@ async fn what_one_writes_the_other_reads_and_hears() {
 #[tokio::test]
 async fn whoever_asks_next_takes_over() {
     let (_root, folder) = folder();
-    let desks = [(); 3].map(|()| desk(&folder, Standing::Lasting));
+    let desks = [(); 3].map(|()| desk(&folder, ProcessLifetime::Lasting));
     let [one, two, three] = &desks;
     one.ask(create()).await.unwrap();
     two.ask(write("docs://a", "x")).await.unwrap();
@@ -119,9 +120,9 @@ async fn whoever_asks_next_takes_over() {
 #[tokio::test]
 async fn short_commands_wait_for_each_other_and_hold_nothing() {
     let (_root, folder) = folder();
-    desk(&folder, Standing::Passing).ask(create()).await.unwrap();
+    desk(&folder, ProcessLifetime::Passing).ask(create()).await.unwrap();
     let writes = (0..8).map(|number| {
-        let desk = desk(&folder, Standing::Passing);
+        let desk = desk(&folder, ProcessLifetime::Passing);
         async move { desk.ask(write(&format!("docs://{number}"), "x")).await }
     });
     for written in futures_util::future::join_all(writes).await {
@@ -129,9 +130,9 @@ async fn short_commands_wait_for_each_other_and_hold_nothing() {
     }
     assert!(!folder.join("desk.sock").exists());
     // One that was used is no obstacle, though it is still there.
-    let short = desk(&folder, Standing::Passing);
+    let short = desk(&folder, ProcessLifetime::Passing);
     short.ask(read("docs://0")).await.unwrap();
-    let lasting = desk(&folder, Standing::Lasting);
+    let lasting = desk(&folder, ProcessLifetime::Lasting);
     lasting.ask(read("docs://1")).await.unwrap();
     short.ask(read("docs://2")).await.unwrap();
 }
@@ -139,7 +140,8 @@ async fn short_commands_wait_for_each_other_and_hold_nothing() {
 #[tokio::test]
 async fn many_requests_at_once_reach_the_other_process() {
     let (_root, folder) = folder();
-    let (one, other) = (desk(&folder, Standing::Lasting), desk(&folder, Standing::Lasting));
+    let (one, other) =
+        (desk(&folder, ProcessLifetime::Lasting), desk(&folder, ProcessLifetime::Lasting));
     one.ask(create()).await.unwrap();
     let writes = (0..40).map(|number| other.ask(write(&format!("docs://{number}"), "x")));
     for written in futures_util::future::join_all(writes.collect::<Vec<_>>()).await {
@@ -152,12 +154,12 @@ async fn many_requests_at_once_reach_the_other_process() {
 /// A process that has the folder, answers one request as far as told, and is gone.
 async fn dying_owner(folder: &Path, protocol: u32, begins: bool) -> tokio::task::JoinHandle<()> {
     let options = StoreOptions::default();
-    let desk = LocalCapsules::open(folder, options).await.unwrap();
+    let desk = LocalCapsuleService::open(folder, options).await.unwrap();
     let socket = LocalSocket::bind(&folder.join("desk.sock")).unwrap();
     tokio::spawn(async move {
         let (reading, mut writer) = socket.accept().await.into_split();
         let version = "9.9.9".to_owned();
-        local_socket::write(&mut writer, &Greeting { protocol, version }).await.unwrap();
+        local_socket::write(&mut writer, &SocketGreeting { protocol, version }).await.unwrap();
         let mut reader = local_socket::reader(reading);
         if local_socket::read::<Request, _>(&mut reader).await.is_ok() && begins {
             local_socket::write(&mut writer, &Reply::Begun).await.unwrap();
@@ -170,9 +172,9 @@ async fn dying_owner(folder: &Path, protocol: u32, begins: bool) -> tokio::task:
 #[tokio::test]
 async fn a_request_that_was_not_begun_is_made_again() {
     let (_root, folder) = folder();
-    desk(&folder, Standing::Passing).ask(create()).await.unwrap();
+    desk(&folder, ProcessLifetime::Passing).ask(create()).await.unwrap();
     let owner = dying_owner(&folder, PROTOCOL, false).await;
-    let desk = desk(&folder, Standing::Lasting);
+    let desk = desk(&folder, ProcessLifetime::Lasting);
     assert_eq!(desk.ask(write("docs://a", "x")).await.unwrap().outcome.version, 1);
     owner.await.unwrap();
 }
@@ -180,15 +182,15 @@ async fn a_request_that_was_not_begun_is_made_again() {
 #[tokio::test]
 async fn a_write_that_was_begun_is_not_repeated_and_a_read_is() {
     let (_root, folder) = folder();
-    desk(&folder, Standing::Passing).ask(create()).await.unwrap();
+    desk(&folder, ProcessLifetime::Passing).ask(create()).await.unwrap();
     let owner = dying_owner(&folder, PROTOCOL, true).await;
-    let first = desk(&folder, Standing::Passing);
+    let first = desk(&folder, ProcessLifetime::Passing);
     let failure = first.ask(write("docs://a", "x")).await.unwrap_err();
     assert_eq!(failure.code, "outcome_unknown");
     owner.await.unwrap();
     assert_eq!(first.ask(read("docs://a")).await.unwrap_err().code, "not_found");
     let owner = dying_owner(&folder, PROTOCOL, true).await;
-    let second = desk(&folder, Standing::Passing);
+    let second = desk(&folder, ProcessLifetime::Passing);
     assert_eq!(second.ask(read("docs://a")).await.unwrap_err().code, "not_found");
     owner.await.unwrap();
 }
@@ -196,9 +198,9 @@ async fn a_write_that_was_begun_is_not_repeated_and_a_read_is() {
 #[tokio::test]
 async fn another_version_is_named() {
     let (_root, folder) = folder();
-    desk(&folder, Standing::Passing).ask(create()).await.unwrap();
+    desk(&folder, ProcessLifetime::Passing).ask(create()).await.unwrap();
     let owner = dying_owner(&folder, PROTOCOL + 1, false).await;
-    let failure = desk(&folder, Standing::Lasting).ask(read("docs://a")).await.unwrap_err();
+    let failure = desk(&folder, ProcessLifetime::Lasting).ask(read("docs://a")).await.unwrap_err();
     assert_eq!(failure.code, "in_use");
     assert!(failure.hint.unwrap().contains("capdeck 9.9.9"));
     owner.await.unwrap();
@@ -207,16 +209,16 @@ async fn another_version_is_named() {
 #[tokio::test]
 async fn a_bad_list_of_schemes_fails_what_needs_it() {
     let (_root, folder) = folder();
-    let desk = desk(&folder, Standing::Lasting);
+    let desk = desk(&folder, ProcessLifetime::Lasting);
     let settings =
         SharedCapsulesSettings { schemes: Some("docs".to_owned()), ..desk.0.settings.clone() };
-    let failure = SharedCapsules::new(settings).ask(create()).await.unwrap_err();
+    let failure = SharedCapsuleService::new(settings).ask(create()).await.unwrap_err();
     assert_eq!(failure.code, "invalid_scheme");
     assert!(failure.message.starts_with("CAPSOL_SCHEMES: "), "{}", failure.message);
     assert!(!folder.exists());
     let settings =
         SharedCapsulesSettings { schemes: Some("runbooks".to_owned()), ..desk.0.settings.clone() };
-    let desk = SharedCapsules::new(settings);
+    let desk = SharedCapsuleService::new(settings);
     desk.ask(create()).await.unwrap();
     desk.ask(write("runbooks://a", "x")).await.unwrap();
     assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o077, 0);

@@ -11,58 +11,58 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    LocalShell, Shell,
-    people::People,
-    protocol::{Failure, PROTOCOL, Reply, Request},
+    LocalShell, ToolShell,
+    idle_sessions::IdleSessions,
+    protocol::{PROTOCOL, ShellFailure, ShellReply, ShellRequest},
     wire_caller::WireCaller,
 };
-use crate::local_socket::{self, FrameError, Greeting, Reader};
+use crate::local_socket::{self, FrameError, FrameReader, SocketGreeting};
 
-const OPENING: Duration = Duration::from_secs(10);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Queued progress and questions for a slow reader.
-const WAITING_REPLIES: usize = 64;
+const REPLY_CAPACITY: usize = 64;
 
 /// Serves one command line until it disconnects or the host stops.
 pub(super) async fn serve(
     stream: UnixStream,
     host: Host,
-    people: Arc<People>,
+    people: Arc<IdleSessions>,
     stop: CancellationToken,
 ) {
     let (reading, mut writer) = stream.into_split();
     let mut reader = local_socket::reader(reading);
     let version = host.settings().version.clone();
-    let greeting = Greeting { protocol: PROTOCOL, version };
+    let greeting = SocketGreeting { protocol: PROTOCOL, version };
     if local_socket::write(&mut writer, &greeting).await.is_err() {
         return;
     }
-    let opening = tokio::time::timeout(OPENING, local_socket::read(&mut reader));
-    let Ok(Ok(Request::Open { can_be_asked })) = opening.await else { return };
-    let session = if can_be_asked { people.enter(&host) } else { host.operator() };
-    let ended = Conversation { session: session.clone(), can_be_asked, stop }
-        .hold(&mut reader, &mut writer)
+    let opening = tokio::time::timeout(OPEN_TIMEOUT, local_socket::read(&mut reader));
+    let Ok(Ok(ShellRequest::Open { can_be_asked })) = opening.await else { return };
+    let session = if can_be_asked { people.take_session(&host) } else { host.operator() };
+    let ended = ShellSession { session: session.clone(), can_be_asked, stop }
+        .serve_requests(&mut reader, &mut writer)
         .await;
     if let Err(error @ (FrameError::Transport(_) | FrameError::Unreadable(_))) = ended {
         tracing::debug!(%error, "invalid message of a command line");
     }
     if can_be_asked {
-        people.leave(session).await;
+        people.return_session(session).await;
     } else {
         session.close().await;
     }
 }
 
-struct Conversation {
+struct ShellSession {
     session: Arc<Session>,
     can_be_asked: bool,
     stop: CancellationToken,
 }
 
-impl Conversation {
-    async fn hold<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+impl ShellSession {
+    async fn serve_requests<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         &self,
-        reader: &mut Reader<R>,
+        reader: &mut FrameReader<R>,
         writer: &mut W,
     ) -> Result<(), FrameError> {
         loop {
@@ -70,7 +70,7 @@ impl Conversation {
                 request = local_socket::read(reader) => request?,
                 () = self.stop.cancelled() => return Ok(()),
             };
-            let (replies, mut waiting) = mpsc::channel(WAITING_REPLIES);
+            let (replies, mut waiting) = mpsc::channel(REPLY_CAPACITY);
             let caller = WireCaller::new(replies, self.can_be_asked);
             let context = CallContext {
                 timeout: None,
@@ -85,11 +85,11 @@ impl Conversation {
                     Some(reply) = waiting.recv() => local_socket::write(writer, &reply).await?,
                     reply = &mut work => break reply,
                     said = local_socket::read(reader) => match said {
-                        Ok(Request::Answer { question, result }) => {
-                            caller.answered(question, Ok(result));
+                        Ok(ShellRequest::Answer { question, result }) => {
+                            caller.resolve_question(question, Ok(result));
                         }
-                        Ok(Request::NoAnswer { question, error }) => {
-                            caller.answered(question, Err(error.into()));
+                        Ok(ShellRequest::NoAnswer { question, error }) => {
+                            caller.resolve_question(question, Err(error.into()));
                         }
                         other => {
                             // A disconnect or an unexpected message cancels the call.
@@ -114,20 +114,26 @@ impl Conversation {
 /// Cancels the work and waits for its end, so that the backend gets the cancellation.
 async fn cancel(context: &CallContext, caller: &WireCaller, work: impl Future) {
     context.cancel.cancel();
-    caller.hung_up();
+    caller.cancel_questions();
     work.await;
 }
 
 /// `None` for a message that is not a request.
-async fn answer(session: Arc<Session>, request: Request, context: &CallContext) -> Option<Reply> {
+async fn answer(
+    session: Arc<Session>,
+    request: ShellRequest,
+    context: &CallContext,
+) -> Option<ShellReply> {
     let shell = LocalShell::new(session);
     let reply = match request {
-        Request::Find { words } => shell.find(&words, context).await.map(Reply::Found),
-        Request::Preview(call) => {
-            shell.preview(&call, context).await.map(|asks| Reply::Previewed { asks })
+        ShellRequest::Find { words } => shell.find(&words, context).await.map(ShellReply::Found),
+        ShellRequest::Preview(call) => {
+            shell.preview(&call, context).await.map(|asks| ShellReply::Previewed { asks })
         }
-        Request::Call(call) => shell.call(&call, context).await.map(Reply::Result),
-        Request::Open { .. } | Request::Answer { .. } | Request::NoAnswer { .. } => return None,
+        ShellRequest::Call(call) => shell.call(&call, context).await.map(ShellReply::Result),
+        ShellRequest::Open { .. } | ShellRequest::Answer { .. } | ShellRequest::NoAnswer { .. } => {
+            return None;
+        }
     };
-    Some(reply.unwrap_or_else(|error| Reply::Failed(Failure::from(error))))
+    Some(reply.unwrap_or_else(|error| ShellReply::Failed(ShellFailure::from(error))))
 }

@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use capdeck_host::{
-    CallContext, CallError, CallForm, Consent, Session, ShellPlace, ToolRequest, calls, shell,
+    CallConsent, CallContext, CallError, CallForm, Session, ShellTarget, ToolRequest, calls, shell,
 };
 use serde_json::value::RawValue;
 
-use super::{Shell, ShellCall};
+use super::{ShellCall, ToolShell};
 
 pub struct LocalShell(Arc<Session>);
 
@@ -19,8 +19,12 @@ impl LocalShell {
 }
 
 #[async_trait]
-impl Shell for LocalShell {
-    async fn find(&self, words: &[String], context: &CallContext) -> Result<ShellPlace, CallError> {
+impl ToolShell for LocalShell {
+    async fn find(
+        &self,
+        words: &[String],
+        context: &CallContext,
+    ) -> Result<ShellTarget, CallError> {
         shell::find_command(&self.0.request(context), words).await
     }
 
@@ -45,7 +49,7 @@ fn request(call: &ShellCall) -> ToolRequest {
         tool: call.tool.clone(),
         arguments: Some(call.arguments.clone()),
         fields: call.fields.clone(),
-        consent: if call.consent { Consent::Given } else { Consent::NotAsked },
+        consent: if call.consent { CallConsent::Given } else { CallConsent::NotAsked },
         unformatted: call.unformatted,
         form: CallForm::CommandLine,
         ..ToolRequest::default()

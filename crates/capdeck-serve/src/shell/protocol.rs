@@ -3,7 +3,7 @@
 //! The host greets first. The command line sends `Open`, then one request at a time; during a call the host sends progress
 //! and questions, and the command line answers. A disconnect cancels the call.
 
-use capdeck_host::{CallError, ErrorCode, RawObject, ShellPlace};
+use capdeck_host::{CallError, ErrorCode, RawMembers, ShellTarget};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
@@ -14,7 +14,7 @@ pub(super) const PROTOCOL: u32 = 1;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Request {
+pub(super) enum ShellRequest {
     /// The first message: whether the person can be asked.
     Open {
         can_be_asked: bool,
@@ -30,24 +30,24 @@ pub(super) enum Request {
     },
     NoAnswer {
         question: u64,
-        error: Failure,
+        error: ShellFailure,
     },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Reply {
-    Found(ShellPlace),
+pub(super) enum ShellReply {
+    Found(ShellTarget),
     Previewed { asks: bool },
     Result(Box<RawValue>),
-    Failed(Failure),
-    Progress(RawObject),
-    Question { question: u64, method: String, params: Option<RawObject> },
+    Failed(ShellFailure),
+    Progress(RawMembers),
+    Question { question: u64, method: String, params: Option<RawMembers> },
 }
 
 /// A [`CallError`] on the wire, without the details for the log.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Failure {
+pub(super) struct ShellFailure {
     code: String,
     message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,16 +56,16 @@ pub(super) struct Failure {
     data: Option<Value>,
 }
 
-impl From<CallError> for Failure {
+impl From<CallError> for ShellFailure {
     fn from(error: CallError) -> Self {
         let CallError { code, message, hint, data, detail: _, rpc: _, host_stopped: _ } = error;
         Self { code: code.as_str().to_owned(), message, hint, data }
     }
 }
 
-impl From<Failure> for CallError {
-    fn from(failure: Failure) -> Self {
-        let Failure { code, message, hint, data } = failure;
+impl From<ShellFailure> for CallError {
+    fn from(failure: ShellFailure) -> Self {
+        let ShellFailure { code, message, hint, data } = failure;
         let code = ErrorCode::named(&code).unwrap_or(ErrorCode::InternalError);
         Self { hint, data, ..Self::new(code, message) }
     }
@@ -81,20 +81,20 @@ mod tests {
         let (one, other) = tokio::io::duplex(1 << 16);
         let text = "{\"content\": [],\n  \"n\": 12345678901234567890123 }";
         let result = RawValue::from_string(text.to_owned()).unwrap();
-        write(&mut { one }, &Reply::Result(result)).await.unwrap();
+        write(&mut { one }, &ShellReply::Result(result)).await.unwrap();
         let mut reader = reader(other);
-        match read::<Reply, _>(&mut reader).await.unwrap() {
-            Reply::Result(result) => assert_eq!(result.get(), text),
+        match read::<ShellReply, _>(&mut reader).await.unwrap() {
+            ShellReply::Result(result) => assert_eq!(result.get(), text),
             other => panic!("{other:?}"),
         }
-        assert!(matches!(read::<Reply, _>(&mut reader).await, Err(FrameError::Ended)));
+        assert!(matches!(read::<ShellReply, _>(&mut reader).await, Err(FrameError::Ended)));
     }
 
     #[test]
     fn errors_keep_what_a_person_needs() {
         let error = CallError::new(ErrorCode::AuthRequired, "sign in").hint("capdeck auth login");
-        let text = serde_json::to_string(&Failure::from(error)).unwrap();
-        let back = CallError::from(serde_json::from_str::<Failure>(&text).unwrap());
+        let text = serde_json::to_string(&ShellFailure::from(error)).unwrap();
+        let back = CallError::from(serde_json::from_str::<ShellFailure>(&text).unwrap());
         assert_eq!(
             (back.code, back.hint.as_deref()),
             (ErrorCode::AuthRequired, Some("capdeck auth login"))

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use capdeck_host::{CallContext, CallError, ErrorCode, ShellPlace};
+use capdeck_host::{CallContext, CallError, ErrorCode, ShellTarget};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use serde_json::value::RawValue;
 use tokio::{
@@ -12,29 +12,29 @@ use tokio::{
 };
 
 use super::{
-    Shell, ShellCall,
-    protocol::{PROTOCOL, Reply, Request},
+    ShellCall, ToolShell,
+    protocol::{PROTOCOL, ShellReply, ShellRequest},
 };
-use crate::local_socket::{self, NoHost, Reader};
+use crate::local_socket::{self, FrameReader, HostUnreachable};
 
-pub struct RemoteShell(Mutex<Connection>);
+pub struct RemoteShell(Mutex<ShellConnection>);
 
-struct Connection {
-    reader: Reader<OwnedReadHalf>,
+struct ShellConnection {
+    reader: FrameReader<OwnedReadHalf>,
     writer: OwnedWriteHalf,
     is_lost: bool,
 }
 
 impl RemoteShell {
     /// Connects to the host that listens at `path`.
-    pub async fn connect(path: &Path, can_be_asked: bool) -> Result<Self, NoHost> {
+    pub async fn connect(path: &Path, can_be_asked: bool) -> Result<Self, HostUnreachable> {
         let (reading, writer) = local_socket::connect(path).await?.into_split();
         let mut connection =
-            Connection { reader: local_socket::reader(reading), writer, is_lost: false };
-        local_socket::greeted(&mut connection.reader, PROTOCOL).await?;
-        let opening = Request::Open { can_be_asked };
+            ShellConnection { reader: local_socket::reader(reading), writer, is_lost: false };
+        local_socket::read_greeting(&mut connection.reader, PROTOCOL).await?;
+        let opening = ShellRequest::Open { can_be_asked };
         let opened = local_socket::write(&mut connection.writer, &opening).await;
-        opened.map_err(|_| NoHost::Silent)?;
+        opened.map_err(|_| HostUnreachable::Silent)?;
         Ok(Self(Mutex::new(connection)))
     }
 
@@ -43,16 +43,24 @@ impl RemoteShell {
         self.0.lock().await.is_lost
     }
 
-    async fn ask(&self, request: &Request, context: &CallContext) -> Result<Reply, CallError> {
+    async fn ask(
+        &self,
+        request: &ShellRequest,
+        context: &CallContext,
+    ) -> Result<ShellReply, CallError> {
         let mut connection = self.0.lock().await;
         connection.ask(request, context).await
     }
 }
 
-impl Connection {
-    async fn ask(&mut self, request: &Request, context: &CallContext) -> Result<Reply, CallError> {
+impl ShellConnection {
+    async fn ask(
+        &mut self,
+        request: &ShellRequest,
+        context: &CallContext,
+    ) -> Result<ShellReply, CallError> {
         if local_socket::write(&mut self.writer, request).await.is_err() {
-            return Err(self.lost());
+            return Err(self.mark_lost());
         }
         let mut questions = FuturesUnordered::new();
         loop {
@@ -60,30 +68,30 @@ impl Connection {
                 reply = local_socket::read(&mut self.reader) => reply,
                 Some(answer) = questions.next() => {
                     if local_socket::write(&mut self.writer, &answer).await.is_err() {
-                        return Err(self.lost());
+                        return Err(self.mark_lost());
                     }
                     continue;
                 }
             };
             match reply {
-                Ok(Reply::Progress(params)) => context.caller.progress(params),
-                Ok(Reply::Question { question, method, params }) => {
+                Ok(ShellReply::Progress(params)) => context.caller.progress(params),
+                Ok(ShellReply::Question { question, method, params }) => {
                     let caller = context.caller.clone();
                     questions.push(async move {
                         match caller.request(&method, params).await {
-                            Ok(result) => Request::Answer { question, result },
-                            Err(error) => Request::NoAnswer { question, error: error.into() },
+                            Ok(result) => ShellRequest::Answer { question, result },
+                            Err(error) => ShellRequest::NoAnswer { question, error: error.into() },
                         }
                     });
                 }
-                Ok(Reply::Failed(failure)) => return Err(failure.into()),
+                Ok(ShellReply::Failed(failure)) => return Err(failure.into()),
                 Ok(answer) => return Ok(answer),
-                Err(_) => return Err(self.lost()),
+                Err(_) => return Err(self.mark_lost()),
             }
         }
     }
 
-    fn lost(&mut self) -> CallError {
+    fn mark_lost(&mut self) -> CallError {
         self.is_lost = true;
         CallError::new(ErrorCode::ServerUnavailable, "the host stopped before it responded")
             .hint("the call may have been made; check before you repeat it")
@@ -91,19 +99,23 @@ impl Connection {
 }
 
 #[async_trait]
-impl Shell for RemoteShell {
-    async fn find(&self, words: &[String], context: &CallContext) -> Result<ShellPlace, CallError> {
+impl ToolShell for RemoteShell {
+    async fn find(
+        &self,
+        words: &[String],
+        context: &CallContext,
+    ) -> Result<ShellTarget, CallError> {
         let words = words.iter().take(2).cloned().collect();
-        match self.ask(&Request::Find { words }, context).await? {
-            Reply::Found(place) => Ok(place),
-            other => Err(astray(&other)),
+        match self.ask(&ShellRequest::Find { words }, context).await? {
+            ShellReply::Found(place) => Ok(place),
+            other => Err(unexpected_reply(&other)),
         }
     }
 
     async fn preview(&self, call: &ShellCall, context: &CallContext) -> Result<bool, CallError> {
-        match self.ask(&Request::Preview(call.clone()), context).await? {
-            Reply::Previewed { asks } => Ok(asks),
-            other => Err(astray(&other)),
+        match self.ask(&ShellRequest::Preview(call.clone()), context).await? {
+            ShellReply::Previewed { asks } => Ok(asks),
+            other => Err(unexpected_reply(&other)),
         }
     }
 
@@ -112,14 +124,14 @@ impl Shell for RemoteShell {
         call: &ShellCall,
         context: &CallContext,
     ) -> Result<Box<RawValue>, CallError> {
-        match self.ask(&Request::Call(call.clone()), context).await? {
-            Reply::Result(result) => Ok(result),
-            other => Err(astray(&other)),
+        match self.ask(&ShellRequest::Call(call.clone()), context).await? {
+            ShellReply::Result(result) => Ok(result),
+            other => Err(unexpected_reply(&other)),
         }
     }
 }
 
-fn astray(reply: &Reply) -> CallError {
+fn unexpected_reply(reply: &ShellReply) -> CallError {
     let message = format!("unexpected response of the host: {reply:?}");
     CallError::new(ErrorCode::InternalError, message)
 }

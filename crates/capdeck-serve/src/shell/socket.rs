@@ -19,10 +19,10 @@ use rustix::{fs::FlockOperation, process::geteuid};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{connection, people::People};
+use super::{connection, idle_sessions::IdleSessions};
 use crate::local_socket::LocalSocket;
 
-const TIDYING: Duration = Duration::from_secs(60);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A socket of this process. Removed when dropped.
 pub struct ShellSocket {
@@ -69,15 +69,15 @@ impl ShellSocket {
 
     /// Serves until `stop`, then ends every connection.
     pub async fn run(self, host: Host, stop: CancellationToken) {
-        let people = Arc::new(People::default());
+        let people = Arc::new(IdleSessions::default());
         let conversations = TaskTracker::new();
-        let mut tidying = interval(TIDYING);
+        let mut tidying = interval(SWEEP_INTERVAL);
         tidying.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let stream = tokio::select! {
                 stream = self.socket.accept() => stream,
                 _ = tidying.tick() => {
-                    people.tidy().await;
+                    people.close_idle().await;
                     continue;
                 }
                 () = stop.cancelled() => break,

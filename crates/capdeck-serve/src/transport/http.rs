@@ -34,18 +34,20 @@ use axum::{
     routing::{any, get},
 };
 use bytes::Bytes;
-use capdeck_auth::inbound::{AdminKey, Network, Registry};
+use capdeck_auth::inbound::{AdminKey, IpNetwork, Registry};
 use capdeck_host::{Access, Host, SharedAccess, ViewPolicy};
 use capdeck_mcp::server::SessionOwner;
 use http::StatusCode;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use self::{auth_layer::AuthLayer, authenticate::Names, endpoints::Endpoints, limits::Limiter};
+use self::{
+    auth_layer::AuthLayer, authenticate::AllowedNames, endpoints::McpEndpoints, limits::RateLimiter,
+};
 pub use self::{
-    authenticate::AuthMode,
+    authenticate::HttpAuthMode,
     connections::HttpLimits,
-    limits::{Rate, RateLimits},
+    limits::{BucketRate, RateLimits},
 };
 pub(crate) use self::{
     authenticate::{bearer, clear_session_cookie, set_session_cookie},
@@ -54,14 +56,14 @@ pub(crate) use self::{
     problem::problem,
 };
 use crate::{
-    actor::Actor,
     capsule_follower, dashboard,
-    http_state::{HttpState, NoRegistry},
+    http_state::{HttpState, RegistryUnavailable},
     mcp::reach,
     oauth,
     oidc::{self, OidcSettings},
     operators,
-    rest::{self, Rest, Routers},
+    request_actor::RequestActor,
+    rest::{self, RestApi, RestRouters},
 };
 
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -73,7 +75,7 @@ pub struct HttpSettings {
     /// 0 selects a free port.
     pub port: u16,
     /// The authentication mode. Default: required if there is a key or other machines can reach the host.
-    pub auth: Option<AuthMode>,
+    pub auth: Option<HttpAuthMode>,
     /// The admin key, for mode `required`.
     pub key: Option<AdminKey>,
     /// The OpenID provider of operators.
@@ -83,9 +85,9 @@ pub struct HttpSettings {
     /// The address for clients, if it differs from the listen address.
     pub public_url: Option<String>,
     /// The registry, if this process holds it.
-    pub registry: Result<Registry, NoRegistry>,
+    pub registry: Result<Registry, RegistryUnavailable>,
     /// Proxies whose `Forwarded` headers are trusted.
-    pub trusted_proxies: Vec<Network>,
+    pub trusted_proxies: Vec<IpNetwork>,
     /// The rate limits.
     pub rates: RateLimits,
     /// What the deck's endpoint offers.
@@ -104,7 +106,7 @@ impl HttpSettings {
             oidc: None,
             allowed_hosts: Vec::new(),
             public_url: None,
-            registry: Err(NoRegistry::not_asked_for()),
+            registry: Err(RegistryUnavailable::not_asked_for()),
             trusted_proxies: Vec::new(),
             rates: RateLimits::default(),
             policy: ViewPolicy::default(),
@@ -118,12 +120,12 @@ pub struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,
     router: Router,
-    endpoints: Arc<Endpoints>,
-    rest: Arc<Rest>,
+    endpoints: Arc<McpEndpoints>,
+    rest: Arc<RestApi>,
     http_state: Arc<HttpState>,
     host: Host,
     limits: HttpLimits,
-    proxies: Arc<[Network]>,
+    proxies: Arc<[IpNetwork]>,
 }
 
 /// Why the host cannot listen.
@@ -160,7 +162,7 @@ impl HttpServer {
             );
         }
         status::recorder();
-        let names = Names::new(address.ip(), &settings.host, &settings.allowed_hosts);
+        let names = AllowedNames::new(address.ip(), &settings.host, &settings.allowed_hosts);
         let http_state = HttpState::new(
             host.clone(),
             mode,
@@ -174,15 +176,15 @@ impl HttpServer {
             capsule_follower::reconcile(registry, desk.as_ref()).await;
         }
         let limits = settings.limits;
-        let endpoints = Arc::new(Endpoints::new(host.clone(), settings.policy, limits));
+        let endpoints = Arc::new(McpEndpoints::new(host.clone(), settings.policy, limits));
         let load = endpoints.clone();
         let rest =
-            Rest::new(http_state.clone(), Box::new(move || load.load()), limits.body_timeout);
-        let proxies: Arc<[Network]> = settings.trusted_proxies.into();
+            RestApi::new(http_state.clone(), Box::new(move || load.load()), limits.body_timeout);
+        let proxies: Arc<[IpNetwork]> = settings.trusted_proxies.into();
         let auth_layer = AuthLayer {
             names,
             proxies: Arc::clone(&proxies),
-            limiter: Limiter::new(&settings.rates),
+            limiter: RateLimiter::new(&settings.rates),
             http_state: http_state.clone(),
         };
         let router =
@@ -233,23 +235,28 @@ impl HttpServer {
 }
 
 /// The authentication mode; rejects unsafe combinations.
-fn auth_mode(settings: &HttpSettings, address: IpAddr) -> Result<AuthMode, BindError> {
+fn auth_mode(settings: &HttpSettings, address: IpAddr) -> Result<HttpAuthMode, BindError> {
     let has_key = settings.key.is_some();
     let is_local = address.is_loopback() && !has_key;
-    let default = if is_local { AuthMode::Local } else { AuthMode::Required };
+    let default = if is_local { HttpAuthMode::Local } else { HttpAuthMode::Required };
     let mode = settings.auth.unwrap_or(default);
     let host = || settings.host.clone();
     match mode {
-        AuthMode::Local if !address.is_loopback() => {
+        HttpAuthMode::Local if !address.is_loopback() => {
             Err(BindError::LocalOffLoopback { host: host() })
         }
-        AuthMode::Required if !has_key => Err(BindError::KeyRequired { host: host() }),
-        AuthMode::Local | AuthMode::Required => Ok(mode),
+        HttpAuthMode::Required if !has_key => Err(BindError::KeyRequired { host: host() }),
+        HttpAuthMode::Local | HttpAuthMode::Required => Ok(mode),
     }
 }
 
-fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, auth: Arc<AuthLayer>) -> Router {
-    let Routers { known: rest, open } = rest;
+fn router(
+    host: Host,
+    endpoints: Arc<McpEndpoints>,
+    rest: RestRouters,
+    auth: Arc<AuthLayer>,
+) -> Router {
+    let RestRouters { known: rest, open } = rest;
     let http_state = auth.http_state.clone();
     let mcp = Router::new()
         .route("/mcp", any(deck))
@@ -263,7 +270,7 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, auth: Arc<AuthLa
         .merge(
             Router::new()
                 .route("/ready", get(status::ready))
-                .with_state(status::Readiness::new(host.clone())),
+                .with_state(status::HostReadiness::new(host.clone())),
         )
         .merge(server_card::routes().with_state(http_state.clone()))
         .merge(
@@ -301,12 +308,12 @@ fn router(host: Host, endpoints: Arc<Endpoints>, rest: Routers, auth: Arc<AuthLa
         .layer(DefaultBodyLimit::disable())
 }
 
-async fn deck(State(endpoints): State<Arc<Endpoints>>, request: Request) -> Response {
+async fn deck(State(endpoints): State<Arc<McpEndpoints>>, request: Request) -> Response {
     answer(&endpoints, endpoints.deck(), request).await
 }
 
 async fn one_server(
-    State(endpoints): State<Arc<Endpoints>>,
+    State(endpoints): State<Arc<McpEndpoints>>,
     axum::extract::Path(id): axum::extract::Path<String>,
     Extension(principal): Extension<SessionOwner>,
     request: Request,
@@ -318,7 +325,7 @@ async fn one_server(
 }
 
 async fn one_capsule(
-    State(endpoints): State<Arc<Endpoints>>,
+    State(endpoints): State<Arc<McpEndpoints>>,
     axum::extract::Path(name): axum::extract::Path<String>,
     request: Request,
 ) -> Response {
@@ -336,7 +343,7 @@ async fn one_capsule(
 }
 
 async fn one_view(
-    State(endpoints): State<Arc<Endpoints>>,
+    State(endpoints): State<Arc<McpEndpoints>>,
     axum::extract::Path(name): axum::extract::Path<String>,
     request: Request,
 ) -> Response {
@@ -353,14 +360,14 @@ fn access(extensions: &http::Extensions) -> Option<Arc<Access>> {
 
 /// A session is bound to its credential: another credential of the same principal may have fewer scopes.
 fn bind_session(extensions: &mut http::Extensions) {
-    if let Some(Actor::Credential(client)) = extensions.get::<Actor>() {
+    if let Some(RequestActor::Credential(client)) = extensions.get::<RequestActor>() {
         let owner = format!("{} with {}", client.principal, client.credential);
         extensions.insert(SessionOwner(owner.into()));
     }
 }
 
 async fn answer(
-    endpoints: &Endpoints,
+    endpoints: &McpEndpoints,
     endpoint: Arc<capdeck_mcp::server::HttpEndpoint>,
     request: Request,
 ) -> Response {

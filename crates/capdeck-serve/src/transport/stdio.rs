@@ -9,30 +9,34 @@ use std::{
     sync::Arc,
 };
 
-use capdeck_host::{Host, Scope};
-use capdeck_mcp::server::{Service, StdioOptions, serve_stdio_with};
+use capdeck_host::{Host, SessionScope};
+use capdeck_mcp::server::{SessionFactory, StdioOptions, serve_stdio_with};
 use rustix::fs::FileType;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{UnixStream, unix::pipe},
 };
 
-use crate::mcp::{CapsuleMcpService, CapsulePlace, McpService, sealer};
+use crate::mcp::{CapsuleMcpService, CapsuleReference, McpService, sealer};
 
 /// Serves one client on stdin and stdout until stdin ends, then closes every connection of the host.
-pub async fn serve_stdio(host: Host, scope: Scope) -> io::Result<()> {
+pub async fn serve_stdio(host: Host, scope: SessionScope) -> io::Result<()> {
     let options =
         StdioOptions { sealer: Arc::new(sealer(&host, &scope)), ..StdioOptions::default() };
     serve(McpService::new(host.clone(), scope), options, host).await
 }
 
 /// The same for one capsule. The client works in the host's project.
-pub async fn serve_capsule_stdio(host: Host, capsule: &CapsulePlace) -> io::Result<()> {
+pub async fn serve_capsule_stdio(host: Host, capsule: &CapsuleReference) -> io::Result<()> {
     let service = CapsuleMcpService::in_project(host.clone(), capsule.id.clone());
     serve(service, StdioOptions::default(), host).await
 }
 
-async fn serve(service: Arc<dyn Service>, options: StdioOptions, host: Host) -> io::Result<()> {
+async fn serve(
+    service: Arc<dyn SessionFactory>,
+    options: StdioOptions,
+    host: Host,
+) -> io::Result<()> {
     let outcome = serve_stdio_with(reader()?, writer()?, service, options).await;
     host.close().await;
     outcome

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{Router, extract::State, http::HeaderMap, routing::post};
-use capdeck_host::{CallContext, Host, RawObject, Session, ToolRequest, calls};
+use capdeck_host::{CallContext, Host, RawMembers, Session, ToolRequest, calls};
 use capdeck_serve::{OtlpExporter, OtlpSettings};
 use capdeck_test::{FakePlan, TestDirs};
 use serde_json::{Value, json, value::to_raw_value};
@@ -44,7 +44,7 @@ fn exporter(endpoint: String) -> Arc<OtlpExporter> {
 
 /// Calls a tool with this `_meta`; what the server saw as its `_meta`.
 async fn called(session: &Session, tool: &str, meta: Option<Value>) -> Value {
-    let meta: Option<RawObject> = meta.map(|meta| serde_json::from_value(meta).unwrap());
+    let meta: Option<RawMembers> = meta.map(|meta| serde_json::from_value(meta).unwrap());
     let request = ToolRequest {
         capability: "fake".to_owned(),
         tool: tool.to_owned(),

@@ -7,14 +7,14 @@ use std::{
 };
 
 use capdeck_auth::{
-    Environment, KeySettings, Secret, Vault,
-    inbound::{AdminKey, Clock, Limits, Network, Registry, RegistryOptions},
+    EnvironmentSnapshot, KeySettings, Secret, Vault,
+    inbound::{AdminKey, IpNetwork, Registry, RegistryClock, RegistryLimits, RegistryOptions},
 };
-use capdeck_definition::{Exposure, Owner, Root};
+use capdeck_definition::{DeckRoot, Exposure, RootOwner};
 use capdeck_host::{AuditMode, Host, HostSettings, ViewPolicy, WorkerCommand};
 use capdeck_serve::{
-    AuthMode, HttpLimits, HttpServer, HttpSettings, OidcSettings, RateLimits, RegistryTrail,
-    SharedCapsules, SharedCapsulesSettings, Standing,
+    HttpAuthMode, HttpLimits, HttpServer, HttpSettings, OidcSettings, ProcessLifetime, RateLimits,
+    RegistryTrail, SharedCapsuleService, SharedCapsulesSettings,
 };
 use capdeck_test::{FakePlan, HttpClient, TestDirs, sandbox_worker};
 use serde_json::{Map, Value, json};
@@ -30,8 +30,8 @@ pub(crate) struct Setting {
     config: Map<String, Value>,
     http: HttpSettings,
     has_registry: bool,
-    clock: Clock,
-    limits: Limits,
+    clock: RegistryClock,
+    limits: RegistryLimits,
 }
 
 /// A running host. Dropping it stops it.
@@ -49,8 +49,8 @@ pub(crate) struct Served {
 impl Setting {
     pub(crate) fn new() -> Self {
         let http = HttpSettings::new("127.0.0.1", 0);
-        let (dirs, config, clock) = (TestDirs::new(), Map::new(), Clock::default());
-        Self { dirs, config, http, has_registry: false, clock, limits: Limits::default() }
+        let (dirs, config, clock) = (TestDirs::new(), Map::new(), RegistryClock::default());
+        Self { dirs, config, http, has_registry: false, clock, limits: RegistryLimits::default() }
     }
 
     /// One stdio server called `fake`.
@@ -110,7 +110,7 @@ impl Setting {
     }
 
     /// What the registry takes for the time.
-    pub(crate) fn clock(mut self, clock: Clock) -> Self {
+    pub(crate) fn clock(mut self, clock: RegistryClock) -> Self {
         self.clock = clock;
         self
     }
@@ -122,7 +122,7 @@ impl Setting {
     }
 
     /// Who needs a token.
-    pub(crate) fn auth(mut self, mode: AuthMode) -> Self {
+    pub(crate) fn auth(mut self, mode: HttpAuthMode) -> Self {
         self.http.auth = Some(mode);
         self
     }
@@ -140,7 +140,7 @@ impl Setting {
 
     /// Addresses whose `X-Forwarded-For` is believed.
     pub(crate) fn trusted_proxy(mut self, network: &str) -> Self {
-        self.http.trusted_proxies.push(Network::parse(network).unwrap());
+        self.http.trusted_proxies.push(IpNetwork::parse(network).unwrap());
         self
     }
 
@@ -290,22 +290,22 @@ pub(crate) fn settings(dirs: &TestDirs) -> HostSettings {
     #[expect(clippy::disallowed_methods, reason = "children need the machine's PATH")]
     let path = std::env::var("PATH").unwrap();
     HostSettings {
-        user_roots: vec![Root { dir: dirs.config(), owner: Owner::User }],
+        user_roots: vec![DeckRoot { dir: dirs.config(), owner: RootOwner::User }],
         project: None,
         starter: Vec::new(),
         state_dir: dirs.state(),
         cache_dir: dirs.cache(),
-        environment: Environment::from_iter([("PATH", path)]),
+        environment: EnvironmentSnapshot::from_iter([("PATH", path)]),
         vault: Vault::new(&dirs.state(), KeySettings::default()),
         guardian: None,
         sandbox: Some(WorkerCommand { program: sandbox_worker(), args: Vec::new() }),
         default_exposure: Exposure::Search,
-        capsules: Some(Arc::new(SharedCapsules::new(SharedCapsulesSettings {
+        capsules: Some(Arc::new(SharedCapsuleService::new(SharedCapsulesSettings {
             folder: dirs.root().join("data"),
             schemes: None,
             audit: AuditMode::Lenient,
             version: "0.0.0-test".to_owned(),
-            standing: Standing::Lasting,
+            standing: ProcessLifetime::Lasting,
         }))),
         version: "0.0.0-test".to_owned(),
     }

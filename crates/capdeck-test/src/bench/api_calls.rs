@@ -13,32 +13,32 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, runtime, task::JoinSet};
 
 use super::{
-    CallFigures, Load, Stage,
-    calls::{CALLERS, Side, compare},
-    load::{Pipe, summarise},
+    BenchStage, CallFigures, LoadFigures,
+    calls::{CALLERS, MeasuredSide, compare},
+    load::{PipeServer, summarise},
 };
 
 /// The same GET request by a bare client and through `capdeck serve`, this many times for each number of callers.
-pub fn measure_api_calls(stage: &Stage, calls: usize) -> Vec<CallFigures> {
+pub fn measure_api_calls(stage: &BenchStage, calls: usize) -> Vec<CallFigures> {
     let address = start_api();
     let dirs = stage.api_deck(&json!({"items": {
         "name": "items", "description": "An API of the benchmark", "auth": {"type": "none"},
         "baseUrl": format!("http://{address}"), "maxConcurrency": 64,
         "actions": {"read": {"method": "GET", "path": "/items/{id}"}},
     }}));
-    let mut capdeck = Pipe::start(stage.serve(&dirs));
+    let mut capdeck = PipeServer::start(stage.serve(&dirs));
     let call = json!({"name": "items__read", "arguments": {"id": 7}});
     let answer = capdeck.ask("tools/call", call.clone());
     // A load of refusals would be fast and worthless.
     assert!(answer.contains("a thing") && answer.contains(r#""isError":false"#), "{answer}");
-    let (bare, call) = (Bare::new(address), call.to_string());
+    let (bare, call) = (BareHttpClient::new(address), call.to_string());
     bare.load(calls / 10 + 1, 1);
     capdeck.load(&call, calls / 10 + 1, 1);
     let id = capdeck.id();
     let mut row = |callers| {
         compare("API", callers, id, |side| match side {
-            Side::Direct => bare.load(calls, callers),
-            Side::Capdeck => capdeck.load(&call, calls, callers),
+            MeasuredSide::Direct => bare.load(calls, callers),
+            MeasuredSide::Capdeck => capdeck.load(&call, calls, callers),
         })
     };
     CALLERS.into_iter().map(&mut row).collect()
@@ -62,13 +62,13 @@ async fn item(Path(id): Path<u64>) -> Json<Value> {
 }
 
 /// An HTTP client with nothing around it.
-struct Bare {
+struct BareHttpClient {
     http: reqwest::Client,
     url: String,
     runtime: runtime::Runtime,
 }
 
-impl Bare {
+impl BareHttpClient {
     fn new(address: SocketAddr) -> Self {
         // The client insists on a provider, even for plain HTTP; another one may be there already.
         let _installed = rustls::crypto::ring::default_provider().install_default();
@@ -77,7 +77,7 @@ impl Bare {
     }
 
     /// Makes this many requests, split between callers.
-    fn load(&self, calls: usize, callers: usize) -> Load {
+    fn load(&self, calls: usize, callers: usize) -> LoadFigures {
         let share = calls.div_ceil(callers);
         let started = Instant::now();
         let samples = self.runtime.block_on(async {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{
-    CallFigures, Load, Stage,
-    load::{Pipe, http_load},
+    BenchStage, CallFigures, LoadFigures,
+    load::{PipeServer, http_load},
     process_usage::processor_time,
     stage::alone,
 };
@@ -19,18 +19,18 @@ const WARM_UP: usize = 500;
 const ROUNDS: usize = 3;
 
 /// The same echo call over pipes and over HTTP, with and without Capdeck between.
-pub fn measure_calls(stage: &Stage) -> Vec<CallFigures> {
+pub fn measure_calls(stage: &BenchStage) -> Vec<CallFigures> {
     let mut rows = over_pipes(stage);
     rows.extend(over_http(stage));
     rows
 }
 
-fn over_pipes(stage: &Stage) -> Vec<CallFigures> {
+fn over_pipes(stage: &BenchStage) -> Vec<CallFigures> {
     let plan = FakePlan::default();
     let entry = [("fake".to_owned(), plan.deck_entry())].into_iter().collect();
     let dirs = stage.deck("direct", entry);
-    let mut direct = Pipe::start(alone(&plan));
-    let mut capdeck = Pipe::start(stage.serve(&dirs));
+    let mut direct = PipeServer::start(alone(&plan));
+    let mut capdeck = PipeServer::start(stage.serve(&dirs));
     let (direct_call, capdeck_call) = (echo("echo").to_string(), echo("fake__echo").to_string());
     assert_echo(&capdeck.ask("tools/call", echo("fake__echo")));
     direct.load(&direct_call, WARM_UP, 1);
@@ -38,14 +38,14 @@ fn over_pipes(stage: &Stage) -> Vec<CallFigures> {
     let id = capdeck.id();
     let mut row = |callers| {
         compare("stdio", callers, id, |side| match side {
-            Side::Direct => direct.load(&direct_call, CALLS, callers),
-            Side::Capdeck => capdeck.load(&capdeck_call, CALLS, callers),
+            MeasuredSide::Direct => direct.load(&direct_call, CALLS, callers),
+            MeasuredSide::Capdeck => capdeck.load(&capdeck_call, CALLS, callers),
         })
     };
     CALLERS.into_iter().map(&mut row).collect()
 }
 
-fn over_http(stage: &Stage) -> Vec<CallFigures> {
+fn over_http(stage: &BenchStage) -> Vec<CallFigures> {
     let fake: RunningFake = FakePlan::default().start_http();
     let entry =
         json!({"name": "fake", "description": "A server of the benchmark", "url": fake.url});
@@ -56,15 +56,15 @@ fn over_http(stage: &Stage) -> Vec<CallFigures> {
     http_load(&url, &echo("fake__echo"), WARM_UP, 1);
     let row = |callers| {
         compare("http", callers, host.id(), |side| match side {
-            Side::Direct => http_load(&fake.url, &echo("echo"), CALLS, callers),
-            Side::Capdeck => http_load(&url, &echo("fake__echo"), CALLS, callers),
+            MeasuredSide::Direct => http_load(&fake.url, &echo("echo"), CALLS, callers),
+            MeasuredSide::Capdeck => http_load(&url, &echo("fake__echo"), CALLS, callers),
         })
     };
     CALLERS.into_iter().map(row).collect()
 }
 
 /// Which of the two a round measures.
-pub(super) enum Side {
+pub(super) enum MeasuredSide {
     Direct,
     Capdeck,
 }
@@ -74,13 +74,13 @@ pub(super) fn compare(
     transport: &str,
     callers: usize,
     capdeck_id: u32,
-    mut run: impl FnMut(&Side) -> Load,
+    mut run: impl FnMut(&MeasuredSide) -> LoadFigures,
 ) -> CallFigures {
     let (mut direct, mut capdeck, mut used, mut calls) = (vec![], vec![], Duration::ZERO, 0);
     for _ in 0..ROUNDS {
-        direct.push(run(&Side::Direct));
+        direct.push(run(&MeasuredSide::Direct));
         let before = processor_time(capdeck_id);
-        let load = run(&Side::Capdeck);
+        let load = run(&MeasuredSide::Capdeck);
         used += processor_time(capdeck_id).saturating_sub(before);
         calls += load.calls;
         capdeck.push(load);
@@ -96,7 +96,7 @@ pub(super) fn compare(
 }
 
 /// The round whose median is the middle one.
-pub(super) fn middle(mut rounds: Vec<Load>) -> Load {
+pub(super) fn middle(mut rounds: Vec<LoadFigures>) -> LoadFigures {
     rounds.sort_by(|one, other| one.p50_us.total_cmp(&other.p50_us));
     rounds.swap_remove(rounds.len() / 2)
 }

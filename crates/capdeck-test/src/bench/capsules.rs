@@ -26,7 +26,7 @@ pub struct CapsuleFigures {
     pub reads: Vec<CapsuleRow>,
     /// The same for a caller: with its bands, and a line in the audit.
     pub recorded_reads: Vec<CapsuleRow>,
-    pub search: Sides,
+    pub search: CapsuleComparison,
     pub open: OpenFigures,
 }
 
@@ -35,12 +35,12 @@ pub struct CapsuleFigures {
 pub struct CapsuleRow {
     pub callers: usize,
     #[serde(flatten)]
-    pub sides: Sides,
+    pub sides: CapsuleComparison,
 }
 
 /// The same work done by both.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Sides {
+pub struct CapsuleComparison {
     pub capsule: ClosedLoop,
     pub sqlite: ClosedLoop,
 }
@@ -104,10 +104,10 @@ pub fn render_capsules(figures: &CapsuleFigures) -> String {
     text
 }
 
-fn line(what: &str, callers: usize, sides: &Sides) -> String {
+fn line(what: &str, callers: usize, sides: &CapsuleComparison) -> String {
     let times = |side: &ClosedLoop| format!("{} / {}", micros(side.p50_us), micros(side.p99_us));
     let rate = |side: &ClosedLoop| grouped(side.per_second.round() as usize);
-    let Sides { capsule, sqlite } = sides;
+    let CapsuleComparison { capsule, sqlite } = sides;
     format!(
         "| {what} | {callers} | {} | {} | {} | {} |\n",
         times(capsule),

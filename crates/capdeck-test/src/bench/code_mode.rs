@@ -13,11 +13,11 @@ use std::{
 use serde_json::{Value, json};
 
 pub use self::figures::{
-    AttackFigures, CODE_BLOCK_END, CODE_BLOCK_START, CodeModeFigures, Footprint, RunFigures,
-    Spread, SurfaceTokens, render_code_mode, replace_code_block,
+    AttackFigures, CODE_BLOCK_END, CODE_BLOCK_START, CodeModeFigures, DurationSpread,
+    MemoryFootprint, RunFigures, SurfaceTokens, render_code_mode, replace_code_block,
 };
-use super::{Machine, Stage, load::Pipe, stage::servers};
-use crate::{FakePlan, TestDirs, workflows::Service};
+use super::{BenchStage, MachineInfo, load::PipeServer, stage::servers};
+use crate::{FakePlan, TestDirs, workflows::OfficeService};
 
 const STARTS: usize = 8;
 const RUNS: usize = 40;
@@ -26,16 +26,16 @@ const AT_ONCE: usize = 50;
 
 /// A peer with code mode: the program and its arguments. It has tools `echo` and `export_issues` and runs Python.
 #[derive(Debug, Clone)]
-pub struct Peer {
+pub struct CodeModePeer {
     pub name: String,
     pub command: Vec<OsString>,
 }
 
 /// Measures everything. `count` counts tokens.
 pub fn measure_code_mode(
-    stage: &Stage,
-    machine: Machine,
-    peer: Option<&Peer>,
+    stage: &BenchStage,
+    machine: MachineInfo,
+    peer: Option<&CodeModePeer>,
     count: &dyn Fn(&str) -> usize,
 ) -> CodeModeFigures {
     let mut runs = vec![first_run(stage, peer)];
@@ -47,12 +47,12 @@ pub fn measure_code_mode(
         runs,
         footprint: footprint::measure(stage),
         surface: surface(stage, count),
-        peer_surface_tokens: peer.map(|peer| tokens(&mut Pipe::start(peer.start()), count)),
+        peer_surface_tokens: peer.map(|peer| tokens(&mut PipeServer::start(peer.start()), count)),
         attacks: attacks::measure(stage),
     }
 }
 
-impl Peer {
+impl CodeModePeer {
     fn start(&self) -> Command {
         let mut words = self.command.iter();
         let mut command = Command::new(words.next().expect("a peer has a program"));
@@ -62,10 +62,10 @@ impl Peer {
 }
 
 /// The deck: one server that answers at once, one with a document of a megabyte. Both by name and from code.
-fn deck(stage: &Stage) -> TestDirs {
+fn deck(stage: &BenchStage) -> TestDirs {
     let office = crate::built_binary("capdeck-test", "office-server");
     let tracker = json!({
-        "name": "tracker", "description": "Issues of the product", "command": office, "args": [Service::Tracker.name()],
+        "name": "tracker", "description": "Issues of the product", "command": office, "args": [OfficeService::Tracker.name()],
     });
     let servers =
         [("fake".to_owned(), FakePlan::default().deck_entry()), ("tracker".to_owned(), tracker)];
@@ -74,14 +74,14 @@ fn deck(stage: &Stage) -> TestDirs {
     dirs
 }
 
-fn first_run(stage: &Stage, peer: Option<&Peer>) -> RunFigures {
+fn first_run(stage: &BenchStage, peer: Option<&CodeModePeer>) -> RunFigures {
     let dirs = deck(stage);
     let first = |command: &dyn Fn() -> Command, tool: &str, arguments: &Value| {
         let sample = |_| {
-            let mut pipe = Pipe::start(command());
+            let mut pipe = PipeServer::start(command());
             timed(|| assert_answer(&pipe.ask("tools/call", params(tool, arguments))))
         };
-        Spread::of((0..STARTS).map(sample).collect())
+        DurationSpread::of((0..STARTS).map(sample).collect())
     };
     RunFigures {
         what: "first run after the start".to_owned(),
@@ -92,7 +92,7 @@ fn first_run(stage: &Stage, peer: Option<&Peer>) -> RunFigures {
 }
 
 /// One row: what it does by itself, in our language, and in the peer's.
-struct Row {
+struct CodeModeRow {
     what: String,
     /// Calls made one after the other, without code.
     calls: usize,
@@ -100,8 +100,8 @@ struct Row {
     peer_code: String,
 }
 
-fn rows() -> Vec<Row> {
-    let row = |what: &str, calls, code: String, peer_code: String| Row {
+fn rows() -> Vec<CodeModeRow> {
+    let row = |what: &str, calls, code: String, peer_code: String| CodeModeRow {
         what: what.to_owned(),
         calls,
         code,
@@ -142,10 +142,10 @@ fn rows() -> Vec<Row> {
 }
 
 /// The same session again and again; direct calls, Capdeck and the peer take turns.
-fn warm_runs(stage: &Stage, peer: Option<&Peer>) -> Vec<RunFigures> {
+fn warm_runs(stage: &BenchStage, peer: Option<&CodeModePeer>) -> Vec<RunFigures> {
     let dirs = deck(stage);
-    let mut capdeck = Pipe::start(stage.serve(&dirs));
-    let mut other = peer.map(|peer| Pipe::start(peer.start()));
+    let mut capdeck = PipeServer::start(stage.serve(&dirs));
+    let mut other = peer.map(|peer| PipeServer::start(peer.start()));
     let opened = capdeck.ask("tools/call", params("code_mode", &json!({"code": "return 1"})));
     let opened: Value = serde_json::from_str(&opened).unwrap();
     let session = opened["result"]["structuredContent"]["meta"]["sessionId"].clone();
@@ -173,9 +173,9 @@ fn warm_runs(stage: &Stage, peer: Option<&Peer>) -> Vec<RunFigures> {
         }
         figures.push(RunFigures {
             what: row.what,
-            direct: (row.calls > 0).then(|| Spread::of(by_name)),
-            capdeck: Spread::of(ours),
-            peer: (!theirs.is_empty()).then(|| Spread::of(theirs)),
+            direct: (row.calls > 0).then(|| DurationSpread::of(by_name)),
+            capdeck: DurationSpread::of(ours),
+            peer: (!theirs.is_empty()).then(|| DurationSpread::of(theirs)),
         });
     }
     figures.push(at_once(&mut capdeck, other.as_mut()));
@@ -183,19 +183,19 @@ fn warm_runs(stage: &Stage, peer: Option<&Peer>) -> Vec<RunFigures> {
 }
 
 /// Fifty runs with a call each, in sessions of their own, all at the same time.
-fn at_once(capdeck: &mut Pipe, peer: Option<&mut Pipe>) -> RunFigures {
+fn at_once(capdeck: &mut PipeServer, peer: Option<&mut PipeServer>) -> RunFigures {
     let code = json!({"code": r#"return await caplets.fake.echo({ text: "hello" })"#});
     let mine = params("code_mode", &code).to_string();
     let code = json!({"code": "return await call_tool('echo', {'text': 'hello'})"});
     let theirs = params("execute", &code).to_string();
-    let sample = |pipe: &mut Pipe, params: &str| {
+    let sample = |pipe: &mut PipeServer, params: &str| {
         let take = |_| {
             let mut answers = Vec::new();
             let time = timed(|| answers = pipe.call_at_once(params, AT_ONCE));
             answers.iter().for_each(|answer| assert_answer(answer));
             time
         };
-        Spread::of((0..STARTS).map(take).collect())
+        DurationSpread::of((0..STARTS).map(take).collect())
     };
     RunFigures {
         what: format!("{AT_ONCE} runs at the same time, a call each, until the last is done"),
@@ -205,15 +205,18 @@ fn at_once(capdeck: &mut Pipe, peer: Option<&mut Pipe>) -> RunFigures {
     }
 }
 
-fn surface(stage: &Stage, count: &dyn Fn(&str) -> usize) -> Vec<SurfaceTokens> {
+fn surface(stage: &BenchStage, count: &dyn Fn(&str) -> usize) -> Vec<SurfaceTokens> {
     let row = |capabilities| {
         let dirs = stage.deck("code_mode", servers(capabilities, 10));
-        SurfaceTokens { capabilities, tokens: tokens(&mut Pipe::start(stage.serve(&dirs)), count) }
+        SurfaceTokens {
+            capabilities,
+            tokens: tokens(&mut PipeServer::start(stage.serve(&dirs)), count),
+        }
     };
     [1, 10, 100, 1_000].map(row).to_vec()
 }
 
-fn tokens(pipe: &mut Pipe, count: &dyn Fn(&str) -> usize) -> usize {
+fn tokens(pipe: &mut PipeServer, count: &dyn Fn(&str) -> usize) -> usize {
     let answer: Value = serde_json::from_str(&pipe.ask("tools/list", json!({}))).unwrap();
     let tools = answer["result"]["tools"].as_array().expect("`tools/list` has tools");
     tools.iter().map(|tool| count(&tool.to_string())).sum()

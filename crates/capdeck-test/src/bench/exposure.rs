@@ -11,8 +11,8 @@ use std::{fs, path::Path};
 
 use serde_json::{Map, Value, json};
 
-use self::{agent::Agent, scenario::SCENARIOS};
-use super::Stage;
+use self::{agent::ExposureAgent, scenario::SCENARIOS};
+use super::BenchStage;
 use crate::{FakePlan, TestDirs};
 
 pub use figures::{
@@ -25,7 +25,7 @@ const WAYS: [&str; 6] = ["direct", "progressive", "on_demand", "search", "code_m
 
 /// Does every scenario in every way. `None` when the recorded lists are not there. `count` counts tokens.
 pub fn measure_exposure(
-    stage: &Stage,
+    stage: &BenchStage,
     lists: &Path,
     count: &dyn Fn(&str) -> usize,
 ) -> Option<Vec<ExposureFigures>> {
@@ -43,7 +43,7 @@ pub fn measure_exposure(
             let entries = servers.iter().map(|(id, tools)| (*id, entry(&dirs, id, tools)));
             write_deck(&dirs, way, entries);
             stage.fill_cache(&dirs);
-            Agent::start(stage, &dirs, way, count).work(scenario)
+            ExposureAgent::start(stage, &dirs, way, count).work(scenario)
         });
         let all =
             || servers.iter().flat_map(|(id, tools)| tools.iter().map(move |tool| (*id, tool)));

@@ -6,8 +6,8 @@ use serde_json::Value;
 /// Everything one run measured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Figures {
-    pub machine: Machine,
+pub struct BenchFigures {
+    pub machine: MachineInfo,
     pub start: Vec<StartFigures>,
     pub calls: Vec<CallFigures>,
     /// Requests of an HTTP API, beside a bare HTTP client.
@@ -22,7 +22,7 @@ pub struct Figures {
 /// Where the run took place; figures of two machines do not compare.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Machine {
+pub struct MachineInfo {
     pub processor: String,
     pub cores: usize,
     pub capdeck: String,
@@ -45,8 +45,8 @@ pub struct CallFigures {
     /// `stdio` or `http`, on both sides of Capdeck; `API` for a request of an HTTP API, called over stdio.
     pub transport: String,
     pub callers: usize,
-    pub direct: Load,
-    pub capdeck: Load,
+    pub direct: LoadFigures,
+    pub capdeck: LoadFigures,
     /// Processor time of the Capdeck process per call.
     pub capdeck_cpu_us: f64,
 }
@@ -54,7 +54,7 @@ pub struct CallFigures {
 /// One closed loop of calls: each caller sends its next call when the last is answered.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Load {
+pub struct LoadFigures {
     pub calls: usize,
     pub p50_us: f64,
     pub p99_us: f64,
@@ -65,17 +65,17 @@ pub struct Load {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryFigures {
-    pub empty_deck: Memory,
-    pub after_first_list: Memory,
-    pub after_load: Memory,
+    pub empty_deck: ProcessMemory,
+    pub after_first_list: ProcessMemory,
+    pub after_load: ProcessMemory,
     /// The downstream server after the same load, sent to it directly.
-    pub direct_after_load: Memory,
+    pub direct_after_load: ProcessMemory,
 }
 
 /// Memory of one process, in bytes.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Memory {
+pub struct ProcessMemory {
     /// Everything that is mapped and present, the program's file included. How much of the file that is, is up to the
     /// kernel, which shares it between processes and gives it back when memory is short.
     pub resident: u64,

@@ -14,11 +14,11 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Load;
+use super::LoadFigures;
 use crate::{HttpClient, stdio_client::initialize_params};
 
 /// A server on pipes, without the threads a patient test client needs.
-pub(super) struct Pipe {
+pub(super) struct PipeServer {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -26,11 +26,11 @@ pub(super) struct Pipe {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct PipeAnswer {
     id: Option<u64>,
 }
 
-impl Pipe {
+impl PipeServer {
     /// Starts the program and shakes hands.
     pub(super) fn start(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -71,7 +71,7 @@ impl Pipe {
     }
 
     /// Makes this many calls, `window` of them open at any time.
-    pub(super) fn load(&mut self, params: &str, calls: usize, window: usize) -> Load {
+    pub(super) fn load(&mut self, params: &str, calls: usize, window: usize) -> LoadFigures {
         let mut sent = HashMap::with_capacity(window);
         let mut samples = Vec::with_capacity(calls);
         let started = Instant::now();
@@ -109,12 +109,12 @@ impl Pipe {
         let mut line = String::new();
         let length = self.stdout.read_line(&mut line).expect("the server writes text");
         assert!(length > 0, "the server ended");
-        let answer: Answer = serde_json::from_str(&line).unwrap_or(Answer { id: None });
+        let answer: PipeAnswer = serde_json::from_str(&line).unwrap_or(PipeAnswer { id: None });
         (answer.id, line)
     }
 }
 
-impl Drop for Pipe {
+impl Drop for PipeServer {
     fn drop(&mut self) {
         let _already_gone = self.child.kill();
         let _already_gone = self.child.wait();
@@ -122,7 +122,7 @@ impl Drop for Pipe {
 }
 
 /// Makes this many calls over HTTP, split between callers with a connection each.
-pub(super) fn http_load(url: &str, params: &Value, calls: usize, callers: usize) -> Load {
+pub(super) fn http_load(url: &str, params: &Value, calls: usize, callers: usize) -> LoadFigures {
     http_load_with(url, &[], params, calls, callers)
 }
 
@@ -133,7 +133,7 @@ pub(super) fn http_load_with(
     params: &Value,
     calls: usize,
     callers: usize,
-) -> Load {
+) -> LoadFigures {
     let clients: Vec<HttpClient> = (0..callers)
         .map(|_| {
             let mut client = HttpClient::new(url);
@@ -174,11 +174,11 @@ pub(super) fn percentile(sorted: &[Duration], share: f64) -> Duration {
 }
 
 /// What a loop of calls comes to.
-pub(super) fn summarise(mut samples: Vec<Duration>, elapsed: Duration) -> Load {
+pub(super) fn summarise(mut samples: Vec<Duration>, elapsed: Duration) -> LoadFigures {
     samples.sort_unstable();
     let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
     let count = samples.len() as f64;
-    Load {
+    LoadFigures {
         calls: samples.len(),
         p50_us: micros(percentile(&samples, 0.5)),
         p99_us: micros(percentile(&samples, 0.99)),

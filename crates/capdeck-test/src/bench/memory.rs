@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::{MemoryFigures, Stage, load::http_load, process_usage::memory_of, stage::servers};
+use super::{BenchStage, MemoryFigures, load::http_load, process_usage::memory_of, stage::servers};
 use crate::{FakePlan, TestDirs};
 
 const CALLS: usize = 20_000;
 const CALLERS: usize = 64;
 
 /// `capdeck up` with nothing configured, with 100 capabilities listed, and after many calls.
-pub fn measure_memory(stage: &Stage) -> MemoryFigures {
+pub fn measure_memory(stage: &BenchStage) -> MemoryFigures {
     let nothing = TestDirs::new();
     let empty = stage.up(&nothing);
     let empty_deck = memory_of(empty.id());

@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use super::Memory;
+use super::ProcessMemory;
 
 /// Clock ticks of `/proc/…/stat`; fixed at 100 a second for user space on Linux.
 const TICK: Duration = Duration::from_millis(10);
@@ -23,12 +23,12 @@ pub(crate) fn resident_memory(id: u32) -> u64 {
 }
 
 /// Memory of a process. Zero where there is no `/proc`.
-pub(super) fn memory_of(id: u32) -> Memory {
+pub(super) fn memory_of(id: u32) -> ProcessMemory {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let bytes = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kibibytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
         kibibytes.unwrap_or_default() * 1024
     };
-    Memory { resident: bytes("VmRSS:"), own: bytes("RssAnon:") }
+    ProcessMemory { resident: bytes("VmRSS:"), own: bytes("RssAnon:") }
 }

@@ -6,7 +6,7 @@ mod weight;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Load, Machine, Stage, report::replace_between};
+use super::{BenchStage, LoadFigures, MachineInfo, report::replace_between};
 
 /// Everything between these two lines is written by the benchmark.
 pub const REGISTRY_BLOCK_START: &str = "<!-- figures: written by bench/registry -->";
@@ -17,7 +17,7 @@ pub const REGISTRY_BLOCK_END: &str = "<!-- end of the registry's figures -->";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistryFigures {
-    pub machine: Machine,
+    pub machine: MachineInfo,
     /// `release`, or `debug` for a trial that says little about times.
     pub build: String,
     pub calls: Vec<TokenRow>,
@@ -30,8 +30,8 @@ pub struct RegistryFigures {
 #[serde(rename_all = "camelCase")]
 pub struct TokenRow {
     pub callers: usize,
-    pub open: Load,
-    pub token: Load,
+    pub open: LoadFigures,
+    pub token: LoadFigures,
 }
 
 /// Browsers that follow the live feed while calls are made.
@@ -62,7 +62,7 @@ pub struct PaintWeight {
 }
 
 /// Measures all of it.
-pub fn measure_registry(stage: &Stage, machine: Machine) -> RegistryFigures {
+pub fn measure_registry(stage: &BenchStage, machine: MachineInfo) -> RegistryFigures {
     RegistryFigures {
         machine,
         build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),

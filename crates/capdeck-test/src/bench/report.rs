@@ -1,6 +1,6 @@
 //! Figures as Markdown tables, and the block of a document that holds them.
 
-use super::{CallFigures, Figures, Memory};
+use super::{BenchFigures, CallFigures, ProcessMemory};
 
 /// Everything between these two lines is written by the benchmark.
 pub const BLOCK_START: &str = "<!-- figures: written by bench/run -->";
@@ -8,7 +8,7 @@ pub const BLOCK_START: &str = "<!-- figures: written by bench/run -->";
 pub const BLOCK_END: &str = "<!-- end of figures -->";
 
 /// The figures as Markdown. The same figures always give the same text.
-pub fn render(figures: &Figures) -> String {
+pub fn render(figures: &BenchFigures) -> String {
     let machine = &figures.machine;
     let mut text = format!(
         "Measured on {} ({} cores), {}, binary {}. Every figure stands beside a direct connection \
@@ -52,8 +52,9 @@ fn calls(what: &str, other: &str, rows: &[CallFigures]) -> String {
          |---|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     for row in rows {
-        let latency =
-            |load: &super::Load| format!("{} / {}", micros(load.p50_us), micros(load.p99_us));
+        let latency = |load: &super::LoadFigures| {
+            format!("{} / {}", micros(load.p50_us), micros(load.p99_us))
+        };
         table.push_str(&format!(
             "| {} | {} | {} | {} | {} | {} | {:.0} | {:.0} |\n",
             row.transport,
@@ -70,7 +71,7 @@ fn calls(what: &str, other: &str, rows: &[CallFigures]) -> String {
     table
 }
 
-fn start(figures: &Figures) -> String {
+fn start(figures: &BenchFigures) -> String {
     let mut table = String::from("| start to first `tools/list` | p50 | p99 |\n|---|--:|--:|\n");
     for row in &figures.start {
         table
@@ -80,7 +81,7 @@ fn start(figures: &Figures) -> String {
     table
 }
 
-fn memory(figures: &Figures) -> String {
+fn memory(figures: &BenchFigures) -> String {
     let memory = &figures.memory;
     let rows = [
         ("nothing configured", memory.empty_deck),
@@ -91,7 +92,7 @@ fn memory(figures: &Figures) -> String {
     let mut table = String::from(
         "| memory of `capdeck up` | its own | with its file, as far as the kernel maps it |\n|---|--:|--:|\n",
     );
-    for (what, Memory { resident, own }) in rows {
+    for (what, ProcessMemory { resident, own }) in rows {
         let (own, resident) = (megabytes(own), megabytes(resident));
         table.push_str(&format!("| {what} | {own} | {resident} |\n"));
     }
@@ -99,7 +100,7 @@ fn memory(figures: &Figures) -> String {
     table
 }
 
-fn surface(figures: &Figures) -> String {
+fn surface(figures: &BenchFigures) -> String {
     let mut table = String::from(
         "| standing tokens (o200k) | without Capdeck | direct | progressive | search |\n\
          |---|--:|--:|--:|--:|\n",
@@ -119,7 +120,7 @@ fn surface(figures: &Figures) -> String {
     table
 }
 
-fn search(figures: &Figures) -> String {
+fn search(figures: &BenchFigures) -> String {
     let Some(search) = &figures.search else { return String::new() };
     let mut table =
         String::from("| search | tools | query p50 / p99 | index |\n|---|--:|--:|--:|\n");

@@ -10,7 +10,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Machine, Peer, Spread, Stage, report::replace_between, stage::alone};
+use super::{
+    BenchStage, CodeModePeer, DurationSpread, MachineInfo, report::replace_between, stage::alone,
+};
 use crate::{FakePlan, TestDirs};
 
 /// Everything between these two lines is written by the benchmark.
@@ -25,7 +27,7 @@ const WARM_UP: usize = 3;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShellFigures {
-    pub machine: Machine,
+    pub machine: MachineInfo,
     /// `release`, or `debug` for a trial that says little about times.
     pub build: String,
     pub rows: Vec<ShellRow>,
@@ -36,18 +38,22 @@ pub struct ShellFigures {
 #[serde(rename_all = "camelCase")]
 pub struct ShellRow {
     pub what: String,
-    pub time: Spread,
+    pub time: DurationSpread,
 }
 
 /// A command line whose output must hold what it was given.
-struct Way {
+struct ShellCandidate {
     what: String,
     command: Box<dyn Fn() -> Command>,
     samples: Vec<Duration>,
 }
 
 /// Measures in turns, so that a busy moment of the machine hits everybody.
-pub fn measure_shell(stage: &Stage, machine: Machine, peer: Option<&Peer>) -> ShellFigures {
+pub fn measure_shell(
+    stage: &BenchStage,
+    machine: MachineInfo,
+    peer: Option<&CodeModePeer>,
+) -> ShellFigures {
     let plan = FakePlan { everything: false, ..FakePlan::default() };
     let deck = || {
         let dirs = stage.deck("direct", Map::from_iter([("fake".to_owned(), plan.deck_entry())]));
@@ -98,12 +104,14 @@ pub fn measure_shell(stage: &Stage, machine: Machine, peer: Option<&Peer>) -> Sh
     ShellFigures {
         machine,
         build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
-        rows: rows.map(|way| ShellRow { what: way.what, time: Spread::of(way.samples) }).collect(),
+        rows: rows
+            .map(|way| ShellRow { what: way.what, time: DurationSpread::of(way.samples) })
+            .collect(),
     }
 }
 
-fn way(what: &str, command: Box<dyn Fn() -> Command>) -> Way {
-    Way { what: what.to_owned(), command, samples: Vec::new() }
+fn way(what: &str, command: Box<dyn Fn() -> Command>) -> ShellCandidate {
+    ShellCandidate { what: what.to_owned(), command, samples: Vec::new() }
 }
 
 /// The same command as often as needed.
@@ -120,7 +128,7 @@ fn again(command: Command) -> Box<dyn Fn() -> Command> {
     })
 }
 
-impl Way {
+impl ShellCandidate {
     fn take(&mut self, counts: bool) {
         let mut command = (self.command)();
         command.stdin(Stdio::null());
@@ -147,14 +155,14 @@ fn write_peer_config(path: &Path, plan: &FakePlan, lifecycle: &str) {
     fs::write(path, json!({"mcpServers": {"fake": entry}}).to_string()).unwrap();
 }
 
-fn peer_command(peer: &Peer, home: &TestDirs) -> Command {
+fn peer_command(peer: &CodeModePeer, home: &TestDirs) -> Command {
     let mut words = peer.command.iter();
     let mut command = Command::new(words.next().expect("a program"));
     home.isolate(&mut command).args(words);
     command
 }
 
-fn peer_call(peer: &Peer, home: &TestDirs, config: &Path) -> Command {
+fn peer_call(peer: &CodeModePeer, home: &TestDirs, config: &Path) -> Command {
     let mut command = peer_command(peer, home);
     command.args(["call", "fake.echo", "text=hello", "--config"]).arg(config);
     command
@@ -172,7 +180,7 @@ pub fn render_shell(figures: &ShellFigures) -> String {
         machine.processor, machine.cores, machine.capdeck
     );
     for row in &figures.rows {
-        let Spread { p50_ms, p95_ms } = row.time;
+        let DurationSpread { p50_ms, p95_ms } = row.time;
         text.push_str(&format!("| {} | {p50_ms:.1} ms | {p95_ms:.1} ms |\n", row.what));
     }
     text.trim_end().to_owned()

@@ -4,22 +4,22 @@ use std::{fs, path::PathBuf, process::Command};
 
 use serde_json::{Map, Value, json};
 
-use super::Machine;
-use crate::{Capdeck, FakePlan, RunningHost, TestDirs};
+use super::MachineInfo;
+use crate::{CapdeckRun, FakePlan, RunningHost, TestDirs};
 
 /// Where the programs are.
 #[derive(Debug)]
-pub struct Stage {
+pub struct BenchStage {
     pub(super) capdeck: PathBuf,
 }
 
-impl Default for Stage {
+impl Default for BenchStage {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Stage {
+impl BenchStage {
     /// The programs built beside the running one, as they are: a measurement builds nothing.
     pub fn new() -> Self {
         let capdeck = std::env::current_exe().unwrap().with_file_name("capdeck");
@@ -37,14 +37,14 @@ impl Stage {
     }
 
     /// Where this runs, and what.
-    pub fn machine(&self) -> Machine {
+    pub fn machine(&self) -> MachineInfo {
         let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = processors.lines().find(|line| line.starts_with("model name"));
         let name = model
             .and_then(|line| line.split_once(':'))
             .map_or("an unknown processor", |(_, name)| name);
         let version = Command::new(&self.capdeck).arg("--version").output().unwrap();
-        Machine {
+        MachineInfo {
             processor: name.trim().to_owned(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             capdeck: String::from_utf8_lossy(&version.stdout).trim().to_owned(),
@@ -70,7 +70,7 @@ impl Stage {
 
     /// Asks every capability once, so that later starts find their tools on disk.
     pub(super) fn fill_cache(&self, dirs: &TestDirs) {
-        Capdeck::at(&self.capdeck, dirs).args(["check", "--json"]).run().success();
+        CapdeckRun::at(&self.capdeck, dirs).args(["check", "--json"]).run().success();
     }
 
     /// `capdeck serve` over the deck in these folders.
@@ -82,7 +82,7 @@ impl Stage {
 
     /// `capdeck up` over the deck in these folders.
     pub(super) fn up(&self, dirs: &TestDirs) -> RunningHost {
-        Capdeck::at(&self.capdeck, dirs).up(&[])
+        CapdeckRun::at(&self.capdeck, dirs).up(&[])
     }
 }
 

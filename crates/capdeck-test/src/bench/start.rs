@@ -8,8 +8,8 @@ use std::{
 use serde_json::json;
 
 use super::{
-    Stage, StartFigures,
-    load::{Pipe, percentile},
+    BenchStage, StartFigures,
+    load::{PipeServer, percentile},
     stage::{alone, servers},
 };
 use crate::FakePlan;
@@ -19,7 +19,7 @@ const TOOLS_EACH: usize = 10;
 const STARTS: usize = 40;
 
 /// One server started directly, then Capdeck with 100 capabilities whose tools it knows already.
-pub fn measure_start(stage: &Stage) -> Vec<StartFigures> {
+pub fn measure_start(stage: &BenchStage) -> Vec<StartFigures> {
     let plan =
         FakePlan { behaviours: false, everything: false, tools: TOOLS_EACH, ..FakePlan::default() };
     let mut rows = vec![measure("one server, direct", || alone(&plan))];
@@ -36,7 +36,7 @@ fn measure(what: &str, command: impl Fn() -> Command) -> StartFigures {
     let mut samples: Vec<Duration> = (0..STARTS)
         .map(|_| {
             let begun = Instant::now();
-            let mut pipe = Pipe::start(command());
+            let mut pipe = PipeServer::start(command());
             pipe.ask("tools/list", json!({}));
             begun.elapsed()
         })

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Stage, SurfaceFigures,
-    load::Pipe,
+    BenchStage, SurfaceFigures,
+    load::PipeServer,
     stage::{alone, servers},
 };
 use crate::FakePlan;
@@ -13,19 +13,19 @@ use crate::FakePlan;
 const DECKS: [(usize, usize); 4] = [(1, 10), (5, 20), (20, 50), (100, 100)];
 
 /// Tokens of `tools/list` in each view, for decks from 10 to 10,000 tools. `count` counts tokens.
-pub fn measure_surface(stage: &Stage, count: &dyn Fn(&str) -> usize) -> Vec<SurfaceFigures> {
+pub fn measure_surface(stage: &BenchStage, count: &dyn Fn(&str) -> usize) -> Vec<SurfaceFigures> {
     let row = |(capabilities, each): (usize, usize)| {
         let view = |exposure: &str| {
             let dirs = stage.deck(exposure, servers(capabilities, each));
             stage.fill_cache(&dirs);
-            tokens(&mut Pipe::start(stage.serve(&dirs)), count)
+            tokens(&mut PipeServer::start(stage.serve(&dirs)), count)
         };
         let plan =
             FakePlan { behaviours: false, everything: false, tools: each, ..FakePlan::default() };
         SurfaceFigures {
             tools: capabilities * each,
             capabilities,
-            without_capdeck: capabilities * tokens(&mut Pipe::start(alone(&plan)), count),
+            without_capdeck: capabilities * tokens(&mut PipeServer::start(alone(&plan)), count),
             direct: view("direct"),
             progressive: view("progressive"),
             search: view("search"),
@@ -35,7 +35,7 @@ pub fn measure_surface(stage: &Stage, count: &dyn Fn(&str) -> usize) -> Vec<Surf
 }
 
 /// Tokens of every tool that all pages of `tools/list` hold.
-fn tokens(pipe: &mut Pipe, count: &dyn Fn(&str) -> usize) -> usize {
+fn tokens(pipe: &mut PipeServer, count: &dyn Fn(&str) -> usize) -> usize {
     let mut total = 0;
     let mut params = json!({});
     loop {

@@ -16,7 +16,7 @@ use std::{
 };
 
 use capdeck_test::bench::{
-    Figures, Stage, measure_api_calls, measure_calls, measure_memory, measure_start,
+    BenchFigures, BenchStage, measure_api_calls, measure_calls, measure_memory, measure_start,
     measure_surface, render, replace_block,
 };
 use serde_json::Value;
@@ -36,7 +36,7 @@ fn main() {
 }
 
 fn measure() {
-    let stage = Stage::new();
+    let stage = BenchStage::new();
     let step = |what: &str| eprintln!("measuring {what}");
     step("calls");
     let calls = measure_calls(&stage);
@@ -50,7 +50,7 @@ fn measure() {
     let encoding = tiktoken::get_encoding("o200k_base").unwrap();
     let surface = measure_surface(&stage, &|text| encoding.count(text));
     step("search");
-    let figures = Figures {
+    let figures = BenchFigures {
         machine: stage.machine(),
         start,
         calls,
@@ -69,7 +69,8 @@ fn measure() {
 }
 
 fn write_blocks() {
-    let figures: Figures = serde_json::from_str(&fs::read_to_string(results()).unwrap()).unwrap();
+    let figures: BenchFigures =
+        serde_json::from_str(&fs::read_to_string(results()).unwrap()).unwrap();
     let block = render(&figures);
     for document in DOCUMENTS.map(|name| root().join(name)) {
         let Ok(text) = fs::read_to_string(&document) else { continue };

@@ -20,11 +20,11 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, Author, CapsuleHandle, CapsuleUpdate, Capsules, Durability, EntryUri, FileStore,
-    SearchRequest, Store as _, StoreOptions, Write,
+    Access, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate, EntrySearchRequest,
+    EntryUri, FileStore, Store as _, StoreOptions, StoreWrite, WriteDurability,
 };
 use capdeck_test::bench::{
-    CapsuleFigures, CapsuleRow, ClosedLoop, OpenFigures, Sides, render_capsules,
+    CapsuleComparison, CapsuleFigures, CapsuleRow, ClosedLoop, OpenFigures, render_capsules,
     replace_capsule_block,
 };
 use rusqlite::{Connection, params};
@@ -75,10 +75,10 @@ fn measure() {
     fill_database(&database);
 
     let begun = Instant::now();
-    let (capsules, session) = runtime.block_on(open(folder.path(), Durability::Synced));
+    let (capsules, session) = runtime.block_on(open(folder.path(), WriteDurability::Synced));
     let capsule_ms = milliseconds(begun);
     let begun = Instant::now();
-    runtime.block_on(session.search(SearchRequest::words("deploy"))).unwrap();
+    runtime.block_on(session.search(EntrySearchRequest::words("deploy"))).unwrap();
     let first_search_ms = milliseconds(begun);
     let begun = Instant::now();
     let sqlite_ms = {
@@ -91,20 +91,20 @@ fn measure() {
     let open = OpenFigures { capsule_ms, first_search_ms, sqlite_ms };
     let search = search_both(&runtime, &session, &database);
     let store = runtime.block_on(capsules.store("bench")).unwrap();
-    let row = |callers: usize, work: Work| {
-        let (mut capsule, mut sqlite) = (Taken::default(), Taken::default());
+    let row = |callers: usize, work: BenchWork| {
+        let (mut capsule, mut sqlite) = (BenchTimes::default(), BenchTimes::default());
         for turn in 0..TURNS {
             let first = turn * STRIDE;
             capsule.add(runtime.block_on(load_capsule(&session, &store, callers, work, first)));
             sqlite.add(load_database(&database, callers, work, first));
         }
-        let sides = Sides { capsule: capsule.figures(), sqlite: sqlite.figures() };
+        let sides = CapsuleComparison { capsule: capsule.figures(), sqlite: sqlite.figures() };
         CapsuleRow { callers, sides }
     };
-    let rows = |work: Work| CALLERS.map(|callers| row(callers, work)).into();
-    let reads = rows(Work::Read);
-    let recorded_reads = rows(Work::RecordedRead);
-    let writes = rows(Work::Write);
+    let rows = |work: BenchWork| CALLERS.map(|callers| row(callers, work)).into();
+    let reads = rows(BenchWork::Read);
+    let recorded_reads = rows(BenchWork::RecordedRead);
+    let writes = rows(BenchWork::Write);
     let report = runtime.block_on(store.verify()).unwrap();
     assert!(report.is_clean(), "{report:?}");
     let figures = CapsuleFigures {
@@ -124,7 +124,7 @@ fn measure() {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Work {
+enum BenchWork {
     Read,
     RecordedRead,
     Write,
@@ -132,12 +132,12 @@ enum Work {
 
 /// What one side took for its calls.
 #[derive(Default)]
-struct Taken {
+struct BenchTimes {
     times: Vec<Duration>,
     span: Duration,
 }
 
-impl Taken {
+impl BenchTimes {
     fn add(&mut self, other: Self) {
         self.times.extend(other.times);
         self.span += other.span;
@@ -219,21 +219,22 @@ fn uri(number: usize) -> EntryUri {
     EntryUri::parse(&format!("docs://area{}/entry{number}", number % 50)).unwrap()
 }
 
-async fn open(folder: &Path, durability: Durability) -> (Capsules, CapsuleHandle) {
+async fn open(folder: &Path, durability: WriteDurability) -> (CapsuleRegistry, CapsuleHandle) {
     let options = StoreOptions { durability, ..StoreOptions::default() };
-    let capsules = Capsules::open(folder, options).await.unwrap();
+    let capsules = CapsuleRegistry::open(folder, options).await.unwrap();
     if capsules.list().is_empty() {
         let new = CapsuleUpdate { name: Some("bench".to_owned()), ..CapsuleUpdate::default() };
         capsules.create(new).await.unwrap();
     }
-    let session = capsules.handle("bench", Author::client("bench"), Access::owner()).await.unwrap();
+    let session =
+        capsules.handle("bench", CapsuleAuthor::client("bench"), Access::owner()).await.unwrap();
     (capsules, session)
 }
 
 async fn fill_capsule(folder: &Path) {
-    let (capsules, session) = open(folder, Durability::Cached).await;
+    let (capsules, session) = open(folder, WriteDurability::Cached).await;
     for number in 0..ENTRIES {
-        session.write(Write::create(uri(number), body(number))).await.unwrap();
+        session.write(StoreWrite::create(uri(number), body(number))).await.unwrap();
     }
     capsules.close().await;
 }
@@ -242,9 +243,9 @@ async fn load_capsule(
     session: &CapsuleHandle,
     store: &FileStore,
     callers: usize,
-    work: Work,
+    work: BenchWork,
     first: usize,
-) -> Taken {
+) -> BenchTimes {
     let begun = Instant::now();
     let mut tasks = Vec::new();
     for caller in 0..callers {
@@ -253,11 +254,15 @@ async fn load_capsule(
             let mut times = Vec::new();
             for number in (first + caller..).step_by(callers) {
                 let entry = uri(number * 7);
-                let content = (work == Work::Write).then(|| body(number + 1));
+                let content = (work == BenchWork::Write).then(|| body(number + 1));
                 let call = Instant::now();
                 match content {
-                    Some(body) => drop(session.write(Write::replace(entry, body)).await.unwrap()),
-                    None if work == Work::Read => drop(store.read(&entry, None).await.unwrap()),
+                    Some(body) => {
+                        drop(session.write(StoreWrite::replace(entry, body)).await.unwrap())
+                    }
+                    None if work == BenchWork::Read => {
+                        drop(store.read(&entry, None).await.unwrap())
+                    }
                     None => drop(session.read(&entry, None).await.unwrap()),
                 }
                 times.push(call.elapsed());
@@ -272,7 +277,7 @@ async fn load_capsule(
     for task in tasks {
         times.extend(task.await.unwrap());
     }
-    Taken { times, span: begun.elapsed() }
+    BenchTimes { times, span: begun.elapsed() }
 }
 
 fn connect(path: &Path) -> Connection {
@@ -311,7 +316,7 @@ fn fill_database(path: &Path) {
     transaction.commit().unwrap();
 }
 
-fn load_database(path: &Path, callers: usize, work: Work, first: usize) -> Taken {
+fn load_database(path: &Path, callers: usize, work: BenchWork, first: usize) -> BenchTimes {
     let begun = Instant::now();
     let path = Arc::new(path.to_owned());
     let running: Vec<_> = (0..callers)
@@ -322,13 +327,13 @@ fn load_database(path: &Path, callers: usize, work: Work, first: usize) -> Taken
                 let mut times = Vec::new();
                 for number in (first + caller..).step_by(callers) {
                     let entry = uri(number * 7);
-                    let content = (work == Work::Write).then(|| body(number + 1));
+                    let content = (work == BenchWork::Write).then(|| body(number + 1));
                     let call = Instant::now();
                     match content {
                         Some(body) => write_row(&mut connection, &entry, &body),
                         None => read_row(&connection, &entry),
                     }
-                    if work == Work::RecordedRead {
+                    if work == BenchWork::RecordedRead {
                         record_read(&connection, &entry);
                     }
                     times.push(call.elapsed());
@@ -341,7 +346,7 @@ fn load_database(path: &Path, callers: usize, work: Work, first: usize) -> Taken
         })
         .collect();
     let times = running.into_iter().flat_map(|handle| handle.join().unwrap()).collect();
-    Taken { times, span: begun.elapsed() }
+    BenchTimes { times, span: begun.elapsed() }
 }
 
 fn read_row(connection: &Connection, uri: &EntryUri) {
@@ -386,18 +391,18 @@ fn search_both(
     runtime: &tokio::runtime::Runtime,
     session: &CapsuleHandle,
     database: &Path,
-) -> Sides {
+) -> CapsuleComparison {
     let connection = connect(database);
-    let (mut capsule, mut sqlite) = (Taken::default(), Taken::default());
+    let (mut capsule, mut sqlite) = (BenchTimes::default(), BenchTimes::default());
     for query in QUERIES.iter().cycle().take(SEARCHES) {
         let begun = Instant::now();
-        runtime.block_on(session.search(SearchRequest::words(query))).unwrap();
-        capsule.add(Taken { times: vec![begun.elapsed()], span: begun.elapsed() });
+        runtime.block_on(session.search(EntrySearchRequest::words(query))).unwrap();
+        capsule.add(BenchTimes { times: vec![begun.elapsed()], span: begun.elapsed() });
         let begun = Instant::now();
         search_rows(&connection, query);
-        sqlite.add(Taken { times: vec![begun.elapsed()], span: begun.elapsed() });
+        sqlite.add(BenchTimes { times: vec![begun.elapsed()], span: begun.elapsed() });
     }
-    Sides { capsule: capsule.figures(), sqlite: sqlite.figures() }
+    CapsuleComparison { capsule: capsule.figures(), sqlite: sqlite.figures() }
 }
 
 fn search_rows(connection: &Connection, query: &str) {

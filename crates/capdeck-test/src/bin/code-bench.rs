@@ -18,10 +18,11 @@ use std::{
 
 use capdeck_test::{
     bench::{
-        CodeModeFigures, Peer, Stage, measure_code_mode, render_code_mode, replace_code_block,
+        BenchStage, CodeModeFigures, CodeModePeer, measure_code_mode, render_code_mode,
+        replace_code_block,
     },
     workflows::{
-        WORKFLOWS, Way, WorkflowFigures, WorkflowRun, render_workflows, replace_workflow_block,
+        ToolView, WORKFLOWS, WorkflowFigures, WorkflowRun, render_workflows, replace_workflow_block,
     },
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -43,11 +44,12 @@ fn main() {
 }
 
 fn measure(words: Vec<OsString>) {
-    let stage = Stage::new();
+    let stage = BenchStage::new();
     let mut words = words.into_iter();
-    let peer = words
-        .next()
-        .map(|name| Peer { name: name.to_string_lossy().into_owned(), command: words.collect() });
+    let peer = words.next().map(|name| CodeModePeer {
+        name: name.to_string_lossy().into_owned(),
+        command: words.collect(),
+    });
     let encoding = tiktoken::get_encoding("o200k_base").unwrap();
     let figures =
         measure_code_mode(&stage, stage.machine(), peer.as_ref(), &|text| encoding.count(text));
@@ -56,7 +58,7 @@ fn measure(words: Vec<OsString>) {
 }
 
 fn workflows() {
-    let stage = Stage::new();
+    let stage = BenchStage::new();
     let encoding = tiktoken::get_encoding("o200k_base").unwrap();
     let count = |text: &str| encoding.count(text);
     let figures = WORKFLOWS.map(|workflow| {
@@ -71,7 +73,7 @@ fn workflows() {
         WorkflowFigures {
             name: workflow.name.to_owned(),
             what: workflow.what.to_owned(),
-            runs: Way::ALL.map(quickest).to_vec(),
+            runs: ToolView::ALL.map(quickest).to_vec(),
         }
     });
     write("workflows.json", &figures);

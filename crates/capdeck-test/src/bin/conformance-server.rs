@@ -9,11 +9,11 @@
 use std::{io, process::ExitCode};
 
 use capdeck_mcp::Era;
-use capdeck_test::conformance::{Fixture, ForcedEra, serve_http, serve_stdio};
+use capdeck_test::conformance::{ConformanceFixture, ForcedEra, serve_http, serve_stdio};
 
 const USAGE: &str = "usage: conformance-server (--http PORT | --stdio) [--era legacy|modern|both]";
 
-struct Arguments {
+struct ServerArguments {
     /// `None` means the pipes.
     port: Option<u16>,
     era: Option<ForcedEra>,
@@ -33,8 +33,8 @@ async fn main() -> ExitCode {
 
 async fn run() -> io::Result<()> {
     let usage = || io::Error::new(io::ErrorKind::InvalidInput, USAGE);
-    let Arguments { port, era } = parse(std::env::args().skip(1)).ok_or_else(usage)?;
-    let fixture = Fixture::new();
+    let ServerArguments { port, era } = parse(std::env::args().skip(1)).ok_or_else(usage)?;
+    let fixture = ConformanceFixture::new();
     match port {
         Some(port) => {
             serve_http(fixture, era, port, |address| {
@@ -46,7 +46,7 @@ async fn run() -> io::Result<()> {
     }
 }
 
-fn parse(mut words: impl Iterator<Item = String>) -> Option<Arguments> {
+fn parse(mut words: impl Iterator<Item = String>) -> Option<ServerArguments> {
     let (mut transport, mut era) = (None, None);
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -63,5 +63,5 @@ fn parse(mut words: impl Iterator<Item = String>) -> Option<Arguments> {
             _ => return None,
         }
     }
-    Some(Arguments { port: transport?, era })
+    Some(ServerArguments { port: transport?, era })
 }

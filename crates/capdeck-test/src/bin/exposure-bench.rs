@@ -12,7 +12,7 @@
 use std::{fs, path::Path};
 
 use capdeck_test::bench::{
-    ExposureFigures, Stage, measure_exposure, render_exposure, replace_exposure_block,
+    BenchStage, ExposureFigures, measure_exposure, render_exposure, replace_exposure_block,
 };
 
 const RESULTS: &str = "bench/results/exposure.json";
@@ -30,7 +30,7 @@ fn main() {
 fn measure(lists: &Path) {
     let encoding = tiktoken::get_encoding("o200k_base").unwrap();
     let count = |text: &str| encoding.count(text);
-    match measure_exposure(&Stage::new(), lists, &count) {
+    match measure_exposure(&BenchStage::new(), lists, &count) {
         Some(figures) => {
             fs::write(RESULTS, serde_json::to_string_pretty(&figures).unwrap() + "\n").unwrap();
             println!("{}", render_exposure(&figures));

@@ -11,7 +11,7 @@ use std::{os::unix::process::CommandExt, process::Command, thread, time::Duratio
 
 use capdeck_test::{
     FakePlan,
-    fake::{Server, serve_http, serve_stdio},
+    fake::{FakeServer, serve_http, serve_stdio},
 };
 
 /// Set on the second start, when SIGTERM is already ignored.
@@ -43,7 +43,7 @@ fn main() {
         start_again_without_sigterm();
     }
     prepare(&plan);
-    let server = Server::new(plan);
+    let server = FakeServer::new(plan);
     if http {
         serve_http(&server, |address| {
             println!(r#"{{"url":"http://{address}/mcp","sse":"http://{address}/sse"}}"#);

@@ -13,7 +13,7 @@
 use std::fs;
 
 use capdeck_test::bench::{
-    RegistryFigures, Stage, measure_registry, render_registry, replace_registry_block,
+    BenchStage, RegistryFigures, measure_registry, render_registry, replace_registry_block,
 };
 
 const RESULTS: &str = "bench/results/registry.json";
@@ -28,7 +28,7 @@ fn main() {
 }
 
 fn measure() {
-    let stage = Stage::new();
+    let stage = BenchStage::new();
     let figures = measure_registry(&stage, stage.machine());
     fs::write(RESULTS, serde_json::to_string_pretty(&figures).unwrap() + "\n").unwrap();
     println!("{}", render_registry(&figures));

@@ -13,7 +13,7 @@
 use std::{ffi::OsString, fs};
 
 use capdeck_test::bench::{
-    Peer, ShellFigures, Stage, measure_shell, render_shell, replace_shell_block,
+    BenchStage, CodeModePeer, ShellFigures, measure_shell, render_shell, replace_shell_block,
 };
 
 const RESULTS: &str = "bench/results/sh.json";
@@ -29,11 +29,12 @@ fn main() {
 }
 
 fn measure(words: Vec<OsString>) {
-    let stage = Stage::new();
+    let stage = BenchStage::new();
     let mut words = words.into_iter();
-    let peer = words
-        .next()
-        .map(|name| Peer { name: name.to_string_lossy().into_owned(), command: words.collect() });
+    let peer = words.next().map(|name| CodeModePeer {
+        name: name.to_string_lossy().into_owned(),
+        command: words.collect(),
+    });
     let figures = measure_shell(&stage, stage.machine(), peer.as_ref());
     fs::write(RESULTS, serde_json::to_string_pretty(&figures).unwrap() + "\n").unwrap();
     println!("{}", render_shell(&figures));

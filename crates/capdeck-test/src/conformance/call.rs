@@ -4,28 +4,28 @@ use std::sync::Arc;
 
 use capdeck_mcp::{
     RawObject, RpcError,
-    server::{Exchange, Peer},
+    server::{ClientPeer, RequestExchange},
 };
 use serde_json::{Value, json};
 
-use super::fixture::Fixture;
+use super::fixture::ConformanceFixture;
 
 /// How handlers answer.
-pub(super) type Answer = Result<Value, RpcError>;
+pub(super) type FixtureResult = Result<Value, RpcError>;
 
 /// A request and what surrounds it.
-pub(super) struct Call<'a> {
-    pub(super) fixture: &'a Arc<Fixture>,
+pub(super) struct FixtureCall<'a> {
+    pub(super) fixture: &'a Arc<ConformanceFixture>,
     /// What the client said it can be asked for.
     pub(super) capabilities: &'a Value,
     pub(super) is_modern: bool,
     /// Reaches the client when this request is over.
-    pub(super) session: &'a Peer,
+    pub(super) session: &'a ClientPeer,
     pub(super) params: Value,
-    pub(super) exchange: &'a Exchange,
+    pub(super) exchange: &'a RequestExchange,
 }
 
-impl Call<'_> {
+impl FixtureCall<'_> {
     /// One of a tool's arguments or a prompt's; `null` when it was not given.
     pub(super) fn argument(&self, name: &str) -> &Value {
         &self.params["arguments"][name]

@@ -8,29 +8,29 @@ use std::sync::{
 use async_trait::async_trait;
 use capdeck_mcp::{
     RawObject, RpcError,
-    server::{ClientHello, Peer, Service, Session},
+    server::{ClientHello, ClientPeer, ServerSession, SessionFactory},
 };
 use serde_json::json;
 
 use super::{
     call::raw_object,
-    listeners::{Change, Listeners},
+    listeners::{ChangedList, FixtureListeners},
     session::FixtureSession,
-    tasks::TaskTable,
+    tasks::FixtureTaskTable,
 };
 
 /// The server. Lists, tasks and who listens belong to the process; everything else to a session.
 #[derive(Default)]
-pub struct Fixture {
-    pub(super) tasks: TaskTable,
+pub struct ConformanceFixture {
+    pub(super) tasks: FixtureTaskTable,
     /// Whether the tool that comes and goes is there.
     extra_tool: AtomicBool,
     /// Whether the prompt that comes and goes is there.
     extra_prompt: AtomicBool,
-    pub(super) listeners: Listeners,
+    pub(super) listeners: FixtureListeners,
 }
 
-impl Fixture {
+impl ConformanceFixture {
     /// A server as it is at its start.
     pub fn new() -> Arc<Self> {
         Arc::default()
@@ -47,22 +47,26 @@ impl Fixture {
     /// Adds or removes a tool and tells everyone.
     pub(super) fn change_tools(&self) {
         self.extra_tool.fetch_xor(true, Ordering::Relaxed);
-        self.listeners.announce(Change::Tools);
+        self.listeners.announce(ChangedList::Tools);
     }
 
     /// Adds or removes a prompt and tells everyone.
     pub(super) fn change_prompts(&self) {
         self.extra_prompt.fetch_xor(true, Ordering::Relaxed);
-        self.listeners.announce(Change::Prompts);
+        self.listeners.announce(ChangedList::Prompts);
     }
 }
 
 /// The service is a handle, so that sessions can keep one too.
-pub(super) struct FixtureService(pub(super) Arc<Fixture>);
+pub(super) struct FixtureService(pub(super) Arc<ConformanceFixture>);
 
 #[async_trait]
-impl Service for FixtureService {
-    async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError> {
+impl SessionFactory for FixtureService {
+    async fn open(
+        &self,
+        hello: ClientHello,
+        peer: ClientPeer,
+    ) -> Result<Arc<dyn ServerSession>, RpcError> {
         Ok(Arc::new(FixtureSession::open(Arc::clone(&self.0), &hello, peer)))
     }
 }

@@ -1,6 +1,6 @@
 //! What a server of only one era answers to a client of the other.
 
-use capdeck_mcp::{Era, Message, RequestId, Revision, RpcError};
+use capdeck_mcp::{Era, ProtocolRevision, RequestId, RpcError, RpcMessage};
 use serde_json::{Value, json, value::to_raw_value};
 
 /// The only era the fixture answers.
@@ -8,7 +8,7 @@ use serde_json::{Value, json, value::to_raw_value};
 pub struct ForcedEra(pub Era);
 
 /// A request that the forced era does not have.
-pub(super) struct Refused {
+pub(super) struct EraRefusal {
     pub(super) id: RequestId,
     pub(super) error: RpcError,
 }
@@ -17,8 +17,8 @@ const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 impl ForcedEra {
     /// The answer to a message of the other era, or nothing when it may pass.
-    pub(super) fn refuse(self, message: &[u8]) -> Option<Refused> {
-        let Ok(Message::Request { id, method, params }) = Message::parse(message) else {
+    pub(super) fn refuse(self, message: &[u8]) -> Option<EraRefusal> {
+        let Ok(RpcMessage::Request { id, method, params }) = RpcMessage::parse(message) else {
             return None;
         };
         let params: Value = params
@@ -32,17 +32,17 @@ impl ForcedEra {
             }
             _ => return None,
         };
-        Some(Refused { id, error })
+        Some(EraRefusal { id, error })
     }
 
     /// Whether an HTTP request may say that it speaks this revision.
     pub(super) fn has_revision(self, text: &str) -> bool {
-        Revision::parse(text).is_some_and(|revision| revision.era() == self.0)
+        ProtocolRevision::parse(text).is_some_and(|revision| revision.era() == self.0)
     }
 }
 
 fn unsupported(requested: &Value) -> RpcError {
-    let supported = [Revision::LATEST.as_str()];
+    let supported = [ProtocolRevision::LATEST.as_str()];
     let data = to_raw_value(&json!({ "supported": supported, "requested": requested })).unwrap();
     RpcError::new(RpcError::UNSUPPORTED_VERSION, "this server speaks only the modern era")
         .with_data(data)

@@ -20,12 +20,12 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::{
-    fixture::{Fixture, FixtureService},
+    fixture::{ConformanceFixture, FixtureService},
     forced_era::ForcedEra,
 };
 use capdeck_mcp::Era;
 
-struct Served {
+struct FixtureEndpoint {
     endpoint: HttpEndpoint,
     era: Option<ForcedEra>,
     address: SocketAddr,
@@ -33,7 +33,7 @@ struct Served {
 
 /// Serves until the process is ended. `ready` hears the address; port 0 picks one.
 pub async fn serve_http(
-    fixture: Arc<Fixture>,
+    fixture: Arc<ConformanceFixture>,
     era: Option<ForcedEra>,
     port: u16,
     ready: impl FnOnce(SocketAddr),
@@ -41,7 +41,7 @@ pub async fn serve_http(
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     let address = listener.local_addr()?;
     let endpoint = HttpEndpoint::new(Arc::new(FixtureService(fixture)), HttpOptions::default());
-    let served = Arc::new(Served { endpoint, era, address });
+    let served = Arc::new(FixtureEndpoint { endpoint, era, address });
     let router = Router::new().route("/mcp", any(answer)).with_state(served);
     // Without this, small events wait for the client's delayed acknowledgement.
     let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
@@ -49,7 +49,7 @@ pub async fn serve_http(
     axum::serve(listener, router).await
 }
 
-async fn answer(State(served): State<Arc<Served>>, request: Request) -> Response {
+async fn answer(State(served): State<Arc<FixtureEndpoint>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     if !is_local(&head.headers, served.address.port()) {
         return refusal(

@@ -1,32 +1,32 @@
 //! Who is told when something changes: every legacy session, and modern subscriptions to what they asked for.
 
-use capdeck_mcp::server::Peer;
+use capdeck_mcp::server::ClientPeer;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::call::{Answer, Call, raw_object};
+use super::call::{FixtureCall, FixtureResult, raw_object};
 
 /// Everyone who listens.
 #[derive(Default)]
-pub(super) struct Listeners(Mutex<Table>);
+pub(super) struct FixtureListeners(Mutex<ListenerTable>);
 
 #[derive(Default)]
-struct Table {
+struct ListenerTable {
     next: u64,
-    open: Vec<Listener>,
+    open: Vec<FixtureListener>,
 }
 
-struct Listener {
+struct FixtureListener {
     id: u64,
-    peer: Peer,
+    peer: ClientPeer,
     /// What a subscription asked for; a legacy session hears everything.
     filter: Option<Value>,
 }
 
 /// A list that became another one.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Change {
+pub(super) enum ChangedList {
     Tools,
     Prompts,
 }
@@ -40,12 +40,12 @@ const OFFERED: [&str; 5] = [
     "taskIds",
 ];
 
-impl Listeners {
-    pub(super) fn add(&self, peer: Peer, filter: Option<Value>) -> u64 {
+impl FixtureListeners {
+    pub(super) fn add(&self, peer: ClientPeer, filter: Option<Value>) -> u64 {
         let mut table = self.0.lock();
         let id = table.next;
         table.next += 1;
-        table.open.push(Listener { id, peer, filter });
+        table.open.push(FixtureListener { id, peer, filter });
         id
     }
 
@@ -53,12 +53,12 @@ impl Listeners {
         self.0.lock().open.retain(|listener| listener.id != id);
     }
 
-    pub(super) fn announce(&self, change: Change) {
+    pub(super) fn announce(&self, change: ChangedList) {
         let (method, wish) = match change {
-            Change::Tools => ("notifications/tools/list_changed", "toolsListChanged"),
-            Change::Prompts => ("notifications/prompts/list_changed", "promptsListChanged"),
+            ChangedList::Tools => ("notifications/tools/list_changed", "toolsListChanged"),
+            ChangedList::Prompts => ("notifications/prompts/list_changed", "promptsListChanged"),
         };
-        for Listener { peer, filter, .. } in &self.0.lock().open {
+        for FixtureListener { peer, filter, .. } in &self.0.lock().open {
             if filter.as_ref().is_none_or(|filter| filter[wish] == true) {
                 peer.notify(method, None);
             }
@@ -67,7 +67,7 @@ impl Listeners {
 }
 
 /// `subscriptions/listen`: tells what was asked for until the client goes.
-pub(super) async fn listen(call: &Call<'_>) -> Answer {
+pub(super) async fn listen(call: &FixtureCall<'_>) -> FixtureResult {
     let mut filter = call.params["notifications"].clone();
     if let Some(wishes) = filter.as_object_mut() {
         wishes.retain(|wish, _| OFFERED.contains(&wish.as_str()));

@@ -4,9 +4,9 @@ use capdeck_mcp::RpcError;
 use serde_json::{Value, json};
 
 use super::{
-    call::{Answer, Call},
+    call::{FixtureCall, FixtureResult},
     media::RED_PIXEL,
-    questions::{Gathered, Question, Rounds},
+    questions::{FixtureQuestion, FixtureQuestionOutcome, QuestionRounds},
 };
 
 const WORDS: [&str; 4] = ["paris", "park", "party", "query"];
@@ -41,7 +41,7 @@ pub(super) fn list(has_extra: bool) -> Vec<Value> {
 }
 
 /// `prompts/get`.
-pub(super) async fn get(call: &Call<'_>) -> Answer {
+pub(super) async fn get(call: &FixtureCall<'_>) -> FixtureResult {
     let said = |content: Value| json!({ "role": "user", "content": content });
     let text = |words: String| said(json!({ "type": "text", "text": words }));
     let messages = match call.params["name"].as_str().unwrap_or_default() {
@@ -66,14 +66,17 @@ pub(super) async fn get(call: &Call<'_>) -> Answer {
             text("Please analyze the image above.".to_owned()),
         ],
         "test_input_required_result_prompt" => {
-            let question =
-                Question::text("user_context", "What context should the prompt use?", "context");
-            match call.gather(&Rounds::stateless(vec![question])).await? {
-                Gathered::Answers(answers) => {
+            let question = FixtureQuestion::text(
+                "user_context",
+                "What context should the prompt use?",
+                "context",
+            );
+            match call.gather(&QuestionRounds::stateless(vec![question])).await? {
+                FixtureQuestionOutcome::Answers(answers) => {
                     let context = &answers["user_context"]["content"]["context"];
                     vec![text(format!("Answer in the context of {context}."))]
                 }
-                Gathered::Needed(result) => return Ok(result),
+                FixtureQuestionOutcome::Needed(result) => return Ok(result),
             }
         }
         "test_extra_prompt" if call.fixture.has_extra_prompt() => {
@@ -85,7 +88,7 @@ pub(super) async fn get(call: &Call<'_>) -> Answer {
 }
 
 /// `completion/complete`.
-pub(super) fn complete(call: &Call<'_>) -> Value {
+pub(super) fn complete(call: &FixtureCall<'_>) -> Value {
     let start = call.params["argument"]["value"].as_str().unwrap_or_default();
     let values: Vec<&str> = WORDS.into_iter().filter(|word| word.starts_with(start)).collect();
     json!({ "completion": { "values": values, "total": values.len(), "hasMore": false } })

@@ -6,7 +6,7 @@ use capdeck_mcp::RpcError;
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 
-use super::call::{Call, raw_object};
+use super::call::{FixtureCall, raw_object};
 
 /// How long a person may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -16,27 +16,27 @@ const INPUT_KEY: &str = "io.capdeck/inputKey";
 
 /// Something the client is asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Question {
+pub(super) struct FixtureQuestion {
     pub(super) key: &'static str,
     pub(super) method: &'static str,
     pub(super) params: Value,
 }
 
 /// Questions in the order they are asked: those of one round together.
-pub(super) struct Rounds {
-    rounds: Vec<Vec<Question>>,
+pub(super) struct QuestionRounds {
+    rounds: Vec<Vec<FixtureQuestion>>,
     keeps_state: bool,
 }
 
 /// What came of asking.
-pub(super) enum Gathered {
+pub(super) enum FixtureQuestionOutcome {
     /// Every answer, by key.
     Answers(Value),
     /// The result that asks a modern client for more.
     Needed(Value),
 }
 
-impl Question {
+impl FixtureQuestion {
     /// Asks the person to fill in a form.
     pub(super) fn form(
         key: &'static str,
@@ -77,21 +77,24 @@ impl Question {
     }
 }
 
-impl Rounds {
+impl QuestionRounds {
     /// One round, which a client may answer without having been asked.
-    pub(super) fn stateless(questions: Vec<Question>) -> Self {
+    pub(super) fn stateless(questions: Vec<FixtureQuestion>) -> Self {
         Self { rounds: vec![questions], keeps_state: false }
     }
 
     /// Rounds whose progress travels in `requestState`.
-    pub(super) fn stateful(rounds: Vec<Vec<Question>>) -> Self {
+    pub(super) fn stateful(rounds: Vec<Vec<FixtureQuestion>>) -> Self {
         Self { rounds, keeps_state: true }
     }
 }
 
-impl Call<'_> {
+impl FixtureCall<'_> {
     /// Asks everything and gives the answers, or the result that asks for the next of them.
-    pub(super) async fn gather(&self, rounds: &Rounds) -> Result<Gathered, RpcError> {
+    pub(super) async fn gather(
+        &self,
+        rounds: &QuestionRounds,
+    ) -> Result<FixtureQuestionOutcome, RpcError> {
         if self.is_modern {
             return self.gather_from_retries(rounds);
         }
@@ -103,11 +106,11 @@ impl Call<'_> {
                 answers.insert(question.key.to_owned(), answer);
             }
         }
-        Ok(Gathered::Answers(answers.into()))
+        Ok(FixtureQuestionOutcome::Answers(answers.into()))
     }
 
     /// Asks a legacy client in the middle of its call.
-    pub(super) async fn ask(&self, question: &Question) -> Result<Value, RpcError> {
+    pub(super) async fn ask(&self, question: &FixtureQuestion) -> Result<Value, RpcError> {
         let mut params = question.params.clone();
         params["_meta"][INPUT_KEY] = question.key.into();
         let peer = &self.exchange.peer;
@@ -116,7 +119,10 @@ impl Call<'_> {
             .map_err(|_| RpcError::internal("the client's answer is not JSON"))
     }
 
-    fn gather_from_retries(&self, rounds: &Rounds) -> Result<Gathered, RpcError> {
+    fn gather_from_retries(
+        &self,
+        rounds: &QuestionRounds,
+    ) -> Result<FixtureQuestionOutcome, RpcError> {
         let state = self.params.get("requestState").map(read_state).transpose()?;
         let is_first = rounds.keeps_state && state.is_none();
         let (mut round, mut answers) = state.unwrap_or_default();
@@ -130,7 +136,7 @@ impl Call<'_> {
             round += 1;
         }
         let Some(next) = rounds.rounds.get(round) else {
-            return Ok(Gathered::Answers(answers.into()));
+            return Ok(FixtureQuestionOutcome::Answers(answers.into()));
         };
         let requests: Map<String, Value> =
             next.iter().map(|question| (question.key.to_owned(), question.shown())).collect();
@@ -139,7 +145,7 @@ impl Call<'_> {
             result["requestState"] =
                 json!({ "round": round, "answers": answers }).to_string().into();
         }
-        Ok(Gathered::Needed(result))
+        Ok(FixtureQuestionOutcome::Needed(result))
     }
 }
 

@@ -4,7 +4,7 @@ use capdeck_mcp::RpcError;
 use serde_json::{Value, json, value::to_raw_value};
 
 use super::{
-    call::{Answer, Call},
+    call::{FixtureCall, FixtureResult},
     media::RED_PIXEL,
     skills,
 };
@@ -35,7 +35,7 @@ pub(super) fn templates() -> Value {
 }
 
 /// `resources/read`.
-pub(super) fn read(call: &Call<'_>) -> Answer {
+pub(super) fn read(call: &FixtureCall<'_>) -> FixtureResult {
     let uri = call.params["uri"].as_str().unwrap_or_default();
     let contents = match uri {
         "test://static-text" => {
@@ -56,7 +56,7 @@ pub(super) fn read(call: &Call<'_>) -> Answer {
 }
 
 /// `resources/subscribe` and `resources/unsubscribe`.
-pub(super) fn subscription(call: &Call<'_>) -> Answer {
+pub(super) fn subscription(call: &FixtureCall<'_>) -> FixtureResult {
     let uri = call.params["uri"].as_str().unwrap_or_default();
     if uri == "test://watched-resource" {
         Ok(json!({}))

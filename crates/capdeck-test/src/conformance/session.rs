@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use capdeck_mcp::{
     Era, HeaderParams, RawObject, RpcError,
-    server::{ClientHello, Exchange, Peer, Session},
+    server::{ClientHello, ClientPeer, RequestExchange, ServerSession},
 };
 use serde_json::{
     Value, json,
@@ -13,24 +13,28 @@ use serde_json::{
 };
 
 use super::{
-    call::{Answer, Call, value_of},
-    fixture::{Fixture, description},
+    call::{FixtureCall, FixtureResult, value_of},
+    fixture::{ConformanceFixture, description},
     listeners, prompts, resources, skills, tasks, tools,
 };
 
 /// One client.
 pub(super) struct FixtureSession {
-    fixture: Arc<Fixture>,
+    fixture: Arc<ConformanceFixture>,
     /// Set for clients that hear of changes without asking.
     listener: Option<u64>,
     era: Era,
     capabilities: Value,
-    peer: Peer,
+    peer: ClientPeer,
 }
 
 impl FixtureSession {
     /// Takes a client in. A legacy one is told of every change from now on.
-    pub(super) fn open(fixture: Arc<Fixture>, hello: &ClientHello, peer: Peer) -> Self {
+    pub(super) fn open(
+        fixture: Arc<ConformanceFixture>,
+        hello: &ClientHello,
+        peer: ClientPeer,
+    ) -> Self {
         let era = hello.revision.era();
         let listener = (era == Era::Legacy).then(|| fixture.listeners.add(peer.clone(), None));
         let capabilities = value_of(&hello.capabilities);
@@ -39,7 +43,7 @@ impl FixtureSession {
 }
 
 #[async_trait]
-impl Session for FixtureSession {
+impl ServerSession for FixtureSession {
     async fn describe(&self) -> Result<RawObject, RpcError> {
         Ok(description(self.era == Era::Modern))
     }
@@ -48,9 +52,9 @@ impl Session for FixtureSession {
         &self,
         method: &str,
         params: Option<RawObject>,
-        exchange: Exchange,
+        exchange: RequestExchange,
     ) -> Result<Box<RawValue>, RpcError> {
-        let call = Call {
+        let call = FixtureCall {
             fixture: &self.fixture,
             capabilities: &self.capabilities,
             is_modern: exchange.revision.era() == Era::Modern,
@@ -79,7 +83,7 @@ impl Session for FixtureSession {
     }
 }
 
-async fn answer(method: &str, call: &Call<'_>) -> Answer {
+async fn answer(method: &str, call: &FixtureCall<'_>) -> FixtureResult {
     match method {
         "tools/list" => Ok(json!({ "tools": tools::list(call.fixture.has_extra_tool()) })),
         "tools/call" => tools::call(call).await,

@@ -4,7 +4,7 @@ use capdeck_mcp::RpcError;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::call::{Answer, Call};
+use super::call::{FixtureCall, FixtureResult};
 
 /// The extension's name.
 pub(super) const EXTENSION: &str = "io.modelcontextprotocol/skills";
@@ -30,7 +30,7 @@ const FILES: [(&str, &str, &str); 3] = [
 ];
 
 /// `skills/list`.
-pub(super) fn list(call: &Call<'_>) -> Value {
+pub(super) fn list(call: &FixtureCall<'_>) -> Value {
     cacheable(json!({ "skills": [entry()] }), call)
 }
 
@@ -50,7 +50,7 @@ fn entry() -> Value {
 }
 
 /// `skills/get`.
-pub(super) fn get(call: &Call<'_>) -> Answer {
+pub(super) fn get(call: &FixtureCall<'_>) -> FixtureResult {
     let entry = entry();
     if call.params["uri"] == entry["uri"] {
         Ok(cacheable(json!({ "skill": entry }), call))
@@ -77,7 +77,7 @@ pub(super) fn read_file(uri: &str) -> Option<Value> {
 }
 
 /// `resources/directory/read`: what is directly inside a folder of the skill.
-pub(super) fn read_directory(call: &Call<'_>) -> Answer {
+pub(super) fn read_directory(call: &FixtureCall<'_>) -> FixtureResult {
     let uri = call.params["uri"].as_str().unwrap_or_default().trim_end_matches('/');
     let no_folder = || RpcError::invalid_params(format!("`{uri}` is no folder"));
     let below = uri.strip_prefix(FOLDER).ok_or_else(no_folder)?;
@@ -103,7 +103,7 @@ pub(super) fn read_directory(call: &Call<'_>) -> Answer {
 }
 
 /// Says how long a modern client may keep this.
-fn cacheable(mut result: Value, call: &Call<'_>) -> Value {
+fn cacheable(mut result: Value, call: &FixtureCall<'_>) -> Value {
     if call.is_modern {
         result["ttlMs"] = 60_000.into();
         result["cacheScope"] = "public".into();

@@ -8,8 +8,8 @@ use tokio::{
 };
 
 use super::{
-    fixture::{Fixture, FixtureService},
-    forced_era::{ForcedEra, Refused},
+    fixture::{ConformanceFixture, FixtureService},
+    forced_era::{EraRefusal, ForcedEra},
 };
 use serde_json::json;
 
@@ -17,7 +17,10 @@ use serde_json::json;
 const BUFFER: usize = 1 << 16;
 
 /// Serves until the client closes its side.
-pub async fn serve_stdio(fixture: Arc<Fixture>, era: Option<ForcedEra>) -> io::Result<()> {
+pub async fn serve_stdio(
+    fixture: Arc<ConformanceFixture>,
+    era: Option<ForcedEra>,
+) -> io::Result<()> {
     let service = Arc::new(FixtureService(fixture));
     let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());
     let Some(era) = era else {
@@ -37,7 +40,7 @@ pub async fn serve_stdio(fixture: Arc<Fixture>, era: Option<ForcedEra>) -> io::R
 async fn sort(era: ForcedEra, mut server: DuplexStream, stdout: &Mutex<Stdout>) -> io::Result<()> {
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = lines.next_line().await? {
-        if let Some(Refused { id, error }) = era.refuse(line.as_bytes()) {
+        if let Some(EraRefusal { id, error }) = era.refuse(line.as_bytes()) {
             let answer = json!({ "jsonrpc": "2.0", "id": id, "error": error });
             write(stdout, &answer.to_string()).await?;
         } else {

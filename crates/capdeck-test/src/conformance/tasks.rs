@@ -9,12 +9,12 @@ use capdeck_mcp::RpcError;
 use serde_json::{Value, json};
 
 use super::{
-    call::{Answer, Call, raw_object},
-    questions::{Gathered, Rounds},
-    tools::{Job, TaskSupport},
+    call::{FixtureCall, FixtureResult, raw_object},
+    questions::{FixtureQuestionOutcome, QuestionRounds},
+    tools::{FixtureJob, JobTaskSupport},
 };
 
-pub(super) use table::TaskTable;
+pub(super) use table::FixtureTaskTable;
 
 /// The extension's name.
 pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -24,34 +24,34 @@ const TTL: u32 = 300_000;
 const POLL_INTERVAL: u32 = 200;
 
 /// Runs a tool's work: as a task where the client can follow one, else at once.
-pub(super) async fn run(job: Job, call: &Call<'_>) -> Answer {
+pub(super) async fn run(job: FixtureJob, call: &FixtureCall<'_>) -> FixtureResult {
     let as_task = if call.is_modern {
         call.has_extension(EXTENSION)
     } else {
         call.params["task"].is_object()
     };
-    if job.task_support() == TaskSupport::Required && !as_task {
+    if job.task_support() == JobTaskSupport::Required && !as_task {
         return Err(task_required(call.is_modern));
     }
     let before = match gather(job.questions_before(), call).await? {
-        Gathered::Answers(answers) => answers,
-        Gathered::Needed(result) => return Ok(result),
+        FixtureQuestionOutcome::Answers(answers) => answers,
+        FixtureQuestionOutcome::Needed(result) => return Ok(result),
     };
     if as_task {
         let task = call.fixture.tasks.start(job, before, call);
         return Ok(if call.is_modern { extension::created(&task) } else { legacy::created(&task) });
     }
     match gather(job.questions(), call).await? {
-        Gathered::Answers(answers) => {
+        FixtureQuestionOutcome::Answers(answers) => {
             tokio::time::sleep(job.duration()).await;
             job.finish(&merged(before, answers))
         }
-        Gathered::Needed(result) => Ok(result),
+        FixtureQuestionOutcome::Needed(result) => Ok(result),
     }
 }
 
 /// Every `tasks/…` method.
-pub(super) async fn answer(method: &str, call: &Call<'_>) -> Answer {
+pub(super) async fn answer(method: &str, call: &FixtureCall<'_>) -> FixtureResult {
     if call.is_modern {
         extension::answer(method, call)
     } else {
@@ -62,7 +62,7 @@ pub(super) async fn answer(method: &str, call: &Call<'_>) -> Answer {
 /// What tells a subscription of every change of these tasks.
 pub(super) fn reports(
     ids: &Value,
-    call: &Call<'_>,
+    call: &FixtureCall<'_>,
 ) -> Result<Vec<impl Future<Output = ()> + Send + 'static>, RpcError> {
     let ids = ids.as_array().map(Vec::as_slice).unwrap_or_default();
     if !ids.is_empty() && !call.has_extension(EXTENSION) {
@@ -73,13 +73,13 @@ pub(super) fn reports(
 }
 
 async fn gather(
-    questions: Vec<super::questions::Question>,
-    call: &Call<'_>,
-) -> Result<Gathered, RpcError> {
+    questions: Vec<super::questions::FixtureQuestion>,
+    call: &FixtureCall<'_>,
+) -> Result<FixtureQuestionOutcome, RpcError> {
     if questions.is_empty() {
-        return Ok(Gathered::Answers(json!({})));
+        return Ok(FixtureQuestionOutcome::Answers(json!({})));
     }
-    call.gather(&Rounds::stateless(questions)).await
+    call.gather(&QuestionRounds::stateless(questions)).await
 }
 
 fn merged(mut answers: Value, more: Value) -> Value {

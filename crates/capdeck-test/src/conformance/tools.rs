@@ -10,18 +10,18 @@ mod people;
 use capdeck_mcp::RpcError;
 use serde_json::{Value, json};
 
-use super::call::{Answer, Call, says};
+use super::call::{FixtureCall, FixtureResult, says};
 
 pub(super) use definitions::list;
-pub(super) use jobs::{Job, TaskSupport};
+pub(super) use jobs::{FixtureJob, JobTaskSupport};
 
 /// `tools/call`.
-pub(super) async fn call(call: &Call<'_>) -> Answer {
+pub(super) async fn call(call: &FixtureCall<'_>) -> FixtureResult {
     let name = call.params["name"].as_str().unwrap_or_default();
     if let Some(result) = content::of(name) {
         return Ok(result);
     }
-    if let Some(job) = Job::of(name, call)? {
+    if let Some(job) = FixtureJob::of(name, call)? {
         return super::tasks::run(job, call).await;
     }
     match name {

@@ -9,31 +9,31 @@ use serde_json::{Map, Value, json};
 
 use super::{
     modern,
-    server::{Outlet, Server},
+    server::{FakeOutlet, FakeServer},
 };
 
 /// One thing to ask.
 #[derive(Clone)]
-struct Question {
+struct FakeQuestion {
     key: &'static str,
     method: &'static str,
     params: Value,
 }
 
 /// How a request asks: questions of one round are asked together.
-struct Interview {
-    rounds: Vec<Vec<Question>>,
+struct FakeInterview {
+    rounds: Vec<Vec<FakeQuestion>>,
     /// Modern only: whether the client is given a `requestState` to send back.
     stateful: bool,
 }
 
 /// Asks what the tool, prompt or resource of this name is there to ask. `None` when it asks nothing.
 pub(super) fn ask(
-    server: &Server,
+    server: &FakeServer,
     subject: &str,
     params: &Value,
     modern: bool,
-    outlet: &Arc<dyn Outlet>,
+    outlet: &Arc<dyn FakeOutlet>,
 ) -> Option<Result<Value, Value>> {
     let interview = interview(subject, &params["arguments"])?;
     let answers = if modern {
@@ -53,8 +53,8 @@ pub(super) fn ask(
     Some(Ok(answer))
 }
 
-fn interview(subject: &str, arguments: &Value) -> Option<Interview> {
-    let once = |question: Question| vec![vec![question]];
+fn interview(subject: &str, arguments: &Value) -> Option<FakeInterview> {
+    let once = |question: FakeQuestion| vec![vec![question]];
     let (rounds, stateful) = match subject {
         "ask_elicitation" | "interview" | "fake://question" => (once(elicitation("name")), true),
         "ask_without_state" => (once(elicitation("name")), false),
@@ -67,11 +67,15 @@ fn interview(subject: &str, arguments: &Value) -> Option<Interview> {
         "ask_forever" => (vec![vec![elicitation("name")]; 1_000], true),
         _ => return None,
     };
-    Some(Interview { rounds, stateful })
+    Some(FakeInterview { rounds, stateful })
 }
 
-impl Interview {
-    fn ask_one_by_one(&self, server: &Server, outlet: &Arc<dyn Outlet>) -> Map<String, Value> {
+impl FakeInterview {
+    fn ask_one_by_one(
+        &self,
+        server: &FakeServer,
+        outlet: &Arc<dyn FakeOutlet>,
+    ) -> Map<String, Value> {
         let mut answers = Map::new();
         for question in self.rounds.iter().flatten() {
             let answer = server.ask(question.method, question.params.clone(), outlet);
@@ -133,7 +137,7 @@ impl Interview {
     }
 }
 
-impl Question {
+impl FakeQuestion {
     fn capability(&self) -> &'static str {
         match self.method {
             "sampling/createMessage" => "sampling",
@@ -143,26 +147,26 @@ impl Question {
     }
 }
 
-fn elicitation(key: &'static str) -> Question {
+fn elicitation(key: &'static str) -> FakeQuestion {
     let schema =
         json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     let params = json!({"mode": "form", "message": "Who are you?", "requestedSchema": schema});
-    Question { key, method: "elicitation/create", params }
+    FakeQuestion { key, method: "elicitation/create", params }
 }
 
 /// Asks to visit the `url` of the arguments, if there is one.
-fn url_elicitation(arguments: &Value) -> Question {
+fn url_elicitation(arguments: &Value) -> FakeQuestion {
     let url = arguments["url"].as_str().unwrap_or("https://example.com/in");
     let params = json!({"mode": "url", "message": "Please sign in", "url": url});
-    Question { key: "visit", method: "elicitation/create", params }
+    FakeQuestion { key: "visit", method: "elicitation/create", params }
 }
 
-fn sampling() -> Question {
+fn sampling() -> FakeQuestion {
     let message = json!({"role": "user", "content": {"type": "text", "text": "Say something"}});
     let params = json!({"messages": [message], "maxTokens": 16});
-    Question { key: "saying", method: "sampling/createMessage", params }
+    FakeQuestion { key: "saying", method: "sampling/createMessage", params }
 }
 
-fn roots() -> Question {
-    Question { key: "folders", method: "roots/list", params: json!({}) }
+fn roots() -> FakeQuestion {
+    FakeQuestion { key: "folders", method: "roots/list", params: json!({}) }
 }

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     ask, modern,
-    plan::Fault,
-    server::{Kind, Outlet, Server},
+    plan::FakeFault,
+    server::{FakeOutlet, FakeServer, MessageEnd},
 };
 
 /// The tools and what calling them does.
@@ -59,11 +59,11 @@ pub(super) fn is_quick(tool: &str) -> bool {
 
 /// Calls a tool. `None` means that nothing more is to be sent.
 pub(super) fn call(
-    server: &Server,
+    server: &FakeServer,
     id: &Value,
     params: &Value,
     is_modern: bool,
-    outlet: &Arc<dyn Outlet>,
+    outlet: &Arc<dyn FakeOutlet>,
 ) -> Option<Result<Value, Value>> {
     let name = params["name"].as_str().unwrap_or_default();
     if let Some(outcome) = ask::ask(server, name, params, is_modern, outlet) {
@@ -72,7 +72,7 @@ pub(super) fn call(
             None => text(answer.to_string()),
         }));
     }
-    if let Some(fault) = Fault::named(name) {
+    if let Some(fault) = FakeFault::named(name) {
         fault.commit(id, outlet.as_ref());
         return None;
     }
@@ -173,12 +173,12 @@ fn text(text: String) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 
-fn notify(outlet: &Arc<dyn Outlet>, method: &str, params: Value) {
+fn notify(outlet: &Arc<dyn FakeOutlet>, method: &str, params: Value) {
     let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
-    outlet.send(&message.to_string(), Kind::Other);
+    outlet.send(&message.to_string(), MessageEnd::Other);
 }
 
-fn report_progress(params: &Value, steps: u64, interval_ms: u64, outlet: &Arc<dyn Outlet>) {
+fn report_progress(params: &Value, steps: u64, interval_ms: u64, outlet: &Arc<dyn FakeOutlet>) {
     for step in 1..=steps {
         thread::sleep(Duration::from_millis(interval_ms));
         if let Some(token) = params["_meta"].get("progressToken") {

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{
-    plan::Fault,
-    server::{Kind, Outlet},
+    plan::FakeFault,
+    server::{FakeOutlet, MessageEnd},
 };
 
 /// More than any reader of messages should accept.
 const HUGE: usize = 20 * 1024 * 1024;
 
-impl Fault {
+impl FakeFault {
     /// The fault that a tool of this name commits when it is called.
     pub(super) fn named(tool: &str) -> Option<Self> {
         match tool {
@@ -28,33 +28,33 @@ impl Fault {
     }
 
     /// Treats the request with this id accordingly. False means: answer it as usual.
-    pub(super) fn commit(self, id: &Value, outlet: &dyn Outlet) -> bool {
+    pub(super) fn commit(self, id: &Value, outlet: &dyn FakeOutlet) -> bool {
         match self {
             Self::None => return false,
             Self::Hang => outlet.abandon(),
             Self::Crash => crash(),
             Self::WrongId => outlet.send(
                 &json!({"jsonrpc": "2.0", "id": "nobody-asked", "result": {}}).to_string(),
-                Kind::Answer,
+                MessageEnd::Answer,
             ),
-            Self::BadJson => outlet.send(r#"{"jsonrpc": "2.0", "id": oops"#, Kind::Answer),
+            Self::BadJson => outlet.send(r#"{"jsonrpc": "2.0", "id": oops"#, MessageEnd::Answer),
             Self::NoOutcome => {
-                outlet.send(&json!({"jsonrpc": "2.0", "id": id}).to_string(), Kind::Answer);
+                outlet.send(&json!({"jsonrpc": "2.0", "id": id}).to_string(), MessageEnd::Answer);
             }
             Self::TextResult => outlet.send(
                 &json!({"jsonrpc": "2.0", "id": id, "result": "fine"}).to_string(),
-                Kind::Answer,
+                MessageEnd::Answer,
             ),
             Self::HugeLine => {
                 let text = "x".repeat(HUGE);
                 let result = json!({"content": [{"type": "text", "text": text}]});
                 let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
-                outlet.send(&answer.to_string(), Kind::Answer);
+                outlet.send(&answer.to_string(), MessageEnd::Answer);
             }
             Self::Error => {
                 let error = json!({"code": -32050, "message": "refused on purpose", "data": {"why": "test"}});
                 let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
-                outlet.send(&answer.to_string(), Kind::Answer);
+                outlet.send(&answer.to_string(), MessageEnd::Answer);
             }
         }
         true

@@ -20,46 +20,46 @@ use serde_json::{Value, json};
 use super::{
     modern,
     plan::FakeEra,
-    server::{Kind, Outlet, Server},
+    server::{FakeOutlet, FakeServer, MessageEnd},
 };
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
 /// Accepts connections for ever. `announce` gets the address once it is known.
-pub fn serve_http(server: &Arc<Server>, announce: impl FnOnce(&str)) {
+pub fn serve_http(server: &Arc<FakeServer>, announce: impl FnOnce(&str)) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     announce(&listener.local_addr().unwrap().to_string());
-    let sessions = Arc::new(Sessions::default());
+    let sessions = Arc::new(FakeSessions::default());
     for stream in listener.incoming().map_while(Result::ok) {
         let (server, sessions) = (Arc::clone(server), Arc::clone(&sessions));
-        thread::spawn(move || Connection { server, sessions, stream }.run());
+        thread::spawn(move || FakeConnection { server, sessions, stream }.run());
     }
 }
 
 /// Open sessions of both transports.
 #[derive(Default)]
-struct Sessions {
+struct FakeSessions {
     next: AtomicUsize,
     /// Streamable HTTP: how many requests a session has made.
     used: Mutex<HashMap<String, usize>>,
     /// HTTP+SSE: the stream that carries a session's answers.
-    streams: Mutex<HashMap<String, Arc<dyn Outlet>>>,
+    streams: Mutex<HashMap<String, Arc<dyn FakeOutlet>>>,
 }
 
-struct Connection {
-    server: Arc<Server>,
-    sessions: Arc<Sessions>,
+struct FakeConnection {
+    server: Arc<FakeServer>,
+    sessions: Arc<FakeSessions>,
     stream: TcpStream,
 }
 
-struct Request {
+struct FakeRequest {
     method: String,
     path: String,
     headers: HashMap<String, String>,
     body: Vec<u8>,
 }
 
-impl Connection {
+impl FakeConnection {
     fn run(self) {
         self.stream.set_nodelay(true).unwrap();
         let mut reader = BufReader::new(self.stream.try_clone().unwrap());
@@ -71,7 +71,7 @@ impl Connection {
     }
 
     /// Answers one request. False ends the connection.
-    fn treat(&self, request: &Request) -> bool {
+    fn treat(&self, request: &FakeRequest) -> bool {
         let plan = &self.server.plan;
         if let Some(target) = &plan.http_redirect {
             return self.reply(307, &[("Location", target)], "");
@@ -96,7 +96,7 @@ impl Connection {
         }
     }
 
-    fn streamable(&self, request: &Request) -> bool {
+    fn streamable(&self, request: &FakeRequest) -> bool {
         let Ok(message) = serde_json::from_slice::<Value>(&request.body) else {
             return self.reply(400, &[], "");
         };
@@ -129,14 +129,14 @@ impl Connection {
             return self.reply(status, &[], "");
         }
         if message.get("id").is_none() || message.get("method").is_none() {
-            let nowhere: Arc<dyn Outlet> = Arc::new(Nowhere);
+            let nowhere: Arc<dyn FakeOutlet> = Arc::new(NullOutlet);
             self.server.handle(message, &nowhere);
             return self.reply(202, &[], "");
         }
         let stream = Mutex::new(self.stream.try_clone().unwrap());
         let session = Some(session).filter(|session| !session.is_empty());
         let headers = request.headers.clone();
-        let outlet: Arc<dyn Outlet> =
+        let outlet: Arc<dyn FakeOutlet> =
             Arc::new(PostReply { stream, session, headers, streaming: Mutex::new(false) });
         self.server.handle(message, &outlet);
         true
@@ -154,7 +154,7 @@ impl Connection {
             let endpoint = format!("event: endpoint\ndata: /message?session={session}\n\n");
             let _client_left = stream.write_all(endpoint.as_bytes());
         }
-        let outlet: Arc<dyn Outlet> = Arc::new(EventStream { stream: Mutex::new(stream) });
+        let outlet: Arc<dyn FakeOutlet> = Arc::new(FakeEventStream { stream: Mutex::new(stream) });
         match legacy_session {
             Some(session) => {
                 self.sessions.streams.lock().unwrap().insert(session, Arc::clone(&outlet));
@@ -167,7 +167,7 @@ impl Connection {
         false
     }
 
-    fn message(&self, request: &Request, query: &str) -> bool {
+    fn message(&self, request: &FakeRequest, query: &str) -> bool {
         let session = query.strip_prefix("session=").unwrap_or_default();
         let outlet = self.sessions.streams.lock().unwrap().get(session).cloned();
         let (Some(outlet), Ok(message)) = (outlet, serde_json::from_slice::<Value>(&request.body))
@@ -199,11 +199,11 @@ impl PostReply {
     }
 }
 
-impl Outlet for PostReply {
-    fn send(&self, text: &str, kind: Kind) {
+impl FakeOutlet for PostReply {
+    fn send(&self, text: &str, kind: MessageEnd) {
         let mut stream = self.stream.lock().unwrap();
         let mut streaming = self.streaming.lock().unwrap();
-        if !*streaming && kind == Kind::Answer {
+        if !*streaming && kind == MessageEnd::Answer {
             let headers: Vec<_> = self.session_header().into_iter().chain([JSON]).collect();
             write_reply(&mut *stream, 200, &headers, text);
             return;
@@ -219,7 +219,7 @@ impl Outlet for PostReply {
         }
         let event = format!("event: message\ndata: {text}\n\n");
         let mut chunk = format!("{:x}\r\n{event}\r\n", event.len());
-        if kind == Kind::Answer {
+        if kind == MessageEnd::Answer {
             chunk.push_str("0\r\n\r\n");
         }
         let _client_left = stream.write_all(chunk.as_bytes());
@@ -227,7 +227,7 @@ impl Outlet for PostReply {
 
     fn refuse(&self, text: &str, status: u16) {
         if status == 200 || *self.streaming.lock().unwrap() {
-            return self.send(text, Kind::Answer);
+            return self.send(text, MessageEnd::Answer);
         }
         write_reply(&mut *self.stream.lock().unwrap(), status, &[JSON], text);
     }
@@ -251,22 +251,22 @@ impl Outlet for PostReply {
     }
 }
 
-struct EventStream {
+struct FakeEventStream {
     stream: Mutex<TcpStream>,
 }
 
-impl Outlet for EventStream {
-    fn send(&self, text: &str, _kind: Kind) {
+impl FakeOutlet for FakeEventStream {
+    fn send(&self, text: &str, _kind: MessageEnd) {
         let event = format!("event: message\ndata: {text}\n\n");
         let _client_left = self.stream.lock().unwrap().write_all(event.as_bytes());
     }
 }
 
 /// For messages that have no answer.
-struct Nowhere;
+struct NullOutlet;
 
-impl Outlet for Nowhere {
-    fn send(&self, _text: &str, _kind: Kind) {}
+impl FakeOutlet for NullOutlet {
+    fn send(&self, _text: &str, _kind: MessageEnd) {}
 }
 
 fn write_reply(stream: &mut impl Write, status: u16, headers: &[(&str, &str)], body: &str) -> bool {
@@ -279,7 +279,7 @@ fn write_reply(stream: &mut impl Write, status: u16, headers: &[(&str, &str)], b
     stream.write_all(reply.as_bytes()).is_ok()
 }
 
-fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Request> {
+fn read_request(reader: &mut BufReader<TcpStream>) -> Option<FakeRequest> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|length| *length > 0)?;
     let mut words = line.split_whitespace();
@@ -294,5 +294,5 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Request> {
     let length = headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some(Request { method, path, headers, body })
+    Some(FakeRequest { method, path, headers, body })
 }

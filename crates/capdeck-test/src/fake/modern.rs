@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{
     offer,
     plan::{FakeEra, FakePlan},
-    server::{Kind, Outlet, Server},
+    server::{FakeOutlet, FakeServer, MessageEnd},
 };
 
 /// The modern revision this server speaks.
@@ -28,10 +28,10 @@ const LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// A stream that was opened by `subscriptions/listen`.
-pub(super) struct ListenStream {
+pub(super) struct FakeListenStream {
     id: Value,
     filter: Value,
-    outlet: Arc<dyn Outlet>,
+    outlet: Arc<dyn FakeOutlet>,
 }
 
 /// Says whether a request is of the modern era, or why it is refused.
@@ -135,11 +135,11 @@ pub(super) fn header_mismatch(
     })
 }
 
-impl Server {
+impl FakeServer {
     /// Opens a stream of notifications; its request stays unanswered.
-    pub(super) fn listen(&self, id: &Value, params: &Value, outlet: &Arc<dyn Outlet>) {
+    pub(super) fn listen(&self, id: &Value, params: &Value, outlet: &Arc<dyn FakeOutlet>) {
         let filter = params["notifications"].clone();
-        let stream = ListenStream { id: id.clone(), filter, outlet: Arc::clone(outlet) };
+        let stream = FakeListenStream { id: id.clone(), filter, outlet: Arc::clone(outlet) };
         let honoured = json!({"notifications": stream.filter});
         stream.send("notifications/subscriptions/acknowledged", honoured);
         self.listening.lock().unwrap().push(stream);
@@ -154,7 +154,7 @@ impl Server {
     }
 }
 
-impl ListenStream {
+impl FakeListenStream {
     pub(super) fn wants(&self, method: &str, params: &Value) -> bool {
         let key = match method {
             "notifications/tools/list_changed" => "toolsListChanged",
@@ -172,7 +172,7 @@ impl ListenStream {
         let meta = Map::from_iter([(SUBSCRIPTION_ID.to_owned(), self.id.clone())]);
         params["_meta"] = Value::from(meta);
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
-        self.outlet.send(&message.to_string(), Kind::Other);
+        self.outlet.send(&message.to_string(), MessageEnd::Other);
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{behaviour::BEHAVIOURS, plan::FakePlan};
 
 /// An answer, or a JSON-RPC error object.
-type Outcome = Result<Value, Value>;
+type FakeResult = Result<Value, Value>;
 
 pub(super) fn initialize(plan: &FakePlan, params: &Value) -> Value {
     let version = match &plan.protocol_version {
@@ -39,7 +39,7 @@ pub(super) fn capabilities(plan: &FakePlan) -> Value {
 }
 
 /// One page of tools. Cursors are positions in the list, as text.
-pub(super) fn tools(plan: &FakePlan, added: &[String], params: &Value) -> Outcome {
+pub(super) fn tools(plan: &FakePlan, added: &[String], params: &Value) -> FakeResult {
     let mut all = all_tools(plan, added);
     all.extend(from_file(plan, "tools")?);
     let Some(size) = plan.page_size else { return Ok(json!({"tools": all})) };
@@ -59,7 +59,7 @@ pub(super) fn tools(plan: &FakePlan, added: &[String], params: &Value) -> Outcom
 }
 
 /// Everything that is neither a tool nor the handshake.
-pub(super) fn other(plan: &FakePlan, method: &str, params: &Value, is_modern: bool) -> Outcome {
+pub(super) fn other(plan: &FakePlan, method: &str, params: &Value, is_modern: bool) -> FakeResult {
     match method {
         "resources/list" => with_file(
             plan,
@@ -102,7 +102,7 @@ pub(super) fn other(plan: &FakePlan, method: &str, params: &Value, is_modern: bo
 }
 
 /// A whole list: what the server always has, and what its file adds.
-fn with_file(plan: &FakePlan, member: &str, always: Value) -> Outcome {
+fn with_file(plan: &FakePlan, member: &str, always: Value) -> FakeResult {
     let Value::Array(mut entries) = always else { unreachable!("lists are arrays") };
     entries.extend(from_file(plan, member)?);
     Ok(json!({ member: entries }))
@@ -136,7 +136,7 @@ pub(super) fn method_not_found(method: &str) -> Value {
     json!({"code": -32601, "message": format!("method not found: {method}")})
 }
 
-fn read_resource(uri: &str, is_modern: bool) -> Outcome {
+fn read_resource(uri: &str, is_modern: bool) -> FakeResult {
     let text = match uri.strip_prefix("fake://items/") {
         Some(number) => format!("item {number}"),
         None if uri == "fake://note" => "a note".to_owned(),

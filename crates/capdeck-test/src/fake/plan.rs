@@ -35,13 +35,13 @@ pub struct FakePlan {
     /// Starts a program that outlives its parent unless the whole group is killed.
     pub spawn_grandchild: bool,
     /// What happens to `server/discover`.
-    pub discover: Fault,
+    pub discover: FakeFault,
     /// What happens to `initialize`.
-    pub initialize: Fault,
+    pub initialize: FakeFault,
     /// What happens to `tools/list`.
-    pub list: Fault,
+    pub list: FakeFault,
     /// What happens to every `tools/call`, whatever the tool.
-    pub call: Fault,
+    pub call: FakeFault,
     /// The tools named after what they do. See `behaviour.rs`.
     pub behaviours: bool,
     /// Offers resources, templates, prompts, completions and logging as well.
@@ -89,7 +89,7 @@ pub enum FakeEra {
 /// One way to treat a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fault {
+pub enum FakeFault {
     /// Answers as it should.
     #[default]
     None,
@@ -125,10 +125,10 @@ impl Default for FakePlan {
             ignore_sigterm: false,
             ignore_stdin_close: false,
             spawn_grandchild: false,
-            discover: Fault::None,
-            initialize: Fault::None,
-            list: Fault::None,
-            call: Fault::None,
+            discover: FakeFault::None,
+            initialize: FakeFault::None,
+            list: FakeFault::None,
+            call: FakeFault::None,
             behaviours: true,
             everything: true,
             tools: 0,

@@ -16,18 +16,18 @@ use serde_json::{Value, json};
 
 use super::{
     ask, behaviour,
-    modern::{self, ListenStream},
+    modern::{self, FakeListenStream},
     offer,
     plan::{FakeEra, FakePlan},
 };
 
 /// Where the messages that belong to one received message go.
-pub(super) trait Outlet: Send + Sync {
-    fn send(&self, text: &str, kind: Kind);
+pub(super) trait FakeOutlet: Send + Sync {
+    fn send(&self, text: &str, kind: MessageEnd);
 
     /// Sends an error as the answer, with the HTTP status that goes with it in the modern era.
     fn refuse(&self, text: &str, _status: u16) {
-        self.send(text, Kind::Answer);
+        self.send(text, MessageEnd::Answer);
     }
 
     /// Leaves the request without an answer for good.
@@ -46,13 +46,13 @@ pub(super) trait Outlet: Send + Sync {
 
 /// Whether a message ends its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageEnd {
     Answer,
     Other,
 }
 
 /// One fake server and everything it remembers.
-pub struct Server {
+pub struct FakeServer {
     pub(super) plan: FakePlan,
     record: Option<Mutex<File>>,
     received: Mutex<Vec<Value>>,
@@ -64,12 +64,12 @@ pub struct Server {
     waiting: Mutex<HashMap<String, mpsc::Sender<Value>>>,
     next_id: AtomicU64,
     /// Streams that carry what belongs to no request.
-    pub(super) standing: Mutex<Vec<Arc<dyn Outlet>>>,
+    pub(super) standing: Mutex<Vec<Arc<dyn FakeOutlet>>>,
     /// Streams of modern clients.
-    pub(super) listening: Mutex<Vec<ListenStream>>,
+    pub(super) listening: Mutex<Vec<FakeListenStream>>,
 }
 
-impl Server {
+impl FakeServer {
     /// Sets up the server; reads nothing yet.
     pub fn new(plan: FakePlan) -> Arc<Self> {
         let record = plan.record.as_ref().map(|path| {
@@ -91,7 +91,7 @@ impl Server {
     }
 
     /// Treats one message from the client. Returns when everything it caused has been sent.
-    pub(super) fn handle(&self, message: Value, outlet: &Arc<dyn Outlet>) {
+    pub(super) fn handle(&self, message: Value, outlet: &Arc<dyn FakeOutlet>) {
         self.remember(&message);
         let id = message.get("id").cloned();
         match (message["method"].as_str(), id) {
@@ -116,13 +116,13 @@ impl Server {
         }
     }
 
-    fn answer(&self, method: &str, id: &Value, params: &Value, outlet: &Arc<dyn Outlet>) {
+    fn answer(&self, method: &str, id: &Value, params: &Value, outlet: &Arc<dyn FakeOutlet>) {
         let fault = match method {
             "server/discover" => self.plan.discover,
             "initialize" => self.plan.initialize,
             "tools/list" => self.plan.list,
             "tools/call" => self.plan.call,
-            _ => super::Fault::None,
+            _ => super::FakeFault::None,
         };
         if fault.commit(id, outlet.as_ref()) {
             return;
@@ -141,7 +141,7 @@ impl Server {
                 let result =
                     if is_modern { modern::finish(&self.plan, method, result) } else { result };
                 let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
-                outlet.send(&answer.to_string(), Kind::Answer);
+                outlet.send(&answer.to_string(), MessageEnd::Answer);
             }
             Err(error) => {
                 let status = if is_modern { modern::status_of(&error) } else { 200 };
@@ -158,7 +158,7 @@ impl Server {
         id: &Value,
         params: &Value,
         is_modern: bool,
-        outlet: &Arc<dyn Outlet>,
+        outlet: &Arc<dyn FakeOutlet>,
     ) -> Option<Result<Value, Value>> {
         let outcome = match method {
             "server/discover" if is_modern => Ok(modern::discover(&self.plan)),
@@ -202,19 +202,19 @@ impl Server {
     }
 
     /// Asks the client something in the middle of a call and waits for what it says.
-    pub(super) fn ask(&self, method: &str, params: Value, outlet: &Arc<dyn Outlet>) -> Value {
+    pub(super) fn ask(&self, method: &str, params: Value, outlet: &Arc<dyn FakeOutlet>) -> Value {
         let id = format!("ask-{}", self.next_id.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = mpsc::channel();
         self.waiting.lock().unwrap().insert(id.clone(), sender);
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        outlet.send(&request.to_string(), Kind::Other);
+        outlet.send(&request.to_string(), MessageEnd::Other);
         receiver
             .recv_timeout(Duration::from_secs(60))
             .unwrap_or_else(|_| json!({"error": "no answer"}))
     }
 
     /// Sends a notification on the standing streams, else beside the current request.
-    pub(super) fn announce(&self, method: &str, params: Value, outlet: &Arc<dyn Outlet>) {
+    pub(super) fn announce(&self, method: &str, params: Value, outlet: &Arc<dyn FakeOutlet>) {
         let text = json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string();
         let listening = self.listening.lock().unwrap();
         for stream in listening.iter().filter(|stream| stream.wants(method, &params)) {
@@ -223,10 +223,10 @@ impl Server {
         let standing = self.standing.lock().unwrap();
         let nobody = standing.is_empty() && listening.is_empty();
         if nobody && self.plan.era != FakeEra::Modern {
-            outlet.send(&text, Kind::Other);
+            outlet.send(&text, MessageEnd::Other);
         }
         for stream in standing.iter() {
-            stream.send(&text, Kind::Other);
+            stream.send(&text, MessageEnd::Other);
         }
     }
 
@@ -262,7 +262,7 @@ fn append(file: &mut File, message: &Value) {
     file.write_all(format!("{message}\n").as_bytes()).unwrap();
 }
 
-impl std::fmt::Debug for Server {
+impl std::fmt::Debug for FakeServer {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Server").field("plan", &self.plan).finish_non_exhaustive()
     }

@@ -9,14 +9,14 @@ use std::{
 
 use serde_json::Value;
 
-use super::server::{Kind, Outlet, Server};
+use super::server::{FakeOutlet, FakeServer, MessageEnd};
 
 /// Reads messages from stdin until it closes; with a stubborn plan, for an hour after that.
-pub fn serve_stdio(server: &Arc<Server>) {
-    let outlet: Arc<dyn Outlet> = Arc::new(Stdout);
+pub fn serve_stdio(server: &Arc<FakeServer>) {
+    let outlet: Arc<dyn FakeOutlet> = Arc::new(StdoutOutlet);
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
-        if Server::is_quick(&message) {
+        if FakeServer::is_quick(&message) {
             server.handle(message, &outlet);
         } else {
             // A slow call must not keep the next message waiting.
@@ -29,10 +29,10 @@ pub fn serve_stdio(server: &Arc<Server>) {
     }
 }
 
-struct Stdout;
+struct StdoutOutlet;
 
-impl Outlet for Stdout {
-    fn send(&self, text: &str, _kind: Kind) {
+impl FakeOutlet for StdoutOutlet {
+    fn send(&self, text: &str, _kind: MessageEnd) {
         let mut stdout = std::io::stdout().lock();
         let _client_left = stdout.write_all(format!("{text}\n").as_bytes());
         let _client_left = stdout.flush();

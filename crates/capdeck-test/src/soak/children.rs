@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     FakePlan,
-    fake::{FakeEra, Fault, RunningFake},
+    fake::{FakeEra, FakeFault, RunningFake},
 };
 
 /// How many there are.
@@ -21,7 +21,7 @@ const IDLE: Duration = Duration::from_millis(2000);
 
 /// One entry of the deck.
 #[derive(Debug)]
-pub(super) struct Child {
+pub(super) struct SoakChild {
     pub(super) id: &'static str,
     pub(super) entry: Value,
     /// Whether a call may reach a tool.
@@ -37,26 +37,26 @@ fn every_fault(delay_ms: u64) -> Value {
 }
 
 /// The children of the deck. Those over HTTP are processes of our own.
-pub(super) fn children() -> (Vec<Child>, Vec<RunningFake>) {
+pub(super) fn children() -> (Vec<SoakChild>, Vec<RunningFake>) {
     let plan = FakePlan::default;
     let mut all = vec![
         stdio("legacy", &plan(), true),
         stdio("modern", &FakePlan { era: FakeEra::Modern, ..plan() }, true),
         stdio("both", &FakePlan { era: FakeEra::Both, ..plan() }, true),
-        stdio("crash", &FakePlan { call: Fault::Crash, ..plan() }, false),
-        stdio("hang", &FakePlan { call: Fault::Hang, ..plan() }, false),
-        stdio("bad-json", &FakePlan { call: Fault::BadJson, ..plan() }, false),
-        stdio("wrong-id", &FakePlan { call: Fault::WrongId, ..plan() }, false),
-        stdio("error", &FakePlan { call: Fault::Error, ..plan() }, false),
+        stdio("crash", &FakePlan { call: FakeFault::Crash, ..plan() }, false),
+        stdio("hang", &FakePlan { call: FakeFault::Hang, ..plan() }, false),
+        stdio("bad-json", &FakePlan { call: FakeFault::BadJson, ..plan() }, false),
+        stdio("wrong-id", &FakePlan { call: FakeFault::WrongId, ..plan() }, false),
+        stdio("error", &FakePlan { call: FakeFault::Error, ..plan() }, false),
         stdio("chatter", &FakePlan { chatter_bytes: 256 * 1024, ..plan() }, true),
         stdio("slow-start", &FakePlan { start_delay_ms: 500, ..plan() }, true),
         stdio("exit", &FakePlan { exit_at_start: Some(3), ..plan() }, false),
         stdio(
             "deaf",
-            &FakePlan { initialize: Fault::Hang, discover: Fault::Hang, ..plan() },
+            &FakePlan { initialize: FakeFault::Hang, discover: FakeFault::Hang, ..plan() },
             false,
         ),
-        stdio("no-list", &FakePlan { list: Fault::Hang, ..plan() }, false),
+        stdio("no-list", &FakePlan { list: FakeFault::Hang, ..plan() }, false),
         stdio(
             "stubborn",
             &FakePlan { ignore_sigterm: true, ignore_stdin_close: true, ..plan() },
@@ -83,13 +83,13 @@ pub(super) fn children() -> (Vec<Child>, Vec<RunningFake>) {
     (all, vec![sound, forgetful, refusing])
 }
 
-fn stdio(id: &'static str, plan: &FakePlan, is_sound: bool) -> Child {
-    Child { id, entry: limited(plan.deck_entry()), is_sound }
+fn stdio(id: &'static str, plan: &FakePlan, is_sound: bool) -> SoakChild {
+    SoakChild { id, entry: limited(plan.deck_entry()), is_sound }
 }
 
-fn http(id: &'static str, url: &str, is_sound: bool) -> Child {
+fn http(id: &'static str, url: &str, is_sound: bool) -> SoakChild {
     let entry = json!({"name": id, "description": "A server of the soak", "url": url});
-    Child { id, entry: limited(entry), is_sound }
+    SoakChild { id, entry: limited(entry), is_sound }
 }
 
 fn limited(mut entry: Value) -> Value {

@@ -14,36 +14,41 @@ use serde_json::Value;
 use super::{
     children::{CALL_TIMEOUT, START_TIMEOUT},
     legacy, modern,
-    stage::Stage,
-    tally::Tally,
-    wire::Wire,
+    stage::SoakStage,
+    tally::SoakTally,
+    wire::RawConnection,
 };
 use crate::HttpReply;
 
 /// What one client knows.
-pub(super) struct Client {
+pub(super) struct SoakClient {
     pub(super) number: usize,
     pub(super) authority: String,
-    pub(super) random: Random,
+    pub(super) random: RandomNumbers,
     /// Children by id, and whether a call reaches a tool.
     children: Vec<(&'static str, bool)>,
-    tally: Arc<Tally>,
+    tally: Arc<SoakTally>,
     patience: Duration,
 }
 
 /// One kind of misbehaviour: its name, how often it is chosen, and what it does.
-pub(super) type Kind = (&'static str, u64, fn(&mut Client, &'static str));
+pub(super) type MisbehaviourKind = (&'static str, u64, fn(&mut SoakClient, &'static str));
 
 /// Draws numbers; each client its own.
-pub(super) struct Random(u64);
+pub(super) struct RandomNumbers(u64);
 
-impl Client {
-    pub(super) fn new(number: usize, stage: &Stage, tally: Arc<Tally>, patience: Duration) -> Self {
+impl SoakClient {
+    pub(super) fn new(
+        number: usize,
+        stage: &SoakStage,
+        tally: Arc<SoakTally>,
+        patience: Duration,
+    ) -> Self {
         let seed = u64::try_from(number).unwrap_or_default();
         Self {
             number,
             authority: stage.authority(),
-            random: Random(seed.wrapping_mul(0x9e37_79b9)),
+            random: RandomNumbers(seed.wrapping_mul(0x9e37_79b9)),
             children: stage.children.iter().map(|child| (child.id, child.is_sound)).collect(),
             tally,
             patience,
@@ -52,7 +57,8 @@ impl Client {
 
     /// Round after round until it is over.
     pub(super) fn misbehave(mut self, over: &AtomicBool) {
-        let kinds: Vec<Kind> = legacy::KINDS.iter().chain(modern::KINDS).copied().collect();
+        let kinds: Vec<MisbehaviourKind> =
+            legacy::KINDS.iter().chain(modern::KINDS).copied().collect();
         let all: u64 = kinds.iter().map(|(_, weight, _)| weight).sum();
         while !over.load(Ordering::Relaxed) {
             let mut drawn = self.random.below(all);
@@ -73,8 +79,8 @@ impl Client {
         thread::sleep(Duration::from_millis(least + self.random.below(most - least)));
     }
 
-    pub(super) fn connect(&self, path: &str) -> Option<Wire> {
-        Wire::open(&self.authority, path)
+    pub(super) fn connect(&self, path: &str) -> Option<RawConnection> {
+        RawConnection::open(&self.authority, path)
     }
 
     /// A child whose tools can be reached.
@@ -93,7 +99,7 @@ impl Client {
     pub(super) fn expect(
         &self,
         kind: &'static str,
-        wire: &mut Wire,
+        wire: &mut RawConnection,
         fits: impl Fn(&HttpReply) -> bool,
     ) -> Option<HttpReply> {
         self.expect_within(kind, wire, Duration::ZERO, fits)
@@ -103,7 +109,7 @@ impl Client {
     pub(super) fn expect_call(
         &self,
         kind: &'static str,
-        wire: &mut Wire,
+        wire: &mut RawConnection,
         fits: impl Fn(&HttpReply) -> bool,
     ) -> Option<HttpReply> {
         self.expect_within(kind, wire, START_TIMEOUT + CALL_TIMEOUT, fits)
@@ -112,7 +118,7 @@ impl Client {
     fn expect_within(
         &self,
         kind: &'static str,
-        wire: &mut Wire,
+        wire: &mut RawConnection,
         deadline: Duration,
         fits: impl Fn(&HttpReply) -> bool,
     ) -> Option<HttpReply> {
@@ -128,14 +134,14 @@ impl Client {
             self.tally.late(kind, &format!("{took:.1?}: {} -> {}", wire.sent, reply.body));
         }
         if !fits(&reply) {
-            let Wire { sent, .. } = wire;
+            let RawConnection { sent, .. } = wire;
             self.tally.wrong(kind, &format!("{sent} -> {} {}", reply.status, reply.body));
         }
         Some(reply)
     }
 }
 
-impl Random {
+impl RandomNumbers {
     /// A number below a bound.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::{
-    client::{Client, Kind, message},
-    wire::{Wire, call_tool, request},
+    client::{MisbehaviourKind, SoakClient, message},
+    wire::{RawConnection, call_tool, request},
 };
 
 /// Every kind, by how often it is chosen.
-pub(super) const KINDS: &[Kind] = &[
+pub(super) const KINDS: &[MisbehaviourKind] = &[
     ("legacy: behaves", 4, behave),
     ("legacy: calls a bad child", 12, call_a_child),
     ("legacy: hangs up in a call", 4, hang_up),
@@ -26,7 +26,12 @@ pub(super) const KINDS: &[Kind] = &[
 ];
 
 /// Shakes hands. The session is forgotten unless somebody ends it.
-fn open(client: &Client, kind: &'static str, path: &str, capabilities: Value) -> Option<Wire> {
+fn open(
+    client: &SoakClient,
+    kind: &'static str,
+    path: &str,
+    capabilities: Value,
+) -> Option<RawConnection> {
     let mut wire = client.connect(path)?;
     let name = format!("soak-{}", client.number);
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities,
@@ -38,13 +43,13 @@ fn open(client: &Client, kind: &'static str, path: &str, capabilities: Value) ->
     wire.session.is_some().then_some(wire)
 }
 
-fn end(client: &Client, kind: &'static str, wire: &mut Wire) {
+fn end(client: &SoakClient, kind: &'static str, wire: &mut RawConnection) {
     let goodbye = wire.head("DELETE", 0, &[]);
     wire.write(goodbye.as_bytes());
     client.expect(kind, wire, |reply| matches!(reply.status, 204 | 404));
 }
 
-fn behave(client: &mut Client, kind: &'static str) {
+fn behave(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = open(client, kind, "/mcp", json!({})) else { return };
     wire.send(&request(1, "tools/list", json!({})), &[]);
     client.expect(kind, &mut wire, |reply| message(reply)["result"]["tools"].is_array());
@@ -55,7 +60,7 @@ fn behave(client: &mut Client, kind: &'static str) {
     end(client, kind, &mut wire);
 }
 
-fn call_a_child(client: &mut Client, kind: &'static str) {
+fn call_a_child(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = open(client, kind, "/mcp", json!({})) else { return };
     let child = client.any_child();
     let (tool, data) = client.random.one_of(&[
@@ -80,21 +85,21 @@ fn call_a_child(client: &mut Client, kind: &'static str) {
     end(client, kind, &mut wire);
 }
 
-fn hang_up(client: &mut Client, kind: &'static str) {
+fn hang_up(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = open(client, kind, "/mcp", json!({})) else { return };
     let child = client.sound_child();
     wire.send(&request(1, "tools/call", call_tool(child, "wait", &json!({"ms": 1000}))), &[]);
     client.pause(10, 300);
 }
 
-fn never_read(client: &mut Client, kind: &'static str) {
+fn never_read(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = open(client, kind, "/servers/legacy/mcp", json!({})) else { return };
     let flood = json!({"name": "flood", "arguments": {"count": 2000, "bytes": 5000}});
     wire.send(&request(1, "tools/call", flood), &[]);
     client.pause(500, 2000);
 }
 
-fn write_slowly(client: &mut Client, kind: &'static str) {
+fn write_slowly(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = client.connect("/mcp") else { return };
     let hello = request(
         0,
@@ -114,7 +119,7 @@ fn write_slowly(client: &mut Client, kind: &'static str) {
     client.expect(kind, &mut wire, |reply| reply.status == 200);
 }
 
-fn cancel(client: &mut Client, kind: &'static str) {
+fn cancel(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = open(client, kind, "/mcp", json!({})) else { return };
     let Some(mut second) = client.connect("/mcp") else { return };
     (second.session, second.version) = (wire.session.clone(), wire.version);
@@ -133,7 +138,7 @@ fn cancel(client: &mut Client, kind: &'static str) {
     end(client, kind, &mut wire);
 }
 
-fn repeat_an_id(client: &mut Client, kind: &'static str) {
+fn repeat_an_id(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = open(client, kind, "/mcp", json!({})) else { return };
     let Some(mut second) = client.connect("/mcp") else { return };
     (second.session, second.version) = (wire.session.clone(), wire.version);
@@ -149,11 +154,11 @@ fn repeat_an_id(client: &mut Client, kind: &'static str) {
     client.expect_call(kind, &mut wire, |reply| message(reply)["result"].is_object());
 }
 
-fn forget(client: &mut Client, kind: &'static str) {
+fn forget(client: &mut SoakClient, kind: &'static str) {
     open(client, kind, "/mcp", json!({}));
 }
 
-fn send_garbage(client: &mut Client, kind: &'static str) {
+fn send_garbage(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = client.connect("/mcp") else { return };
     let garbage = client.random.one_of(&[
         "{",
@@ -172,7 +177,7 @@ fn send_garbage(client: &mut Client, kind: &'static str) {
     client.pause(1, 50);
 }
 
-fn wrong_version(client: &mut Client, kind: &'static str) {
+fn wrong_version(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = open(client, kind, "/mcp", json!({})) else { return };
     wire.version = Some("1999-01-01");
     wire.send(&request(1, "tools/list", json!({})), &[]);
@@ -181,7 +186,7 @@ fn wrong_version(client: &mut Client, kind: &'static str) {
     end(client, kind, &mut wire);
 }
 
-fn oversized(client: &mut Client, kind: &'static str) {
+fn oversized(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = client.connect("/mcp") else { return };
     let length = 17 << 20;
     let head = wire.head("POST", length, &[]);
@@ -196,7 +201,7 @@ fn oversized(client: &mut Client, kind: &'static str) {
     }
 }
 
-fn stream_and_vanish(client: &mut Client, kind: &'static str) {
+fn stream_and_vanish(client: &mut SoakClient, kind: &'static str) {
     let Some(wire) = open(client, kind, "/mcp", json!({})) else { return };
     let Some(mut stream) = client.connect("/mcp") else { return };
     (stream.session, stream.version) = (wire.session.clone(), wire.version);
@@ -205,7 +210,7 @@ fn stream_and_vanish(client: &mut Client, kind: &'static str) {
     client.pause(50, 800);
 }
 
-fn leave_a_question(client: &mut Client, kind: &'static str) {
+fn leave_a_question(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = open(client, kind, "/mcp", json!({"elicitation": {}})) else { return };
     let tool = client.random.one_of(&["ask_elicitation", "ask_forever"]);
     wire.send(&request(1, "tools/call", call_tool("legacy", tool, &json!({}))), &[]);
@@ -220,7 +225,7 @@ fn leave_a_question(client: &mut Client, kind: &'static str) {
     }
 }
 
-fn own_server(client: &mut Client, kind: &'static str) {
+fn own_server(client: &mut SoakClient, kind: &'static str) {
     let child = client.random.one_of(&["legacy", "both", "parent", "stubborn"]);
     let path = format!("/servers/{child}/mcp");
     let Some(mut wire) = open(client, kind, &path, json!({"sampling": {}})) else { return };

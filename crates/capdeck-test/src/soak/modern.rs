@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::{
-    client::{Client, Kind, message},
-    wire::{Wire, call_tool, request},
+    client::{MisbehaviourKind, SoakClient, message},
+    wire::{RawConnection, call_tool, request},
 };
 
 /// Every kind, by how often it is chosen.
-pub(super) const KINDS: &[Kind] = &[
+pub(super) const KINDS: &[MisbehaviourKind] = &[
     ("modern: behaves", 4, behave),
     ("modern: calls a bad child", 8, call_a_child),
     ("modern: hangs up in a call", 4, hang_up),
@@ -22,7 +22,7 @@ pub(super) const KINDS: &[Kind] = &[
 const VERSION: &str = "2026-07-28";
 
 /// A request that says who sends it.
-fn stand_alone(client: &Client, id: u64, method: &str, mut params: Value) -> Value {
+fn stand_alone(client: &SoakClient, id: u64, method: &str, mut params: Value) -> Value {
     let name = format!("soak-{}", client.number);
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": VERSION,
@@ -32,18 +32,18 @@ fn stand_alone(client: &Client, id: u64, method: &str, mut params: Value) -> Val
     request(id, method, params)
 }
 
-fn connect(client: &Client) -> Option<Wire> {
+fn connect(client: &SoakClient) -> Option<RawConnection> {
     let mut wire = client.connect("/mcp")?;
     wire.version = Some(VERSION);
     Some(wire)
 }
 
-fn call(client: &Client, wire: &mut Wire, child: &str, tool: &str, data: &Value) {
+fn call(client: &SoakClient, wire: &mut RawConnection, child: &str, tool: &str, data: &Value) {
     let message = stand_alone(client, 1, "tools/call", call_tool(child, tool, data));
     wire.send(&message, &[("Mcp-Method", "tools/call"), ("Mcp-Name", "call_tool")]);
 }
 
-fn behave(client: &mut Client, kind: &'static str) {
+fn behave(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = connect(client) else { return };
     let discover = stand_alone(client, 0, "server/discover", json!({}));
     wire.send(&discover, &[("Mcp-Method", "server/discover")]);
@@ -55,7 +55,7 @@ fn behave(client: &mut Client, kind: &'static str) {
     client.expect_call(kind, &mut wire, |reply| message(reply)["result"].is_object());
 }
 
-fn call_a_child(client: &mut Client, kind: &'static str) {
+fn call_a_child(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = connect(client) else { return };
     let child = client.any_child();
     let tool = client.random.one_of(&["echo", "hang", "crash", "wait", "rpc_error", "nothing"]);
@@ -66,7 +66,7 @@ fn call_a_child(client: &mut Client, kind: &'static str) {
     });
 }
 
-fn hang_up(client: &mut Client, kind: &'static str) {
+fn hang_up(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = connect(client) else { return };
     let child = client.sound_child();
     let tool = client.random.one_of(&["hang", "wait"]);
@@ -79,7 +79,7 @@ fn hang_up(client: &mut Client, kind: &'static str) {
     client.expect_call(kind, &mut wire, |reply| message(reply)["result"].is_object());
 }
 
-fn leave_a_question(client: &mut Client, kind: &'static str) {
+fn leave_a_question(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = connect(client) else { return };
     let (child, tool) = client.random.one_of(&[
         ("legacy", "ask_elicitation"),
@@ -95,7 +95,7 @@ fn leave_a_question(client: &mut Client, kind: &'static str) {
     });
 }
 
-fn listen_and_vanish(client: &mut Client, kind: &'static str) {
+fn listen_and_vanish(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = connect(client) else { return };
     let listen = stand_alone(
         client,
@@ -114,7 +114,7 @@ fn listen_and_vanish(client: &mut Client, kind: &'static str) {
     client.expect(kind, &mut wire, |reply| reply.status == 200);
 }
 
-fn wrong_version(client: &mut Client, kind: &'static str) {
+fn wrong_version(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = connect(client) else { return };
     wire.version = Some("2099-01-01");
     let mut list = stand_alone(client, 1, "tools/list", json!({}));
@@ -125,7 +125,7 @@ fn wrong_version(client: &mut Client, kind: &'static str) {
     });
 }
 
-fn mismatch(client: &mut Client, kind: &'static str) {
+fn mismatch(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = connect(client) else { return };
     let list = stand_alone(client, 1, "tools/list", json!({}));
     wire.send(&list, &[("Mcp-Method", "tools/call")]);
@@ -134,7 +134,7 @@ fn mismatch(client: &mut Client, kind: &'static str) {
     });
 }
 
-fn foreign_state(client: &mut Client, kind: &'static str) {
+fn foreign_state(client: &mut SoakClient, kind: &'static str) {
     let Some(mut wire) = connect(client) else { return };
     let mut params = call_tool("modern", "ask_elicitation", &json!({}));
     params["requestState"] = json!("bm90IG91cnM");

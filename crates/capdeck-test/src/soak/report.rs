@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bench::replace_between;
 
-use super::{KindFigures, Sample, SoakSettings, tally::Tally};
+use super::{HostSample, KindFigures, SoakSettings, tally::SoakTally};
 
 /// Everything one soak found. Written to `bench/results/soak.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -19,10 +19,10 @@ pub struct SoakFigures {
     /// Rounds of misbehaviour by all clients.
     pub rounds: u64,
     pub kinds: BTreeMap<String, KindFigures>,
-    pub baseline: Sample,
-    pub peak: Sample,
-    pub after: Sample,
-    pub resident: Growth,
+    pub baseline: HostSample,
+    pub peak: HostSample,
+    pub after: HostSample,
+    pub resident: FigureGrowth,
     /// What was not as it should be; empty when all is well.
     pub violations: Vec<String>,
 }
@@ -30,7 +30,7 @@ pub struct SoakFigures {
 /// A figure in the first and in the last third of the run, after a tenth for warming up.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Growth {
+pub struct FigureGrowth {
     pub first_third: u64,
     pub last_third: u64,
 }
@@ -44,10 +44,10 @@ const FLAT_BYTES: u64 = 4_000_000;
 
 pub(super) fn judge(
     settings: SoakSettings,
-    tally: &Tally,
-    baseline: Sample,
-    samples: &[Sample],
-    after: Sample,
+    tally: &SoakTally,
+    baseline: HostSample,
+    samples: &[HostSample],
+    after: HostSample,
 ) -> SoakFigures {
     let kinds = tally.figures();
     let mut violations = Vec::new();
@@ -97,22 +97,22 @@ pub(super) fn judge(
     }
 }
 
-fn growth(samples: &[Sample]) -> Growth {
+fn growth(samples: &[HostSample]) -> FigureGrowth {
     let warm = samples.get(samples.len() / 10..).unwrap_or_default();
     let third = warm.len() / 3;
-    let median = |part: &[Sample]| {
+    let median = |part: &[HostSample]| {
         let mut sizes: Vec<u64> = part.iter().map(|sample| sample.resident_bytes).collect();
         sizes.sort_unstable();
         sizes.get(sizes.len() / 2).copied().unwrap_or_default()
     };
-    Growth {
+    FigureGrowth {
         first_third: median(warm.get(..third).unwrap_or_default()),
         last_third: median(warm.get(warm.len() - third..).unwrap_or_default()),
     }
 }
 
-fn peak(samples: &[Sample]) -> Sample {
-    samples.iter().fold(Sample::default(), |peak, sample| Sample {
+fn peak(samples: &[HostSample]) -> HostSample {
+    samples.iter().fold(HostSample::default(), |peak, sample| HostSample {
         processes: peak.processes.max(sample.processes),
         descriptors: peak.descriptors.max(sample.descriptors),
         threads: peak.threads.max(sample.threads),
@@ -148,7 +148,7 @@ pub fn render_soak(figures: &SoakFigures) -> String {
         }
     );
     for (what, read) in [
-        ("processes", (|sample| sample.processes) as fn(&Sample) -> u64),
+        ("processes", (|sample| sample.processes) as fn(&HostSample) -> u64),
         ("descriptors", |sample| sample.descriptors),
         ("threads", |sample| sample.threads),
         ("connections", |sample| sample.connections),

@@ -4,13 +4,13 @@ use std::{fmt, fs};
 
 use serde::{Deserialize, Serialize};
 
-use super::stage::Stage;
+use super::stage::SoakStage;
 use crate::{HttpClient, bench::resident_memory};
 
 /// One look at the host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Sample {
+pub struct HostSample {
     /// The host, its guardian, children and whatever they started.
     pub processes: u64,
     /// Descriptors of the host itself.
@@ -25,18 +25,18 @@ pub struct Sample {
 }
 
 /// Looks at one host again and again.
-pub(super) struct Sampler {
+pub(super) struct HostSampler {
     id: u32,
     mark: String,
     client: HttpClient,
 }
 
-impl Sampler {
-    pub(super) fn new(stage: &Stage) -> Self {
+impl HostSampler {
+    pub(super) fn new(stage: &SoakStage) -> Self {
         Self { id: stage.host.id(), mark: stage.mark(), client: stage.host.client("/metrics") }
     }
 
-    pub(super) fn take(&mut self) -> Sample {
+    pub(super) fn take(&mut self) -> HostSample {
         let metrics = self.client.send("GET", "/metrics", &[], b"").body;
         let gauge = |name: &str| -> u64 {
             let line = metrics.lines().find(|line| line.split(' ').next() == Some(name));
@@ -45,7 +45,7 @@ impl Sampler {
         };
         let status = fs::read_to_string(format!("/proc/{}/status", self.id)).unwrap_or_default();
         let threads = status.lines().find_map(|line| line.strip_prefix("Threads:"));
-        Sample {
+        HostSample {
             processes: count(self.processes()),
             descriptors: entries(&format!("/proc/{}/fd", self.id)),
             threads: threads.and_then(|text| text.trim().parse().ok()).unwrap_or(0),
@@ -73,7 +73,7 @@ impl Sampler {
     }
 }
 
-impl Sample {
+impl HostSample {
     /// True when no client and no child is there.
     pub(super) fn is_quiet(&self) -> bool {
         let open = [self.connections, self.sessions, self.requests, self.streams];
@@ -89,7 +89,7 @@ impl Sample {
     }
 }
 
-impl fmt::Display for Sample {
+impl fmt::Display for HostSample {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             processes,

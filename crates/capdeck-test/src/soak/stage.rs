@@ -2,21 +2,21 @@
 
 use serde_json::{Map, Value, json};
 
-use super::children::{Child, children};
-use crate::{Capdeck, RunningHost, TestDirs, fake::RunningFake};
+use super::children::{SoakChild, children};
+use crate::{CapdeckRun, RunningHost, TestDirs, fake::RunningFake};
 
 /// Sessions that nobody uses and questions that nobody answers end soon, so that the soak sees them end.
 const IDLE_MS: u64 = 5000;
 
 /// A running host and everything around it.
-pub(super) struct Stage {
+pub(super) struct SoakStage {
     pub(super) host: RunningHost,
-    pub(super) children: Vec<Child>,
+    pub(super) children: Vec<SoakChild>,
     remote: Vec<RunningFake>,
     dirs: TestDirs,
 }
 
-impl Stage {
+impl SoakStage {
     /// Writes the deck and starts the host.
     pub(super) fn open() -> Self {
         let dirs = TestDirs::new();
@@ -27,7 +27,7 @@ impl Stage {
             "mcpServers": servers, "serve": {"sessionIdleMs": IDLE_MS, "questionLifetimeMs": IDLE_MS},
         }));
         // Code mode keeps a worker ready from the first list on, which the baseline would not know of.
-        let host = Capdeck::new(&dirs).env("CAPDECK_LOG", "error").up(&["--exposure", "search"]);
+        let host = CapdeckRun::new(&dirs).env("CAPDECK_LOG", "error").up(&["--exposure", "search"]);
         Self { host, children, remote, dirs }
     }
 

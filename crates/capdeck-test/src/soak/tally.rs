@@ -26,12 +26,12 @@ pub struct KindFigures {
 
 /// Collects outcomes from all clients.
 #[derive(Debug, Default)]
-pub(super) struct Tally(Mutex<BTreeMap<&'static str, KindFigures>>);
+pub(super) struct SoakTally(Mutex<BTreeMap<&'static str, KindFigures>>);
 
 /// How many examples of wrong answers of one kind are kept.
 const EXAMPLES: usize = 3;
 
-impl Tally {
+impl SoakTally {
     pub(super) fn round(&self, kind: &'static str) {
         self.of(kind, |figures| figures.rounds += 1);
     }

@@ -14,7 +14,7 @@ use crate::{HttpReply, http_client::read_reply};
 const LONGEST_WAIT: Duration = Duration::from_secs(40);
 
 /// One connection and what goes with every message on it.
-pub(super) struct Wire {
+pub(super) struct RawConnection {
     stream: BufReader<TcpStream>,
     authority: String,
     pub(super) path: String,
@@ -24,7 +24,7 @@ pub(super) struct Wire {
     pub(super) sent: String,
 }
 
-impl Wire {
+impl RawConnection {
     /// Connects. `None` when the host does not take the connection.
     pub(super) fn open(authority: &str, path: &str) -> Option<Self> {
         let stream = TcpStream::connect(authority).ok()?;

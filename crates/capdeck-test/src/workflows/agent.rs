@@ -3,20 +3,20 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Service, WorkflowRun};
+use super::{OfficeService, WorkflowRun};
 use crate::StdioClient;
 
 /// How the tools are offered to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum ToolView {
     Direct,
     Progressive,
     Search,
     CodeMode,
 }
 
-impl Way {
+impl ToolView {
     pub const ALL: [Self; 4] = [Self::Direct, Self::Progressive, Self::Search, Self::CodeMode];
 
     /// The name as a deck has it.
@@ -31,9 +31,9 @@ impl Way {
 }
 
 /// An agent at work.
-pub(super) struct Agent<'a> {
+pub(super) struct WorkflowAgent<'a> {
     client: StdioClient,
-    way: Way,
+    way: ToolView,
     count: &'a dyn Fn(&str) -> usize,
     surface_tokens: usize,
     calls: usize,
@@ -43,11 +43,11 @@ pub(super) struct Agent<'a> {
     read: usize,
 }
 
-impl<'a> Agent<'a> {
+impl<'a> WorkflowAgent<'a> {
     /// Connects, and reads what every conversation begins with: the tools and the instructions.
     pub(super) fn start(
         mut client: StdioClient,
-        way: Way,
+        way: ToolView,
         count: &'a dyn Fn(&str) -> usize,
     ) -> Self {
         let welcome = client.initialize();
@@ -59,20 +59,20 @@ impl<'a> Agent<'a> {
     }
 
     /// Finds out how the tools are called, as far as the view does not say it from the start.
-    pub(super) fn learn(&mut self, services: &[Service], questions: &[&str]) {
+    pub(super) fn learn(&mut self, services: &[OfficeService], questions: &[&str]) {
         match self.way {
-            Way::Direct => {}
-            Way::Progressive => {
+            ToolView::Direct => {}
+            ToolView::Progressive => {
                 for service in services {
                     self.tool(service.name(), json!({"operation": "tools"}));
                 }
             }
-            Way::Search => {
+            ToolView::Search => {
                 for question in questions {
                     self.tool("search", json!({"query": question}));
                 }
             }
-            Way::CodeMode => {
+            ToolView::CodeMode => {
                 let ids: Vec<&str> = services.iter().map(|service| service.name()).collect();
                 let ids = json!(ids);
                 self.run(&format!(
@@ -83,15 +83,15 @@ impl<'a> Agent<'a> {
     }
 
     /// Calls a tool of a server in whatever way the view offers.
-    pub(super) fn call(&mut self, service: Service, tool: &str, arguments: Value) -> Value {
+    pub(super) fn call(&mut self, service: OfficeService, tool: &str, arguments: Value) -> Value {
         let service = service.name();
         let result = match self.way {
-            Way::Direct => self.tool(&format!("{service}__{tool}"), arguments),
-            Way::Progressive => {
+            ToolView::Direct => self.tool(&format!("{service}__{tool}"), arguments),
+            ToolView::Progressive => {
                 let asked = json!({"operation": "call_tool", "name": tool, "args": arguments});
                 self.tool(service, asked)
             }
-            Way::Search | Way::CodeMode => {
+            ToolView::Search | ToolView::CodeMode => {
                 let asked = json!({"name": format!("{service}__{tool}"), "data": arguments});
                 self.tool("call_tool", asked)
             }
@@ -102,7 +102,7 @@ impl<'a> Agent<'a> {
     /// All items of a list that comes in pages.
     pub(super) fn all(
         &mut self,
-        service: Service,
+        service: OfficeService,
         tool: &str,
         arguments: &Value,
         items: &str,

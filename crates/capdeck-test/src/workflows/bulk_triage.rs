@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{
-    Workflow,
-    agent::Agent,
-    office::{Service, issues},
+    AgentWorkflow,
+    agent::WorkflowAgent,
+    office::{OfficeService, issues},
 };
 
-pub(super) static BULK_TRIAGE: Workflow = Workflow {
+pub(super) static BULK_TRIAGE: AgentWorkflow = AgentWorkflow {
     name: "bulk triage",
     what: "a label for each of 32 open issues that have none, one change each, then a look at what is left",
-    services: &[Service::Tracker],
+    services: &[OfficeService::Tracker],
     questions: &["list issues without labels", "add a label to an issue"],
     by_calls,
     script: r#"
@@ -42,16 +42,16 @@ return { labelled: counts, left: (await unlabelled()).total };
     },
 };
 
-fn by_calls(agent: &mut Agent<'_>) -> Value {
+fn by_calls(agent: &mut WorkflowAgent<'_>) -> Value {
     let asked = json!({"state": "open", "unlabelled": true});
-    let waiting = agent.all(Service::Tracker, "list_issues", &asked, "issues");
+    let waiting = agent.all(OfficeService::Tracker, "list_issues", &asked, "issues");
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for issue in &waiting {
         let label = label(issue);
-        agent.call(Service::Tracker, "add_label", json!({"id": issue["id"], "label": label}));
+        agent.call(OfficeService::Tracker, "add_label", json!({"id": issue["id"], "label": label}));
         *counts.entry(label).or_default() += 1;
     }
-    let left = agent.call(Service::Tracker, "list_issues", asked);
+    let left = agent.call(OfficeService::Tracker, "list_issues", asked);
     json!({"labelled": counts, "left": left["total"]})
 }
 

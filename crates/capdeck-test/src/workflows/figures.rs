@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Way;
+use super::ToolView;
 use crate::bench::{grouped, replace_between};
 
 /// Everything between these two lines is written by the benchmark.
@@ -23,7 +23,7 @@ pub struct WorkflowFigures {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowRun {
-    pub way: Way,
+    pub way: ToolView,
     /// Tool calls that the model made.
     pub calls: usize,
     /// Tools and instructions that stand in every conversation.

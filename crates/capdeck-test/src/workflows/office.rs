@@ -19,7 +19,7 @@ const EXPORTED: usize = 2_400;
 
 /// One server of the office.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Service {
+pub enum OfficeService {
     Tracker,
     Customers,
     Billing,
@@ -27,7 +27,7 @@ pub enum Service {
     Releases,
 }
 
-impl Service {
+impl OfficeService {
     pub const ALL: [Self; 5] =
         [Self::Tracker, Self::Customers, Self::Billing, Self::Builds, Self::Releases];
 
@@ -59,12 +59,12 @@ impl Service {
 }
 
 /// The data, and what was changed about it.
-pub(super) struct Office {
+pub(super) struct OfficeData {
     issues: Vec<Value>,
     comments: BTreeMap<u64, Vec<String>>,
 }
 
-impl Office {
+impl OfficeData {
     pub(super) fn new() -> Self {
         Self { issues: issues(), comments: BTreeMap::new() }
     }
@@ -72,14 +72,14 @@ impl Office {
     /// Calls a tool. The error is for the model to read.
     pub(super) fn call(
         &mut self,
-        service: Service,
+        service: OfficeService,
         tool: &str,
         arguments: &Value,
     ) -> Result<Value, String> {
         let text = |name: &str| arguments[name].as_str();
         let number = |name: &str| arguments[name].as_u64();
         match (service, tool) {
-            (Service::Tracker, "list_issues") => {
+            (OfficeService::Tracker, "list_issues") => {
                 let fits = |issue: &&Value| {
                     let labels = issue["labels"].as_array().map_or(0, Vec::len);
                     text("state").is_none_or(|state| issue["state"] == state)
@@ -88,12 +88,16 @@ impl Office {
                 };
                 page(self.issues.iter().filter(fits).cloned().collect(), "issues", arguments)
             }
-            (Service::Tracker, "export_issues") => Ok(json!({"issues": exported(&self.issues)})),
-            (Service::Tracker, "list_labels") => Ok(
+            (OfficeService::Tracker, "export_issues") => {
+                Ok(json!({"issues": exported(&self.issues)}))
+            }
+            (OfficeService::Tracker, "list_labels") => Ok(
                 json!({"labels": ["bug", "documentation", "feature", "performance", "release-blocker"]}),
             ),
-            (Service::Tracker, "get_issue") => self.issue(number("id")).map(|issue| issue.clone()),
-            (Service::Tracker, "add_label") => {
+            (OfficeService::Tracker, "get_issue") => {
+                self.issue(number("id")).map(|issue| issue.clone())
+            }
+            (OfficeService::Tracker, "add_label") => {
                 let issue = self.issue(number("id"))?;
                 let label = text("label").ok_or("`label` is missing")?;
                 let labels = issue["labels"].as_array_mut().ok_or("the issue has no labels")?;
@@ -102,54 +106,58 @@ impl Office {
                 }
                 Ok(json!({"id": issue["id"], "labels": issue["labels"]}))
             }
-            (Service::Tracker, "close_issue") => {
+            (OfficeService::Tracker, "close_issue") => {
                 let issue = self.issue(number("id"))?;
                 issue["state"] = json!("closed");
                 Ok(json!({"id": issue["id"], "state": "closed"}))
             }
-            (Service::Tracker, "comment") => {
+            (OfficeService::Tracker, "comment") => {
                 let id = self.issue(number("id"))?["id"].as_u64().unwrap_or_default();
                 let comments = self.comments.entry(id).or_default();
                 comments.push(text("text").ok_or("`text` is missing")?.to_owned());
                 Ok(json!({"id": id, "comments": comments.len()}))
             }
-            (Service::Customers, "list_customers") => {
+            (OfficeService::Customers, "list_customers") => {
                 let fits = |customer: &&Value| {
                     text("region").is_none_or(|region| customer["region"] == region)
                 };
                 page(customers().iter().filter(fits).cloned().collect(), "customers", arguments)
             }
-            (Service::Customers, "get_customer") => one(customers(), "id", &arguments["id"]),
-            (Service::Customers, "find_contact") => one(customers(), "email", &arguments["email"]),
-            (Service::Billing, "list_invoices") => {
+            (OfficeService::Customers, "get_customer") => one(customers(), "id", &arguments["id"]),
+            (OfficeService::Customers, "find_contact") => {
+                one(customers(), "email", &arguments["email"])
+            }
+            (OfficeService::Billing, "list_invoices") => {
                 let fits = |invoice: &&Value| {
                     text("status").is_none_or(|status| invoice["status"] == status)
                         && text("customer").is_none_or(|customer| invoice["customer"] == customer)
                 };
                 page(invoices().iter().filter(fits).cloned().collect(), "invoices", arguments)
             }
-            (Service::Billing, "get_invoice") => one(invoices(), "number", &arguments["number"]),
-            (Service::Billing, "send_reminder") => {
+            (OfficeService::Billing, "get_invoice") => {
+                one(invoices(), "number", &arguments["number"])
+            }
+            (OfficeService::Billing, "send_reminder") => {
                 let invoice = one(invoices(), "number", &arguments["number"])?;
                 Ok(json!({"number": invoice["number"], "sent": true}))
             }
-            (Service::Builds, "list_builds") => {
+            (OfficeService::Builds, "list_builds") => {
                 let fits =
                     |build: &&Value| text("branch").is_none_or(|branch| build["branch"] == branch);
                 page(builds().iter().filter(fits).cloned().collect(), "builds", arguments)
             }
-            (Service::Builds, "get_build") => one(builds(), "id", &arguments["id"]),
-            (Service::Builds, "list_failed_tests") => {
+            (OfficeService::Builds, "get_build") => one(builds(), "id", &arguments["id"]),
+            (OfficeService::Builds, "list_failed_tests") => {
                 let build = one(builds(), "id", &arguments["id"])?;
                 Ok(json!({"tests": failed_tests(&build)}))
             }
-            (Service::Releases, "get_release")
+            (OfficeService::Releases, "get_release")
                 if text("version") == RELEASE["version"].as_str() =>
             {
                 Ok(RELEASE.clone())
             }
-            (Service::Releases, "get_release") => Err("there is no such release".to_owned()),
-            (Service::Releases, "list_freezes") => Ok(json!({"freezes": [FREEZE.clone()]})),
+            (OfficeService::Releases, "get_release") => Err("there is no such release".to_owned()),
+            (OfficeService::Releases, "list_freezes") => Ok(json!({"freezes": [FREEZE.clone()]})),
             _ => Err(format!("there is no tool `{tool}`")),
         }
     }

@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use super::{
-    Workflow,
-    agent::Agent,
-    office::{Service, issues},
+    AgentWorkflow,
+    agent::WorkflowAgent,
+    office::{OfficeService, issues},
 };
 
-pub(super) static PAGINATION_AUDIT: Workflow = Workflow {
+pub(super) static PAGINATION_AUDIT: AgentWorkflow = AgentWorkflow {
     name: "pagination audit",
     what: "which open issues of high or urgent priority have no assignee, and the oldest of them, out of 160 open issues in four pages",
-    services: &[Service::Tracker],
+    services: &[OfficeService::Tracker],
     questions: &["list open issues of the tracker"],
     by_calls,
     script: r#"
@@ -32,8 +32,8 @@ return { open: open.length, waiting: waiting.map((issue) => issue.id), oldest: o
     },
 };
 
-fn by_calls(agent: &mut Agent<'_>) -> Value {
-    summary(&agent.all(Service::Tracker, "list_issues", &json!({"state": "open"}), "issues"))
+fn by_calls(agent: &mut WorkflowAgent<'_>) -> Value {
+    summary(&agent.all(OfficeService::Tracker, "list_issues", &json!({"state": "open"}), "issues"))
 }
 
 fn summary(open: &[Value]) -> Value {

@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{
-    Workflow,
-    agent::Agent,
-    office::{FREEZE, RELEASE, Service, builds, failed_tests, has_label, issues},
+    AgentWorkflow,
+    agent::WorkflowAgent,
+    office::{FREEZE, OfficeService, RELEASE, builds, failed_tests, has_label, issues},
 };
 
 /// Builds that must have passed.
 const LOOKED_AT: usize = 5;
 
-pub(super) static RELEASE_GATE: Workflow = Workflow {
+pub(super) static RELEASE_GATE: AgentWorkflow = AgentWorkflow {
     name: "release gate",
     what: "whether a release may go out as planned: its last five builds and every test that failed in them, open blockers, freezes",
-    services: &[Service::Releases, Service::Builds, Service::Tracker],
+    services: &[OfficeService::Releases, OfficeService::Builds, OfficeService::Tracker],
     questions: &[
         "read the plan of a release",
         "list builds of a branch",
@@ -57,20 +57,21 @@ return {
     },
 };
 
-fn by_calls(agent: &mut Agent<'_>) -> Value {
-    let release = agent.call(Service::Releases, "get_release", json!({"version": "2.4.0"}));
+fn by_calls(agent: &mut WorkflowAgent<'_>) -> Value {
+    let release = agent.call(OfficeService::Releases, "get_release", json!({"version": "2.4.0"}));
     let asked = json!({"branch": release["branch"], "limit": LOOKED_AT});
-    let recent = agent.call(Service::Builds, "list_builds", asked);
+    let recent = agent.call(OfficeService::Builds, "list_builds", asked);
     let failed: Vec<Value> =
         list(&recent, "builds").into_iter().filter(|build| build["status"] == "failed").collect();
     let mut tests = Vec::new();
     for build in &failed {
-        let answer = agent.call(Service::Builds, "list_failed_tests", json!({"id": build["id"]}));
+        let answer =
+            agent.call(OfficeService::Builds, "list_failed_tests", json!({"id": build["id"]}));
         tests.extend(list(&answer, "tests"));
     }
     let asked = json!({"state": "open", "label": "release-blocker"});
-    let blockers = agent.call(Service::Tracker, "list_issues", asked);
-    let freezes = agent.call(Service::Releases, "list_freezes", json!({}));
+    let blockers = agent.call(OfficeService::Tracker, "list_issues", asked);
+    let freezes = agent.call(OfficeService::Releases, "list_freezes", json!({}));
     decision(&release, &failed, &tests, &list(&blockers, "issues"), &list(&freezes, "freezes"))
 }
 

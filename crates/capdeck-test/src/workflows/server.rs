@@ -4,14 +4,14 @@ use std::io::{self, BufRead, Write};
 
 use serde_json::{Value, json};
 
-use super::office::{Office, Service};
+use super::office::{OfficeData, OfficeService};
 
 /// Text beside structured content that is sent; more would be the same again.
 const LONGEST_TEXT: usize = 256 << 10;
 
 /// Serves until standard input ends.
-pub fn serve(service: Service) -> io::Result<()> {
-    let mut office = Office::new();
+pub fn serve(service: OfficeService) -> io::Result<()> {
+    let mut office = OfficeData::new();
     let mut output = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line?) else { continue };
@@ -29,7 +29,11 @@ pub fn serve(service: Service) -> io::Result<()> {
     Ok(())
 }
 
-fn result(service: Service, office: &mut Office, message: &Value) -> Result<Value, Value> {
+fn result(
+    service: OfficeService,
+    office: &mut OfficeData,
+    message: &Value,
+) -> Result<Value, Value> {
     let params = &message["params"];
     match message["method"].as_str().unwrap_or_default() {
         "initialize" => Ok(json!({

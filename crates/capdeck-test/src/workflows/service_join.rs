@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{
-    Workflow,
-    agent::Agent,
-    office::{Service, customers, invoices},
+    AgentWorkflow,
+    agent::WorkflowAgent,
+    office::{OfficeService, customers, invoices},
 };
 
 /// Customers in the answer.
 const MOST: usize = 5;
 
-pub(super) static SERVICE_JOIN: Workflow = Workflow {
+pub(super) static SERVICE_JOIN: AgentWorkflow = AgentWorkflow {
     name: "cross-service join",
     what: "the five customers in the north that owe the most, by name, from 30 customers of one service and 100 overdue invoices of another",
-    services: &[Service::Customers, Service::Billing],
+    services: &[OfficeService::Customers, OfficeService::Billing],
     questions: &["list customers of a region", "list overdue invoices"],
     by_calls,
     script: r#"
@@ -52,11 +52,11 @@ return [...owed.entries()]
     },
 };
 
-fn by_calls(agent: &mut Agent<'_>) -> Value {
+fn by_calls(agent: &mut WorkflowAgent<'_>) -> Value {
     let region = json!({"region": "north"});
-    let customers = agent.all(Service::Customers, "list_customers", &region, "customers");
+    let customers = agent.all(OfficeService::Customers, "list_customers", &region, "customers");
     let overdue = json!({"status": "overdue"});
-    let invoices = agent.all(Service::Billing, "list_invoices", &overdue, "invoices");
+    let invoices = agent.all(OfficeService::Billing, "list_invoices", &overdue, "invoices");
     joined(&customers, &invoices)
 }
 

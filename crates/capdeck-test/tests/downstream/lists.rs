@@ -1,6 +1,6 @@
 //! Servers that list in pages, twice, without end, or not at all.
 
-use capdeck_test::{FakePlan, fake::Fault};
+use capdeck_test::{FakePlan, fake::FakeFault};
 use serde_json::json;
 
 use crate::scene::Scene;
@@ -52,11 +52,11 @@ fn a_server_that_does_not_start_leaves_the_others_listed() {
             stderr_line: Some("no token".to_owned()),
             ..FakePlan::default()
         },
-        FakePlan { initialize: Fault::Hang, ..FakePlan::default() },
-        FakePlan { initialize: Fault::Crash, ..FakePlan::default() },
-        FakePlan { initialize: Fault::BadJson, ..FakePlan::default() },
-        FakePlan { initialize: Fault::Error, ..FakePlan::default() },
-        FakePlan { list: Fault::Hang, ..FakePlan::default() },
+        FakePlan { initialize: FakeFault::Hang, ..FakePlan::default() },
+        FakePlan { initialize: FakeFault::Crash, ..FakePlan::default() },
+        FakePlan { initialize: FakeFault::BadJson, ..FakePlan::default() },
+        FakePlan { initialize: FakeFault::Error, ..FakePlan::default() },
+        FakePlan { list: FakeFault::Hang, ..FakePlan::default() },
     ];
     for plan in broken {
         let shown = format!("{:?} {:?} {:?}", plan.exit_at_start, plan.initialize, plan.list);

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf, process::Command, time::Duration};
 
-use capdeck_test::{Capdeck, FakePlan, StdioClient, TestDirs};
+use capdeck_test::{CapdeckRun, FakePlan, StdioClient, TestDirs};
 use serde_json::{Value, json};
 
 /// `capdeck serve` over two servers: `bad`, which follows the plan of the test, and `good`.
@@ -41,7 +41,7 @@ impl Scene {
             "options": {"exposure": "direct", "surfaceTokens": 100_000_000},
             "mcpServers": {"bad": bad, "good": good},
         }));
-        let mut client = Capdeck::new(&dirs).serve(&[]).with_patience(Duration::from_secs(20));
+        let mut client = CapdeckRun::new(&dirs).serve(&[]).with_patience(Duration::from_secs(20));
         client.initialize_with(capabilities);
         Self { client, dirs }
     }

@@ -11,20 +11,20 @@ pub(super) const MAX_ENTRIES: usize = 10_000;
 /// An attempt after this long without one starts a burst of its own.
 const BURST_GAP: Duration = Duration::from_secs(5 * 60);
 /// Longer than any failure matters.
-const REMEMBERED_FOR: Duration = Duration::from_secs(30 * 60);
+const FAILURE_LIFETIME: Duration = Duration::from_secs(30 * 60);
 /// How many bursts are recorded in a minute. A sender with many addresses cannot fill the audit with them.
 const MAX_BURSTS_PER_MINUTE: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// One sender by its address. For IPv6 the /64 network, because a sender has all of its addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in super::super) enum Source {
+pub(in super::super) enum SourceAddress {
     Unknown,
     Four(u32),
     Six(u64),
 }
 
-impl From<Option<IpAddr>> for Source {
+impl From<Option<IpAddr>> for SourceAddress {
     fn from(address: Option<IpAddr>) -> Self {
         match address.map(|address| address.to_canonical()) {
             None => Self::Unknown,
@@ -37,7 +37,7 @@ impl From<Option<IpAddr>> for Source {
 /// See above.
 #[derive(Debug, Default)]
 pub(super) struct FailureTable {
-    entries: HashMap<(Source, CredentialClass), FailureCount>,
+    entries: HashMap<(SourceAddress, CredentialClass), FailureCount>,
     /// When entries that are over are removed next.
     next_sweep: Option<Timestamp>,
     /// The minute whose bursts are counted, and how many there were.
@@ -79,7 +79,7 @@ impl FailureTable {
     /// Whether an attempt would be examined now.
     pub(super) fn is_free(
         &mut self,
-        source: Source,
+        source: SourceAddress,
         class: CredentialClass,
         rule: BackoffRule,
         now: Timestamp,
@@ -92,7 +92,7 @@ impl FailureTable {
     /// Notes an attempt that failed, or that was not examined because the sender has to wait. Those do not make the wait longer.
     pub(super) fn fail(
         &mut self,
-        source: Source,
+        source: SourceAddress,
         class: CredentialClass,
         rule: BackoffRule,
         now: Timestamp,
@@ -121,10 +121,14 @@ impl FailureTable {
     }
 
     /// Where an attempt is counted. When there are more senders than can be remembered, the rest count as one.
-    fn key(&self, source: Source, class: CredentialClass) -> (Source, CredentialClass) {
+    fn key(
+        &self,
+        source: SourceAddress,
+        class: CredentialClass,
+    ) -> (SourceAddress, CredentialClass) {
         let key = (source, class);
         let is_full = self.entries.len() >= MAX_ENTRIES && !self.entries.contains_key(&key);
-        if is_full { (Source::Unknown, class) } else { key }
+        if is_full { (SourceAddress::Unknown, class) } else { key }
     }
 
     fn sweep(&mut self, now: Timestamp) {
@@ -132,7 +136,7 @@ impl FailureTable {
         if !is_due {
             return;
         }
-        self.entries.retain(|_, count| now < after(count.seen_at, REMEMBERED_FOR));
+        self.entries.retain(|_, count| now < after(count.seen_at, FAILURE_LIFETIME));
         self.next_sweep = Some(after(now, MINUTE));
     }
 

@@ -18,7 +18,9 @@ fn fixture() -> Fixture {
     let time = Arc::new(AtomicI64::new(1_800_000_000));
     let clock = {
         let time = Arc::clone(&time);
-        Clock::from_fn(move || Timestamp::from_second(time.load(Ordering::Relaxed)).unwrap())
+        RegistryClock::from_fn(move || {
+            Timestamp::from_second(time.load(Ordering::Relaxed)).unwrap()
+        })
     };
     Fixture { failures: FailedCredentials::new(clock, 5), time }
 }
@@ -147,7 +149,7 @@ fn memory_is_bounded_and_given_back() {
 
 #[test]
 fn addresses_of_one_network_are_one_source() {
-    let source = |text: &str| Source::from(Some(text.parse::<IpAddr>().unwrap()));
+    let source = |text: &str| SourceAddress::from(Some(text.parse::<IpAddr>().unwrap()));
     assert_eq!(source("2001:db8::1"), source("2001:db8::2:1"));
     assert_ne!(source("2001:db8::1"), source("2001:db8:0:1::1"));
     assert_eq!(source("::ffff:192.0.2.1"), source("192.0.2.1"));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A server's `Bearer` challenge. Its fields are untrusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Challenge {
+pub struct BearerChallenge {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_metadata: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -14,7 +14,7 @@ pub struct Challenge {
     pub error: Option<String>,
 }
 
-impl Challenge {
+impl BearerChallenge {
     /// Reads the first `Bearer` challenge of a header, which may have challenges of several schemes.
     pub fn parse(header: &str) -> Option<Self> {
         let mut found: Option<Self> = None;
@@ -32,18 +32,18 @@ impl Challenge {
             let (value, after) = take_value(value.trim_start());
             rest = after;
             if let Some(challenge) = &mut found {
-                challenge.note(word, value);
+                challenge.set_parameter(word, value);
             }
         }
         found
     }
 
     /// Returns whether the token is valid but lacks scopes.
-    pub fn wants_more(&self) -> bool {
+    pub fn needs_more_scopes(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
 
-    fn note(&mut self, name: &str, value: String) {
+    fn set_parameter(&mut self, name: &str, value: String) {
         if name.eq_ignore_ascii_case("resource_metadata") {
             self.resource_metadata.get_or_insert(value);
         } else if name.eq_ignore_ascii_case("scope") && self.scopes.is_empty() {
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_bearer_part_is_read_whatever_stands_around_it() {
-        let all = Challenge {
+        let all = BearerChallenge {
             resource_metadata: Some("https://a.example/x?y=1".to_owned()),
             scopes: vec!["a".to_owned(), "b:c".to_owned()],
             error: Some("insufficient_scope".to_owned()),
@@ -98,18 +98,18 @@ mod tests {
             r#"bearer error=insufficient_scope,scope="a  b:c" , Resource_Metadata = "https://a.example/x?y=1""#,
             r#"Basic realm="Bearer scope=\"z\"", Bearer scope="a b:c", error="insufficient_scope", resource_metadata="https://a.example/x?y=1", DPoP scope="q""#,
         ] {
-            assert_eq!(Challenge::parse(header), Some(all.clone()), "{header}");
+            assert_eq!(BearerChallenge::parse(header), Some(all.clone()), "{header}");
         }
-        assert!(all.wants_more());
+        assert!(all.needs_more_scopes());
     }
 
     #[test]
     fn other_schemes_and_broken_headers_hold_nothing() {
-        assert_eq!(Challenge::parse("Bearer"), Some(Challenge::default()));
+        assert_eq!(BearerChallenge::parse("Bearer"), Some(BearerChallenge::default()));
         for header in ["", "Basic realm=\"x\"", "==,,\"\"", "Bearerx scope=a"] {
-            assert_eq!(Challenge::parse(header), None, "{header}");
+            assert_eq!(BearerChallenge::parse(header), None, "{header}");
         }
-        let cut = Challenge::parse("Bearer scope=\"a \\").unwrap();
+        let cut = BearerChallenge::parse("Bearer scope=\"a \\").unwrap();
         assert_eq!(cut.scopes, ["a"]);
     }
 }

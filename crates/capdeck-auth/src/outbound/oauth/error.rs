@@ -1,6 +1,6 @@
 //! Errors of a sign-in.
 
-use crate::OutOfReach;
+use crate::ReachError;
 
 /// A failed step of a sign-in. No variant contains a token, a secret or a query string.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -8,7 +8,7 @@ pub enum OAuthError {
     #[error("{what} `{text}` is not a URL")]
     NotAUrl { what: &'static str, text: String },
     #[error("{what} at `{origin}` is not allowed: {reason}")]
-    ForbiddenUrl { what: &'static str, origin: String, reason: OutOfReach },
+    ForbiddenUrl { what: &'static str, origin: String, reason: ReachError },
     #[error("{what} at `{origin}` cannot be reached: {reason}")]
     Unreachable { what: &'static str, origin: String, reason: String },
     #[error("{what} at `{origin}` answered with HTTP status {status}")]

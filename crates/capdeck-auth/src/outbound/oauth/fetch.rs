@@ -7,31 +7,32 @@ use serde::{Serialize, de::DeserializeOwned};
 use url::Url;
 
 use super::OAuthError;
-use crate::{GuardedClients, Reach, Secret};
+use crate::{GuardedClients, NetworkReach, Secret};
 
-const TIMEOUT: Duration = Duration::from_secs(15);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
-const MAX_BYTES: usize = 256 * 1024;
+const MAX_RESPONSE_BYTES: usize = 256 * 1024;
 
-pub(super) struct Fetcher {
-    reach: Reach,
+pub(super) struct GuardedFetcher {
+    reach: NetworkReach,
     http: reqwest::Client,
 }
 
-pub(super) struct Answer {
+pub(super) struct FormResponse {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
 }
 
-impl Fetcher {
+impl GuardedFetcher {
     pub(super) async fn new(clients: &GuardedClients, server: &Url) -> Result<Self, OAuthError> {
-        let reach = Reach::of(server).await;
+        let reach = NetworkReach::of(server).await;
         let http = clients.get(reach).map_err(|reason| OAuthError::Client { reason })?;
         Ok(Self { reach, http })
     }
 
     pub(super) fn url(&self, what: &'static str, text: &str) -> Result<Url, OAuthError> {
-        let url = Url::parse(text).map_err(|_| OAuthError::NotAUrl { what, text: shown(text) })?;
+        let url = Url::parse(text)
+            .map_err(|_| OAuthError::NotAUrl { what, text: sanitized_excerpt(text) })?;
         self.check(what, &url)?;
         Ok(url)
     }
@@ -71,7 +72,7 @@ impl Fetcher {
         url: &Url,
         fields: &[(&str, &str)],
         basic: Option<(&str, &Secret)>,
-    ) -> Result<Answer, OAuthError> {
+    ) -> Result<FormResponse, OAuthError> {
         self.check(what, url)?;
         let body: String =
             url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
@@ -95,7 +96,7 @@ impl Fetcher {
         what: &'static str,
         url: &Url,
         body: &impl Serialize,
-    ) -> Result<Answer, OAuthError> {
+    ) -> Result<FormResponse, OAuthError> {
         self.check(what, url)?;
         let request = self.http.post(url.clone()).header("accept", "application/json").json(body);
         send(what, url, request).await
@@ -108,7 +109,7 @@ async fn read_document<T: DeserializeOwned>(
     request: RequestBuilder,
 ) -> Result<Option<T>, OAuthError> {
     let request = request.header("accept", "application/json");
-    let Answer { status, body } = send(what, url, request).await?;
+    let FormResponse { status, body } = send(what, url, request).await?;
     match status {
         200 => {}
         // Redirects are not followed, so the document counts as missing.
@@ -126,15 +127,15 @@ async fn send(
     what: &'static str,
     url: &Url,
     request: RequestBuilder,
-) -> Result<Answer, OAuthError> {
+) -> Result<FormResponse, OAuthError> {
     let unreachable =
         |error| OAuthError::Unreachable { what, origin: origin(url), reason: cause(error) };
-    let response = request.timeout(TIMEOUT).send().await.map_err(unreachable)?;
+    let response = request.timeout(REQUEST_TIMEOUT).send().await.map_err(unreachable)?;
     let status = response.status();
     match read(response).await.map_err(unreachable)? {
-        Some(body) => Ok(Answer { status: status.as_u16(), body }),
+        Some(body) => Ok(FormResponse { status: status.as_u16(), body }),
         None => {
-            let reason = format!("it is larger than {MAX_BYTES} bytes");
+            let reason = format!("it is larger than {MAX_RESPONSE_BYTES} bytes");
             Err(OAuthError::BadAnswer { what, origin: origin(url), reason })
         }
     }
@@ -144,7 +145,7 @@ async fn send(
 async fn read(mut response: Response) -> reqwest::Result<Option<Vec<u8>>> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
-        if body.len() + chunk.len() > MAX_BYTES {
+        if body.len() + chunk.len() > MAX_RESPONSE_BYTES {
             return Ok(None);
         }
         body.extend_from_slice(&chunk);
@@ -170,7 +171,7 @@ pub(super) fn origin(url: &Url) -> String {
 
 fn cause(error: reqwest::Error) -> String {
     if error.is_timeout() {
-        return format!("no answer within {} s", TIMEOUT.as_secs());
+        return format!("no answer within {} s", REQUEST_TIMEOUT.as_secs());
     }
     let error = error.without_url();
     let mut reason: &dyn std::error::Error = &error;
@@ -180,6 +181,6 @@ fn cause(error: reqwest::Error) -> String {
     reason.to_string()
 }
 
-fn shown(text: &str) -> String {
+fn sanitized_excerpt(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(80).collect()
 }

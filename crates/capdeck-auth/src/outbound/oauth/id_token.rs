@@ -8,14 +8,14 @@ use url::Url;
 
 use super::{
     OAuthError,
-    fetch::Fetcher,
-    json_keys::{KeySet, Verdict},
+    fetch::GuardedFetcher,
+    json_keys::{KeySet, SignatureVerdict},
 };
 use crate::Secret;
 
-const SKEW: u64 = 60;
+const MAX_CLOCK_SKEW_SECONDS: u64 = 60;
 
-pub(super) struct Expected<'a> {
+pub(super) struct ExpectedClaims<'a> {
     pub(super) issuer: &'a str,
     /// False when the issuer's identifier is unknown.
     pub(super) knows_issuer: bool,
@@ -28,13 +28,13 @@ pub(super) struct Expected<'a> {
 }
 
 #[derive(Deserialize)]
-struct Header {
+struct IdTokenHeader {
     alg: String,
     kid: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Claims {
+struct IdTokenClaims {
     iss: Option<String>,
     aud: Option<Value>,
     azp: Option<String>,
@@ -47,36 +47,36 @@ struct Claims {
 }
 
 pub(super) async fn verify(
-    fetcher: &Fetcher,
+    fetcher: &GuardedFetcher,
     keys: Option<&Url>,
     token: &str,
-    expected: &Expected<'_>,
+    expected: &ExpectedClaims<'_>,
 ) -> Result<String, OAuthError> {
-    const WHAT: &str = "the issuer's keys";
+    const KEYS_LABEL: &str = "the issuer's keys";
     let keys = keys.ok_or(wrong("its issuer publishes no keys to check it with"))?;
     let (signed, signature) = token.rsplit_once('.').ok_or(wrong("it is not a JWT"))?;
     let (header, claims) = signed.split_once('.').ok_or(wrong("it is not a JWT"))?;
-    let header: Header = decode(header)?;
-    let claims: Claims = decode(claims)?;
+    let header: IdTokenHeader = decode(header)?;
+    let claims: IdTokenClaims = decode(claims)?;
     let signature =
         URL_SAFE_NO_PAD.decode(signature).map_err(|_| wrong("its signature cannot be read"))?;
     let mut asked_again = false;
     loop {
-        let found = fetcher.document::<KeySet>(WHAT, keys).await?;
+        let found = fetcher.document::<KeySet>(KEYS_LABEL, keys).await?;
         let set = found.ok_or(wrong("its issuer publishes no keys to check it with"))?;
         match set.verify(&header.alg, header.kid.as_deref(), signed.as_bytes(), &signature) {
-            Verdict::Genuine => break,
-            Verdict::Forged => return Err(wrong("its signature is not its issuer's")),
+            SignatureVerdict::Genuine => break,
+            SignatureVerdict::Forged => return Err(wrong("its signature is not its issuer's")),
             // The issuer may just have rotated its keys.
-            Verdict::NoSuchKey if !asked_again => asked_again = true,
-            Verdict::NoSuchKey => return Err(wrong("its issuer has no such key")),
+            SignatureVerdict::NoSuchKey if !asked_again => asked_again = true,
+            SignatureVerdict::NoSuchKey => return Err(wrong("its issuer has no such key")),
         }
     }
     claims.check(&header.alg, expected)
 }
 
-impl Claims {
-    fn check(self, algorithm: &str, expected: &Expected<'_>) -> Result<String, OAuthError> {
+impl IdTokenClaims {
+    fn check(self, algorithm: &str, expected: &ExpectedClaims<'_>) -> Result<String, OAuthError> {
         if expected.knows_issuer && self.iss.as_deref() != Some(expected.issuer) {
             return Err(wrong("it has another issuer"));
         }
@@ -116,7 +116,7 @@ impl Claims {
     fn check_times(&self, now: u64) -> Result<(), OAuthError> {
         // Numeric dates may be fractions.
         let now = now as f64;
-        let skew = SKEW as f64;
+        let skew = MAX_CLOCK_SKEW_SECONDS as f64;
         let expires = self.exp.ok_or(wrong("it does not say when it ends"))?;
         let issued = self.iat.ok_or(wrong("it does not say when it was made"))?;
         if expires <= now - skew {
@@ -146,7 +146,7 @@ mod tests {
 
     fn check(claims: &Value) -> Result<String, OAuthError> {
         let access_token = Secret::new("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y");
-        let expected = Expected {
+        let expected = ExpectedClaims {
             issuer: "https://sso.example.com",
             knows_issuer: true,
             client_id: "c-1",
@@ -155,7 +155,7 @@ mod tests {
             access_token: &access_token,
             now: 1_000,
         };
-        let claims: Claims = serde_json::from_value(claims.clone()).unwrap();
+        let claims: IdTokenClaims = serde_json::from_value(claims.clone()).unwrap();
         claims.check("RS256", &expected)
     }
 

@@ -31,7 +31,7 @@ struct JsonKey {
 
 /// An asymmetric signature algorithm. Shared secrets and `none` prove no identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Algorithm {
+pub(super) enum SigningAlgorithm {
     Rs256,
     Rs384,
     Rs512,
@@ -42,14 +42,14 @@ pub(super) enum Algorithm {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum SignatureVerdict {
     Genuine,
     Forged,
     /// No key of the set could have made the signature; there may be a newer set.
     NoSuchKey,
 }
 
-impl Algorithm {
+impl SigningAlgorithm {
     pub(super) fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "RS256" => Self::Rs256,
@@ -81,22 +81,24 @@ impl KeySet {
         key_id: Option<&str>,
         message: &[u8],
         signature: &[u8],
-    ) -> Verdict {
-        let Some(algorithm) = Algorithm::parse(name) else { return Verdict::Forged };
+    ) -> SignatureVerdict {
+        let Some(algorithm) = SigningAlgorithm::parse(name) else {
+            return SignatureVerdict::Forged;
+        };
         let keys = self.keys.iter().filter_map(|key| JsonKey::deserialize(key).ok());
-        let mut verdict = Verdict::NoSuchKey;
+        let mut verdict = SignatureVerdict::NoSuchKey;
         for key in keys.filter(|key| key.fits(name, algorithm, key_id)) {
             if key.signed(algorithm, message, signature).is_some() {
-                return Verdict::Genuine;
+                return SignatureVerdict::Genuine;
             }
-            verdict = Verdict::Forged;
+            verdict = SignatureVerdict::Forged;
         }
         verdict
     }
 }
 
 impl JsonKey {
-    fn fits(&self, name: &str, algorithm: Algorithm, key_id: Option<&str>) -> bool {
+    fn fits(&self, name: &str, algorithm: SigningAlgorithm, key_id: Option<&str>) -> bool {
         let (kind, curve) = algorithm.key_kind();
         self.kty == kind
             && self.crv.as_deref() == curve
@@ -105,7 +107,7 @@ impl JsonKey {
             && key_id.is_none_or(|wanted| self.kid.as_deref() == Some(wanted))
     }
 
-    fn signed(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> Option<()> {
+    fn signed(&self, algorithm: SigningAlgorithm, message: &[u8], signature: &[u8]) -> Option<()> {
         let rsa = |parameters: &'static RsaParameters| {
             let (n, e) = (number(self.n.as_deref()?)?, number(self.e.as_deref()?)?);
             RsaPublicKeyComponents { n, e }.verify(parameters, message, signature).ok()
@@ -117,13 +119,13 @@ impl JsonKey {
             whole.then(|| UnparsedPublicKey::new(method, point).verify(message, signature).ok())?
         };
         match algorithm {
-            Algorithm::Rs256 => rsa(&RSA_PKCS1_2048_8192_SHA256),
-            Algorithm::Rs384 => rsa(&RSA_PKCS1_2048_8192_SHA384),
-            Algorithm::Rs512 => rsa(&RSA_PKCS1_2048_8192_SHA512),
-            Algorithm::Ps256 => rsa(&RSA_PSS_2048_8192_SHA256),
-            Algorithm::Es256 => curve(&ECDSA_P256_SHA256_FIXED, 32),
-            Algorithm::Es384 => curve(&ECDSA_P384_SHA384_FIXED, 48),
-            Algorithm::EdDsa => {
+            SigningAlgorithm::Rs256 => rsa(&RSA_PKCS1_2048_8192_SHA256),
+            SigningAlgorithm::Rs384 => rsa(&RSA_PKCS1_2048_8192_SHA384),
+            SigningAlgorithm::Rs512 => rsa(&RSA_PKCS1_2048_8192_SHA512),
+            SigningAlgorithm::Ps256 => rsa(&RSA_PSS_2048_8192_SHA256),
+            SigningAlgorithm::Es256 => curve(&ECDSA_P256_SHA256_FIXED, 32),
+            SigningAlgorithm::Es384 => curve(&ECDSA_P384_SHA384_FIXED, 48),
+            SigningAlgorithm::EdDsa => {
                 let key = decode(self.x.as_deref()?)?;
                 UnparsedPublicKey::new(&ED25519, key).verify(message, signature).ok()
             }

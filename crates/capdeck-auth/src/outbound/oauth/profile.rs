@@ -6,39 +6,43 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
-use super::{OAuthError, fetch::Fetcher};
+use super::{OAuthError, fetch::GuardedFetcher};
 use crate::Secret;
 
-const WHAT: &str = "the user info";
+const ENDPOINT_LABEL: &str = "the user info";
 
 /// The profile claims. Unreadable claims are ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Profile {
+pub(super) struct ProfileClaims {
     sub: Option<Value>,
     email: Option<Value>,
     email_verified: Option<Value>,
     name: Option<Value>,
 }
 
-impl Profile {
+impl ProfileClaims {
     pub(super) fn of_token(id_token: &str) -> Self {
         let claims = id_token.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
         claims.and_then(|claims| serde_json::from_slice(&claims).ok()).unwrap_or_default()
     }
 
-    pub(super) async fn ask(
-        fetcher: &Fetcher,
+    pub(super) async fn fetch(
+        fetcher: &GuardedFetcher,
         place: &Url,
         access_token: &Secret,
         subject: &str,
     ) -> Result<Self, OAuthError> {
-        let found = fetcher.document_for::<Self>(WHAT, place, access_token).await?;
+        let found = fetcher.document_for::<Self>(ENDPOINT_LABEL, place, access_token).await?;
         let Some(found) = found else { return Ok(Self::default()) };
         if found.sub.as_ref().and_then(Value::as_str) != Some(subject) {
             let (origin, reason) =
                 (place.origin().ascii_serialization(), "it is about another person");
-            return Err(OAuthError::BadAnswer { what: WHAT, origin, reason: reason.to_owned() });
+            return Err(OAuthError::BadAnswer {
+                what: ENDPOINT_LABEL,
+                origin,
+                reason: reason.to_owned(),
+            });
         }
         Ok(found)
     }
@@ -77,7 +81,7 @@ mod tests {
     use super::*;
 
     fn parts(value: Value) -> (Option<String>, Option<String>) {
-        serde_json::from_value::<Profile>(value).unwrap().into_parts()
+        serde_json::from_value::<ProfileClaims>(value).unwrap().into_parts()
     }
 
     #[test]
@@ -91,12 +95,12 @@ mod tests {
         }
         let odd = json!({"email": ["a@b.c"], "email_verified": true, "name": 7});
         assert_eq!(parts(odd), (None, None));
-        assert_eq!(Profile::of_token("a.b.c").into_parts(), (None, None));
+        assert_eq!(ProfileClaims::of_token("a.b.c").into_parts(), (None, None));
     }
 
     #[test]
     fn a_word_about_one_address_says_nothing_about_another() {
-        let read = |value: Value| serde_json::from_value::<Profile>(value).unwrap();
+        let read = |value: Value| serde_json::from_value::<ProfileClaims>(value).unwrap();
         let mut known = read(json!({"email_verified": true}));
         known.complete(read(json!({"email": "a@b.c", "name": "Ann"})));
         assert_eq!(known.into_parts(), (None, Some("Ann".to_owned())));

@@ -11,21 +11,21 @@ use url::Url;
 use super::{
     OAuthError,
     error::plain_code,
-    fetch::Fetcher,
-    id_token::{Expected, verify},
-    profile::Profile,
-    record::{Client, ClientMethod},
+    fetch::GuardedFetcher,
+    id_token::{ExpectedClaims, verify},
+    profile::ProfileClaims,
     server_metadata::{self, ServerMetadata},
     sign_in::now,
+    sign_in_record::{ClientMethod, ClientRegistration},
     token::TokenRequest,
 };
 use crate::{
     GuardedClients, Secret,
-    pkce::{Pkce, random},
+    pkce::{PkceVerifier, random},
 };
 
-const PATIENCE: Duration = Duration::from_secs(600);
-const MOST: usize = 2000;
+const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(600);
+const MAX_PENDING_SIGN_INS: usize = 2000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderSettings {
@@ -40,26 +40,26 @@ pub struct ProviderSettings {
 pub struct ProviderSignIn {
     settings: ProviderSettings,
     clients: GuardedClients,
-    begun: Mutex<HashMap<String, Begun>>,
+    begun: Mutex<HashMap<String, PendingProviderSignIn>>,
 }
 
 /// The redirect and the continuation of a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProviderVisit {
+pub struct ProviderSignInRequest {
     pub redirect_uri: String,
     /// The action after the sign-in. It never leaves this process.
     pub then: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProviderPage {
+pub struct ProviderRedirect {
     pub url: Url,
     /// Returned by the provider. The same value goes into a cookie, to prove that the same browser comes back.
     pub state: String,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProviderAnswer {
+pub struct ProviderCallback {
     pub state: String,
     pub code: Option<Secret>,
     pub issuer: Option<String>,
@@ -67,7 +67,7 @@ pub struct ProviderAnswer {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProviderReturn {
+pub struct ProviderSignInResult {
     pub identity: ProviderIdentity,
     pub then: String,
 }
@@ -81,10 +81,10 @@ pub struct ProviderIdentity {
     pub name: Option<String>,
 }
 
-struct Begun {
+struct PendingProviderSignIn {
     nonce: String,
-    pkce: Pkce,
-    visit: ProviderVisit,
+    pkce: PkceVerifier,
+    visit: ProviderSignInRequest,
     until: Instant,
 }
 
@@ -95,7 +95,7 @@ impl ProviderSettings {
         client_secret: Option<Secret>,
     ) -> Self {
         let (issuer, client_id) = (issuer.into(), client_id.into());
-        Self { issuer, client_id, client_secret, patience: PATIENCE }
+        Self { issuer, client_id, client_secret, patience: SIGN_IN_TIMEOUT }
     }
 }
 
@@ -118,11 +118,14 @@ impl ProviderSignIn {
         self.settings.patience
     }
 
-    pub async fn begin(&self, visit: ProviderVisit) -> Result<ProviderPage, OAuthError> {
+    pub async fn begin(
+        &self,
+        visit: ProviderSignInRequest,
+    ) -> Result<ProviderRedirect, OAuthError> {
         let (fetcher, metadata) = self.find().await?;
         let endpoint = endpoint(metadata.authorization_endpoint.as_deref(), &self.settings.issuer)?;
         let mut url = fetcher.url("the authorization endpoint", endpoint)?;
-        let (state, nonce, pkce) = (random::<24>()?, random::<24>()?, Pkce::new()?);
+        let (state, nonce, pkce) = (random::<24>()?, random::<24>()?, PkceVerifier::new()?);
         url.query_pairs_mut()
             .append_pair("response_type", "code")
             .append_pair("client_id", &self.settings.client_id)
@@ -135,17 +138,20 @@ impl ProviderSignIn {
         let mut begun = self.begun.lock();
         let now = Instant::now();
         begun.retain(|_, one| now < one.until);
-        if begun.len() >= MOST {
+        if begun.len() >= MAX_PENDING_SIGN_INS {
             let reason = "too many sign-ins are in progress".to_owned();
             return Err(OAuthError::Client { reason });
         }
         let until = now + self.settings.patience;
-        begun.insert(state.clone(), Begun { nonce, pkce, visit, until });
-        Ok(ProviderPage { url, state })
+        begun.insert(state.clone(), PendingProviderSignIn { nonce, pkce, visit, until });
+        Ok(ProviderRedirect { url, state })
     }
 
     /// Finishes a sign-in with the redirect parameters. Each sign-in can be finished once.
-    pub async fn finish(&self, answer: ProviderAnswer) -> Result<ProviderReturn, OAuthError> {
+    pub async fn finish(
+        &self,
+        answer: ProviderCallback,
+    ) -> Result<ProviderSignInResult, OAuthError> {
         let begun = self.begun.lock().remove(&answer.state);
         let begun = begun.filter(|begun| Instant::now() < begun.until);
         let seconds = self.settings.patience.as_secs();
@@ -173,12 +179,12 @@ impl ProviderSignIn {
             scopes: &[],
             now: now(),
         };
-        let ProviderVisit { redirect_uri, then } = &begun.visit;
+        let ProviderSignInRequest { redirect_uri, then } = &begun.visit;
         let given = request.redeem(&fetcher, &code, &begun.pkce.verifier, redirect_uri).await?;
         let id_token = given.id_token.ok_or(OAuthError::IdToken { reason: "there is none" })?;
         let keys = metadata.jwks_uri.as_deref();
         let keys = keys.map(|keys| fetcher.url("the issuer's keys", keys)).transpose()?;
-        let expected = Expected {
+        let expected = ExpectedClaims {
             issuer,
             knows_issuer: true,
             client_id: &self.settings.client_id,
@@ -190,22 +196,22 @@ impl ProviderSignIn {
         let subject = verify(&fetcher, keys.as_ref(), &id_token, &expected).await?;
         let userinfo = metadata.userinfo_endpoint.as_deref();
         let userinfo = userinfo.map(|at| fetcher.url("the user info", at)).transpose()?;
-        let mut profile = Profile::of_token(&id_token);
+        let mut profile = ProfileClaims::of_token(&id_token);
         if let (true, Some(place)) = (profile.lacks_address(), &userinfo) {
             let access_token = &given.tokens.access_token;
-            profile.complete(Profile::ask(&fetcher, place, access_token, &subject).await?);
+            profile.complete(ProfileClaims::fetch(&fetcher, place, access_token, &subject).await?);
         }
         let (email, name) = profile.into_parts();
         let identity = ProviderIdentity { issuer: issuer.clone(), subject, email, name };
-        Ok(ProviderReturn { identity, then: then.clone() })
+        Ok(ProviderSignInResult { identity, then: then.clone() })
     }
 
-    async fn find(&self) -> Result<(Fetcher, ServerMetadata), OAuthError> {
+    async fn find(&self) -> Result<(GuardedFetcher, ServerMetadata), OAuthError> {
         let issuer = &self.settings.issuer;
         let what = "the sign-in provider";
         let url = Url::parse(issuer)
             .map_err(|_| OAuthError::NotAUrl { what, text: issuer.chars().take(80).collect() })?;
-        let fetcher = Fetcher::new(&self.clients, &url).await?;
+        let fetcher = GuardedFetcher::new(&self.clients, &url).await?;
         let place = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
         let found = server_metadata::find(&fetcher, issuer, &[&place]).await?;
         let metadata = found.ok_or_else(|| OAuthError::NoMetadata { issuer: issuer.clone() })?;
@@ -216,7 +222,7 @@ impl ProviderSignIn {
         Ok((fetcher, metadata))
     }
 
-    fn client(&self, metadata: &ServerMetadata) -> Client {
+    fn client(&self, metadata: &ServerMetadata) -> ClientRegistration {
         let methods = metadata.token_endpoint_auth_methods_supported.as_deref();
         let has = |wanted: &str| methods.unwrap_or_default().iter().any(|method| method == wanted);
         let method = match &self.settings.client_secret {
@@ -227,7 +233,7 @@ impl ProviderSignIn {
             }
             Some(_) => ClientMethod::ClientSecretBasic,
         };
-        Client {
+        ClientRegistration {
             id: self.settings.client_id.clone(),
             secret: self.settings.client_secret.clone(),
             method,
@@ -237,7 +243,7 @@ impl ProviderSignIn {
     }
 }
 
-impl std::fmt::Debug for Begun {
+impl std::fmt::Debug for PendingProviderSignIn {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Begun")
     }

@@ -14,9 +14,9 @@ use url::Url;
 use super::OAuthError;
 use crate::Secret;
 
-const VISIT: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-const MAX_HEAD: usize = 16 * 1024;
+const MAX_REQUEST_BYTES: usize = 16 * 1024;
 
 #[derive(Debug)]
 pub(super) struct RedirectListener {
@@ -26,7 +26,7 @@ pub(super) struct RedirectListener {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Redirected {
+pub(super) struct RedirectParams {
     pub(super) code: Option<Secret>,
     pub(super) state: Option<String>,
     pub(super) issuer: Option<String>,
@@ -76,20 +76,20 @@ impl RedirectListener {
 
     /// Returns the first request with this state. Rejects others and continues to wait: any page can send a browser
     /// here.
-    pub(super) async fn wait(&self, state: &str) -> Redirected {
+    pub(super) async fn wait(&self, state: &str) -> RedirectParams {
         loop {
             let Ok((stream, _)) = self.listener.accept().await else {
                 tokio::task::yield_now().await;
                 continue;
             };
-            let visit = tokio::time::timeout(VISIT, self.receive(stream, state)).await;
+            let visit = tokio::time::timeout(REQUEST_TIMEOUT, self.receive(stream, state)).await;
             if let Ok(Some(redirected)) = visit {
                 return redirected;
             }
         }
     }
 
-    pub(super) fn read(&self, text: &str, state: &str) -> Result<Redirected, &'static str> {
+    pub(super) fn read(&self, text: &str, state: &str) -> Result<RedirectParams, &'static str> {
         let url = Url::parse(text).map_err(|_| "this is not an address")?;
         if url.path() != self.path {
             return Err("this is not the address that the page leads back to");
@@ -101,7 +101,7 @@ impl RedirectListener {
         Ok(redirected)
     }
 
-    async fn receive(&self, mut stream: TcpStream, state: &str) -> Option<Redirected> {
+    async fn receive(&self, mut stream: TcpStream, state: &str) -> Option<RedirectParams> {
         let head = read_head(&mut stream).await?;
         let mut words = head.lines().next()?.split(' ');
         let (method, target) = (words.next()?, words.next()?);
@@ -132,15 +132,15 @@ async fn read_head(stream: &mut TcpStream) -> Option<String> {
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         let count = stream.read(&mut chunk).await.ok()?;
         head.extend_from_slice(chunk.get(..count)?);
-        if count == 0 || head.len() > MAX_HEAD {
+        if count == 0 || head.len() > MAX_REQUEST_BYTES {
             return None;
         }
     }
     String::from_utf8(head).ok()
 }
 
-fn read_query(url: &Url) -> Redirected {
-    let mut redirected = Redirected::default();
+fn read_query(url: &Url) -> RedirectParams {
+    let mut redirected = RedirectParams::default();
     for (name, value) in url.query_pairs() {
         let value = value.into_owned();
         match name.as_ref() {

@@ -6,23 +6,23 @@ use url::Url;
 use super::{
     OAuthError, OAuthSettings,
     error::plain_code,
-    fetch::{Fetcher, parse},
-    plan::Plan,
-    record::{Client, ClientMethod, Record},
+    fetch::{GuardedFetcher, parse},
+    sign_in_plan::SignInPlan,
+    sign_in_record::{ClientMethod, ClientRegistration, SignInRecord},
     token::DEVICE_GRANT,
 };
 
-const WHAT: &str = "the registration endpoint";
+const ENDPOINT_LABEL: &str = "the registration endpoint";
 
 const CLIENT_NAME: &str = "Capdeck";
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum WayBack<'a> {
+pub(super) enum RegistrationFlow<'a> {
     Redirect(&'a str),
     Device,
 }
 
-impl<'a> WayBack<'a> {
+impl<'a> RegistrationFlow<'a> {
     fn redirect_uri(self) -> Option<&'a str> {
         match self {
             Self::Redirect(uri) => Some(uri),
@@ -42,19 +42,19 @@ impl<'a> WayBack<'a> {
 ///
 /// Saves a registration in the record.
 pub(super) async fn identify(
-    fetcher: &Fetcher,
+    fetcher: &GuardedFetcher,
     settings: &OAuthSettings,
-    plan: &Plan,
-    way_back: WayBack<'_>,
-    record: &mut Record,
+    plan: &SignInPlan,
+    way_back: RegistrationFlow<'_>,
+    record: &mut SignInRecord,
     now: u64,
-) -> Result<Client, OAuthError> {
+) -> Result<ClientRegistration, OAuthError> {
     if let Some(client) = configured(settings, plan)? {
         return Ok(client);
     }
     let registrations = match way_back {
-        WayBack::Redirect(_) => &mut record.registrations,
-        WayBack::Device => &mut record.device_registrations,
+        RegistrationFlow::Redirect(_) => &mut record.registrations,
+        RegistrationFlow::Device => &mut record.device_registrations,
     };
     if let Some(kept) = registrations.get(&plan.issuer)
         && is_usable(kept, way_back, now)
@@ -70,12 +70,15 @@ pub(super) async fn identify(
 }
 
 /// Returns the configured client, or the published document if the server accepts one.
-fn configured(settings: &OAuthSettings, plan: &Plan) -> Result<Option<Client>, OAuthError> {
+fn configured(
+    settings: &OAuthSettings,
+    plan: &SignInPlan,
+) -> Result<Option<ClientRegistration>, OAuthError> {
     if let Some(id) = &settings.client_id {
         let secret = settings.client_secret.clone();
         let method = method(plan, secret.is_some())?;
         let secret = secret.filter(|_| method != ClientMethod::None);
-        return Ok(Some(Client {
+        return Ok(Some(ClientRegistration {
             id: id.clone(),
             secret,
             method,
@@ -87,16 +90,18 @@ fn configured(settings: &OAuthSettings, plan: &Plan) -> Result<Option<Client>, O
         .metadata
         .as_ref()
         .is_none_or(|metadata| metadata.client_id_metadata_document_supported);
-    Ok(settings.client_metadata_url.as_ref().filter(|_| accepts_documents).map(|url| Client {
-        id: url.clone(),
-        secret: None,
-        method: ClientMethod::None,
-        redirect_uri: None,
-        secret_expires_at: None,
+    Ok(settings.client_metadata_url.as_ref().filter(|_| accepts_documents).map(|url| {
+        ClientRegistration {
+            id: url.clone(),
+            secret: None,
+            method: ClientMethod::None,
+            redirect_uri: None,
+            secret_expires_at: None,
+        }
     }))
 }
 
-fn method(plan: &Plan, has_secret: bool) -> Result<ClientMethod, OAuthError> {
+fn method(plan: &SignInPlan, has_secret: bool) -> Result<ClientMethod, OAuthError> {
     let Some(metadata) = &plan.metadata else {
         // Without metadata the secret goes into the form, as most services document.
         return Ok(if has_secret { ClientMethod::ClientSecretPost } else { ClientMethod::None });
@@ -117,13 +122,13 @@ fn method(plan: &Plan, has_secret: bool) -> Result<ClientMethod, OAuthError> {
 }
 
 /// A registration is valid for its redirect address and until its secret expires.
-fn is_usable(client: &Client, way_back: WayBack<'_>, now: u64) -> bool {
+fn is_usable(client: &ClientRegistration, way_back: RegistrationFlow<'_>, now: u64) -> bool {
     let expired = client.secret_expires_at.is_some_and(|at| at != 0 && at <= now);
     !expired && client.redirect_uri.as_deref() == way_back.redirect_uri()
 }
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct RegistrationRequest<'a> {
     client_name: &'static str,
     redirect_uris: Vec<&'a str>,
     grant_types: [&'static str; 2],
@@ -133,7 +138,7 @@ struct Request<'a> {
 }
 
 #[derive(Deserialize)]
-struct Registered {
+struct RegistrationResponse {
     client_id: String,
     client_secret: Option<String>,
     client_secret_expires_at: Option<u64>,
@@ -141,38 +146,38 @@ struct Registered {
 }
 
 #[derive(Deserialize)]
-struct Refused {
+struct RegistrationErrorResponse {
     error: Option<String>,
 }
 
 async fn register(
-    fetcher: &Fetcher,
-    plan: &Plan,
+    fetcher: &GuardedFetcher,
+    plan: &SignInPlan,
     endpoint: &Url,
-    way_back: WayBack<'_>,
-) -> Result<Client, OAuthError> {
+    way_back: RegistrationFlow<'_>,
+) -> Result<ClientRegistration, OAuthError> {
     // A program on a person's machine cannot protect a secret, so a public client is preferred.
     let wish = method(plan, false).or_else(|_| method(plan, true))?;
-    let request = Request {
+    let request = RegistrationRequest {
         client_name: CLIENT_NAME,
         redirect_uris: way_back.redirect_uri().into_iter().collect(),
         grant_types: [way_back.grant(), "refresh_token"],
         response_types: match way_back {
-            WayBack::Redirect(_) => &["code"],
-            WayBack::Device => &[],
+            RegistrationFlow::Redirect(_) => &["code"],
+            RegistrationFlow::Device => &[],
         },
         token_endpoint_auth_method: wish.as_str(),
         application_type: "native",
     };
-    let answer = fetcher.json(WHAT, endpoint, &request).await?;
+    let answer = fetcher.json(ENDPOINT_LABEL, endpoint, &request).await?;
     if !matches!(answer.status, 200 | 201) {
-        let refused: Option<Refused> = serde_json::from_slice(&answer.body).ok();
+        let refused: Option<RegistrationErrorResponse> = serde_json::from_slice(&answer.body).ok();
         return Err(OAuthError::RegistrationRefused {
             issuer: plan.issuer.clone(),
             error: plain_code(refused.and_then(|refused| refused.error)),
         });
     }
-    let registered: Registered = parse(WHAT, endpoint, &answer.body)?;
+    let registered: RegistrationResponse = parse(ENDPOINT_LABEL, endpoint, &answer.body)?;
     let secret = registered.client_secret.filter(|secret| !secret.is_empty()).map(Into::into);
     let method = match registered.token_endpoint_auth_method.as_deref().map(ClientMethod::parse) {
         Some(Some(method)) => method,
@@ -184,7 +189,7 @@ async fn register(
         }
         None => method(plan, secret.is_some())?,
     };
-    Ok(Client {
+    Ok(ClientRegistration {
         id: registered.client_id,
         secret: secret.filter(|_| method != ClientMethod::None),
         method,

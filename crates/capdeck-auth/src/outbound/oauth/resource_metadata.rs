@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use url::Url;
 
-use super::{OAuthError, fetch::Fetcher};
+use super::{OAuthError, fetch::GuardedFetcher};
 
-const WHAT: &str = "the resource metadata";
+const DOCUMENT_LABEL: &str = "the resource metadata";
 
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct ResourceMetadata {
@@ -19,16 +19,16 @@ pub(super) struct ResourceMetadata {
 
 /// Reads the address in the challenge or the definition, or else the two well-known ones.
 pub(super) async fn find(
-    fetcher: &Fetcher,
+    fetcher: &GuardedFetcher,
     server: &Url,
     named: Option<&str>,
 ) -> Result<Option<ResourceMetadata>, OAuthError> {
     let places = match named {
-        Some(text) => vec![fetcher.url(WHAT, text)?],
+        Some(text) => vec![fetcher.url(DOCUMENT_LABEL, text)?],
         None => well_known(server),
     };
     for place in &places {
-        if let Some(found) = fetcher.document::<ResourceMetadata>(WHAT, place).await? {
+        if let Some(found) = fetcher.document::<ResourceMetadata>(DOCUMENT_LABEL, place).await? {
             return if describes(&found.resource, server) {
                 Ok(Some(found))
             } else {

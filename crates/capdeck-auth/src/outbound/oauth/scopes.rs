@@ -1,6 +1,6 @@
 //! Selects the scopes of an authorization request.
 
-use super::{Challenge, OAuthSettings, plan::Plan};
+use super::{BearerChallenge, OAuthSettings, sign_in_plan::SignInPlan};
 use crate::LoginKind;
 
 const OFFLINE: &str = "offline_access";
@@ -13,8 +13,8 @@ const IDENTITY: [&str; 3] = ["openid", "profile", "email"];
 /// earlier sign-in at the same server, so that a new sign-in never loses rights.
 pub(super) fn select(
     settings: &OAuthSettings,
-    challenge: Option<&Challenge>,
-    plan: &Plan,
+    challenge: Option<&BearerChallenge>,
+    plan: &SignInPlan,
     earlier: &[String],
     extra: &[String],
 ) -> Vec<String> {
@@ -74,10 +74,10 @@ mod tests {
 
     use super::{super::server_metadata::ServerMetadata, *};
 
-    fn plan(resource: &[&str], server: &[&str]) -> Plan {
+    fn plan(resource: &[&str], server: &[&str]) -> SignInPlan {
         let owned = |scopes: &[&str]| scopes.iter().map(|scope| (*scope).to_owned()).collect();
         let url = Url::parse("https://sso.example.com/token").unwrap();
-        Plan {
+        SignInPlan {
             resource: String::new(),
             issuer: String::new(),
             knows_issuer: true,
@@ -95,9 +95,9 @@ mod tests {
         }
     }
 
-    fn challenge(scopes: &[&str]) -> Challenge {
+    fn challenge(scopes: &[&str]) -> BearerChallenge {
         let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
-        Challenge { scopes, ..Challenge::default() }
+        BearerChallenge { scopes, ..BearerChallenge::default() }
     }
 
     #[test]

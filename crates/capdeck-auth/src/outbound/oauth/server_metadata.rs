@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use url::Url;
 
-use super::{OAuthError, fetch::Fetcher};
+use super::{OAuthError, fetch::GuardedFetcher};
 
-const WHAT: &str = "the authorization server metadata";
+const DOCUMENT_LABEL: &str = "the authorization server metadata";
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -41,20 +41,20 @@ impl ServerMetadata {
 }
 
 pub(super) async fn find(
-    fetcher: &Fetcher,
+    fetcher: &GuardedFetcher,
     issuer: &str,
     named: &[&str],
 ) -> Result<Option<ServerMetadata>, OAuthError> {
     let base = fetcher.url("the authorization server", issuer)?;
     let mut places = Vec::new();
     for text in named {
-        places.push(fetcher.url(WHAT, text)?);
+        places.push(fetcher.url(DOCUMENT_LABEL, text)?);
     }
     if places.is_empty() {
         places = well_known(&base);
     }
     for place in &places {
-        if let Some(found) = fetcher.document::<ServerMetadata>(WHAT, place).await? {
+        if let Some(found) = fetcher.document::<ServerMetadata>(DOCUMENT_LABEL, place).await? {
             // Exact comparison: a similar name may belong to another server.
             return if found.issuer == issuer {
                 Ok(Some(found))

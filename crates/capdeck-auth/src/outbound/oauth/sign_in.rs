@@ -8,38 +8,38 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    Challenge, LoginKind, OAuthError, OAuthSettings, TokenStore,
-    record::{Record, Tokens},
+    BearerChallenge, LoginKind, OAuthError, OAuthSettings, TokenStore,
     scopes::{covers, lacking},
-    store::{Entry, Stamp},
+    sign_in_record::{SignInRecord, StoredTokens},
+    store::{FileStamp, SignInFile},
 };
 use crate::{GuardedClients, Secret};
 
 /// Tokens are renewed this many seconds before they expire.
-const EARLY: u64 = 30;
+const RENEWAL_MARGIN_SECONDS: u64 = 30;
 
 /// A sign-in. Changes by other processes (sign-in, renewal, sign-out) apply to the next request.
 #[derive(Debug)]
 pub struct SignIn {
     pub(super) settings: OAuthSettings,
-    pub(super) entry: Entry,
+    pub(super) entry: SignInFile,
     pub(super) clients: GuardedClients,
-    known: Mutex<Known>,
-    refusal: Mutex<Option<Refusal>>,
+    known: Mutex<CachedSignIn>,
+    refusal: Mutex<Option<SignInRefusal>>,
     /// Held during a renewal, so that concurrent callers send one request.
     pub(super) renewing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    stamp: Option<Stamp>,
-    tokens: Option<Tokens>,
-    unfit: Option<Refusal>,
+struct CachedSignIn {
+    stamp: Option<FileStamp>,
+    tokens: Option<StoredTokens>,
+    unfit: Option<SignInRefusal>,
 }
 
 /// The reason a refused request was not retried.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum SignInRefusal {
     SignInNeeded,
     /// The sign-in does not match the definition.
     OtherSignIn {
@@ -82,7 +82,8 @@ impl SignIn {
     /// when there is none.
     pub async fn token(self: &Arc<Self>) -> Option<Secret> {
         let tokens = self.usable().ok()?;
-        let ends = tokens.expires_at.is_some_and(|at| at <= now().saturating_add(EARLY));
+        let ends =
+            tokens.expires_at.is_some_and(|at| at <= now().saturating_add(RENEWAL_MARGIN_SECONDS));
         if ends && tokens.is_renewable() {
             match self.renew_in_background(tokens.clone()).await {
                 Ok(fresh) => return Some(fresh.access_token),
@@ -100,10 +101,10 @@ impl SignIn {
         challenge: Option<&str>,
         sent: Option<&Secret>,
     ) -> bool {
-        let challenge = challenge.and_then(Challenge::parse).unwrap_or_default();
+        let challenge = challenge.and_then(BearerChallenge::parse).unwrap_or_default();
         let usable = self.usable();
         if let Err(refusal) = &usable
-            && *refusal != Refusal::SignInNeeded
+            && *refusal != SignInRefusal::SignInNeeded
         {
             *self.refusal.lock() = Some(refusal.clone());
             return false;
@@ -114,19 +115,19 @@ impl SignIn {
             return true;
         }
         let refusal = match (status, &current) {
-            (401, None) => Refusal::SignInNeeded,
+            (401, None) => SignInRefusal::SignInNeeded,
             (401, Some(tokens)) => match self.try_renewing(tokens).await {
                 Ok(()) => return true,
                 Err(refusal) => refusal,
             },
-            (403, Some(tokens)) if challenge.wants_more() => {
+            (403, Some(tokens)) if challenge.needs_more_scopes() => {
                 if covers(&tokens.scopes, &challenge.scopes) {
-                    Refusal::RightsUseless
+                    SignInRefusal::RightsUseless
                 } else {
-                    Refusal::RightsMissing { scopes: challenge.scopes.clone() }
+                    SignInRefusal::RightsMissing { scopes: challenge.scopes.clone() }
                 }
             }
-            (403, None) if challenge.wants_more() => Refusal::SignInNeeded,
+            (403, None) if challenge.needs_more_scopes() => SignInRefusal::SignInNeeded,
             _ => {
                 *self.refusal.lock() = None;
                 return false;
@@ -137,12 +138,12 @@ impl SignIn {
         false
     }
 
-    pub fn last_refusal(&self) -> Option<Refusal> {
+    pub fn last_refusal(&self) -> Option<SignInRefusal> {
         self.refusal.lock().clone()
     }
 
-    pub fn needed(&self) -> Refusal {
-        self.usable().err().unwrap_or(Refusal::SignInNeeded)
+    pub fn needed(&self) -> SignInRefusal {
+        self.usable().err().unwrap_or(SignInRefusal::SignInNeeded)
     }
 
     /// Returns the granted scopes. Empty when the server did not list them.
@@ -160,24 +161,24 @@ impl SignIn {
     pub fn secrets(&self) -> Vec<Secret> {
         let tokens = self.current();
         let values = tokens.iter().flat_map(|tokens| {
-            let Tokens { access_token, refresh_token, client, .. } = tokens;
+            let StoredTokens { access_token, refresh_token, client, .. } = tokens;
             [Some(access_token), refresh_token.as_ref(), client.secret.as_ref()]
         });
         values.flatten().cloned().collect()
     }
 
-    fn usable(&self) -> Result<Tokens, Refusal> {
+    fn usable(&self) -> Result<StoredTokens, SignInRefusal> {
         let Some(tokens) = self.current() else {
-            return Err(self.known.lock().unfit.clone().unwrap_or(Refusal::SignInNeeded));
+            return Err(self.known.lock().unfit.clone().unwrap_or(SignInRefusal::SignInNeeded));
         };
         // Servers grant fewer scopes or rename them. Only a scope that was never requested is missing.
         let asked = tokens.asked_scopes.as_deref().unwrap_or(&self.settings.scopes);
         let scopes = lacking(&[asked, &tokens.scopes].concat(), &self.settings.scopes);
-        if scopes.is_empty() { Ok(tokens) } else { Err(Refusal::RightsMissing { scopes }) }
+        if scopes.is_empty() { Ok(tokens) } else { Err(SignInRefusal::RightsMissing { scopes }) }
     }
 
     /// Returns the current tokens; reads the file only when it changed.
-    pub(super) fn current(&self) -> Option<Tokens> {
+    pub(super) fn current(&self) -> Option<StoredTokens> {
         let stamp = self.entry.stamp();
         let mut known = self.known.lock();
         if known.stamp != stamp {
@@ -185,14 +186,18 @@ impl SignIn {
                 Ok(record) => {
                     let tokens = record.and_then(|record| self.chosen(&record).cloned());
                     let reason = tokens.as_ref().and_then(|tokens| self.misfit(tokens));
-                    let unfit = reason.map(|reason| Refusal::OtherSignIn { reason });
-                    Known { stamp, tokens: tokens.filter(|_| unfit.is_none()), unfit }
+                    let unfit = reason.map(|reason| SignInRefusal::OtherSignIn { reason });
+                    CachedSignIn { stamp, tokens: tokens.filter(|_| unfit.is_none()), unfit }
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a sign-in is not used");
                     // A key problem can be repaired without a change of this file.
                     let stamp = stamp.filter(|_| !matches!(error, OAuthError::Key(_)));
-                    Known { stamp, tokens: None, unfit: Some(Refusal::Unreadable { error }) }
+                    CachedSignIn {
+                        stamp,
+                        tokens: None,
+                        unfit: Some(SignInRefusal::Unreadable { error }),
+                    }
                 }
             };
         }
@@ -200,11 +205,11 @@ impl SignIn {
     }
 
     /// Returns the sign-in of the definition's issuer, or else the newest.
-    pub(super) fn chosen<'a>(&self, record: &'a Record) -> Option<&'a Tokens> {
+    pub(super) fn chosen<'a>(&self, record: &'a SignInRecord) -> Option<&'a StoredTokens> {
         record.sign_in(self.settings.issuer.as_deref())
     }
 
-    pub(super) fn misfit(&self, tokens: &Tokens) -> Option<String> {
+    pub(super) fn misfit(&self, tokens: &StoredTokens) -> Option<String> {
         let OAuthSettings { issuer, client_id, kind, .. } = &self.settings;
         if let Some(issuer) = issuer.as_ref().filter(|issuer| **issuer != tokens.issuer) {
             let made_at = &tokens.issuer;
@@ -232,8 +237,8 @@ impl SignIn {
     }
 
     /// Saves the challenge, so that the next sign-in in any process requests its scopes.
-    async fn remember(self: &Arc<Self>, refusal: &Refusal, challenge: Challenge) {
-        if matches!(refusal, Refusal::RightsUseless | Refusal::RenewalFailed { .. }) {
+    async fn remember(self: &Arc<Self>, refusal: &SignInRefusal, challenge: BearerChallenge) {
+        if matches!(refusal, SignInRefusal::RightsUseless | SignInRefusal::RenewalFailed { .. }) {
             return;
         }
         // An unreadable file is not changed: it may be readable with another key.
@@ -249,11 +254,11 @@ impl SignIn {
 
     pub(super) async fn change(
         self: &Arc<Self>,
-        change: impl FnOnce(&mut Record) + Send + 'static,
+        change: impl FnOnce(&mut SignInRecord) + Send + 'static,
     ) -> Result<(), OAuthError> {
         let entry = self.entry.clone();
         blocking(move || {
-            let _held = entry.hold()?;
+            let _held = entry.lock()?;
             let mut record = entry.load().ok().flatten().unwrap_or_default();
             change(&mut record);
             entry.save(record)
@@ -262,7 +267,7 @@ impl SignIn {
     }
 }
 
-impl Tokens {
+impl StoredTokens {
     pub(super) fn is_renewable(&self) -> bool {
         self.refresh_token.is_some() || self.unattended
     }

@@ -8,11 +8,11 @@ use sha2::{Digest, Sha256};
 use url::Url;
 use zeroize::Zeroizing;
 
-use super::{OAuthError, record::Record};
+use super::{OAuthError, sign_in_record::SignInRecord};
 use crate::{
     Vault,
-    private_file::Held,
-    sealed_folder::{Content, SealedError, SealedFolder},
+    private_file::FileLock,
+    sealed_folder::{SealedContent, SealedError, SealedFolder},
 };
 
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub struct TokenStore {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct SignInFile {
     folder: SealedFolder,
     name: String,
     server: String,
@@ -29,7 +29,7 @@ pub(super) struct Entry {
 
 /// Identifies a version of a file. Every write creates a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     modified: Option<SystemTime>,
     length: u64,
     number: u64,
@@ -42,24 +42,24 @@ impl TokenStore {
     }
 
     /// Returns the entry of a name at a server. The same name at another server is a different sign-in.
-    pub(super) fn entry(&self, name: &str, server: &Url) -> Entry {
+    pub(super) fn entry(&self, name: &str, server: &Url) -> SignInFile {
         let server = server.to_string();
         let digest = Sha256::digest(&server);
         let mark: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        Entry { folder: self.folder.clone(), name: format!("{name}-{mark}"), server }
+        SignInFile { folder: self.folder.clone(), name: format!("{name}-{mark}"), server }
     }
 }
 
-impl Entry {
+impl SignInFile {
     /// Loads the record. Rejects a file that others may read or that is for another server.
-    pub(super) fn load(&self) -> Result<Option<Record>, OAuthError> {
+    pub(super) fn load(&self) -> Result<Option<SignInRecord>, OAuthError> {
         let (bytes, is_sealed) = match self.folder.load(&self.name)? {
             None => return Ok(None),
-            Some(Content::Sealed(bytes)) => (bytes, true),
-            Some(Content::Plain(bytes)) => (bytes, false),
+            Some(SealedContent::Sealed(bytes)) => (bytes, true),
+            Some(SealedContent::Plain(bytes)) => (bytes, false),
         };
         // The parser's message would quote the file, including a token.
-        let record = Record::parse(&bytes)
+        let record = SignInRecord::parse(&bytes)
             .map_err(|error| self.unusable(format!("it is damaged (line {})", error.line())))?;
         if record.server != self.server {
             return Err(self.unusable("it belongs to another server".to_owned()));
@@ -70,7 +70,7 @@ impl Entry {
         Ok(Some(record))
     }
 
-    pub(super) fn save(&self, mut record: Record) -> Result<(), OAuthError> {
+    pub(super) fn save(&self, mut record: SignInRecord) -> Result<(), OAuthError> {
         record.server.clone_from(&self.server);
         let text = serde_json::to_vec(&record).map_err(|error| self.unusable(error.to_string()))?;
         Ok(self.folder.save(&self.name, &Zeroizing::new(text))?)
@@ -80,14 +80,18 @@ impl Entry {
         Ok(self.folder.remove(&self.name)?)
     }
 
-    pub(super) fn stamp(&self) -> Option<Stamp> {
+    pub(super) fn stamp(&self) -> Option<FileStamp> {
         let facts = fs::metadata(self.folder.path(&self.name)).ok()?;
-        Some(Stamp { modified: facts.modified().ok(), length: facts.len(), number: number(&facts) })
+        Some(FileStamp {
+            modified: facts.modified().ok(),
+            length: facts.len(),
+            number: number(&facts),
+        })
     }
 
     /// Locks this sign-in. Blocks the thread.
-    pub(super) fn hold(&self) -> Result<Held, OAuthError> {
-        Ok(self.folder.hold(&self.name)?)
+    pub(super) fn lock(&self) -> Result<FileLock, OAuthError> {
+        Ok(self.folder.lock(&self.name)?)
     }
 
     /// Checks that a record can be saved before a person is asked for anything.
@@ -145,11 +149,11 @@ mod tests {
         TokenStore::new(&Vault::new(folder.path(), KeySettings::default()))
     }
 
-    fn entry(folder: &tempfile::TempDir) -> Entry {
+    fn entry(folder: &tempfile::TempDir) -> SignInFile {
         store(folder).entry("linear", &Url::parse("https://a.example/mcp").unwrap())
     }
 
-    fn path(entry: &Entry) -> std::path::PathBuf {
+    fn path(entry: &SignInFile) -> std::path::PathBuf {
         entry.folder.path(&entry.name)
     }
 
@@ -159,11 +163,11 @@ mod tests {
         let entry = entry(&folder);
         assert!(entry.load().unwrap().is_none());
         assert!(entry.stamp().is_none());
-        entry.save(Record::default()).unwrap();
+        entry.save(SignInRecord::default()).unwrap();
         let first = entry.stamp().unwrap();
         assert_eq!(entry.load().unwrap().unwrap().server, "https://a.example/mcp");
         assert!(!fs::read_to_string(path(&entry)).unwrap().contains("a.example"));
-        entry.save(Record::default()).unwrap();
+        entry.save(SignInRecord::default()).unwrap();
         assert_ne!(entry.stamp().unwrap(), first);
 
         let other = Url::parse("https://b.example/mcp").unwrap();
@@ -183,7 +187,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let entry = entry(&folder);
-        entry.save(Record::default()).unwrap();
+        entry.save(SignInRecord::default()).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let file = path(&entry);
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
@@ -196,11 +200,11 @@ mod tests {
     fn a_plain_file_is_read_once_and_sealed() {
         let folder = tempfile::tempdir().unwrap();
         let entry = entry(&folder);
-        entry.save(Record::default()).unwrap();
+        entry.save(SignInRecord::default()).unwrap();
         let plain = r#"{"server": "https://a.example/mcp", "registrations": {"https://canary.example":
             {"id": "canary-1", "method": "none"}}}"#;
         fs::write(path(&entry), plain).unwrap();
-        let held = entry.hold().unwrap();
+        let held = entry.lock().unwrap();
         assert_eq!(entry.load().unwrap().unwrap().registrations.len(), 1);
         assert_eq!(fs::read_to_string(path(&entry)).unwrap(), plain, "the lock is held");
         drop(held);
@@ -218,7 +222,7 @@ mod tests {
     fn a_damaged_file_is_refused_without_quoting_it() {
         let folder = tempfile::tempdir().unwrap();
         let entry = entry(&folder);
-        entry.save(Record::default()).unwrap();
+        entry.save(SignInRecord::default()).unwrap();
         fs::write(path(&entry), "{\"server\": \"canary-1\", \"tokens\": \"canary-2\"}").unwrap();
         let error = entry.load().unwrap_err().to_string();
         assert!(error.contains("it is damaged (line 1)") && !error.contains("canary"), "{error}");
@@ -228,7 +232,7 @@ mod tests {
     fn one_at_a_time_holds_it() {
         let folder = tempfile::tempdir().unwrap();
         let entry = entry(&folder);
-        let held = entry.hold().unwrap();
+        let held = entry.lock().unwrap();
         assert!(entry.folder.try_hold(&entry.name).is_none());
         drop(held);
         assert!(entry.folder.try_hold(&entry.name).is_some());

@@ -7,19 +7,19 @@ use url::Url;
 use super::{
     OAuthError,
     error::plain_code,
-    fetch::{Answer, Fetcher, parse},
-    record::{Client, Tokens},
+    fetch::{FormResponse, GuardedFetcher, parse},
+    sign_in_record::{ClientRegistration, StoredTokens},
 };
 use crate::Secret;
 
-const WHAT: &str = "the token endpoint";
+const ENDPOINT_LABEL: &str = "the token endpoint";
 
 pub(super) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 pub(super) struct TokenRequest<'a> {
     pub(super) issuer: &'a str,
     pub(super) endpoint: &'a Url,
-    pub(super) client: &'a Client,
+    pub(super) client: &'a ClientRegistration,
     /// Empty when the tokens only prove an identity.
     pub(super) resource: &'a str,
     /// The granted scopes when the response names none.
@@ -27,14 +27,14 @@ pub(super) struct TokenRequest<'a> {
     pub(super) now: u64,
 }
 
-pub(super) struct TokenAnswer {
-    pub(super) tokens: Tokens,
+pub(super) struct IssuedTokens {
+    pub(super) tokens: StoredTokens,
     /// Not validated yet.
     pub(super) id_token: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Granted {
+struct TokenResponse {
     access_token: String,
     token_type: Option<String>,
     refresh_token: Option<String>,
@@ -44,82 +44,88 @@ struct Granted {
 }
 
 #[derive(Deserialize)]
-struct Refused {
+struct TokenErrorResponse {
     error: Option<String>,
 }
 
 impl TokenRequest<'_> {
     pub(super) async fn redeem(
         &self,
-        fetcher: &Fetcher,
+        fetcher: &GuardedFetcher,
         code: &Secret,
         verifier: &Secret,
         redirect_uri: &str,
-    ) -> Result<TokenAnswer, OAuthError> {
+    ) -> Result<IssuedTokens, OAuthError> {
         let fields = [
             ("grant_type", "authorization_code"),
             ("code", code.expose()),
             ("code_verifier", verifier.expose()),
             ("redirect_uri", redirect_uri),
         ];
-        Ok(self.answer(self.ask(fetcher, &fields).await?, None))
+        Ok(self.answer(self.send(fetcher, &fields).await?, None))
     }
 
     pub(super) async fn poll(
         &self,
-        fetcher: &Fetcher,
+        fetcher: &GuardedFetcher,
         device_code: &Secret,
-    ) -> Result<TokenAnswer, OAuthError> {
+    ) -> Result<IssuedTokens, OAuthError> {
         let fields = [("grant_type", DEVICE_GRANT), ("device_code", device_code.expose())];
-        Ok(self.answer(self.ask(fetcher, &fields).await?, None))
+        Ok(self.answer(self.send(fetcher, &fields).await?, None))
     }
 
     /// Renews tokens. Without a new refresh token in the response, the old one stays valid.
     pub(super) async fn renew(
         &self,
-        fetcher: &Fetcher,
+        fetcher: &GuardedFetcher,
         refresh_token: &Secret,
-    ) -> Result<TokenAnswer, OAuthError> {
+    ) -> Result<IssuedTokens, OAuthError> {
         let fields = [("grant_type", "refresh_token"), ("refresh_token", refresh_token.expose())];
-        Ok(self.answer(self.ask(fetcher, &fields).await?, Some(refresh_token)))
+        Ok(self.answer(self.send(fetcher, &fields).await?, Some(refresh_token)))
     }
 
-    pub(super) async fn for_program(&self, fetcher: &Fetcher) -> Result<TokenAnswer, OAuthError> {
+    pub(super) async fn for_program(
+        &self,
+        fetcher: &GuardedFetcher,
+    ) -> Result<IssuedTokens, OAuthError> {
         let scope = self.scopes.join(" ");
         let mut fields = vec![("grant_type", "client_credentials")];
         if !scope.is_empty() {
             fields.push(("scope", &scope));
         }
-        let mut answer = self.answer(self.ask(fetcher, &fields).await?, None);
+        let mut answer = self.answer(self.send(fetcher, &fields).await?, None);
         answer.tokens.unattended = true;
         Ok(answer)
     }
 
-    async fn ask<'b>(
+    async fn send<'b>(
         &'b self,
-        fetcher: &Fetcher,
+        fetcher: &GuardedFetcher,
         fields: &[(&'b str, &'b str)],
-    ) -> Result<Granted, OAuthError> {
+    ) -> Result<TokenResponse, OAuthError> {
         let mut fields = fields.to_vec();
         if !self.resource.is_empty() {
             fields.push(("resource", self.resource));
         }
         let basic = self.client.identify(&mut fields);
-        let Answer { status, body } = fetcher.form(WHAT, self.endpoint, &fields, basic).await?;
+        let FormResponse { status, body } =
+            fetcher.form(ENDPOINT_LABEL, self.endpoint, &fields, basic).await?;
         let origin = || self.endpoint.origin().ascii_serialization();
         match status {
             200 | 201 => {}
             // Rate limits and timeouts are temporary.
             400..=499 if !matches!(status, 408 | 429) => {
-                let refused: Option<Refused> = serde_json::from_slice(&body).ok();
+                let refused: Option<TokenErrorResponse> = serde_json::from_slice(&body).ok();
                 let error = plain_code(refused.and_then(|refused| refused.error));
                 return Err(OAuthError::TokenRefused { issuer: self.issuer.to_owned(), error });
             }
-            status => return Err(OAuthError::Status { what: WHAT, origin: origin(), status }),
+            status => {
+                return Err(OAuthError::Status { what: ENDPOINT_LABEL, origin: origin(), status });
+            }
         }
-        let granted: Granted = parse(WHAT, self.endpoint, &body)?;
+        let granted: TokenResponse = parse(ENDPOINT_LABEL, self.endpoint, &body)?;
         let bad = |reason: &str| OAuthError::BadAnswer {
-            what: WHAT,
+            what: ENDPOINT_LABEL,
             origin: origin(),
             reason: reason.to_owned(),
         };
@@ -134,13 +140,13 @@ impl TokenRequest<'_> {
         Ok(granted)
     }
 
-    fn answer(&self, granted: Granted, old_refresh: Option<&Secret>) -> TokenAnswer {
+    fn answer(&self, granted: TokenResponse, old_refresh: Option<&Secret>) -> IssuedTokens {
         let scopes = match granted.scope {
             Some(scope) => scope.split_whitespace().map(ToOwned::to_owned).collect(),
             None => self.scopes.to_vec(),
         };
         let refresh_token = granted.refresh_token.filter(|token| !token.is_empty());
-        let tokens = Tokens {
+        let tokens = StoredTokens {
             issuer: self.issuer.to_owned(),
             resource: self.resource.to_owned(),
             token_endpoint: self.endpoint.to_string(),
@@ -160,7 +166,7 @@ impl TokenRequest<'_> {
             revocation_endpoint: None,
             keys_url: None,
         };
-        TokenAnswer { tokens, id_token: granted.id_token }
+        IssuedTokens { tokens, id_token: granted.id_token }
     }
 }
 

@@ -9,26 +9,26 @@ use std::{
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::{Reach, is_local_name, out_of_reach, place, place::Place};
+use super::{NetworkReach, is_local_name, out_of_reach, place, place::AddressClass};
 
 #[async_trait::async_trait]
-pub trait Names: Debug + Send + Sync {
+pub trait NameResolver: Debug + Send + Sync {
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct SystemNames;
+pub struct SystemResolver;
 
 /// The resolver of a client: it returns only addresses within its reach. The client connects to one of those, so a
 /// name cannot change between the check and the connection.
 #[derive(Debug, Clone)]
 pub struct GuardedResolver {
-    reach: Reach,
-    names: Arc<dyn Names>,
+    reach: NetworkReach,
+    names: Arc<dyn NameResolver>,
 }
 
 impl GuardedResolver {
-    pub fn new(reach: Reach, names: Arc<dyn Names>) -> Self {
+    pub fn new(reach: NetworkReach, names: Arc<dyn NameResolver>) -> Self {
         Self { reach, names }
     }
 
@@ -37,8 +37,8 @@ impl GuardedResolver {
         name: String,
     ) -> Result<Vec<IpAddr>, Box<dyn std::error::Error + Send + Sync>> {
         // Some resolvers send these names to the network.
-        if is_local_name(&name) && !self.reach.allows(Place::Loopback) {
-            return Err(out_of_reach(&name, Place::Loopback).into());
+        if is_local_name(&name) && !self.reach.allows(AddressClass::Loopback) {
+            return Err(out_of_reach(&name, AddressClass::Loopback).into());
         }
         let mut allowed = Vec::new();
         let mut refused = None;
@@ -67,7 +67,7 @@ impl Resolve for GuardedResolver {
 }
 
 #[async_trait::async_trait]
-impl Names for SystemNames {
+impl NameResolver for SystemResolver {
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect())
     }

@@ -13,7 +13,7 @@ use reqwest::dns::Resolve as _;
 
 use super::*;
 
-fn refused(reach: Reach, address: &str) -> Option<String> {
+fn refused(reach: NetworkReach, address: &str) -> Option<String> {
     let url = Url::parse(address).unwrap();
     reach.check(&url).err().map(|error| error.to_string())
 }
@@ -110,26 +110,26 @@ const NEVER: [&str; 40] = [
 #[test]
 fn every_spelling_of_an_inner_address_is_refused() {
     for inside in LOOPBACK.iter().chain(&PRIVATE).chain(&NEVER) {
-        assert!(refused(Reach::Public, inside).is_some(), "{inside}");
+        assert!(refused(NetworkReach::Public, inside).is_some(), "{inside}");
     }
     for (reach, open) in [
-        (Reach::Private, &PRIVATE[..]),
-        (Reach::Loopback, &LOOPBACK[..]),
-        (Reach::Inside, &PRIVATE[..]),
-        (Reach::Inside, &LOOPBACK[..]),
+        (NetworkReach::Private, &PRIVATE[..]),
+        (NetworkReach::Loopback, &LOOPBACK[..]),
+        (NetworkReach::Inside, &PRIVATE[..]),
+        (NetworkReach::Inside, &LOOPBACK[..]),
     ] {
         for inside in open {
             assert_eq!(refused(reach, inside), None, "{inside}");
         }
     }
     for inside in &PRIVATE {
-        assert!(refused(Reach::Loopback, inside).is_some(), "{inside}");
+        assert!(refused(NetworkReach::Loopback, inside).is_some(), "{inside}");
     }
     for inside in &LOOPBACK {
-        assert!(refused(Reach::Private, inside).is_some(), "{inside}");
+        assert!(refused(NetworkReach::Private, inside).is_some(), "{inside}");
     }
     for inside in &NEVER {
-        for reach in [Reach::Private, Reach::Loopback, Reach::Inside] {
+        for reach in [NetworkReach::Private, NetworkReach::Loopback, NetworkReach::Inside] {
             assert!(refused(reach, inside).is_some(), "{inside}");
         }
     }
@@ -149,7 +149,12 @@ fn the_internet_stays_open() {
         "https://[64:ff9b::1.1.1.1]/",
         "https://[2002:101:101::]/",
     ] {
-        for reach in [Reach::Public, Reach::Private, Reach::Loopback, Reach::Inside] {
+        for reach in [
+            NetworkReach::Public,
+            NetworkReach::Private,
+            NetworkReach::Loopback,
+            NetworkReach::Inside,
+        ] {
             assert_eq!(refused(reach, outside), None, "{outside}");
         }
     }
@@ -157,30 +162,46 @@ fn the_internet_stays_open() {
 
 #[test]
 fn plain_http_is_for_this_machine_and_only_where_it_is_within_reach() {
-    assert_eq!(refused(Reach::Loopback, "http://localhost:1/"), None);
-    assert_eq!(refused(Reach::Inside, "http://[::1]:1/"), None);
+    assert_eq!(refused(NetworkReach::Loopback, "http://localhost:1/"), None);
+    assert_eq!(refused(NetworkReach::Inside, "http://[::1]:1/"), None);
     for (reach, address, reason) in [
-        (Reach::Public, "http://localhost:1/", "`localhost` is this machine"),
-        (Reach::Private, "http://127.1:1/", "`127.0.0.1` is this machine"),
-        (Reach::Public, "http://api.example.com/", "it is not protected by HTTPS"),
-        (Reach::Loopback, "http://api.example.com/", "it is not protected by HTTPS"),
-        (Reach::Inside, "http://10.0.0.1/", "it is not protected by HTTPS"),
-        (Reach::Loopback, "https://10.0.0.1/", "`10.0.0.1` is in a private network"),
-        (Reach::Inside, "https://169.254.169.254/", "`169.254.169.254` is a metadata service"),
-        (Reach::Inside, "https://[fe80::1]/", "`[fe80::1]` is not an address that servers have"),
-        (Reach::Inside, "javascript:alert(1)", "it names no host"),
-        (Reach::Inside, "file:///etc/passwd", "it names no host"),
-        (Reach::Inside, "ftp://api.example.com/", "it is no web address"),
-        (Reach::Inside, "https://canary@api.example.com/", "it holds a user name or a password"),
-        (Reach::Inside, "https://:canary@api.example.com/", "it holds a user name or a password"),
+        (NetworkReach::Public, "http://localhost:1/", "`localhost` is this machine"),
+        (NetworkReach::Private, "http://127.1:1/", "`127.0.0.1` is this machine"),
+        (NetworkReach::Public, "http://api.example.com/", "it is not protected by HTTPS"),
+        (NetworkReach::Loopback, "http://api.example.com/", "it is not protected by HTTPS"),
+        (NetworkReach::Inside, "http://10.0.0.1/", "it is not protected by HTTPS"),
+        (NetworkReach::Loopback, "https://10.0.0.1/", "`10.0.0.1` is in a private network"),
+        (
+            NetworkReach::Inside,
+            "https://169.254.169.254/",
+            "`169.254.169.254` is a metadata service",
+        ),
+        (
+            NetworkReach::Inside,
+            "https://[fe80::1]/",
+            "`[fe80::1]` is not an address that servers have",
+        ),
+        (NetworkReach::Inside, "javascript:alert(1)", "it names no host"),
+        (NetworkReach::Inside, "file:///etc/passwd", "it names no host"),
+        (NetworkReach::Inside, "ftp://api.example.com/", "it is no web address"),
+        (
+            NetworkReach::Inside,
+            "https://canary@api.example.com/",
+            "it holds a user name or a password",
+        ),
+        (
+            NetworkReach::Inside,
+            "https://:canary@api.example.com/",
+            "it holds a user name or a password",
+        ),
         // The host follows the last `@`, and a backslash ends it.
-        (Reach::Public, "https://1.1.1.1@127.0.0.1/", "it holds a user name or a password"),
-        (Reach::Public, "https://127.0.0.1\\@1.1.1.1/", "`127.0.0.1` is this machine"),
-        (Reach::Public, "https://127.0.0.1#@1.1.1.1/", "`127.0.0.1` is this machine"),
-        (Reach::Public, "https://127.0.0.1?@1.1.1.1/", "`127.0.0.1` is this machine"),
-        (Reach::Public, "https:127.0.0.1", "`127.0.0.1` is this machine"),
-        (Reach::Public, "https:///127.0.0.1/", "`127.0.0.1` is this machine"),
-        (Reach::Public, "https://12\t7.0.0\n.1/", "`127.0.0.1` is this machine"),
+        (NetworkReach::Public, "https://1.1.1.1@127.0.0.1/", "it holds a user name or a password"),
+        (NetworkReach::Public, "https://127.0.0.1\\@1.1.1.1/", "`127.0.0.1` is this machine"),
+        (NetworkReach::Public, "https://127.0.0.1#@1.1.1.1/", "`127.0.0.1` is this machine"),
+        (NetworkReach::Public, "https://127.0.0.1?@1.1.1.1/", "`127.0.0.1` is this machine"),
+        (NetworkReach::Public, "https:127.0.0.1", "`127.0.0.1` is this machine"),
+        (NetworkReach::Public, "https:///127.0.0.1/", "`127.0.0.1` is this machine"),
+        (NetworkReach::Public, "https://12\t7.0.0\n.1/", "`127.0.0.1` is this machine"),
     ] {
         assert_eq!(refused(reach, address).as_deref(), Some(reason), "{address}");
     }
@@ -189,13 +210,13 @@ fn plain_http_is_for_this_machine_and_only_where_it_is_within_reach() {
 #[tokio::test]
 async fn the_reach_is_that_of_the_server() {
     for (address, expected) in [
-        ("http://127.0.0.1:1/mcp", Reach::Loopback),
-        ("http://localhost:1/mcp", Reach::Loopback),
-        ("https://10.0.0.1/mcp", Reach::Private),
-        ("https://1.1.1.1/mcp", Reach::Public),
-        ("https://169.254.169.254/mcp", Reach::Public),
+        ("http://127.0.0.1:1/mcp", NetworkReach::Loopback),
+        ("http://localhost:1/mcp", NetworkReach::Loopback),
+        ("https://10.0.0.1/mcp", NetworkReach::Private),
+        ("https://1.1.1.1/mcp", NetworkReach::Public),
+        ("https://169.254.169.254/mcp", NetworkReach::Public),
     ] {
-        assert_eq!(Reach::of(&Url::parse(address).unwrap()).await, expected, "{address}");
+        assert_eq!(NetworkReach::of(&Url::parse(address).unwrap()).await, expected, "{address}");
     }
 }
 
@@ -204,14 +225,14 @@ async fn the_reach_is_that_of_the_server() {
 struct Answers(Vec<Vec<&'static str>>, AtomicUsize);
 
 #[async_trait::async_trait]
-impl Names for Answers {
+impl NameResolver for Answers {
     async fn addresses(&self, _name: &str) -> io::Result<Vec<IpAddr>> {
         let turn = self.1.fetch_add(1, Ordering::Relaxed).min(self.0.len() - 1);
         Ok(self.0[turn].iter().map(|address| address.parse().unwrap()).collect())
     }
 }
 
-fn resolver(reach: Reach, answers: &[&[&'static str]]) -> GuardedResolver {
+fn resolver(reach: NetworkReach, answers: &[&[&'static str]]) -> GuardedResolver {
     let answers = answers.iter().map(|answer| answer.to_vec()).collect();
     GuardedResolver::new(reach, Arc::new(Answers(answers, AtomicUsize::new(0))))
 }
@@ -223,7 +244,8 @@ async fn resolved(resolver: &GuardedResolver, name: &str) -> Result<Vec<String>,
 
 #[tokio::test]
 async fn a_name_that_changes_its_address_gains_nothing() {
-    let rebinding = resolver(Reach::Public, &[&["1.1.1.1"], &["127.0.0.1"], &["10.0.0.1", "::1"]]);
+    let rebinding =
+        resolver(NetworkReach::Public, &[&["1.1.1.1"], &["127.0.0.1"], &["10.0.0.1", "::1"]]);
     // The checked addresses are the ones that are connected to.
     assert_eq!(resolved(&rebinding, "a.example").await.unwrap(), ["1.1.1.1"]);
     assert_eq!(resolved(&rebinding, "a.example").await.unwrap_err(), "`a.example` is this machine");
@@ -234,26 +256,26 @@ async fn a_name_that_changes_its_address_gains_nothing() {
 async fn of_a_mixed_answer_only_the_allowed_part_is_handed_on() {
     let mixed: &[&str] = &["::ffff:192.168.0.1", "1.1.1.1", "127.0.0.1", "169.254.169.254"];
     for (reach, expected) in [
-        (Reach::Public, vec!["1.1.1.1"]),
-        (Reach::Private, vec!["::ffff:192.168.0.1", "1.1.1.1"]),
-        (Reach::Loopback, vec!["1.1.1.1", "127.0.0.1"]),
-        (Reach::Inside, vec!["::ffff:192.168.0.1", "1.1.1.1", "127.0.0.1"]),
+        (NetworkReach::Public, vec!["1.1.1.1"]),
+        (NetworkReach::Private, vec!["::ffff:192.168.0.1", "1.1.1.1"]),
+        (NetworkReach::Loopback, vec!["1.1.1.1", "127.0.0.1"]),
+        (NetworkReach::Inside, vec!["::ffff:192.168.0.1", "1.1.1.1", "127.0.0.1"]),
     ] {
         assert_eq!(resolved(&resolver(reach, &[mixed]), "a.example").await.unwrap(), expected);
     }
     for inside in ["fe80::1", "fd00:ec2::254", "0.0.0.0", "64:ff9b::7f00:1"] {
         let address: &[&str] = &[inside];
-        assert!(resolved(&resolver(Reach::Inside, &[address]), "a.example").await.is_err());
+        assert!(resolved(&resolver(NetworkReach::Inside, &[address]), "a.example").await.is_err());
     }
 }
 
 #[tokio::test]
 async fn local_names_are_local_whatever_the_resolver_says() {
-    let lying = resolver(Reach::Public, &[&["1.1.1.1"]]);
+    let lying = resolver(NetworkReach::Public, &[&["1.1.1.1"]]);
     for name in ["localhost", "localhost.", "LocalHost", "x.localhost"] {
         assert!(resolved(&lying, name).await.is_err(), "{name}");
     }
-    let honest = GuardedResolver::new(Reach::Loopback, Arc::new(SystemNames));
+    let honest = GuardedResolver::new(NetworkReach::Loopback, Arc::new(SystemResolver));
     assert!(
         resolved(&honest, "localhost")
             .await

@@ -4,18 +4,18 @@ use serde_json::json;
 
 use super::*;
 
-fn upload(accept: &[&str], max_size: Option<u64>) -> Upload {
+fn upload(accept: &[&str], max_size: Option<u64>) -> MediaUpload {
     let accept = accept.iter().map(|kind| (*kind).to_owned()).collect();
-    Upload { accept, max_size, ..Upload::default() }
+    MediaUpload { accept, max_size, ..MediaUpload::default() }
 }
 
 async fn open(
     argument: serde_json::Value,
-    upload: &Upload,
+    upload: &MediaUpload,
     project: Option<&Path>,
-) -> Result<Media, CallError> {
+) -> Result<UploadMedia, CallError> {
     let artifacts = ArtifactStore::open(PathBuf::from("/nowhere"));
-    Media::open(serde_json::from_value(argument).unwrap(), upload, project, &artifacts).await
+    UploadMedia::open(serde_json::from_value(argument).unwrap(), upload, project, &artifacts).await
 }
 
 #[test]

@@ -1,28 +1,32 @@
 //! Tables of schemas and what they become.
 
-use capdeck_definition::{Auth, CapabilityId};
+use capdeck_definition::{BackendAuth, CapabilityId};
 use serde_json::json;
 
 use super::*;
-use crate::google_discovery::{DiscoveryApi, DiscoveryDocument, Filter};
+use crate::google_discovery::{DiscoveryDocument, GoogleApi, GoogleOperationFilter};
 
 /// What a schema becomes among these types as a body or a response, with its `$defs` and the problems found.
-fn written(schema: &Value, types: &Value, direction: Direction) -> (Value, Value, Vec<String>) {
+fn written(
+    schema: &Value,
+    types: &Value,
+    direction: GoogleSchemaDirection,
+) -> (Value, Value, Vec<String>) {
     let mut method = json!({"id": "api.things.insert", "httpMethod": "POST", "path": "things"});
     let (part, place) = match direction {
-        Direction::Input => ("request", "/inputSchema/properties/body"),
-        Direction::Output => ("response", "/outputSchema/anyOf/0/properties/body"),
+        GoogleSchemaDirection::Input => ("request", "/inputSchema/properties/body"),
+        GoogleSchemaDirection::Output => ("response", "/outputSchema/anyOf/0/properties/body"),
     };
     method[part] = schema.clone();
     let root = json!({"schemas": types, "methods": {"insert": method}});
     let document = DiscoveryDocument::read(root.to_string().as_bytes()).unwrap();
     let bases = document.bases(Some("https://things.example/")).unwrap();
-    let (id, filter) = (CapabilityId::new("thing").unwrap(), Filter::default());
-    let api = DiscoveryApi::import(&document, bases, &id, &filter, &Auth::None {}).unwrap();
+    let (id, filter) = (CapabilityId::new("thing").unwrap(), GoogleOperationFilter::default());
+    let api = GoogleApi::import(&document, bases, &id, &filter, &BackendAuth::None {}).unwrap();
     let tool = serde_json::to_value(&api.discovery.tools[0]).unwrap();
     let definitions = match direction {
-        Direction::Input => tool["inputSchema"]["$defs"].clone(),
-        Direction::Output => tool["outputSchema"]["$defs"].clone(),
+        GoogleSchemaDirection::Input => tool["inputSchema"]["$defs"].clone(),
+        GoogleSchemaDirection::Output => tool["outputSchema"]["$defs"].clone(),
     };
     let problems = api.discovery.problems.iter();
     let problems = problems.map(|one| format!("{}: {}", one.place, one.reason)).collect();
@@ -30,7 +34,7 @@ fn written(schema: &Value, types: &Value, direction: Direction) -> (Value, Value
 }
 
 fn input(schema: Value) -> Value {
-    let (written, definitions, flaws) = written(&schema, &json!({}), Direction::Input);
+    let (written, definitions, flaws) = written(&schema, &json!({}), GoogleSchemaDirection::Input);
     assert_eq!((definitions, flaws), (Value::Null, vec![]));
     written
 }
@@ -103,7 +107,7 @@ fn objects_are_closed_unless_they_say_otherwise() {
         json!({"type": "object", "additionalProperties": {"type": "integer"}})
     );
     let open = json!({"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}}});
-    let (output, ..) = written(&open, &json!({}), Direction::Output);
+    let (output, ..) = written(&open, &json!({}), GoogleSchemaDirection::Output);
     assert_eq!(output, json!({"type": "object", "properties": {"a": {"type": "string"}}}));
 }
 
@@ -130,7 +134,8 @@ fn types_are_shared_and_described_where_they_are_used() {
         "Once": {"type": "object", "description": "in general", "properties": {"x": {"type": "string"}}},
         "Shared": {"type": "string"},
     });
-    let (thing, definitions, flaws) = written(&json!({"$ref": "Thing"}), &types, Direction::Output);
+    let (thing, definitions, flaws) =
+        written(&json!({"$ref": "Thing"}), &types, GoogleSchemaDirection::Output);
     assert_eq!(
         thing,
         json!({"type": "object", "properties": {
@@ -154,7 +159,8 @@ fn members_that_a_method_requires_deep_inside_are_required_of_it_alone() {
         "Place": {"type": "object", "properties": {
             "name": {"type": "string", "annotations": {"required": ["api.things.update"]}}}},
     });
-    let (thing, definitions, _) = written(&json!({"$ref": "Thing"}), &types, Direction::Input);
+    let (thing, definitions, _) =
+        written(&json!({"$ref": "Thing"}), &types, GoogleSchemaDirection::Input);
     assert_eq!(thing["properties"]["owner"], json!({"$ref": "#/$defs/Owner"}));
     assert_eq!(definitions["Owner"]["required"], json!(["name"]));
     assert_eq!(definitions["Owner"]["properties"]["thing"], json!({"$ref": "#/$defs/Thing"}));
@@ -169,7 +175,8 @@ fn recursive_types_stay_exact() {
         "A": {"type": "object", "properties": {"b": {"$ref": "B"}}},
         "B": {"type": "object", "properties": {"a": {"$ref": "A"}}},
     });
-    let (message, definitions, _) = written(&json!({"$ref": "Message"}), &types, Direction::Output);
+    let (message, definitions, _) =
+        written(&json!({"$ref": "Message"}), &types, GoogleSchemaDirection::Output);
     assert_eq!(
         message,
         json!({"type": "object", "properties": {"payload": {"$ref": "#/$defs/Part"}}})
@@ -179,7 +186,7 @@ fn recursive_types_stay_exact() {
         json!({"Part": {"type": "object", "properties": {
             "parts": {"type": "array", "items": {"$ref": "#/$defs/Part"}}}}})
     );
-    let (a, definitions, _) = written(&json!({"$ref": "A"}), &types, Direction::Output);
+    let (a, definitions, _) = written(&json!({"$ref": "A"}), &types, GoogleSchemaDirection::Output);
     assert_eq!(a, json!({"type": "object", "properties": {"b": {"$ref": "#/$defs/B"}}}));
     assert_eq!(
         definitions,
@@ -200,7 +207,7 @@ fn a_chain_of_thousands_of_types_ends() {
         .chain([("T5000".to_owned(), json!({"type": "string"}))])
         .collect();
     let (_, definitions, flaws) =
-        written(&json!({"$ref": "T0"}), &Value::Object(types), Direction::Input);
+        written(&json!({"$ref": "T0"}), &Value::Object(types), GoogleSchemaDirection::Input);
     assert_eq!(flaws.len(), 0);
     assert!(definitions.as_object().unwrap().len() > 300);
 }
@@ -214,7 +221,8 @@ fn what_cannot_be_read_accepts_anything_and_is_told() {
             "open": {"type": "string", "pattern": "^[^"}}},
         "Deep": "not a schema",
     });
-    let (thing, _, flaws) = written(&json!({"$ref": "Thing"}), &types, Direction::Input);
+    let (thing, _, flaws) =
+        written(&json!({"$ref": "Thing"}), &types, GoogleSchemaDirection::Input);
     assert_eq!(
         thing["properties"],
         json!({"lost": {}, "odd": {}, "bad": {}, "number": {}, "list": {"type": "array", "items": {}}, "deep": {"$ref": "#/$defs/Deep"}, "open": {"type": "string"}})

@@ -14,45 +14,45 @@ use url::Url;
 use super::{super::is_google, UploadCall};
 use crate::{
     CallError, ErrorCode,
-    http::{Body, Request, header_value},
+    http::{EndpointRequest, HttpRequestBody, header_value},
 };
 
 /// A piece; the API wants multiples of 256 KiB.
-const PIECE: u64 = 8 * 1024 * 1024;
+const CHUNK_BYTES: u64 = 8 * 1024 * 1024;
 
 /// How often in a row nothing may be won before the upload is given up.
-const MOST_FAILURES: u32 = 5;
+const MAX_FAILURES: u32 = 5;
 
 /// The longest pause an API can ask for.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
 
 /// One upload.
 #[derive(Debug)]
-pub(super) struct Session<'a> {
+pub(super) struct UploadSession<'a> {
     call: &'a UploadCall<'a>,
     /// Begins a session.
-    opening: Request,
+    opening: EndpointRequest,
     failures: u32,
 }
 
 /// How sending to one session ended.
-struct Ended {
+struct UploadEnd {
     response: Response,
     /// True when the API does not know the session any more.
     is_forgotten: bool,
 }
 
 /// How one request went.
-enum Attempt {
+enum UploadAttempt {
     /// The API has this many bytes.
     Has(u64),
     /// The next request asks how much there is.
     Interrupted,
-    Ended(Box<Ended>),
+    Ended(Box<UploadEnd>),
 }
 
-impl<'a> Session<'a> {
-    pub(super) fn new(call: &'a UploadCall<'a>, opening: Request) -> Self {
+impl<'a> UploadSession<'a> {
+    pub(super) fn new(call: &'a UploadCall<'a>, opening: EndpointRequest) -> Self {
         Self { call, opening, failures: 0 }
     }
 
@@ -81,7 +81,7 @@ impl<'a> Session<'a> {
     async fn open(&mut self) -> Result<Response, CallError> {
         loop {
             let outcome = self.call.endpoint.send(self.opening.clone()).await;
-            match self.passing(&outcome) {
+            match self.retry_delay(&outcome) {
                 Some(pause) if self.may_try_again() => tokio::time::sleep(pause).await,
                 _ => return outcome,
             }
@@ -106,26 +106,26 @@ impl<'a> Session<'a> {
         .hint("only https, or the API itself, is allowed"))
     }
 
-    async fn transfer(&mut self, url: &Url) -> Result<Box<Ended>, CallError> {
+    async fn transfer(&mut self, url: &Url) -> Result<Box<UploadEnd>, CallError> {
         let total = self.call.media.length;
         let mut has = Some(0);
         let mut most = 0;
         loop {
-            let request = self.piece(url, has);
+            let request = self.chunk_request(url, has);
             match self.attempt(request).await? {
-                Attempt::Ended(ended) => return Ok(ended),
-                Attempt::Interrupted => has = None,
-                Attempt::Has(count) if count > total => {
+                UploadAttempt::Ended(ended) => return Ok(ended),
+                UploadAttempt::Interrupted => has = None,
+                UploadAttempt::Has(count) if count > total => {
                     return Err(CallError::new(
                         ErrorCode::DownstreamProtocolError,
                         format!("the API says it has {count} bytes of an upload of {total}"),
                     ));
                 }
-                Attempt::Has(count) => {
+                UploadAttempt::Has(count) => {
                     if count > most {
                         most = count;
                         self.failures = 0;
-                        self.call.pace.advance(count, total);
+                        self.call.pace.report_progress(count, total);
                     } else if !self.may_try_again() {
                         return Err(CallError::new(
                             ErrorCode::DownstreamProtocolError,
@@ -139,20 +139,20 @@ impl<'a> Session<'a> {
     }
 
     /// The next piece, or the question how much has arrived.
-    fn piece(&self, url: &Url, has: Option<u64>) -> Request {
+    fn chunk_request(&self, url: &Url, has: Option<u64>) -> EndpointRequest {
         let media = self.call.media;
         let total = media.length;
-        let mut request = Request::new(Verb::PUT, url.clone());
+        let mut request = EndpointRequest::new(Verb::PUT, url.clone());
         // After an interruption the API is asked how much it has before anything is sent again.
         request.is_idempotent = false;
         let (range, body) = match has {
             Some(offset) if offset < total => {
-                let length = PIECE.min(total - offset);
+                let length = CHUNK_BYTES.min(total - offset);
                 let range = format!("bytes {offset}-{}/{total}", offset + length - 1);
                 (range, media.part(offset, length))
             }
             // An empty upload is ended by the same request that asks for its state.
-            _ => (format!("bytes */{total}"), Body::default().with_bytes("")),
+            _ => (format!("bytes */{total}"), HttpRequestBody::default().with_bytes("")),
         };
         if let Ok(range) = header_value("content-range", &range) {
             request.headers.insert(CONTENT_RANGE, range);
@@ -164,27 +164,28 @@ impl<'a> Session<'a> {
         request
     }
 
-    async fn attempt(&mut self, request: Request) -> Result<Attempt, CallError> {
-        let ended =
-            |response, is_forgotten| Attempt::Ended(Box::new(Ended { response, is_forgotten }));
+    async fn attempt(&mut self, request: EndpointRequest) -> Result<UploadAttempt, CallError> {
+        let ended = |response, is_forgotten| {
+            UploadAttempt::Ended(Box::new(UploadEnd { response, is_forgotten }))
+        };
         let outcome = self.send(request).await;
-        if let Some(pause) = self.passing(&outcome) {
+        if let Some(pause) = self.retry_delay(&outcome) {
             if !self.may_try_again() {
                 return outcome.map(|response| ended(response, false));
             }
             tokio::time::sleep(pause).await;
-            return Ok(Attempt::Interrupted);
+            return Ok(UploadAttempt::Interrupted);
         }
         let response = outcome?;
         Ok(match response.status() {
-            StatusCode::PERMANENT_REDIRECT => Attempt::Has(received(&response)),
+            StatusCode::PERMANENT_REDIRECT => UploadAttempt::Has(received(&response)),
             StatusCode::NOT_FOUND | StatusCode::GONE => ended(response, true),
             _ => ended(response, false),
         })
     }
 
     /// The session may be at another server than the API; only Google's own, and the API's, get our credentials.
-    async fn send(&self, request: Request) -> Result<Response, CallError> {
+    async fn send(&self, request: EndpointRequest) -> Result<Response, CallError> {
         let origin = request.url.origin();
         let is_ours = origin == self.opening.url.origin()
             || origin == self.call.bases.service.origin()
@@ -197,7 +198,7 @@ impl<'a> Session<'a> {
     }
 
     /// How long to wait before trying again, for failures that may pass.
-    fn passing(&self, outcome: &Result<Response, CallError>) -> Option<Duration> {
+    fn retry_delay(&self, outcome: &Result<Response, CallError>) -> Option<Duration> {
         let default = Duration::from_millis(200 << self.failures.min(6));
         match outcome {
             Ok(response) => {
@@ -207,7 +208,7 @@ impl<'a> Session<'a> {
                     || status == StatusCode::REQUEST_TIMEOUT;
                 let asked = response.headers().get(RETRY_AFTER);
                 let asked = asked.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-                passes.then(|| asked.map_or(default, Duration::from_secs).min(LONGEST_PAUSE))
+                passes.then(|| asked.map_or(default, Duration::from_secs).min(MAX_RETRY_DELAY))
             }
             Err(error) => {
                 let broke_off = matches!(
@@ -221,7 +222,7 @@ impl<'a> Session<'a> {
 
     fn may_try_again(&mut self) -> bool {
         self.failures += 1;
-        self.failures <= MOST_FAILURES
+        self.failures <= MAX_FAILURES
     }
 }
 

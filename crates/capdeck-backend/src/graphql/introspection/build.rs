@@ -12,19 +12,23 @@ use apollo_compiler::{
 };
 
 use super::{
-    super::{literal::parse_literal, problems::Problems, schema::SchemaError},
-    answer::{
-        Answer, DirectiveAnswer, FieldAnswer, InputAnswer, NameAnswer, ReferenceAnswer,
-        SchemaAnswer, TypeAnswer, ValueAnswer,
+    super::{literal::parse_literal, problems::GraphQlProblems, schema::SchemaError},
+    response::{
+        IntrospectionDirective, IntrospectionEnumValue, IntrospectionField, IntrospectionInput,
+        IntrospectionName, IntrospectionResponse, IntrospectionSchema, IntrospectionType,
+        IntrospectionTypeRef,
     },
 };
 
-pub(in super::super) fn parse(text: &str, problems: &mut Problems) -> Result<Schema, SchemaError> {
-    let answer: Answer = serde_json::from_str(text)
+pub(in super::super) fn parse(
+    text: &str,
+    problems: &mut GraphQlProblems,
+) -> Result<Schema, SchemaError> {
+    let answer: IntrospectionResponse = serde_json::from_str(text)
         .map_err(|error| SchemaError::NotIntrospection { reason: error.to_string() })?;
     let schema = answer.schema.or(answer.data.and_then(|data| data.schema));
     match (schema, answer.errors.unwrap_or_default().into_iter().next()) {
-        (Some(schema), _) => Ok(Build { problems }.schema(schema)),
+        (Some(schema), _) => Ok(SchemaBuilder { problems }.schema(schema)),
         (None, Some(error)) => Err(SchemaError::Refused { message: error.message }),
         (None, None) => {
             Err(SchemaError::NotIntrospection { reason: "it has no `__schema`".to_owned() })
@@ -32,12 +36,12 @@ pub(in super::super) fn parse(text: &str, problems: &mut Problems) -> Result<Sch
     }
 }
 
-struct Build<'a> {
-    problems: &'a mut Problems,
+struct SchemaBuilder<'a> {
+    problems: &'a mut GraphQlProblems,
 }
 
-impl Build<'_> {
-    fn schema(&mut self, answer: SchemaAnswer) -> Schema {
+impl SchemaBuilder<'_> {
+    fn schema(&mut self, answer: IntrospectionSchema) -> Schema {
         let mut schema = Schema::new();
         let definition = schema.schema_definition.make_mut();
         definition.query = self.root(answer.query_type, "queryType");
@@ -67,12 +71,12 @@ impl Build<'_> {
         schema
     }
 
-    fn root(&mut self, answer: Option<NameAnswer>, place: &str) -> Option<ComponentName> {
+    fn root(&mut self, answer: Option<IntrospectionName>, place: &str) -> Option<ComponentName> {
         let name = answer?.name?;
         self.name(&name, place).map(ComponentName::from)
     }
 
-    fn type_definition(&mut self, name: &Name, answer: TypeAnswer) -> Option<ExtendedType> {
+    fn type_definition(&mut self, name: &Name, answer: IntrospectionType) -> Option<ExtendedType> {
         let description = text(answer.description);
         let name = name.clone();
         Some(match answer.kind.as_str() {
@@ -143,7 +147,7 @@ impl Build<'_> {
     fn fields(
         &mut self,
         owner: &Name,
-        answers: Option<Vec<FieldAnswer>>,
+        answers: Option<Vec<IntrospectionField>>,
     ) -> IndexMap<Name, Component<FieldDefinition>> {
         let mut fields = IndexMap::default();
         for answer in answers.unwrap_or_default() {
@@ -167,7 +171,7 @@ impl Build<'_> {
     fn inputs(
         &mut self,
         owner: &str,
-        answers: Option<Vec<InputAnswer>>,
+        answers: Option<Vec<IntrospectionInput>>,
     ) -> Vec<Node<InputValueDefinition>> {
         let mut known = IndexSet::default();
         let mut inputs = Vec::new();
@@ -200,7 +204,7 @@ impl Build<'_> {
     fn values(
         &mut self,
         owner: &Name,
-        answers: Option<Vec<ValueAnswer>>,
+        answers: Option<Vec<IntrospectionEnumValue>>,
     ) -> IndexMap<Name, Component<EnumValueDefinition>> {
         let mut values = IndexMap::default();
         for answer in answers.unwrap_or_default() {
@@ -215,12 +219,16 @@ impl Build<'_> {
         values
     }
 
-    fn names(&mut self, owner: &Name, answers: Option<Vec<NameAnswer>>) -> IndexSet<ComponentName> {
+    fn names(
+        &mut self,
+        owner: &Name,
+        answers: Option<Vec<IntrospectionName>>,
+    ) -> IndexSet<ComponentName> {
         let names = answers.unwrap_or_default().into_iter().filter_map(|answer| answer.name);
         names.filter_map(|name| self.name(&name, owner)).map(ComponentName::from).collect()
     }
 
-    fn directive(&mut self, answer: DirectiveAnswer) -> Option<DirectiveDefinition> {
+    fn directive(&mut self, answer: IntrospectionDirective) -> Option<DirectiveDefinition> {
         let place = format!("@{}", answer.name);
         let name = self.name(&answer.name, &place)?;
         let locations = answer.locations.iter().filter_map(|name| location(name)).collect();
@@ -229,7 +237,7 @@ impl Build<'_> {
         Some(DirectiveDefinition { description: None, name, arguments, repeatable, locations })
     }
 
-    fn reference(&mut self, answer: &ReferenceAnswer, place: &str) -> Option<Type> {
+    fn reference(&mut self, answer: &IntrospectionTypeRef, place: &str) -> Option<Type> {
         let ty = reference(answer);
         if ty.is_none() {
             self.problems.push(place, "its type is missing, or is nested too deeply");
@@ -248,7 +256,7 @@ impl Build<'_> {
 }
 
 /// The JSON parser bounds this recursion.
-fn reference(answer: &ReferenceAnswer) -> Option<Type> {
+fn reference(answer: &IntrospectionTypeRef) -> Option<Type> {
     match (answer.kind.as_str(), &answer.of_type, &answer.name) {
         ("NON_NULL", Some(inner), _) => Some(reference(inner)?.non_null()),
         ("LIST", Some(inner), _) => Some(reference(inner)?.list()),

@@ -12,15 +12,15 @@ use apollo_compiler::{
     },
 };
 
-use super::super::problems::Problems;
+use super::super::problems::GraphQlProblems;
 
 /// Each removal may break another part. A longer chain is left to strict validation.
-const MOST_PASSES: usize = 64;
+const MAX_PASSES: usize = 64;
 
 const KNOWN_DIRECTIVES: [&str; 3] = ["deprecated", "specifiedBy", "oneOf"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
+enum GraphQlTypeKind {
     Leaf,
     Object,
     Interface,
@@ -28,11 +28,11 @@ enum Use {
     Input,
 }
 
-type Uses = HashMap<Name, Use>;
+type GraphQlTypeKinds = HashMap<Name, GraphQlTypeKind>;
 
-pub(super) fn repair(schema: &mut Schema, problems: &mut Problems) {
+pub(super) fn repair(schema: &mut Schema, problems: &mut GraphQlProblems) {
     forget_foreign_directives(schema);
-    for _pass in 0..MOST_PASSES {
+    for _pass in 0..MAX_PASSES {
         let uses = uses(schema);
         let mut has_changed = false;
         let mut doomed: Vec<(Name, &'static str)> = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn repair(schema: &mut Schema, problems: &mut Problems) {
             if definition.is_built_in() {
                 continue;
             }
-            let mut pass = Pass { uses: &uses, problems, owner: name, has_changed: false };
+            let mut pass = RepairPass { uses: &uses, problems, owner: name, has_changed: false };
             if let Some(reason) = pass.type_definition(definition) {
                 doomed.push((name.clone(), reason));
             }
@@ -65,14 +65,14 @@ pub(super) fn repair(schema: &mut Schema, problems: &mut Problems) {
     check_roots(schema, &uses, problems);
 }
 
-struct Pass<'a> {
-    uses: &'a Uses,
-    problems: &'a mut Problems,
+struct RepairPass<'a> {
+    uses: &'a GraphQlTypeKinds,
+    problems: &'a mut GraphQlProblems,
     owner: &'a Name,
     has_changed: bool,
 }
 
-impl Pass<'_> {
+impl RepairPass<'_> {
     /// Repairs a type. Returns a reason when nothing usable remains.
     fn type_definition(&mut self, definition: &mut ExtendedType) -> Option<&'static str> {
         if self.owner.starts_with("__") {
@@ -95,7 +95,7 @@ impl Pass<'_> {
             }
             ExtendedType::Union(one) => {
                 let one = one.make_mut();
-                self.retain(&mut one.members, Use::Object, "member");
+                self.retain(&mut one.members, GraphQlTypeKind::Object, "member");
                 one.members.is_empty().then_some("it has no usable members")
             }
             ExtendedType::InputObject(one) => self.input_fields(&mut one.make_mut().fields),
@@ -103,10 +103,10 @@ impl Pass<'_> {
     }
 
     fn interfaces(&mut self, names: &mut IndexSet<ComponentName>) {
-        self.retain(names, Use::Interface, "interface");
+        self.retain(names, GraphQlTypeKind::Interface, "interface");
     }
 
-    fn retain(&mut self, names: &mut IndexSet<ComponentName>, wanted: Use, word: &str) {
+    fn retain(&mut self, names: &mut IndexSet<ComponentName>, wanted: GraphQlTypeKind, word: &str) {
         let owner = self.owner;
         names.retain(|name| {
             let found = self.uses.get(&name.name).copied();
@@ -190,7 +190,7 @@ impl Pass<'_> {
         let name = ty.inner_named_type();
         match self.uses.get(name) {
             None => Some(format!("its type `{name}` is not defined")),
-            Some(Use::Input) => Some(format!("its type `{name}` is for input only")),
+            Some(GraphQlTypeKind::Input) => Some(format!("its type `{name}` is for input only")),
             Some(_) => None,
         }
     }
@@ -199,28 +199,28 @@ impl Pass<'_> {
         let name = ty.inner_named_type();
         match self.uses.get(name) {
             None => Some(format!("its type `{name}` is not defined")),
-            Some(Use::Leaf | Use::Input) => None,
+            Some(GraphQlTypeKind::Leaf | GraphQlTypeKind::Input) => None,
             Some(_) => Some(format!("its type `{name}` is for output only")),
         }
     }
 }
 
-fn uses(schema: &Schema) -> Uses {
+fn uses(schema: &Schema) -> GraphQlTypeKinds {
     let use_of = |definition: &ExtendedType| match definition {
-        ExtendedType::Scalar(_) | ExtendedType::Enum(_) => Use::Leaf,
-        ExtendedType::Object(_) => Use::Object,
-        ExtendedType::Interface(_) => Use::Interface,
-        ExtendedType::Union(_) => Use::Union,
-        ExtendedType::InputObject(_) => Use::Input,
+        ExtendedType::Scalar(_) | ExtendedType::Enum(_) => GraphQlTypeKind::Leaf,
+        ExtendedType::Object(_) => GraphQlTypeKind::Object,
+        ExtendedType::Interface(_) => GraphQlTypeKind::Interface,
+        ExtendedType::Union(_) => GraphQlTypeKind::Union,
+        ExtendedType::InputObject(_) => GraphQlTypeKind::Input,
     };
     schema.types.iter().map(|(name, definition)| (name.clone(), use_of(definition))).collect()
 }
 
-fn is_input(uses: &Uses, ty: &ast::Type) -> bool {
-    matches!(uses.get(ty.inner_named_type()), Some(Use::Leaf | Use::Input))
+fn is_input(uses: &GraphQlTypeKinds, ty: &ast::Type) -> bool {
+    matches!(uses.get(ty.inner_named_type()), Some(GraphQlTypeKind::Leaf | GraphQlTypeKind::Input))
 }
 
-fn check_roots(schema: &mut Schema, uses: &Uses, problems: &mut Problems) {
+fn check_roots(schema: &mut Schema, uses: &GraphQlTypeKinds, problems: &mut GraphQlProblems) {
     let definition = schema.schema_definition.make_mut();
     let roots = [
         ("query", &mut definition.query),
@@ -229,7 +229,7 @@ fn check_roots(schema: &mut Schema, uses: &Uses, problems: &mut Problems) {
     ];
     for (word, root) in roots {
         if let Some(name) = root.as_ref().map(|root| root.name.clone())
-            && uses.get(&name) != Some(&Use::Object)
+            && uses.get(&name) != Some(&GraphQlTypeKind::Object)
         {
             problems
                 .push(&name, format!("the {word} type is not an object type with usable fields"));

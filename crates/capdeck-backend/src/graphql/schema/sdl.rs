@@ -9,10 +9,10 @@ use apollo_compiler::{
     validation::DiagnosticData,
 };
 
-use super::super::problems::Problems;
+use super::super::problems::GraphQlProblems;
 
 /// Parses what is valid; the rest is listed.
-pub(super) fn parse(text: &str, problems: &mut Problems) -> Schema {
+pub(super) fn parse(text: &str, problems: &mut GraphQlProblems) -> Schema {
     let document = match Parser::new().parse_ast(text, "schema.graphql") {
         Ok(document) => document,
         Err(broken) => {
@@ -72,11 +72,11 @@ fn in_document(document: &Document, span: SourceSpan) -> Option<String> {
     Some(coordinate(definition.name()?, field))
 }
 
-fn name_at<'a, T: Named + 'a>(
+fn name_at<'a, T: NamedField + 'a>(
     nodes: impl IntoIterator<Item = &'a Node<T>>,
     span: SourceSpan,
 ) -> Option<&'a str> {
-    nodes.into_iter().find(|node| is_inside(node.location(), span)).map(|node| node.its_name())
+    nodes.into_iter().find(|node| is_inside(node.location(), span)).map(|node| node.name_str())
 }
 
 fn coordinate(name: &str, field: Option<&str>) -> String {
@@ -97,18 +97,18 @@ fn line(diagnostic: &Diagnostic<'_, DiagnosticData>) -> String {
 }
 
 /// Fields and input fields, which have no common type.
-trait Named {
-    fn its_name(&self) -> &str;
+trait NamedField {
+    fn name_str(&self) -> &str;
 }
 
-impl Named for apollo_compiler::ast::FieldDefinition {
-    fn its_name(&self) -> &str {
+impl NamedField for apollo_compiler::ast::FieldDefinition {
+    fn name_str(&self) -> &str {
         &self.name
     }
 }
 
-impl Named for apollo_compiler::ast::InputValueDefinition {
-    fn its_name(&self) -> &str {
+impl NamedField for apollo_compiler::ast::InputValueDefinition {
+    fn name_str(&self) -> &str {
         &self.name
     }
 }

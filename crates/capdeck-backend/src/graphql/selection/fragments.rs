@@ -14,7 +14,7 @@ use apollo_compiler::{
 use super::super::schema::ApiSchema;
 
 /// An abstract type with more possible types gets no fragments.
-const MOST_FRAGMENTS: usize = 30;
+const MAX_FRAGMENTS: usize = 30;
 
 #[derive(Debug)]
 pub(super) struct FragmentNames {
@@ -26,11 +26,11 @@ pub(super) struct FragmentNames {
 /// Returns the possible types with a fragment. An interface with too many of them has only its own fields.
 pub(super) fn fragment_types<'a>(schema: &'a ApiSchema, of: &str) -> &'a [Name] {
     let possible = schema.possible_types(of);
-    if possible.len() <= MOST_FRAGMENTS {
+    if possible.len() <= MAX_FRAGMENTS {
         return possible;
     }
     let is_union = schema.get(of).is_some_and(ExtendedType::is_union);
-    let kept = if is_union { MOST_FRAGMENTS } else { 0 };
+    let kept = if is_union { MAX_FRAGMENTS } else { 0 };
     possible.get(..kept).unwrap_or_default()
 }
 

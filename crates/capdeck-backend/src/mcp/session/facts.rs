@@ -1,13 +1,13 @@
 //! The facts about a server, without the secrets it received.
 
-use capdeck_catalog::ServerFacts;
+use capdeck_catalog::ServerDetails;
 use capdeck_mcp::client::ServerHello;
 
-use super::Session;
+use super::McpSession;
 
-impl Session {
+impl McpSession {
     /// A server may repeat a secret in its handshake, and the facts are stored on disk.
-    pub(super) fn scrubbed_facts(&self, hello: ServerHello) -> ServerFacts {
+    pub(super) fn scrubbed_facts(&self, hello: ServerHello) -> ServerDetails {
         let facts = facts(hello);
         let given = &self.parts.given;
         if given.is_empty() {
@@ -18,8 +18,8 @@ impl Session {
     }
 }
 
-fn facts(hello: ServerHello) -> ServerFacts {
-    ServerFacts {
+fn facts(hello: ServerHello) -> ServerDetails {
+    ServerDetails {
         protocol_version: hello.revision.as_str().to_owned(),
         capabilities: hello.capabilities,
         server_info: hello.server_info,

@@ -6,27 +6,27 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    DefinitionId, Direction, Schemas,
-    keywords::{Keyword, keyword, sound_types},
+    SchemaConverter, SchemaDefinitionId, SchemaDirection,
+    keywords::{SchemaKeyword, keyword, sound_types},
     nullable::allow_null,
 };
-use crate::openapi::{document::Node, problems::Problems};
+use crate::openapi::{document::OpenApiNode, problems::OpenApiProblems};
 
 /// Examples longer than this as JSON are left out.
-const LONGEST_EXAMPLE: usize = 160;
+const MAX_EXAMPLE_LENGTH: usize = 160;
 
 /// The conversion of one definition, or of one tool's own schema.
-pub(super) struct Conversion<'s, 'a> {
-    pub(super) schemas: &'s mut Schemas<'a>,
-    pub(super) direction: Direction,
+pub(super) struct SchemaConversion<'s, 'a> {
+    pub(super) schemas: &'s mut SchemaConverter<'a>,
+    pub(super) direction: SchemaDirection,
     pub(super) place: &'s str,
-    pub(super) problems: &'s mut Problems,
-    pub(super) needs: Vec<DefinitionId>,
+    pub(super) problems: &'s mut OpenApiProblems,
+    pub(super) needs: Vec<SchemaDefinitionId>,
 }
 
-impl<'a> Conversion<'_, 'a> {
+impl<'a> SchemaConversion<'_, 'a> {
     /// A schema whose own reference, if it is one, is replaced by what it leads to.
-    pub(super) fn root(&mut self, node: Node<'a>) -> Value {
+    pub(super) fn root(&mut self, node: OpenApiNode<'a>) -> Value {
         match self.schemas.document.follow(node) {
             Ok(target) => self.plain(target),
             Err(reason) => self.broken(reason),
@@ -34,13 +34,13 @@ impl<'a> Conversion<'_, 'a> {
     }
 
     /// A schema anywhere inside.
-    pub(super) fn schema(&mut self, node: Node<'a>) -> Value {
+    pub(super) fn schema(&mut self, node: OpenApiNode<'a>) -> Value {
         let Some(reference) = node.reference() else { return self.plain(node) };
         let target = match self.schemas.document.follow(node) {
             Ok(target) => target,
             Err(reason) => return self.broken(reason),
         };
-        let mut schema = if Schemas::is_written_out(target) {
+        let mut schema = if SchemaConverter::is_written_out(target) {
             self.plain(target)
         } else {
             let id = self.schemas.define(target, reference, self.direction);
@@ -64,7 +64,7 @@ impl<'a> Conversion<'_, 'a> {
         json!({})
     }
 
-    fn plain(&mut self, node: Node<'a>) -> Value {
+    fn plain(&mut self, node: OpenApiNode<'a>) -> Value {
         let members = match node.value {
             Value::Object(members) => members,
             Value::Bool(truth) => return Value::Bool(*truth),
@@ -98,11 +98,11 @@ impl<'a> Conversion<'_, 'a> {
     }
 
     /// The value of one keyword; `None` when it is not one, or makes no sense.
-    fn member(&mut self, key: &str, node: Node<'a>) -> Option<Value> {
+    fn member(&mut self, key: &str, node: OpenApiNode<'a>) -> Option<Value> {
         let value = node.value;
         match keyword(key)? {
-            Keyword::Text => value.as_str().map(|text| text.trim().into()),
-            Keyword::Pattern => {
+            SchemaKeyword::Text => value.as_str().map(|text| text.trim().into()),
+            SchemaKeyword::Pattern => {
                 let pattern = value.as_str()?;
                 if self.is_sound_pattern(pattern) {
                     return Some(pattern.into());
@@ -113,29 +113,29 @@ impl<'a> Conversion<'_, 'a> {
                 self.problems.add(self.place, reason);
                 None
             }
-            Keyword::Flag => value.as_bool().map(Value::Bool),
-            Keyword::Number => number(value),
-            Keyword::Count => number(value)
+            SchemaKeyword::Flag => value.as_bool().map(Value::Bool),
+            SchemaKeyword::Number => number(value),
+            SchemaKeyword::Count => number(value)
                 .filter(|number| number.as_f64().is_some_and(|it| it >= 0.0 && it.fract() == 0.0))
                 .map(|number| number.as_f64().map_or(number.clone(), |it| json!(it as u64))),
-            Keyword::Any => Some(value.clone()),
-            Keyword::Choices => {
+            SchemaKeyword::Any => Some(value.clone()),
+            SchemaKeyword::Choices => {
                 value.as_array().filter(|choices| !choices.is_empty()).map(|choices| json!(choices))
             }
-            Keyword::Schema => match value {
+            SchemaKeyword::Schema => match value {
                 Value::Object(_) | Value::Bool(_) => Some(self.schema(node)),
                 _ => None,
             },
-            Keyword::Items => match value {
+            SchemaKeyword::Items => match value {
                 Value::Object(_) | Value::Bool(_) => Some(self.schema(node)),
                 // A list of schemas per position, as older drafts wrote it: what comes later is free anyway.
                 _ => None,
             },
-            Keyword::Schemas => {
+            SchemaKeyword::Schemas => {
                 let schemas: Vec<Value> = node.items().map(|item| self.schema(item)).collect();
                 (!schemas.is_empty()).then(|| Value::Array(schemas))
             }
-            Keyword::SchemaMap => {
+            SchemaKeyword::SchemaMap => {
                 value.as_object()?;
                 let is_pattern = key == "patternProperties";
                 let direction = self.direction;
@@ -148,21 +148,21 @@ impl<'a> Conversion<'_, 'a> {
                 }
                 Some(Value::Object(schemas))
             }
-            Keyword::Names => {
+            SchemaKeyword::Names => {
                 let mut names: Vec<&str> =
                     value.as_array()?.iter().filter_map(Value::as_str).collect();
                 names.dedup();
                 (!names.is_empty()).then(|| json!(names))
             }
-            Keyword::NameLists => {
+            SchemaKeyword::NameLists => {
                 let lists = value.as_object()?;
                 let sound = |list: &Value| {
                     list.as_array().is_some_and(|names| names.iter().all(Value::is_string))
                 };
                 lists.values().all(sound).then(|| value.clone())
             }
-            Keyword::Examples => {
-                let short = |example: &&Value| example.to_string().len() <= LONGEST_EXAMPLE;
+            SchemaKeyword::Examples => {
+                let short = |example: &&Value| example.to_string().len() <= MAX_EXAMPLE_LENGTH;
                 let examples: Vec<&Value> = match (key, value) {
                     ("examples", Value::Array(examples)) => {
                         examples.iter().filter(short).take(3).collect()
@@ -176,7 +176,7 @@ impl<'a> Conversion<'_, 'a> {
     }
 
     /// Makes keywords agree with each other where dialects differ.
-    fn tidy(&mut self, node: Node<'a>, schema: &mut Map<String, Value>) {
+    fn tidy(&mut self, node: OpenApiNode<'a>, schema: &mut Map<String, Value>) {
         for (limit, exclusive) in [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")]
         {
             // Up to 3.0 it is a flag beside the limit, since 3.1 a limit of its own.
@@ -200,7 +200,7 @@ impl<'a> Conversion<'_, 'a> {
         let one_way: Vec<&str> = node
             .get("properties")
             .into_iter()
-            .flat_map(Node::members)
+            .flat_map(OpenApiNode::members)
             .filter(|(_, member)| self.is_one_way(*member, self.direction))
             .map(|(name, _)| name)
             .collect();
@@ -232,7 +232,7 @@ impl<'a> Conversion<'_, 'a> {
             }
         }
         // A server may say more than it promised.
-        if self.direction == Direction::Response {
+        if self.direction == SchemaDirection::Response {
             for key in ["additionalProperties", "unevaluatedProperties"] {
                 if schema.get(key) == Some(&Value::Bool(false)) {
                     schema.remove(key);
@@ -242,10 +242,10 @@ impl<'a> Conversion<'_, 'a> {
     }
 
     /// True for a member that only travels the other way.
-    fn is_one_way(&self, member: Node<'a>, direction: Direction) -> bool {
+    fn is_one_way(&self, member: OpenApiNode<'a>, direction: SchemaDirection) -> bool {
         let mark = match direction {
-            Direction::Request => "readOnly",
-            Direction::Response => "writeOnly",
+            SchemaDirection::Request => "readOnly",
+            SchemaDirection::Response => "writeOnly",
         };
         member.is_true(mark)
             || (member.reference().is_some()
@@ -255,8 +255,10 @@ impl<'a> Conversion<'_, 'a> {
     /// An answer's schema is read for its shape: what helps to write a value is left out there.
     fn keeps(&self, key: &str) -> bool {
         match self.direction {
-            Direction::Request => true,
-            Direction::Response => !matches!(key, "default" | "example" | "examples" | "title"),
+            SchemaDirection::Request => true,
+            SchemaDirection::Response => {
+                !matches!(key, "default" | "example" | "examples" | "title")
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// What a keyword's value has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keyword {
+pub(super) enum SchemaKeyword {
     Text,
     Pattern,
     Flag,
@@ -24,20 +24,20 @@ pub(super) enum Keyword {
 }
 
 /// What is known about a keyword. `None` for the many that only tools for people read.
-pub(super) fn keyword(key: &str) -> Option<Keyword> {
+pub(super) fn keyword(key: &str) -> Option<SchemaKeyword> {
     Some(match key {
         "title" | "description" | "format" | "contentMediaType" | "contentEncoding" => {
-            Keyword::Text
+            SchemaKeyword::Text
         }
-        "pattern" => Keyword::Pattern,
-        "uniqueItems" | "deprecated" => Keyword::Flag,
+        "pattern" => SchemaKeyword::Pattern,
+        "uniqueItems" | "deprecated" => SchemaKeyword::Flag,
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
-            Keyword::Number
+            SchemaKeyword::Number
         }
         "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
-        | "minContains" | "maxContains" => Keyword::Count,
-        "default" | "const" => Keyword::Any,
-        "enum" => Keyword::Choices,
+        | "minContains" | "maxContains" => SchemaKeyword::Count,
+        "default" | "const" => SchemaKeyword::Any,
+        "enum" => SchemaKeyword::Choices,
         "additionalProperties"
         | "not"
         | "contains"
@@ -46,13 +46,13 @@ pub(super) fn keyword(key: &str) -> Option<Keyword> {
         | "then"
         | "else"
         | "unevaluatedItems"
-        | "unevaluatedProperties" => Keyword::Schema,
-        "items" => Keyword::Items,
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Keyword::Schemas,
-        "properties" | "patternProperties" | "dependentSchemas" => Keyword::SchemaMap,
-        "required" => Keyword::Names,
-        "dependentRequired" => Keyword::NameLists,
-        "example" | "examples" => Keyword::Examples,
+        | "unevaluatedProperties" => SchemaKeyword::Schema,
+        "items" => SchemaKeyword::Items,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => SchemaKeyword::Schemas,
+        "properties" | "patternProperties" | "dependentSchemas" => SchemaKeyword::SchemaMap,
+        "required" => SchemaKeyword::Names,
+        "dependentRequired" => SchemaKeyword::NameLists,
+        "example" | "examples" => SchemaKeyword::Examples,
         _ => return None,
     })
 }

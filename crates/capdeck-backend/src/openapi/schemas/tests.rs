@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::*;
 
-fn convert_in(document: Value, direction: Direction) -> (Value, Vec<String>) {
-    let document = Document::read(document.to_string().as_bytes(), None).unwrap();
-    let mut problems = Problems::default();
-    let mut schemas = Schemas::new(&document);
+fn convert_in(document: Value, direction: SchemaDirection) -> (Value, Vec<String>) {
+    let document = OpenApiDocument::read(document.to_string().as_bytes(), None).unwrap();
+    let mut problems = OpenApiProblems::default();
+    let mut schemas = SchemaConverter::new(&document);
     let node = document.root().get("s").unwrap();
     let schema = schemas.convert(node, direction, "here", &mut problems);
     let root = match &schema.value {
@@ -23,7 +23,7 @@ fn convert_in(document: Value, direction: Direction) -> (Value, Vec<String>) {
 #[track_caller]
 fn check(schema: Value, expected: Value) {
     let (told, problems) =
-        convert_in(json!({"openapi": "3.0.0", "s": schema.clone()}), Direction::Request);
+        convert_in(json!({"openapi": "3.0.0", "s": schema.clone()}), SchemaDirection::Request);
     assert_eq!(told, expected, "{schema}");
     assert_eq!(problems, Vec::<String>::new(), "{schema}");
     jsonschema_accepts(&told);
@@ -123,7 +123,7 @@ fn members_travel_one_way() {
     });
     let document =
         json!({"openapi": "3.0.0", "s": schema, "x": {"type": "string", "writeOnly": true}});
-    let (request, _) = convert_in(document.clone(), Direction::Request);
+    let (request, _) = convert_in(document.clone(), SchemaDirection::Request);
     assert_eq!(
         request,
         json!({
@@ -134,7 +134,7 @@ fn members_travel_one_way() {
             },
         })
     );
-    let (response, _) = convert_in(document, Direction::Response);
+    let (response, _) = convert_in(document, SchemaDirection::Response);
     assert_eq!(
         response,
         json!({
@@ -161,7 +161,7 @@ fn references_become_definitions_and_circles_end() {
             "Pair": {"type": "array", "items": {"$ref": "#/components/schemas/Node"}},
         }},
     });
-    let (told, problems) = convert_in(document, Direction::Request);
+    let (told, problems) = convert_in(document, SchemaDirection::Request);
     assert_eq!(problems, Vec::<String>::new());
     let node = json!({"type": "object", "properties": {
         "next": {"$ref": "#/$defs/Node", "description": "the next"},
@@ -185,7 +185,7 @@ fn two_definitions_with_one_name_are_told_apart() {
         "one": {"It em": big("array")},
         "two": {"It/em": big("object")},
     });
-    let (told, _) = convert_in(document, Direction::Request);
+    let (told, _) = convert_in(document, SchemaDirection::Request);
     assert_eq!(told["$defs"].as_object().unwrap().len(), 2, "{told}");
     jsonschema_accepts(&told);
 }
@@ -226,7 +226,7 @@ fn what_means_nothing_is_told_and_accepts_anything() {
         ),
     ] {
         let document = json!({"openapi": "3.0.0", "s": schema, "loop": {"$ref": "#/loop"}});
-        let (converted, problems) = convert_in(document, Direction::Request);
+        let (converted, problems) = convert_in(document, SchemaDirection::Request);
         assert_eq!(converted, expected);
         assert_eq!(problems, [told]);
     }
@@ -242,7 +242,7 @@ fn references_that_multiply_stay_small() {
     }
     schemas.insert("L60".to_owned(), json!({"type": "object", "properties": {"x": {}}}));
     let document = json!({"openapi": "3.0.0", "s": {"$ref": "#/components/schemas/L0"}, "components": {"schemas": schemas}});
-    let (told, _) = convert_in(document, Direction::Request);
+    let (told, _) = convert_in(document, SchemaDirection::Request);
     assert!(told.to_string().len() < 10_000);
     assert_eq!(told["$defs"].as_object().unwrap().len(), 60);
 }
@@ -256,7 +256,7 @@ fn a_long_chain_of_definitions_does_not_use_up_the_stack() {
     }
     schemas.insert("L4000".to_owned(), json!({}));
     let document = json!({"openapi": "3.0.0", "s": {"$ref": "#/c/L0"}, "c": schemas});
-    let (told, problems) = convert_in(document, Direction::Request);
+    let (told, problems) = convert_in(document, SchemaDirection::Request);
     assert_eq!(told["$defs"].as_object().unwrap().len(), 3_999);
     assert_eq!(problems, Vec::<String>::new());
 }

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::*;
 
-fn document(value: Value) -> Document {
-    Document::read(value.to_string().as_bytes(), None).unwrap()
+fn document(value: Value) -> OpenApiDocument {
+    OpenApiDocument::read(value.to_string().as_bytes(), None).unwrap()
 }
 
 fn rules(spec_url: Option<&str>, has_credentials: bool) -> ServerRules {

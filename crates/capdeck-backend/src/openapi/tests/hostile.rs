@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn read_text(text: &str) -> Result<Imported, String> {
+fn read_text(text: &str) -> Result<OpenApiImport, String> {
     let read = || {
-        let document = Document::read(text.as_bytes(), None)?;
+        let document = OpenApiDocument::read(text.as_bytes(), None)?;
         import(&document, &rules())
     };
     on_large_stack(read).unwrap()
@@ -221,7 +221,7 @@ proptest! {
         for (name, operation) in &imported.operations {
             let tool = imported.tools.iter().find(|tool| tool.name() == name).unwrap();
             prop_assert_eq!(tool.argument_check().problem(), None);
-            let places = FilePlaces { artifacts: &store, project: None };
+            let places = FileInputSources { artifacts: &store, project: None };
             let groups = json!({"path": arguments, "query": arguments, "header": arguments, "cookie": arguments, "body": arguments});
             let _either_way = request::build(operation, groups.as_object().unwrap(), places);
         }

@@ -173,15 +173,20 @@ fn filters_choose_by_id_place_and_tag() {
             "specPath": "x", "includeOperations": include, "excludeOperations": exclude,
         }))
         .unwrap();
-        let imported =
-            imported_with(&description, &Rules { filter: Filter::new(&block), ..rules() });
+        let imported = imported_with(
+            &description,
+            &OpenApiImportRules { filter: OperationFilter::new(&block), ..rules() },
+        );
         let names: Vec<&str> = imported.tools.iter().map(|tool| tool.name()).collect();
         assert_eq!(names, expected);
         assert_eq!(problems(&imported), Vec::<String>::new());
     }
     let block: OpenApiEndpoint =
         serde_json::from_value(json!({"specPath": "x", "includeOperations": ["isues/*"]})).unwrap();
-    let imported = imported_with(&description, &Rules { filter: Filter::new(&block), ..rules() });
+    let imported = imported_with(
+        &description,
+        &OpenApiImportRules { filter: OperationFilter::new(&block), ..rules() },
+    );
     assert_eq!(problems(&imported), ["filters: the pattern `isues/*` meets no operation"]);
 }
 
@@ -236,7 +241,9 @@ fn what_security_asks_and_the_definition_does_not_give_is_told_once() {
             "key": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
         }},
     });
-    let told = |offer: Offer| problems(&imported_with(&description, &Rules { offer, ..rules() }));
+    let told = |offer: AvailableAuth| {
+        problems(&imported_with(&description, &OpenApiImportRules { offer, ..rules() }))
+    };
     let not_given = "which the definition's `auth` does not give";
     let basic = format!(
         "security `basic`: 1 operation asks for a user name and password (HTTP basic), {not_given}"
@@ -245,9 +252,9 @@ fn what_security_asks_and_the_definition_does_not_give_is_told_once() {
         "security `lost`: 1 operation asks for a sign-in that the description does not explain, {not_given}"
     );
     let token = format!("security `token`: 2 operations ask for a bearer token, {not_given}");
-    assert_eq!(told(Offer::Nothing), [basic.clone(), lost.clone(), token.clone()]);
-    assert_eq!(told(Offer::Bearer), [basic, lost.clone()]);
-    assert_eq!(told(Offer::Headers(vec!["x-api-key".to_owned()])), [lost, token]);
+    assert_eq!(told(AvailableAuth::Nothing), [basic.clone(), lost.clone(), token.clone()]);
+    assert_eq!(told(AvailableAuth::Bearer), [basic, lost.clone()]);
+    assert_eq!(told(AvailableAuth::Headers(vec!["x-api-key".to_owned()])), [lost, token]);
 }
 
 #[test]
@@ -259,7 +266,7 @@ fn a_server_that_cannot_be_used_stops_only_those_that_need_it() {
                "put": {"operationId": "d", "servers": [{"url": "http://d.example/x"}]}},
     }});
     let servers = ServerRules { base: None, ..rules().servers };
-    let rules = Rules { servers, ..rules() };
+    let rules = OpenApiImportRules { servers, ..rules() };
     let imported = imported_with(&description, &rules);
     assert_eq!(imported.operations["b"].server.as_str(), "https://b.example/");
     assert_eq!(imported.operations["c"].server.as_str(), "https://c.example/x");
@@ -271,7 +278,7 @@ fn a_server_that_cannot_be_used_stops_only_those_that_need_it() {
         ]
     );
     description["paths"].as_object_mut().unwrap().shift_remove("/b");
-    let document = Document::read(description.to_string().as_bytes(), None).unwrap();
+    let document = OpenApiDocument::read(description.to_string().as_bytes(), None).unwrap();
     assert_eq!(
         import(&document, &rules).unwrap_err(),
         "the server `/v1` cannot be used: it is relative, and the description is a file"

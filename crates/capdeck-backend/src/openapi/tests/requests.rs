@@ -1,20 +1,24 @@
 //! From arguments to URLs and headers, as tables. Bodies are looked at by the server of the integration tests.
 
 use super::*;
-use crate::http::Request;
+use crate::http::EndpointRequest;
 
-fn places(store: &crate::ArtifactStore) -> FilePlaces<'_> {
-    FilePlaces { artifacts: store, project: None }
+fn places(store: &crate::ArtifactStore) -> FileInputSources<'_> {
+    FileInputSources { artifacts: store, project: None }
 }
 
-fn build(imported: &Imported, tool: &str, arguments: Value) -> Result<Request, String> {
+fn build(
+    imported: &OpenApiImport,
+    tool: &str,
+    arguments: Value,
+) -> Result<EndpointRequest, String> {
     let store = crate::ArtifactStore::open(PathBuf::from("nowhere"));
     let arguments = arguments.as_object().unwrap().clone();
     request::build(&imported.operations[tool], &arguments, places(&store))
         .map_err(|error| error.message)
 }
 
-fn with_parameters(path: &str, parameters: Value) -> Imported {
+fn with_parameters(path: &str, parameters: Value) -> OpenApiImport {
     imported(
         &json!({"openapi": "3.0.0", "paths": {path: {"get": {"operationId": "op", "parameters": parameters}}}}),
     )
@@ -76,8 +80,8 @@ fn callers_cannot_reach_what_is_not_theirs() {
         header("X-Key", json!("forged")),
         header("X-Free", Value::Null),
     ]}}}});
-    let offer = Offer::Headers(vec!["x-key".to_owned()]);
-    let imported = imported_with(&description, &Rules { offer, ..rules() });
+    let offer = AvailableAuth::Headers(vec!["x-key".to_owned()]);
+    let imported = imported_with(&description, &OpenApiImportRules { offer, ..rules() });
     let input = input_schema(&imported, "op");
     let names: Vec<&String> =
         input["properties"]["header"]["properties"].as_object().unwrap().keys().collect();

@@ -28,15 +28,15 @@ fn meta(number: usize, title: &str) -> Arc<EntryMeta> {
     Arc::new(serde_json::from_value(facts).unwrap())
 }
 
-fn index(texts: &[Text]) -> Index {
-    let mut index = Index::default();
+fn index(texts: &[Text]) -> EntryIndex {
+    let mut index = EntryIndex::default();
     for (number, (title, body)) in texts.iter().enumerate() {
         index.put(&meta(number, &sentence(title)), &sentence(body));
     }
     index
 }
 
-fn addresses(ranking: &Ranking) -> Vec<(String, u32)> {
+fn addresses(ranking: &EntryRanking) -> Vec<(String, u32)> {
     let best = ranking.best.iter();
     best.map(|(meta, score)| (meta.uri.to_string(), score.to_bits())).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use super::{LocalCapsules, ReachSource, ResolvedCaller, id_of};
+use super::{LocalCapsuleService, ReachSource, ResolvedCaller, id_of};
 use crate::{
     AccessEvent, AuditOutcome, AuditQuery, CapsuleErrorCode, CapsuleHandle, Prefix, REGISTRY_LOG,
     Role, StoreError, query_audit, service::*, verify_audit,
@@ -22,7 +22,7 @@ pub(super) async fn refusal(
     Ok(session.note_failure(request.action, &error).await?)
 }
 
-impl LocalCapsules {
+impl LocalCapsuleService {
     /// Reads every file of the capsule. The report names places, so it is for those who see all of them.
     pub(super) async fn verify(
         &self,
@@ -120,7 +120,7 @@ impl LocalCapsules {
         event: AccessEvent,
     ) -> Result<(), CapsuleError> {
         self.resolve(caller).require_machine("record what was decided about access")?;
-        Ok(self.capsules.acting_for(caller.author.clone()).note_access(event).await?)
+        Ok(self.capsules.acting_for(caller.author.clone()).record_access_event(event).await?)
     }
 
     /// Records a look around. The person at this machine is not recorded here: the deck's own trail has its calls.
@@ -142,7 +142,7 @@ impl LocalCapsules {
             error_code: error_code.map(|code| code.as_str().to_owned()),
             self_approved: None,
         };
-        Ok(self.capsules.acting_for(author).note_access(event).await?)
+        Ok(self.capsules.acting_for(author).record_access_event(event).await?)
     }
 
     /// The capsule for a caller who owns it. Recorded either way.

@@ -9,9 +9,9 @@ use futures_util::stream;
 use parking_lot::Mutex;
 use tokio::{sync::broadcast, task::JoinHandle};
 
-use super::LocalCapsules;
+use super::LocalCapsuleService;
 use crate::{
-    Change, FileStore, Heard, Store as _,
+    ChangeEvent, FileStore, Store as _, SubscriptionEvent,
     service::{CapsuleCaller, CapsuleChange, CapsuleChanges},
 };
 
@@ -30,7 +30,7 @@ enum News {
     Entry {
         capsule: Arc<str>,
         key: Arc<str>,
-        change: Change,
+        change: ChangeEvent,
     },
     /// Changes of the capsule with this key were too many to send.
     Missed {
@@ -67,8 +67,8 @@ impl Hub {
                 let (capsule, key) = (Arc::clone(&id), Arc::clone(&of));
                 // There may be no subscriber.
                 let _unread = news.send(match heard {
-                    Heard::Change(change) => News::Entry { capsule, key, change },
-                    Heard::Missed => News::Missed { key },
+                    SubscriptionEvent::Change(change) => News::Entry { capsule, key, change },
+                    SubscriptionEvent::Lagged => News::Missed { key },
                 });
             }
         });
@@ -81,7 +81,7 @@ impl Hub {
     }
 }
 
-impl LocalCapsules {
+impl LocalCapsuleService {
     /// What changes within the caller's reach. Shares are looked up with every change.
     pub(super) fn listen(&self, caller: CapsuleCaller) -> CapsuleChanges {
         let receiver = self.hub.news.subscribe();
@@ -101,7 +101,7 @@ impl LocalCapsules {
     }
 
     fn visible(&self, caller: &CapsuleCaller, news: News) -> Option<CapsuleChange> {
-        let reaches = |key: &str, change: Option<&Change>| {
+        let reaches = |key: &str, change: Option<&ChangeEvent>| {
             self.resolve(caller).reached.iter().any(|(info, access)| {
                 info.has_key(key) && change.is_none_or(|change| access.scope.reaches(&change.uri))
             })

@@ -4,8 +4,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::{address, id_of, prefix};
 use crate::{
-    CapsuleHandle, ListRequest, Order, PollRequest, ReadEntry, SearchHit, SearchRequest, Skill,
-    digest::sha256_hex, service::*,
+    CapsuleHandle, CapsuleSkill, EntrySearchMatch, EntrySearchRequest, ListOrder, ListRequest,
+    PollRequest, RenderedEntry, digest::sha256_hex, service::*,
 };
 
 pub(super) async fn overview(session: &CapsuleHandle) -> Result<OverviewResponse, CapsuleError> {
@@ -41,7 +41,7 @@ pub(super) async fn list(
         prefix: prefix(session, "list", below.as_deref()).await?,
         tag,
         written_after,
-        order: if latest_first { Order::ByTime } else { Order::ByUri },
+        order: if latest_first { ListOrder::ByTime } else { ListOrder::ByUri },
         limit,
         cursor,
         ..ListRequest::default()
@@ -67,7 +67,7 @@ pub(super) async fn search(
         limit,
         cursor,
     } = query;
-    let request = SearchRequest {
+    let request = EntrySearchRequest {
         query,
         scheme,
         prefix: prefix(session, "search", below.as_deref()).await?,
@@ -78,10 +78,10 @@ pub(super) async fn search(
         written_before,
         limit,
         cursor,
-        ..SearchRequest::default()
+        ..EntrySearchRequest::default()
     };
     let page = session.search(request).await?;
-    let found = |hit: SearchHit| EntryMatch {
+    let found = |hit: EntrySearchMatch| EntryMatch {
         info: hit.meta.into(),
         score: f64::from(hit.score),
         snippet: hit.snippet,
@@ -145,8 +145,8 @@ pub(super) async fn skill(
 }
 
 /// What a client needs to recognise a file, and the file.
-fn skill_info(skill: Skill) -> (SkillInfo, String) {
-    let Skill { name, uri, frontmatter, text } = skill;
+fn skill_info(skill: CapsuleSkill) -> (SkillInfo, String) {
+    let CapsuleSkill { name, uri, frontmatter, text } = skill;
     let digest = format!("sha256:{}", sha256_hex(text.as_bytes()));
     (SkillInfo { name, uri, frontmatter, digest, size: text.len() }, text)
 }
@@ -198,8 +198,8 @@ pub(super) async fn memory_search(
     Ok(MemoryItemsResponse { capsule: id_of(session), items })
 }
 
-fn entry(session: &CapsuleHandle, read: ReadEntry, body: ReadBody) -> ReadResponse {
-    let ReadEntry { entry, anchors, text } = read;
+fn entry(session: &CapsuleHandle, read: RenderedEntry, body: ReadBody) -> ReadResponse {
+    let RenderedEntry { entry, anchors, text } = read;
     let is_banded = body == ReadBody::Banded;
     ReadResponse {
         capsule: id_of(session),

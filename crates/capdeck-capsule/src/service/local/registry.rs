@@ -1,11 +1,11 @@
 //! Capsules as a whole: which there are, making, changing and deleting them, and whether their folder can be used.
 
-use super::{LocalCapsules, ReachSource, ResolvedCaller};
+use super::{LocalCapsuleService, ReachSource, ResolvedCaller};
 use crate::{
-    Access, CapsuleErrorCode, CapsuleInfo, CapsuleUpdate, Store as _, Visibility, service::*,
+    Access, CapsuleErrorCode, CapsuleInfo, CapsuleUpdate, CapsuleVisibility, Store as _, service::*,
 };
 
-impl LocalCapsules {
+impl LocalCapsuleService {
     /// Every capsule that the caller reaches, with what it may do there.
     pub(super) async fn list_capsules(
         &self,
@@ -107,7 +107,7 @@ impl LocalCapsules {
     /// What anyone may learn of discoverable capsules, and nothing else of them.
     pub(super) fn discover(&self) -> DiscoverResponse {
         let all = self.capsules.list().into_iter();
-        let found = all.filter(|info| info.visibility == Visibility::Discoverable);
+        let found = all.filter(|info| info.visibility == CapsuleVisibility::Discoverable);
         let shown = found
             .map(|CapsuleInfo { name, description, .. }| DiscoverableCapsule { name, description });
         DiscoverResponse { capsules: shown.collect() }

@@ -1,9 +1,9 @@
 //! Shares of a capsule: made, listed, revoked, and recognised by their token.
 
-use super::LocalCapsules;
+use super::LocalCapsuleService;
 use crate::{Access, CapsuleErrorCode, NewShare, Scope, Share, StoreError, service::*};
 
-impl LocalCapsules {
+impl LocalCapsuleService {
     pub(super) fn shares(
         &self,
         caller: &CapsuleCaller,

@@ -16,14 +16,15 @@ type Answer = Result<Value, CapsuleError>;
 
 /// A desk over a folder of its own.
 struct Desk {
-    desk: LocalCapsules,
+    desk: LocalCapsuleService,
     folder: TempDir,
 }
 
 impl Desk {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let desk = LocalCapsules::open(&folder.path().join("data"), StoreOptions::default()).await;
+        let desk =
+            LocalCapsuleService::open(&folder.path().join("data"), StoreOptions::default()).await;
         Self { desk: desk.unwrap(), folder }
     }
 
@@ -71,7 +72,7 @@ impl Desk {
         let id = share["id"].as_str().unwrap().to_owned();
         let token = share["token"].as_str().unwrap().to_owned();
         let reach = Reach::Share(id.clone());
-        let caller = CapsuleCaller::new(Author::client("guest"), reach);
+        let caller = CapsuleCaller::new(CapsuleAuthor::client("guest"), reach);
         Holder { caller, id, token }
     }
 }
@@ -84,7 +85,7 @@ struct Holder {
 }
 
 fn person() -> CapsuleCaller {
-    CapsuleCaller::local(Author::client("tester"))
+    CapsuleCaller::local(CapsuleAuthor::client("tester"))
 }
 
 fn create(name: &str) -> CreateCapsuleRequest {

@@ -7,13 +7,13 @@ use std::{
     process::Command,
 };
 
-use super::{LocalCapsules, checked, id_of};
+use super::{LocalCapsuleService, checked, id_of};
 use crate::{
-    CapsuleErrorCode, CapsuleHandle, EntryUri, ExportForm, ExportReport, ImportForm, ImportRequest,
-    StoreError, export, import, service::*,
+    CapsuleErrorCode, CapsuleHandle, EntryUri, ExportFormat, ExportReport, ImportFormat,
+    ImportRequest, StoreError, export, import, service::*,
 };
 
-impl LocalCapsules {
+impl LocalCapsuleService {
     /// Writes what there is to a path.
     pub(super) async fn export(
         &self,
@@ -25,8 +25,8 @@ impl LocalCapsules {
         self.resolve(caller).require_machine("write to this machine's disk")?;
         let path = request.path;
         let report = match request.form {
-            ExportTarget::Folder => export(&session, ExportForm::Folder, &path).await?,
-            ExportTarget::Tar => export(&session, ExportForm::Tar, &path).await?,
+            ExportTarget::Folder => export(&session, ExportFormat::Folder, &path).await?,
+            ExportTarget::Tar => export(&session, ExportFormat::Tar, &path).await?,
             ExportTarget::Git => to_repository(&session, &path).await?,
         };
         Ok(ExportResponse { capsule: id_of(&session), report, path: path.display().to_string() })
@@ -43,13 +43,13 @@ impl LocalCapsules {
         self.resolve(caller).require_machine("read from this machine's disk")?;
         let ImportFilesRequest { path, form, existing, mode } = request;
         let form = match form {
-            ImportSource::Export => ImportForm::Export,
+            ImportSource::Export => ImportFormat::Export,
             ImportSource::File { uri } => {
                 let uri = EntryUri::parse(&uri).map_err(StoreError::from);
-                ImportForm::File { uri: checked(&session, "import", uri).await? }
+                ImportFormat::File { uri: checked(&session, "import", uri).await? }
             }
-            ImportSource::Folder { scheme } => ImportForm::Folder { scheme },
-            ImportSource::Skills => ImportForm::Skills,
+            ImportSource::Folder { scheme } => ImportFormat::Folder { scheme },
+            ImportSource::Skills => ImportFormat::Skills,
         };
         let request = ImportRequest { source: path, form, existing, mode };
         let report = import(&session, &request).await?;
@@ -75,7 +75,7 @@ async fn to_repository(session: &CapsuleHandle, path: &Path) -> Result<ExportRep
         .tempdir_in(parent.unwrap_or(Path::new(".")))
         .map_err(failed)?;
     let (stream, repository) = (unfinished.path().join("stream"), unfinished.path().join("git"));
-    let report = export(session, ExportForm::GitStream, &stream).await?;
+    let report = export(session, ExportFormat::GitStream, &stream).await?;
     let (is_empty, there) = (report.entries == 0, repository.clone());
     let import = move || fill_repository(&stream, &there, is_empty);
     let done = tokio::task::spawn_blocking(import).await;

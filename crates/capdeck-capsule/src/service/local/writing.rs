@@ -4,8 +4,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::{address, checked, id_of};
 use crate::{
-    BlobId, BlobSource, CapsuleHandle, Commit, Content, GitProject, NewSignal, StoreError, Write,
-    service::*,
+    BlobId, BlobSource, CapsuleHandle, CommitRef, GitProject, SignalDraft, StoreError, StoreWrite,
+    WriteContent, service::*,
 };
 
 pub(super) async fn write(
@@ -35,19 +35,19 @@ pub(super) async fn write(
     };
     let uri = address(session, action, &uri).await?;
     let content = match (mode, content, patch) {
-        (Some(WriteMode::Patch), None, Some(steps)) => Ok(Content::Patch(steps)),
+        (Some(WriteMode::Patch), None, Some(steps)) => Ok(WriteContent::Patch(steps)),
         (Some(WriteMode::Patch), ..) => Err("`patch` takes steps in `patch` and no `content`"),
         (_, _, Some(_)) => Err("steps in `patch` go with the mode `patch` only"),
         (_, None, None) => Err("`content` is missing"),
-        (Some(WriteMode::Create), Some(body), None) => Ok(Content::Create(body)),
-        (Some(WriteMode::Replace), Some(body), None) => Ok(Content::Replace(body)),
+        (Some(WriteMode::Create), Some(body), None) => Ok(WriteContent::Create(body)),
+        (Some(WriteMode::Replace), Some(body), None) => Ok(WriteContent::Replace(body)),
         (None, Some(body), None) => Ok(session.default_content(body)),
     };
     let content = content.map_err(|reason| StoreError::invalid("content", reason));
     let content = checked(session, action, content).await?;
     let commit = match commit {
         Some(claimed) => {
-            let claimed = Commit::claimed(&claimed).map_err(StoreError::from);
+            let claimed = CommitRef::claimed(&claimed).map_err(StoreError::from);
             Some(checked(session, action, claimed).await?)
         }
         None => checked_out(caller).await,
@@ -56,7 +56,7 @@ pub(super) async fn write(
         Some(blob) => Some(checked(session, action, source(blob)).await?),
         None => None,
     };
-    let write = Write {
+    let write = StoreWrite {
         uri,
         content,
         if_version,
@@ -133,7 +133,7 @@ pub(super) async fn send_signal(
         Some(uri) => Some(address(session, "signal.send", &uri).await?),
         None => None,
     };
-    let signal = session.send_signal(NewSignal { kind, text, uri, to, data }).await?;
+    let signal = session.send_signal(SignalDraft { kind, text, uri, to, data }).await?;
     Ok(SignalResponse { capsule: id_of(session), signal })
 }
 
@@ -163,7 +163,7 @@ pub(super) async fn memory_delete(
 }
 
 /// The commit that the caller's project is at, as the host sees it.
-async fn checked_out(caller: &CapsuleCaller) -> Option<Commit> {
+async fn checked_out(caller: &CapsuleCaller) -> Option<CommitRef> {
     let project = GitProject::at(caller.project.as_ref()?);
     tokio::task::spawn_blocking(move || project.head()).await.ok().flatten()
 }

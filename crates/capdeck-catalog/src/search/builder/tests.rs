@@ -1,8 +1,8 @@
-use capdeck_definition::{Exposure, Layer};
+use capdeck_definition::{Exposure, SourceLayer};
 use serde_json::json;
 
 use super::*;
-use crate::{Discovery, Status, Tool, build::tests::definition};
+use crate::{CapabilityStatus, Discovery, Tool, build::tests::definition};
 
 fn capability(number: usize) -> Arc<Capability> {
     let tool = |tool: usize| -> Arc<Tool> {
@@ -17,8 +17,8 @@ fn capability(number: usize) -> Arc<Capability> {
     Arc::new(Capability {
         pins: capdeck_definition::PinMode::Off,
         held: Arc::default(),
-        definition: Arc::new(definition(&format!("c{number:02}"), Layer::UserFile)),
-        status: Status::Ready,
+        definition: Arc::new(definition(&format!("c{number:02}"), SourceLayer::UserFile)),
+        status: CapabilityStatus::Ready,
         exposure: Exposure::Search,
         tools_only: false,
         modes: None,
@@ -33,15 +33,15 @@ fn capability(number: usize) -> Arc<Capability> {
 fn reading_in_parts_gives_the_same_index() {
     let capabilities: Vec<Arc<Capability>> = (0..20).map(capability).collect();
     let all: Vec<&Arc<Capability>> = capabilities.iter().collect();
-    let whole = Builder::of(&all).finish();
+    let whole = IndexBuilder::of(&all).finish();
     for share in [1, 7, 50, 1_000] {
         let parts = split(&all, share);
         assert_eq!(parts.concat().len(), all.len());
-        let mut builders = parts.into_iter().map(Builder::of);
+        let mut builders = parts.into_iter().map(IndexBuilder::of);
         let mut joined = builders.next().unwrap();
         builders.for_each(|builder| joined.absorb(builder));
         let joined = joined.finish();
-        let facts = |index: &Index| {
+        let facts = |index: &ToolIndex| {
             let terms: Vec<String> =
                 (0..index.terms.len()).map(|term| index.terms.get(term).to_owned()).collect();
             let ranges: Vec<_> =

@@ -37,9 +37,12 @@ fn schema() -> Value {
     })
 }
 
-fn read(words: &[&str], schema: &Value) -> (OwnFlags, Result<Option<Box<RawValue>>, Failure>) {
+fn read(
+    words: &[&str],
+    schema: &Value,
+) -> (ShellFlags, Result<Option<Box<RawValue>>, CommandFailure>) {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let mut own = OwnFlags::default();
+    let mut own = ShellFlags::default();
     let read = read_flags(&words, schema, &mut own);
     (own, read)
 }
@@ -86,7 +89,7 @@ fn arguments_that_would_be_typed_alike_are_shown_by_their_names() {
         "properties": { "createdAt": {}, "created_at": {}, "maxAge": {} },
         "required": ["createdAt"],
     });
-    let flags: Vec<String> = Parameters::of(&schema).iter().map(Parameter::flag).collect();
+    let flags: Vec<String> = ToolParameters::of(&schema).iter().map(ToolParameter::flag).collect();
     assert_eq!(flags, ["createdAt", "created_at", "max-age"]);
     let lacking = read(&["--created_at", "x"], &schema).1.unwrap_err();
     assert_eq!(lacking.message, "missing: --createdAt <value>");

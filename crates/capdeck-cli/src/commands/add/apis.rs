@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{CommonArgs, DocumentPlace, auth, variable};
-use crate::{errors::Failure, new_file::BackendBlock};
+use super::{AddCommonArgs, DocumentPlace, auth, variable};
+use crate::{errors::CommandFailure, new_file::BackendBlock};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct OpenapiArgs {
+pub(super) struct AddOpenapiArgs {
     #[command(flatten)]
-    pub(super) common: CommonArgs,
+    pub(super) common: AddCommonArgs,
     /// The description: a file or a URL.
     #[arg(long, value_name = "FILE|URL")]
     spec: String,
@@ -22,8 +22,8 @@ pub(super) struct OpenapiArgs {
     token_env: Option<String>,
 }
 
-impl OpenapiArgs {
-    pub(super) fn block(&self, here: &Path, folder: &Path) -> Result<BackendBlock, Failure> {
+impl AddOpenapiArgs {
+    pub(super) fn block(&self, here: &Path, folder: &Path) -> Result<BackendBlock, CommandFailure> {
         let Self { common: _, spec, base_url, token_env } = self;
         let mut fields = Map::new();
         let (key, place) = match DocumentPlace::parse(spec, here, folder)? {
@@ -41,9 +41,9 @@ impl OpenapiArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct GraphqlArgs {
+pub(super) struct AddGraphqlArgs {
     #[command(flatten)]
-    pub(super) common: CommonArgs,
+    pub(super) common: AddCommonArgs,
     /// The endpoint's address.
     #[arg(long, value_name = "URL")]
     endpoint_url: String,
@@ -58,8 +58,8 @@ pub(super) struct GraphqlArgs {
     token_env: Option<String>,
 }
 
-impl GraphqlArgs {
-    pub(super) fn block(&self, here: &Path, folder: &Path) -> Result<BackendBlock, Failure> {
+impl AddGraphqlArgs {
+    pub(super) fn block(&self, here: &Path, folder: &Path) -> Result<BackendBlock, CommandFailure> {
         let Self { common: _, endpoint_url, schema, introspection: _, token_env } = self;
         let mut fields = Map::new();
         fields.insert("endpointUrl".to_owned(), json!(endpoint_url));
@@ -77,9 +77,9 @@ impl GraphqlArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct GoogleDiscoveryArgs {
+pub(super) struct AddGoogleDiscoveryArgs {
     #[command(flatten)]
-    pub(super) common: CommonArgs,
+    pub(super) common: AddCommonArgs,
     /// The Discovery document: a file or a URL.
     #[arg(long, value_name = "FILE|URL")]
     discovery: String,
@@ -94,8 +94,8 @@ pub(super) struct GoogleDiscoveryArgs {
     include: Vec<String>,
 }
 
-impl GoogleDiscoveryArgs {
-    pub(super) fn block(&self, here: &Path, folder: &Path) -> Result<BackendBlock, Failure> {
+impl AddGoogleDiscoveryArgs {
+    pub(super) fn block(&self, here: &Path, folder: &Path) -> Result<BackendBlock, CommandFailure> {
         let Self { common: _, discovery, base_url, token_env, include } = self;
         let mut fields = Map::new();
         let (key, place) = match DocumentPlace::parse(discovery, here, folder)? {
@@ -118,9 +118,9 @@ impl GoogleDiscoveryArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   capdeck add http books --base-url https://openlibrary.org --action 'get_book:GET:/isbn/{isbn}.json'")]
-pub(super) struct HttpArgs {
+pub(super) struct AddHttpArgs {
     #[command(flatten)]
-    pub(super) common: CommonArgs,
+    pub(super) common: AddCommonArgs,
     /// Where requests go.
     #[arg(long, value_name = "URL")]
     base_url: String,
@@ -140,13 +140,16 @@ struct RequestArg {
     path: String,
 }
 
-impl HttpArgs {
-    pub(super) fn block(&self) -> Result<BackendBlock, Failure> {
+impl AddHttpArgs {
+    pub(super) fn block(&self) -> Result<BackendBlock, CommandFailure> {
         let Self { common: _, base_url, actions, token_env } = self;
         let mut rendered = Map::new();
         for action in actions {
             if rendered.insert(action.name.clone(), action.to_json()).is_some() {
-                return Err(Failure::usage(format!("the action `{}` is given twice", action.name)));
+                return Err(CommandFailure::usage(format!(
+                    "the action `{}` is given twice",
+                    action.name
+                )));
             }
         }
         let fields = json!({

@@ -4,22 +4,22 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{CommonArgs, program};
-use crate::{errors::Failure, new_file::BackendBlock, plain_text::command_line};
+use super::{AddCommonArgs, program};
+use crate::{errors::CommandFailure, new_file::BackendBlock, plain_text::command_line};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   capdeck add cli repo --repo . --include git,package
   capdeck add cli lint --command ruff --arg check --arg .")]
-pub(super) struct CliArgs {
+pub(super) struct AddCliArgs {
     #[command(flatten)]
-    pub(super) common: CommonArgs,
+    pub(super) common: AddCommonArgs,
     /// The folder the programs work in, usually a repository.
     #[arg(long, value_name = "DIR")]
     repo: Option<PathBuf>,
     /// Ready-made tools: `git` and `gh` read a repository, `package` runs the scripts of package.json.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHICH")]
-    include: Vec<Recipe>,
+    include: Vec<CliRecipe>,
     /// A program to offer as one tool.
     #[arg(long, value_name = "PROGRAM")]
     command: Option<String>,
@@ -28,12 +28,12 @@ pub(super) struct CliArgs {
     args: Vec<String>,
 }
 
-impl CliArgs {
-    pub(super) fn block(&self, here: &Path) -> Result<BackendBlock, Failure> {
+impl AddCliArgs {
+    pub(super) fn block(&self, here: &Path) -> Result<BackendBlock, CommandFailure> {
         let Self { common: _, repo, include, command, args } = self;
         let folder = match repo {
             Some(repo) => Some(here.join(repo).canonicalize().map_err(|error| {
-                Failure::usage(format!("--repo: cannot open `{}`: {error}", repo.display()))
+                CommandFailure::usage(format!("--repo: cannot open `{}`: {error}", repo.display()))
             })?),
             None => None,
         };
@@ -51,7 +51,7 @@ impl CliArgs {
             actions.insert(action_name(command), command_action(command, args));
         }
         if actions.is_empty() {
-            return Err(Failure::usage("there is nothing to offer")
+            return Err(CommandFailure::usage("there is nothing to offer")
                 .hint("name a program with --command, or ready-made tools with --include"));
         }
         let mut fields = Map::new();
@@ -106,7 +106,7 @@ const MAX_PACKAGE_BYTES: u64 = 1 << 20;
 
 /// A group of ready-made tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Recipe {
+enum CliRecipe {
     /// Reads the repository with git.
     Git,
     /// Reads issues and pull requests with the GitHub command line.
@@ -116,19 +116,19 @@ enum Recipe {
 }
 
 /// The recipes that fit a folder.
-fn found_in(folder: &Path) -> Vec<Recipe> {
+fn found_in(folder: &Path) -> Vec<CliRecipe> {
     let mut found = Vec::new();
     if folder.join(".git").exists() {
-        found.push(Recipe::Git);
+        found.push(CliRecipe::Git);
     }
     if folder.join("package.json").is_file() {
-        found.push(Recipe::Package);
+        found.push(CliRecipe::Package);
     }
     found
 }
 
-impl Recipe {
-    fn actions(self, folder: &Path) -> Result<Map<String, Value>, Failure> {
+impl CliRecipe {
+    fn actions(self, folder: &Path) -> Result<Map<String, Value>, CommandFailure> {
         match self {
             Self::Git => Ok(git()),
             Self::Gh => Ok(gh()),
@@ -175,10 +175,10 @@ fn gh() -> Map<String, Value> {
     ])
 }
 
-fn package(folder: &Path) -> Result<Map<String, Value>, Failure> {
+fn package(folder: &Path) -> Result<Map<String, Value>, CommandFailure> {
     let path = folder.join("package.json");
     let unusable = |reason: String| {
-        Failure::usage(format!("--include package: `{}`: {reason}", path.display()))
+        CommandFailure::usage(format!("--include package: `{}`: {reason}", path.display()))
     };
     let size = std::fs::metadata(&path).map_err(|error| unusable(error.to_string()))?.len();
     if size > MAX_PACKAGE_BYTES {

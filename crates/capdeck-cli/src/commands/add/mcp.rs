@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{CommonArgs, auth, program, variable};
-use crate::{errors::Failure, new_file::BackendBlock, plain_text::command_line};
+use super::{AddCommonArgs, auth, program, variable};
+use crate::{errors::CommandFailure, new_file::BackendBlock, plain_text::command_line};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   capdeck add mcp time --command uvx --arg mcp-server-time
   capdeck add mcp github --url https://api.githubcopilot.com/mcp --token-env GITHUB_TOKEN")]
-pub(super) struct McpArgs {
+pub(super) struct AddMcpArgs {
     #[command(flatten)]
-    pub(super) common: CommonArgs,
+    pub(super) common: AddCommonArgs,
     /// The program that is the server.
     #[arg(long, value_name = "PROGRAM", required_unless_present = "url", conflicts_with = "url")]
     command: Option<String>,
@@ -31,29 +31,29 @@ pub(super) struct McpArgs {
     url: Option<String>,
     /// How to talk to it; found out from the other flags by default.
     #[arg(long, value_enum)]
-    transport: Option<Transport>,
+    transport: Option<McpTransportArg>,
     /// Send the token in this environment variable.
     #[arg(long, value_name = "NAME", requires = "url", value_parser = variable)]
     token_env: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Transport {
+enum McpTransportArg {
     Stdio,
     Http,
     Sse,
 }
 
-impl McpArgs {
-    pub(super) fn block(&self, here: &Path) -> Result<BackendBlock, Failure> {
+impl AddMcpArgs {
+    pub(super) fn block(&self, here: &Path) -> Result<BackendBlock, CommandFailure> {
         let Self { common: _, command, args, cwd, env, url, transport, token_env } = self;
         let mut fields = Map::new();
         let mut put = |key: &str, value: Value| drop(fields.insert(key.to_owned(), value));
         if let Some(transport) = transport {
             let name = match transport {
-                Transport::Stdio => "stdio",
-                Transport::Http => "http",
-                Transport::Sse => "sse",
+                McpTransportArg::Stdio => "stdio",
+                McpTransportArg::Http => "http",
+                McpTransportArg::Sse => "sse",
             };
             put("transport", json!(name));
         }
@@ -72,7 +72,7 @@ impl McpArgs {
                 put("url", json!(url));
                 format!("Tools of the MCP server at {url}.")
             }
-            (None, None) => return Err(Failure::usage("name a --command or a --url")),
+            (None, None) => return Err(CommandFailure::usage("name a --command or a --url")),
         };
         if !env.is_empty() {
             put(
@@ -93,12 +93,12 @@ impl McpArgs {
 }
 
 /// `NAME=VALUE` as it is; a bare `NAME` passes on the person's own variable.
-fn variable_pair(pair: &str) -> Result<(String, Value), Failure> {
+fn variable_pair(pair: &str) -> Result<(String, Value), CommandFailure> {
     let (name, value) = match pair.split_once('=') {
         Some((name, value)) => (name, value.to_owned()),
         None => (pair, format!("${{{pair}}}")),
     };
     let name = variable(name)
-        .map_err(|_| Failure::usage(format!("--env: `{pair}` is not NAME or NAME=VALUE")))?;
+        .map_err(|_| CommandFailure::usage(format!("--env: `{pair}` is not NAME or NAME=VALUE")))?;
     Ok((name, json!(value)))
 }

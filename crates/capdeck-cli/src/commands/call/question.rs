@@ -1,19 +1,19 @@
 //! A server's question to the person, asked field by field at the terminal.
 
-use capdeck_host::RawObject;
+use capdeck_host::RawMembers;
 use serde_json::{Map, Value, json};
 
 use crate::plain_text::{lines, one_line};
 
 /// The person, as far as a question needs one.
-pub(crate) trait Person {
+pub(crate) trait TerminalUser {
     fn say(&mut self, text: &str);
     /// The answer to a prompt; `None` when there will be no more answers.
     fn line(&mut self, prompt: &str) -> Option<String>;
 }
 
 /// Asks what an `elicitation/create` request of the capability `id` wants to know. The answer is the request's result.
-pub(crate) fn ask(id: &str, params: &RawObject, person: &mut dyn Person) -> Value {
+pub(crate) fn ask(id: &str, params: &RawMembers, person: &mut dyn TerminalUser) -> Value {
     let member = |key: &str| {
         let text = params.get(key)?;
         serde_json::from_str::<Value>(text.get()).ok()
@@ -44,21 +44,26 @@ pub(crate) fn ask(id: &str, params: &RawObject, person: &mut dyn Person) -> Valu
     for (key, schema) in &fields {
         let is_required = required.iter().any(|name| name.as_str() == Some(key));
         match ask_field(key, schema, is_required, person) {
-            Answer::Value(value) => drop(content.insert(key.clone(), value)),
-            Answer::LeftOut => {}
-            Answer::Declined => return json!({ "action": "decline" }),
+            QuestionAnswer::Value(value) => drop(content.insert(key.clone(), value)),
+            QuestionAnswer::LeftOut => {}
+            QuestionAnswer::Declined => return json!({ "action": "decline" }),
         }
     }
     json!({ "action": "accept", "content": content })
 }
 
-enum Answer {
+enum QuestionAnswer {
     Value(Value),
     LeftOut,
     Declined,
 }
 
-fn ask_field(key: &str, schema: &Value, is_required: bool, person: &mut dyn Person) -> Answer {
+fn ask_field(
+    key: &str,
+    schema: &Value,
+    is_required: bool,
+    person: &mut dyn TerminalUser,
+) -> QuestionAnswer {
     let text = |key: &str| schema.get(key).and_then(Value::as_str).map(one_line);
     let name = text("title").unwrap_or_else(|| one_line(key));
     if let Some(description) = text("description") {
@@ -85,13 +90,13 @@ fn ask_field(key: &str, schema: &Value, is_required: bool, person: &mut dyn Pers
     }
     let prompt = format!("{name} ({}): ", notes.join(", "));
     loop {
-        let Some(answer) = person.line(&prompt) else { return Answer::Declined };
+        let Some(answer) = person.line(&prompt) else { return QuestionAnswer::Declined };
         let answer = answer.trim();
         if answer.is_empty() {
             return match (default, is_required) {
-                (Some(default), _) => Answer::Value(default.clone()),
-                (None, false) => Answer::LeftOut,
-                (None, true) => Answer::Declined,
+                (Some(default), _) => QuestionAnswer::Value(default.clone()),
+                (None, false) => QuestionAnswer::LeftOut,
+                (None, true) => QuestionAnswer::Declined,
             };
         }
         let read = if several {
@@ -100,25 +105,25 @@ fn ask_field(key: &str, schema: &Value, is_required: bool, person: &mut dyn Pers
             read(answer, kind, &choices)
         };
         match read {
-            Ok(value) => return Answer::Value(value),
+            Ok(value) => return QuestionAnswer::Value(value),
             Err(problem) => person.say(&format!("  {problem}")),
         }
     }
 }
 
-struct Choice {
+struct AnswerChoice {
     value: Value,
     label: String,
 }
 
 /// The values a field is limited to, with their titles.
-fn choices(schema: &Value) -> Vec<Choice> {
+fn choices(schema: &Value) -> Vec<AnswerChoice> {
     let titled = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array);
     if let Some(titled) = titled {
         let choice = |entry: &Value| {
             let value = entry.get("const")?.clone();
             let title = entry.get("title").and_then(Value::as_str).map(str::to_owned);
-            Some(Choice { label: title.unwrap_or_else(|| plain(&value)), value })
+            Some(AnswerChoice { label: title.unwrap_or_else(|| plain(&value)), value })
         };
         return titled.iter().filter_map(choice).collect();
     }
@@ -129,12 +134,12 @@ fn choices(schema: &Value) -> Vec<Choice> {
         .map(|(place, value)| {
             let name = names.and_then(|names| names.get(place)).and_then(Value::as_str);
             let label = name.map_or_else(|| plain(value), str::to_owned);
-            Choice { value: value.clone(), label }
+            AnswerChoice { value: value.clone(), label }
         })
         .collect()
 }
 
-fn read(answer: &str, schema: &Value, choices: &[Choice]) -> Result<Value, String> {
+fn read(answer: &str, schema: &Value, choices: &[AnswerChoice]) -> Result<Value, String> {
     if !choices.is_empty() {
         let by_number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let named = choices.iter().find(|one| plain(&one.value) == answer || one.label == answer);

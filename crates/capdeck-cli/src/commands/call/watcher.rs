@@ -5,37 +5,37 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use async_trait::async_trait;
 use capdeck_catalog::{Capability, Tool};
 use capdeck_host::{
-    CallError, Caller, ClientProfile, Consent, ErrorCode, NoCaller, RawObject, Session,
+    CallConsent, CallError, CallerHandle, ClientProfile, ErrorCode, NoCaller, RawMembers, Session,
 };
 use capdeck_serve::person_at_terminal;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use super::question::{self, Person};
+use super::question::{self, TerminalUser};
 use crate::{
-    errors::Failure,
+    errors::CommandFailure,
     plain_text::one_line,
-    printer::{Asker, Progress},
+    printer::{ProgressSpinner, TerminalPrompt},
 };
 
 /// The person who made the call: hears progress, and can be asked where there is a terminal.
 #[derive(Debug)]
-pub(crate) struct Watcher {
+pub(crate) struct CallWatcher {
     /// The capability that is called, once it is known.
     id: OnceLock<String>,
-    progress: Mutex<Option<Progress>>,
-    asker: Option<Asker>,
+    progress: Mutex<Option<ProgressSpinner>>,
+    asker: Option<TerminalPrompt>,
 }
 
-impl Watcher {
-    pub(crate) fn new(id: &str, asker: Option<Asker>) -> Self {
+impl CallWatcher {
+    pub(crate) fn new(id: &str, asker: Option<TerminalPrompt>) -> Self {
         let watcher = Self::unnamed(asker);
         watcher.names(id);
         watcher
     }
 
     /// For a call of which it is not known yet what it calls.
-    pub(crate) fn unnamed(asker: Option<Asker>) -> Self {
+    pub(crate) fn unnamed(asker: Option<TerminalPrompt>) -> Self {
         Self { id: OnceLock::new(), progress: Mutex::new(None), asker }
     }
 
@@ -57,7 +57,8 @@ impl Watcher {
     /// Asks a yes-or-no question; anything but yes is no, also when there is no one to ask.
     pub(crate) async fn confirm(&self, question: String) -> bool {
         let Some(asker) = self.asker else { return false };
-        let answer = aside(move || asker.line(&format!("{question} [y/N] "))).await.flatten();
+        let answer =
+            run_on_thread(move || asker.line(&format!("{question} [y/N] "))).await.flatten();
         answer.is_some_and(|answer| {
             matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
         })
@@ -70,20 +71,20 @@ impl Watcher {
         session: &Session,
         capability: &Capability,
         tool: &Tool,
-    ) -> Result<Consent, Failure> {
+    ) -> Result<CallConsent, CommandFailure> {
         if !self.can_be_asked() || !session.is_asked_about(capability, tool).await? {
-            return Ok(Consent::NotAsked);
+            return Ok(CallConsent::NotAsked);
         }
         let (id, name) = (&capability.definition.id, one_line(tool.name()));
         let question = format!("`{id}.{name}` requires approval. Call it?");
         match self.confirm(question).await {
-            true => Ok(Consent::Given),
-            false => Err(Failure::request("CANCELLED", "not called")),
+            true => Ok(CallConsent::Given),
+            false => Err(CommandFailure::request("CANCELLED", "not called")),
         }
     }
 
     /// Shows progress from now on.
-    pub(crate) fn show(&self, progress: Progress) {
+    pub(crate) fn show(&self, progress: ProgressSpinner) {
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
     }
 
@@ -92,23 +93,23 @@ impl Watcher {
     }
 }
 
-impl Person for Asker {
+impl TerminalUser for TerminalPrompt {
     fn say(&mut self, text: &str) {
-        Asker::say(*self, text);
+        TerminalPrompt::say(*self, text);
     }
 
     fn line(&mut self, prompt: &str) -> Option<String> {
-        Asker::line(*self, prompt)
+        TerminalPrompt::line(*self, prompt)
     }
 }
 
 #[async_trait]
-impl Caller for Watcher {
+impl CallerHandle for CallWatcher {
     fn wants_progress(&self) -> bool {
         true
     }
 
-    fn progress(&self, params: RawObject) {
+    fn progress(&self, params: RawMembers) {
         let text = |key: &str| {
             let value: serde_json::Value = serde_json::from_str(params.get(key)?.get()).ok()?;
             Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
@@ -123,12 +124,12 @@ impl Caller for Watcher {
         }
     }
 
-    fn notify(&self, _method: &str, _params: Option<RawObject>) {}
+    fn notify(&self, _method: &str, _params: Option<RawMembers>) {}
 
     async fn request(
         &self,
         method: &str,
-        params: Option<RawObject>,
+        params: Option<RawMembers>,
     ) -> Result<Box<RawValue>, CallError> {
         let (Some(mut asker), "elicitation/create") = (self.asker, method) else {
             return NoCaller.request(method, params).await;
@@ -137,7 +138,7 @@ impl Caller for Watcher {
         let id = self.id.get().cloned().unwrap_or_default();
         let params = params.unwrap_or_default();
         let bug = |error: String| CallError::new(ErrorCode::InternalError, error);
-        let answer = aside(move || question::ask(&id, &params, &mut asker)).await;
+        let answer = run_on_thread(move || question::ask(&id, &params, &mut asker)).await;
         let answer = answer.ok_or_else(|| bug("the question could not be asked".to_owned()))?;
         serde_json::value::to_raw_value(&answer).map_err(|error| bug(error.to_string()))
     }
@@ -145,7 +146,7 @@ impl Caller for Watcher {
 
 /// Runs what waits for the person on a thread of its own. They may take as long as they like, and a read of the terminal
 /// cannot be interrupted: neither may hold up the rest of the process, or its end.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+async fn run_on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (sender, receiver) = oneshot::channel();
     let asking = std::thread::Builder::new().spawn(move || {
         // The caller may be gone meanwhile.

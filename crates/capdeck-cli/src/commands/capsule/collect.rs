@@ -5,19 +5,22 @@ use capdeck_host::{BlobCollection, CollectBlobsRequest};
 use crate::{
     capsule_client::ask,
     completion::capsules,
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
 };
 
 /// Remove attached bytes that no version of any entry has, and that are older than a minute
 #[derive(Debug, clap::Args)]
-pub(crate) struct CollectArgs {
+pub(crate) struct CapsuleCollectArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
 }
 
-pub(crate) fn run(args: &CollectArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(
+    args: &CapsuleCollectArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
     let answer = ask(context, Some(&args.name), CollectBlobsRequest)?;
     let printer = context.printer;
     if printer.wants_json() {

@@ -2,25 +2,28 @@
 
 use capdeck_host::DeletedRequest;
 
-use super::{display::ListingPage, moment::time};
+use super::{display::ListingPage, time::time};
 use crate::{
     capsule_client::ask,
     completion::capsules,
-    context::Context,
-    errors::{ExitStatus, Failure},
-    printer::Style,
-    table::{Cell, Table},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
+    printer::TextStyle,
+    table::{TableCell, TextTable},
 };
 
 /// List entries that were deleted and can be restored
 #[derive(Debug, clap::Args)]
-pub(crate) struct DeletedArgs {
+pub(crate) struct CapsuleDeletedArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
 }
 
-pub(crate) fn run(args: &DeletedArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(
+    args: &CapsuleDeletedArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
     let answer = ask(context, Some(&args.name), DeletedRequest)?;
     let printer = context.printer;
     if printer.wants_json() {
@@ -31,13 +34,13 @@ pub(crate) fn run(args: &DeletedArgs, context: &Context<'_>) -> Result<ExitStatu
         printer.note("nothing is deleted");
         return Ok(ExitStatus::Done);
     }
-    let mut table = Table::new(["URI", "VERSION", "DELETED", "BY"]);
+    let mut table = TextTable::new(["URI", "VERSION", "DELETED", "BY"]);
     for entry in &answer.deleted {
         table.row([
-            Cell::styled(Style::Strong, entry.uri.as_str()),
-            Cell::plain(entry.version.to_string()),
-            Cell::plain(time(entry.deleted_at)),
-            Cell::plain(entry.deleted_by.as_str()),
+            TableCell::styled(TextStyle::Strong, entry.uri.as_str()),
+            TableCell::plain(entry.version.to_string()),
+            TableCell::plain(time(entry.deleted_at)),
+            TableCell::plain(entry.deleted_by.as_str()),
         ]);
     }
     table.print(printer);

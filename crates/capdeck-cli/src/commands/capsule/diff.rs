@@ -5,15 +5,15 @@ use capdeck_host::{DiffRequest, ReadBody, ReadRequest};
 use crate::{
     capsule_client::with_capsules,
     completion::{capsules, entries},
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
     plain_text::lines,
-    printer::{Palette, Style},
+    printer::{ColorPalette, TextStyle},
 };
 
 /// Show what changed between two versions of an entry
 #[derive(Debug, clap::Args)]
-pub(crate) struct DiffArgs {
+pub(crate) struct CapsuleDiffArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
@@ -28,8 +28,11 @@ pub(crate) struct DiffArgs {
     to: Option<u64>,
 }
 
-pub(crate) fn run(args: &DiffArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let DiffArgs { name, uri, from, to } = args;
+pub(crate) fn run(
+    args: &CapsuleDiffArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let CapsuleDiffArgs { name, uri, from, to } = args;
     let answer = with_capsules(context, async |capsules| {
         let from = match from {
             Some(from) => *from,
@@ -41,7 +44,7 @@ pub(crate) fn run(args: &DiffArgs, context: &Context<'_>) -> Result<ExitStatus, 
         };
         if from == 0 {
             let message = format!("`{uri}` has one version only");
-            return Err(Failure::request("NOTHING_TO_COMPARE", message)
+            return Err(CommandFailure::request("NOTHING_TO_COMPARE", message)
                 .hint(format!("read it with: capdeck capsule read {name} {uri}")));
         }
         capsules.ask(Some(name), DiffRequest { uri: uri.clone(), from, to: *to }).await
@@ -53,7 +56,7 @@ pub(crate) fn run(args: &DiffArgs, context: &Context<'_>) -> Result<ExitStatus, 
     }
     match answer.diff.as_str() {
         "" => printer.note("they say the same"),
-        diff if printer.palette() == Palette::Colored => printer.data(&painted(&lines(diff))),
+        diff if printer.palette() == ColorPalette::Colored => printer.data(&painted(&lines(diff))),
         diff => printer.data(diff),
     }
     Ok(ExitStatus::Done)
@@ -61,9 +64,9 @@ pub(crate) fn run(args: &DiffArgs, context: &Context<'_>) -> Result<ExitStatus, 
 
 fn painted(diff: &str) -> String {
     let paint = |line: &str| match line.chars().next() {
-        Some('+') => Palette::Colored.paint(Style::Good, line),
-        Some('-') => Palette::Colored.paint(Style::Bad, line),
-        Some('@') => Palette::Colored.paint(Style::Dim, line),
+        Some('+') => ColorPalette::Colored.paint(TextStyle::Good, line),
+        Some('-') => ColorPalette::Colored.paint(TextStyle::Bad, line),
+        Some('@') => ColorPalette::Colored.paint(TextStyle::Dim, line),
         _ => line.to_owned(),
     };
     diff.lines().map(|line| paint(line) + "\n").collect()

@@ -3,10 +3,10 @@
 use capdeck_host::{EntryInfo, PromotionReason, WriteOutcome};
 use serde::Serialize;
 
-use super::moment::time;
+use super::time::time;
 use crate::{
-    printer::{Printer, Style},
-    table::{Cell, Table},
+    printer::{Printer, TextStyle},
+    table::{TableCell, TextTable},
 };
 
 /// A page as every listing is printed.
@@ -33,15 +33,15 @@ impl<'a, T> ListingPage<'a, T> {
 }
 
 /// Entries, one a line.
-pub(super) fn entries_table(entries: &[EntryInfo]) -> Table {
-    let mut table = Table::new(["URI", "VERSION", "WRITTEN", "BY", "TITLE"]);
+pub(super) fn entries_table(entries: &[EntryInfo]) -> TextTable {
+    let mut table = TextTable::new(["URI", "VERSION", "WRITTEN", "BY", "TITLE"]);
     for entry in entries {
         table.row([
-            Cell::styled(Style::Strong, entry.uri.as_str()),
-            Cell::plain(entry.version.to_string()),
-            Cell::plain(time(entry.written_at)),
-            Cell::plain(entry.written_by.as_str()),
-            Cell::plain(entry.title.as_str()),
+            TableCell::styled(TextStyle::Strong, entry.uri.as_str()),
+            TableCell::plain(entry.version.to_string()),
+            TableCell::plain(time(entry.written_at)),
+            TableCell::plain(entry.written_by.as_str()),
+            TableCell::plain(entry.title.as_str()),
         ]);
     }
     table

@@ -8,13 +8,13 @@ use capdeck_host::{
 };
 use serde_json::{Value, json};
 
-use self::editor::{Draft, Edited};
+use self::editor::{EditorFile, EditorResult};
 use super::display::written_line;
 use crate::{
     capsule_client::{into_failure, with_capsules},
     completion::{capsules, entries},
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
 };
 
 /// Edit an entry in your editor
@@ -22,7 +22,7 @@ use crate::{
 /// Opens `$VISUAL` or `$EDITOR` on the content; an entry that is not there begins empty. When it is written meanwhile, your text
 /// is kept, and both changes are offered merged.
 #[derive(Debug, clap::Args)]
-pub(crate) struct EditArgs {
+pub(crate) struct CapsuleEditArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
@@ -32,33 +32,36 @@ pub(crate) struct EditArgs {
 }
 
 /// What is edited: the text, and the version it is a change of.
-struct Opened {
+struct EntryText {
     body: String,
     /// 0 when there is no entry.
     version: u64,
     mime_type: String,
 }
 
-pub(crate) fn run(args: &EditArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let EditArgs { name, uri } = args;
+pub(crate) fn run(
+    args: &CapsuleEditArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let CapsuleEditArgs { name, uri } = args;
     let printer = context.printer;
     let opened = open(name, uri, context)?;
-    let draft = Draft::new(uri, &opened.mime_type, &opened.body)?;
+    let draft = EditorFile::new(uri, &opened.mime_type, &opened.body)?;
     let mut version = opened.version;
     // The merge that is being looked at, and the places in it that somebody must decide.
     let mut merge: Option<(String, usize)> = None;
     loop {
         // The capsules are free while the editor is open.
         let typed = match (draft.edit(context)?, merge.take()) {
-            (Edited::Changed(typed), _) => typed,
-            (Edited::Same, Some((merged, 0))) => merged,
-            (Edited::Same, Some(_)) => {
+            (EditorResult::Changed(typed), _) => typed,
+            (EditorResult::Same, Some((merged, 0))) => merged,
+            (EditorResult::Same, Some(_)) => {
                 let hint = format!("your text is in {}", draft.kept_path().display());
                 return Err(
-                    Failure::request("CANCELLED", "the merge was left undecided").hint(hint)
+                    CommandFailure::request("CANCELLED", "the merge was left undecided").hint(hint)
                 );
             }
-            (Edited::Same, None) => {
+            (EditorResult::Same, None) => {
                 draft.discard();
                 if printer.wants_json() {
                     printer.json(&json!({ "uri": uri, "version": version, "unchanged": true }));
@@ -123,13 +126,13 @@ pub(crate) fn run(args: &EditArgs, context: &Context<'_>) -> Result<ExitStatus, 
 
 /// The failure of somebody who is not asked, with the merge beside the kept text.
 fn conflicted(
-    mut failure: Failure,
+    mut failure: CommandFailure,
     name: &str,
     uri: &str,
     current: u64,
-    draft: &Draft,
+    draft: &EditorFile,
     merged: Option<String>,
-) -> Result<Failure, Failure> {
+) -> Result<CommandFailure, CommandFailure> {
     failure.message = format!("`{uri}` was written meanwhile and is in version {current}");
     let file = match merged {
         Some(merged) => draft.keep_merge(&merged)?,
@@ -147,17 +150,17 @@ fn conflicted(
     Ok(failure.hint(hint))
 }
 
-fn open(name: &str, uri: &str, context: &Context<'_>) -> Result<Opened, Failure> {
+fn open(name: &str, uri: &str, context: &CommandContext<'_>) -> Result<EntryText, CommandFailure> {
     with_capsules(context, async |capsules| {
         let read = ReadRequest { uri: uri.to_owned(), version: None, body: ReadBody::Banded };
         match capsules.try_ask(Some(name), read).await {
-            Ok(entry) => Ok(Opened {
+            Ok(entry) => Ok(EntryText {
                 body: entry.body.unwrap_or_default(),
                 version: entry.info.version,
                 mime_type: entry.mime_type,
             }),
             Err(error) if error.code == CapsuleErrorCode::NotFound => {
-                Ok(Opened { body: String::new(), version: 0, mime_type: String::new() })
+                Ok(EntryText { body: String::new(), version: 0, mime_type: String::new() })
             }
             Err(error) => Err(into_failure(error, Some(name))),
         }
@@ -169,8 +172,8 @@ fn write(
     uri: &str,
     body: &str,
     version: u64,
-    context: &Context<'_>,
-) -> Result<Result<WriteResponse, CapsuleError>, Failure> {
+    context: &CommandContext<'_>,
+) -> Result<Result<WriteResponse, CapsuleError>, CommandFailure> {
     let write = WriteRequest {
         uri: uri.to_owned(),
         mode: Some(WriteMode::Replace),

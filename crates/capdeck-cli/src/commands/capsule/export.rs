@@ -7,8 +7,8 @@ use capdeck_host::{ExportRequest, ExportTarget};
 use crate::{
     capsule_client::ask,
     completion::capsules,
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
     plain_text::{counted, one_line},
 };
 
@@ -21,7 +21,7 @@ use crate::{
   capdeck capsule export team backup.tar
   capdeck capsule export team team-files
   capdeck capsule export team team-history --as git")]
-pub(crate) struct ExportArgs {
+pub(crate) struct CapsuleExportArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
@@ -30,23 +30,26 @@ pub(crate) struct ExportArgs {
     target: PathBuf,
     /// What to make; a tar archive if the target ends in `.tar`, else a folder.
     #[arg(long = "as", value_name = "FORM")]
-    form: Option<Form>,
+    form: Option<ExportFormatArg>,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Form {
+enum ExportFormatArg {
     Folder,
     Tar,
     /// A repository with a commit for every version.
     Git,
 }
 
-pub(crate) fn run(args: &ExportArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let ExportArgs { name, target, form } = args;
+pub(crate) fn run(
+    args: &CapsuleExportArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let CapsuleExportArgs { name, target, form } = args;
     let form = match form {
-        Some(Form::Folder) => ExportTarget::Folder,
-        Some(Form::Tar) => ExportTarget::Tar,
-        Some(Form::Git) => ExportTarget::Git,
+        Some(ExportFormatArg::Folder) => ExportTarget::Folder,
+        Some(ExportFormatArg::Tar) => ExportTarget::Tar,
+        Some(ExportFormatArg::Git) => ExportTarget::Git,
         None if target.extension().is_some_and(|ending| ending == "tar") => ExportTarget::Tar,
         None => ExportTarget::Folder,
     };
@@ -73,10 +76,15 @@ pub(crate) fn run(args: &ExportArgs, context: &Context<'_>) -> Result<ExitStatus
 }
 
 /// The path as the process that has the capsules must see it.
-pub(super) fn absolute(path: &Path, context: &Context<'_>) -> Result<PathBuf, Failure> {
+pub(super) fn absolute(
+    path: &Path,
+    context: &CommandContext<'_>,
+) -> Result<PathBuf, CommandFailure> {
     match &context.env.current_dir {
         Some(here) => Ok(here.join(path)),
         None if path.is_absolute() => Ok(path.to_owned()),
-        None => Err(Failure::setup("NO_CURRENT_FOLDER", "the current folder no longer exists")),
+        None => {
+            Err(CommandFailure::setup("NO_CURRENT_FOLDER", "the current folder no longer exists"))
+        }
     }
 }

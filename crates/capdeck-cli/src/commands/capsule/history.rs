@@ -2,18 +2,18 @@
 
 use capdeck_host::HistoryRequest;
 
-use super::{display::ListingPage, moment::time};
+use super::{display::ListingPage, time::time};
 use crate::{
     capsule_client::ask,
     completion::{capsules, entries},
-    context::Context,
-    errors::{ExitStatus, Failure},
-    table::{Cell, Table},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
+    table::{TableCell, TextTable},
 };
 
 /// List all versions of an entry, the latest first
 #[derive(Debug, clap::Args)]
-pub(crate) struct HistoryArgs {
+pub(crate) struct CapsuleHistoryArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
@@ -22,8 +22,11 @@ pub(crate) struct HistoryArgs {
     uri: String,
 }
 
-pub(crate) fn run(args: &HistoryArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let HistoryArgs { name, uri } = args;
+pub(crate) fn run(
+    args: &CapsuleHistoryArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let CapsuleHistoryArgs { name, uri } = args;
     let operation = HistoryRequest { uri: uri.clone() };
     let mut answer = ask(context, Some(name), operation)?;
     answer.versions.reverse();
@@ -33,14 +36,14 @@ pub(crate) fn run(args: &HistoryArgs, context: &Context<'_>) -> Result<ExitStatu
         printer.json(&ListingPage { uri: Some(answer.uri.as_str()), ..page });
         return Ok(ExitStatus::Done);
     }
-    let mut table = Table::new(["VERSION", "WRITTEN", "BY", "CLASS", "BYTES"]);
+    let mut table = TextTable::new(["VERSION", "WRITTEN", "BY", "CLASS", "BYTES"]);
     for info in &answer.versions {
         table.row([
-            Cell::plain(info.version.to_string()),
-            Cell::plain(time(info.written_at)),
-            Cell::plain(info.written_by.as_str()),
-            Cell::plain(info.risk_class.as_str()),
-            Cell::plain(info.bytes.to_string()),
+            TableCell::plain(info.version.to_string()),
+            TableCell::plain(time(info.written_at)),
+            TableCell::plain(info.written_by.as_str()),
+            TableCell::plain(info.risk_class.as_str()),
+            TableCell::plain(info.bytes.to_string()),
         ]);
     }
     table.print(printer);

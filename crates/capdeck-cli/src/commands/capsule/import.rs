@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use capdeck_host::{
-    Existing, ImportFilesRequest, ImportMode, ImportOutcome, ImportReport, ImportResponse,
+    ExistingEntryMode, ImportFilesRequest, ImportMode, ImportOutcome, ImportReport, ImportResponse,
     ImportSource, ImportedFile,
 };
 use serde::Serialize;
@@ -12,11 +12,11 @@ use super::export::absolute;
 use crate::{
     capsule_client::ask,
     completion::{capsules, entries},
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
     plain_text::{counted, one_line},
-    printer::{Printer, Style},
-    table::{Cell, Table},
+    printer::{Printer, TextStyle},
+    table::{TableCell, TextTable},
 };
 
 /// Instruction files of agents, and where they go when nothing else is said.
@@ -37,7 +37,7 @@ const INSTRUCTIONS: [(&str, &str); 4] = [
   capdeck capsule import team AGENTS.md
   capdeck capsule import team docs/ --scheme docs
   capdeck capsule import team .claude/skills --skills")]
-pub(crate) struct ImportArgs {
+pub(crate) struct CapsuleImportArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
@@ -61,8 +61,11 @@ pub(crate) struct ImportArgs {
     dry_run: bool,
 }
 
-pub(crate) fn run(args: &ImportArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let ImportArgs { name, source, scheme, skills, uri, keep, dry_run } = args;
+pub(crate) fn run(
+    args: &CapsuleImportArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let CapsuleImportArgs { name, source, scheme, skills, uri, keep, dry_run } = args;
     let path = absolute(source, context)?;
     let form = match (scheme, skills, uri) {
         (Some(scheme), _, _) => ImportSource::Folder { scheme: scheme.clone() },
@@ -73,7 +76,7 @@ pub(crate) fn run(args: &ImportArgs, context: &Context<'_>) -> Result<ExitStatus
     let operation = ImportFilesRequest {
         path,
         form,
-        existing: if *keep { Existing::Keep } else { Existing::Replace },
+        existing: if *keep { ExistingEntryMode::Keep } else { ExistingEntryMode::Replace },
         mode: if *dry_run { ImportMode::Rehearse } else { ImportMode::Write },
     };
     #[derive(Serialize)]
@@ -94,17 +97,16 @@ pub(crate) fn run(args: &ImportArgs, context: &Context<'_>) -> Result<ExitStatus
 }
 
 /// What a source is, by its looks.
-fn recognised(path: &Path) -> Result<ImportSource, Failure> {
+fn recognised(path: &Path) -> Result<ImportSource, CommandFailure> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let found = path.metadata().map_err(|error| Failure::file("read", path, &error))?;
+    let found = path.metadata().map_err(|error| CommandFailure::file("read", path, &error))?;
     if found.is_dir() {
         if path.join("capsule.json").is_file() {
             return Ok(ImportSource::Export);
         }
         let message = format!("`{}` was not made by an export", path.display());
-        return Err(
-            Failure::usage(message).hint("say what is in it with --scheme SCHEME or --skills")
-        );
+        return Err(CommandFailure::usage(message)
+            .hint("say what is in it with --scheme SCHEME or --skills"));
     }
     if path.extension().is_some_and(|ending| ending == "tar") {
         return Ok(ImportSource::Export);
@@ -112,7 +114,7 @@ fn recognised(path: &Path) -> Result<ImportSource, Failure> {
     let known = INSTRUCTIONS.into_iter().find(|(file, _)| file.eq_ignore_ascii_case(&name));
     match known {
         Some((_, uri)) => Ok(ImportSource::File { uri: uri.to_owned() }),
-        None => Err(Failure::usage(format!("what is `{}` to become?", path.display()))
+        None => Err(CommandFailure::usage(format!("what is `{}` to become?", path.display()))
             .hint("name its address with --uri, such as --uri docs://readme")),
     }
 }
@@ -120,18 +122,18 @@ fn recognised(path: &Path) -> Result<ImportSource, Failure> {
 fn show(report: &ImportReport, dry_run: bool, printer: &Printer) {
     let ImportReport { schemes, entries, skipped } = report;
     if !entries.is_empty() {
-        let mut table = Table::new(["URI", "VERSION", "OUTCOME", "FILE"]);
+        let mut table = TextTable::new(["URI", "VERSION", "OUTCOME", "FILE"]);
         for entry in entries {
             let (outcome, style) = match entry.outcome {
-                ImportOutcome::Created => ("created", Style::Good),
-                ImportOutcome::Replaced => ("replaced", Style::Good),
-                ImportOutcome::Unchanged => ("unchanged", Style::Dim),
+                ImportOutcome::Created => ("created", TextStyle::Good),
+                ImportOutcome::Replaced => ("replaced", TextStyle::Good),
+                ImportOutcome::Unchanged => ("unchanged", TextStyle::Dim),
             };
             table.row([
-                Cell::styled(Style::Strong, entry.uri.as_str()),
-                Cell::plain(entry.version.to_string()),
-                Cell::styled(style, outcome),
-                Cell::plain(entry.file.display().to_string()),
+                TableCell::styled(TextStyle::Strong, entry.uri.as_str()),
+                TableCell::plain(entry.version.to_string()),
+                TableCell::styled(style, outcome),
+                TableCell::plain(entry.file.display().to_string()),
             ]);
         }
         table.print(printer);

@@ -1,17 +1,17 @@
 //! `capdeck capsule list [NAME]`: all capsules, or the entries of one.
 
-use capdeck_host::{ListCapsulesRequest, ListQuery, Visibility};
+use capdeck_host::{CapsuleVisibility, ListCapsulesRequest, ListQuery};
 use jiff::Timestamp;
 
 use super::display::{ListingPage, entries_table, more};
 use crate::{
     capsule_client::ask,
     completion::{capsules, entry_prefixes},
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
     plain_text::one_line,
-    printer::Style,
-    table::{Cell, Table},
+    printer::TextStyle,
+    table::{TableCell, TextTable},
 };
 
 /// List the capsules, or the entries of one
@@ -19,7 +19,7 @@ use crate::{
 #[command(after_help = "Examples:
   capdeck capsule list
   capdeck capsule list team --prefix docs://api --latest")]
-pub(crate) struct ListArgs {
+pub(crate) struct CapsuleListArgs {
     /// The capsule whose entries are listed.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
@@ -46,8 +46,11 @@ pub(crate) struct ListArgs {
     cursor: Option<String>,
 }
 
-pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let ListArgs { name, scheme, prefix, tag, since, latest, limit, cursor } = args;
+pub(crate) fn run(
+    args: &CapsuleListArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let CapsuleListArgs { name, scheme, prefix, tag, since, latest, limit, cursor } = args;
     let Some(name) = name else { return list_capsules(context) };
     let query = ListQuery {
         scheme: scheme.clone(),
@@ -74,7 +77,7 @@ pub(crate) fn run(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, 
     Ok(ExitStatus::Done)
 }
 
-fn list_capsules(context: &Context<'_>) -> Result<ExitStatus, Failure> {
+fn list_capsules(context: &CommandContext<'_>) -> Result<ExitStatus, CommandFailure> {
     let capsules = ask(context, None, ListCapsulesRequest { with_counts: true })?.capsules;
     let printer = context.printer;
     if printer.wants_json() {
@@ -85,23 +88,23 @@ fn list_capsules(context: &Context<'_>) -> Result<ExitStatus, Failure> {
         printer.note("there are no capsules; make one with: capdeck capsule new NAME");
         return Ok(ExitStatus::Done);
     }
-    let mut table = Table::new(["ID", "NAME", "ENTRIES", "VISIBILITY", "DESCRIPTION"]);
+    let mut table = TextTable::new(["ID", "NAME", "ENTRIES", "VISIBILITY", "DESCRIPTION"]);
     for capsule in &capsules {
         let entries = match &capsule.problem {
-            None => Cell::plain(capsule.entries.unwrap_or_default().to_string()),
-            Some(_) => Cell::styled(Style::Bad, "unreadable"),
+            None => TableCell::plain(capsule.entries.unwrap_or_default().to_string()),
+            Some(_) => TableCell::styled(TextStyle::Bad, "unreadable"),
         };
         let visibility = match capsule.info.visibility {
-            Visibility::Private => "private",
-            Visibility::Team => "team",
-            Visibility::Discoverable => "discoverable",
+            CapsuleVisibility::Private => "private",
+            CapsuleVisibility::Team => "team",
+            CapsuleVisibility::Discoverable => "discoverable",
         };
         table.row([
-            Cell::styled(Style::Strong, capsule.info.id.as_str()),
-            Cell::plain(capsule.info.name.as_str()),
+            TableCell::styled(TextStyle::Strong, capsule.info.id.as_str()),
+            TableCell::plain(capsule.info.name.as_str()),
             entries,
-            Cell::plain(visibility),
-            Cell::plain(capsule.info.description.as_str()),
+            TableCell::plain(visibility),
+            TableCell::plain(capsule.info.description.as_str()),
         ]);
     }
     table.print(printer);

@@ -1,38 +1,38 @@
 //! `capdeck capsule new NAME`: makes a capsule.
 
-use capdeck_host::{CreateCapsuleRequest, Visibility};
+use capdeck_host::{CapsuleVisibility, CreateCapsuleRequest};
 
 use crate::{
     capsule_client::ask,
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
 };
 
 /// Make a capsule
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   capdeck capsule new team --description 'What our agents should know'")]
-pub(crate) struct NewArgs {
+pub(crate) struct CapsuleNewArgs {
     /// What it is called. Its id, which is part of addresses, is made of this.
     #[arg(value_name = "NAME")]
     name: String,
     #[command(flatten)]
-    about: AboutArgs,
+    about: CapsuleInfoArgs,
 }
 
 /// What a capsule says about itself.
 #[derive(Debug, clap::Args)]
-pub(super) struct AboutArgs {
+pub(super) struct CapsuleInfoArgs {
     /// What it is for, shown to agents that choose between capsules.
     #[arg(long, value_name = "TEXT")]
     pub(super) description: Option<String>,
     /// Who may learn that it exists without an access to it.
     #[arg(long, value_name = "WHO")]
-    visibility: Option<Seen>,
+    visibility: Option<VisibilityArg>,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Seen {
+enum VisibilityArg {
     /// Nobody.
     Private,
     /// The people of this registry.
@@ -41,18 +41,21 @@ enum Seen {
     Discoverable,
 }
 
-impl AboutArgs {
-    pub(super) fn visibility(&self) -> Option<Visibility> {
+impl CapsuleInfoArgs {
+    pub(super) fn visibility(&self) -> Option<CapsuleVisibility> {
         self.visibility.map(|seen| match seen {
-            Seen::Private => Visibility::Private,
-            Seen::Team => Visibility::Team,
-            Seen::Discoverable => Visibility::Discoverable,
+            VisibilityArg::Private => CapsuleVisibility::Private,
+            VisibilityArg::Team => CapsuleVisibility::Team,
+            VisibilityArg::Discoverable => CapsuleVisibility::Discoverable,
         })
     }
 }
 
-pub(crate) fn run(args: &NewArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let NewArgs { name, about } = args;
+pub(crate) fn run(
+    args: &CapsuleNewArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let CapsuleNewArgs { name, about } = args;
     let operation = CreateCapsuleRequest {
         name: name.clone(),
         description: about.description.clone(),

@@ -6,8 +6,8 @@ use capdeck_host::{ReadBlobRequest, ReadBody, ReadRequest};
 use crate::{
     capsule_client::ask,
     completion::{capsules, entries},
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
     plain_text::lines,
 };
 
@@ -20,7 +20,7 @@ use crate::{
   capdeck capsule read team docs://architecture
   capdeck capsule read team docs://architecture --raw > architecture.md
   capdeck capsule read team docs://architecture --version 2")]
-pub(crate) struct ReadArgs {
+pub(crate) struct CapsuleReadArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
@@ -38,8 +38,11 @@ pub(crate) struct ReadArgs {
     blob: bool,
 }
 
-pub(crate) fn run(args: &ReadArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let ReadArgs { name, uri, version, raw, blob } = args;
+pub(crate) fn run(
+    args: &CapsuleReadArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let CapsuleReadArgs { name, uri, version, raw, blob } = args;
     let (uri, version) = (uri.clone(), *version);
     let printer = context.printer;
     if *blob {
@@ -50,7 +53,7 @@ pub(crate) fn run(args: &ReadArgs, context: &Context<'_>) -> Result<ExitStatus, 
         }
         let bytes = STANDARD
             .decode(response.data)
-            .map_err(|error| Failure::bug(format!("the blob cannot be decoded: {error}")))?;
+            .map_err(|error| CommandFailure::bug(format!("the blob cannot be decoded: {error}")))?;
         printer.bytes(&bytes);
         return Ok(ExitStatus::Done);
     }

@@ -6,15 +6,15 @@ use super::display::written_line;
 use crate::{
     capsule_client::with_capsules,
     completion::{capsules, entries},
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
 };
 
 /// Write an old version again, as a new one
 ///
 /// Brings back what was deleted, too; then the last version is taken if none is named.
 #[derive(Debug, clap::Args)]
-pub(crate) struct RestoreArgs {
+pub(crate) struct CapsuleRestoreArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
@@ -29,8 +29,11 @@ pub(crate) struct RestoreArgs {
     if_version: Option<u64>,
 }
 
-pub(crate) fn run(args: &RestoreArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let RestoreArgs { name, uri, version, if_version } = args;
+pub(crate) fn run(
+    args: &CapsuleRestoreArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let CapsuleRestoreArgs { name, uri, version, if_version } = args;
     let answer = with_capsules(context, async |capsules| {
         let version = match version {
             Some(version) => *version,
@@ -38,7 +41,7 @@ pub(crate) fn run(args: &RestoreArgs, context: &Context<'_>) -> Result<ExitStatu
                 let deleted = capsules.ask(Some(name), DeletedRequest).await?;
                 let found = deleted.deleted.iter().find(|entry| entry.uri.as_str() == uri);
                 found.map(|entry| entry.version).ok_or_else(|| {
-                    Failure::usage(format!(
+                    CommandFailure::usage(format!(
                         "`{uri}` is not deleted; say which version to write again"
                     ))
                     .hint(format!("see them with: capdeck capsule history {name} {uri}"))

@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::{
     capsule_client::ask,
     completion::{capsules, entries},
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
     printer::Printer,
 };
 
@@ -22,7 +22,7 @@ use crate::{
   capdeck capsule rm team notes://leaked-key --purge --yes
   capdeck capsule rm team --yes
   capdeck capsule rm team --purge --yes")]
-pub(crate) struct RmArgs {
+pub(crate) struct CapsuleRmArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
@@ -40,8 +40,11 @@ pub(crate) struct RmArgs {
     yes: bool,
 }
 
-pub(crate) fn run(args: &RmArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let RmArgs { name, uri, purge, if_version, yes } = args;
+pub(crate) fn run(
+    args: &CapsuleRmArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let CapsuleRmArgs { name, uri, purge, if_version, yes } = args;
     let question = match uri {
         Some(uri) if *purge => Some(format!("Take `{uri}` away with all its versions, for good?")),
         Some(_) => None,
@@ -53,10 +56,10 @@ pub(crate) fn run(args: &RmArgs, context: &Context<'_>) -> Result<ExitStatus, Fa
     if let Some(question) = question.filter(|_| !yes) {
         let printer = context.printer;
         if !printer.can_ask() {
-            return Err(Failure::usage("confirmation required").hint("pass --yes"));
+            return Err(CommandFailure::usage("confirmation required").hint("pass --yes"));
         }
         if !printer.confirm(&question) {
-            return Err(Failure::request("CANCELLED", "nothing was deleted"));
+            return Err(CommandFailure::request("CANCELLED", "nothing was deleted"));
         }
     }
     let printer = context.printer;

@@ -1,16 +1,18 @@
 //! `capdeck capsule schemes NAME`: the schemes of a capsule; `add` and `remove` change them.
 
-use capdeck_host::{AddSchemeRequest, Format, Origin, RemoveSchemeRequest, Scheme, SchemesRequest};
+use capdeck_host::{
+    AddSchemeRequest, BodyFormat, RemoveSchemeRequest, Scheme, SchemeOrigin, SchemesRequest,
+};
 use clap::Subcommand;
 
-use super::{display::ListingPage, write::Class};
+use super::{display::ListingPage, write::RiskClassArg};
 use crate::{
     capsule_client::ask,
     completion::capsules,
-    context::Context,
-    errors::{ExitStatus, Failure},
-    printer::Style,
-    table::{Cell, Table},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
+    printer::TextStyle,
+    table::{TableCell, TextTable},
 };
 
 /// List, add and remove the schemes of a capsule
@@ -24,7 +26,7 @@ use crate::{
   capdeck capsule schemes team
   capdeck capsule schemes add team runbooks --prompts"
 )]
-pub(crate) struct SchemesArgs {
+pub(crate) struct CapsuleSchemesArgs {
     /// The capsule whose schemes are listed.
     #[arg(value_name = "NAME", required = true, add = capsules())]
     name: Option<String>,
@@ -34,13 +36,13 @@ pub(crate) struct SchemesArgs {
 
 #[derive(Debug, Subcommand)]
 enum SchemesCommand {
-    Add(AddArgs),
-    Remove(RemoveArgs),
+    Add(SchemeAddArgs),
+    Remove(SchemeRemoveArgs),
 }
 
 /// Add a scheme
 #[derive(Debug, clap::Args)]
-struct AddArgs {
+struct SchemeAddArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
@@ -49,7 +51,7 @@ struct AddArgs {
     scheme: String,
     /// How its entries look.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: Form,
+    format: SchemeFormatArg,
     /// Offer its entries as prompts.
     #[arg(long)]
     prompts: bool,
@@ -61,12 +63,12 @@ struct AddArgs {
     description: String,
     /// The class of entries whose writer names none.
     #[arg(long, value_name = "CLASS")]
-    risk_class: Option<Class>,
+    risk_class: Option<RiskClassArg>,
 }
 
 /// Remove a scheme that has no entries
 #[derive(Debug, clap::Args)]
-struct RemoveArgs {
+struct SchemeRemoveArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
@@ -76,14 +78,17 @@ struct RemoveArgs {
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
-enum Form {
+enum SchemeFormatArg {
     #[default]
     Markdown,
     Json,
     Text,
 }
 
-pub(crate) fn run(args: &SchemesArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(
+    args: &CapsuleSchemesArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
     match (&args.command, &args.name) {
         (Some(SchemesCommand::Add(args)), _) => add(args, context),
         (Some(SchemesCommand::Remove(args)), _) => remove(args, context),
@@ -91,49 +96,49 @@ pub(crate) fn run(args: &SchemesArgs, context: &Context<'_>) -> Result<ExitStatu
     }
 }
 
-fn list(name: Option<&str>, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+fn list(name: Option<&str>, context: &CommandContext<'_>) -> Result<ExitStatus, CommandFailure> {
     let answer = ask(context, name, SchemesRequest)?;
     let printer = context.printer;
     if printer.wants_json() {
         printer.json(&ListingPage::whole(Some(&answer.capsule), &answer.schemes));
         return Ok(ExitStatus::Done);
     }
-    let mut table = Table::new(["SCHEME", "FORMAT", "PROMPTS", "FROM", "DESCRIPTION"]);
+    let mut table = TextTable::new(["SCHEME", "FORMAT", "PROMPTS", "FROM", "DESCRIPTION"]);
     for scheme in &answer.schemes {
         let format = match scheme.format {
-            Format::Markdown => "markdown",
-            Format::Json => "json",
-            Format::Text => "text",
+            BodyFormat::Markdown => "markdown",
+            BodyFormat::Json => "json",
+            BodyFormat::Text => "text",
         };
         let origin = match scheme.origin {
-            Origin::Builtin => "builtin",
-            Origin::Registry => "registry",
-            Origin::Capsule => "capsule",
+            SchemeOrigin::Builtin => "builtin",
+            SchemeOrigin::Registry => "registry",
+            SchemeOrigin::Capsule => "capsule",
         };
         table.row([
-            Cell::styled(Style::Strong, format!("{}://", scheme.name)),
-            Cell::plain(format),
-            Cell::plain(if scheme.prompt_source { "yes" } else { "" }),
-            Cell::plain(origin),
-            Cell::plain(scheme.description.as_str()),
+            TableCell::styled(TextStyle::Strong, format!("{}://", scheme.name)),
+            TableCell::plain(format),
+            TableCell::plain(if scheme.prompt_source { "yes" } else { "" }),
+            TableCell::plain(origin),
+            TableCell::plain(scheme.description.as_str()),
         ]);
     }
     table.print(printer);
     Ok(ExitStatus::Done)
 }
 
-fn add(args: &AddArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let AddArgs { name, scheme, format, prompts, title, description, risk_class } = args;
+fn add(args: &SchemeAddArgs, context: &CommandContext<'_>) -> Result<ExitStatus, CommandFailure> {
+    let SchemeAddArgs { name, scheme, format, prompts, title, description, risk_class } = args;
     let declared = Scheme {
         title: title.clone(),
         description: description.clone(),
         format: match format {
-            Form::Markdown => Format::Markdown,
-            Form::Json => Format::Json,
-            Form::Text => Format::Text,
+            SchemeFormatArg::Markdown => BodyFormat::Markdown,
+            SchemeFormatArg::Json => BodyFormat::Json,
+            SchemeFormatArg::Text => BodyFormat::Text,
         },
         prompt_source: *prompts,
-        default_risk_class: risk_class.map(Class::value),
+        default_risk_class: risk_class.map(RiskClassArg::value),
         ..Scheme::named(scheme)
     };
     let answer = ask(context, Some(name), AddSchemeRequest { scheme: declared })?;
@@ -146,8 +151,11 @@ fn add(args: &AddArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Done)
 }
 
-fn remove(args: &RemoveArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let RemoveArgs { name, scheme } = args;
+fn remove(
+    args: &SchemeRemoveArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let SchemeRemoveArgs { name, scheme } = args;
     let operation = RemoveSchemeRequest { name: scheme.clone() };
     let answer = ask(context, Some(name), operation)?;
     let printer = context.printer;

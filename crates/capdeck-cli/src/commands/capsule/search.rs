@@ -5,22 +5,22 @@ use jiff::Timestamp;
 
 use super::{
     display::{ListingPage, more},
-    write::Class,
+    write::RiskClassArg,
 };
 use crate::{
     capsule_client::ask,
     completion::{capsules, entry_prefixes},
-    context::Context,
-    errors::{ExitStatus, Failure},
-    printer::Style,
-    table::{Cell, Table},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
+    printer::TextStyle,
+    table::{TableCell, TextTable},
 };
 
 /// Find entries by what they say
 ///
 /// Plain words, typing errors allowed; "…" is a phrase that must occur, begin* stands for longer words.
 #[derive(Debug, clap::Args)]
-pub(crate) struct SearchArgs {
+pub(crate) struct CapsuleSearchArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
@@ -41,7 +41,7 @@ pub(crate) struct SearchArgs {
     author: Option<String>,
     /// Only entries of this class.
     #[arg(long, value_name = "CLASS")]
-    risk_class: Option<Class>,
+    risk_class: Option<RiskClassArg>,
     /// Only entries written after a time, a day or a span such as 7d.
     #[arg(long, value_name = "WHEN", value_parser = super::past)]
     since: Option<Timestamp>,
@@ -56,8 +56,11 @@ pub(crate) struct SearchArgs {
     cursor: Option<String>,
 }
 
-pub(crate) fn run(args: &SearchArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let SearchArgs {
+pub(crate) fn run(
+    args: &CapsuleSearchArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let CapsuleSearchArgs {
         name,
         query,
         scheme,
@@ -76,7 +79,7 @@ pub(crate) fn run(args: &SearchArgs, context: &Context<'_>) -> Result<ExitStatus
         prefix: prefix.clone(),
         tags: tags.clone(),
         author: author.clone(),
-        risk_class: risk_class.map(Class::value),
+        risk_class: risk_class.map(RiskClassArg::value),
         written_after: *since,
         written_before: *until,
         limit: limit.map_or(0, |limit| limit as usize),
@@ -94,12 +97,12 @@ pub(crate) fn run(args: &SearchArgs, context: &Context<'_>) -> Result<ExitStatus
         printer.note("nothing matches; try other words");
         return Ok(ExitStatus::Done);
     }
-    let mut table = Table::new(["URI", "FOUND"]);
+    let mut table = TextTable::new(["URI", "FOUND"]);
     for hit in &answer.hits {
         let mark = if hit.stale { "(stale) " } else { "" };
         table.row([
-            Cell::styled(Style::Strong, hit.info.uri.as_str()),
-            Cell::plain(format!("{mark}{}", hit.snippet)),
+            TableCell::styled(TextStyle::Strong, hit.info.uri.as_str()),
+            TableCell::plain(format!("{mark}{}", hit.snippet)),
         ]);
     }
     table.print(printer);

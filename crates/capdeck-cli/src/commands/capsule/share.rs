@@ -8,15 +8,15 @@ use clap::Subcommand;
 
 use super::{
     display::ListingPage,
-    moment::{future, time},
+    time::{future, time},
 };
 use crate::{
     capsule_client::{ask, with_capsules},
     completion::{capsules, entry_prefixes},
-    context::Context,
-    errors::{ExitStatus, Failure},
-    printer::Style,
-    table::{Cell, Table},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
+    printer::TextStyle,
+    table::{TableCell, TextTable},
 };
 
 /// Give others access to a capsule, list that access, and revoke it
@@ -31,13 +31,13 @@ use crate::{
   capdeck capsule share list
   capdeck capsule share revoke shr_0123456789ab"
 )]
-pub(crate) struct ShareArgs {
+pub(crate) struct CapsuleShareArgs {
     /// The capsule.
     #[arg(value_name = "NAME", required = true, add = capsules())]
     name: Option<String>,
     /// What the holder may do.
     #[arg(long, value_name = "ROLE", required = true)]
-    role: Option<Allowed>,
+    role: Option<ShareRoleArg>,
     /// An address with everything below it that is open, instead of everything. Can be repeated.
     #[arg(long, value_name = "PREFIX", add = entry_prefixes())]
     allow: Vec<String>,
@@ -56,13 +56,13 @@ pub(crate) struct ShareArgs {
 
 #[derive(Debug, Subcommand)]
 enum ShareCommand {
-    List(ListArgs),
-    Revoke(RevokeArgs),
+    List(ShareListArgs),
+    Revoke(ShareRevokeArgs),
 }
 
 /// List the shares of a capsule or of all, without their tokens
 #[derive(Debug, clap::Args)]
-struct ListArgs {
+struct ShareListArgs {
     /// The capsule. Default: all capsules.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
@@ -70,14 +70,14 @@ struct ListArgs {
 
 /// Revoke a share; its token opens nothing from then on
 #[derive(Debug, clap::Args)]
-struct RevokeArgs {
+struct ShareRevokeArgs {
     /// The share's id.
     #[arg(value_name = "ID")]
     id: String,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Allowed {
+enum ShareRoleArg {
     /// Reads, lists, searches.
     Reader,
     /// Adds new entries, too.
@@ -88,7 +88,10 @@ enum Allowed {
     Owner,
 }
 
-pub(crate) fn run(args: &ShareArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(
+    args: &CapsuleShareArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
     match &args.command {
         Some(ShareCommand::List(args)) => list(args, context),
         Some(ShareCommand::Revoke(args)) => revoke(args, context),
@@ -96,13 +99,16 @@ pub(crate) fn run(args: &ShareArgs, context: &Context<'_>) -> Result<ExitStatus,
     }
 }
 
-fn add(args: &ShareArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let ShareArgs { name, role, allow, deny, expires, purpose, command: _ } = args;
+fn add(
+    args: &CapsuleShareArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let CapsuleShareArgs { name, role, allow, deny, expires, purpose, command: _ } = args;
     let role = match role {
-        Some(Allowed::Reader) | None => Role::Reader,
-        Some(Allowed::Appender) => Role::Appender,
-        Some(Allowed::Writer) => Role::Writer,
-        Some(Allowed::Owner) => Role::Owner,
+        Some(ShareRoleArg::Reader) | None => Role::Reader,
+        Some(ShareRoleArg::Appender) => Role::Appender,
+        Some(ShareRoleArg::Writer) => Role::Writer,
+        Some(ShareRoleArg::Owner) => Role::Owner,
     };
     let operation = AddShareRequest {
         name: purpose.clone().unwrap_or_else(|| role.as_str().to_owned()),
@@ -130,7 +136,7 @@ fn add(args: &ShareArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Done)
 }
 
-fn list(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+fn list(args: &ShareListArgs, context: &CommandContext<'_>) -> Result<ExitStatus, CommandFailure> {
     let shares = with_capsules(context, async |capsules| {
         let names = match &args.name {
             Some(name) => vec![name.clone()],
@@ -154,7 +160,7 @@ fn list(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
         printer.note("no shares");
         return Ok(ExitStatus::Done);
     }
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         "ID",
         "CAPSULE",
         "FOR",
@@ -168,16 +174,16 @@ fn list(args: &ListArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
     ]);
     for share in &shares {
         table.row([
-            Cell::styled(Style::Strong, share.id.as_str()),
-            Cell::plain(share.capsule.as_str()),
-            Cell::plain(share.name.as_str()),
-            Cell::plain(format!("{}…", share.hint)),
-            Cell::plain(share.access.role.as_str()),
-            Cell::plain(time(share.created_at)),
-            Cell::plain(share.created_by.as_deref().unwrap_or_default()),
-            Cell::plain(share.expires_at.map_or_else(|| "never".to_owned(), time)),
-            Cell::plain(share.last_used_at.map_or_else(|| "unknown".to_owned(), time)),
-            Cell::plain(reach(&share.access.scope)),
+            TableCell::styled(TextStyle::Strong, share.id.as_str()),
+            TableCell::plain(share.capsule.as_str()),
+            TableCell::plain(share.name.as_str()),
+            TableCell::plain(format!("{}…", share.hint)),
+            TableCell::plain(share.access.role.as_str()),
+            TableCell::plain(time(share.created_at)),
+            TableCell::plain(share.created_by.as_deref().unwrap_or_default()),
+            TableCell::plain(share.expires_at.map_or_else(|| "never".to_owned(), time)),
+            TableCell::plain(share.last_used_at.map_or_else(|| "unknown".to_owned(), time)),
+            TableCell::plain(reach(&share.access.scope)),
         ]);
     }
     table.print(printer);
@@ -204,7 +210,10 @@ fn reach(scope: &EntryScope) -> String {
     }
 }
 
-fn revoke(args: &RevokeArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+fn revoke(
+    args: &ShareRevokeArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
     let operation = RevokeShareRequest { id: args.id.clone() };
     let answer = ask(context, None, operation)?;
     let printer = context.printer;

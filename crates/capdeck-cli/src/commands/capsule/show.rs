@@ -5,20 +5,20 @@ use capdeck_host::{
 };
 use serde::Serialize;
 
-use super::{display::entries_table, moment::time};
+use super::{display::entries_table, time::time};
 use crate::{
     capsule_client::ask,
     completion::{capsules, entries},
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
     plain_text::one_line,
     printer::Printer,
-    table::{Cell, Table},
+    table::{TableCell, TextTable},
 };
 
 /// Show a capsule at a glance, or what is known about one entry
 #[derive(Debug, clap::Args)]
-pub(crate) struct ShowArgs {
+pub(crate) struct CapsuleShowArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
@@ -30,8 +30,11 @@ pub(crate) struct ShowArgs {
     version: Option<u64>,
 }
 
-pub(crate) fn run(args: &ShowArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let ShowArgs { name, uri, version } = args;
+pub(crate) fn run(
+    args: &CapsuleShowArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let CapsuleShowArgs { name, uri, version } = args;
     let printer = context.printer;
     match uri.clone() {
         None => show(&ask(context, Some(name), OverviewRequest)?, show_capsule, printer),
@@ -56,11 +59,11 @@ fn show_capsule(overview: &OverviewResponse, printer: &Printer) {
     line(printer, "name", &overview.name);
     line(printer, "for", &overview.description);
     printer.data("\n");
-    let mut table = Table::new(["SCHEME", "ENTRIES"]);
+    let mut table = TextTable::new(["SCHEME", "ENTRIES"]);
     for count in &overview.schemes {
         table.row([
-            Cell::plain(format!("{}://", count.scheme)),
-            Cell::plain(count.entries.to_string()),
+            TableCell::plain(format!("{}://", count.scheme)),
+            TableCell::plain(count.entries.to_string()),
         ]);
     }
     table.print(printer);

@@ -2,17 +2,17 @@
 
 use capdeck_host::CapsuleUpdate;
 
-use super::new::AboutArgs;
+use super::new::CapsuleInfoArgs;
 use crate::{
     capsule_client::ask,
     completion::capsules,
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
 };
 
 /// Change a capsule's name, description or visibility; its id stays
 #[derive(Debug, clap::Args)]
-pub(crate) struct UpdateArgs {
+pub(crate) struct CapsuleUpdateArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
@@ -20,16 +20,18 @@ pub(crate) struct UpdateArgs {
     #[arg(long = "name", value_name = "NEW")]
     new_name: Option<String>,
     #[command(flatten)]
-    about: AboutArgs,
+    about: CapsuleInfoArgs,
 }
 
-pub(crate) fn run(args: &UpdateArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
-    let UpdateArgs { name, new_name, about } = args;
+pub(crate) fn run(
+    args: &CapsuleUpdateArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
+    let CapsuleUpdateArgs { name, new_name, about } = args;
     let visibility = about.visibility();
     if new_name.is_none() && about.description.is_none() && visibility.is_none() {
-        return Err(
-            Failure::usage("say what to change").hint("use --name, --description or --visibility")
-        );
+        return Err(CommandFailure::usage("say what to change")
+            .hint("use --name, --description or --visibility"));
     }
     let operation = CapsuleUpdate {
         name: new_name.clone(),

@@ -7,23 +7,26 @@ use serde_json::json;
 use crate::{
     capsule_client::{into_failure, with_capsules},
     completion::capsules,
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
     plain_text::{counted, one_line},
-    printer::{Printer, Style},
+    printer::{Printer, TextStyle},
 };
 
 /// Check every file of a capsule, or of all of them
 ///
 /// Reads all entries, versions, blobs, signals and the audit. Exits with 1 when something is damaged or missing.
 #[derive(Debug, clap::Args)]
-pub(crate) struct VerifyArgs {
+pub(crate) struct CapsuleVerifyArgs {
     /// The capsule; all of them by default.
     #[arg(value_name = "NAME", add = capsules())]
     name: Option<String>,
 }
 
-pub(crate) fn run(args: &VerifyArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(
+    args: &CapsuleVerifyArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
     let printer = context.printer;
     let reports = each(args.name.as_deref(), &VerifyRequest, context)?;
     let all_clean = reports.iter().all(|report| report.holds(|response| response.clean));
@@ -60,7 +63,7 @@ impl<T> CapsuleReport<T> {
         match self {
             Self::Response(response) => Some(response),
             Self::Failed { capsule, failure } => {
-                let state = printer.palette().paint(Style::Bad, "cannot be checked");
+                let state = printer.palette().paint(TextStyle::Bad, "cannot be checked");
                 printer.data(&format!("{capsule}: {state}: {}", one_line(failure)));
                 None
             }
@@ -72,8 +75,8 @@ impl<T> CapsuleReport<T> {
 pub(in crate::commands) fn each<C: CapsuleCall + Clone>(
     name: Option<&str>,
     call: &C,
-    context: &Context<'_>,
-) -> Result<Vec<CapsuleReport<C::Response>>, Failure> {
+    context: &CommandContext<'_>,
+) -> Result<Vec<CapsuleReport<C::Response>>, CommandFailure> {
     with_capsules(context, async |capsules| {
         let names: Vec<String> = match name {
             Some(name) => vec![name.to_owned()],
@@ -108,8 +111,8 @@ fn show(report: &CapsuleReport<VerifyResponse>, printer: &Printer) {
     };
     let palette = printer.palette();
     let state = match clean {
-        true => palette.paint(Style::Good, "OK"),
-        false => palette.paint(Style::Bad, "damaged"),
+        true => palette.paint(TextStyle::Good, "OK"),
+        false => palette.paint(TextStyle::Bad, "damaged"),
     };
     let many = |count: u64, one: &str, many: &str| {
         counted(usize::try_from(count).unwrap_or(usize::MAX), one, many)
@@ -122,18 +125,18 @@ fn show(report: &CapsuleReport<VerifyResponse>, printer: &Printer) {
         many(report.audit.lines, "audit line", "audit lines"),
     ];
     let mut lines = vec![format!("{capsule}: {state}, {}", counts.join(", "))];
-    let mut add = |style: Style, kind: &str, what: String| {
+    let mut add = |style: TextStyle, kind: &str, what: String| {
         lines.push(format!("  {} {}", palette.paint(style, kind), one_line(&what)));
     };
     for problem in &report.problems {
-        add(Style::Bad, "problem:", format!("{}: {}", problem.place, problem.what));
+        add(TextStyle::Bad, "problem:", format!("{}: {}", problem.place, problem.what));
     }
     for problem in &report.audit.problems {
         let what = format!("audit: {}: {}", problem_place(problem), problem.what);
-        add(Style::Bad, "problem:", what);
+        add(TextStyle::Bad, "problem:", what);
     }
     for remark in &report.remarks {
-        add(Style::Careful, "remark:", format!("{}: {}", remark.place, remark.what));
+        add(TextStyle::Careful, "remark:", format!("{}: {}", remark.place, remark.what));
     }
     printer.data(&lines.join("\n"));
 }

@@ -8,16 +8,16 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use capdeck_host::{
-    Conflict, ErrorDetails, PatchStep, RiskClass, WriteBlob, WriteMode, WriteRequest,
+    ErrorDetails, PatchStep, RiskClass, WriteBlob, WriteConflict, WriteMode, WriteRequest,
 };
 
 use super::display::written_line;
 use crate::{
-    arguments::TextSource,
+    arguments::ArgumentSource,
     capsule_client::{into_failure, with_capsules},
     completion::{capsules, entries},
-    context::Context,
-    errors::{ExitStatus, Failure},
+    context::CommandContext,
+    errors::{CommandFailure, ExitStatus},
     plain_text::lines,
 };
 
@@ -35,7 +35,7 @@ const MAX_READ: u64 = 64 << 20;
   capdeck capsule write team docs://api --if-version 3 api.md
   capdeck capsule write team notes://log --append 'deployed at noon'
   capdeck capsule write team docs://api --patch '[{\"op\":\"replace\",\"find\":\"v1\",\"with\":\"v2\"}]'")]
-pub(crate) struct WriteArgs {
+pub(crate) struct CapsuleWriteArgs {
     /// The capsule.
     #[arg(value_name = "NAME", add = capsules())]
     name: String,
@@ -65,7 +65,7 @@ pub(crate) struct WriteArgs {
     tags: Vec<String>,
     /// How readers should take it; told from the content by default.
     #[arg(long, value_name = "CLASS")]
-    risk_class: Option<Class>,
+    risk_class: Option<RiskClassArg>,
     /// A file it is about, besides those found in the content. Can be repeated.
     #[arg(long = "anchor", value_name = "PATH")]
     anchors: Vec<String>,
@@ -91,14 +91,14 @@ pub(crate) struct WriteArgs {
 /// How readers should take an entry.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
-pub(super) enum Class {
+pub(super) enum RiskClassArg {
     /// It cites code: to be checked against the project.
     SpecificCode,
     /// Reasons and conventions: an opinion that may be out of date.
     Structural,
 }
 
-impl Class {
+impl RiskClassArg {
     pub(super) fn value(self) -> RiskClass {
         match self {
             Self::SpecificCode => RiskClass::SpecificCode,
@@ -107,7 +107,10 @@ impl Class {
     }
 }
 
-pub(crate) fn run(args: &WriteArgs, context: &Context<'_>) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(
+    args: &CapsuleWriteArgs,
+    context: &CommandContext<'_>,
+) -> Result<ExitStatus, CommandFailure> {
     let write = resolve(args)?;
     let name = args.name.as_str();
     let written =
@@ -128,8 +131,8 @@ pub(crate) fn run(args: &WriteArgs, context: &Context<'_>) -> Result<ExitStatus,
     Ok(ExitStatus::Done)
 }
 
-fn resolve(args: &WriteArgs) -> Result<WriteRequest, Failure> {
-    let WriteArgs {
+fn resolve(args: &CapsuleWriteArgs) -> Result<WriteRequest, CommandFailure> {
+    let CapsuleWriteArgs {
         name: _,
         uri,
         file,
@@ -170,7 +173,7 @@ fn resolve(args: &WriteArgs) -> Result<WriteRequest, Failure> {
         patch: steps,
         title: title.clone(),
         tags: (!tags.is_empty()).then(|| tags.clone()),
-        risk_class: risk_class.map(Class::value),
+        risk_class: risk_class.map(RiskClassArg::value),
         file_anchors: anchors.clone(),
         commit: commit.clone(),
         if_version: *if_version,
@@ -180,8 +183,13 @@ fn resolve(args: &WriteArgs) -> Result<WriteRequest, Failure> {
 }
 
 /// A conflict with both changes merged under it, and how to go on.
-fn with_merge(mut failure: Failure, conflict: &Conflict, capsule: &str) -> Failure {
-    let Conflict { uri, expected_version: expected, current_version: current, proposal } = conflict;
+fn with_merge(
+    mut failure: CommandFailure,
+    conflict: &WriteConflict,
+    capsule: &str,
+) -> CommandFailure {
+    let WriteConflict { uri, expected_version: expected, current_version: current, proposal } =
+        conflict;
     failure.message = match (expected, current) {
         (_, 0) => format!("`{uri}` no longer exists, and version {expected} was expected"),
         (0, _) => format!("`{uri}` is there already, in version {current}"),
@@ -200,20 +208,20 @@ fn with_merge(mut failure: Failure, conflict: &Conflict, capsule: &str) -> Failu
     ))
 }
 
-fn steps(typed: &str) -> Result<Vec<PatchStep>, Failure> {
+fn steps(typed: &str) -> Result<Vec<PatchStep>, CommandFailure> {
     // A JSON list begins with a bracket, so `@FILE` and `-` cannot be meant by one.
-    let text = TextSource::default().text("--patch", typed)?;
+    let text = ArgumentSource::default().text("--patch", typed)?;
     serde_json::from_str(&text).map_err(|error| {
-        Failure::usage(format!("--patch: these are no steps: {error}")).hint(
+        CommandFailure::usage(format!("--patch: these are no steps: {error}")).hint(
             r#"write them as [{"op":"replace","find":"…","with":"…"}, {"op":"append","text":"…"}, {"op":"section","heading":"…","text":"…"}]"#,
         )
     })
 }
 
 /// The text of a file or of stdin.
-pub(super) fn content(file: Option<&Path>) -> Result<String, Failure> {
+pub(super) fn content(file: Option<&Path>) -> Result<String, CommandFailure> {
     let nothing = || {
-        Failure::usage("there is no content").hint(
+        CommandFailure::usage("there is no content").hint(
             "name a file, or `-` for stdin; to type it in an editor use: capdeck capsule edit",
         )
     };
@@ -228,18 +236,20 @@ pub(super) fn content(file: Option<&Path>) -> Result<String, Failure> {
         return Err(nothing());
     }
     String::from_utf8(bytes).map_err(|_| {
-        Failure::usage("the content is not UTF-8 text").hint("attach other bytes with --blob")
+        CommandFailure::usage("the content is not UTF-8 text")
+            .hint("attach other bytes with --blob")
     })
 }
 
-fn bytes_of_stdin() -> Result<Vec<u8>, Failure> {
-    limited(io::stdin().lock())
-        .map_err(|error| Failure::request("FILE_ERROR", format!("cannot read stdin: {error}")))
+fn bytes_of_stdin() -> Result<Vec<u8>, CommandFailure> {
+    limited(io::stdin().lock()).map_err(|error| {
+        CommandFailure::request("FILE_ERROR", format!("cannot read stdin: {error}"))
+    })
 }
 
-fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
+fn bytes_of(path: &Path) -> Result<Vec<u8>, CommandFailure> {
     let read = File::open(path).and_then(limited);
-    read.map_err(|error| Failure::file("read", path, &error))
+    read.map_err(|error| CommandFailure::file("read", path, &error))
 }
 
 fn limited(reader: impl Read) -> io::Result<Vec<u8>> {

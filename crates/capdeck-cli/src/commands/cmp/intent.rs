@@ -6,7 +6,7 @@ use capdeck_catalog::Catalog;
 use capdeck_definition::{
     CmpCandidate, CmpIntent, IntentHit, IntentMatch, MatchDoubt, MatchKind, match_intent,
 };
-use capdeck_host::{CallError, CallForm, Consent, ErrorCode, ToolRequest, calls};
+use capdeck_host::{CallConsent, CallError, CallForm, ErrorCode, ToolRequest, calls};
 use serde_json::{
     Map, Value, json,
     value::{RawValue, to_raw_value},
@@ -14,9 +14,9 @@ use serde_json::{
 
 use super::installed;
 use crate::{
-    commands::call::{Watcher, render_result},
-    context::Context,
-    errors::{CommandResult, ExitStatus, Failure},
+    commands::call::{CallWatcher, render_result},
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult, ExitStatus},
     plain_text::{lines, one_line, written},
     printer::Printer,
     runtime::with_caller,
@@ -30,7 +30,7 @@ use crate::{
 #[command(after_help = "Examples:
   capdeck cmp intent \"check email\"
   capdeck cmp intent \"delete emails\" --run --param 'ids=[\"a1\", \"b2\"]'")]
-pub(crate) struct IntentArgs {
+pub(crate) struct CmpIntentArgs {
     /// What is wanted, in plain words.
     #[arg(value_name = "WORDS")]
     words: String,
@@ -52,11 +52,11 @@ struct MatchedIntent {
     intent: CmpIntent,
 }
 
-pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> CommandResult {
-    let IntentArgs { words, run, params, yes } = args;
+pub(super) fn run(args: &CmpIntentArgs, context: &CommandContext<'_>) -> CommandResult {
+    let CmpIntentArgs { words, run, params, yes } = args;
     let printer = context.printer;
     if words.trim().is_empty() {
-        return Err(Failure::usage("say what is wanted")
+        return Err(CommandFailure::usage("say what is wanted")
             .hint("in plain words, such as: capdeck cmp intent \"check email\""));
     }
     let host = context.open_host()?;
@@ -67,7 +67,7 @@ pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> CommandResult {
     }
     let arguments = read_params(params, &meant.intent)?;
     let (id, name) = (meant.hit.capability.clone(), meant.name.clone());
-    let watcher = Arc::new(Watcher::new(&id, printer.asker()));
+    let watcher = Arc::new(CallWatcher::new(&id, printer.asker()));
     let (client, caller) = (watcher.profile(), watcher.clone());
     let result = with_caller(host, client, caller, async |session, call| {
         let capability = session.snapshot().capability(&id)?;
@@ -75,7 +75,7 @@ pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> CommandResult {
             || CallError::new(ErrorCode::ToolNotFound, format!("`{id}` has no tool `{name}`")),
         )?;
         let consent = match yes {
-            true => Consent::Given,
+            true => CallConsent::Given,
             false => watcher.consent(session, &capability, &tool).await?,
         };
         let _progress = printer.progress(&format!("running {id}.{name}"));
@@ -94,7 +94,7 @@ pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> CommandResult {
     if shown.is_error {
         let message = format!("`{id}.{name}` reported a failure");
         let said = lines(shown.text.trim_end());
-        let mut failure = Failure::request("TOOL_ERROR", message).said(said);
+        let mut failure = CommandFailure::request("TOOL_ERROR", message).with_details(said);
         failure.details = Some(json!({ "result": result }));
         return Err(failure);
     }
@@ -112,7 +112,7 @@ pub(super) fn run(args: &IntentArgs, context: &Context<'_>) -> CommandResult {
 }
 
 /// The one intent that words mean.
-fn find(words: &str, catalog: &Catalog) -> Result<MatchedIntent, Failure> {
+fn find(words: &str, catalog: &Catalog) -> Result<MatchedIntent, CommandFailure> {
     let candidates: Vec<CmpCandidate<'_>> = installed(catalog)
         .map(|(capability, tool)| CmpCandidate {
             capability: capability.definition.id.as_str(),
@@ -126,7 +126,7 @@ fn find(words: &str, catalog: &Catalog) -> Result<MatchedIntent, Failure> {
     match match_intent(words, &candidates) {
         IntentMatch::Nothing => {
             let message = format!("no CMP tool answers to `{}`", one_line(words));
-            Err(Failure::request("NO_MATCH", message)
+            Err(CommandFailure::request("NO_MATCH", message)
                 .hint("see what there is with: capdeck cmp list"))
         }
         IntentMatch::Ambiguous(hits) => Err(ambiguous(words, &hits)),
@@ -148,7 +148,7 @@ fn find(words: &str, catalog: &Catalog) -> Result<MatchedIntent, Failure> {
                 hit.capability,
                 one_line(words)
             );
-            let mut failure = Failure::request("NO_MATCH", message)
+            let mut failure = CommandFailure::request("NO_MATCH", message)
                 .hint(format!("it answers to: {}", known.join("; ")));
             failure.details = Some(json!({ "candidates": [hit] }));
             Err(failure)
@@ -157,7 +157,7 @@ fn find(words: &str, catalog: &Catalog) -> Result<MatchedIntent, Failure> {
 }
 
 /// The refusal to guess, with every candidate and what speaks against it.
-fn ambiguous(words: &str, hits: &[IntentHit]) -> Failure {
+fn ambiguous(words: &str, hits: &[IntentHit]) -> CommandFailure {
     let words = one_line(words);
     let named: Vec<String> = hits
         .iter()
@@ -173,7 +173,7 @@ fn ambiguous(words: &str, hits: &[IntentHit]) -> Failure {
         }
         (_, named) => format!("`{words}` could mean any of: {}", named.join(", ")),
     };
-    let mut failure = Failure::request("AMBIGUOUS", message).hint(
+    let mut failure = CommandFailure::request("AMBIGUOUS", message).hint(
         "to run one, ask for it in the words of one of its patterns; see: capdeck cmp list --json",
     );
     failure.details = Some(json!({ "candidates": hits }));
@@ -242,12 +242,12 @@ fn show(meant: &MatchedIntent, printer: &Printer) {
 }
 
 /// The arguments as given. Texts stay texts here; the intent itself says what they mean.
-fn read_params(params: &[String], intent: &CmpIntent) -> Result<Box<RawValue>, Failure> {
+fn read_params(params: &[String], intent: &CmpIntent) -> Result<Box<RawValue>, CommandFailure> {
     let mut arguments = Map::new();
     for param in params {
         let (key, text) =
             param.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
-                Failure::usage(format!("`{}` is not a parameter", one_line(param)))
+                CommandFailure::usage(format!("`{}` is not a parameter", one_line(param)))
                     .hint("write it as --param key=value")
             })?;
         let kind = intent.params.get(key).map(|param| param.kind);
@@ -257,16 +257,18 @@ fn read_params(params: &[String], intent: &CmpIntent) -> Result<Box<RawValue>, F
         let value = if is_json {
             serde_json::from_str(text).map_err(|error| {
                 let kind = kind.map(written).unwrap_or_default();
-                Failure::usage(format!("`{key}` is of type `{kind}` and takes JSON: {error}"))
-                    .hint(format!("quote it for the shell, such as --param '{key}=[\"a\", \"b\"]'"))
+                CommandFailure::usage(format!(
+                    "`{key}` is of type `{kind}` and takes JSON: {error}"
+                ))
+                .hint(format!("quote it for the shell, such as --param '{key}=[\"a\", \"b\"]'"))
             })?
         } else {
             Value::String(text.to_owned())
         };
         if arguments.insert(key.to_owned(), value).is_some() {
-            return Err(Failure::usage(format!("`{}` is given twice", one_line(key))));
+            return Err(CommandFailure::usage(format!("`{}` is given twice", one_line(key))));
         }
     }
     to_raw_value(&arguments)
-        .map_err(|error| Failure::bug(format!("the arguments cannot be written: {error}")))
+        .map_err(|error| CommandFailure::bug(format!("the arguments cannot be written: {error}")))
 }

@@ -6,11 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_install::{Launch, Scope, Target};
+use capdeck_install::{ClientEntryTarget, ClientScope, LaunchTarget};
 use serde_json::Value;
 use url::Url;
 
-use crate::{context::Context, errors::Failure, settings::Settings};
+use crate::{context::CommandContext, errors::CommandFailure, settings::CommandSettings};
 
 /// How Capdeck is reached, before it is known by whom.
 #[derive(Debug)]
@@ -31,18 +31,18 @@ const PROGRAM: &str = "capdeck";
 impl LaunchSettings {
     pub(in crate::commands) fn resolve(
         url: Option<&str>,
-        settings: &Settings,
-        context: &Context<'_>,
-    ) -> Result<Self, Failure> {
+        settings: &CommandSettings,
+        context: &CommandContext<'_>,
+    ) -> Result<Self, CommandFailure> {
         let executable = context.env.executable.as_deref().ok_or_else(|| {
-            Failure::setup(
+            CommandFailure::setup(
                 "NO_PROGRAM",
                 "this program cannot find itself, so no agent could start it",
             )
         })?;
         let text = |path: &Path| {
             path.to_str().map(str::to_owned).ok_or_else(|| {
-                Failure::setup("BAD_PATH", format!("`{}` is not UTF-8 text", path.display()))
+                CommandFailure::setup("BAD_PATH", format!("`{}` is not UTF-8 text", path.display()))
             })
         };
         let mut flags = Vec::new();
@@ -65,7 +65,7 @@ impl LaunchSettings {
     }
 
     /// The entry for one agent.
-    pub(in crate::commands) fn entry(&self, target: &Target) -> Value {
+    pub(in crate::commands) fn entry(&self, target: &ClientEntryTarget) -> Value {
         let command = match &self.on_path {
             // A desktop program does not have the `PATH` of a shell.
             Some(path) if target.client.is_desktop_app => path.to_string_lossy().into_owned(),
@@ -73,19 +73,19 @@ impl LaunchSettings {
             None => self.path.clone(),
         };
         let launch = match &self.url {
-            Some(url) => Launch::Url { url: url.clone(), command },
+            Some(url) => LaunchTarget::Url { url: url.clone(), command },
             None => {
                 // Agents start their project's servers in the project; those that have a word for it are told to say it.
                 let project = match target.scope {
-                    Scope::User => self.project.as_deref(),
-                    Scope::Project => target.client.project_word(),
+                    ClientScope::User => self.project.as_deref(),
+                    ClientScope::Project => target.client.project_word(),
                 };
                 let mut args = vec!["serve".to_owned()];
                 args.extend(self.flags.iter().cloned());
                 args.extend(
                     project.into_iter().flat_map(|dir| ["--project".to_owned(), dir.to_owned()]),
                 );
-                Launch::Program { command, args }
+                LaunchTarget::Program { command, args }
             }
         };
         target.client.entry(&target.name, &launch)
@@ -100,9 +100,10 @@ fn on_path(path: &str, executable: &Path) -> Option<PathBuf> {
 }
 
 /// The address of a host's MCP endpoint: `/mcp`, unless a path was given.
-fn endpoint(text: &str) -> Result<String, Failure> {
+fn endpoint(text: &str) -> Result<String, CommandFailure> {
     let bad = |what: &str| {
-        Failure::usage(format!("--url: {what}")).hint("use the address that `capdeck up` prints")
+        CommandFailure::usage(format!("--url: {what}"))
+            .hint("use the address that `capdeck up` prints")
     };
     let mut url = Url::parse(text).map_err(|_| bad("this is not an address"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {

@@ -1,39 +1,42 @@
 //! `capdeck connect --list`: which agents are here, and which are connected.
 
-use capdeck_install::{Client, Presence, Records, Scope, Target, presence};
+use capdeck_install::{
+    AgentClient, ClientEntryRecords, ClientEntryTarget, ClientScope, EntryPresence, presence,
+};
 use serde_json::{Value, json};
 
 use super::folders;
 use crate::{
-    context::Context,
+    context::CommandContext,
     errors::{CommandResult, ExitStatus},
-    printer::Style,
-    settings::Settings,
-    table::{Cell, Table},
+    printer::TextStyle,
+    settings::CommandSettings,
+    table::{TableCell, TextTable},
 };
 
 /// One file of one agent.
 struct ClientRow {
-    target: Target,
+    target: ClientEntryTarget,
     is_installed: bool,
     exists: bool,
-    presence: Result<Presence, String>,
+    presence: Result<EntryPresence, String>,
 }
 
 pub(super) fn run(
-    scope: Option<Scope>,
+    scope: Option<ClientScope>,
     name: &str,
-    settings: &Settings,
-    records: &Records,
-    context: &Context<'_>,
+    settings: &CommandSettings,
+    records: &ClientEntryRecords,
+    context: &CommandContext<'_>,
 ) -> CommandResult {
     let folders = folders(settings, context)?;
     let mut rows = Vec::new();
-    for client in Client::all() {
+    for client in AgentClient::all() {
         let wanted =
             client.scopes().into_iter().filter(|one| scope.is_none_or(|scope| scope == *one));
         // A project's file is nowhere when there is no project.
-        let targets = wanted.filter_map(|scope| Target::new(client, scope, name, &folders).ok());
+        let targets =
+            wanted.filter_map(|scope| ClientEntryTarget::new(client, scope, name, &folders).ok());
         for target in targets {
             rows.push(ClientRow {
                 is_installed: client.is_installed(&folders),
@@ -48,20 +51,22 @@ pub(super) fn run(
         context.printer.json(&json!({ "items": items }));
         return Ok(ExitStatus::Done);
     }
-    let mut table = Table::new(["CLIENT", "SCOPE", "STATUS", "FILE"]);
+    let mut table = TextTable::new(["CLIENT", "SCOPE", "STATUS", "FILE"]);
     for row in &rows {
         let status = match &row.presence {
-            Ok(Presence::Ours) => Cell::styled(Style::Good, "connected"),
-            Ok(Presence::Foreign) => Cell::styled(Style::Careful, "name taken"),
-            Ok(Presence::Absent) if row.is_installed || row.exists => Cell::plain("not connected"),
-            Ok(Presence::Absent) => Cell::dim("not found"),
-            Err(_) => Cell::styled(Style::Bad, "unreadable"),
+            Ok(EntryPresence::Ours) => TableCell::styled(TextStyle::Good, "connected"),
+            Ok(EntryPresence::Foreign) => TableCell::styled(TextStyle::Careful, "name taken"),
+            Ok(EntryPresence::Absent) if row.is_installed || row.exists => {
+                TableCell::plain("not connected")
+            }
+            Ok(EntryPresence::Absent) => TableCell::dim("not found"),
+            Err(_) => TableCell::styled(TextStyle::Bad, "unreadable"),
         };
         table.row([
-            Cell::plain(row.target.client.id),
-            Cell::plain(row.target.scope.as_str()),
+            TableCell::plain(row.target.client.id),
+            TableCell::plain(row.target.scope.as_str()),
             status,
-            Cell::plain(row.target.file.display().to_string()),
+            TableCell::plain(row.target.file.display().to_string()),
         ]);
     }
     table.print(context.printer);
@@ -75,9 +80,9 @@ pub(super) fn run(
 fn to_json(row: &ClientRow) -> Value {
     let client = row.target.client;
     let status = match &row.presence {
-        Ok(Presence::Ours) => "connected",
-        Ok(Presence::Foreign) => "taken",
-        Ok(Presence::Absent) => "absent",
+        Ok(EntryPresence::Ours) => "connected",
+        Ok(EntryPresence::Foreign) => "taken",
+        Ok(EntryPresence::Absent) => "absent",
         Err(_) => "unreadable",
     };
     let mut item = json!({

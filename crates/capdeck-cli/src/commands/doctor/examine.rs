@@ -7,31 +7,35 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_auth::{Environment, Lookup, MissingReason, ResolveError, resolve_value};
-use capdeck_catalog::{Capability, Trust};
-use capdeck_definition::{Backend, Layer, Owner, PinMode, Placeholders, Severity};
+use capdeck_auth::{
+    EnvironmentSnapshot, MissingReason, ReferenceLookup, ResolveError, resolve_value,
+};
+use capdeck_catalog::{Capability, ProjectTrust};
+use capdeck_definition::{
+    Backend, DiagnosticSeverity, PinMode, PlaceholderStyle, RootOwner, SourceLayer,
+};
 use capdeck_host::{ApprovalState, Host, ItemStatus, list_items, project_variables, vault_holder};
 use jiff::Timestamp;
 
-use super::Finding;
-use crate::settings::Settings;
+use super::DoctorFinding;
+use crate::settings::CommandSettings;
 
 /// Where things are kept, and whether they can be.
-pub(super) fn folders(settings: &Settings) -> Vec<Finding> {
+pub(super) fn folders(settings: &CommandSettings) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     for root in &settings.user_roots {
         let shown = root.dir.display();
-        if root.owner != Owner::User {
+        if root.owner != RootOwner::User {
             // Optional places.
             if root.dir.is_dir() {
-                findings.push(Finding::ok("CMP tools", shown.to_string()));
+                findings.push(DoctorFinding::ok("CMP tools", shown.to_string()));
             }
             continue;
         }
         findings.push(if root.dir.is_dir() {
-            Finding::ok("user deck", shown.to_string())
+            DoctorFinding::ok("user deck", shown.to_string())
         } else {
-            Finding::ok(
+            DoctorFinding::ok(
                 "user deck",
                 format!("{shown} (not there yet; begin it with: capdeck init)"),
             )
@@ -42,9 +46,9 @@ pub(super) fn folders(settings: &Settings) -> Vec<Finding> {
         ("cache", &settings.cache_dir, "CAPDECK_CACHE_DIR"),
         ("data", &settings.data_dir, "CAPDECK_DATA_DIR"),
     ] {
-        findings.push(match try_writing(folder) {
-            Ok(()) => Finding::ok(check, folder.display().to_string()),
-            Err((place, error)) => Finding::error(
+        findings.push(match check_writable(folder) {
+            Ok(()) => DoctorFinding::ok(check, folder.display().to_string()),
+            Err((place, error)) => DoctorFinding::error(
                 check,
                 format!("cannot write to {}: {error}", folder.display()),
                 match place.is_dir() {
@@ -61,52 +65,59 @@ pub(super) fn folders(settings: &Settings) -> Vec<Finding> {
 }
 
 /// What the files say, and whether they may act.
-pub(super) fn deck(settings: &Settings, host: &Host) -> Vec<Finding> {
+pub(super) fn deck(settings: &CommandSettings, host: &Host) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     let catalog = host.catalog();
     match (&settings.project, host.trust()) {
-        (None, _) => findings.push(Finding::ok("project", "none here")),
+        (None, _) => findings.push(DoctorFinding::ok("project", "none here")),
         (Some(project), _) if !project.has_deck() => {
-            findings.push(Finding::ok("project", format!("{} (no deck)", project.dir.display())));
+            findings
+                .push(DoctorFinding::ok("project", format!("{} (no deck)", project.dir.display())));
         }
-        (Some(project), Trust::Trusted) => {
-            findings.push(Finding::ok("project", format!("{} (trusted)", project.dir.display())));
+        (Some(project), ProjectTrust::Trusted) => {
+            findings
+                .push(DoctorFinding::ok("project", format!("{} (trusted)", project.dir.display())));
         }
-        (Some(project), Trust::Untrusted { reason }) => findings.push(Finding::warning(
-            "project",
-            format!("{}: {reason}", project.dir.display()),
-            "review it with: capdeck trust",
-        )),
+        (Some(project), ProjectTrust::Untrusted { reason }) => {
+            findings.push(DoctorFinding::warning(
+                "project",
+                format!("{}: {reason}", project.dir.display()),
+                "review it with: capdeck trust",
+            ));
+        }
     }
     let diagnostics = catalog.diagnostics();
-    let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error).count();
+    let errors =
+        diagnostics.iter().filter(|found| found.severity == DiagnosticSeverity::Error).count();
     let warnings = diagnostics.len() - errors;
     findings.push(match (errors, warnings) {
-        (0, 0) => Finding::ok("files", "no problems"),
-        (0, warnings) => {
-            Finding::warning("files", format!("warnings: {warnings}"), "see: capdeck validate")
-        }
-        (errors, warnings) => Finding::error(
+        (0, 0) => DoctorFinding::ok("files", "no problems"),
+        (0, warnings) => DoctorFinding::warning(
+            "files",
+            format!("warnings: {warnings}"),
+            "see: capdeck validate",
+        ),
+        (errors, warnings) => DoctorFinding::error(
             "files",
             format!("errors: {errors}, warnings: {warnings}"),
             "see: capdeck validate",
         ),
     });
-    let is_ours = |layer| matches!(layer, Layer::Starter | Layer::BuiltIn);
+    let is_ours = |layer| matches!(layer, SourceLayer::Starter | SourceLayer::BuiltIn);
     let starter = catalog.capabilities().all(|one| is_ours(one.definition.source.layer));
     let usable = catalog.capabilities().filter(|capability| capability.is_usable()).count();
     let from = if starter { " (the starter deck)" } else { "" };
-    findings.push(Finding::ok("deck", format!("usable capabilities: {usable}{from}")));
+    findings.push(DoctorFinding::ok("deck", format!("usable capabilities: {usable}{from}")));
     findings
 }
 
 /// Problems of single capabilities.
-pub(super) fn capabilities(settings: &Settings, host: &Host) -> Vec<Finding> {
+pub(super) fn capabilities(settings: &CommandSettings, host: &Host) -> Vec<DoctorFinding> {
     let catalog = host.catalog();
     let mut findings = Vec::new();
     for item in list_items(host, &catalog) {
         if let Some(chaos) = &item.chaos {
-            findings.push(Finding::warning(
+            findings.push(DoctorFinding::warning(
                 "chaos",
                 format!("{} has faults injected on purpose: {chaos}", item.id),
                 format!("when done, remove `chaos` from {}", item.source.path.display()),
@@ -116,19 +127,21 @@ pub(super) fn capabilities(settings: &Settings, host: &Host) -> Vec<Finding> {
         let message = format!("{} is {}: {reason}", item.id, item.status.as_str());
         let fix = item.next_step.unwrap_or_default();
         match item.status {
-            ItemStatus::Quarantined => findings.push(Finding::error("capability", message, fix)),
+            ItemStatus::Quarantined => {
+                findings.push(DoctorFinding::error("capability", message, fix));
+            }
             ItemStatus::Hidden | ItemStatus::Stale => {
-                findings.push(Finding::warning("capability", message, fix));
+                findings.push(DoctorFinding::warning("capability", message, fix));
             }
             ItemStatus::Ready | ItemStatus::Untrusted | ItemStatus::Disabled => {}
         }
     }
-    let mut needs = Needs::default();
+    let mut needs = MissingRequirements::default();
     for capability in catalog.capabilities().filter(|capability| capability.is_usable()) {
         note_needs(capability, settings, &mut needs);
         let id = capability.definition.id.as_str();
         if let Some(failure) = host.health(capability).failure() {
-            findings.push(Finding::warning(
+            findings.push(DoctorFinding::warning(
                 "health",
                 format!("{id} is {failure}"),
                 format!("capdeck check {id}"),
@@ -136,13 +149,17 @@ pub(super) fn capabilities(settings: &Settings, host: &Host) -> Vec<Finding> {
         }
     }
     for ((check, message, fix), ids) in needs {
-        findings.push(Finding::warning(check, format!("{message} ({})", ids.join(", ")), fix));
+        findings.push(DoctorFinding::warning(
+            check,
+            format!("{message} ({})", ids.join(", ")),
+            fix,
+        ));
     }
     findings
 }
 
 /// What a person should look at: changed definitions, hidden text, calls that wait.
-pub(super) fn decisions(settings: &Settings, host: &Host) -> Vec<Finding> {
+pub(super) fn pending_decisions(settings: &CommandSettings, host: &Host) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     let catalog = host.catalog();
     let watched = catalog.capabilities().filter(|one| one.is_usable() && one.pins != PinMode::Off);
@@ -169,19 +186,19 @@ pub(super) fn decisions(settings: &Settings, host: &Host) -> Vec<Finding> {
                 format!("capdeck pins approve {id}"),
             ),
         };
-        findings.push(Finding::warning("pins", message, fix));
+        findings.push(DoctorFinding::warning("pins", message, fix));
     }
     match settings.approvals().list(Timestamp::now()) {
         Ok(items) => {
             let waiting = items.iter().filter(|item| item.state == ApprovalState::Waiting).count();
             if waiting > 0 {
                 let message = format!("calls that wait for you: {waiting}");
-                findings.push(Finding::warning("approvals", message, "capdeck approvals"));
+                findings.push(DoctorFinding::warning("approvals", message, "capdeck approvals"));
             }
         }
         Err(error) => {
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-            findings.push(Finding::error(
+            findings.push(DoctorFinding::error(
                 "approvals",
                 format!("{error}{}", cause.unwrap_or_default()),
                 format!("look into {}", settings.state_dir.join("approvals").display()),
@@ -192,10 +209,14 @@ pub(super) fn decisions(settings: &Settings, host: &Host) -> Vec<Finding> {
 }
 
 /// What is missing and how to fix it, with the capabilities that miss it.
-type Needs = BTreeMap<(&'static str, String, String), Vec<String>>;
+type MissingRequirements = BTreeMap<(&'static str, String, String), Vec<String>>;
 
 /// Notes variables and programs that a capability refers to and this machine does not have.
-fn note_needs(capability: &Capability, settings: &Settings, needs: &mut Needs) {
+fn note_needs(
+    capability: &Capability,
+    settings: &CommandSettings,
+    needs: &mut MissingRequirements,
+) {
     let environment = &settings.environment;
     let id = &capability.definition.id;
     let mut note = |check, message: String, fix: String| {
@@ -206,7 +227,7 @@ fn note_needs(capability: &Capability, settings: &Settings, needs: &mut Needs) {
         return;
     }
     let holder = vault_holder(&capability.definition);
-    let lookup = Lookup::new(environment, &settings.vault, &holder);
+    let lookup = ReferenceLookup::new(environment, &settings.vault, &holder);
     let variables = project_variables(&capability.definition).unwrap_or_default();
     let lookup = lookup.in_project(variables.as_ref());
     let backend =
@@ -255,7 +276,7 @@ fn note_needs(capability: &Capability, settings: &Settings, needs: &mut Needs) {
     }
 }
 
-fn is_on_path(program: &str, environment: &Environment) -> bool {
+fn is_on_path(program: &str, environment: &EnvironmentSnapshot) -> bool {
     let executable = |path: PathBuf| {
         path.metadata()
             .is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
@@ -267,7 +288,7 @@ fn is_on_path(program: &str, environment: &Environment) -> bool {
 }
 
 /// Tries the folder, or the nearest place above that exists; nothing is left behind. A failure names that place.
-fn try_writing(folder: &Path) -> Result<(), (&Path, std::io::Error)> {
+fn check_writable(folder: &Path) -> Result<(), (&Path, std::io::Error)> {
     let nearest = folder.ancestors().find(|place| place.exists()).unwrap_or(folder);
     tempfile::tempfile_in(nearest).map(drop).map_err(|error| (nearest, error))
 }
@@ -275,7 +296,7 @@ fn try_writing(folder: &Path) -> Result<(), (&Path, std::io::Error)> {
 /// A backend without what only describes it: in a capability file, texts are no place for variables.
 fn without_prose(backend: &Backend) -> Cow<'_, Backend> {
     match backend {
-        Backend::Cli(tools) if tools.placeholders == Placeholders::Braces => {
+        Backend::Cli(tools) if tools.placeholders == PlaceholderStyle::Braces => {
             let mut tools = tools.clone();
             for action in tools.actions.values_mut() {
                 action.description = None;

@@ -5,25 +5,30 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_definition::{CAPABILITY_FILE_NAMES, CapabilityFile, Severity, parse_capability_file};
-use capdeck_install::{Action, ApplyError, Change, InstallPlan, Installer, Problem, Provider};
+use capdeck_definition::{
+    CAPABILITY_FILE_NAMES, CapabilityFile, DiagnosticSeverity, parse_capability_file,
+};
+use capdeck_install::{
+    AgentProvider, ApplyError, FileAction, FileChange, InstallPlan, InstallProblem,
+    ProjectInstaller,
+};
 use serde_json::{Value, json};
 
 use super::interrupted;
 use crate::{
-    errors::Failure,
-    frames::Frames,
+    errors::CommandFailure,
     plain_text::one_line,
-    printer::{Printer, Style},
-    settings::Settings,
+    printer::{Printer, TextStyle},
+    settings::CommandSettings,
+    source_frames::SourceFrames,
 };
 
 /// Everything there is to say about a plan, taken from it before it is carried out.
 pub(crate) struct InstallReport<'a> {
     project: PathBuf,
-    changes: Vec<(Action, String, String)>,
-    problems: Vec<Problem>,
-    providers: &'a [&'static Provider],
+    changes: Vec<(FileAction, String, String)>,
+    problems: Vec<InstallProblem>,
+    providers: &'a [&'static AgentProvider],
     surface: Vec<String>,
 }
 
@@ -37,13 +42,14 @@ pub(crate) enum InstallOutcome {
 
 impl<'a> InstallReport<'a> {
     pub(crate) fn new(
-        installer: &Installer,
+        installer: &ProjectInstaller,
         plan: &InstallPlan,
-        providers: &'a [&'static Provider],
+        providers: &'a [&'static AgentProvider],
     ) -> Self {
         let project = installer.project().to_owned();
-        let line =
-            |change: &Change| (change.action, shown(&change.path, &project), change.what.clone());
+        let line = |change: &FileChange| {
+            (change.action, shown(&change.path, &project), change.what.clone())
+        };
         Self {
             changes: plan.changes.iter().map(line).collect(),
             problems: plan.problems.clone(),
@@ -54,8 +60,8 @@ impl<'a> InstallReport<'a> {
     }
 
     /// Fails when the plan has an error. All problems are shown at once.
-    pub(crate) fn refuse_unsound(&self, printer: &Printer) -> Result<(), Failure> {
-        if !self.problems.iter().any(Problem::is_error) {
+    pub(crate) fn check_errors(&self, printer: &Printer) -> Result<(), CommandFailure> {
+        if !self.problems.iter().any(InstallProblem::is_error) {
             return Ok(());
         }
         let errors: Vec<String> = self
@@ -69,7 +75,8 @@ impl<'a> InstallReport<'a> {
             1 => "there is a problem, so nothing was written".to_owned(),
             count => format!("there are {count} problems, so nothing was written"),
         };
-        let mut failure = Failure::request("NOT_INSTALLED", message).said(errors.join("\n"));
+        let mut failure =
+            CommandFailure::request("NOT_INSTALLED", message).with_details(errors.join("\n"));
         failure.details = Some(json!({ "problems": self.problems }));
         Err(failure)
     }
@@ -121,12 +128,12 @@ impl<'a> InstallReport<'a> {
         let mut text = String::new();
         for (action, path, what) in &self.changes {
             let (style, mark) = match action {
-                Action::Create => (Style::Good, "create"),
-                Action::Update => (Style::Strong, "update"),
-                Action::Remove => (Style::Bad, "remove"),
+                FileAction::Create => (TextStyle::Good, "create"),
+                FileAction::Update => (TextStyle::Strong, "update"),
+                FileAction::Remove => (TextStyle::Bad, "remove"),
             };
             let mark = palette.paint(style, mark);
-            text.push_str(&format!("{mark}  {path}  {}\n", palette.paint(Style::Dim, what)));
+            text.push_str(&format!("{mark}  {path}  {}\n", palette.paint(TextStyle::Dim, what)));
         }
         if self.changes.is_empty() {
             text.push_str("nothing changes\n");
@@ -141,15 +148,19 @@ impl<'a> InstallReport<'a> {
     }
 
     fn summary(&self) -> String {
-        let count =
-            |wanted: Action| self.changes.iter().filter(|(action, ..)| *action == wanted).count();
-        let parts: Vec<String> =
-            [(Action::Create, "created"), (Action::Update, "updated"), (Action::Remove, "removed")]
-                .into_iter()
-                .map(|(action, word)| (count(action), word))
-                .filter(|(count, _)| *count > 0)
-                .map(|(count, word)| format!("{count} {word}"))
-                .collect();
+        let count = |wanted: FileAction| {
+            self.changes.iter().filter(|(action, ..)| *action == wanted).count()
+        };
+        let parts: Vec<String> = [
+            (FileAction::Create, "created"),
+            (FileAction::Update, "updated"),
+            (FileAction::Remove, "removed"),
+        ]
+        .into_iter()
+        .map(|(action, word)| (count(action), word))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
         if parts.is_empty() {
             return "everything is as it should be".to_owned();
         }
@@ -162,7 +173,7 @@ impl<'a> InstallReport<'a> {
         }
     }
 
-    fn problem(&self, problem: &Problem) -> String {
+    fn problem(&self, problem: &InstallProblem) -> String {
         let about = shown(Path::new(&problem.about), &self.project);
         let mut text = format!("{about}: {}", one_line(&problem.message));
         if let Some(hint) = &problem.hint {
@@ -174,10 +185,10 @@ impl<'a> InstallReport<'a> {
 
 /// Finishes what an earlier run could not; a dry run only says so.
 pub(crate) fn finish_interrupted(
-    installer: &mut Installer,
+    installer: &mut ProjectInstaller,
     is_dry: bool,
     printer: &Printer,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     if !interrupted(installer)? {
         return Ok(());
     }
@@ -193,8 +204,8 @@ pub(crate) fn finish_interrupted(
     Ok(())
 }
 
-pub(crate) fn apply_failed(error: &ApplyError) -> Failure {
-    Failure::file("write", &error.path, &error.source)
+pub(crate) fn apply_failed(error: &ApplyError) -> CommandFailure {
+    CommandFailure::file("write", &error.path, &error.source)
         .hint("make room or give access, then run this again: it goes on where it stopped")
 }
 
@@ -205,9 +216,9 @@ fn shown(path: &Path, project: &Path) -> String {
 
 /// Reads the capability file. One with an error is not installed from: what it leaves out could be what protects.
 pub(crate) fn capability_file(
-    settings: &Settings,
+    settings: &CommandSettings,
     printer: &Printer,
-) -> Result<CapabilityFile, Failure> {
+) -> Result<CapabilityFile, CommandFailure> {
     let project = settings.project.as_ref().map(|project| project.dir.as_path());
     let folders = project.into_iter().chain([settings.start_dir.as_path()]);
     let found = folders
@@ -215,7 +226,7 @@ pub(crate) fn capability_file(
         .find(|paths| paths.iter().any(|path| path.is_file()));
     let path = match found {
         Some([yaml, json]) if yaml.is_file() && json.is_file() => {
-            return Err(Failure::request(
+            return Err(CommandFailure::request(
                 "CAPABILITY_FILE",
                 format!(
                     "there are two capability files: `{}` and `{}`",
@@ -233,17 +244,18 @@ pub(crate) fn capability_file(
             }
         }
         None => {
-            return Err(Failure::request(
+            return Err(CommandFailure::request(
                 "NO_CAPABILITY_FILE",
                 format!("there is no capability file in `{}`", settings.start_dir.display()),
             )
             .hint("write a `capabilities.yaml`, or name the project with --project DIR"));
         }
     };
-    let text = fs::read_to_string(&path).map_err(|error| Failure::file("read", &path, &error))?;
+    let text =
+        fs::read_to_string(&path).map_err(|error| CommandFailure::file("read", &path, &error))?;
     let (file, diagnostics) = parse_capability_file(&text, &path);
-    let is_sound = !diagnostics.iter().any(|found| found.severity == Severity::Error);
-    let mut frames = Frames::default();
+    let is_sound = !diagnostics.iter().any(|found| found.severity == DiagnosticSeverity::Error);
+    let mut frames = SourceFrames::default();
     let shown: Vec<String> =
         diagnostics.iter().map(|one| frames.render(one, printer.note_palette())).collect();
     match file.filter(|_| is_sound) {
@@ -254,11 +266,11 @@ pub(crate) fn capability_file(
             Ok(file)
         }
         None => {
-            let mut failure = Failure::request(
+            let mut failure = CommandFailure::request(
                 "CAPABILITY_FILE",
                 format!("`{}` has errors, so nothing was installed", path.display()),
             )
-            .said(shown.join("\n"));
+            .with_details(shown.join("\n"));
             failure.details = Some(serde_json::json!({ "problems": diagnostics }));
             Err(failure)
         }
@@ -266,7 +278,10 @@ pub(crate) fn capability_file(
 }
 
 /// Opens the project for writing.
-pub(crate) fn open_installer(settings: &Settings, project: &Path) -> Result<Installer, Failure> {
-    Installer::open(project, &settings.state_dir, &settings.cache_dir)
-        .map_err(|error| Failure::file("use", &error.path, &error.source))
+pub(crate) fn open_installer(
+    settings: &CommandSettings,
+    project: &Path,
+) -> Result<ProjectInstaller, CommandFailure> {
+    ProjectInstaller::open(project, &settings.state_dir, &settings.cache_dir)
+        .map_err(|error| CommandFailure::file("use", &error.path, &error.source))
 }

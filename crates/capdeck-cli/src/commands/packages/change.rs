@@ -2,16 +2,18 @@
 
 use std::path::PathBuf;
 
-use capdeck_install::{Git, Obstacle, PackageAction, PackageChange, PackageDeck, PackageError};
+use capdeck_install::{
+    GitClient, PackageAction, PackageChange, PackageDeck, PackageError, PackageObstacle,
+};
 use serde_json::{Value, json};
 
 use crate::{
-    context::Context,
-    errors::{CommandResult, Failure},
-    frames::Frames,
+    context::CommandContext,
+    errors::{CommandFailure, CommandResult},
     plain_text::{lines, one_line, written},
-    printer::{Printer, Style},
-    settings::Settings,
+    printer::{Printer, TextStyle},
+    settings::CommandSettings,
+    source_frames::SourceFrames,
 };
 
 /// What every command about packages takes.
@@ -52,7 +54,7 @@ pub(super) enum PackageVerdict {
 
 impl PackageArgs {
     /// The folder of the deck that is meant.
-    pub(super) fn deck_dir(&self, settings: &Settings) -> PathBuf {
+    pub(super) fn deck_dir(&self, settings: &CommandSettings) -> PathBuf {
         if self.project_deck { settings.project_deck_dir() } else { settings.config_dir.clone() }
     }
 
@@ -65,7 +67,7 @@ impl PackageArgs {
     ) -> PackageVerdict {
         let id = &change.package.id;
         let refused = |reason: String, hint: String| PackageVerdict::Refused { reason, hint };
-        if change.obstacle == Some(Obstacle::Edited) && !change.has_news && !self.force {
+        if change.obstacle == Some(PackageObstacle::Edited) && !change.has_news && !self.force {
             // There is nothing to lose the edit for.
             return PackageVerdict::Current;
         }
@@ -97,8 +99,8 @@ impl PackageArgs {
 }
 
 /// The system's git, with snapshots kept in the cache.
-pub(super) fn git(settings: &Settings) -> Git {
-    Git::new(&settings.cache_dir)
+pub(super) fn git(settings: &CommandSettings) -> GitClient {
+    GitClient::new(&settings.cache_dir)
 }
 
 /// Shows a change: what is wrong with it, what it can do, and what its texts say differently.
@@ -114,13 +116,15 @@ pub(super) fn show(change: &PackageChange, printer: &Printer) {
         PackageAction::Nothing => "keep",
     };
     let source = one_line(&change.source.describe());
-    printer.note(&format!("{verb} {} from {source}", palette.paint(Style::Strong, &package.id)));
-    let mut frames = Frames::default();
+    printer
+        .note(&format!("{verb} {} from {source}", palette.paint(TextStyle::Strong, &package.id)));
+    let mut frames = SourceFrames::default();
     for found in &package.diagnostics {
         printer.note(frames.render(found, palette).trim_end());
     }
     for risk in &change.risk_changes {
-        let (mark, style) = if risk.is_new { ("+", Style::Careful) } else { ("-", Style::Good) };
+        let (mark, style) =
+            if risk.is_new { ("+", TextStyle::Careful) } else { ("-", TextStyle::Good) };
         let part = match risk.part {
             "commands" => "runs",
             "programs" => "brings",
@@ -147,7 +151,7 @@ pub(super) fn carry_out(
     deck: &PackageDeck,
     outcome: &PackageOutcome,
     args: &PackageArgs,
-) -> Result<bool, Failure> {
+) -> Result<bool, CommandFailure> {
     if outcome.verdict != PackageVerdict::Write || args.dry_run {
         return Ok(false);
     }
@@ -186,7 +190,7 @@ pub(super) fn conclude(
     outcomes: &[PackageOutcome],
     items: Vec<Value>,
     args: &PackageArgs,
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
 ) -> CommandResult {
     let printer = context.printer;
     let refusals: Vec<(&String, &String)> = outcomes
@@ -212,7 +216,7 @@ pub(super) fn conclude(
     if let Some((reason, hint)) = refusals.first() {
         let all: Vec<&str> = refusals.iter().map(|(reason, _)| reason.as_str()).collect();
         let message = if refusals.len() == 1 { (*reason).clone() } else { all.join("; ") };
-        let mut failure = Failure::request("PACKAGE_REFUSED", message).hint((*hint).clone());
+        let mut failure = CommandFailure::request("PACKAGE_REFUSED", message).hint((*hint).clone());
         failure.details = Some(json!({ "items": items }));
         return Err(failure);
     }
@@ -227,24 +231,26 @@ pub(super) fn conclude(
 }
 
 /// A failure of packages in the words of the command line.
-pub(super) fn failed(error: PackageError) -> Failure {
+pub(super) fn failed(error: PackageError) -> CommandFailure {
     let hint = error.hint();
     let mut message = error.to_string();
     if let PackageError::File { source, .. } = &error {
         message = format!("{message}: {source}");
     }
     let mut failure = match error {
-        PackageError::BadSource { .. } => Failure::usage(message),
+        PackageError::BadSource { .. } => CommandFailure::usage(message),
         PackageError::NoFolder { .. }
         | PackageError::Empty { .. }
         | PackageError::NoSuchPackage { .. }
-        | PackageError::Child { .. } => Failure::request("PACKAGE_NOT_FOUND", message),
-        PackageError::NotInstalled { .. } => Failure::request("PACKAGE_NOT_INSTALLED", message),
-        PackageError::BadContents { .. } => Failure::request("PACKAGE_REFUSED", message),
-        PackageError::BadLock { .. } => Failure::request("LOCK_UNREADABLE", message),
-        PackageError::Git(_) => Failure::request("SOURCE_UNAVAILABLE", message),
+        | PackageError::Child { .. } => CommandFailure::request("PACKAGE_NOT_FOUND", message),
+        PackageError::NotInstalled { .. } => {
+            CommandFailure::request("PACKAGE_NOT_INSTALLED", message)
+        }
+        PackageError::BadContents { .. } => CommandFailure::request("PACKAGE_REFUSED", message),
+        PackageError::BadLock { .. } => CommandFailure::request("LOCK_UNREADABLE", message),
+        PackageError::Git(_) => CommandFailure::request("SOURCE_UNAVAILABLE", message),
         PackageError::File { .. } | PackageError::Write(_) => {
-            Failure::request("FILE_ERROR", message)
+            CommandFailure::request("FILE_ERROR", message)
         }
     };
     failure.hint = hint;

@@ -4,10 +4,10 @@ use capdeck_host::{ShellCommand, ShellGroup, ShellTool};
 use serde_json::{Value, json};
 
 use crate::{
-    arguments::{OWN_FLAGS, Parameter, Parameters},
+    arguments::{OWN_FLAGS, ToolParameter, ToolParameters},
     plain_text::{lines, one_line},
-    printer::{Palette, Printer, Style},
-    table::{Cell, Table},
+    printer::{ColorPalette, Printer, TextStyle},
+    table::{TableCell, TextTable},
 };
 
 /// Columns of the flags, before what they mean.
@@ -21,8 +21,8 @@ pub(super) fn print_help(tool: &ShellTool, schema: &Value, printer: &Printer) {
     }
 }
 
-fn render(tool: &ShellTool, schema: &Value, palette: Palette) -> String {
-    let parameters = Parameters::of(schema);
+fn render(tool: &ShellTool, schema: &Value, palette: ColorPalette) -> String {
+    let parameters = ToolParameters::of(schema);
     let required: String = parameters
         .iter()
         .filter(|one| one.is_required)
@@ -30,7 +30,7 @@ fn render(tool: &ShellTool, schema: &Value, palette: Palette) -> String {
         .collect();
     let mut text = format!(
         "{} capdeck sh {}{required} [--flags]\n",
-        palette.paint(Style::Strong, "Usage:"),
+        palette.paint(TextStyle::Strong, "Usage:"),
         one_line(&tool.command)
     );
     if let Some(description) = member(tool, "description").or_else(|| member(tool, "title")) {
@@ -42,7 +42,7 @@ fn render(tool: &ShellTool, schema: &Value, palette: Palette) -> String {
         );
     }
     if parameters.iter().next().is_some() {
-        text.push_str(&format!("\n{}\n", palette.paint(Style::Strong, "Flags:")));
+        text.push_str(&format!("\n{}\n", palette.paint(TextStyle::Strong, "Flags:")));
     }
     for one in parameters.iter() {
         text.push_str(&entry(&flag(one), &about(one), palette));
@@ -65,7 +65,7 @@ fn render(tool: &ShellTool, schema: &Value, palette: Palette) -> String {
 }
 
 /// `--labels <string>`, with the signs of lists and switches.
-fn flag(parameter: &Parameter<'_>) -> String {
+fn flag(parameter: &ToolParameter<'_>) -> String {
     let name = parameter.flag();
     if parameter.is_switch() {
         return format!("--{name}, --no-{name}");
@@ -77,7 +77,7 @@ fn flag(parameter: &Parameter<'_>) -> String {
 }
 
 /// What it means, and what limits it.
-fn about(parameter: &Parameter<'_>) -> Vec<String> {
+fn about(parameter: &ToolParameter<'_>) -> Vec<String> {
     let mut about = Vec::new();
     let mut notes = Vec::new();
     if parameter.is_required {
@@ -112,9 +112,9 @@ fn about(parameter: &Parameter<'_>) -> Vec<String> {
     about
 }
 
-fn entry(flag: &str, about: &[String], palette: Palette) -> String {
+fn entry(flag: &str, about: &[String], palette: ColorPalette) -> String {
     let width = flag.chars().count();
-    let mut text = format!("  {}", palette.paint(Style::Good, flag));
+    let mut text = format!("  {}", palette.paint(TextStyle::Good, flag));
     for (number, line) in about.iter().enumerate() {
         if number == 0 && width < FLAG_COLUMN_WIDTH {
             text.push_str(&" ".repeat(FLAG_COLUMN_WIDTH - width));
@@ -141,19 +141,19 @@ pub(super) fn everything(groups: &[ShellGroup], commands: &[ShellCommand], print
         printer.note("there is nothing to call; see: capdeck list --all");
         return;
     }
-    let mut table = Table::new(["GROUP", "TOOLS", "DESCRIPTION"]);
+    let mut table = TextTable::new(["GROUP", "TOOLS", "DESCRIPTION"]);
     for group in groups {
         let tools = group.tools.map_or_else(|| "?".to_owned(), |count| count.to_string());
         let about = if group.description.is_empty() { &group.name } else { &group.description };
         table.row([
-            Cell::plain(&group.command),
-            Cell::plain(tools),
-            Cell::plain(first_line(about)),
+            TableCell::plain(&group.command),
+            TableCell::plain(tools),
+            TableCell::plain(first_line(about)),
         ]);
     }
     for one in commands {
         let (word, about) = (one_line(&one.command), first_line(&one.description));
-        table.row([Cell::plain(word), Cell::plain(""), Cell::plain(about)]);
+        table.row([TableCell::plain(word), TableCell::plain(""), TableCell::plain(about)]);
     }
     table.print(printer);
     printer.note("\nsee the tools of one with: capdeck sh GROUP");
@@ -169,10 +169,10 @@ pub(super) fn commands(group: &ShellGroup, commands: &[ShellCommand], printer: &
         printer.note(&format!("`{}` offers no tools", group.command));
         return;
     }
-    let mut table = Table::new(["TOOL", "DESCRIPTION"]);
+    let mut table = TextTable::new(["TOOL", "DESCRIPTION"]);
     for one in commands {
         let about = first_line(&one.description);
-        table.row([Cell::plain(one_line(&one.command)), Cell::plain(about)]);
+        table.row([TableCell::plain(one_line(&one.command)), TableCell::plain(about)]);
     }
     table.print(printer);
     printer.note(&format!("\nsee what one takes with: capdeck sh {} TOOL --help", group.command));

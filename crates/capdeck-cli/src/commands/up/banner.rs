@@ -1,33 +1,33 @@
 //! What `up` tells the person: the address, what is served, and what to paste into a client.
 
 use capdeck_catalog::Catalog;
-use capdeck_definition::Layer;
+use capdeck_definition::SourceLayer;
 use capdeck_host::{Host, ItemStatus, ListItem, list_items};
 use serde_json::json;
 
 use crate::{
-    printer::{Palette, Style},
-    table::{Cell, Table},
+    printer::{ColorPalette, TextStyle},
+    table::{TableCell, TextTable},
 };
 
 /// More capabilities than this are counted, not shown.
 const MAX_SHOWN_CAPABILITIES: usize = 20;
 
-pub(super) fn render(url: &str, host: &Host, has_key: bool, palette: Palette) -> String {
+pub(super) fn render(url: &str, host: &Host, has_key: bool, palette: ColorPalette) -> String {
     let catalog = &host.catalog();
     let items = list_items(host, catalog);
     let (usable, others): (Vec<ListItem>, Vec<ListItem>) = items
         .into_iter()
         .partition(|item| matches!(item.status, ItemStatus::Ready | ItemStatus::Stale));
-    let mut text = format!("Capdeck serves {}\n\n", palette.paint(Style::Strong, url));
+    let mut text = format!("Capdeck serves {}\n\n", palette.paint(TextStyle::Strong, url));
     text.push_str(&capabilities(&usable, catalog, palette));
-    let is_ours = |layer| matches!(layer, Layer::Starter | Layer::BuiltIn);
-    let starter = usable.iter().any(|item| item.source.layer == Layer::Starter);
+    let is_ours = |layer| matches!(layer, SourceLayer::Starter | SourceLayer::BuiltIn);
+    let starter = usable.iter().any(|item| item.source.layer == SourceLayer::Starter);
     if starter && usable.iter().all(|item| is_ours(item.source.layer)) {
         text.push_str("\nThis is the starter deck. Begin your own with: capdeck init\n");
     }
     if let Some(note) = left_out(&others) {
-        text.push_str(&format!("\n{}\n", palette.paint(Style::Careful, &note)));
+        text.push_str(&format!("\n{}\n", palette.paint(TextStyle::Careful, &note)));
     }
     text.push_str(&format!("\nDashboard: {url}/\n"));
     text.push_str(&format!("\nPaste this into an MCP client:\n\n{}\n", client_entry(url)));
@@ -38,12 +38,16 @@ pub(super) fn render(url: &str, host: &Host, has_key: bool, palette: Palette) ->
     text
 }
 
-fn capabilities(usable: &[ListItem], catalog: &Catalog, palette: Palette) -> String {
-    let mut table = Table::new(["CAPABILITY", "TOOLS", "NAME"]);
+fn capabilities(usable: &[ListItem], catalog: &Catalog, palette: ColorPalette) -> String {
+    let mut table = TextTable::new(["CAPABILITY", "TOOLS", "NAME"]);
     for item in usable.iter().take(MAX_SHOWN_CAPABILITIES) {
         let known = catalog.get(&item.id).and_then(|capability| capability.discovery.as_ref());
         let tools = known.map_or_else(|| "?".to_owned(), |known| known.tools.len().to_string());
-        table.row([Cell::plain(&item.id), Cell::plain(tools), Cell::plain(&item.name)]);
+        table.row([
+            TableCell::plain(&item.id),
+            TableCell::plain(tools),
+            TableCell::plain(&item.name),
+        ]);
     }
     let more = usable.len().saturating_sub(MAX_SHOWN_CAPABILITIES);
     let rest =

@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use capdeck_auth::{
-    Lookup, ProviderSettings, Secret, Unresolved,
-    inbound::{AdminKey, Network, Newcomers, Registry},
+    ProviderSettings, ReferenceLookup, Secret, UnresolvedReference,
+    inbound::{AdminKey, IpNetwork, Registry, SignUpDomains},
     resolve_text,
 };
 use capdeck_definition::{BucketConfig, Exposure, OidcConfig, ServeConfig};
 use capdeck_host::ViewPolicy;
 use capdeck_serve::{
-    AuthMode, HttpLimits, HttpSettings, NoRegistry, OidcSettings, Rate, RateLimits,
+    BucketRate, HttpAuthMode, HttpLimits, HttpSettings, OidcSettings, RateLimits,
+    RegistryUnavailable,
 };
 use url::Url;
 
 use super::{AuthChoice, UpArgs};
-use crate::{env_vars::EnvVars, errors::Failure, settings::Settings};
+use crate::{env_vars::EnvVars, errors::CommandFailure, settings::CommandSettings};
 
 const DEFAULT_HOST: &str = "127.0.0.1";
 
@@ -26,14 +27,14 @@ const DEFAULT_PORT: u16 = 7717;
 pub(crate) struct UpSettings {
     pub(crate) host: String,
     pub(crate) port: u16,
-    pub(crate) auth: Option<AuthMode>,
+    pub(crate) auth: Option<HttpAuthMode>,
     pub(crate) key: Option<AdminKey>,
     pub(crate) oidc: Option<OidcSettings>,
     pub(crate) public_url: Option<String>,
     pub(crate) exposure: Option<Exposure>,
     pub(crate) limits: HttpLimits,
     pub(crate) rates: RateLimits,
-    pub(crate) trusted_proxies: Vec<Network>,
+    pub(crate) trusted_proxies: Vec<IpNetwork>,
     /// How long the token of a client lives, where that is set.
     pub(crate) token_lifetime: Option<Duration>,
 }
@@ -44,15 +45,15 @@ impl UpSettings {
         args: &UpArgs,
         env: &EnvVars,
         file: &ServeConfig,
-        places: &Settings,
-    ) -> Result<Self, Failure> {
+        places: &CommandSettings,
+    ) -> Result<Self, CommandFailure> {
         let UpArgs { host, port, exposure, auth, open: _ } = args;
         let from_env = env.port.as_deref().map(parse_port).transpose()?;
         let host = host.as_ref().or(env.host.as_ref()).or(file.host.as_ref());
         Ok(Self {
             host: host.cloned().unwrap_or_else(|| DEFAULT_HOST.to_owned()),
             port: port.or(from_env).or(file.port).unwrap_or(DEFAULT_PORT),
-            auth: auth.map(AuthMode::from).or(file.auth.map(as_mode)),
+            auth: auth.map(HttpAuthMode::from).or(file.auth.map(as_mode)),
             key: given_key(env)?,
             oidc: provider(file, places)?,
             public_url: env.public_url.as_deref().map(check_public_url).transpose()?,
@@ -68,7 +69,7 @@ impl UpSettings {
         })
     }
 
-    pub(super) fn to_http(&self, registry: Result<Registry, NoRegistry>) -> HttpSettings {
+    pub(super) fn to_http(&self, registry: Result<Registry, RegistryUnavailable>) -> HttpSettings {
         HttpSettings {
             host: self.host.clone(),
             port: self.port,
@@ -86,10 +87,10 @@ impl UpSettings {
     }
 }
 
-fn as_mode(configured: capdeck_definition::AuthMode) -> AuthMode {
+fn as_mode(configured: capdeck_definition::ServeAuthMode) -> HttpAuthMode {
     match configured {
-        capdeck_definition::AuthMode::Local => AuthMode::Local,
-        capdeck_definition::AuthMode::Required => AuthMode::Required,
+        capdeck_definition::ServeAuthMode::Local => HttpAuthMode::Local,
+        capdeck_definition::ServeAuthMode::Required => HttpAuthMode::Required,
     }
 }
 
@@ -105,8 +106,8 @@ fn limits(file: &ServeConfig) -> HttpLimits {
 
 fn rates(file: &ServeConfig) -> RateLimits {
     let default = RateLimits::default();
-    let rate = |set: Option<BucketConfig>, default: Rate| match set {
-        Some(BucketConfig { per_minute, burst }) => Rate { per_minute, burst },
+    let rate = |set: Option<BucketConfig>, default: BucketRate| match set {
+        Some(BucketConfig { per_minute, burst }) => BucketRate { per_minute, burst },
         None => default,
     };
     RateLimits {
@@ -119,27 +120,28 @@ fn rates(file: &ServeConfig) -> RateLimits {
     }
 }
 
-fn proxy(text: &str) -> Result<Network, Failure> {
-    Network::parse(text).ok_or_else(|| {
+fn proxy(text: &str) -> Result<IpNetwork, CommandFailure> {
+    IpNetwork::parse(text).ok_or_else(|| {
         let what = format!("`serve.trustedProxies` has something that is no network: `{text}`");
-        Failure::setup("BAD_PROXY", what).hint("use an address, or a network such as 10.0.0.0/8")
+        CommandFailure::setup("BAD_PROXY", what)
+            .hint("use an address, or a network such as 10.0.0.0/8")
     })
 }
 
-fn token_lifetime(env: &EnvVars, file: &ServeConfig) -> Result<Option<Duration>, Failure> {
+fn token_lifetime(env: &EnvVars, file: &ServeConfig) -> Result<Option<Duration>, CommandFailure> {
     let named = env.token_seconds.as_deref().map(|text| {
         text.parse::<u64>().ok().filter(|seconds| *seconds >= 60).ok_or_else(|| {
             let what = format!("CAPSOL_TOKEN_TTL_SECONDS is no number of seconds: `{text}`");
-            Failure::setup("BAD_TOKEN_LIFETIME", what).hint("use 60 or more")
+            CommandFailure::setup("BAD_TOKEN_LIFETIME", what).hint("use 60 or more")
         })
     });
     let seconds = named.transpose()?.or(file.token_lifetime_seconds);
     Ok(seconds.map(Duration::from_secs))
 }
 
-fn parse_port(text: &str) -> Result<u16, Failure> {
+fn parse_port(text: &str) -> Result<u16, CommandFailure> {
     text.parse().map_err(|_| {
-        Failure::setup("BAD_PORT", format!("CAPDECK_PORT is not a port number: `{text}`"))
+        CommandFailure::setup("BAD_PORT", format!("CAPDECK_PORT is not a port number: `{text}`"))
             .hint("use a number from 0 to 65535")
     })
 }
@@ -161,15 +163,15 @@ pub(super) const KEY_HINT: &str =
     "set CAPDECK_ADMIN_KEY to a long random text, such as the output of: openssl rand -hex 32";
 
 /// The key that was given. One that could not be signed in with is no key at all.
-fn given_key(env: &EnvVars) -> Result<Option<AdminKey>, Failure> {
+fn given_key(env: &EnvVars) -> Result<Option<AdminKey>, CommandFailure> {
     let key = env.admin_key.clone().map(AdminKey::new).transpose();
     key.map_err(|error| {
-        Failure::setup("BAD_ADMIN_KEY", format!("CAPDECK_ADMIN_KEY cannot be used: {error}"))
+        CommandFailure::setup("BAD_ADMIN_KEY", format!("CAPDECK_ADMIN_KEY cannot be used: {error}"))
             .hint(KEY_HINT)
     })
 }
 
-impl From<AuthChoice> for AuthMode {
+impl From<AuthChoice> for HttpAuthMode {
     fn from(choice: AuthChoice) -> Self {
         match choice {
             AuthChoice::Local => Self::Local,
@@ -181,31 +183,37 @@ impl From<AuthChoice> for AuthMode {
 /// The provider of a config, if it has one.
 pub(super) fn provider(
     config: &ServeConfig,
-    places: &Settings,
-) -> Result<Option<OidcSettings>, Failure> {
+    places: &CommandSettings,
+) -> Result<Option<OidcSettings>, CommandFailure> {
     let Some(oidc) = &config.oidc else { return Ok(None) };
     let client_secret = client_secret(oidc, places).map_err(|missing| {
         let what = format!("`serve.oidc.clientSecret` cannot be used: {missing}");
-        Failure::setup("NO_CLIENT_SECRET", what).hint(missing.hint())
+        CommandFailure::setup("NO_CLIENT_SECRET", what).hint(missing.hint())
     })?;
     let OidcConfig { issuer, client_id, client_secret: _, label, new_members } = oidc;
     let label = label.clone().or_else(|| host_of(issuer)).unwrap_or_else(|| issuer.clone());
     Ok(Some(OidcSettings {
         provider: ProviderSettings::new(issuer, client_id, client_secret),
         label,
-        newcomers: Newcomers { domains: new_members.clone() },
+        newcomers: SignUpDomains { domains: new_members.clone() },
     }))
 }
 
 /// What proves this host to the provider.
-fn client_secret(oidc: &OidcConfig, places: &Settings) -> Result<Option<Secret>, Unresolved> {
+fn client_secret(
+    oidc: &OidcConfig,
+    places: &CommandSettings,
+) -> Result<Option<Secret>, UnresolvedReference> {
     let Some(text) = &oidc.client_secret else { return Ok(None) };
     resolve_own(text, places).map(Some)
 }
 
 /// A text of the person's own settings with its references replaced, or the first one that cannot be resolved.
-pub(super) fn resolve_own(text: &str, places: &Settings) -> Result<Secret, Unresolved> {
-    let lookup = Lookup::of_owner(&places.environment, &places.vault);
+pub(super) fn resolve_own(
+    text: &str,
+    places: &CommandSettings,
+) -> Result<Secret, UnresolvedReference> {
+    let lookup = ReferenceLookup::of_owner(&places.environment, &places.vault);
     match resolve_text(text, lookup) {
         Ok(resolved) => Ok(Secret::new(resolved.text)),
         Err(mut missing) => Err(missing.swap_remove(0)),
@@ -215,9 +223,9 @@ pub(super) fn resolve_own(text: &str, places: &Settings) -> Result<Secret, Unres
 /// Takes an address that clients can use, without a slash at its end. It becomes the issuer of tokens and part of every
 /// address that clients get, so a wrong one is refused at the start and not found out by each of them. There is no
 /// path in it because clients look for `/.well-known/…` at the root.
-pub(super) fn check_public_url(text: &str) -> Result<String, Failure> {
+pub(super) fn check_public_url(text: &str) -> Result<String, CommandFailure> {
     let refused = |why: &str| {
-        Failure::setup("BAD_PUBLIC_URL", format!("CAPDECK_PUBLIC_URL cannot be used: {why}"))
+        CommandFailure::setup("BAD_PUBLIC_URL", format!("CAPDECK_PUBLIC_URL cannot be used: {why}"))
             .hint("use the address that people open, such as https://deck.example")
     };
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "https" | "http"));

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// An action as an intent, and what it says differently.
-pub(super) struct Converted {
+pub(super) struct IntentConversion {
     pub(super) intent: CmpIntent,
     pub(super) notes: Vec<String>,
 }
@@ -19,7 +19,7 @@ pub(super) fn convert(
     name: &str,
     action: &CliAction,
     tools: &CliTools,
-) -> Result<Converted, Vec<String>> {
+) -> Result<IntentConversion, Vec<String>> {
     let mut problems = Vec::new();
     let mut problem = |what: String| problems.push(format!("`{name}` {what}"));
     if action.cwd.is_some() || tools.cwd.is_some() {
@@ -85,7 +85,7 @@ pub(super) fn convert(
         destructive,
         idempotent: safe,
     };
-    Ok(Converted { intent, notes })
+    Ok(IntentConversion { intent, notes })
 }
 
 /// A word with `{name}` for `$input.name`, quoted so that it stays one word.

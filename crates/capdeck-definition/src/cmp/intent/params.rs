@@ -5,8 +5,8 @@ use indexmap::IndexMap;
 use crate::{
     CmpParam, CmpType, CommandTemplate,
     cmp::{check_keys, values},
-    diagnostic::{Diagnostic, Findings},
-    document::Node,
+    diagnostic::{Diagnostic, FileFindings},
+    document::ValueNode,
     schema::CMP_CAPABILITY,
     shape::cmp_files::ParamShape,
     suggest::nearest_key,
@@ -15,8 +15,8 @@ use crate::{
 /// The parameters by name. `None` means the findings say why.
 pub(super) fn read_all(
     shapes: IndexMap<String, ParamShape>,
-    intent: &Node,
-    findings: &mut Findings,
+    intent: &ValueNode,
+    findings: &mut FileFindings,
 ) -> Option<IndexMap<String, CmpParam>> {
     let map = intent.child("params");
     let mut params = IndexMap::new();
@@ -34,8 +34,8 @@ pub(super) fn read_all(
 pub(super) fn compare(
     command: &CommandTemplate,
     params: &mut IndexMap<String, CmpParam>,
-    intent: &Node,
-    findings: &mut Findings,
+    intent: &ValueNode,
+    findings: &mut FileFindings,
 ) {
     let place = intent.child("command").place;
     for name in params.keys().filter(|name| !command.params().any(|used| used == *name)) {
@@ -92,7 +92,7 @@ pub(super) fn compare(
     }
 }
 
-fn read_one(shape: ParamShape, node: &Node, findings: &mut Findings) -> Option<CmpParam> {
+fn read_one(shape: ParamShape, node: &ValueNode, findings: &mut FileFindings) -> Option<CmpParam> {
     check_keys(node, &CMP_CAPABILITY.keys_of("Parameter"), findings);
     let place = node.child("type").place;
     let Some(kind) = CmpType::ALL.into_iter().find(|kind| kind.as_str() == shape.kind) else {

@@ -12,7 +12,7 @@ use super::{
         is_changing_verb, is_content, is_destroying_verb, is_gerund, is_light_verb, is_misspelt,
         is_negator, stem,
     },
-    sentence::{Clause, Mood, Sentence, split_words},
+    sentence::{ClauseMood, ParsedSentence, SentenceClause, split_words},
 };
 use crate::CmpIntent;
 
@@ -55,7 +55,7 @@ impl MatchDoubt {
 }
 
 /// What a sentence says about an intent.
-pub(super) enum Verdict {
+pub(super) enum IntentVerdict {
     /// It is asked for in these clauses.
     Requested(Vec<usize>),
     Doubted {
@@ -82,7 +82,7 @@ pub(super) fn is_changing(intent: &CmpIntent) -> bool {
 }
 
 /// The words of an intent's patterns.
-pub(super) struct Vocabulary {
+pub(super) struct IntentVocabulary {
     patterns: Vec<Vec<String>>,
     expressions: Vec<Regex>,
     verbs: Vec<String>,
@@ -90,7 +90,7 @@ pub(super) struct Vocabulary {
     objects: Vec<String>,
 }
 
-impl Vocabulary {
+impl IntentVocabulary {
     pub(super) fn new(intent: &CmpIntent) -> Self {
         let compiled = intent.patterns.iter().filter_map(|pattern| expression(pattern));
         let plain = intent.patterns.iter().filter(|pattern| !pattern.starts_with(EXPRESSION));
@@ -106,8 +106,8 @@ impl Vocabulary {
     }
 
     /// The asserted clauses that hold all words of a pattern.
-    pub(super) fn spoken_in(&self, sentence: &Sentence) -> Vec<usize> {
-        let spoken = |clause: &Clause| {
+    pub(super) fn spoken_in(&self, sentence: &ParsedSentence) -> Vec<usize> {
+        let spoken = |clause: &SentenceClause| {
             let holds = |pattern: &Vec<String>| {
                 let starts = (0..clause.words.len()).filter(|at| clause.words[*at] == pattern[0]);
                 pattern.len() > 1
@@ -120,17 +120,17 @@ impl Vocabulary {
     }
 
     /// Whether the intent is asked for.
-    pub(super) fn judge(&self, text: &str, sentence: &Sentence) -> Verdict {
+    pub(super) fn judge(&self, text: &str, sentence: &ParsedSentence) -> IntentVerdict {
         let mut requests = self.requests(sentence);
         if requests.is_empty() {
             requests = self.requests_with_own_negation(text);
         }
-        if requests.is_empty() { self.doubt(sentence) } else { Verdict::Requested(requests) }
+        if requests.is_empty() { self.doubt(sentence) } else { IntentVerdict::Requested(requests) }
     }
 
-    fn requests(&self, sentence: &Sentence) -> Vec<usize> {
+    fn requests(&self, sentence: &ParsedSentence) -> Vec<usize> {
         let clauses = sentence.clauses.iter().enumerate();
-        let requests = clauses.filter(|(_, clause)| clause.mood == Mood::Request);
+        let requests = clauses.filter(|(_, clause)| clause.mood == ClauseMood::Request);
         requests.filter(|(_, clause)| self.is_requested(clause)).map(|(index, _)| index).collect()
     }
 
@@ -140,10 +140,11 @@ impl Vocabulary {
             .patterns
             .iter()
             .filter(|words| words.len() > 1 && words.iter().any(|word| is_negator(word)));
-        let mut read = negated.map(|pattern| (pattern.join(" "), Sentence::read(text, pattern)));
+        let mut read =
+            negated.map(|pattern| (pattern.join(" "), ParsedSentence::read(text, pattern)));
         let found = read.find_map(|(joined, sentence)| {
-            let is_request = |clause: &Clause| {
-                let asks = clause.mood == Mood::Request;
+            let is_request = |clause: &SentenceClause| {
+                let asks = clause.mood == ClauseMood::Request;
                 asks && positions(clause.after_frame()).any(|words| words[0] == joined)
             };
             sentence.clauses.iter().position(is_request)
@@ -151,7 +152,7 @@ impl Vocabulary {
         found.into_iter().collect()
     }
 
-    fn is_requested(&self, clause: &Clause) -> bool {
+    fn is_requested(&self, clause: &SentenceClause) -> bool {
         let words = clause.after_frame();
         let text = words.join(" ");
         if self.expressions.iter().any(|expression| expression.is_match(&text)) {
@@ -185,7 +186,7 @@ impl Vocabulary {
         (0..rest.len()).any(|at| self.objects.iter().any(|object| is_noun(object, rest, at)))
     }
 
-    fn doubt(&self, sentence: &Sentence) -> Verdict {
+    fn doubt(&self, sentence: &ParsedSentence) -> IntentVerdict {
         let names = |word: &String| self.verbs.iter().any(|verb| stem(word) == stem(verb));
         let is_slip = |word: &String| self.verbs.iter().any(|verb| is_misspelt(word, verb));
         let mut found: Option<(MatchDoubt, bool)> = None;
@@ -196,13 +197,13 @@ impl Vocabulary {
             }
             let begins = clause.after_frame().first().is_some_and(|word| self.verbs.contains(word));
             let doubt = match clause.mood {
-                Mood::Negated => MatchDoubt::Negated,
-                Mood::Question => MatchDoubt::Question,
-                Mood::Subordinate => MatchDoubt::Supposed,
-                Mood::Statement => MatchDoubt::Reported,
-                Mood::Request if begins => MatchDoubt::VerbAlone,
-                Mood::Request if slips => MatchDoubt::Misspelt,
-                Mood::Request => MatchDoubt::OtherRequest,
+                ClauseMood::Negated => MatchDoubt::Negated,
+                ClauseMood::Question => MatchDoubt::Question,
+                ClauseMood::Subordinate => MatchDoubt::Supposed,
+                ClauseMood::Statement => MatchDoubt::Reported,
+                ClauseMood::Request if begins => MatchDoubt::VerbAlone,
+                ClauseMood::Request if slips => MatchDoubt::Misspelt,
+                ClauseMood::Request => MatchDoubt::OtherRequest,
             };
             let is_asserted = clause.mood.is_asserted();
             if found.is_none_or(|(_, known)| is_asserted && !known) {
@@ -211,7 +212,7 @@ impl Vocabulary {
         }
         let quoted = sentence.quoted.iter().any(names).then_some((MatchDoubt::Reported, true));
         let (doubt, is_asserted) = found.or(quoted).unwrap_or((MatchDoubt::NotNamed, false));
-        Verdict::Doubted { doubt, is_asserted }
+        IntentVerdict::Doubted { doubt, is_asserted }
     }
 }
 

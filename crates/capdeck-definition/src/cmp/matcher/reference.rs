@@ -4,7 +4,7 @@ use super::{MatchKind, expression, lexicon::is_generic};
 
 /// How well a pattern fits, compared from the first field to the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Fit {
+pub(super) struct PatternFit {
     pub(super) kind: MatchKind,
     /// How many of its words were said, where only words fit.
     words: usize,
@@ -16,7 +16,7 @@ pub(super) struct Fit {
     length: usize,
 }
 
-impl Fit {
+impl PatternFit {
     /// Verb and object were said, if by words of different patterns.
     pub(super) fn count_as_request(&mut self) {
         if self.kind == MatchKind::Words {
@@ -36,11 +36,11 @@ impl Fit {
 }
 
 /// What was said, in lower case.
-pub(super) struct Said {
+pub(super) struct PhraseText {
     text: String,
 }
 
-impl Said {
+impl PhraseText {
     pub(super) fn new(words: &str) -> Self {
         Self { text: words.to_lowercase().trim().to_owned() }
     }
@@ -50,15 +50,15 @@ impl Said {
     }
 
     /// The pattern that fits best, the first of several that are level.
-    pub(super) fn best_fit<'a>(&self, patterns: &'a [String]) -> Option<(Fit, &'a String)> {
+    pub(super) fn best_fit<'a>(&self, patterns: &'a [String]) -> Option<(PatternFit, &'a String)> {
         let fitting =
             patterns.iter().filter_map(|pattern| self.fits(pattern).map(|fit| (fit, pattern)));
         fitting.reduce(|best, next| if next.0 > best.0 { next } else { best })
     }
 
-    fn fits(&self, pattern: &str) -> Option<Fit> {
+    fn fits(&self, pattern: &str) -> Option<PatternFit> {
         let length = pattern.chars().count();
-        let fit = |kind, words| Some(Fit { kind, words, specific: 0, affinity: 0, length });
+        let fit = |kind, words| Some(PatternFit { kind, words, specific: 0, affinity: 0, length });
         if let Some(expression) = expression(pattern) {
             let found = expression.is_ok_and(|expression| expression.is_match(&self.text));
             return if found { fit(MatchKind::Expression, 0) } else { None };
@@ -73,7 +73,7 @@ impl Said {
         let all: Vec<&str> = words(&lower).collect();
         let shared: Vec<&&str> = all.iter().filter(|word| self.has(word)).collect();
         let specific = shared.iter().filter(|word| !is_generic(word)).count();
-        let fit = Fit { specific, ..fit(MatchKind::Words, shared.len())? };
+        let fit = PatternFit { specific, ..fit(MatchKind::Words, shared.len())? };
         (shared.len() * 2 >= all.len()).then_some(fit)
     }
 

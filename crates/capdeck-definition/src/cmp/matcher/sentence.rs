@@ -11,7 +11,7 @@ use super::lexicon::{
 
 /// What a clause does with what it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mood {
+pub(super) enum ClauseMood {
     /// Asks for it: an imperative, or a polite question that is one.
     Request,
     /// Asks about it.
@@ -24,7 +24,7 @@ pub(super) enum Mood {
     Statement,
 }
 
-impl Mood {
+impl ClauseMood {
     /// Whether what the clause is about is what the sentence is about.
     pub(super) fn is_asserted(self) -> bool {
         !matches!(self, Self::Negated | Self::Subordinate)
@@ -33,15 +33,15 @@ impl Mood {
 
 /// One clause.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Clause {
-    pub(super) mood: Mood,
+pub(super) struct SentenceClause {
+    pub(super) mood: ClauseMood,
     /// Its words without those in quotes.
     pub(super) words: Vec<String>,
     /// Where the words after politeness begin: the verb of a request.
     pub(super) head: usize,
 }
 
-impl Clause {
+impl SentenceClause {
     pub(super) fn after_frame(&self) -> &[String] {
         self.words.get(self.head..).unwrap_or_default()
     }
@@ -49,14 +49,14 @@ impl Clause {
 
 /// What was said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Sentence {
-    pub(super) clauses: Vec<Clause>,
+pub(super) struct ParsedSentence {
+    pub(super) clauses: Vec<SentenceClause>,
     /// Words in quotes: they are mentioned, not used.
     pub(super) quoted: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+enum SentenceToken {
     Word(String),
     Quoted(String),
     /// A comma, a colon, a dash.
@@ -67,19 +67,21 @@ enum Token {
     },
 }
 
-impl Sentence {
+impl ParsedSentence {
     /// Reads what was said. `phrase` is a pattern that is taken as one word, whatever its own words would mean.
     pub(super) fn read(text: &str, phrase: &[String]) -> Self {
         let mut sentence = Self::default();
-        let mut reader = Reader::default();
+        let mut reader = ClauseReader::default();
         let tokens = join_phrase(tokens(text), phrase);
-        for part in tokens.split_inclusive(|token| matches!(token, Token::End { .. })) {
+        for part in tokens.split_inclusive(|token| matches!(token, SentenceToken::End { .. })) {
             reader.sentence(part, &mut sentence);
         }
         // What is said later may take back what was said before.
         for index in 1..sentence.clauses.len() {
             if takes_back(&sentence.clauses[index]) {
-                sentence.clauses[..index].iter_mut().for_each(|clause| clause.mood = Mood::Negated);
+                sentence.clauses[..index]
+                    .iter_mut()
+                    .for_each(|clause| clause.mood = ClauseMood::Negated);
             }
         }
         sentence
@@ -97,51 +99,52 @@ impl Sentence {
 
 /// How a clause begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Opening {
+enum ClauseStart {
     /// At the beginning of a sentence, or after a word of contrast: what came before does not matter.
     Fresh,
     /// After a pause or `and`: it goes on with what came before, unless that was a request.
     Continued,
     /// After a word that fixes its mood.
-    Fixed(Mood),
+    Fixed(ClauseMood),
 }
 
 #[derive(Default)]
-struct Reader {
+struct ClauseReader {
     words: Vec<String>,
 }
 
-impl Reader {
-    fn sentence(&mut self, part: &[Token], sentence: &mut Sentence) {
-        let asks = part.contains(&Token::End { asks: true });
-        let mut opening = Opening::Fresh;
-        let mut previous = Mood::Request;
+impl ClauseReader {
+    fn sentence(&mut self, part: &[SentenceToken], sentence: &mut ParsedSentence) {
+        let asks = part.contains(&SentenceToken::End { asks: true });
+        let mut opening = ClauseStart::Fresh;
+        let mut previous = ClauseMood::Request;
         // A subordinate clause at the beginning ends at the pause: `before you go, check email`.
         let mut ends_at_pause = false;
         let mut index = 0;
         while index < part.len() {
             let rest = &part[index..];
             let word = match &part[index] {
-                Token::Quoted(text) => {
+                SentenceToken::Quoted(text) => {
                     sentence.quoted.extend(split_words(text));
                     // What is quoted has a place in its clause, but no words.
                     self.words.push(String::new());
                     index += 1;
                     continue;
                 }
-                Token::Pause => {
+                SentenceToken::Pause => {
                     previous = self.close(opening, previous, asks, sentence);
-                    opening = if ends_at_pause { Opening::Fresh } else { Opening::Continued };
+                    opening =
+                        if ends_at_pause { ClauseStart::Fresh } else { ClauseStart::Continued };
                     ends_at_pause = false;
                     index += 1;
                     continue;
                 }
-                Token::End { .. } => break,
-                Token::Word(word) => word.as_str(),
+                SentenceToken::End { .. } => break,
+                SentenceToken::Word(word) => word.as_str(),
             };
             let is_first = self.words.iter().all(|word| is_frame(word));
             let starts_sentence =
-                is_first && opening == Opening::Fresh && previous == Mood::Request;
+                is_first && opening == ClauseStart::Fresh && previous == ClauseMood::Request;
             let Some((next, length)) = boundary(word, rest, is_first) else {
                 self.words.push(word.to_owned());
                 index += 1;
@@ -151,18 +154,18 @@ impl Reader {
                 previous = self.close(opening, previous, asks, sentence);
             }
             // `delete, but never …`: a fixed mood at the very beginning lasts until the pause, except a condition.
-            if let Opening::Fixed(_) = next {
+            if let ClauseStart::Fixed(_) = next {
                 ends_at_pause = starts_sentence && !is_condition(word) && word != "in";
             }
             opening = match (next, opening) {
                 // `what happens when …` asks about all of it.
-                (Opening::Fixed(Mood::Subordinate), _)
-                    if previous == Mood::Question && !is_first =>
+                (ClauseStart::Fixed(ClauseMood::Subordinate), _)
+                    if previous == ClauseMood::Question && !is_first =>
                 {
-                    Opening::Continued
+                    ClauseStart::Continued
                 }
                 // `and` at the start of a fresh clause changes nothing.
-                (Opening::Continued, opening) if is_first => opening,
+                (ClauseStart::Continued, opening) if is_first => opening,
                 (next, _) => next,
             };
             // The word of contrast or condition is no part of what is asked for.
@@ -175,40 +178,42 @@ impl Reader {
     /// Ends the clause and gives what the next one goes on with.
     fn close(
         &mut self,
-        opening: Opening,
-        previous: Mood,
+        opening: ClauseStart,
+        previous: ClauseMood,
         asks: bool,
-        sentence: &mut Sentence,
-    ) -> Mood {
+        sentence: &mut ParsedSentence,
+    ) -> ClauseMood {
         let words = std::mem::take(&mut self.words);
         if words.is_empty() {
             return match opening {
-                Opening::Fixed(mood) => mood,
+                ClauseStart::Fixed(mood) => mood,
                 _ => previous,
             };
         }
         let (head, is_polite, resets) = frame(&words);
         let own = own_mood(&words, head, asks && !is_polite);
         let mood = match opening {
-            Opening::Fixed(mood) => mood,
-            Opening::Continued if previous != Mood::Request && !resets && !is_polite => previous,
-            Opening::Fresh | Opening::Continued => own,
+            ClauseStart::Fixed(mood) => mood,
+            ClauseStart::Continued if previous != ClauseMood::Request && !resets && !is_polite => {
+                previous
+            }
+            ClauseStart::Fresh | ClauseStart::Continued => own,
         };
-        let is_bare = head >= words.len() && mood == Mood::Request;
-        sentence.clauses.push(Clause { mood, words, head });
+        let is_bare = head >= words.len() && mood == ClauseMood::Request;
+        sentence.clauses.push(SentenceClause { mood, words, head });
         // `please, …` says nothing yet.
         if is_bare { previous } else { mood }
     }
 }
 
 /// Whether a word begins a new clause, which, and how many words that takes.
-fn boundary(word: &str, rest: &[Token], is_first: bool) -> Option<(Opening, usize)> {
+fn boundary(word: &str, rest: &[SentenceToken], is_first: bool) -> Option<(ClauseStart, usize)> {
     let next = match rest.get(1) {
-        Some(Token::Word(word)) => word.as_str(),
+        Some(SentenceToken::Word(word)) => word.as_str(),
         _ => "",
     };
-    let negated = Opening::Fixed(Mood::Negated);
-    let subordinate = Opening::Fixed(Mood::Subordinate);
+    let negated = ClauseStart::Fixed(ClauseMood::Negated);
+    let subordinate = ClauseStart::Fixed(ClauseMood::Subordinate);
     Some(match (word, next) {
         ("anything" | "everything" | "all", "but") => (negated, 2),
         ("instead", "of") | ("rather", "than") => (negated, 2),
@@ -217,8 +222,8 @@ fn boundary(word: &str, rest: &[Token], is_first: bool) -> Option<(Opening, usiz
             (negated, 1)
         }
         ("except" | "besides", next) if is_gerund(next) => (negated, 1),
-        ("but" | "however", _) => (Opening::Fresh, 1),
-        ("and" | "or" | "nor" | "plus" | "then", _) => (Opening::Continued, 1),
+        ("but" | "however", _) => (ClauseStart::Fresh, 1),
+        ("and" | "or" | "nor" | "plus" | "then", _) => (ClauseStart::Continued, 1),
         ("in", "case") => (subordinate, 2),
         ("when" | "where" | "who", _) if is_first => return None,
         ("before" | "after" | "while" | "because" | "although" | "though" | "until", _) => {
@@ -273,7 +278,7 @@ fn frame(words: &[String]) -> (usize, bool, bool) {
 }
 
 /// The mood of a clause by its own words.
-fn own_mood(words: &[String], head: usize, asks: bool) -> Mood {
+fn own_mood(words: &[String], head: usize, asks: bool) -> ClauseMood {
     let negates = |index: usize| {
         let before = index.checked_sub(1).map_or("", |index| words[index].as_str());
         // `with no subject` narrows a request down.
@@ -281,19 +286,19 @@ fn own_mood(words: &[String], head: usize, asks: bool) -> Mood {
             && !(words[index] == "no" && ["with", "has", "have"].contains(&before))
     };
     if (0..words.len()).any(negates) {
-        return Mood::Negated;
+        return ClauseMood::Negated;
     }
-    let Some(first) = words.get(head) else { return Mood::Request };
+    let Some(first) = words.get(head) else { return ClauseMood::Request };
     match first.as_str() {
-        first if is_question_word(first) || is_auxiliary(first) => Mood::Question,
-        _ if asks => Mood::Question,
-        first if is_subject(first) || is_gerund(first) => Mood::Statement,
-        _ => Mood::Request,
+        first if is_question_word(first) || is_auxiliary(first) => ClauseMood::Question,
+        _ if asks => ClauseMood::Question,
+        first if is_subject(first) || is_gerund(first) => ClauseMood::Statement,
+        _ => ClauseMood::Request,
     }
 }
 
 /// Whether a clause only takes back what was said: `no`, `don't`, `never mind`, `stop`.
-fn takes_back(clause: &Clause) -> bool {
+fn takes_back(clause: &SentenceClause) -> bool {
     let refusing = |word: &str| {
         is_negator(word)
             || ["stop", "cancel", "forget", "scratch", "wait", "kidding"].contains(&word)
@@ -336,20 +341,20 @@ fn written_out(word: &str) -> Vec<String> {
 }
 
 /// Splits a text at spaces, punctuation and quotes.
-fn tokens(text: &str) -> Vec<Token> {
+fn tokens(text: &str) -> Vec<SentenceToken> {
     let text = text.to_lowercase().replace(['’', '‘', 'ʼ'], "'");
     let text = text.trim();
     let mut found = Vec::new();
     let mut word = String::new();
     let mut letters = text.char_indices().peekable();
-    let flush = |word: &mut String, found: &mut Vec<Token>| {
+    let flush = |word: &mut String, found: &mut Vec<SentenceToken>| {
         let words = split_words(&std::mem::take(word));
         // `go ahead and` is one way to say please.
         for word in words {
             let is_filler = word == "and"
-                && matches!(found.last(), Some(Token::Word(last)) if last == "ahead" || last == "go");
+                && matches!(found.last(), Some(SentenceToken::Word(last)) if last == "ahead" || last == "go");
             if !is_filler {
-                found.push(Token::Word(word));
+                found.push(SentenceToken::Word(word));
             }
         }
     };
@@ -370,7 +375,7 @@ fn tokens(text: &str) -> Vec<Token> {
                     Some(length) if index == 0 && rest.len() == length + closing.len_utf8() => {}
                     Some(length) => {
                         let quoted = rest.get(..length).unwrap_or_default();
-                        found.push(Token::Quoted(quoted.to_owned()));
+                        found.push(SentenceToken::Quoted(quoted.to_owned()));
                         let end = index + letter.len_utf8() + length;
                         while letters.next_if(|(at, _)| *at <= end).is_some() {}
                     }
@@ -380,20 +385,20 @@ fn tokens(text: &str) -> Vec<Token> {
             }
             ',' | ':' | '(' | ')' | '—' | '–' | '…' => {
                 flush(&mut word, &mut found);
-                found.push(Token::Pause);
+                found.push(SentenceToken::Pause);
             }
-            '-' if word.is_empty() && is_end => found.push(Token::Pause),
+            '-' if word.is_empty() && is_end => found.push(SentenceToken::Pause),
             '?' | '？' => {
                 flush(&mut word, &mut found);
-                found.push(Token::End { asks: true });
+                found.push(SentenceToken::End { asks: true });
             }
             '!' | ';' | '\n' => {
                 flush(&mut word, &mut found);
-                found.push(Token::End { asks: false });
+                found.push(SentenceToken::End { asks: false });
             }
             '.' if is_end => {
                 flush(&mut word, &mut found);
-                found.push(Token::End { asks: false });
+                found.push(SentenceToken::End { asks: false });
             }
             letter if letter.is_whitespace() => flush(&mut word, &mut found),
             letter => word.push(letter),
@@ -404,22 +409,22 @@ fn tokens(text: &str) -> Vec<Token> {
 }
 
 /// The tokens with each occurrence of the phrase as one word.
-fn join_phrase(tokens: Vec<Token>, phrase: &[String]) -> Vec<Token> {
+fn join_phrase(tokens: Vec<SentenceToken>, phrase: &[String]) -> Vec<SentenceToken> {
     if phrase.is_empty() {
         return tokens;
     }
-    let is_phrase = |tokens: &[Token]| {
+    let is_phrase = |tokens: &[SentenceToken]| {
         tokens.len() >= phrase.len()
             && tokens
                 .iter()
                 .zip(phrase)
-                .all(|(token, word)| matches!(token, Token::Word(said) if said == word))
+                .all(|(token, word)| matches!(token, SentenceToken::Word(said) if said == word))
     };
     let mut joined = Vec::new();
     let mut index = 0;
     while index < tokens.len() {
         if is_phrase(&tokens[index..]) {
-            joined.push(Token::Word(phrase.join(" ")));
+            joined.push(SentenceToken::Word(phrase.join(" ")));
             index += phrase.len();
         } else {
             joined.push(tokens[index].clone());

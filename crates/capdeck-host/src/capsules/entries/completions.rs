@@ -3,25 +3,25 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{EntryOffer, EntryPlace};
+use super::{EntryAddress, EntryCatalog};
 use crate::capsules::{CapsuleError, ListQuery};
 
 /// The most that one answer may hold.
-const MOST: usize = 100;
+const MAX_COMPLETIONS: usize = 100;
 
 /// What a template of entries ends with.
 const VARIABLE: &str = "{+path}";
 
 #[derive(Deserialize)]
-struct Request {
+struct CompletionRequest {
     #[serde(rename = "ref")]
-    about: Reference,
-    argument: Argument,
+    about: CompletionReference,
+    argument: CompletionArgument,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "type")]
-enum Reference {
+enum CompletionReference {
     #[serde(rename = "ref/resource")]
     Resource { uri: String },
     #[serde(rename = "ref/prompt")]
@@ -29,19 +29,19 @@ enum Reference {
 }
 
 #[derive(Deserialize)]
-struct Argument {
+struct CompletionArgument {
     name: String,
     value: String,
 }
 
-impl EntryOffer<'_> {
+impl EntryCatalog<'_> {
     /// What `completion/complete` with these parameters answers with.
     pub async fn complete(&self, params: Value) -> Result<Value, CapsuleError> {
-        let request: Request = serde_json::from_value(params)
+        let request: CompletionRequest = serde_json::from_value(params)
             .map_err(|error| CapsuleError::invalid(error.to_string()))?;
-        let Argument { name, value } = request.argument;
+        let CompletionArgument { name, value } = request.argument;
         let (values, has_more) = match request.about {
-            Reference::Resource { uri } => {
+            CompletionReference::Resource { uri } => {
                 let place = self.template_place(&uri).filter(|_| name == "path");
                 let place = place.ok_or_else(|| {
                     let uri = capdeck_capsule::one_line(&uri);
@@ -53,7 +53,7 @@ impl EntryOffer<'_> {
                 let paths = found.iter().filter_map(|uri| uri.strip_prefix(&start));
                 (paths.map(str::to_owned).collect(), has_more)
             }
-            Reference::Prompt { name: prompt } => {
+            CompletionReference::Prompt { name: prompt } => {
                 self.argument_values(&prompt, &name, &value).await?
             }
         };
@@ -61,7 +61,7 @@ impl EntryOffer<'_> {
     }
 
     /// The scheme that a template is for, as the start of its addresses.
-    pub fn template_place(&self, template: &str) -> Option<EntryPlace> {
+    pub fn template_place(&self, template: &str) -> Option<EntryAddress> {
         let start = template.strip_suffix(VARIABLE)?;
         let place = self.place(start).ok()?;
         let scheme = place.uri.strip_suffix("://")?;
@@ -89,8 +89,8 @@ impl EntryOffer<'_> {
         {
             return Ok(self.addresses(place.capsule.as_deref(), &place.uri).await);
         }
-        let has_more = fitting.len() > MOST;
-        fitting.truncate(MOST);
+        let has_more = fitting.len() > MAX_COMPLETIONS;
+        fitting.truncate(MAX_COMPLETIONS);
         Ok((fitting, has_more))
     }
 
@@ -98,7 +98,7 @@ impl EntryOffer<'_> {
     async fn addresses(&self, capsule: Option<&str>, start: &str) -> (Vec<String>, bool) {
         let prefix =
             Some(if start.ends_with("://") { start.to_owned() } else { format!("{start}*") });
-        let query = ListQuery { prefix, limit: MOST, ..ListQuery::default() };
+        let query = ListQuery { prefix, limit: MAX_COMPLETIONS, ..ListQuery::default() };
         let Ok(page) = self.ask(capsule, query).await else { return (Vec::new(), false) };
         let uris = page.entries.iter().map(|entry| entry.uri.to_string()).collect();
         (uris, page.next_cursor.is_some())

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use capdeck_capsule::Prompt;
+use capdeck_capsule::EntryPrompt;
 use serde_json::{Value, json};
 
-use super::{EntryNaming, EntryOffer, PROMPT_PREFIX, Section};
+use super::{CapsuleSection, EntryCatalog, EntryNaming, PROMPT_PREFIX};
 use crate::capsules::{CapsuleError, PromptRequest, PromptsRequest};
 
-impl EntryOffer<'_> {
+impl EntryCatalog<'_> {
     /// All prompts as they are listed.
     pub async fn prompts(&self) -> Result<Vec<Value>, CapsuleError> {
         let sections = self.named_sections().await?;
@@ -41,7 +41,7 @@ impl EntryOffer<'_> {
     }
 
     /// One prompt as its capsule lists it.
-    pub(super) async fn declared_prompt(&self, name: &str) -> Result<Prompt, CapsuleError> {
+    pub(super) async fn declared_prompt(&self, name: &str) -> Result<EntryPrompt, CapsuleError> {
         let (capsule, real) = self.prompt_place(name)?;
         let prompts = self.ask(capsule, PromptsRequest).await?.prompts;
         prompts.into_iter().find(|one| one.name == real).ok_or_else(|| unknown(name))
@@ -68,7 +68,7 @@ fn unknown(name: &str) -> CapsuleError {
     CapsuleError::invalid(format!("there is no prompt `{name}`"))
 }
 
-fn listed(section: &Section, prompt: &Prompt) -> Value {
+fn listed(section: &CapsuleSection, prompt: &EntryPrompt) -> Value {
     let arguments = prompt.arguments.iter().map(|argument| {
         json!({
             "name": argument.name,

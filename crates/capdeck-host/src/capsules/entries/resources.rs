@@ -3,20 +3,20 @@
 use capdeck_capsule::Scheme;
 use serde_json::{Value, json};
 
-use super::{EntryNaming, EntryOffer, Section};
+use super::{CapsuleSection, EntryCatalog, EntryNaming};
 use crate::capsules::{
     CapsuleError, CapsuleErrorCode, EntryInfo, ListQuery, ReadBlobRequest, ReadBody, ReadRequest,
     SchemesRequest,
 };
 
 /// Entries on one page of the list.
-const PAGE: usize = 200;
+const PAGE_SIZE: usize = 200;
 
 /// What an entry with its bands is, whatever its body is.
-pub(super) const BANDED: &str = "text/markdown";
+pub(super) const BANDED_MIME_TYPE: &str = "text/markdown";
 
 /// What begins a cursor of the deck's list of entries.
-const CURSOR: &str = "entries.";
+const CURSOR_PREFIX: &str = "entries.";
 
 /// Some of the listed resources.
 #[derive(Debug, Default)]
@@ -28,18 +28,19 @@ pub struct EntryPage {
 
 impl EntryPage {
     /// True for a cursor of this list in a deck.
-    pub fn is_meant(cursor: &str) -> bool {
-        cursor.starts_with(CURSOR)
+    pub fn is_entry_uri(cursor: &str) -> bool {
+        cursor.starts_with(CURSOR_PREFIX)
     }
 }
 
-impl EntryOffer<'_> {
+impl EntryCatalog<'_> {
     /// One page of all entries.
     pub async fn resources(&self, cursor: Option<&str>) -> Result<EntryPage, CapsuleError> {
         match self.naming {
             EntryNaming::Own(capsule) => {
-                let section = Section { capsule: capsule.map(str::to_owned), is_named: false };
-                self.some_of(&section, PAGE, cursor.map(str::to_owned)).await
+                let section =
+                    CapsuleSection { capsule: capsule.map(str::to_owned), is_named: false };
+                self.some_of(&section, PAGE_SIZE, cursor.map(str::to_owned)).await
             }
             EntryNaming::Deck { .. } => self.across(cursor).await,
         }
@@ -56,17 +57,17 @@ impl EntryOffer<'_> {
         };
         let mut resources = Vec::new();
         while let Some(section) = sections.get(at)
-            && resources.len() < PAGE
+            && resources.len() < PAGE_SIZE
         {
             let asked_inside = inside.is_some();
-            match self.some_of(section, PAGE - resources.len(), inside.take()).await {
+            match self.some_of(section, PAGE_SIZE - resources.len(), inside.take()).await {
                 Ok(page) => {
                     resources.extend(page.resources);
                     inside = page.next_cursor;
                 }
                 // A cursor that is none is the client's mistake.
                 Err(error) if asked_inside => return Err(error),
-                Err(error) => section.note_silence(&error),
+                Err(error) => section.log_failure(&error),
             }
             if inside.is_none() {
                 at += 1;
@@ -78,7 +79,7 @@ impl EntryOffer<'_> {
 
     async fn some_of(
         &self,
-        section: &Section,
+        section: &CapsuleSection,
         limit: usize,
         cursor: Option<String>,
     ) -> Result<EntryPage, CapsuleError> {
@@ -109,7 +110,8 @@ impl EntryOffer<'_> {
             return Err(CapsuleError::new(CapsuleErrorCode::NotFound, message)
                 .hint(format!("the id of this capsule is `{}`", entry.capsule)));
         }
-        let mut contents = vec![json!({ "uri": uri, "mimeType": BANDED, "text": entry.text })];
+        let mut contents =
+            vec![json!({ "uri": uri, "mimeType": BANDED_MIME_TYPE, "text": entry.text })];
         if entry.info.blob.is_some() {
             // Of the version that was read, in case there is a newer one by now.
             let version = Some(entry.info.version);
@@ -120,25 +122,25 @@ impl EntryOffer<'_> {
     }
 }
 
-impl Section {
+impl CapsuleSection {
     /// A cursor that goes on in this section.
     fn cursor(&self, inside: Option<&str>) -> String {
         let capsule = self.capsule.as_deref().unwrap_or_default();
         let form = if self.is_named { "named" } else { "mounted" };
-        format!("{CURSOR}{form}.{capsule}.{}", inside.unwrap_or_default())
+        format!("{CURSOR_PREFIX}{form}.{capsule}.{}", inside.unwrap_or_default())
     }
 }
 
 /// The section and the place in it that a cursor means.
-fn position(cursor: &str, sections: &[Section]) -> Option<(usize, Option<String>)> {
-    let is_start = |section: &Section| cursor.strip_prefix(&section.cursor(None)).is_some();
+fn position(cursor: &str, sections: &[CapsuleSection]) -> Option<(usize, Option<String>)> {
+    let is_start = |section: &CapsuleSection| cursor.strip_prefix(&section.cursor(None)).is_some();
     let at = sections.iter().position(is_start)?;
     let inside = cursor.strip_prefix(&sections.get(at)?.cursor(None))?;
     Some((at, (!inside.is_empty()).then(|| inside.to_owned())))
 }
 
-fn resource(section: &Section, entry: &EntryInfo) -> Value {
-    let mime = entry.blob.as_ref().map_or(BANDED, |blob| &blob.mime);
+fn resource(section: &CapsuleSection, entry: &EntryInfo) -> Value {
+    let mime = entry.blob.as_ref().map_or(BANDED_MIME_TYPE, |blob| &blob.mime);
     let uri = section.address(entry.uri.as_str());
     json!({
         "uri": uri,
@@ -149,7 +151,7 @@ fn resource(section: &Section, entry: &EntryInfo) -> Value {
     })
 }
 
-fn template(section: &Section, scheme: &Scheme) -> Value {
+fn template(section: &CapsuleSection, scheme: &Scheme) -> Value {
     let Scheme { name, title, description, .. } = scheme;
     let shown = match &section.capsule {
         Some(id) if section.is_named => format!("{id}/{name}"),
@@ -158,7 +160,7 @@ fn template(section: &Section, scheme: &Scheme) -> Value {
     let mut template = json!({
         "uriTemplate": section.address(&format!("{name}://{{+path}}")),
         "name": shown,
-        "mimeType": BANDED,
+        "mimeType": BANDED_MIME_TYPE,
     });
     for (key, text) in [("title", title), ("description", description)] {
         if !text.is_empty() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{EntryNaming, EntryOffer, SKILL_PREFIX, Section, resources::BANDED};
+use super::{CapsuleSection, EntryCatalog, EntryNaming, SKILL_PREFIX, resources::BANDED_MIME_TYPE};
 use crate::capsules::{CapsuleError, CapsuleErrorCode, SkillInfo, SkillRequest, SkillsRequest};
 
 /// What every address of a skill begins with.
@@ -11,7 +11,7 @@ const SCHEME: &str = "skill://";
 /// The file of a skill.
 const FILE: &str = "/SKILL.md";
 
-impl EntryOffer<'_> {
+impl EntryCatalog<'_> {
     /// All skills: `{uri, frontmatter, resources}`.
     pub async fn skills(&self) -> Result<Vec<Value>, CapsuleError> {
         let sections = self.named_sections().await?;
@@ -39,14 +39,17 @@ impl EntryOffer<'_> {
             CapsuleErrorCode::InvalidInput => unknown(),
             _ => error,
         })?;
-        Ok(json!({ "contents": [{ "uri": uri, "mimeType": BANDED, "text": skill.text }] }))
+        Ok(
+            json!({ "contents": [{ "uri": uri, "mimeType": BANDED_MIME_TYPE, "text": skill.text }] }),
+        )
     }
 
     /// What is in the folder of a skill: its file. `None` when there is no such skill.
     pub async fn skill_folder(&self, uri: &str) -> Result<Option<Vec<Value>>, CapsuleError> {
         let file = format!("{}{FILE}", uri.trim_end_matches('/'));
         let is_there = self.skills().await?.iter().any(|skill| skill["uri"] == file.as_str());
-        let listed = || vec![json!({ "uri": file, "name": "SKILL.md", "mimeType": BANDED })];
+        let listed =
+            || vec![json!({ "uri": file, "name": "SKILL.md", "mimeType": BANDED_MIME_TYPE })];
         Ok(is_there.then(listed))
     }
 
@@ -65,7 +68,7 @@ impl EntryOffer<'_> {
     }
 }
 
-fn shown(section: &Section, skill: &SkillInfo) -> Value {
+fn shown(section: &CapsuleSection, skill: &SkillInfo) -> Value {
     let SkillInfo { name, frontmatter, digest, size, .. } = skill;
     let uri = match &section.capsule {
         Some(id) if section.is_named => format!("{SKILL_PREFIX}{id}/{name}{FILE}"),

@@ -1,13 +1,12 @@
 //! `capsol_capsules`: which there are, and which one this session works in.
 
-use capdeck_capsule::RegistryError;
+use capdeck_capsule::CapsuleRegistryError;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
 use super::{
-    ToolAnswer, ToolRun,
-    answer::{capsule_line, summary_line},
-    manage, needed, parse,
+    ToolAnswer, ToolRun, manage, needed, parse,
+    tool_result::{capsule_line, summary_line},
 };
 use crate::{
     AccessRequest, Role,
@@ -19,8 +18,8 @@ use crate::{
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
-    action: Action,
+struct CapsulesToolArguments {
+    action: CapsulesToolAction,
     capsule: Option<String>,
     role: Option<Role>,
     reason: Option<String>,
@@ -28,7 +27,7 @@ struct Arguments {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum CapsulesToolAction {
     List,
     Mount,
     Unmount,
@@ -40,13 +39,13 @@ pub(super) async fn call(
     run: &ToolRun<'_>,
     arguments: Option<&RawValue>,
 ) -> Result<ToolAnswer, CapsuleError> {
-    let Arguments { action, capsule, role, reason } = parse(arguments)?;
+    let CapsulesToolArguments { action, capsule, role, reason } = parse(arguments)?;
     let look = match action {
-        Action::List => Look::List,
-        Action::Mount => Look::Mount,
-        Action::Unmount => Look::Unmount,
-        Action::Discover => Look::Discover,
-        Action::RequestAccess => {
+        CapsulesToolAction::List => Look::List,
+        CapsulesToolAction::Mount => Look::Mount,
+        CapsulesToolAction::Unmount => Look::Unmount,
+        CapsulesToolAction::Discover => Look::Discover,
+        CapsulesToolAction::RequestAccess => {
             let capsule = needed(capsule, "capsule", "request_access")?;
             let role = role.unwrap_or(Role::Reader);
             // Recorded where it is decided.
@@ -55,7 +54,7 @@ pub(super) async fn call(
             return Ok(ToolAnswer::new(manage::text(&facts), &facts));
         }
     };
-    let outcome = look_around(run, look, capsule).await;
+    let outcome = browse(run, look, capsule).await;
     let (outcome, capsule) = match outcome {
         Ok((answer, mounted)) => (Ok(answer), mounted),
         Err(error) => (Err(error), None),
@@ -67,7 +66,7 @@ pub(super) async fn call(
 }
 
 /// The answer, and the capsule that was mounted.
-async fn look_around(
+async fn browse(
     run: &ToolRun<'_>,
     look: Look,
     capsule: Option<String>,
@@ -97,7 +96,7 @@ async fn look_around(
             let listed = shown(run.ask_in(None, ListCapsulesRequest::default()).await?.capsules);
             let found =
                 find_capsule(&listed, bare_name(&name), |one| (&one.info.id, &one.info.name))?;
-            let found = found.ok_or(RegistryError::NotFound { name })?;
+            let found = found.ok_or(CapsuleRegistryError::NotFound { name })?;
             let id = found.info.id.clone();
             mount.set(Some(id.clone()));
             let text = format!("mounted {}", summary_line(found));

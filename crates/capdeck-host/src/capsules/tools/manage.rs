@@ -4,12 +4,12 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{ToolAnswer, ToolRun, needed, parse};
-use crate::{AccessRequest, NarrowedGrant, Role, WantedGrant, capsules::CapsuleError};
+use crate::{AccessRequest, GrantOverrides, RequestedGrant, Role, capsules::CapsuleError};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
-    action: Action,
+struct ManageToolArguments {
+    action: ManageToolAction,
     capsule: Option<String>,
     client_id: Option<String>,
     role: Option<Role>,
@@ -25,7 +25,7 @@ struct Arguments {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum ManageToolAction {
     RequestGrantFor,
     CreateCapsule,
     UpdateCapsule,
@@ -40,13 +40,13 @@ pub(super) async fn call(
     run: &ToolRun<'_>,
     arguments: Option<&RawValue>,
 ) -> Result<ToolAnswer, CapsuleError> {
-    let wish = wish(parse(arguments)?)?;
+    let wish = access_request(parse(arguments)?)?;
     let facts = run.ask_access(wish, "grants are not decided here").await?;
     Ok(ToolAnswer::new(text(&facts), &facts))
 }
 
-fn wish(arguments: Arguments) -> Result<AccessRequest, CapsuleError> {
-    let Arguments {
+fn access_request(arguments: ManageToolArguments) -> Result<AccessRequest, CapsuleError> {
+    let ManageToolArguments {
         action,
         capsule,
         client_id,
@@ -61,8 +61,8 @@ fn wish(arguments: Arguments) -> Result<AccessRequest, CapsuleError> {
         reason,
     } = arguments;
     Ok(match action {
-        Action::RequestGrantFor => {
-            let terms = WantedGrant {
+        ManageToolAction::RequestGrantFor => {
+            let terms = RequestedGrant {
                 capsule: needed(capsule, "capsule", "request_grant_for")?,
                 role: role.unwrap_or(Role::Reader),
                 scopes: scopes.unwrap_or_default(),
@@ -71,29 +71,29 @@ fn wish(arguments: Arguments) -> Result<AccessRequest, CapsuleError> {
             };
             AccessRequest::RequestGrantFor { client_id, terms, reason }
         }
-        Action::CreateCapsule => AccessRequest::CreateCapsule {
+        ManageToolAction::CreateCapsule => AccessRequest::CreateCapsule {
             name: needed(name, "name", "create_capsule")?,
             description,
         },
-        Action::UpdateCapsule => {
+        ManageToolAction::UpdateCapsule => {
             let capsule = needed(capsule, "capsule", "update_capsule")?;
             AccessRequest::UpdateCapsule { capsule, name, description }
         }
-        Action::ListGrantRequests => AccessRequest::ListGrantRequests,
-        Action::ApproveGrant => {
+        ManageToolAction::ListGrantRequests => AccessRequest::ListGrantRequests,
+        ManageToolAction::ApproveGrant => {
             let request = needed(request_id, "request_id", "approve_grant")?;
-            let terms = NarrowedGrant { role, scopes, uri_prefixes, denied_prefixes };
+            let terms = GrantOverrides { role, scopes, uri_prefixes, denied_prefixes };
             AccessRequest::ApproveGrant { request, terms, note: reason }
         }
-        Action::DenyGrant => {
+        ManageToolAction::DenyGrant => {
             let request = needed(request_id, "request_id", "deny_grant")?;
             AccessRequest::DenyGrant { request, note: reason }
         }
-        Action::RevokeConnection => {
+        ManageToolAction::RevokeConnection => {
             let connection = needed(connection_id, "connection_id", "revoke_connection")?;
             AccessRequest::RevokeConnection { connection }
         }
-        Action::ListConnections => AccessRequest::ListConnections,
+        ManageToolAction::ListConnections => AccessRequest::ListConnections,
     })
 }
 

@@ -12,9 +12,9 @@ use crate::capsules::{
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct MemoryToolArguments {
     capsule: Option<String>,
-    action: Action,
+    action: MemoryToolAction,
     key: Option<String>,
     value: Option<String>,
     query: Option<String>,
@@ -22,7 +22,7 @@ struct Arguments {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum MemoryToolAction {
     Get,
     Set,
     Delete,
@@ -34,28 +34,28 @@ pub(super) async fn call(
     run: &ToolRun<'_>,
     arguments: Option<&RawValue>,
 ) -> Result<ToolAnswer, CapsuleError> {
-    let Arguments { capsule, action, key, value, query } = parse(arguments)?;
+    let MemoryToolArguments { capsule, action, key, value, query } = parse(arguments)?;
     let capsule = capsule.as_deref();
     match action {
-        Action::Get => {
+        MemoryToolAction::Get => {
             let key = needed(key, "key", "get")?;
             let value = run.ask(capsule, MemoryGetRequest { key: key.clone() }).await?.value;
             let facts = json!({ "key": key, "value": value });
             Ok(ToolAnswer::new(value, &facts))
         }
-        Action::Set => {
+        MemoryToolAction::Set => {
             let key = needed(key, "key", "set")?;
             let value = needed(value, "value", "set")?;
             run.ask(capsule, MemorySetRequest { key: key.clone(), value }).await?;
             Ok(ToolAnswer::new(format!("`{key}` is kept"), &json!({ "key": key })))
         }
-        Action::Delete => {
+        MemoryToolAction::Delete => {
             let key = needed(key, "key", "delete")?;
             run.ask(capsule, MemoryDeleteRequest { key: key.clone() }).await?;
             Ok(ToolAnswer::new(format!("`{key}` is forgotten"), &json!({ "key": key })))
         }
-        Action::List => Ok(items(&run.ask(capsule, MemoryListRequest).await?.items)),
-        Action::Search => {
+        MemoryToolAction::List => Ok(items(&run.ask(capsule, MemoryListRequest).await?.items)),
+        MemoryToolAction::Search => {
             let query = needed(query.or(key), "query", "search")?;
             Ok(items(&run.ask(capsule, MemorySearchRequest { query }).await?.items))
         }

@@ -1,6 +1,6 @@
 //! Which capsule a call without one is about.
 
-use capdeck_capsule::RegistryError;
+use capdeck_capsule::CapsuleRegistryError;
 use parking_lot::Mutex;
 
 use crate::capsules::{CapsuleError, CapsuleErrorCode, bare_name};
@@ -8,22 +8,22 @@ use crate::capsules::{CapsuleError, CapsuleErrorCode, bare_name};
 /// The capsule that one client works in. At the endpoint of one capsule it is that one, for good; else the client
 /// mounts and unmounts, if anything of it is remembered from one request to the next.
 #[derive(Debug, Default)]
-pub struct Mount {
-    bound: Option<Bound>,
+pub struct CapsuleMount {
+    bound: Option<BoundCapsule>,
     is_forgetful: bool,
     mounted: Mutex<Option<String>>,
 }
 
 #[derive(Debug)]
-struct Bound {
+struct BoundCapsule {
     id: String,
     name: String,
 }
 
-impl Mount {
+impl CapsuleMount {
     /// Always this capsule.
     pub fn bound(id: &str, name: &str) -> Self {
-        let bound = Bound { id: id.to_owned(), name: name.to_owned() };
+        let bound = BoundCapsule { id: id.to_owned(), name: name.to_owned() };
         Self { bound: Some(bound), ..Self::default() }
     }
 
@@ -65,7 +65,7 @@ impl Mount {
         match named.map(bare_name) {
             // Here no other capsule exists, whatever the caller reaches elsewhere.
             Some(name) if name != bound.id && !name.eq_ignore_ascii_case(&bound.name) => {
-                Err(RegistryError::NotFound { name: name.to_owned() }.into())
+                Err(CapsuleRegistryError::NotFound { name: name.to_owned() }.into())
             }
             Some(_) | None => Ok(Some(bound.id.clone())),
         }

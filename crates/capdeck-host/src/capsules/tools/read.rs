@@ -17,18 +17,18 @@ use crate::{
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ReadToolArguments {
     capsule: Option<String>,
     uri: Option<String>,
     version: Option<u64>,
     list: Option<ListQuery>,
     search: Option<SearchQuery>,
-    format: Option<Format>,
+    format: Option<ReadFormat>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Format {
+enum ReadFormat {
     Banded,
     Meta,
     History,
@@ -96,13 +96,13 @@ impl<'a> From<&'a EntryInfo> for ListedEntry<'a> {
     }
 }
 
-const STALE: &str = "  stale: a file it cites is gone or was changed since\n";
+const STALE_NOTE: &str = "  stale: a file it cites is gone or was changed since\n";
 
 pub(super) async fn call(
     run: &ToolRun<'_>,
     arguments: Option<&RawValue>,
 ) -> Result<ToolAnswer, CapsuleError> {
-    let Arguments { capsule, uri, version, list, search, format } = parse(arguments)?;
+    let ReadToolArguments { capsule, uri, version, list, search, format } = parse(arguments)?;
     let asked = [uri.is_some(), list.is_some(), search.is_some()];
     if asked.into_iter().filter(|is_there| *is_there).count() > 1 {
         return Err(invalid("give one of `uri`, `list` and `search`"));
@@ -112,16 +112,16 @@ pub(super) async fn call(
     }
     let capsule = capsule.as_deref();
     match (uri, list, search) {
-        (Some(uri), ..) => match format.unwrap_or(Format::Banded) {
-            Format::History if version.is_some() => {
+        (Some(uri), ..) => match format.unwrap_or(ReadFormat::Banded) {
+            ReadFormat::History if version.is_some() => {
                 Err(invalid("a history has all versions; leave `version` out"))
             }
-            Format::History => history(run, capsule, uri).await,
-            Format::Banded => entry(run, capsule, uri, version, ReadBody::Banded).await,
-            Format::Meta => entry(run, capsule, uri, version, ReadBody::Meta).await,
+            ReadFormat::History => history(run, capsule, uri).await,
+            ReadFormat::Banded => entry(run, capsule, uri, version, ReadBody::Banded).await,
+            ReadFormat::Meta => entry(run, capsule, uri, version, ReadBody::Meta).await,
         },
-        (None, Some(query), _) => Ok(listing(&run.ask(capsule, query).await?)),
-        (None, None, Some(query)) => Ok(found(&run.ask(capsule, query).await?)),
+        (None, Some(query), _) => Ok(list_result(&run.ask(capsule, query).await?)),
+        (None, None, Some(query)) => Ok(search_result(&run.ask(capsule, query).await?)),
         (None, None, None) => Ok(overview(&run.ask(capsule, OverviewRequest).await?)),
     }
 }
@@ -160,12 +160,12 @@ fn provenance(entry: &ReadResponse) -> String {
         text.push_str(&format!("  {} ({})\n", one_line(&anchor.path), anchor.state.as_str()));
     }
     if entry.stale {
-        text.push_str(STALE);
+        text.push_str(STALE_NOTE);
     }
     text
 }
 
-fn listing(page: &ListResponse) -> ToolAnswer {
+fn list_result(page: &ListResponse) -> ToolAnswer {
     let mut text: String = page.entries.iter().map(entry_line).collect();
     if page.entries.is_empty() {
         text.push_str("no entries\n");
@@ -176,7 +176,7 @@ fn listing(page: &ListResponse) -> ToolAnswer {
     ToolAnswer::new(text, &EntryListing { entries, next_cursor })
 }
 
-fn found(page: &SearchResponse) -> ToolAnswer {
+fn search_result(page: &SearchResponse) -> ToolAnswer {
     let mut text = match page.total {
         0 => "nothing found; try fewer or other words, or `begin*`\n".to_owned(),
         total => format!(
@@ -189,7 +189,7 @@ fn found(page: &SearchResponse) -> ToolAnswer {
         text.push_str(&entry_line(info));
         text.push_str(&format!("  {snippet}\n"));
         if *stale {
-            text.push_str(STALE);
+            text.push_str(STALE_NOTE);
         }
         hits.push(ListedMatch { entry: info.into(), snippet, score: *score, stale: *stale });
     }

@@ -11,9 +11,9 @@ use crate::capsules::{
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct SignalToolArguments {
     capsule: Option<String>,
-    action: Action,
+    action: SignalToolAction,
     kind: Option<String>,
     text: Option<String>,
     uri: Option<String>,
@@ -29,7 +29,7 @@ struct Arguments {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum SignalToolAction {
     Send,
     Poll,
     Ack,
@@ -39,22 +39,22 @@ pub(super) async fn call(
     run: &ToolRun<'_>,
     arguments: Option<&RawValue>,
 ) -> Result<ToolAnswer, CapsuleError> {
-    let Arguments { capsule, action, kind, text, uri, to, data, cursor, kinds, limit } =
+    let SignalToolArguments { capsule, action, kind, text, uri, to, data, cursor, kinds, limit } =
         parse(arguments)?;
     let capsule = capsule.as_deref();
     match action {
-        Action::Send => {
+        SignalToolAction::Send => {
             let kind = needed(kind, "kind", "send")?;
             let sent = run.ask(capsule, SendSignalRequest { kind, text, uri, to, data }).await?;
             let Signal { id, ts, kind, .. } = &sent.signal;
             let text = format!("sent `{kind}` as {id}");
             Ok(ToolAnswer::new(text, &json!({ "id": id, "ts": ts })))
         }
-        Action::Poll => {
+        SignalToolAction::Poll => {
             let poll = PollSignalsRequest { after: cursor, kinds, limit };
             Ok(page(&run.ask(capsule, poll).await?))
         }
-        Action::Ack => {
+        SignalToolAction::Ack => {
             let signal = needed(cursor, "cursor", "ack")?;
             run.ask(capsule, AcknowledgeRequest { signal: signal.clone() }).await?;
             let text = format!("acknowledged up to `{signal}`");

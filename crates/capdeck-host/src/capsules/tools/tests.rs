@@ -1,17 +1,17 @@
 //! The tools over a data folder: what a model sends, what it reads.
 
-use capdeck_capsule::{Author, Durability};
+use capdeck_capsule::{CapsuleAuthor, WriteDurability};
 use capdeck_catalog::Tool;
 use serde_json::json;
 
 use super::*;
 use crate::GrantTools;
-use crate::capsules::{CreateCapsuleRequest, LocalCapsules};
+use crate::capsules::{CreateCapsuleRequest, LocalCapsuleService};
 
 struct Setting {
-    desk: LocalCapsules,
+    desk: LocalCapsuleService,
     caller: CapsuleCaller,
-    mount: Mount,
+    mount: CapsuleMount,
     _folder: tempfile::TempDir,
 }
 
@@ -19,17 +19,17 @@ impl Setting {
     async fn with(capsules: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = capdeck_capsule::StoreOptions {
-            durability: Durability::Cached,
+            durability: WriteDurability::Cached,
             ..capdeck_capsule::StoreOptions::default()
         };
-        let desk = LocalCapsules::open(folder.path(), options).await.unwrap();
-        let caller = CapsuleCaller::local(Author::client("tester").version("1"));
+        let desk = LocalCapsuleService::open(folder.path(), options).await.unwrap();
+        let caller = CapsuleCaller::local(CapsuleAuthor::client("tester").version("1"));
         for name in capsules {
             let (name, description) = ((*name).to_owned(), Some(format!("about {name}")));
             let create = CreateCapsuleRequest { name, description, visibility: None };
             desk.ask(caller.request(None, create)).await.unwrap();
         }
-        Self { desk, caller, mount: Mount::default(), _folder: folder }
+        Self { desk, caller, mount: CapsuleMount::default(), _folder: folder }
     }
 
     /// Calls a tool. What it takes and gives must be what its definition says.
@@ -44,7 +44,7 @@ impl Setting {
     }
 
     async fn call_anyhow(&self, tool: CapsuleTool, arguments: Value) -> Value {
-        let by = ToolCaller {
+        let by = CapsuleToolContext {
             service: &self.desk,
             caller: &self.caller,
             mount: &self.mount,
@@ -79,12 +79,12 @@ fn text(result: &Value) -> &str {
 
 #[test]
 fn definitions_are_small_and_say_capsule_only_where_there_are_several() {
-    let (free, bound) = (Mount::default(), Mount::bound("a", "A"));
-    let listed_with = |mount: &Mount, grants: GrantTools| -> Vec<Value> {
+    let (free, bound) = (CapsuleMount::default(), CapsuleMount::bound("a", "A"));
+    let listed_with = |mount: &CapsuleMount, grants: GrantTools| -> Vec<Value> {
         let offered = CapsuleTool::ALL.into_iter().filter(|tool| tool.is_offered(mount, grants));
         offered.map(|tool| tool.definition(mount, grants)).collect()
     };
-    let listed = |mount: &Mount| listed_with(mount, GrantTools::None);
+    let listed = |mount: &CapsuleMount| listed_with(mount, GrantTools::None);
     assert_eq!(listed(&free).len(), 5);
     assert!(json!(listed(&free)).to_string().len() < 7_000, "every client pays for each word");
     let names: Vec<_> = listed(&bound).iter().map(|tool| tool["name"].clone()).collect();
@@ -234,7 +234,7 @@ async fn spec_26_12_explicit_then_mounted_then_the_only_one_then_a_choice() {
 #[tokio::test]
 async fn at_the_endpoint_of_one_capsule_no_other_exists() {
     let mut setting = Setting::with(&["One", "two"]).await;
-    setting.mount = Mount::bound("one", "One");
+    setting.mount = CapsuleMount::bound("one", "One");
     let read = |capsule: &str| json!({"capsule": capsule});
     for name in ["one", "ONE", "capsol://one", "capsol://one/"] {
         let facts = setting.call_anyhow(CapsuleTool::Read, read(name)).await;

@@ -9,7 +9,7 @@ use crate::capsules::{CapsuleError, WriteMode, WriteRequest};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct WriteToolArguments {
     capsule: Option<String>,
     uri: String,
     /// A string, or a JSON value whose text becomes the body as it was sent.
@@ -30,7 +30,7 @@ pub(super) async fn call(
     run: &ToolRun<'_>,
     arguments: Option<&RawValue>,
 ) -> Result<ToolAnswer, CapsuleError> {
-    let Arguments {
+    let WriteToolArguments {
         capsule,
         uri,
         content,

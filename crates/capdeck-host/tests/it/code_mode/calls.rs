@@ -1,7 +1,7 @@
 //! Calls of a script and what they give.
 
 use capdeck_host::code_mode;
-use capdeck_test::{FakePlan, fake::Fault};
+use capdeck_test::{FakePlan, fake::FakeFault};
 use serde_json::{Value, json};
 
 use super::{coder, run, run_with, value_of};
@@ -114,7 +114,7 @@ async fn wrong_arguments_are_found_before_the_run_or_told_with_the_schema() {
 
 #[tokio::test]
 async fn a_dead_backend_is_an_error_and_no_empty_list() {
-    let plan = FakePlan { initialize: Fault::Crash, ..FakePlan::default() };
+    let plan = FakePlan { initialize: FakeFault::Crash, ..FakePlan::default() };
     let deck = Deck::of(&plan);
     let host = deck.open();
     let session = coder(&host);
@@ -242,7 +242,7 @@ async fn the_persons_own_session_runs_code_against_everything() {
         timeout: None,
         session: capdeck_host::SessionChoice::Once,
         check: capdeck_host::TypeCheck::Off,
-        consent: capdeck_host::Consent::NotAsked,
+        consent: capdeck_host::CallConsent::NotAsked,
     };
     let report = code_mode::run(&session.request(&crate::deck::context()), request).await.unwrap();
     assert_eq!(crate::deck::value(&report.envelope.outcome.unwrap()), Value::from(1));

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    CallContext, CodeRequest, Consent, ErrorCode, Scope, SessionChoice, TypeCheck, ViewPolicy,
-    code_mode,
+    CallConsent, CallContext, CodeRequest, ErrorCode, SessionChoice, SessionScope, TypeCheck,
+    ViewPolicy, code_mode,
 };
-use capdeck_test::{ApiReply, FakeApi, FakeEra, FakePlan};
+use capdeck_test::{FakeApi, FakeApiReply, FakeEra, FakePlan};
 use serde_json::{Value, json};
 
 use super::{coder, run, run_with, value_of};
@@ -24,12 +24,12 @@ fn cell(code: &str) -> CodeRequest {
         timeout: None,
         session: SessionChoice::New,
         check: TypeCheck::Off,
-        consent: Consent::NotAsked,
+        consent: CallConsent::NotAsked,
     }
 }
 
-fn code_scope() -> Scope {
-    Scope::Deck(ViewPolicy::offering(Some(Exposure::CodeMode)))
+fn code_scope() -> SessionScope {
+    SessionScope::Deck(ViewPolicy::offering(Some(Exposure::CodeMode)))
 }
 
 #[tokio::test]
@@ -197,7 +197,7 @@ async fn a_question_reaches_the_client_and_its_answer_the_script() {
     let session = person.session(&host, code_scope(), &["elicitation"]);
     let context = person.context();
     let report =
-        code_mode::resume(&session.request(&context), run_id, Consent::NotAsked).await.unwrap();
+        code_mode::resume(&session.request(&context), run_id, CallConsent::NotAsked).await.unwrap();
     assert_eq!(report.envelope.outcome.unwrap().get(), "null");
     assert_eq!(person.methods(), ["elicitation/create"]);
     host.close().await;
@@ -221,18 +221,18 @@ async fn progress_of_calls_is_steps_of_the_run() {
 #[tokio::test]
 async fn a_response_keeps_its_status_and_headers_and_a_failed_one_its_body() {
     let api = FakeApi::start(|request| match request.target.as_str() {
-        "/missing" => ApiReply {
+        "/missing" => FakeApiReply {
             status: 404,
             content_type: "application/json".to_owned(),
             body: json!({"message": "no such pet", "code": 7}).to_string(),
         },
-        "/large" => ApiReply::json(&json!({"rows": vec!["x".repeat(100); 30_000]})),
-        "/huge" => ApiReply {
+        "/large" => FakeApiReply::json(&json!({"rows": vec!["x".repeat(100); 30_000]})),
+        "/huge" => FakeApiReply {
             status: 200,
             content_type: "text/plain".to_owned(),
             body: "y".repeat(50 << 20),
         },
-        _ => ApiReply::json(&json!({"name": "Rex"})),
+        _ => FakeApiReply::json(&json!({"name": "Rex"})),
     });
     let action = |path: &str| json!({"method": "GET", "path": path, "description": "Asks"});
     let file = caplet(&json!({

@@ -11,8 +11,8 @@ use capdeck_access::{Access, DeckAccess, DeckGrant, GrantTools, Scopes};
 use capdeck_definition::Exposure;
 use capdeck_host::{
     AccessRequest, AccessSource, CapsuleError, CapsuleErrorCode, CapsuleGrant, ClientProfile,
-    Continuity, GrantDesk, Host, NoListener, Principal, Scope, Session, SessionSettings,
-    SharedAccess, TaskForm, ViewPolicy,
+    GrantService, Host, NoListener, Principal, Session, SessionContinuity, SessionScope,
+    SessionSettings, SharedAccess, TaskForm, ViewPolicy,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -83,14 +83,14 @@ impl AccessSource for Page {
         })
     }
 
-    fn grant_desk(&self) -> Option<Arc<dyn GrantDesk>> {
-        self.0.asks.load(Ordering::Relaxed).then(|| self.0.clone() as Arc<dyn GrantDesk>)
+    fn grant_desk(&self) -> Option<Arc<dyn GrantService>> {
+        self.0.asks.load(Ordering::Relaxed).then(|| self.0.clone() as Arc<dyn GrantService>)
     }
 }
 
 #[async_trait]
-impl GrantDesk for Book {
-    async fn ask(&self, wish: AccessRequest) -> Result<Value, CapsuleError> {
+impl GrantService for Book {
+    async fn run(&self, wish: AccessRequest) -> Result<Value, CapsuleError> {
         if let AccessRequest::RequestAccess { capsule, .. } = &wish
             && capsule == "secret"
         {
@@ -103,7 +103,7 @@ impl GrantDesk for Book {
         Ok(json!({ "request_id": "grq_1", "status": "pending" }))
     }
 
-    async fn note_unfit(&self) {}
+    async fn record_invalid_request(&self) {}
 }
 
 /// One grant of the deck, with calls.
@@ -120,11 +120,11 @@ pub(crate) fn granted(capabilities: &[&str], tools: &[&str], denied: &[&str]) ->
 
 /// A session of the deck for the holder.
 pub(crate) fn guest(host: &Host, book: &Arc<Book>, exposure: Exposure) -> Arc<Session> {
-    guest_at(host, book, Scope::Deck(ViewPolicy::offering(Some(exposure))))
+    guest_at(host, book, SessionScope::Deck(ViewPolicy::offering(Some(exposure))))
 }
 
 /// A session of the holder.
-pub(crate) fn guest_at(host: &Host, book: &Arc<Book>, scope: Scope) -> Arc<Session> {
+pub(crate) fn guest_at(host: &Host, book: &Arc<Book>, scope: SessionScope) -> Arc<Session> {
     host.session(SessionSettings {
         scope,
         client_name: "guest".to_owned(),
@@ -132,7 +132,7 @@ pub(crate) fn guest_at(host: &Host, book: &Arc<Book>, scope: Scope) -> Arc<Sessi
         client: ClientProfile::default(),
         listener: Arc::new(NoListener),
         tasks: TaskForm::Awaited,
-        continuity: Continuity::Connection,
+        continuity: SessionContinuity::Connection,
         access: Some(book.source()),
     })
 }

@@ -6,9 +6,10 @@ use capdeck_access::{Access, DeckAccess, DeckGrant, GrantTools, Principal, Scope
 use capdeck_auth::inbound::capsule_key;
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    AccessRequest, Author, CapabilityId, CapsuleAccess, CapsuleCaller, CapsuleGrant,
-    CapsuleServiceExt as _, CreateCapsuleRequest, ErrorCode, Host, LocalCapsules, NarrowedGrant,
-    RegistryAuditFilter, Role, Scope, Session, StoreOptions, ViewPolicy, WantedGrant,
+    AccessRequest, CapabilityId, CapsuleAccess, CapsuleAuthor, CapsuleCaller, CapsuleGrant,
+    CapsuleServiceExt as _, CreateCapsuleRequest, ErrorCode, GrantOverrides, Host,
+    LocalCapsuleService, RegistryAuditFilter, RequestedGrant, Role, Session, SessionScope,
+    StoreOptions, ViewPolicy,
 };
 use serde_json::{Value, json};
 
@@ -17,11 +18,11 @@ use crate::deck::{Deck, agent_with, call, call_listed, listed, saying};
 
 async fn opened(names: &[&str]) -> (Host, Deck) {
     let deck = Deck::new().file("config/sayer.md", &saying("hello"));
-    let desk = LocalCapsules::open(&deck.dirs.data(), StoreOptions::default()).await.unwrap();
+    let desk = LocalCapsuleService::open(&deck.dirs.data(), StoreOptions::default()).await.unwrap();
     for name in names {
         let name = (*name).to_owned();
         let create = CreateCapsuleRequest { name, description: None, visibility: None };
-        let caller = CapsuleCaller::local(Author::client("test"));
+        let caller = CapsuleCaller::local(CapsuleAuthor::client("test"));
         desk.ask(caller.request(None, create)).await.unwrap();
     }
     let mut settings = deck.settings();
@@ -193,14 +194,14 @@ async fn item_20_managing_is_for_those_who_may() {
         json!({ "action": "revoke_connection", "connection_id": "crd_2" }),
     )
     .await;
-    let terms = WantedGrant {
+    let terms = RequestedGrant {
         capsule: "one".to_owned(),
         role: Role::Writer,
         scopes: Vec::new(),
         uri_prefixes: texts("docs://"),
         denied_prefixes: texts("docs://secret"),
     };
-    let narrowed = NarrowedGrant { role: Some(Role::Reader), ..NarrowedGrant::default() };
+    let narrowed = GrantOverrides { role: Some(Role::Reader), ..GrantOverrides::default() };
     assert_eq!(
         book.wishes(),
         [
@@ -236,7 +237,7 @@ async fn item_22_naming_a_capsule_out_of_reach_is_recorded() {
     assert_eq!(hidden["error"]["code"], "not_found");
     let desk = host.capsules().unwrap();
     let query = RegistryAuditFilter(Default::default());
-    let caller = CapsuleCaller::local(Author::client("test"));
+    let caller = CapsuleCaller::local(CapsuleAuthor::client("test"));
     let audit = desk.ask(caller.request(None, query)).await.unwrap();
     let audit = serde_json::to_value(audit).unwrap();
     let lines = audit["lines"].as_array().unwrap().iter();
@@ -256,8 +257,8 @@ async fn security_07_a_call_needs_the_scope_of_what_it_does() {
         deck: Arc::new(DeckAccess::new(&[sayer], false, GrantTools::None)),
         ..Access::none(Principal::named("prn_1"))
     };
-    let deck = Scope::Deck(ViewPolicy::offering(Some(Exposure::Search)));
-    let needed = |scope: &Scope, name: &str, arguments: &Value| {
+    let deck = SessionScope::Deck(ViewPolicy::offering(Some(Exposure::Search)));
+    let needed = |scope: &SessionScope, name: &str, arguments: &Value| {
         let arguments = serde_json::value::to_raw_value(arguments).unwrap();
         host.missing_scopes(scope, &access, name, Some(&arguments)).to_string()
     };
@@ -278,7 +279,7 @@ async fn security_07_a_call_needs_the_scope_of_what_it_does() {
     ] {
         assert_eq!(needed(&deck, name, &arguments), scope, "{name} {arguments}");
     }
-    let alone = Scope::Transparent(CapabilityId::new("capsules").unwrap());
+    let alone = SessionScope::Transparent(CapabilityId::new("capsules").unwrap());
     assert_eq!(needed(&alone, "capsol_read", &json!({})), "capsule:read");
     assert_eq!(needed(&alone, "unknown", &json!({})), "deck:call");
     let all = Scopes::parse("deck:call capsule:write").unwrap();

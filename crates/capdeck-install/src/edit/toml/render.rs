@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::edit::Step;
+use crate::edit::DocumentStep;
 
 /// Whether a value is written under headers of its own.
 pub(super) fn is_section(value: &Value) -> bool {
@@ -14,9 +14,9 @@ pub(super) fn is_section(value: &Value) -> bool {
 }
 
 /// A key of the table at `map` with its value, without a line end after it.
-pub(super) fn entry(map: &[Step], name: &str, value: &Value, newline: &str) -> String {
+pub(super) fn entry(map: &[DocumentStep], name: &str, value: &Value, newline: &str) -> String {
     let mut path = map.to_vec();
-    path.push(Step::from(name));
+    path.push(DocumentStep::from(name));
     match value {
         Value::Object(entries) if is_section(value) => section(&path, entries, newline),
         Value::Array(items) if is_section(value) => {
@@ -29,13 +29,13 @@ pub(super) fn entry(map: &[Step], name: &str, value: &Value, newline: &str) -> S
 }
 
 /// One item of an array of tables.
-pub(super) fn item(list: &[Step], entries: &Map<String, Value>, newline: &str) -> String {
+pub(super) fn item(list: &[DocumentStep], entries: &Map<String, Value>, newline: &str) -> String {
     let lines = [format!("[[{}]]", header(list))].into_iter().chain(pairs(entries));
     lines.collect::<Vec<_>>().join(newline)
 }
 
 /// A table. One that only holds tables needs no header.
-fn section(path: &[Step], entries: &Map<String, Value>, newline: &str) -> String {
+fn section(path: &[DocumentStep], entries: &Map<String, Value>, newline: &str) -> String {
     if entries.values().all(is_section) {
         let blocks = entries.iter().map(|(name, value)| entry(path, name, value, newline));
         return blocks.collect::<Vec<_>>().join(&newline.repeat(2));
@@ -49,10 +49,10 @@ fn pairs(entries: &Map<String, Value>) -> impl Iterator<Item = String> {
 }
 
 /// The name of a table. Positions in arrays of tables are not written: the newest item is meant.
-pub(super) fn header(path: &[Step]) -> String {
+pub(super) fn header(path: &[DocumentStep]) -> String {
     let names = path.iter().filter_map(|step| match step {
-        Step::Key(name) => Some(key(name)),
-        Step::Index(_) => None,
+        DocumentStep::Key(name) => Some(key(name)),
+        DocumentStep::Index(_) => None,
     });
     names.collect::<Vec<_>>().join(".")
 }

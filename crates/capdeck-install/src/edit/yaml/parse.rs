@@ -9,7 +9,7 @@ use crate::edit::{
     SyntaxError,
     commas::comma_between,
     splice::{part, place_of},
-    tree::{Content, Entry, Node, Style},
+    tree::{DocumentNode, NodeContent, NodeEntry, NodeStyle},
 };
 
 /// Nesting beyond this is refused, as recursion must end.
@@ -19,9 +19,9 @@ const MAX_DEPTH: usize = 128;
 const MAX_ALIASED: usize = 100_000;
 
 /// The one value of the text, or none when there is no document.
-pub(super) fn parse(text: &str) -> Result<Option<Node>, SyntaxError> {
+pub(super) fn parse(text: &str) -> Result<Option<DocumentNode>, SyntaxError> {
     let mut builder =
-        Builder { text, events: Vec::new(), at: 0, anchors: HashMap::new(), aliased: 0 };
+        YamlTreeBuilder { text, events: Vec::new(), at: 0, anchors: HashMap::new(), aliased: 0 };
     let mut documents = 0;
     for next in Parser::new_from_str(text) {
         let (event, span) = next.map_err(|error| builder.scan_error(&error))?;
@@ -42,7 +42,7 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, SyntaxError> {
     builder.node(0).map(Some)
 }
 
-struct Builder<'a> {
+struct YamlTreeBuilder<'a> {
     text: &'a str,
     events: Vec<(Event<'a>, Span)>,
     at: usize,
@@ -50,7 +50,7 @@ struct Builder<'a> {
     aliased: usize,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> YamlTreeBuilder<'a> {
     fn next(&mut self) -> Result<(Event<'a>, Range<usize>), SyntaxError> {
         let Some((event, span)) = self.events.get(self.at).cloned() else {
             return Err(self.wrong(self.text.len(), "the file ends in the middle of a value"));
@@ -60,7 +60,7 @@ impl<'a> Builder<'a> {
         Ok((event, start..span.end.byte_offset().unwrap_or(start).max(start)))
     }
 
-    fn node(&mut self, depth: usize) -> Result<Node, SyntaxError> {
+    fn node(&mut self, depth: usize) -> Result<DocumentNode, SyntaxError> {
         let (event, span) = self.next()?;
         if depth > MAX_DEPTH {
             return Err(
@@ -70,7 +70,14 @@ impl<'a> Builder<'a> {
         let (node, anchor) = match event {
             Event::Scalar(value, style, anchor, tag) => {
                 let value = resolve(&value, style, tag.as_deref());
-                (Node { span, content: Content::Scalar(value), style: Style::Enclosed }, anchor)
+                (
+                    DocumentNode {
+                        span,
+                        content: NodeContent::Scalar(value),
+                        style: NodeStyle::Enclosed,
+                    },
+                    anchor,
+                )
             }
             Event::Alias(id) => {
                 let value = self.anchors.get(&id).cloned().unwrap_or_default();
@@ -78,15 +85,22 @@ impl<'a> Builder<'a> {
                 if self.aliased > MAX_ALIASED {
                     return Err(self.wrong(span.start, "the aliases stand for too much"));
                 }
-                (Node { span, content: Content::Scalar(value), style: Style::Enclosed }, 0)
+                (
+                    DocumentNode {
+                        span,
+                        content: NodeContent::Scalar(value),
+                        style: NodeStyle::Enclosed,
+                    },
+                    0,
+                )
             }
             Event::SequenceStart(style, anchor, _) => {
                 let (entries, end) = self.items(depth)?;
-                (self.collection(span.start..end, Content::List(entries), style), anchor)
+                (self.collection(span.start..end, NodeContent::List(entries), style), anchor)
             }
             Event::MappingStart(style, anchor, _) => {
                 let (entries, end) = self.entries(depth)?;
-                (self.collection(span.start..end, Content::Map(entries), style), anchor)
+                (self.collection(span.start..end, NodeContent::Map(entries), style), anchor)
             }
             _ => return Err(self.wrong(span.start, "this is not a value")),
         };
@@ -96,7 +110,7 @@ impl<'a> Builder<'a> {
         Ok(node)
     }
 
-    fn items(&mut self, depth: usize) -> Result<(Vec<Entry>, usize), SyntaxError> {
+    fn items(&mut self, depth: usize) -> Result<(Vec<NodeEntry>, usize), SyntaxError> {
         let mut items = Vec::new();
         loop {
             if let Some((Event::SequenceEnd, _)) = self.events.get(self.at) {
@@ -105,11 +119,11 @@ impl<'a> Builder<'a> {
             }
             let value = self.node(depth + 1)?;
             let start = value.span.start;
-            items.push(Entry { key: String::new(), start, head: start, value, comma: None });
+            items.push(NodeEntry { key: String::new(), start, head: start, value, comma: None });
         }
     }
 
-    fn entries(&mut self, depth: usize) -> Result<(Vec<Entry>, usize), SyntaxError> {
+    fn entries(&mut self, depth: usize) -> Result<(Vec<NodeEntry>, usize), SyntaxError> {
         let mut entries = Vec::new();
         loop {
             if let Some((Event::MappingEnd, _)) = self.events.get(self.at) {
@@ -118,7 +132,7 @@ impl<'a> Builder<'a> {
             }
             let key = self.node(depth + 1)?;
             let start = key.span.start;
-            let Content::Scalar(name) = key.content else {
+            let NodeContent::Scalar(name) = key.content else {
                 return Err(self.wrong(start, "a key must be plain"));
             };
             let name = match name {
@@ -133,13 +147,18 @@ impl<'a> Builder<'a> {
                 // A value that is not written stands behind its colon.
                 value.span = head..head;
             }
-            entries.push(Entry { key: name, start, head, value, comma: None });
+            entries.push(NodeEntry { key: name, start, head, value, comma: None });
         }
     }
 
-    fn collection(&self, span: Range<usize>, mut content: Content, style: StructureStyle) -> Node {
+    fn collection(
+        &self,
+        span: Range<usize>,
+        mut content: NodeContent,
+        style: StructureStyle,
+    ) -> DocumentNode {
         let is_flow = style == StructureStyle::Flow;
-        if let Content::Map(entries) | Content::List(entries) = &mut content {
+        if let NodeContent::Map(entries) | NodeContent::List(entries) = &mut content {
             let starts: Vec<usize> = entries.iter().skip(1).map(|entry| entry.start).collect();
             let ends = starts.into_iter().chain([span.end.saturating_sub(1)]);
             let is_list =
@@ -153,8 +172,8 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        let style = if is_flow { Style::Enclosed } else { Style::Block };
-        Node { span, content, style }
+        let style = if is_flow { NodeStyle::Enclosed } else { NodeStyle::Block };
+        DocumentNode { span, content, style }
     }
 
     fn scan_error(&self, error: &ScanError) -> SyntaxError {

@@ -9,22 +9,24 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use capdeck_definition::capa::{CapabilityFile, Plugin, RepoTarget, SkillKind, is_safe_id};
+use capdeck_definition::capability_file::{
+    CapabilityFile, PluginDeclaration, RepoTarget, SkillKind, is_safe_id,
+};
 use serde_json::{Map, Value};
 
 use super::ContentGatherer;
 use crate::{
     project::{
-        Problem,
-        content::{Content, PluginCopy},
-        pins::{PinnedManifest, Section},
+        InstallProblem,
+        content::{InstallContent, PluginCopy},
+        pins::{PinSection, PinnedManifest},
     },
-    provider::Provider,
+    provider::AgentProvider,
     source::{inside, read_folder},
 };
 
 /// Parts of plugins that no agent can be given.
-const LEFT_OUT: [&str; 7] =
+const UNSUPPORTED_PARTS: [&str; 7] =
     ["lsp", "monitors", "themes", "workflows", "output-styles", "bin", "settings.json"];
 
 impl ContentGatherer<'_> {
@@ -32,8 +34,8 @@ impl ContentGatherer<'_> {
     pub(super) fn plugins(
         &mut self,
         file: &CapabilityFile,
-        providers: &[&'static Provider],
-        content: &mut Content,
+        providers: &[&'static AgentProvider],
+        content: &mut InstallContent,
     ) {
         for plugin in &file.plugins {
             let shown = plugin.id.as_deref().unwrap_or(&plugin.repo.name);
@@ -41,15 +43,15 @@ impl ContentGatherer<'_> {
             match self.plugin(plugin, &about, providers) {
                 Ok(found) => self.take_apart(plugin, &found, &about, file, content),
                 Err(mut problem) => {
-                    self.origins.keep_pin(Section::Plugin, |pin| pin.is_from(&plugin.repo));
-                    problem.severity = capdeck_definition::Severity::Warning;
+                    self.origins.keep_pin(PinSection::Plugin, |pin| pin.is_from(&plugin.repo));
+                    problem.severity = capdeck_definition::DiagnosticSeverity::Warning;
                     self.problems.push(problem);
                 }
             }
         }
         for skill in file.skills.iter().filter(|skill| skill.kind == SkillKind::Plugin) {
             if !content.skills.iter().any(|known| known.id == skill.id) {
-                self.problems.push(Problem::warning(
+                self.problems.push(InstallProblem::warning(
                     "no-plugin",
                     format!("skill `{}`", skill.id),
                     "no plugin brings it",
@@ -60,13 +62,13 @@ impl ContentGatherer<'_> {
 
     fn plugin(
         &mut self,
-        plugin: &Plugin,
+        plugin: &PluginDeclaration,
         about: &str,
-        providers: &[&'static Provider],
-    ) -> Result<PluginFolder, Problem> {
-        let refused = |message: String| Problem::error("bad-source", about, message);
+        providers: &[&'static AgentProvider],
+    ) -> Result<PluginFolder, InstallProblem> {
+        let refused = |message: String| InstallProblem::error("bad-source", about, message);
         let pin_id = plugin.id.clone().unwrap_or_else(|| plugin.repo.name.clone());
-        let root = self.origins.snapshot(Section::Plugin, &pin_id, about, &plugin.repo)?;
+        let root = self.origins.snapshot(PinSection::Plugin, &pin_id, about, &plugin.repo)?;
         let is_claude_first = providers.iter().any(|provider| provider.id == "claude-code");
         let found = find_plugin(&root, &plugin.repo.target, plugin.id.as_deref(), is_claude_first)
             .map_err(refused)?;
@@ -87,16 +89,16 @@ impl ContentGatherer<'_> {
 
     fn take_apart(
         &mut self,
-        plugin: &Plugin,
+        plugin: &PluginDeclaration,
         found: &PluginFolder,
         about: &str,
         file: &CapabilityFile,
-        content: &mut Content,
+        content: &mut InstallContent,
     ) {
         let files = match read_folder(&found.path) {
             Ok(files) => files,
             Err(error) => {
-                self.problems.push(Problem::warning("bad-source", about, error.to_string()));
+                self.problems.push(InstallProblem::warning("bad-source", about, error.to_string()));
                 return;
             }
         };
@@ -108,7 +110,7 @@ impl ContentGatherer<'_> {
         let has_hooks = servers::add_hooks(&mut taken, found, &files, &copy, content);
         let has_servers =
             servers::add_servers(&mut taken, plugin, found, &files, &copy, file, content);
-        let skipped: BTreeSet<&str> = LEFT_OUT
+        let skipped: BTreeSet<&str> = UNSUPPORTED_PARTS
             .into_iter()
             .filter(|name| {
                 let below = format!("{name}/");
@@ -118,7 +120,7 @@ impl ContentGatherer<'_> {
         if !skipped.is_empty() {
             let names: Vec<&str> = skipped.into_iter().collect();
             let message = format!("agents cannot be given its {}", names.join(", "));
-            self.problems.push(Problem::warning("plugin-part", about, message));
+            self.problems.push(InstallProblem::warning("plugin-part", about, message));
         }
         // Only what is run needs the plugin's own folder beside it.
         if has_hooks || has_servers {
@@ -130,12 +132,12 @@ impl ContentGatherer<'_> {
 /// Where problems of a plugin's parts go.
 struct PluginParts<'a> {
     about: &'a str,
-    problems: &'a mut Vec<Problem>,
+    problems: &'a mut Vec<InstallProblem>,
 }
 
 impl PluginParts<'_> {
     fn warn(&mut self, message: impl Into<String>) {
-        self.problems.push(Problem::warning("plugin-part", self.about, message));
+        self.problems.push(InstallProblem::warning("plugin-part", self.about, message));
     }
 
     /// Whether a part may be added under an id.

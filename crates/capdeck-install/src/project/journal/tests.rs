@@ -1,5 +1,5 @@
 use super::*;
-use crate::project::plan::Action;
+use crate::project::plan::FileAction;
 
 struct Fixture {
     dir: tempfile::TempDir,
@@ -18,16 +18,16 @@ impl Fixture {
         self.dir.path().join("project").join(name)
     }
 
-    fn change(&self, name: &str, before: Option<&str>, after: Option<&str>) -> Change {
+    fn change(&self, name: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
         let bytes = |text: &str| text.as_bytes().to_vec();
         let path = self.path(name);
         if let Some(before) = before {
             fs::write(&path, before).unwrap();
         }
         let (before, after) = (before.map(bytes), after.map(bytes));
-        Change {
+        FileChange {
             path,
-            action: Action::Update,
+            action: FileAction::Update,
             what: "a test".to_owned(),
             before,
             after,
@@ -35,7 +35,7 @@ impl Fixture {
         }
     }
 
-    fn changes(&self) -> Vec<Change> {
+    fn changes(&self) -> Vec<FileChange> {
         vec![
             self.change("new/a", None, Some("a")),
             self.change("changed", Some("old"), Some("new")),
@@ -44,9 +44,14 @@ impl Fixture {
         ]
     }
 
-    fn commit(&self) -> Journal {
-        Journal::commit(&self.state, &self.changes(), Manifest::default(), &BTreeMap::new())
-            .unwrap()
+    fn commit(&self) -> InstallJournal {
+        InstallJournal::commit(
+            &self.state,
+            &self.changes(),
+            InstallManifest::default(),
+            &BTreeMap::new(),
+        )
+        .unwrap()
     }
 
     fn texts(&self) -> [Option<String>; 4] {
@@ -72,10 +77,10 @@ fn a_run_that_stops_after_any_step_is_finished_by_the_next() {
             fs::write(beside(&step.path), "half").unwrap();
         }
         drop(journal);
-        let pending = Journal::pending(&fixture.state).unwrap().unwrap();
+        let pending = InstallJournal::pending(&fixture.state).unwrap().unwrap();
         assert_eq!(pending.finish().unwrap(), Vec::<PathBuf>::new());
         assert_eq!(fixture.texts(), done(), "after {taken} steps");
-        assert!(Journal::pending(&fixture.state).unwrap().is_none());
+        assert!(InstallJournal::pending(&fixture.state).unwrap().is_none());
         for folder in ["", "new"] {
             for entry in fs::read_dir(fixture.path(folder)).unwrap() {
                 let name = entry.unwrap().file_name();
@@ -93,10 +98,15 @@ fn nothing_is_in_force_before_everything_is_staged() {
     let stage = fixture.state.dir.join("journal.new");
     fs::create_dir_all(&stage).unwrap();
     fs::write(stage.join("steps.json"), "{\"steps\":[{\"pa").unwrap();
-    assert!(Journal::pending(&fixture.state).unwrap().is_none());
+    assert!(InstallJournal::pending(&fixture.state).unwrap().is_none());
     assert_eq!(fixture.texts(), before);
-    let journal =
-        Journal::commit(&fixture.state, &changes, Manifest::default(), &BTreeMap::new()).unwrap();
+    let journal = InstallJournal::commit(
+        &fixture.state,
+        &changes,
+        InstallManifest::default(),
+        &BTreeMap::new(),
+    )
+    .unwrap();
     journal.finish().unwrap();
     assert_eq!(fixture.texts(), done());
 }
@@ -116,8 +126,13 @@ fn what_is_kept_is_for_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt as _;
     let fixture = Fixture::new();
     let kept = BTreeMap::from([("hash".to_owned(), b"a secret".to_vec())]);
-    let _journal =
-        Journal::commit(&fixture.state, &fixture.changes(), Manifest::default(), &kept).unwrap();
+    let _journal = InstallJournal::commit(
+        &fixture.state,
+        &fixture.changes(),
+        InstallManifest::default(),
+        &kept,
+    )
+    .unwrap();
     for (path, expected) in [("", 0o700), ("kept", 0o700), ("kept/hash", 0o600), ("journal", 0o700)]
     {
         let mode = fs::metadata(fixture.state.dir.join(path)).unwrap().permissions().mode();

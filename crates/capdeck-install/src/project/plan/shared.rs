@@ -9,16 +9,16 @@ use super::{EditedPolicy, PlanBuilder, change, shown};
 use crate::{
     atomic_file::sha256_hex,
     project::{
-        Problem,
-        blocks::{Block, blocks_in, put_blocks, take_blocks},
-        desired::{DocumentPart, SharedFile, format_of},
+        InstallProblem,
+        blocks::{MarkerBlock, blocks_in, put_blocks, take_blocks},
+        desired_files::{DocumentPart, SharedFile, format_of},
         document::{self, DocumentEdit},
         manifest::{PartRecord, SharedRecord},
     },
 };
 
 /// A shared file after a run.
-struct Outcome {
+struct SharedFileResult {
     /// With our parts.
     text: String,
     /// Without them.
@@ -40,7 +40,7 @@ impl PlanBuilder<'_> {
         let recorded: &[PartRecord] = record.map_or(&[], |record| &record.parts);
         let Ok(text) = String::from_utf8(current.clone().unwrap_or_default()) else {
             let message = "it is not UTF-8 text, so nothing can be added to it";
-            self.problems.push(Problem::error("not-text", shown(path), message));
+            self.problems.push(InstallProblem::error("not-text", shown(path), message));
             return;
         };
         let is_text = match desired {
@@ -49,7 +49,7 @@ impl PlanBuilder<'_> {
             None => recorded.iter().any(|part| matches!(part, PartRecord::Block { .. })),
         };
         let outcome = if is_text {
-            let blocks: &[Block] = match desired {
+            let blocks: &[MarkerBlock] = match desired {
                 Some(SharedFile::Text(blocks)) => blocks,
                 _ => &[],
             };
@@ -61,7 +61,7 @@ impl PlanBuilder<'_> {
             };
             self.document(path, &text, format, recorded, parts)
         };
-        let Some(Outcome { text, base, parts }) = outcome else { return };
+        let Some(SharedFileResult { text, base, parts }) = outcome else { return };
 
         // As long as no other program wrote the file, what it was before is known to the byte.
         let untouched = record.filter(|record| {
@@ -82,7 +82,7 @@ impl PlanBuilder<'_> {
             None if record.is_none()
                 && is_text
                 && base.trim().is_empty()
-                && !text_is_users(&current, &base) =>
+                && !is_user_file(&current, &base) =>
             {
                 None
             }
@@ -106,8 +106,8 @@ impl PlanBuilder<'_> {
         path: &Path,
         text: &str,
         recorded: &[PartRecord],
-        desired: &[Block],
-    ) -> Outcome {
+        desired: &[MarkerBlock],
+    ) -> SharedFileResult {
         let written: BTreeMap<&str, &str> = recorded
             .iter()
             .filter_map(|part| match part {
@@ -125,7 +125,7 @@ impl PlanBuilder<'_> {
             if is_edited && !is_wanted && self.edited == EditedPolicy::Keep {
                 let message = format!("the block `{}` was changed and stays as it is", block.id);
                 self.problems.push(
-                    Problem::warning("edited", shown(path), message)
+                    InstallProblem::warning("edited", shown(path), message)
                         .with_hint("give --force to overwrite the change"),
                 );
                 edited.insert(block.id.clone());
@@ -134,7 +134,8 @@ impl PlanBuilder<'_> {
         let is_kept = |id: &str| edited.contains(id);
         let is_desired = |id: &str| desired.iter().any(|block| block.id == id);
         let stripped = take_blocks(text, |id| !is_kept(id) && !is_desired(id));
-        let put: Vec<Block> = desired.iter().filter(|block| !is_kept(&block.id)).cloned().collect();
+        let put: Vec<MarkerBlock> =
+            desired.iter().filter(|block| !is_kept(&block.id)).cloned().collect();
         let text = put_blocks(&stripped, &put);
         let parts = blocks_in(&text)
             .into_iter()
@@ -148,7 +149,7 @@ impl PlanBuilder<'_> {
             })
             .collect();
         let base = take_blocks(&stripped, |_| true);
-        Outcome { text, base, parts }
+        SharedFileResult { text, base, parts }
     }
 
     fn document(
@@ -158,22 +159,22 @@ impl PlanBuilder<'_> {
         format: crate::edit::FileFormat,
         recorded: &[PartRecord],
         desired: &[DocumentPart],
-    ) -> Option<Outcome> {
+    ) -> Option<SharedFileResult> {
         match document::edit(text, format, recorded, desired, self.edited) {
             Ok(DocumentEdit { text, base, parts, kept }) => {
                 for what in kept {
                     let message =
                         format!("`{what}` was changed or set by others and stays as it is");
                     self.problems.push(
-                        Problem::warning("edited", shown(path), message)
+                        InstallProblem::warning("edited", shown(path), message)
                             .with_hint("give --force to overwrite it"),
                     );
                 }
-                Some(Outcome { text, base, parts })
+                Some(SharedFileResult { text, base, parts })
             }
             Err(reason) => {
                 self.problems.push(
-                    Problem::error("unreadable", shown(path), reason).with_hint(
+                    InstallProblem::error("unreadable", shown(path), reason).with_hint(
                         "correct the file; nothing of it is touched until it can be read",
                     ),
                 );
@@ -189,6 +190,6 @@ fn is_blank(base: &str, is_text: bool) -> bool {
 }
 
 /// Whether an empty remainder is a file that was empty before.
-fn text_is_users(current: &Option<Vec<u8>>, base: &str) -> bool {
+fn is_user_file(current: &Option<Vec<u8>>, base: &str) -> bool {
     current.as_deref() == Some(base.as_bytes())
 }

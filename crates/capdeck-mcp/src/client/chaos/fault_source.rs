@@ -4,29 +4,29 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::{Chaos, Fault, Plan};
+use super::{FaultPlan, FaultSettings, InjectedFault};
 
 /// Draws faults in an order that a seed repeats. Shared by the connections of one server, so that a fault that ends a
 /// connection is not repeated at the start of the next.
 #[derive(Debug)]
 pub struct FaultSource {
-    chaos: Chaos,
+    chaos: FaultSettings,
     state: Mutex<u64>,
 }
 
 impl FaultSource {
     /// Starts at the seed, or at a random value without one.
-    pub fn new(chaos: Chaos) -> Self {
+    pub fn new(chaos: FaultSettings) -> Self {
         let state = chaos.seed.unwrap_or_else(|| getrandom::u64().unwrap_or_default());
         Self { chaos, state: Mutex::new(state) }
     }
 
-    pub fn chaos(&self) -> &Chaos {
+    pub fn chaos(&self) -> &FaultSettings {
         &self.chaos
     }
 
     /// Returns the plan for the next request with this method; `None` when chaos excludes it.
-    pub(super) fn plan(&self, method: &str) -> Option<Plan> {
+    pub(super) fn plan(&self, method: &str) -> Option<FaultPlan> {
         if !self.chaos.concerns(method) {
             return None;
         }
@@ -35,7 +35,7 @@ impl FaultSource {
             let mut state = self.state.lock();
             [(); 3].map(|()| share(next(&mut state)))
         };
-        Some(Plan {
+        Some(FaultPlan {
             delay: self.delay(delay),
             list_change: change < self.chaos.list_change,
             fault: self.fault(fault),
@@ -48,14 +48,14 @@ impl FaultSource {
     }
 
     /// Each request has at most one of these, so each occurs as often as its share.
-    fn fault(&self, draw: f64) -> Option<Fault> {
-        let Chaos { drop, truncate, malformed, expire, .. } = self.chaos;
+    fn fault(&self, draw: f64) -> Option<InjectedFault> {
+        let FaultSettings { drop, truncate, malformed, expire, .. } = self.chaos;
         let faults = [
-            (drop / 2.0, Fault::LoseRequest),
-            (drop / 2.0, Fault::LoseAnswer),
-            (truncate, Fault::Truncate),
-            (malformed, Fault::Malformed),
-            (expire, Fault::Expire),
+            (drop / 2.0, InjectedFault::LoseRequest),
+            (drop / 2.0, InjectedFault::LoseAnswer),
+            (truncate, InjectedFault::Truncate),
+            (malformed, InjectedFault::Malformed),
+            (expire, InjectedFault::Expire),
         ];
         let mut end = 0.0;
         faults.into_iter().find_map(|(share, fault)| {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn source(seed: u64) -> FaultSource {
-        FaultSource::new(Chaos {
+        FaultSource::new(FaultSettings {
             seed: Some(seed),
             delay: Some(Duration::from_millis(10)..=Duration::from_millis(20)),
             drop: 0.2,
@@ -99,7 +99,7 @@ mod tests {
         })
     }
 
-    fn plans(seed: u64, count: usize) -> Vec<Plan> {
+    fn plans(seed: u64, count: usize) -> Vec<FaultPlan> {
         let source = source(seed);
         (0..count).map(|_| source.plan("tools/call").unwrap()).collect()
     }
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(plans(7, 50), plans(7, 50));
         assert_ne!(plans(7, 50), plans(8, 50));
         let unseeded = || {
-            let source = FaultSource::new(Chaos { drop: 0.5, ..Chaos::default() });
+            let source = FaultSource::new(FaultSettings { drop: 0.5, ..FaultSettings::default() });
             (0..64).map(|_| source.plan("m").unwrap()).collect::<Vec<_>>()
         };
         assert_ne!(unseeded(), unseeded());
@@ -118,8 +118,9 @@ mod tests {
     /// Files store seeds, so their meaning must not change.
     #[test]
     fn a_seed_means_the_same_for_ever() {
-        use Fault::{Expire, LoseAnswer, LoseRequest, Malformed};
-        let faults: Vec<Option<Fault>> = plans(7, 6).into_iter().map(|plan| plan.fault).collect();
+        use InjectedFault::{Expire, LoseAnswer, LoseRequest, Malformed};
+        let faults: Vec<Option<InjectedFault>> =
+            plans(7, 6).into_iter().map(|plan| plan.fault).collect();
         let expected =
             [Some(LoseRequest), Some(Expire), Some(Malformed), Some(LoseAnswer), None, None];
         assert_eq!(faults, expected);
@@ -135,11 +136,11 @@ mod tests {
             );
             changes += u32::from(plan.list_change);
             let name = plan.fault.map(|fault| match fault {
-                Fault::LoseRequest => "lose request",
-                Fault::LoseAnswer => "lose answer",
-                Fault::Truncate => "truncate",
-                Fault::Malformed => "malformed",
-                Fault::Expire => "expire",
+                InjectedFault::LoseRequest => "lose request",
+                InjectedFault::LoseAnswer => "lose answer",
+                InjectedFault::Truncate => "truncate",
+                InjectedFault::Malformed => "malformed",
+                InjectedFault::Expire => "expire",
             });
             *counts.entry(name).or_default() += 1;
         }
@@ -162,10 +163,10 @@ mod tests {
         let all = source(1);
         assert!(all.plan("initialize").is_none() && all.plan("server/discover").is_none());
         assert!(all.plan("tools/list").is_some());
-        let only = FaultSource::new(Chaos {
+        let only = FaultSource::new(FaultSettings {
             drop: 1.0,
             only: vec!["initialize".to_owned()],
-            ..Chaos::default()
+            ..FaultSettings::default()
         });
         assert!(only.plan("initialize").is_some() && only.plan("tools/list").is_none());
     }

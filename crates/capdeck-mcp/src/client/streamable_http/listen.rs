@@ -7,10 +7,10 @@ use reqwest::Response;
 
 use super::{
     LAST_EVENT_ID, StreamableHttp,
-    response::{Form, form},
-    stream::Position,
+    response::{ResponseForm, form},
+    stream::StreamPosition,
 };
-use crate::{MAX_MESSAGE_BYTES, client::hub::Origin, sse::SseParser};
+use crate::{MAX_MESSAGE_BYTES, client::message_hub::MessageOrigin, sse::SseParser};
 
 const MAX_DELAY: Duration = Duration::from_secs(60);
 
@@ -18,7 +18,7 @@ impl StreamableHttp {
     /// Listens while this session lasts. A server without such a stream rejects the request, which is not an error.
     pub(super) async fn listen(self: Arc<Self>) {
         let generation = self.session.lock().generation;
-        let mut position = Position::default();
+        let mut position = StreamPosition::default();
         let mut failures = 0_u32;
         while self.session.lock().generation == generation {
             let mut request = self.request(Method::GET).header(ACCEPT, "text/event-stream");
@@ -31,7 +31,8 @@ impl StreamableHttp {
             };
             match response {
                 Ok(response)
-                    if response.status() == StatusCode::OK && form(&response) == Form::Events =>
+                    if response.status() == StatusCode::OK
+                        && form(&response) == ResponseForm::Events =>
                 {
                     failures = 0;
                     tokio::select! {
@@ -56,7 +57,7 @@ impl StreamableHttp {
     async fn read_session_stream(
         self: &Arc<Self>,
         mut response: Response,
-        position: &mut Position,
+        position: &mut StreamPosition,
     ) {
         let Some(transport) = self.as_transport() else { return };
         let mut parser = SseParser::new(MAX_MESSAGE_BYTES);
@@ -68,7 +69,7 @@ impl StreamableHttp {
             while let Some(event) = parser.pop() {
                 position.note(&event);
                 if event.is_message() {
-                    self.hub.receive(&event.data, Origin::Session, &transport);
+                    self.hub.receive(&event.data, MessageOrigin::Session, &transport);
                 }
             }
         }

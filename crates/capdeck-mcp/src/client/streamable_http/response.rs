@@ -8,28 +8,28 @@ use reqwest::Response;
 use url::Url;
 
 use crate::{
-    MAX_MESSAGE_BYTES, Malformed, Message, RpcError,
-    client::{ClientError, credentials::challenge, hub::excerpt},
+    MAX_MESSAGE_BYTES, MalformedMessage, RpcError, RpcMessage,
+    client::{ClientError, credentials::challenge, message_hub::excerpt},
 };
 
 const ERROR_BODY: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ResponseForm {
     Json,
     Events,
     Other,
 }
 
-pub(super) fn form(response: &Response) -> Form {
+pub(super) fn form(response: &Response) -> ResponseForm {
     let declared = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = declared.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json") {
-        Form::Json
+        ResponseForm::Json
     } else if essence.eq_ignore_ascii_case("text/event-stream") {
-        Form::Events
+        ResponseForm::Events
     } else {
-        Form::Other
+        ResponseForm::Other
     }
 }
 
@@ -49,11 +49,15 @@ pub(in crate::client) async fn check_status(response: Response) -> Result<Respon
     let body = read_head(response, ERROR_BODY).await;
     let is_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     // Some servers send the JSON-RPC error of a request with an HTTP error status.
-    match Message::parse(&body) {
+    match RpcMessage::parse(&body) {
         _ if is_login => {}
-        Ok(Message::Response { outcome: Err(error), .. }) => return Err(ClientError::Rpc(error)),
+        Ok(RpcMessage::Response { outcome: Err(error), .. }) => {
+            return Err(ClientError::Rpc(error));
+        }
         // A modern server that could not read the id of the rejected request.
-        Err(Malformed { id: None, error, .. }) if RpcError::is_of_modern_protocol(error.code) => {
+        Err(MalformedMessage { id: None, error, .. })
+            if RpcError::is_of_modern_protocol(error.code) =>
+        {
             return Err(ClientError::Rpc(error));
         }
         _ => {}

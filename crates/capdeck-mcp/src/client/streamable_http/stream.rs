@@ -8,29 +8,29 @@ use serde_json::value::RawValue;
 
 use super::{
     LAST_EVENT_ID, StreamableHttp,
-    response::{Form, check_status, form, read_message},
+    response::{ResponseForm, check_status, form, read_message},
 };
 use crate::{
-    Incoming, MAX_MESSAGE_BYTES, Message,
+    MAX_MESSAGE_BYTES, RpcFrame, RpcMessage,
     client::{
         ClientError,
-        call::Call,
-        hub::{Origin, excerpt},
+        call::PendingCall,
+        message_hub::{MessageOrigin, excerpt},
     },
     sse::{SseEvent, SseParser},
 };
 
 pub(super) const DEFAULT_RETRY: Duration = Duration::from_secs(1);
 
-const FRUITLESS_TRIES: u32 = 3;
+const MAX_EMPTY_RESUMES: u32 = 3;
 
 #[derive(Debug, Default)]
-pub(super) struct Position {
+pub(super) struct StreamPosition {
     pub(super) last_event: Option<HeaderValue>,
     pub(super) retry: Option<Duration>,
 }
 
-impl Position {
+impl StreamPosition {
     pub(super) fn note(&mut self, event: &SseEvent) {
         if let Some(id) = &event.id {
             self.last_event = HeaderValue::from_str(id).ok().filter(|id| !id.is_empty());
@@ -43,7 +43,7 @@ impl Position {
     }
 }
 
-enum Reading {
+enum StreamReadResult {
     Answer(Result<Box<RawValue>, ClientError>),
     /// The stream ended first; true when it had at least one event.
     Ended(bool),
@@ -52,17 +52,20 @@ enum Reading {
 impl StreamableHttp {
     pub(super) async fn read_answer(
         &self,
-        call: &Arc<Call>,
+        call: &Arc<PendingCall>,
         response: Response,
     ) -> Result<Box<RawValue>, ClientError> {
         let response = check_status(response).await?;
         match form(&response) {
-            Form::Events => self.read_events(call, response).await,
-            Form::Json => self.read_json(call, &read_message(response).await?),
-            Form::Other if response.status() == StatusCode::ACCEPTED => Err(ClientError::protocol(
-                format!("`{}` was accepted like a notification, without an answer", call.method),
-            )),
-            Form::Other => Err(ClientError::protocol(format!(
+            ResponseForm::Events => self.read_events(call, response).await,
+            ResponseForm::Json => self.read_json(call, &read_message(response).await?),
+            ResponseForm::Other if response.status() == StatusCode::ACCEPTED => {
+                Err(ClientError::protocol(format!(
+                    "`{}` was accepted like a notification, without an answer",
+                    call.method
+                )))
+            }
+            ResponseForm::Other => Err(ClientError::protocol(format!(
                 "the answer to `{}` is neither JSON nor an event stream",
                 call.method
             ))),
@@ -71,7 +74,7 @@ impl StreamableHttp {
 
     pub(super) fn read_json(
         &self,
-        call: &Arc<Call>,
+        call: &Arc<PendingCall>,
         body: &[u8],
     ) -> Result<Box<RawValue>, ClientError> {
         self.take_messages(call, body)?.unwrap_or_else(|| {
@@ -85,17 +88,17 @@ impl StreamableHttp {
 
     async fn read_events(
         &self,
-        call: &Arc<Call>,
+        call: &Arc<PendingCall>,
         response: Response,
     ) -> Result<Box<RawValue>, ClientError> {
-        let mut position = Position::default();
+        let mut position = StreamPosition::default();
         let mut fruitless = 0;
         let mut reading = self.read_stream(call, response, &mut position).await;
         loop {
             match reading {
-                Reading::Answer(outcome) => return outcome,
-                Reading::Ended(true) => fruitless = 0,
-                Reading::Ended(false) => fruitless += 1,
+                StreamReadResult::Answer(outcome) => return outcome,
+                StreamReadResult::Ended(true) => fruitless = 0,
+                StreamReadResult::Ended(false) => fruitless += 1,
             }
             // A modern request is not resumed: the closed connection cancelled it at the server.
             let resumable = position.last_event.clone().filter(|_| call.head.is_none());
@@ -105,7 +108,7 @@ impl StreamableHttp {
                     call.method
                 )));
             };
-            if fruitless >= FRUITLESS_TRIES {
+            if fruitless >= MAX_EMPTY_RESUMES {
                 return Err(ClientError::protocol(format!(
                     "the event stream broke before the answer to `{}` and could not be resumed",
                     call.method
@@ -117,7 +120,7 @@ impl StreamableHttp {
             tokio::time::sleep(position.retry()).await;
             reading = match self.resume(last_event).await {
                 Ok(response) => self.read_stream(call, response, &mut position).await,
-                Err(ClientError::Unreachable { .. }) => Reading::Ended(false),
+                Err(ClientError::Unreachable { .. }) => StreamReadResult::Ended(false),
                 Err(error) => return Err(error),
             };
         }
@@ -128,7 +131,7 @@ impl StreamableHttp {
         let request = request.header(LAST_EVENT_ID, last_event);
         let response = self.target.send(request).await.map_err(ClientError::unreachable)?;
         let response = check_status(response).await?;
-        if form(&response) == Form::Events {
+        if form(&response) == ResponseForm::Events {
             Ok(response)
         } else {
             Err(ClientError::protocol("a resumed stream is not an event stream"))
@@ -137,16 +140,18 @@ impl StreamableHttp {
 
     async fn read_stream(
         &self,
-        call: &Arc<Call>,
+        call: &Arc<PendingCall>,
         mut response: Response,
-        position: &mut Position,
-    ) -> Reading {
+        position: &mut StreamPosition,
+    ) -> StreamReadResult {
         let mut parser = SseParser::new(MAX_MESSAGE_BYTES);
         let mut any = false;
         // A broken connection is resumed like an ended one.
         while let Ok(Some(chunk)) = response.chunk().await {
             if parser.push(&chunk).is_err() {
-                return Reading::Answer(Err(ClientError::TooLarge { limit: MAX_MESSAGE_BYTES }));
+                return StreamReadResult::Answer(Err(ClientError::TooLarge {
+                    limit: MAX_MESSAGE_BYTES,
+                }));
             }
             while let Some(event) = parser.pop() {
                 any = true;
@@ -155,33 +160,35 @@ impl StreamableHttp {
                     continue;
                 }
                 match self.take_messages(call, &event.data) {
-                    Ok(Some(outcome)) => return Reading::Answer(outcome),
+                    Ok(Some(outcome)) => return StreamReadResult::Answer(outcome),
                     Ok(None) => {}
-                    Err(error) => return Reading::Answer(Err(error)),
+                    Err(error) => return StreamReadResult::Answer(Err(error)),
                 }
             }
         }
-        Reading::Ended(any)
+        StreamReadResult::Ended(any)
     }
 
     fn take_messages(
         &self,
-        call: &Arc<Call>,
+        call: &Arc<PendingCall>,
         frame: &[u8],
     ) -> Result<Option<Result<Box<RawValue>, ClientError>>, ClientError> {
         let transport = self.as_transport().ok_or_else(|| self.hub.closed_error())?;
-        let messages = match Incoming::parse(frame) {
-            Ok(Incoming::Single(message)) => vec![Ok(message)],
-            Ok(Incoming::Batch(parts)) => parts,
+        let messages = match RpcFrame::parse(frame) {
+            Ok(RpcFrame::Single(message)) => vec![Ok(message)],
+            Ok(RpcFrame::Batch(parts)) => parts,
             Err(malformed) => vec![Err(malformed)],
         };
         let mut answer = None;
         for message in messages {
             match message {
-                Ok(Message::Response { id, outcome }) if id.as_counter() == Some(call.id) => {
+                Ok(RpcMessage::Response { id, outcome }) if id.as_counter() == Some(call.id) => {
                     answer = Some(outcome.map_err(ClientError::Rpc));
                 }
-                Ok(message) => self.hub.receive_message(message, Origin::Call(call), &transport),
+                Ok(message) => {
+                    self.hub.receive_message(message, MessageOrigin::Call(call), &transport);
+                }
                 Err(malformed) => {
                     let message = format!(
                         "the answer to `{}` cannot be read: {}: {}",

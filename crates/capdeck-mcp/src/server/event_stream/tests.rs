@@ -21,7 +21,7 @@ fn read_all(stream: &EventStream, mut position: u64, ticket: u64) -> Vec<u64> {
 
 #[test]
 fn a_reader_goes_on_after_any_number_and_ends_with_the_last_answer() {
-    let stream = EventStream::for_answers(1, 1, Readers::ComeBack);
+    let stream = EventStream::for_answers(1, 1, ReaderBehaviour::ComeBack);
     stream.push(Bytes::from_static(b"a"));
     stream.push(Bytes::from_static(b"b"));
     let first = stream.attach();
@@ -36,7 +36,7 @@ fn a_reader_goes_on_after_any_number_and_ends_with_the_last_answer() {
 
 #[test]
 fn unread_notifications_are_bounded_and_answers_are_not_lost() {
-    let stream = EventStream::for_answers(1, 1, Readers::ComeBack);
+    let stream = EventStream::for_answers(1, 1, ReaderBehaviour::ComeBack);
     let taken = (0..5000).filter(|_| stream.offer(Bytes::from_static(b"n"))).count();
     assert_eq!(taken, MAX_EVENTS);
     stream.push_answer(Bytes::from_static(b"answer"));
@@ -60,25 +60,25 @@ fn what_was_read_is_forgotten_oldest_first() {
 
 #[tokio::test]
 async fn a_beginning_is_all_answers_or_the_first_other_message() {
-    let quick = EventStream::for_answers(1, 2, Readers::ComeBack);
+    let quick = EventStream::for_answers(1, 2, ReaderBehaviour::ComeBack);
     quick.push_answer(Bytes::from_static(b"1"));
     assert!(poll(|context| quick.poll_beginning(context)).is_pending());
     quick.push_answer(Bytes::from_static(b"2"));
     let answers = vec![Bytes::from_static(b"1"), Bytes::from_static(b"2")];
     assert_eq!(
         poll_fn(|context| quick.poll_beginning(context)).await,
-        Beginning::AnswersOnly(answers)
+        StreamStart::AnswersOnly(answers)
     );
 
-    let talking = EventStream::for_answers(1, 1, Readers::ComeBack);
+    let talking = EventStream::for_answers(1, 1, ReaderBehaviour::ComeBack);
     talking.offer(Bytes::from_static(b"progress"));
     talking.push_answer(Bytes::from_static(b"1"));
-    assert_eq!(poll_fn(|context| talking.poll_beginning(context)).await, Beginning::Mixed);
+    assert_eq!(poll_fn(|context| talking.poll_beginning(context)).await, StreamStart::Mixed);
 }
 
 #[test]
 fn a_pause_ends_the_connection_and_not_the_stream() {
-    let stream = EventStream::for_answers(1, 1, Readers::ComeBack);
+    let stream = EventStream::for_answers(1, 1, ReaderBehaviour::ComeBack);
     stream.push(Bytes::from_static(b"before"));
     let first = stream.attach();
     stream.pause();
@@ -87,13 +87,13 @@ fn a_pause_ends_the_connection_and_not_the_stream() {
     let second = stream.attach();
     assert_eq!(read_all(&stream, 1, second), [2]);
 
-    let away = EventStream::for_answers(3, 1, Readers::ComeBack);
+    let away = EventStream::for_answers(3, 1, ReaderBehaviour::ComeBack);
     away.detach(away.attach());
     away.pause();
     let back = away.attach();
     assert!(poll(|context| away.poll_after(0, back, context)).is_pending());
 
-    let staying = EventStream::for_answers(2, 1, Readers::Stay);
+    let staying = EventStream::for_answers(2, 1, ReaderBehaviour::Stay);
     let reader = staying.attach();
     staying.pause();
     assert!(poll(|context| staying.poll_after(0, reader, context)).is_pending());

@@ -5,25 +5,27 @@ use std::sync::Arc;
 use http::{Response, StatusCode, request::Parts};
 
 use super::{
-    Inner, headers,
-    reply::{self, Refusal},
+    HttpEndpointInner, headers,
+    reply::{self, HttpErrorReply},
 };
 use crate::server::response_body::{EventReader, ResponseBody};
 
-impl Inner {
-    pub(super) fn get(&self, parts: &Parts) -> Result<Response<ResponseBody>, Refusal> {
+impl HttpEndpointInner {
+    pub(super) fn get(&self, parts: &Parts) -> Result<Response<ResponseBody>, HttpErrorReply> {
         headers::check_accept(&parts.headers, &["text/event-stream"])?;
         let session = self.session(parts)?;
         if let Some(event_id) = headers::last_event_id(&parts.headers) {
             let (stream, position) = session.find_stream(event_id).ok_or_else(|| {
-                Refusal::bad_request("the stream of this `Last-Event-ID` can no longer be read")
+                HttpErrorReply::bad_request(
+                    "the stream of this `Last-Event-ID` can no longer be read",
+                )
             })?;
             return Ok(reply::events(EventReader::new(stream, position, self.options.keep_alive)));
         }
         let stream = Arc::clone(&session.unasked);
         // Two readers would each see half of the messages.
         if stream.is_attached() {
-            return Err(Refusal::new(
+            return Err(HttpErrorReply::new(
                 StatusCode::CONFLICT,
                 "this session has an open GET stream already",
             ));

@@ -5,32 +5,32 @@ use http::{
     header::{ACCEPT, CONTENT_TYPE},
 };
 
-use super::reply::Refusal;
-use crate::{Era, Revision, server::header_check::PROTOCOL_VERSION};
+use super::reply::HttpErrorReply;
+use crate::{Era, ProtocolRevision, server::header_check::PROTOCOL_VERSION};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-pub(super) fn session_id(headers: &HeaderMap) -> Result<&str, Refusal> {
+pub(super) fn session_id(headers: &HeaderMap) -> Result<&str, HttpErrorReply> {
     let Some(value) = headers.get(SESSION) else {
-        return Err(Refusal::bad_request(
+        return Err(HttpErrorReply::bad_request(
             "the `Mcp-Session-Id` header is missing; send `initialize` first and repeat the id it answers with",
         ));
     };
-    value.to_str().map_err(|_| Refusal::session_not_found())
+    value.to_str().map_err(|_| HttpErrorReply::session_not_found())
 }
 
 /// A version header must name a revision with sessions. Without one the oldest revision with this transport is
 /// assumed.
-pub(super) fn check_revision(headers: &HeaderMap) -> Result<Revision, Refusal> {
+pub(super) fn check_revision(headers: &HeaderMap) -> Result<ProtocolRevision, HttpErrorReply> {
     let Some(value) = headers.get(PROTOCOL_VERSION) else {
-        return Ok(Revision::ASSUMED_OVER_HTTP);
+        return Ok(ProtocolRevision::ASSUMED_OVER_HTTP);
     };
-    let legacy = |revision: &Revision| revision.era() == Era::Legacy;
-    value.to_str().ok().and_then(Revision::parse).filter(legacy).ok_or_else(|| {
-        let supported = Revision::SUPPORTED.iter().filter(|revision| legacy(revision));
+    let legacy = |revision: &ProtocolRevision| revision.era() == Era::Legacy;
+    value.to_str().ok().and_then(ProtocolRevision::parse).filter(legacy).ok_or_else(|| {
+        let supported = ProtocolRevision::SUPPORTED.iter().filter(|revision| legacy(revision));
         let supported: Vec<&str> = supported.map(|revision| revision.as_str()).collect();
-        Refusal::bad_request(format!(
+        HttpErrorReply::bad_request(format!(
             "a session cannot speak the version in `MCP-Protocol-Version`; it can speak {}",
             supported.join(", ")
         ))
@@ -41,24 +41,24 @@ pub(super) fn last_event_id(headers: &HeaderMap) -> Option<&str> {
     headers.get(LAST_EVENT_ID)?.to_str().ok().filter(|id| !id.is_empty())
 }
 
-pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), HttpErrorReply> {
     let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = declared.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
-    Err(Refusal::new(
+    Err(HttpErrorReply::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "`Content-Type` has to be `application/json`",
     ))
 }
 
-pub(super) fn check_accept(headers: &HeaderMap, forms: &[&str]) -> Result<(), Refusal> {
+pub(super) fn check_accept(headers: &HeaderMap, forms: &[&str]) -> Result<(), HttpErrorReply> {
     if forms.iter().all(|form| accepts(headers, form)) {
         return Ok(());
     }
     let listed: Vec<String> = forms.iter().map(|form| format!("`{form}`")).collect();
-    Err(Refusal::new(
+    Err(HttpErrorReply::new(
         StatusCode::NOT_ACCEPTABLE,
         format!("`Accept` has to name {}", listed.join(" and ")),
     ))

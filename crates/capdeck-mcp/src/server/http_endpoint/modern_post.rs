@@ -7,18 +7,18 @@ use serde_json::value::RawValue;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    Inner, headers, principal,
-    reply::{self, Refusal},
+    HttpEndpointInner, headers, principal,
+    reply::{self, HttpErrorReply},
 };
 use crate::{
     RpcError, encode, raw,
     request_meta::RequestMeta,
     server::{
-        conversation::Request,
-        event_stream::{EventStream, Readers},
+        conversation::IncomingRequest,
+        event_stream::{EventStream, ReaderBehaviour},
         header_check,
-        modern::{self, ModernRequest, Sender},
-        outlet::Outlet,
+        message_outlet::MessageOutlet,
+        modern::{self, ModernRequest, RequestSender},
         response_body::{EventReader, ResponseBody},
     },
 };
@@ -46,13 +46,13 @@ pub(super) fn is_modern_notification(
         && (modern::is_modern(method, params) || header_check::names_modern(headers))
 }
 
-impl Inner {
+impl HttpEndpointInner {
     /// Answers a request. Sends nothing before there is something to send, so that the status is right. A client that
     /// disconnects early cancels the request.
     pub(super) async fn post_modern(
         self: &Arc<Self>,
         parts: Parts,
-        request: Request,
+        request: IncomingRequest,
     ) -> Response<ResponseBody> {
         let id = request.id.clone();
         let request = match admit(parts, request) {
@@ -66,8 +66,8 @@ impl Inner {
             modern::LISTEN => self.options.json_grace,
             _ => self.options.keep_alive,
         };
-        let stream = EventStream::for_answers(STREAM, 1, Readers::ReadOnce);
-        let outlet = Outlet::Events(Arc::clone(&stream));
+        let stream = EventStream::for_answers(STREAM, 1, ReaderBehaviour::ReadOnce);
+        let outlet = MessageOutlet::Events(Arc::clone(&stream));
         let modern = Arc::clone(&self.modern);
         let mut answering = Box::pin(async move { modern.answer(request, outlet).await });
         let outcome = tokio::select! {
@@ -106,18 +106,18 @@ impl Inner {
         parts: Parts,
         method: String,
         params: Option<Box<RawValue>>,
-    ) -> Result<Response<ResponseBody>, Refusal> {
+    ) -> Result<Response<ResponseBody>, HttpErrorReply> {
         if modern::is_removed(&method) {
             let error = RpcError::method_not_found(&method);
-            return Err(Refusal::with_status(StatusCode::NOT_FOUND, error));
+            return Err(HttpErrorReply::with_status(StatusCode::NOT_FOUND, error));
         }
         let is_ours = method != "notifications/cancelled";
         if is_ours && modern::is_modern(&method, params.as_deref()) {
             // Notifications have no id, and no message uses this one.
-            let request = Request { id: 0.into(), method, params };
+            let request = IncomingRequest { id: 0.into(), method, params };
             let admitted = admit_body(&parts, request);
-            let mut request =
-                admitted.map_err(|error| Refusal::with_status(StatusCode::BAD_REQUEST, error))?;
+            let mut request = admitted
+                .map_err(|error| HttpErrorReply::with_status(StatusCode::BAD_REQUEST, error))?;
             // The notification may open the sender's session, so it keeps the extensions like a request.
             request.extensions = parts.extensions;
             if let Err(error) = self.modern.notification(request).await {
@@ -128,7 +128,7 @@ impl Inner {
     }
 }
 
-fn admit(parts: Parts, request: Request) -> Result<ModernRequest, RpcError> {
+fn admit(parts: Parts, request: IncomingRequest) -> Result<ModernRequest, RpcError> {
     let mut request = admit_body(&parts, request)?;
     header_check::check_target(&parts.headers, &request.method, &request.params)?;
     request.headers = Some(parts.headers);
@@ -136,12 +136,12 @@ fn admit(parts: Parts, request: Request) -> Result<ModernRequest, RpcError> {
     Ok(request)
 }
 
-fn admit_body(parts: &Parts, request: Request) -> Result<ModernRequest, RpcError> {
-    let Request { id, method, params: written } = request;
+fn admit_body(parts: &Parts, request: IncomingRequest) -> Result<ModernRequest, RpcError> {
+    let IncomingRequest { id, method, params: written } = request;
     let mut params = raw::parse_params(written.as_deref())?.unwrap_or_default();
     let meta = RequestMeta::take(&mut params);
     header_check::check_version(&parts.headers, meta.protocol_version.as_deref())?;
-    let sender = Sender::read(meta)?;
+    let sender = RequestSender::read(meta)?;
     let principal = principal(&parts.extensions);
     let extensions = http::Extensions::new();
     Ok(ModernRequest { id, method, written, params, sender, principal, extensions, headers: None })

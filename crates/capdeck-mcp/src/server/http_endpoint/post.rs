@@ -6,77 +6,86 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, request::Parts};
 
 use super::{
-    Inner, headers,
+    HttpEndpointInner, headers,
     modern_post::{is_modern_notification, is_modern_request},
     principal,
-    reply::{self, Refusal},
+    reply::{self, HttpErrorReply},
 };
 use crate::{
-    Incoming, Malformed, Message, RequestId, Revision, RpcError, encode, nesting,
+    MalformedMessage, ProtocolRevision, RequestId, RpcError, RpcFrame, RpcMessage, encode, nesting,
     server::{
         MissingScopes, SessionLimit,
-        conversation::{Answer, Conversation, Request},
-        event_stream::{Beginning, EventStream},
+        conversation::{IncomingRequest, RequestCompletion, ServerConversation},
+        event_stream::{EventStream, StreamStart},
         handshake,
         http_session::HttpSession,
-        outlet::Outlet,
+        message_outlet::MessageOutlet,
         response_body::{EventReader, ResponseBody},
         session_table::new_session_id,
     },
 };
 
 /// The stream key of messages without a request; response streams start at one.
-const UNASKED: u64 = 0;
+const SESSION_STREAM_KEY: u64 = 0;
 
-impl Inner {
+impl HttpEndpointInner {
     pub(super) async fn post(
         self: &Arc<Self>,
         parts: Parts,
         body: Bytes,
-    ) -> Result<Response<ResponseBody>, Refusal> {
+    ) -> Result<Response<ResponseBody>, HttpErrorReply> {
         headers::check_content_type(&parts.headers)?;
         headers::check_accept(&parts.headers, &["application/json", "text/event-stream"])?;
         if body.len() > self.options.max_body {
             let message = format!("the body is over the limit of {} bytes", self.options.max_body);
-            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message));
+            return Err(HttpErrorReply::new(StatusCode::PAYLOAD_TOO_LARGE, message));
         }
-        let form = if headers::prefers_events(&parts.headers) { Form::Events } else { Form::Json };
-        let incoming = match nesting::check(&body).and_then(|()| Incoming::parse(&body)) {
+        let form = if headers::prefers_events(&parts.headers) {
+            ReplyForm::Events
+        } else {
+            ReplyForm::Json
+        };
+        let incoming = match nesting::check(&body).and_then(|()| RpcFrame::parse(&body)) {
             Ok(incoming) => incoming,
             Err(malformed) if malformed.is_stray_answer() => return Ok(reply::accepted()),
-            Err(Malformed { id, error, .. }) => return Err(Refusal::malformed(id, error)),
+            Err(MalformedMessage { id, error, .. }) => {
+                return Err(HttpErrorReply::malformed(id, error));
+            }
         };
         self.check_scopes(&parts.extensions, &incoming)?;
         match incoming {
-            Incoming::Single(Message::Request { id, method, params })
+            RpcFrame::Single(RpcMessage::Request { id, method, params })
                 if is_modern_request(&parts.headers, &method, params.as_deref()) =>
             {
-                Ok(self.post_modern(parts, Request { id, method, params }).await)
+                Ok(self.post_modern(parts, IncomingRequest { id, method, params }).await)
             }
-            Incoming::Single(Message::Notification { method, params })
+            RpcFrame::Single(RpcMessage::Notification { method, params })
                 if is_modern_notification(&parts.headers, &method, params.as_deref()) =>
             {
                 self.notify_modern(parts, method, params).await
             }
-            Incoming::Single(Message::Request { id, method, params })
+            RpcFrame::Single(RpcMessage::Request { id, method, params })
                 if method == "initialize" && !parts.headers.contains_key(headers::SESSION) =>
             {
-                self.initialize(Request { id, method, params }, parts.extensions).await
+                self.initialize(IncomingRequest { id, method, params }, parts.extensions).await
             }
-            Incoming::Single(message) => {
+            RpcFrame::Single(message) => {
                 let session = self.session(&parts).map_err(|refusal| match &message {
-                    Message::Request { id, .. } => refusal.of(id.clone()),
-                    Message::Notification { .. } | Message::Response { .. } => refusal,
+                    RpcMessage::Request { id, .. } => refusal.of(id.clone()),
+                    RpcMessage::Notification { .. } | RpcMessage::Response { .. } => refusal,
                 })?;
-                self.answer(&session, vec![Ok(message)], Shape::Single, form).await
+                self.answer(&session, vec![Ok(message)], BatchShape::Single, form).await
             }
-            Incoming::Batch(messages) => {
+            RpcFrame::Batch(messages) => {
                 let session = self.session(&parts)?;
                 if !session.revision.has_batches() {
                     let message = "batches are not part of this protocol revision";
-                    return Err(Refusal::malformed(None, RpcError::invalid_request(message)));
+                    return Err(HttpErrorReply::malformed(
+                        None,
+                        RpcError::invalid_request(message),
+                    ));
                 }
-                self.answer(&session, messages, Shape::Batch, form).await
+                self.answer(&session, messages, BatchShape::Batch, form).await
             }
         }
     }
@@ -85,17 +94,17 @@ impl Inner {
     fn check_scopes(
         &self,
         extensions: &http::Extensions,
-        incoming: &Incoming,
-    ) -> Result<(), Refusal> {
-        let missing_for = |message: &Message| match message {
-            Message::Request { method, params, .. } => {
+        incoming: &RpcFrame,
+    ) -> Result<(), HttpErrorReply> {
+        let missing_for = |message: &RpcMessage| match message {
+            RpcMessage::Request { method, params, .. } => {
                 self.service.missing_scopes(extensions, method, params.as_deref())
             }
-            Message::Notification { .. } | Message::Response { .. } => None,
+            RpcMessage::Notification { .. } | RpcMessage::Response { .. } => None,
         };
         let missing: Vec<MissingScopes> = match incoming {
-            Incoming::Single(message) => missing_for(message).into_iter().collect(),
-            Incoming::Batch(messages) => {
+            RpcFrame::Single(message) => missing_for(message).into_iter().collect(),
+            RpcFrame::Batch(messages) => {
                 messages.iter().flatten().filter_map(missing_for).collect()
             }
         };
@@ -103,24 +112,24 @@ impl Inner {
             return Ok(());
         }
         let all: Vec<String> = missing.into_iter().map(|MissingScopes(scopes)| scopes).collect();
-        Err(Refusal::missing_scopes(MissingScopes(all.join(" "))))
+        Err(HttpErrorReply::missing_scopes(MissingScopes(all.join(" "))))
     }
 
     async fn initialize(
         self: &Arc<Self>,
-        request: Request,
+        request: IncomingRequest,
         extensions: http::Extensions,
-    ) -> Result<Response<ResponseBody>, Refusal> {
+    ) -> Result<Response<ResponseBody>, HttpErrorReply> {
         let id = request.id;
         let session_id = new_session_id().map_err(|error| {
             tracing::error!(%error, "no randomness for a session id");
-            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "a session cannot be opened now")
+            HttpErrorReply::new(StatusCode::INTERNAL_SERVER_ERROR, "a session cannot be opened now")
         })?;
-        let conversation = Conversation::new();
-        let unasked = EventStream::for_session(UNASKED);
+        let conversation = ServerConversation::new();
+        let unasked = EventStream::for_session(SESSION_STREAM_KEY);
         let principal = principal(&extensions);
         let limit = extensions.get::<SessionLimit>().copied();
-        let outlet = Outlet::Events(Arc::clone(&unasked));
+        let outlet = MessageOutlet::Events(Arc::clone(&unasked));
         let opened =
             handshake::open(&self.service, &conversation, outlet, request.params, extensions).await;
         let greeting = match opened {
@@ -129,7 +138,7 @@ impl Inner {
                 return Ok(reply::json(StatusCode::OK, encode::failure(Some(&id), &error)));
             }
         };
-        let revision: Revision = greeting.revision;
+        let revision: ProtocolRevision = greeting.revision;
         let session =
             HttpSession::new(session_id.clone(), principal, revision, conversation, unasked);
         match self.sessions.insert(Arc::clone(&session), self.options.max_sessions, limit) {
@@ -140,7 +149,7 @@ impl Inner {
             }
             Err(full) => {
                 session.end().await;
-                return Err(Refusal::full(full).of(id));
+                return Err(HttpErrorReply::full(full).of(id));
             }
         }
         self.start_sweeping();
@@ -154,21 +163,21 @@ impl Inner {
     async fn answer(
         &self,
         session: &Arc<HttpSession>,
-        messages: Vec<Result<Message, Malformed>>,
-        shape: Shape,
-        form: Form,
-    ) -> Result<Response<ResponseBody>, Refusal> {
+        messages: Vec<Result<RpcMessage, MalformedMessage>>,
+        shape: BatchShape,
+        form: ReplyForm,
+    ) -> Result<Response<ResponseBody>, HttpErrorReply> {
         let mut requests = Vec::new();
         let mut malformed = Vec::new();
         for message in messages {
             match message {
-                Ok(Message::Request { id, method, params }) => {
-                    requests.push(Request { id, method, params });
+                Ok(RpcMessage::Request { id, method, params }) => {
+                    requests.push(IncomingRequest { id, method, params });
                 }
-                Ok(Message::Notification { method, params }) => {
+                Ok(RpcMessage::Notification { method, params }) => {
                     session.conversation.notification(&method, params).await;
                 }
-                Ok(Message::Response { id, outcome }) => {
+                Ok(RpcMessage::Response { id, outcome }) => {
                     session.conversation.response(&id, outcome);
                 }
                 Err(part) if part.is_stray_answer() => {}
@@ -180,7 +189,7 @@ impl Inner {
             return Ok(reply::accepted());
         }
         let stream = session.new_stream(answers);
-        for Malformed { id, error, .. } in malformed {
+        for MalformedMessage { id, error, .. } in malformed {
             stream.push_answer(encode::failure(id.as_ref(), &error).into());
         }
         for request in requests {
@@ -194,13 +203,13 @@ impl Inner {
         &self,
         session: &Arc<HttpSession>,
         stream: Arc<EventStream>,
-        shape: Shape,
-        form: Form,
+        shape: BatchShape,
+        form: ReplyForm,
     ) -> Response<ResponseBody> {
-        if let Form::Json = form {
+        if let ReplyForm::Json = form {
             let beginning = poll_fn(|context| stream.poll_beginning(context));
             let soon = tokio::time::timeout(self.options.json_grace, beginning).await;
-            if let Ok(Beginning::AnswersOnly(answers)) = soon {
+            if let Ok(StreamStart::AnswersOnly(answers)) = soon {
                 return reply::json(StatusCode::OK, shape.body(answers));
             }
         }
@@ -214,19 +223,19 @@ impl Inner {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Form {
+enum ReplyForm {
     Json,
     Events,
 }
 
 /// The form of the request body, which a JSON response repeats.
 #[derive(Debug, Clone, Copy)]
-enum Shape {
+enum BatchShape {
     Single,
     Batch,
 }
 
-impl Shape {
+impl BatchShape {
     fn body(self, mut answers: Vec<Bytes>) -> Bytes {
         match self {
             Self::Single => answers.pop().unwrap_or_default(),
@@ -241,16 +250,16 @@ impl Shape {
 }
 
 /// Answers a request in its own task: a client that disconnects may resume for the response.
-fn run(session: &Arc<HttpSession>, request: Request, stream: Arc<EventStream>) {
+fn run(session: &Arc<HttpSession>, request: IncomingRequest, stream: Arc<EventStream>) {
     let session = Arc::clone(session);
     let id: RequestId = request.id.clone();
-    let outlet = Outlet::Events(Arc::clone(&stream));
+    let outlet = MessageOutlet::Events(Arc::clone(&stream));
     let answer = session.conversation.answer(request, outlet);
     tokio::spawn(async move {
         let outcome = match answer.await {
-            Answer::Outcome(outcome) => outcome,
+            RequestCompletion::Outcome(outcome) => outcome,
             // An open HTTP request needs an end, even after a cancellation.
-            Answer::Cancelled => {
+            RequestCompletion::Cancelled => {
                 Err(RpcError::new(RpcError::REQUEST_CANCELLED, "the request was cancelled"))
             }
         };

@@ -11,31 +11,31 @@ use crate::{
     server::{
         MissingScopes,
         response_body::{EventReader, ResponseBody},
-        session_table::Full,
+        session_table::SessionLimitError,
     },
 };
 
 /// A rejected request: an HTTP status with a JSON-RPC error in the body.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct HttpErrorReply {
     status: StatusCode,
     id: Option<RequestId>,
     error: RpcError,
     missing_scopes: Option<MissingScopes>,
 }
 
-impl Refusal {
+impl HttpErrorReply {
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self::with_status(status, RpcError::new(RpcError::REFUSED, message))
     }
 
-    pub(super) fn full(full: Full) -> Self {
+    pub(super) fn full(full: SessionLimitError) -> Self {
         match full {
-            Full::Everybody => {
+            SessionLimitError::Total => {
                 let message = "too many sessions are in use; try again later";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, message)
             }
-            Full::Principal(most) => {
+            SessionLimitError::Principal(most) => {
                 let error = RpcError::too_many_sessions(most);
                 Self::with_status(StatusCode::TOO_MANY_REQUESTS, error)
             }

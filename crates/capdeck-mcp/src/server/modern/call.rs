@@ -11,22 +11,22 @@ use serde_json::value::RawValue;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::{log_level::LogLevel, need::Need};
+use super::{input_capability::InputCapability, log_level::LogSeverity};
 use crate::{
     RawObject, RequestId, RpcError, encode,
     raw::{object_member, raw},
     request_meta::SUBSCRIPTION_ID,
-    server::outlet::Outlet,
+    server::message_outlet::MessageOutlet,
 };
 
-const MAX_OPEN: usize = 64;
+const MAX_OPEN_QUESTIONS: usize = 64;
 
 /// The `_meta` member by which a legacy server names the key of a question for modern clients.
 const INPUT_KEY: &str = "io.capdeck/inputKey";
 
-pub(in crate::server) struct Call {
-    line: Mutex<Line>,
-    questions: Mutex<Questions>,
+pub(in crate::server) struct ModernCall {
+    line: Mutex<WaitingRequest>,
+    questions: Mutex<OpenQuestions>,
     pub(super) asked: Notify,
     ended: CancellationToken,
     /// Only some requests can be answered with questions.
@@ -35,34 +35,34 @@ pub(in crate::server) struct Call {
     subscription: Option<RequestId>,
 }
 
-pub(super) struct Line {
+pub(super) struct WaitingRequest {
     /// `None` without a waiting request.
-    pub(super) outlet: Option<Outlet>,
+    pub(super) outlet: Option<MessageOutlet>,
     pub(super) capabilities: Arc<RawObject>,
     pub(super) progress_token: Option<Box<RawValue>>,
-    pub(super) log_level: Option<LogLevel>,
+    pub(super) log_level: Option<LogSeverity>,
 }
 
 #[derive(Default)]
-struct Questions {
+struct OpenQuestions {
     asked: u64,
     /// Answers of the first request to questions that were not asked yet.
     early: RawObject,
-    open: IndexMap<String, Question>,
-    missing: Vec<Need>,
+    open: IndexMap<String, OpenQuestion>,
+    missing: Vec<InputCapability>,
 }
 
-struct Question {
-    need: Need,
+struct OpenQuestion {
+    need: InputCapability,
     request: Box<RawValue>,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<QuestionOutcome>,
 }
 
-type Answer = Result<Box<RawValue>, RpcError>;
+type QuestionOutcome = Result<Box<RawValue>, RpcError>;
 
-impl Call {
+impl ModernCall {
     pub(super) fn new(
-        line: Line,
+        line: WaitingRequest,
         may_ask: bool,
         subscription: Option<RequestId>,
         early: RawObject,
@@ -70,7 +70,7 @@ impl Call {
     ) -> Arc<Self> {
         Arc::new(Self {
             line: Mutex::new(line),
-            questions: Mutex::new(Questions { early, ..Questions::default() }),
+            questions: Mutex::new(OpenQuestions { early, ..OpenQuestions::default() }),
             asked: Notify::new(),
             ended,
             may_ask,
@@ -79,7 +79,7 @@ impl Call {
     }
 
     /// Attaches another request. Questions that its client cannot answer fail.
-    pub(super) fn connect(&self, line: Line, mut answers: RawObject) {
+    pub(super) fn connect(&self, line: WaitingRequest, mut answers: RawObject) {
         let capabilities = Arc::clone(&line.capabilities);
         *self.line.lock() = line;
         let mut questions = self.questions.lock();
@@ -90,7 +90,7 @@ impl Call {
                 questions.open.insert(key, question);
             } else {
                 questions.lack(question.need);
-                question.answer.send(Err(Need::missing(&[question.need]))).ok();
+                question.answer.send(Err(InputCapability::missing(&[question.need]))).ok();
             }
         }
     }
@@ -110,7 +110,7 @@ impl Call {
 
     pub(super) fn missing(&self) -> Option<RpcError> {
         let questions = self.questions.lock();
-        (!questions.missing.is_empty()).then(|| Need::missing(&questions.missing))
+        (!questions.missing.is_empty()).then(|| InputCapability::missing(&questions.missing))
     }
 
     pub(in crate::server) fn notify(&self, method: &str, mut params: Option<RawObject>) {
@@ -151,7 +151,7 @@ impl Call {
         mut params: Option<RawObject>,
         timeout: Duration,
     ) -> Result<Box<RawValue>, RpcError> {
-        let need = Need::of(method, params.as_ref())?;
+        let need = InputCapability::of(method, params.as_ref())?;
         if !self.may_ask {
             return Err(RpcError::internal(format!(
                 "`{method}` cannot be asked while this kind of request runs"
@@ -159,7 +159,7 @@ impl Call {
         }
         if !need.is_declared(&self.line.lock().capabilities) {
             self.questions.lock().lack(need);
-            return Err(Need::missing(&[need]));
+            return Err(InputCapability::missing(&[need]));
         }
         if let Some(params) = &mut params {
             // Identifies the question of a later notification for legacy clients, which modern clients do not get.
@@ -172,7 +172,7 @@ impl Call {
             return Ok(answer);
         }
         let (key, answer) = self.put_question(key, need, method, params)?;
-        let _open = Asking { call: self, key: &key };
+        let _open = ClientQuestionGuard { call: self, key: &key };
         self.asked.notify_one();
         tokio::select! {
             answered = tokio::time::timeout(timeout, answer) => match answered {
@@ -190,27 +190,27 @@ impl Call {
     fn put_question(
         &self,
         key: Option<String>,
-        need: Need,
+        need: InputCapability,
         method: &str,
         params: Option<RawObject>,
-    ) -> Result<(String, oneshot::Receiver<Answer>), RpcError> {
+    ) -> Result<(String, oneshot::Receiver<QuestionOutcome>), RpcError> {
         let request = RawObject::from_iter([
             ("method".to_owned(), raw(method)),
             ("params".to_owned(), raw(&params.unwrap_or_default())),
         ]);
         let (sender, receiver) = oneshot::channel();
         let mut questions = self.questions.lock();
-        if questions.open.len() >= MAX_OPEN {
+        if questions.open.len() >= MAX_OPEN_QUESTIONS {
             return Err(RpcError::internal("too many questions of this call are unanswered"));
         }
         let key = questions.free_key(key);
-        let question = Question { need, request: raw(&request), answer: sender };
+        let question = OpenQuestion { need, request: raw(&request), answer: sender };
         questions.open.insert(key.clone(), question);
         Ok((key, receiver))
     }
 }
 
-impl Questions {
+impl OpenQuestions {
     fn free_key(&mut self, wanted: Option<String>) -> String {
         let mut key = wanted.unwrap_or_default();
         while key.is_empty() || self.open.contains_key(&key) {
@@ -220,7 +220,7 @@ impl Questions {
         key
     }
 
-    fn lack(&mut self, need: Need) {
+    fn lack(&mut self, need: InputCapability) {
         if !self.missing.contains(&need) {
             self.missing.push(need);
         }
@@ -239,18 +239,18 @@ fn take_input_key(params: &mut RawObject) -> Option<String> {
 }
 
 /// Withdraws a question when its future is dropped.
-struct Asking<'a> {
-    call: &'a Call,
+struct ClientQuestionGuard<'a> {
+    call: &'a ModernCall,
     key: &'a str,
 }
 
-impl Drop for Asking<'_> {
+impl Drop for ClientQuestionGuard<'_> {
     fn drop(&mut self) {
         self.call.questions.lock().open.shift_remove(self.key);
     }
 }
 
-impl fmt::Debug for Call {
+impl fmt::Debug for ModernCall {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Call").finish_non_exhaustive()
     }

@@ -17,33 +17,33 @@ use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::sender::Sender;
+use super::sender::RequestSender;
 use crate::{
     RawObject, RpcError,
     canonical::canonical_object,
-    server::{ClientHello, Peer, Service, Session, SessionLimit, SessionOwner},
+    server::{ClientHello, ClientPeer, ServerSession, SessionFactory, SessionLimit, SessionOwner},
 };
 
 const MAX_IN_FLIGHT: usize = 1024;
 
 /// Bounds the wait for the server's name after a session has answered.
-const NAME_GRACE: Duration = Duration::from_secs(1);
+const SERVER_INFO_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub(super) struct ClientTable {
-    clients: Mutex<HashMap<Key, Arc<Client>>>,
+    clients: Mutex<HashMap<ClientTableKey, Arc<ClientTableEntry>>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct ClientTableKey {
     principal: SessionOwner,
     introduction: [u8; 32],
 }
 
-pub(super) struct Client {
-    key: Key,
-    session: OnceCell<Arc<dyn Session>>,
-    activity: Mutex<Activity>,
+pub(super) struct ClientTableEntry {
+    key: ClientTableKey,
+    session: OnceCell<Arc<dyn ServerSession>>,
+    activity: Mutex<ClientActivity>,
     /// `serverInfo`, as the session last returned it.
     server_info: Mutex<Option<Arc<RawValue>>>,
     pub(super) ended: CancellationToken,
@@ -51,12 +51,12 @@ pub(super) struct Client {
     closed: AtomicBool,
 }
 
-struct Activity {
+struct ClientActivity {
     requests: usize,
     since: Instant,
 }
 
-pub(super) struct Busy(pub(super) Arc<Client>);
+pub(super) struct ClientActivityGuard(pub(super) Arc<ClientTableEntry>);
 
 impl ClientTable {
     /// Returns the client of a request with one more request. Beyond the cap the one idle longest is returned to be
@@ -64,20 +64,20 @@ impl ClientTable {
     pub(super) fn enter(
         &self,
         principal: &SessionOwner,
-        sender: &Sender,
+        sender: &RequestSender,
         cap: usize,
         limit: Option<SessionLimit>,
-    ) -> Result<(Busy, Option<Arc<Client>>), RpcError> {
+    ) -> Result<(ClientActivityGuard, Option<Arc<ClientTableEntry>>), RpcError> {
         let mut introduction = Sha256::new();
         introduction.update(canonical_object(&sender.info));
         introduction.update([0]);
         introduction.update(canonical_object(&sender.capabilities));
         introduction.update(sender.revision.as_str());
         let introduction = introduction.finalize().into();
-        let key = Key { principal: principal.clone(), introduction };
+        let key = ClientTableKey { principal: principal.clone(), introduction };
         let mut clients = self.clients.lock();
         if let Some(client) = clients.get(&key) {
-            return Busy::new(client).map(|busy| (busy, None));
+            return ClientActivityGuard::new(client).map(|busy| (busy, None));
         }
         let own = || clients.values().filter(|other| other.key.principal == *principal);
         let victim = match limit {
@@ -91,27 +91,29 @@ impl ClientTable {
             _ => None,
         };
         let evicted = victim.and_then(|key| clients.remove(&key));
-        let client = Arc::new(Client {
+        let client = Arc::new(ClientTableEntry {
             key: key.clone(),
             session: OnceCell::new(),
-            activity: Mutex::new(Activity { requests: 0, since: Instant::now() }),
+            activity: Mutex::new(ClientActivity { requests: 0, since: Instant::now() }),
             server_info: Mutex::default(),
             ended: CancellationToken::new(),
             closed: AtomicBool::new(false),
         });
         clients.insert(key, Arc::clone(&client));
-        Busy::new(&client).map(|busy| (busy, evicted))
+        ClientActivityGuard::new(&client).map(|busy| (busy, evicted))
     }
 
-    fn forget(&self, client: &Arc<Client>) {
+    fn forget(&self, client: &Arc<ClientTableEntry>) {
         let mut clients = self.clients.lock();
         if clients.get(&client.key).is_some_and(|known| Arc::ptr_eq(known, client)) {
             clients.remove(&client.key);
         }
     }
 
-    pub(super) fn sweep(&self, idle_limit: Duration) -> Vec<Arc<Client>> {
-        let stale = |client: &Arc<Client>| client.idle_for().is_some_and(|idle| idle >= idle_limit);
+    pub(super) fn sweep(&self, idle_limit: Duration) -> Vec<Arc<ClientTableEntry>> {
+        let stale = |client: &Arc<ClientTableEntry>| {
+            client.idle_for().is_some_and(|idle| idle >= idle_limit)
+        };
         let mut clients = self.clients.lock();
         clients.extract_if(|_, client| stale(client)).map(|(_, client)| client).collect()
     }
@@ -121,18 +123,18 @@ impl ClientTable {
         (clients.len(), clients.values().map(|client| client.activity.lock().requests).sum())
     }
 
-    pub(super) fn drain(&self) -> Vec<Arc<Client>> {
+    pub(super) fn drain(&self) -> Vec<Arc<ClientTableEntry>> {
         self.clients.lock().drain().map(|(_, client)| client).collect()
     }
 
     /// Returns the client's session; the first caller opens it.
     pub(super) async fn session(
         &self,
-        client: &Arc<Client>,
-        service: &Arc<dyn Service>,
-        sender: &Sender,
+        client: &Arc<ClientTableEntry>,
+        service: &Arc<dyn SessionFactory>,
+        sender: &RequestSender,
         extensions: http::Extensions,
-    ) -> Result<Arc<dyn Session>, RpcError> {
+    ) -> Result<Arc<dyn ServerSession>, RpcError> {
         let open = || async {
             let hello = ClientHello {
                 requested: sender.revision.as_str().to_owned(),
@@ -141,7 +143,8 @@ impl ClientTable {
                 capabilities: (*sender.capabilities).clone(),
                 extensions,
             };
-            let opening = AssertUnwindSafe(service.open(hello, Peer::nobody())).catch_unwind();
+            let opening =
+                AssertUnwindSafe(service.open(hello, ClientPeer::unreachable())).catch_unwind();
             let fault =
                 || RpcError::internal("a fault in this server prevented the session from opening");
             opening.await.unwrap_or_else(|_| Err(fault()))
@@ -162,12 +165,12 @@ impl ClientTable {
 }
 
 /// Returns the client idle longest; `None` while all are busy.
-fn idlest<'c>(clients: impl Iterator<Item = &'c Arc<Client>>) -> Option<Key> {
+fn idlest<'c>(clients: impl Iterator<Item = &'c Arc<ClientTableEntry>>) -> Option<ClientTableKey> {
     let idle = clients.filter_map(|client| Some((client.idle_for()?, client)));
     idle.max_by_key(|(idle, _)| *idle).map(|(_, client)| client.key.clone())
 }
 
-impl Client {
+impl ClientTableEntry {
     /// Returns the idle time; `None` while the client is busy.
     fn idle_for(&self) -> Option<Duration> {
         let activity = self.activity.lock();
@@ -187,7 +190,7 @@ impl Client {
     pub(super) async fn server_info(&self) -> Option<Arc<RawValue>> {
         let known = self.server_info.lock().clone();
         if known.is_none() {
-            tokio::time::timeout(NAME_GRACE, self.describe()).await.ok()?.ok()?;
+            tokio::time::timeout(SERVER_INFO_TIMEOUT, self.describe()).await.ok()?.ok()?;
             return self.server_info.lock().clone();
         }
         known
@@ -206,8 +209,8 @@ impl Client {
     }
 }
 
-impl Busy {
-    fn new(client: &Arc<Client>) -> Result<Self, RpcError> {
+impl ClientActivityGuard {
+    fn new(client: &Arc<ClientTableEntry>) -> Result<Self, RpcError> {
         let mut activity = client.activity.lock();
         if activity.requests >= MAX_IN_FLIGHT {
             return Err(RpcError::internal(format!(
@@ -219,7 +222,7 @@ impl Busy {
     }
 }
 
-impl Drop for Busy {
+impl Drop for ClientActivityGuard {
     fn drop(&mut self) {
         let mut activity = self.0.activity.lock();
         activity.requests -= 1;

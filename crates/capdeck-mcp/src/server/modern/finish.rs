@@ -5,14 +5,15 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::{
-    Call, Client, Context, LISTEN, Modern, is_cacheable,
-    legacy_error::{self, Translated},
+    ClientTableEntry, LISTEN, ModernCall, ModernRequestContext, ModernServer,
+    input_capability::InputCapability,
+    is_cacheable,
+    legacy_error::{self, TranslatedError},
     may_ask,
-    need::Need,
     request_state::RequestState,
-    result::{Additions, ResultEnvelope},
-    running::{Outcome, Running, Step},
-    suspended,
+    result::{ResultAdditions, ResultEnvelope},
+    running_call::{CallResponse, CallStep, RunningCall},
+    suspended_calls,
 };
 use crate::{
     RawObject, RpcError,
@@ -20,24 +21,24 @@ use crate::{
     server::SessionOwner,
 };
 
-impl Modern {
+impl ModernServer {
     pub(super) async fn drive(
         &self,
-        mut running: Running,
-        context: &Context<'_>,
+        mut running: RunningCall,
+        context: &ModernRequestContext<'_>,
     ) -> Result<String, RpcError> {
         match running.advance().await {
-            Step::Ended(outcome) => {
+            CallStep::Ended(outcome) => {
                 let (call, client) = (Arc::clone(&running.call), Arc::clone(&running.busy.0));
                 self.finish(outcome, &call, &client, context).await
             }
-            Step::Asked(questions) => self.suspend(questions, running, context).await,
+            CallStep::Asked(questions) => self.suspend(questions, running, context).await,
             // A subscription that this side ends has a successful result.
-            Step::Cancelled if context.binding.method == LISTEN => {
+            CallStep::Cancelled if context.binding.method == LISTEN => {
                 let client = Arc::clone(&running.busy.0);
                 self.finish(Ok(empty_object()), &running.call.clone(), &client, context).await
             }
-            Step::Cancelled => {
+            CallStep::Cancelled => {
                 Err(RpcError::new(RpcError::REQUEST_CANCELLED, "the request was cancelled"))
             }
         }
@@ -46,10 +47,10 @@ impl Modern {
     async fn suspend(
         &self,
         questions: RawObject,
-        running: Running,
-        context: &Context<'_>,
+        running: RunningCall,
+        context: &ModernRequestContext<'_>,
     ) -> Result<String, RpcError> {
-        let mut handle = suspended::Handle::default();
+        let mut handle = suspended_calls::SuspensionHandle::default();
         getrandom::fill(&mut handle)
             .map_err(|_| RpcError::internal("a question cannot be asked now"))?;
         let client = Arc::clone(&running.busy.0);
@@ -68,7 +69,7 @@ impl Modern {
         questions: RawObject,
         state: &RequestState,
         info: Option<&RawValue>,
-        context: &Context<'_>,
+        context: &ModernRequestContext<'_>,
     ) -> Result<String, RpcError> {
         let state = state.seal(&self.sealer, &context.binding, self.limits.lifetime)?;
         let result = raw(&RawObject::from_iter([
@@ -76,15 +77,15 @@ impl Modern {
             ("inputRequests".to_owned(), raw(&questions)),
             ("requestState".to_owned(), state),
         ]));
-        Ok(completed(&result, &Additions { server_info: info, ..Additions::default() }))
+        Ok(completed(&result, &ResultAdditions { server_info: info, ..ResultAdditions::default() }))
     }
 
     async fn finish(
         &self,
-        outcome: Outcome,
-        call: &Call,
-        client: &Client,
-        context: &Context<'_>,
+        outcome: CallResponse,
+        call: &ModernCall,
+        client: &ClientTableEntry,
+        context: &ModernRequestContext<'_>,
     ) -> Result<String, RpcError> {
         let (binding, capabilities) = (&context.binding, &context.sender.capabilities);
         let result = match outcome {
@@ -100,10 +101,10 @@ impl Modern {
                     binding.params,
                     capabilities,
                 ) {
-                    Translated::Error(error) => Err(error),
-                    Translated::Questions(questions) if may_ask(binding.method) => self
+                    TranslatedError::Error(error) => Err(error),
+                    TranslatedError::Questions(questions) if may_ask(binding.method) => self
                         .input_required(questions, &RequestState::Again, info.as_deref(), context),
-                    Translated::Questions(_) => {
+                    TranslatedError::Questions(_) => {
                         Err(RpcError::internal("this request cannot ask for what it needs"))
                     }
                 };
@@ -123,7 +124,7 @@ impl Modern {
             None
         };
         let info = client.server_info().await;
-        let additions = Additions {
+        let additions = ResultAdditions {
             caching: is_cacheable(binding.method),
             is_personal: *binding.principal != SessionOwner::default(),
             server_info: info.as_deref(),
@@ -136,7 +137,7 @@ impl Modern {
     fn seal_own_state(
         &self,
         envelope: &ResultEnvelope<'_>,
-        context: &Context<'_>,
+        context: &ModernRequestContext<'_>,
     ) -> Result<Option<Box<RawValue>>, RpcError> {
         if !may_ask(context.binding.method) {
             return Err(RpcError::internal(
@@ -151,14 +152,14 @@ impl Modern {
         for key in requests.keys() {
             let Some(request) = object_member(&requests, key) else { continue };
             let asked = raw::text_member(&request, "method").unwrap_or_default();
-            let need = Need::of(&asked, object_member(&request, "params").as_ref())
+            let need = InputCapability::of(&asked, object_member(&request, "params").as_ref())
                 .map_err(|_| RpcError::internal(format!("a client cannot be asked `{asked}`")))?;
             if !need.is_declared(&context.sender.capabilities) && !missing.contains(&need) {
                 missing.push(need);
             }
         }
         if !missing.is_empty() {
-            return Err(Need::missing(&missing));
+            return Err(InputCapability::missing(&missing));
         }
         let Some(state) = envelope.request_state else { return Ok(None) };
         let state = serde_json::from_str(state.get())
@@ -168,7 +169,7 @@ impl Modern {
     }
 }
 
-pub(super) fn completed(result: &RawValue, additions: &Additions<'_>) -> String {
+pub(super) fn completed(result: &RawValue, additions: &ResultAdditions<'_>) -> String {
     match ResultEnvelope::read(result) {
         Some(envelope) => envelope.complete(result, additions).into_owned(),
         None => result.get().to_owned(),

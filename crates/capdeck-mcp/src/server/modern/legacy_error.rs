@@ -2,7 +2,7 @@
 
 use serde_json::{json, value::RawValue};
 
-use super::need::Need;
+use super::input_capability::InputCapability;
 use crate::{
     RawObject, RpcError,
     raw::{object_member, raw, text_member},
@@ -12,7 +12,7 @@ const NOT_FOUND: i64 = -32002;
 /// The person must open an address before the request can succeed.
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
-pub(super) enum Translated {
+pub(super) enum TranslatedError {
     Error(RpcError),
     /// Questions to the person. After the answers the request runs again.
     Questions(RawObject),
@@ -23,17 +23,17 @@ pub(super) fn translate(
     method: &str,
     params: Option<&RawValue>,
     capabilities: &RawObject,
-) -> Translated {
+) -> TranslatedError {
     match error.code {
-        NOT_FOUND => Translated::Error(not_found(error, method, params)),
+        NOT_FOUND => TranslatedError::Error(not_found(error, method, params)),
         URL_ELICITATION_REQUIRED => match questions(&error) {
-            None => Translated::Error(RpcError { code: RpcError::INTERNAL_ERROR, ..error }),
-            Some(_) if !Need::Url.is_declared(capabilities) => {
-                Translated::Error(Need::missing(&[Need::Url]))
+            None => TranslatedError::Error(RpcError { code: RpcError::INTERNAL_ERROR, ..error }),
+            Some(_) if !InputCapability::Url.is_declared(capabilities) => {
+                TranslatedError::Error(InputCapability::missing(&[InputCapability::Url]))
             }
-            Some(questions) => Translated::Questions(questions),
+            Some(questions) => TranslatedError::Questions(questions),
         },
-        _ => Translated::Error(error),
+        _ => TranslatedError::Error(error),
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
         RawValue::from_string(text.to_owned()).unwrap()
     }
 
-    fn translated(error: RpcError, method: &str, capabilities: &str) -> Translated {
+    fn translated(error: RpcError, method: &str, capabilities: &str) -> TranslatedError {
         let params = value(r#"{"uri":"test://x"}"#);
         translate(error, method, Some(&params), &serde_json::from_str(capabilities).unwrap())
     }
@@ -96,7 +96,7 @@ mod tests {
         ] {
             let mut error = RpcError::new(-32002, "gone");
             error.data = data.map(value);
-            let Translated::Error(error) = translated(error, "resources/read", "{}") else {
+            let TranslatedError::Error(error) = translated(error, "resources/read", "{}") else {
                 panic!()
             };
             assert_eq!(error.code, RpcError::INVALID_PARAMS);
@@ -109,17 +109,19 @@ mod tests {
         let data = r#"{"elicitations":[{"mode":"url","elicitationId":"e","url":"https://a.test/","message":"sign in"}]}"#;
         let error = || RpcError::new(-32042, "first sign in").with_data(value(data));
         let url = r#"{"elicitation":{"url":{}}}"#;
-        let Translated::Questions(questions) = translated(error(), "tools/call", url) else {
+        let TranslatedError::Questions(questions) = translated(error(), "tools/call", url) else {
             panic!()
         };
         assert_eq!(
             questions["visit-1"].get(),
             r#"{"method":"elicitation/create","params":{"mode":"url","message":"sign in","url":"https://a.test/"}}"#
         );
-        let Translated::Error(missing) = translated(error(), "tools/call", "{}") else { panic!() };
+        let TranslatedError::Error(missing) = translated(error(), "tools/call", "{}") else {
+            panic!()
+        };
         assert_eq!(missing.code, RpcError::MISSING_CAPABILITY);
         let empty = RpcError::new(-32042, "no address");
-        let Translated::Error(empty) = translated(empty, "tools/call", url) else { panic!() };
+        let TranslatedError::Error(empty) = translated(empty, "tools/call", url) else { panic!() };
         assert_eq!((empty.code, empty.message.as_str()), (RpcError::INTERNAL_ERROR, "no address"));
     }
 }

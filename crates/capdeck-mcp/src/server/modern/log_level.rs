@@ -6,9 +6,9 @@ const LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::server) struct LogLevel(usize);
+pub(in crate::server) struct LogSeverity(usize);
 
-impl LogLevel {
+impl LogSeverity {
     pub(in crate::server) fn parse(text: &str) -> Option<Self> {
         LEVELS.iter().position(|level| *level == text).map(Self)
     }
@@ -32,13 +32,13 @@ mod tests {
 
     #[test]
     fn only_what_is_severe_enough_is_admitted() {
-        let warning = LogLevel::parse("warning").unwrap();
+        let warning = LogSeverity::parse("warning").unwrap();
         let admits = |level: &str| {
             warning.admits(serde_json::from_str(&format!(r#"{{"level":"{level}"}}"#)).ok().as_ref())
         };
         assert!(admits("warning") && admits("emergency") && admits("odd"));
         assert!(!admits("notice") && !admits("debug"));
-        assert!(LogLevel::parse("loud").is_none());
+        assert!(LogSeverity::parse("loud").is_none());
         assert_eq!(warning.as_str(), "warning");
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::value::RawValue;
 
-use super::suspended::Handle;
+use super::suspended_calls::SuspensionHandle;
 use crate::{
-    RawObject, RpcError, Sealer,
+    RawObject, RpcError, TextSealer,
     canonical::canonical_object,
     raw::{parse_params, raw},
     server::SessionOwner,
@@ -14,13 +14,13 @@ const PURPOSE: &str = "requestState";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RequestState {
-    Suspended(Handle),
+    Suspended(SuspensionHandle),
     Session(String),
     /// None: the request runs again.
     Again,
 }
 
-pub(super) struct Binding<'a> {
+pub(super) struct StateBinding<'a> {
     pub(super) principal: &'a SessionOwner,
     pub(super) method: &'a str,
     /// As sent, including the answers and the state that differ between requests.
@@ -30,8 +30,8 @@ pub(super) struct Binding<'a> {
 impl RequestState {
     pub(super) fn seal(
         &self,
-        sealer: &Sealer,
-        binding: &Binding<'_>,
+        sealer: &TextSealer,
+        binding: &StateBinding<'_>,
         lifetime: std::time::Duration,
     ) -> Result<Box<RawValue>, RpcError> {
         let payload = match self {
@@ -47,8 +47,8 @@ impl RequestState {
     }
 
     pub(super) fn open(
-        sealer: &Sealer,
-        binding: &Binding<'_>,
+        sealer: &TextSealer,
+        binding: &StateBinding<'_>,
         state: &RawValue,
     ) -> Result<Self, RpcError> {
         let text: String = serde_json::from_str(state.get())
@@ -67,7 +67,7 @@ impl RequestState {
     }
 }
 
-impl Binding<'_> {
+impl StateBinding<'_> {
     fn canonical_params(&self) -> String {
         let mut params: RawObject = parse_params(self.params).ok().flatten().unwrap_or_default();
         for key in ["_meta", "inputResponses", "requestState"] {
@@ -112,14 +112,15 @@ mod tests {
 
     #[test]
     fn a_state_comes_back_with_the_same_request_of_the_same_principal_only() {
-        let sealer = Sealer::random();
+        let sealer = TextSealer::random();
         let (ada, bob) = (SessionOwner("ada".into()), SessionOwner("bob".into()));
         let first = value(r#"{"name":"t","arguments":{"a":1,"b":2},"_meta":{"progressToken":1}}"#);
         let again = value(
             r#"{"arguments":{"b":2, "a":1},"name":"t","inputResponses":{"k":{}},"requestState":"x"}"#,
         );
         let other = value(r#"{"name":"t","arguments":{"a":1,"b":3}}"#);
-        let bound = |principal, method, params| Binding { principal, method, params: Some(params) };
+        let bound =
+            |principal, method, params| StateBinding { principal, method, params: Some(params) };
         for state in [
             RequestState::Suspended([9; 16]),
             RequestState::Session("their\nown".to_owned()),

@@ -31,7 +31,7 @@ pub(super) struct ResultEnvelope<'a> {
 }
 
 #[derive(Default)]
-pub(super) struct Additions<'a> {
+pub(super) struct ResultAdditions<'a> {
     pub(super) caching: bool,
     /// True for a known principal: no shared cache may store the result, whatever it says.
     pub(super) is_personal: bool,
@@ -58,7 +58,11 @@ impl<'a> ResultEnvelope<'a> {
     }
 
     /// Returns the completed result. A complete one is returned unchanged.
-    pub(super) fn complete(&self, result: &'a RawValue, additions: &Additions<'_>) -> Cow<'a, str> {
+    pub(super) fn complete(
+        &self,
+        result: &'a RawValue,
+        additions: &ResultAdditions<'_>,
+    ) -> Cow<'a, str> {
         let text = result.get();
         let mut head = Vec::new();
         if self.result_type.is_none() {
@@ -77,15 +81,23 @@ impl<'a> ResultEnvelope<'a> {
             && scope.get() != PRIVATE
         {
             let start = offset(text, scope);
-            edits.push(Edit { start, end: start + scope.get().len(), text: PRIVATE.to_owned() });
+            edits.push(TextEdit {
+                start,
+                end: start + scope.get().len(),
+                text: PRIVATE.to_owned(),
+            });
         }
         self.complete_meta(text, additions, &mut head, &mut edits);
         if !head.is_empty() {
-            edits.push(Edit::members(text, 0, &head));
+            edits.push(TextEdit::members(text, 0, &head));
         }
         if let (Some(old), Some(new)) = (self.request_state, additions.request_state) {
             let start = offset(text, old);
-            edits.push(Edit { start, end: start + old.get().len(), text: new.get().to_owned() });
+            edits.push(TextEdit {
+                start,
+                end: start + old.get().len(),
+                text: new.get().to_owned(),
+            });
         }
         apply(text, edits)
     }
@@ -93,9 +105,9 @@ impl<'a> ResultEnvelope<'a> {
     fn complete_meta(
         &self,
         text: &str,
-        additions: &Additions<'_>,
+        additions: &ResultAdditions<'_>,
         head: &mut Vec<String>,
-        edits: &mut Vec<Edit>,
+        edits: &mut Vec<TextEdit>,
     ) {
         let members: Option<RawObject> = match self.meta {
             None => Some(RawObject::new()),
@@ -117,18 +129,18 @@ impl<'a> ResultEnvelope<'a> {
         match self.meta {
             _ if missing.is_empty() => {}
             None => head.push(format!("\"_meta\":{{{}}}", missing.join(","))),
-            Some(meta) => edits.push(Edit::members(text, offset(text, meta), &missing)),
+            Some(meta) => edits.push(TextEdit::members(text, offset(text, meta), &missing)),
         }
     }
 }
 
-struct Edit {
+struct TextEdit {
     start: usize,
     end: usize,
     text: String,
 }
 
-impl Edit {
+impl TextEdit {
     fn members(text: &str, brace: usize, members: &[String]) -> Self {
         let start = brace + 1;
         let rest = text.get(start..).unwrap_or_default();
@@ -141,7 +153,7 @@ fn offset(text: &str, part: &RawValue) -> usize {
     (part.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
 }
 
-fn apply(text: &str, mut edits: Vec<Edit>) -> Cow<'_, str> {
+fn apply(text: &str, mut edits: Vec<TextEdit>) -> Cow<'_, str> {
     if edits.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -162,7 +174,7 @@ fn apply(text: &str, mut edits: Vec<Edit>) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    fn complete(text: &str, additions: &Additions<'_>) -> String {
+    fn complete(text: &str, additions: &ResultAdditions<'_>) -> String {
         let result = RawValue::from_string(text.to_owned()).unwrap();
         let envelope = ResultEnvelope::read(&result).unwrap();
         let completed = envelope.complete(&result, additions).into_owned();
@@ -174,14 +186,21 @@ mod tests {
     fn what_is_missing_is_put_in_front_and_the_rest_stays_as_written() {
         let info = crate::raw::raw(&serde_json::json!({"name": "s"}));
         let id = RequestId::from(7);
-        let all = Additions { caching: true, server_info: Some(&info), ..Additions::default() };
+        let all = ResultAdditions {
+            caching: true,
+            server_info: Some(&info),
+            ..ResultAdditions::default()
+        };
         assert_eq!(
             complete(r#"{ "x": 1.0 }"#, &all),
             r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}, "x": 1.0 }"#
         );
-        assert_eq!(complete("{ }", &Additions::default()), r#"{"resultType":"complete" }"#);
-        let tagged =
-            Additions { server_info: Some(&info), subscription: Some(&id), ..Additions::default() };
+        assert_eq!(complete("{ }", &ResultAdditions::default()), r#"{"resultType":"complete" }"#);
+        let tagged = ResultAdditions {
+            server_info: Some(&info),
+            subscription: Some(&id),
+            ..ResultAdditions::default()
+        };
         assert_eq!(
             complete(r#"{"resultType":"complete","_meta":{ "a":1}}"#, &tagged),
             r#"{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"},"io.modelcontextprotocol/subscriptionId":7, "a":1}}"#
@@ -189,7 +208,7 @@ mod tests {
         assert_eq!(
             complete(
                 r#"{"_meta":{}}"#,
-                &Additions { server_info: Some(&info), ..Additions::default() }
+                &ResultAdditions { server_info: Some(&info), ..ResultAdditions::default() }
             ),
             r#"{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#
         );
@@ -198,8 +217,11 @@ mod tests {
     #[test]
     fn a_result_that_has_everything_is_the_same_text() {
         let info = crate::raw::raw("ours");
-        let additions =
-            Additions { caching: true, server_info: Some(&info), ..Additions::default() };
+        let additions = ResultAdditions {
+            caching: true,
+            server_info: Some(&info),
+            ..ResultAdditions::default()
+        };
         for text in [
             r#"{"tools":[ ], "resultType":"complete","ttlMs":5,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":1}}"#,
             r#"{"resultType":"task","ttlMs":null,"cacheScope":"odd","_meta":"odd"}"#,
@@ -212,7 +234,8 @@ mod tests {
 
     #[test]
     fn what_was_made_for_somebody_is_kept_for_nobody_else() {
-        let additions = Additions { caching: true, is_personal: true, ..Additions::default() };
+        let additions =
+            ResultAdditions { caching: true, is_personal: true, ..ResultAdditions::default() };
         for (said, kept) in [("\"public\"", PRIVATE), (PRIVATE, PRIVATE), ("7", PRIVATE)] {
             let text = |scope: &str| {
                 format!(
@@ -226,7 +249,8 @@ mod tests {
     #[test]
     fn a_state_is_replaced_where_it_stands() {
         let sealed = crate::raw::raw("sealed");
-        let additions = Additions { request_state: Some(&sealed), ..Additions::default() };
+        let additions =
+            ResultAdditions { request_state: Some(&sealed), ..ResultAdditions::default() };
         assert_eq!(
             complete(r#"{"resultType":"input_required","requestState": "own" ,"x":1}"#, &additions),
             r#"{"resultType":"input_required","requestState": "sealed" ,"x":1}"#

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::log_level::LogLevel;
+use super::log_level::LogSeverity;
 use crate::{
-    Era, RawObject, Revision, RpcError,
+    Era, ProtocolRevision, RawObject, RpcError,
     request_meta::{CLIENT_CAPABILITIES, LOG_LEVEL, PROTOCOL_VERSION, RequestMeta},
 };
 
@@ -12,17 +12,17 @@ use crate::{
 const MAX_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Clone)]
-pub(in crate::server) struct Sender {
-    pub(in crate::server) revision: Revision,
+pub(in crate::server) struct RequestSender {
+    pub(in crate::server) revision: ProtocolRevision,
     pub(in crate::server) capabilities: Arc<RawObject>,
     pub(in crate::server) info: RawObject,
-    pub(in crate::server) log_level: Option<LogLevel>,
+    pub(in crate::server) log_level: Option<LogSeverity>,
 }
 
-impl Sender {
+impl RequestSender {
     pub(in crate::server) fn read(meta: RequestMeta) -> Result<Self, RpcError> {
         let version = meta.protocol_version.ok_or_else(|| missing(PROTOCOL_VERSION, "a text"))?;
-        let revision = Revision::parse(&version)
+        let revision = ProtocolRevision::parse(&version)
             .filter(|revision| revision.era() == Era::Modern)
             .ok_or_else(|| RpcError::unsupported_version(&version))?;
         let capabilities =
@@ -37,7 +37,7 @@ impl Sender {
         }
         let log_level = match meta.log_level {
             None => None,
-            Some(level) => Some(LogLevel::parse(&level).ok_or_else(|| {
+            Some(level) => Some(LogSeverity::parse(&level).ok_or_else(|| {
                 RpcError::invalid_params(format!("`{LOG_LEVEL}` cannot be `{level}`"))
             })?),
         };

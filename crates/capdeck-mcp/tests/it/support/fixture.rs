@@ -7,7 +7,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 use async_trait::async_trait;
 use capdeck_mcp::{
     HeaderParams, RawObject, RpcError,
-    server::{ClientHello, Exchange, Peer, Service, Session},
+    server::{ClientHello, ClientPeer, RequestExchange, ServerSession, SessionFactory},
 };
 use serde_json::value::RawValue;
 use tokio::sync::{Mutex, Notify, mpsc};
@@ -30,7 +30,7 @@ pub(crate) struct Fixture {
     seen: Mutex<mpsc::UnboundedReceiver<Happening>>,
     /// Lets the tool `slow` answer.
     pub(crate) release: Notify,
-    peers: parking_lot::Mutex<Vec<Peer>>,
+    peers: parking_lot::Mutex<Vec<ClientPeer>>,
     /// Set by the tool `visit`.
     pub(crate) visited: AtomicBool,
     this: std::sync::Weak<Self>,
@@ -71,7 +71,7 @@ impl Fixture {
     }
 
     /// The session-level peer of the client that connected last.
-    pub(crate) fn peer(&self) -> Peer {
+    pub(crate) fn peer(&self) -> ClientPeer {
         self.peers.lock().last().unwrap().clone()
     }
 
@@ -81,8 +81,12 @@ impl Fixture {
 }
 
 #[async_trait]
-impl Service for Fixture {
-    async fn open(&self, hello: ClientHello, peer: Peer) -> Result<Arc<dyn Session>, RpcError> {
+impl SessionFactory for Fixture {
+    async fn open(
+        &self,
+        hello: ClientHello,
+        peer: ClientPeer,
+    ) -> Result<Arc<dyn ServerSession>, RpcError> {
         let client = hello.info.get("name").map(|name| name.get().to_owned()).unwrap_or_default();
         if client == r#""unwelcome""# {
             return Err(RpcError::invalid_request("not you"));
@@ -95,7 +99,7 @@ impl Service for Fixture {
 }
 
 #[async_trait]
-impl Session for FixtureSession {
+impl ServerSession for FixtureSession {
     async fn describe(&self) -> Result<RawObject, RpcError> {
         Ok(object(
             r#"{"capabilities":{"tools":{}},"serverInfo":{"name":"fixture","version":"0"},"instructions":"be kind"}"#,
@@ -106,7 +110,7 @@ impl Session for FixtureSession {
         &self,
         method: &str,
         params: Option<RawObject>,
-        exchange: Exchange,
+        exchange: RequestExchange,
     ) -> Result<Box<RawValue>, RpcError> {
         let params = params.unwrap_or_default();
         if method != "tools/call" {

@@ -14,7 +14,7 @@ use axum::{
     serve::ListenerExt,
 };
 use capdeck_mcp::{
-    client::{Client, ClientHandler, HttpTarget},
+    client::{ClientHandler, HttpTarget, McpClient},
     server::{HttpEndpoint, HttpOptions, SessionOwner},
 };
 use http::{HeaderMap, HeaderValue, Method};
@@ -79,8 +79,8 @@ pub(crate) async fn serve_endpoint(
 }
 
 /// A client of that server.
-pub(crate) fn connect(address: SocketAddr, handler: Arc<dyn ClientHandler>) -> Client {
-    Client::http(target(address, "/mcp"), handler)
+pub(crate) fn connect(address: SocketAddr, handler: Arc<dyn ClientHandler>) -> McpClient {
+    McpClient::http(target(address, "/mcp"), handler)
 }
 
 /// What a scripted server was asked.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capdeck_mcp::client::Client;
+use capdeck_mcp::client::McpClient;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 
 use super::Recorder;
@@ -25,11 +25,11 @@ impl PipedServer {
 }
 
 /// A client and the server at the other end of its pipes, not yet introduced.
-pub(crate) fn pair() -> (Client, PipedServer, Arc<Recorder>) {
+pub(crate) fn pair() -> (McpClient, PipedServer, Arc<Recorder>) {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (reader, writer) = tokio::io::split(theirs);
     let server = PipedServer { lines: BufReader::new(reader).lines(), writer };
     let (reader, writer) = tokio::io::split(ours);
     let owner = Recorder::new();
-    (Client::stdio_with_limit(reader, writer, owner.clone(), 1_000_000), server, owner)
+    (McpClient::stdio_with_limit(reader, writer, owner.clone(), 1_000_000), server, owner)
 }

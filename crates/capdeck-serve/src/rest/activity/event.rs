@@ -6,20 +6,20 @@ use capdeck_host::{CapsuleChange, ChangeKind, TrailLine};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::{actor::Actor, rest::Rest};
+use crate::{request_actor::RequestActor, rest::RestApi};
 
 /// Serialized once for all watchers.
 #[derive(Debug)]
-pub(super) struct Event {
+pub(super) struct ActivityEvent {
     pub(super) sequence: u64,
     pub(super) frame: Bytes,
     /// `None`: for all watchers.
-    about: Option<About>,
+    about: Option<ActivitySubject>,
 }
 
 #[derive(Debug, Default)]
-struct About {
-    source: Source,
+struct ActivitySubject {
+    source: ActivitySource,
     capsule: Option<String>,
     /// The principals that caused it or are affected.
     principals: Vec<String>,
@@ -27,7 +27,7 @@ struct About {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Source {
+enum ActivitySource {
     #[default]
     Deck,
     Capsules,
@@ -35,9 +35,9 @@ enum Source {
 }
 
 #[derive(Debug, Serialize)]
-struct Told<'a> {
+struct ActivityMessage<'a> {
     seq: u64,
-    source: Source,
+    source: ActivitySource,
     at: Timestamp,
     action: &'a str,
     outcome: &'a str,
@@ -65,8 +65,14 @@ struct Told<'a> {
     id: Option<&'a str>,
 }
 
-impl<'a> Told<'a> {
-    fn new(seq: u64, source: Source, at: Timestamp, action: &'a str, outcome: &'a str) -> Self {
+impl<'a> ActivityMessage<'a> {
+    fn new(
+        seq: u64,
+        source: ActivitySource,
+        at: Timestamp,
+        action: &'a str,
+        outcome: &'a str,
+    ) -> Self {
         Self {
             seq,
             source,
@@ -87,14 +93,14 @@ impl<'a> Told<'a> {
         }
     }
 
-    fn into_event(self, about: About) -> Event {
+    fn into_event(self, about: ActivitySubject) -> ActivityEvent {
         let data = serde_json::to_string(&self).unwrap_or_default();
         let frame = format!("id: {}\nevent: audit\ndata: {data}\n\n", self.seq);
-        Event { sequence: self.seq, frame: frame.into(), about: Some(about) }
+        ActivityEvent { sequence: self.seq, frame: frame.into(), about: Some(about) }
     }
 }
 
-impl Event {
+impl ActivityEvent {
     /// Reports lost events to all watchers.
     pub(super) fn missed(sequence: u64) -> Self {
         let frame = format!("id: {sequence}\nevent: missed\ndata: {{}}\n\n");
@@ -104,14 +110,20 @@ impl Event {
     /// From a line of the deck's audit trail.
     pub(super) fn of_deck(sequence: u64, line: &str) -> Option<Self> {
         let line: TrailLine = serde_json::from_str(line).ok()?;
-        let told = Told {
+        let told = ActivityMessage {
             capability: Some(&line.capability),
             tool: Some(&line.tool),
             client: Some(&line.client),
             elapsed_ms: Some(line.elapsed_ms),
-            ..Told::new(sequence, Source::Deck, line.at, &line.method, &line.outcome)
+            ..ActivityMessage::new(
+                sequence,
+                ActivitySource::Deck,
+                line.at,
+                &line.method,
+                &line.outcome,
+            )
         };
-        Some(told.into_event(About::default()))
+        Some(told.into_event(ActivitySubject::default()))
     }
 
     /// From a change in a capsule or of the list of capsules.
@@ -120,8 +132,17 @@ impl Event {
             CapsuleChange::Entry { capsule, key, change } => (capsule, key, change),
             CapsuleChange::Capsules => {
                 let now = Timestamp::now();
-                let told = Told::new(sequence, Source::Capsules, now, "capsules.changed", "ok");
-                let about = About { source: Source::Capsules, ..About::default() };
+                let told = ActivityMessage::new(
+                    sequence,
+                    ActivitySource::Capsules,
+                    now,
+                    "capsules.changed",
+                    "ok",
+                );
+                let about = ActivitySubject {
+                    source: ActivitySource::Capsules,
+                    ..ActivitySubject::default()
+                };
                 return told.into_event(about);
             }
             CapsuleChange::Missed => return Self::missed(sequence),
@@ -132,14 +153,17 @@ impl Event {
             ChangeKind::Deleted => "entry.deleted",
             ChangeKind::Purged => "entry.purged",
         };
-        let told = Told {
+        let told = ActivityMessage {
             capsule: Some(capsule),
             uri: Some(change.uri.to_string()),
             version: Some(change.version),
-            ..Told::new(sequence, Source::Capsules, change.at, action, "ok")
+            ..ActivityMessage::new(sequence, ActivitySource::Capsules, change.at, action, "ok")
         };
-        let about =
-            About { source: Source::Capsules, capsule: Some(key.clone()), principals: Vec::new() };
+        let about = ActivitySubject {
+            source: ActivitySource::Capsules,
+            capsule: Some(key.clone()),
+            principals: Vec::new(),
+        };
         told.into_event(about)
     }
 
@@ -151,17 +175,23 @@ impl Event {
             (Some(_), false) => "error",
         };
         let subject = &event.subject;
-        let told = Told {
+        let told = ActivityMessage {
             error_code: event.error_code,
             actor: Some(&event.actor).filter(|actor| !actor.is_empty()).map(String::as_str),
             capsule: subject.capsule.as_deref().map(capsule_id_of),
             principal: subject.principal.as_deref(),
             id: subject.id.as_deref(),
-            ..Told::new(sequence, Source::Registry, event.at, event.action, outcome)
+            ..ActivityMessage::new(
+                sequence,
+                ActivitySource::Registry,
+                event.at,
+                event.action,
+                outcome,
+            )
         };
         let principals = [Some(event.actor.clone()), subject.principal.clone()];
-        let about = About {
-            source: Source::Registry,
+        let about = ActivitySubject {
+            source: ActivitySource::Registry,
             capsule: subject.capsule.clone(),
             principals: principals.into_iter().flatten().filter(|id| !id.is_empty()).collect(),
         };
@@ -169,8 +199,10 @@ impl Event {
     }
 
     /// Admins see everything, approvers what they can decide, others what they own and what concerns them.
-    pub(super) fn is_for(&self, rest: &Rest, actor: &Actor) -> bool {
-        let Some(About { source, capsule, principals }) = &self.about else { return true };
+    pub(super) fn is_for(&self, rest: &RestApi, actor: &RequestActor) -> bool {
+        let Some(ActivitySubject { source, capsule, principals }) = &self.about else {
+            return true;
+        };
         let registry = rest.http_state.registry();
         let owns = |id: &str| {
             let capsule = capsule.as_deref();
@@ -178,16 +210,16 @@ impl Event {
             owner.as_deref() == Some(id)
         };
         match actor {
-            Actor::Owner => true,
-            Actor::Operator(operator) => match operator.role {
+            RequestActor::Owner => true,
+            RequestActor::Operator(operator) => match operator.role {
                 OperatorRole::Admin => true,
-                OperatorRole::Approver if *source == Source::Registry => true,
+                OperatorRole::Approver if *source == ActivitySource::Registry => true,
                 OperatorRole::Approver | OperatorRole::Member => {
                     owns(&operator.id) || principals.contains(&operator.id)
                 }
             },
-            Actor::Credential(client) => principals.contains(&client.principal),
-            Actor::Share(_) => false,
+            RequestActor::Credential(client) => principals.contains(&client.principal),
+            RequestActor::Share(_) => false,
         }
     }
 }

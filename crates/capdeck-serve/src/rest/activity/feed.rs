@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use bytes::Bytes;
 use capdeck_auth::inbound::{Registry, RegistryEvent};
-use capdeck_host::{Author, CapsuleCaller, CapsuleChanges, Host};
+use capdeck_host::{CapsuleAuthor, CapsuleCaller, CapsuleChanges, Host};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::{
@@ -13,57 +13,57 @@ use tokio::sync::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{MISSED, event::Event};
+use super::{MISSED_FRAME, event::ActivityEvent};
 
-const REMEMBERED: usize = 1_000;
+const MAX_HISTORY: usize = 1_000;
 /// How far a watcher can fall behind.
-const BEHIND: usize = 1_024;
+const CHANNEL_CAPACITY: usize = 1_024;
 
 /// Collects nothing before the first watcher.
-pub(in crate::rest) struct Feed {
+pub(in crate::rest) struct ActivityFeed {
     host: Host,
     registry: Option<Registry>,
-    shared: Arc<Shared>,
+    shared: Arc<FeedState>,
     gathering: OnceCell<()>,
     closed: CancellationToken,
 }
 
 #[derive(Debug)]
-struct Shared {
-    news: broadcast::Sender<Arc<Event>>,
-    memory: Mutex<Memory>,
+struct FeedState {
+    news: broadcast::Sender<Arc<ActivityEvent>>,
+    memory: Mutex<FeedHistory>,
 }
 
 #[derive(Debug)]
-struct Memory {
+struct FeedHistory {
     /// Increases across restarts, too.
     next: u64,
-    events: VecDeque<Arc<Event>>,
+    events: VecDeque<Arc<ActivityEvent>>,
 }
 
-pub(super) struct Watching {
+pub(super) struct FeedSubscription {
     pub(super) greeting: Option<Bytes>,
-    pub(super) waiting: VecDeque<Arc<Event>>,
-    pub(super) news: broadcast::Receiver<Arc<Event>>,
+    pub(super) waiting: VecDeque<Arc<ActivityEvent>>,
+    pub(super) news: broadcast::Receiver<Arc<ActivityEvent>>,
     pub(super) closed: CancellationToken,
 }
 
-impl Feed {
+impl ActivityFeed {
     pub(in crate::rest) fn new(host: Host, registry: Option<Registry>) -> Self {
         // Larger than any count of an earlier run, and still exact as a JavaScript number.
         let started = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
-        let memory = Memory { next: started * 1_000, events: VecDeque::new() };
-        let news = broadcast::Sender::new(BEHIND);
+        let memory = FeedHistory { next: started * 1_000, events: VecDeque::new() };
+        let news = broadcast::Sender::new(CHANNEL_CAPACITY);
         Self {
             host,
             registry,
-            shared: Arc::new(Shared { news, memory: Mutex::new(memory) }),
+            shared: Arc::new(FeedState { news, memory: Mutex::new(memory) }),
             gathering: OnceCell::new(),
             closed: CancellationToken::new(),
         }
     }
 
-    pub(super) async fn watch(&self, last: Option<u64>) -> Watching {
+    pub(super) async fn watch(&self, last: Option<u64>) -> FeedSubscription {
         self.gathering.get_or_init(|| self.gather()).await;
         let memory = self.shared.memory.lock();
         // Under the lock, no event falls between the history and the subscription.
@@ -76,8 +76,8 @@ impl Feed {
         }
         drop(memory);
         // Send something immediately, so that the client sees an open stream.
-        let greeting = if has_missed { MISSED } else { b": watching\n\n" };
-        Watching {
+        let greeting = if has_missed { MISSED_FRAME } else { b": watching\n\n" };
+        FeedSubscription {
             greeting: Some(Bytes::from_static(greeting)),
             waiting,
             news,
@@ -90,33 +90,33 @@ impl Feed {
     }
 
     async fn gather(&self) {
-        let mut sources = Sources {
+        let mut sources = FeedSources {
             lines: self.host.audited(),
             registry: self.registry.as_ref().map(Registry::changes),
             capsules: capsule_changes(&self.host).await,
         };
         let (shared, closed) = (Arc::clone(&self.shared), self.closed.clone());
-        tokio::spawn(async move { while sources.pass_on(&shared, &closed).await {} });
+        tokio::spawn(async move { while sources.publish_next(&shared, &closed).await {} });
     }
 }
 
-struct Sources {
+struct FeedSources {
     lines: broadcast::Receiver<Arc<str>>,
     registry: Option<broadcast::Receiver<RegistryEvent>>,
     capsules: Option<CapsuleChanges>,
 }
 
-impl Sources {
+impl FeedSources {
     /// Publishes the next event; false at the end of all sources.
-    async fn pass_on(&mut self, shared: &Shared, closed: &CancellationToken) -> bool {
+    async fn publish_next(&mut self, shared: &FeedState, closed: &CancellationToken) -> bool {
         tokio::select! {
-            line = self.lines.recv() => shared.hear(&line, |sequence, line| Event::of_deck(sequence, line)),
+            line = self.lines.recv() => shared.publish_received(&line, |sequence, line| ActivityEvent::of_deck(sequence, line)),
             event = next_event(&mut self.registry) => {
-                shared.hear(&event, |sequence, event| Some(Event::of_registry(sequence, event)))
+                shared.publish_received(&event, |sequence, event| Some(ActivityEvent::of_registry(sequence, event)))
             }
             change = next_capsule(&mut self.capsules) => {
                 match change {
-                    Some(change) => shared.tell(|sequence| Some(Event::of_capsules(sequence, &change))),
+                    Some(change) => shared.publish(|sequence| Some(ActivityEvent::of_capsules(sequence, &change))),
                     None => self.capsules = None,
                 }
                 true
@@ -126,13 +126,13 @@ impl Sources {
     }
 }
 
-impl Shared {
-    fn tell(&self, make: impl FnOnce(u64) -> Option<Event>) {
+impl FeedState {
+    fn publish(&self, make: impl FnOnce(u64) -> Option<ActivityEvent>) {
         let mut memory = self.memory.lock();
         let Some(event) = make(memory.next).map(Arc::new) else { return };
         memory.next += 1;
         memory.events.push_back(Arc::clone(&event));
-        if memory.events.len() > REMEMBERED {
+        if memory.events.len() > MAX_HISTORY {
             memory.events.pop_front();
         }
         // There may be no watchers.
@@ -140,14 +140,16 @@ impl Shared {
     }
 
     /// Publishes an event of a channel, or that some were lost. False at the end.
-    fn hear<T>(
+    fn publish_received<T>(
         &self,
         told: &Result<T, RecvError>,
-        make: impl FnOnce(u64, &T) -> Option<Event>,
+        make: impl FnOnce(u64, &T) -> Option<ActivityEvent>,
     ) -> bool {
         match told {
-            Ok(told) => self.tell(|sequence| make(sequence, told)),
-            Err(RecvError::Lagged(_)) => self.tell(|sequence| Some(Event::missed(sequence))),
+            Ok(told) => self.publish(|sequence| make(sequence, told)),
+            Err(RecvError::Lagged(_)) => {
+                self.publish(|sequence| Some(ActivityEvent::missed(sequence)));
+            }
             Err(RecvError::Closed) => return false,
         }
         true
@@ -155,7 +157,7 @@ impl Shared {
 }
 
 async fn capsule_changes(host: &Host) -> Option<CapsuleChanges> {
-    let caller = CapsuleCaller::local(Author::client("capdeck"));
+    let caller = CapsuleCaller::local(CapsuleAuthor::client("capdeck"));
     let changes = host.capsules()?.changes(caller).await;
     changes.inspect_err(|error| tracing::warn!(%error, "cannot follow changes of capsules")).ok()
 }
@@ -183,14 +185,14 @@ mod tests {
 
     use super::*;
 
-    fn shared() -> Shared {
-        let memory = Memory { next: 1, events: VecDeque::new() };
-        Shared { news: broadcast::Sender::new(BEHIND), memory: Mutex::new(memory) }
+    fn shared() -> FeedState {
+        let memory = FeedHistory { next: 1, events: VecDeque::new() };
+        FeedState { news: broadcast::Sender::new(CHANNEL_CAPACITY), memory: Mutex::new(memory) }
     }
 
-    fn frames(shared: &Shared) -> Vec<String> {
+    fn frames(shared: &FeedState) -> Vec<String> {
         let memory = shared.memory.lock();
-        let text = |event: &Arc<Event>| String::from_utf8_lossy(&event.frame).into_owned();
+        let text = |event: &Arc<ActivityEvent>| String::from_utf8_lossy(&event.frame).into_owned();
         memory.events.iter().map(text).collect()
     }
 
@@ -201,9 +203,9 @@ mod tests {
         let (_keeps_open, lines) = broadcast::channel(1);
         let lost = stream::iter([CapsuleChange::Missed, CapsuleChange::Capsules]);
         let capsules = Some(CapsuleChanges::new(lost));
-        let mut sources = Sources { lines, registry: None, capsules };
+        let mut sources = FeedSources { lines, registry: None, capsules };
         for _ in 0..3 {
-            assert!(sources.pass_on(&shared, &closed).await);
+            assert!(sources.publish_next(&shared, &closed).await);
         }
         assert!(sources.capsules.is_none(), "their end is not the end of the others");
         assert_eq!(frames(&shared)[0], "id: 1\nevent: missed\ndata: {}\n\n");
@@ -218,12 +220,12 @@ mod tests {
         for _ in 0..3 {
             sender.send(Arc::from("{}")).unwrap();
         }
-        let mut sources = Sources { lines, registry: None, capsules: None };
-        assert!(sources.pass_on(&shared, &closed).await);
+        let mut sources = FeedSources { lines, registry: None, capsules: None };
+        assert!(sources.publish_next(&shared, &closed).await);
         assert_eq!(frames(&shared), ["id: 1\nevent: missed\ndata: {}\n\n"]);
         closed.cancel();
         drop(sender);
         // Deliver what is left in the channel, then end.
-        while sources.pass_on(&shared, &closed).await {}
+        while sources.publish_next(&shared, &closed).await {}
     }
 }

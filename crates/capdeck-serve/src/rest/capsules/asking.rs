@@ -3,41 +3,43 @@
 use std::sync::Arc;
 
 use capdeck_host::{
-    Author, CapsuleAccess, CapsuleCall, CapsuleCaller, CapsuleError, CapsuleGrant, CapsuleService,
-    CapsuleServiceExt as _, CapsuleSummary, EntryScope, ListCapsulesRequest, NameScope, Reach,
-    Role, Visibility, find_capsule,
+    CapsuleAccess, CapsuleAuthor, CapsuleCall, CapsuleCaller, CapsuleError, CapsuleGrant,
+    CapsuleService, CapsuleServiceExt as _, CapsuleSummary, CapsuleVisibility, EntryScope,
+    ListCapsulesRequest, NameScope, Reach, Role, find_capsule,
 };
 use http::header;
 
-use super::shapes::Capsule;
+use super::shapes::CapsuleItem;
 use crate::{
-    actor::Actor,
-    rest::{call::Call, problem::ApiError},
+    request_actor::RequestActor,
+    rest::{call::RestCall, problem::ApiError},
 };
 
 /// What a program that does not say what it is called is called.
 const UNNAMED: &str = "unnamed client";
 
-impl Call {
+impl RestCall {
     fn service(&self) -> Result<&Arc<dyn CapsuleService>, ApiError> {
         let none = || ApiError::unavailable("this host has no capsules");
         self.rest.host.capsules().ok_or_else(none)
     }
 
     /// Who is named for what is done: the one who was let in, and beside it what their program calls itself.
-    fn author(&self) -> Author {
+    fn author(&self) -> CapsuleAuthor {
         let sent = self.headers.get(header::USER_AGENT).and_then(|sent| sent.to_str().ok());
         let product = sent.unwrap_or_default().split(' ').next().unwrap_or_default();
         let (client, version) = product.split_once('/').unwrap_or((product, ""));
         let client = if client.is_empty() { UNNAMED } else { client };
-        let author = Author::client(client).version(version);
+        let author = CapsuleAuthor::client(client).version(version);
         let author = match self.name() {
             Some(name) => author.principal_name(&name),
             None => author,
         };
         match &self.actor {
-            None | Some(Actor::Owner | Actor::Share(_)) => author,
-            Some(Actor::Operator(_) | Actor::Credential(_)) => author.principal(&self.id()),
+            None | Some(RequestActor::Owner | RequestActor::Share(_)) => author,
+            Some(RequestActor::Operator(_) | RequestActor::Credential(_)) => {
+                author.principal(&self.id())
+            }
         }
     }
 
@@ -63,11 +65,11 @@ impl Call {
     /// What an operator reaches without being an admin: their own capsules, and to read those of the team.
     async fn reached_by_operator(&self) -> Result<Vec<CapsuleGrant>, ApiError> {
         let own = self.registry()?.capsules_of(&self.id());
-        let reached = |capsule: Capsule| {
+        let reached = |capsule: CapsuleItem| {
             let key = capsule.key();
             let access = match own.contains(&key) {
                 true => CapsuleAccess::owner(),
-                false if capsule.visibility != Visibility::Private => {
+                false if capsule.visibility != CapsuleVisibility::Private => {
                     CapsuleAccess { role: Role::Reader, scope: EntryScope::all() }
                 }
                 false => return None,
@@ -78,7 +80,7 @@ impl Call {
     }
 
     /// Every capsule that there is, for deciding who reaches it.
-    pub(in crate::rest) async fn every_capsule(&self) -> Result<Vec<Capsule>, ApiError> {
+    pub(in crate::rest) async fn every_capsule(&self) -> Result<Vec<CapsuleItem>, ApiError> {
         let listed = self.ask_as_host(None, ListCapsulesRequest::default()).await?;
         Ok(listed.capsules.into_iter().map(|capsule| self.shown(capsule)).collect())
     }
@@ -95,7 +97,7 @@ impl Call {
 
     /// The same about the capsule that the path names.
     pub(super) async fn ask_for<C: CapsuleCall>(&self, call: C) -> Result<C::Response, ApiError> {
-        self.ask(Some(self.place("capsule")), call).await
+        self.ask(Some(self.path_parameter("capsule")), call).await
     }
 
     /// Asks as the host itself, once it is decided that the caller may.
@@ -122,15 +124,15 @@ impl Call {
     pub(in crate::rest) async fn capsules(
         &self,
         with_counts: bool,
-    ) -> Result<Vec<Capsule>, ApiError> {
+    ) -> Result<Vec<CapsuleItem>, ApiError> {
         let listed = self.ask(None, ListCapsulesRequest { with_counts }).await?;
         Ok(listed.capsules.into_iter().map(|capsule| self.shown(capsule)).collect())
     }
 
     /// A capsule with what the host knows about it beside its record.
-    pub(super) fn shown(&self, summary: CapsuleSummary) -> Capsule {
+    pub(super) fn shown(&self, summary: CapsuleSummary) -> CapsuleItem {
         let CapsuleSummary { info, access, entries, problem } = summary;
-        self.with_owner(Capsule {
+        self.with_owner(CapsuleItem {
             mcp_path: format!("/mcp/{}", info.id),
             id: info.id,
             uid: info.uid,
@@ -148,15 +150,15 @@ impl Call {
     }
 
     /// A capsule with the operator that it belongs to now.
-    pub(super) fn with_owner(&self, mut capsule: Capsule) -> Capsule {
+    pub(super) fn with_owner(&self, mut capsule: CapsuleItem) -> CapsuleItem {
         let registry = self.rest.http_state.registry();
         capsule.owner = registry.and_then(|registry| registry.capsule_owner(&capsule.key()));
         capsule
     }
 
     /// The capsule that the path names, if the caller reaches it.
-    pub(in crate::rest) async fn capsule(&self) -> Result<Capsule, ApiError> {
-        let name = self.place("capsule");
+    pub(in crate::rest) async fn capsule(&self) -> Result<CapsuleItem, ApiError> {
+        let name = self.path_parameter("capsule");
         let all = self.capsules(false).await?;
         let found = find_capsule(&all, name, |capsule| (&capsule.id, &capsule.name));
         let found = found.map_err(CapsuleError::from)?;
@@ -164,7 +166,10 @@ impl Call {
     }
 
     /// The same for a caller who owns it whole.
-    pub(in crate::rest) async fn owned_capsule(&self, action: &str) -> Result<Capsule, ApiError> {
+    pub(in crate::rest) async fn owned_capsule(
+        &self,
+        action: &str,
+    ) -> Result<CapsuleItem, ApiError> {
         let capsule = self.capsule().await?;
         let is_whole = capsule.uri_prefixes.is_empty() && capsule.denied_prefixes.is_empty();
         if capsule.role == Role::Owner && is_whole {
@@ -176,6 +181,6 @@ impl Call {
 
     /// The address of the entry that the path names.
     pub(super) fn entry_uri(&self) -> String {
-        format!("{}://{}", self.place("scheme"), self.place("path"))
+        format!("{}://{}", self.path_parameter("scheme"), self.path_parameter("path"))
     }
 }

@@ -9,44 +9,46 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rest::{
-    call::Call,
-    input::{Json, NoBody, NoQuery},
-    operation::{Operation, delete, get, post},
-    page::{Page, Paging},
+    call::RestCall,
+    input::{JsonBody, NoBody, NoQuery},
+    operation::{RestOperation, delete, get, post},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::{NoContent, Reply},
-    who::Who,
+    required_access::RequiredAccess,
+    response::{NoContent, RestResponse},
 };
 
 const PATH: &str = "/v1/capsules/{capsule}/connections";
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get(PATH, "listConnections", "List who else may use a capsule")
             .about("For the capsule's owner. Tokens are never shown.")
-            .who(Who::Operator)
-            .done_by(list),
+            .who(RequiredAccess::Operator)
+            .handled_by(list),
         post(PATH, "addConnection", "Give a client access to a part of a capsule")
             .about("Makes a share. Its `token` is in this answer and nowhere else; it opens this capsule at `/mcp` and at `/mcp/<capsule>`. It ends after 90 days, at `expires_at`, or when you may no longer share the capsule: when you are removed, or when it is no longer yours and you are no admin.")
-            .who(Who::Operator)
+            .who(RequiredAccess::Operator)
             .success(&[201])
-            .done_by(add),
+            .handled_by(add),
         delete("/v1/capsules/{capsule}/connections/{id}", "removeConnection", "Take an access back")
             .about("It opens nothing from the next request on.")
-            .who(Who::Operator)
-            .done_by(remove),
+            .who(RequiredAccess::Operator)
+            .handled_by(remove),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Pages {
+#[schemars(rename = "Pages")]
+struct ConnectionListQuery {
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
 /// An access that another client has.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Connection {
+#[schemars(rename = "Connection")]
+struct ConnectionResponse {
     id: String,
     /// How it came to be: `share` or `grant`.
     kind: &'static str,
@@ -73,7 +75,7 @@ struct Connection {
     hint: Option<String>,
 }
 
-impl Connection {
+impl ConnectionResponse {
     fn of_share(share: Share, is_over: bool) -> Self {
         let Share { id, name, access, principal, created_at, created_by, .. } = share;
         Self {
@@ -97,9 +99,9 @@ impl Connection {
 /// A share with its token, which is in this response only.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConnectionWithToken")]
-struct NewConnection {
+struct ConnectionWithToken {
     #[serde(flatten)]
-    connection: Connection,
+    connection: ConnectionResponse,
     /// Send it as `Authorization: Bearer <token>`. It is shown here and nowhere else.
     token: String,
 }
@@ -107,7 +109,7 @@ struct NewConnection {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewConnection")]
-struct AddConnection {
+struct NewConnectionBody {
     /// What it is for.
     #[schemars(length(min = 1, max = 100))]
     name: String,
@@ -123,13 +125,17 @@ struct AddConnection {
     expires_at: ShareExpiry,
 }
 
-async fn list(call: Call, query: Pages, _: NoBody) -> Result<Reply<Page<Connection>>, ApiError> {
+async fn list(
+    call: RestCall,
+    query: ConnectionListQuery,
+    _: NoBody,
+) -> Result<RestResponse<ListPage<ConnectionResponse>>, ApiError> {
     let mut all = shares(&call).await?;
     all.extend(granted(&call).await?);
-    Ok(Reply::new(query.paging.cut(&call, all, |one| one.id.clone())?))
+    Ok(RestResponse::new(query.paging.page_of(&call, all, |one| one.id.clone())?))
 }
 
-async fn shares(call: &Call) -> Result<Vec<Connection>, ApiError> {
+async fn shares(call: &RestCall) -> Result<Vec<ConnectionResponse>, ApiError> {
     let key = call.owned_capsule("see who else uses").await?.key();
     let shares = call.ask_as_host(Some(&key), SharesRequest).await?.shares;
     let now = Timestamp::now();
@@ -137,13 +143,13 @@ async fn shares(call: &Call) -> Result<Vec<Connection>, ApiError> {
         let is_expired = share.expires_at.is_some_and(|end| end <= now);
         let maker = share.created_by_principal.as_deref();
         let is_over = is_expired || !call.rest.http_state.may_share(maker, &key);
-        Connection::of_share(share, is_over)
+        ConnectionResponse::of_share(share, is_over)
     };
     Ok(shares.into_iter().map(shown).collect())
 }
 
 /// What was granted through requests.
-async fn granted(call: &Call) -> Result<Vec<Connection>, ApiError> {
+async fn granted(call: &RestCall) -> Result<Vec<ConnectionResponse>, ApiError> {
     let Some(registry) = call.rest.http_state.registry() else { return Ok(Vec::new()) };
     let capsule = call.capsule().await?.key();
     let wanted = GrantQuery { capsule: Some(capsule), principal: None, live_only: true };
@@ -154,7 +160,7 @@ async fn granted(call: &Call) -> Result<Vec<Connection>, ApiError> {
         };
         let name = registry.principal(&grant.principal).map(|principal| principal.name);
         let decided_by = registry.request(&grant.request_id).and_then(|request| request.decided_by);
-        Some(Connection {
+        Some(ConnectionResponse {
             id: grant.id.clone(),
             kind: "grant",
             name: name.unwrap_or_default(),
@@ -174,28 +180,36 @@ async fn granted(call: &Call) -> Result<Vec<Connection>, ApiError> {
 }
 
 async fn add(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: Json<AddConnection>,
-) -> Result<Reply<NewConnection>, ApiError> {
-    let Json(AddConnection { name, role, uri_prefixes, denied_prefixes, expires_at }) = body;
+    body: JsonBody<NewConnectionBody>,
+) -> Result<RestResponse<ConnectionWithToken>, ApiError> {
+    let JsonBody(NewConnectionBody { name, role, uri_prefixes, denied_prefixes, expires_at }) =
+        body;
     let capsule = call.owned_capsule("share").await?;
     let add = AddShareRequest { name, role, uri_prefixes, denied_prefixes, expires_at };
     let AddShareResponse { share, token } = call.ask_as_host(Some(&capsule.key()), add).await?;
-    Ok(Reply::created(NewConnection { connection: Connection::of_share(share, false), token }))
+    Ok(RestResponse::created(ConnectionWithToken {
+        connection: ConnectionResponse::of_share(share, false),
+        token,
+    }))
 }
 
-async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
-    let id = call.place("id").to_owned();
+async fn remove(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<NoContent>, ApiError> {
+    let id = call.path_parameter("id").to_owned();
     if granted(&call).await?.iter().any(|grant| grant.id == id) {
         let (caller, decider) = (call.registry_caller(), call.decider()?);
         call.registry()?.revoke_grant(&caller, &decider, &id).await?;
-        return Ok(Reply::new(NoContent));
+        return Ok(RestResponse::new(NoContent));
     }
     // A share of another capsule is none of this one's.
     if !shares(&call).await?.iter().any(|share| share.id == id) {
         return Err(ApiError::not_found("connection", &id));
     }
     call.ask_as_host(None, RevokeShareRequest { id }).await?;
-    Ok(Reply::new(NoContent))
+    Ok(RestResponse::new(NoContent))
 }

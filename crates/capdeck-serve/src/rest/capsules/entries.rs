@@ -10,51 +10,52 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::rest::{
-    call::{Call, version_tag},
+    call::{RestCall, version_tag},
     idempotency,
-    input::{Json, NoBody, NoQuery},
-    operation::{Operation, delete, get, patch, put},
-    page::{Page, Paging},
+    input::{JsonBody, NoBody, NoQuery},
+    operation::{RestOperation, delete, get, patch, put},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::Reply,
-    who::Who,
+    required_access::RequiredAccess,
+    response::RestResponse,
 };
 
 const PATH: &str = "/v1/capsules/{capsule}/entries/{scheme}/{*path}";
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/capsules/{capsule}/entries", "listEntries", "List entries")
-            .who(Who::Anyone)
-            .done_by(list),
+            .who(RequiredAccess::Anyone)
+            .handled_by(list),
         get(PATH, "getEntry", "Read an entry, as it is now or as it was")
             .about("`body` is exactly what was written; `text` has the lines around it that tell a model what to think of it. The `ETag` is the version.")
-            .who(Who::Anyone)
+            .who(RequiredAccess::Anyone)
             .success(&[200, 304])
-            .done_by(read),
+            .handled_by(read),
         put(PATH, "putEntry", "Write an entry")
             .about("Without a precondition it is written whatever is there; the version before stays in the history.")
-            .who(Who::Anyone)
+            .who(RequiredAccess::Anyone)
             .conditional()
             .success(&[200, 201])
             .problems(&[409, 422, 507])
-            .done_by(write),
+            .handled_by(write),
         patch(PATH, "patchEntry", "Change parts of an entry")
             .about("The steps are done in their order, all of them or none.")
-            .who(Who::Anyone)
+            .who(RequiredAccess::Anyone)
             .conditional()
             .problems(&[409, 422, 507])
-            .done_by(change),
+            .handled_by(change),
         delete(PATH, "deleteEntry", "Delete an entry")
             .about("Its versions stay and can be restored.")
-            .who(Who::Anyone)
+            .who(RequiredAccess::Anyone)
             .conditional()
-            .done_by(remove),
+            .handled_by(remove),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ListEntries {
+#[schemars(rename = "ListEntries")]
+struct EntryListQuery {
     /// Only entries of this scheme.
     scheme: Option<String>,
     /// Only entries below this address, such as `docs://team`.
@@ -66,11 +67,12 @@ struct ListEntries {
     /// Latest first instead of by address.
     latest_first: Option<bool>,
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ReadEntry {
+#[schemars(rename = "ReadEntry")]
+struct EntryReadQuery {
     /// An earlier version.
     #[schemars(range(min = 1))]
     version: Option<u64>,
@@ -121,35 +123,39 @@ struct EntryChange {
 }
 
 async fn list(
-    call: Call,
-    query: ListEntries,
+    call: RestCall,
+    query: EntryListQuery,
     _: NoBody,
-) -> Result<Reply<Page<EntryInfo>>, ApiError> {
-    let ListEntries { scheme, prefix, tag, written_after, latest_first, paging } = query;
-    let (limit, cursor) = (paging.limit(), paging.inner(&call)?);
+) -> Result<RestResponse<ListPage<EntryInfo>>, ApiError> {
+    let EntryListQuery { scheme, prefix, tag, written_after, latest_first, paging } = query;
+    let (limit, cursor) = (paging.limit(), paging.inner_cursor(&call)?);
     let latest_first = latest_first.unwrap_or(false);
     let query = ListQuery { scheme, prefix, tag, written_after, latest_first, limit, cursor };
     let listed = call.ask_for(query).await?;
-    let next_cursor = Paging::outer(&call, listed.next_cursor);
-    Ok(Reply::new(Page { items: listed.entries, next_cursor }))
+    let next_cursor = PageQuery::outer_cursor(&call, listed.next_cursor);
+    Ok(RestResponse::new(ListPage { items: listed.entries, next_cursor }))
 }
 
-async fn read(call: Call, query: ReadEntry, _: NoBody) -> Result<Reply<ReadResponse>, ApiError> {
+async fn read(
+    call: RestCall,
+    query: EntryReadQuery,
+    _: NoBody,
+) -> Result<RestResponse<ReadResponse>, ApiError> {
     let (uri, version) = (call.entry_uri(), query.version);
     let read = ReadRequest { uri, version, body: ReadBody::Banded };
     let entry = call.ask_for(read).await?;
     let tag = version_tag(entry.info.version);
-    let is_known = call.has(&tag);
-    let reply = Reply::new(entry).tag(&tag);
+    let is_known = call.has_current(&tag);
+    let reply = RestResponse::new(entry).tag(&tag);
     Ok(if is_known { reply.status(StatusCode::NOT_MODIFIED) } else { reply })
 }
 
 async fn write(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: Json<NewEntry>,
-) -> Result<Reply<WriteResponse>, ApiError> {
-    let Json(NewEntry { content, title, tags, risk_class, file_anchors, commit, blob }) = body;
+    body: JsonBody<NewEntry>,
+) -> Result<RestResponse<WriteResponse>, ApiError> {
+    let JsonBody(NewEntry { content, title, tags, risk_class, file_anchors, commit, blob }) = body;
     let if_version = call.precondition()?.if_version;
     let blob = match blob {
         None => None,
@@ -179,15 +185,15 @@ async fn write(
     let written = written.map_err(|error| error.into_failed_precondition(if_version == Some(0)))?;
     let status = if written.outcome.created { StatusCode::CREATED } else { StatusCode::OK };
     let tag = version_tag(written.outcome.version);
-    Ok(Reply::new(written).status(status).tag(&tag))
+    Ok(RestResponse::new(written).status(status).tag(&tag))
 }
 
 async fn change(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: Json<EntryChange>,
-) -> Result<Reply<WriteResponse>, ApiError> {
-    let Json(EntryChange { steps, title, tags, risk_class, file_anchors, commit }) = body;
+    body: JsonBody<EntryChange>,
+) -> Result<RestResponse<WriteResponse>, ApiError> {
+    let JsonBody(EntryChange { steps, title, tags, risk_class, file_anchors, commit }) = body;
     let if_version = call.precondition()?.if_version;
     let written = send(
         &call,
@@ -205,18 +211,22 @@ async fn change(
     )
     .await?;
     let tag = version_tag(written.outcome.version);
-    Ok(Reply::new(written).tag(&tag))
+    Ok(RestResponse::new(written).tag(&tag))
 }
 
 /// Writes under the key of the request, if it has one, which the store itself keeps.
-async fn send(call: &Call, write: WriteRequest) -> Result<WriteResponse, ApiError> {
+async fn send(call: &RestCall, write: WriteRequest) -> Result<WriteResponse, ApiError> {
     let idempotency_key = idempotency::key(&call.headers)?;
     let write = WriteRequest { uri: call.entry_uri(), idempotency_key, ..write };
     call.ask_for(write).await
 }
 
-async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<DeleteResponse>, ApiError> {
+async fn remove(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<DeleteResponse>, ApiError> {
     let if_version = call.precondition()?.if_version;
     let remove = DeleteRequest { uri: call.entry_uri(), if_version };
-    Ok(Reply::new(call.ask_for(remove).await?))
+    Ok(RestResponse::new(call.ask_for(remove).await?))
 }

@@ -1,26 +1,26 @@
 //! The audit of one capsule, for its owner.
 
-use capdeck_host::{AuditFilter, AuditLine, AuditOutcome};
+use capdeck_host::{AuditFilter, AuditLogLine, AuditOutcome};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::rest::{
-    call::Call,
+    call::RestCall,
     input::NoBody,
-    operation::{Operation, get},
-    page::{Page, Paging},
+    operation::{RestOperation, get},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::Reply,
-    who::Who,
+    required_access::RequiredAccess,
+    response::RestResponse,
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/capsules/{capsule}/logs", "listCapsuleLog", "List what was done in a capsule, the latest first")
             .about("For the capsule's owner. Looking at it is recorded, too. No line has bodies, tokens or memory.")
-            .who(Who::Anyone)
-            .done_by(list),
+            .who(RequiredAccess::Anyone)
+            .handled_by(list),
     ]
 }
 
@@ -28,7 +28,8 @@ pub(super) fn operations() -> Vec<Operation> {
 const MAX_LINES: usize = 10_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ListLog {
+#[schemars(rename = "ListLog")]
+struct AuditLogQuery {
     /// Only lines from this time on.
     since: Option<Timestamp>,
     /// Only lines before this time.
@@ -43,11 +44,15 @@ struct ListLog {
     prefix: Option<String>,
     outcome: Option<AuditOutcome>,
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
-async fn list(call: Call, query: ListLog, _: NoBody) -> Result<Reply<Page<AuditLine>>, ApiError> {
-    let ListLog { since, until, agent, principal, action, prefix, outcome, paging } = query;
+async fn list(
+    call: RestCall,
+    query: AuditLogQuery,
+    _: NoBody,
+) -> Result<RestResponse<ListPage<AuditLogLine>>, ApiError> {
+    let AuditLogQuery { since, until, agent, principal, action, prefix, outcome, paging } = query;
     let filter = AuditFilter {
         since,
         until,
@@ -60,6 +65,6 @@ async fn list(call: Call, query: ListLog, _: NoBody) -> Result<Reply<Page<AuditL
         limit: MAX_LINES,
     };
     let lines = call.ask_for(filter).await?.lines;
-    let latest_first: Vec<AuditLine> = lines.into_iter().rev().collect();
-    Ok(Reply::new(paging.cut(&call, latest_first, |line| line.seq.to_string())?))
+    let latest_first: Vec<AuditLogLine> = lines.into_iter().rev().collect();
+    Ok(RestResponse::new(paging.page_of(&call, latest_first, |line| line.seq.to_string())?))
 }

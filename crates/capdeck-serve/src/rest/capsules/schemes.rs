@@ -1,7 +1,8 @@
 //! The schemes of a capsule.
 
 use capdeck_host::{
-    AddSchemeRequest, Format, Origin, RemoveSchemeRequest, RiskClass, Scheme, SchemesRequest,
+    AddSchemeRequest, BodyFormat, RemoveSchemeRequest, RiskClass, Scheme, SchemeOrigin,
+    SchemesRequest,
 };
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -9,32 +10,32 @@ use serde::Deserialize;
 
 use super::shapes::SchemeDetails;
 use crate::rest::{
-    call::Call,
-    input::{Json, NoBody, NoQuery},
-    operation::{Operation, delete, get, post},
-    page::Page,
+    call::RestCall,
+    input::{JsonBody, NoBody, NoQuery},
+    operation::{RestOperation, delete, get, post},
+    page::ListPage,
     problem::ApiError,
-    reply::{NoContent, Reply},
-    who::Who,
+    required_access::RequiredAccess,
+    response::{NoContent, RestResponse},
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/capsules/{capsule}/schemes", "listSchemes", "List the schemes of a capsule")
-            .who(Who::Anyone)
-            .done_by(list),
+            .who(RequiredAccess::Anyone)
+            .handled_by(list),
         post("/v1/capsules/{capsule}/schemes", "addScheme", "Declare a scheme")
-            .who(Who::Anyone)
+            .who(RequiredAccess::Anyone)
             .success(&[201])
-            .done_by(add),
+            .handled_by(add),
         delete(
             "/v1/capsules/{capsule}/schemes/{name}",
             "removeScheme",
             "Remove a scheme that has no entries",
         )
-        .who(Who::Anyone)
+        .who(RequiredAccess::Anyone)
         .problems(&[409])
-        .done_by(remove),
+        .handled_by(remove),
     ]
 }
 
@@ -49,7 +50,7 @@ struct NewScheme {
     #[serde(default)]
     description: String,
     #[serde(default)]
-    format: Format,
+    format: BodyFormat,
     /// Whether its entries are offered as prompts.
     #[serde(default)]
     prompt_source: bool,
@@ -57,33 +58,41 @@ struct NewScheme {
     default_risk_class: Option<RiskClass>,
 }
 
-async fn list(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Page<SchemeDetails>>, ApiError> {
+async fn list(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<ListPage<SchemeDetails>>, ApiError> {
     let schemes = call.ask_for(SchemesRequest).await?.schemes;
-    Ok(Reply::new(Page::whole(schemes.into_iter().map(SchemeDetails::from).collect())))
+    Ok(RestResponse::new(ListPage::whole(schemes.into_iter().map(SchemeDetails::from).collect())))
 }
 
 async fn add(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: Json<NewScheme>,
-) -> Result<Reply<SchemeDetails>, ApiError> {
-    let Json(NewScheme { name, title, description, format, prompt_source, default_risk_class }) =
+    body: JsonBody<NewScheme>,
+) -> Result<RestResponse<SchemeDetails>, ApiError> {
+    let JsonBody(NewScheme { name, title, description, format, prompt_source, default_risk_class }) =
         body;
     let added = name.clone();
-    let origin = Origin::Capsule;
+    let origin = SchemeOrigin::Capsule;
     let scheme =
         Scheme { name, title, description, format, prompt_source, default_risk_class, origin };
     call.ask_for(AddSchemeRequest { scheme }).await?;
     let mut schemes = call.ask_for(SchemesRequest).await?.schemes.into_iter();
     let shown = schemes.find(|scheme| scheme.name == added).map(SchemeDetails::from);
-    shown.map(|shown| Reply::new(shown).status(StatusCode::CREATED)).ok_or_else(|| {
+    shown.map(|shown| RestResponse::new(shown).status(StatusCode::CREATED)).ok_or_else(|| {
         let detail = "the scheme was added and removed at once";
         ApiError::new(StatusCode::CONFLICT, "conflict", detail)
     })
 }
 
-async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
-    let name = call.place("name").to_owned();
+async fn remove(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<NoContent>, ApiError> {
+    let name = call.path_parameter("name").to_owned();
     call.ask_for(RemoveSchemeRequest { name }).await?;
-    Ok(Reply::new(NoContent))
+    Ok(RestResponse::new(NoContent))
 }

@@ -6,26 +6,27 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rest::{
-    call::Call,
+    call::RestCall,
     input::NoBody,
-    operation::{Operation, get},
-    page::Paging,
+    operation::{RestOperation, get},
+    page::PageQuery,
     problem::ApiError,
-    reply::Reply,
-    who::Who,
+    required_access::RequiredAccess,
+    response::RestResponse,
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/capsules/{capsule}/search", "searchEntries", "Find entries by what they say")
             .about("A page has at most 50 hits, the best first.")
-            .who(Who::Anyone)
-            .done_by(search),
+            .who(RequiredAccess::Anyone)
+            .handled_by(search),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct SearchEntries {
+#[schemars(rename = "SearchEntries")]
+struct EntrySearchQuery {
     /// What to look for, in plain words.
     #[schemars(length(min = 1, max = 1000))]
     q: String,
@@ -42,7 +43,7 @@ struct SearchEntries {
     written_after: Option<Timestamp>,
     written_before: Option<Timestamp>,
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
 /// Entries that were found.
@@ -55,8 +56,12 @@ struct MatchPage {
     total: usize,
 }
 
-async fn search(call: Call, query: SearchEntries, _: NoBody) -> Result<Reply<MatchPage>, ApiError> {
-    let SearchEntries {
+async fn search(
+    call: RestCall,
+    query: EntrySearchQuery,
+    _: NoBody,
+) -> Result<RestResponse<MatchPage>, ApiError> {
+    let EntrySearchQuery {
         q,
         scheme,
         prefix,
@@ -77,9 +82,9 @@ async fn search(call: Call, query: SearchEntries, _: NoBody) -> Result<Reply<Mat
         written_after,
         written_before,
         limit: paging.limit(),
-        cursor: paging.inner(&call)?,
+        cursor: paging.inner_cursor(&call)?,
     };
     let found = call.ask_for(search).await?;
-    let next_cursor = Paging::outer(&call, found.next_cursor);
-    Ok(Reply::new(MatchPage { items: found.hits, next_cursor, total: found.total }))
+    let next_cursor = PageQuery::outer_cursor(&call, found.next_cursor);
+    Ok(RestResponse::new(MatchPage { items: found.hits, next_cursor, total: found.total }))
 }

@@ -1,21 +1,24 @@
 //! How capsules and schemes look in responses of the REST API, where that differs from the capsule service.
 
 use capdeck_auth::inbound::capsule_key;
-use capdeck_host::{EntryInfo, Format, Origin, RiskClass, Role, Scheme, SchemeCount, Visibility};
+use capdeck_host::{
+    BodyFormat, CapsuleVisibility, EntryInfo, RiskClass, Role, Scheme, SchemeCount, SchemeOrigin,
+};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A capsule, and what the client may do in it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(in crate::rest) struct Capsule {
+#[schemars(rename = "Capsule")]
+pub(in crate::rest) struct CapsuleItem {
     /// Made from the first name and never changed. A later capsule may have it again.
     pub(in crate::rest) id: String,
     /// Made with the capsule and never used for another one.
     pub(in crate::rest) uid: String,
     pub(in crate::rest) name: String,
     pub(in crate::rest) description: String,
-    pub(in crate::rest) visibility: Visibility,
+    pub(in crate::rest) visibility: CapsuleVisibility,
     /// The operator it belongs to; null: the machine's own.
     pub(in crate::rest) owner: Option<String>,
     pub(in crate::rest) created_at: Timestamp,
@@ -37,7 +40,7 @@ pub(in crate::rest) struct Capsule {
     pub(in crate::rest) mcp_path: String,
 }
 
-impl Capsule {
+impl CapsuleItem {
     /// What records about it name.
     pub(in crate::rest) fn key(&self) -> String {
         capsule_key(&self.id, &self.uid)
@@ -47,9 +50,9 @@ impl Capsule {
 /// A capsule with what is in it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "CapsuleDetails")]
-pub(super) struct CapsuleWhole {
+pub(super) struct CapsuleDetails {
     #[serde(flatten)]
-    pub(super) capsule: Capsule,
+    pub(super) capsule: CapsuleItem,
     /// How many entries there are under each scheme.
     pub(super) schemes: Vec<SchemeCount>,
     /// What was written last.
@@ -63,13 +66,13 @@ pub(super) struct SchemeDetails {
     name: String,
     title: String,
     description: String,
-    format: Format,
+    format: BodyFormat,
     /// Whether its entries are offered as prompts.
     prompt_source: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     default_risk_class: Option<RiskClass>,
     /// Who declared it.
-    origin: Origin,
+    origin: SchemeOrigin,
 }
 
 impl From<Scheme> for SchemeDetails {

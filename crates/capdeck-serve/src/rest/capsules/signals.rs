@@ -6,45 +6,47 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::rest::{
-    call::Call,
-    input::{Json, NoBody, NoQuery},
-    operation::{Operation, get, post},
-    page::{Page, Paging},
+    call::RestCall,
+    input::{JsonBody, NoBody, NoQuery},
+    operation::{RestOperation, get, post},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::Reply,
-    who::Who,
+    required_access::RequiredAccess,
+    response::RestResponse,
 };
 
 /// Where a list of signals begins: before all of them.
-const BEGINNING: &str = "sig_00000000000000000000000000";
+const FIRST_SIGNAL_ID: &str = "sig_00000000000000000000000000";
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/capsules/{capsule}/signals", "listSignals", "List signals, the oldest first")
             .about("Nothing is acknowledged by this. A page has at most 100 signals; `next_cursor` is null where there is no more now, and `after` goes on from the last one later.")
-            .who(Who::Anyone)
-            .done_by(list),
+            .who(RequiredAccess::Anyone)
+            .handled_by(list),
         post("/v1/capsules/{capsule}/signals", "sendSignal", "Send a signal")
-            .who(Who::Anyone)
+            .who(RequiredAccess::Anyone)
             .success(&[201])
-            .done_by(send),
+            .handled_by(send),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ListSignals {
+#[schemars(rename = "ListSignals")]
+struct SignalListQuery {
     /// Only signals after the one with this id.
     after: Option<String>,
     /// Only signals of this kind; may be given several times.
     #[serde(default)]
     kind: Vec<String>,
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct NewSignal {
+#[schemars(rename = "NewSignal")]
+struct NewSignalBody {
     #[schemars(length(min = 1, max = 64))]
     kind: String,
     text: Option<String>,
@@ -55,19 +57,27 @@ struct NewSignal {
     data: Option<Map<String, Value>>,
 }
 
-async fn list(call: Call, query: ListSignals, _: NoBody) -> Result<Reply<Page<Signal>>, ApiError> {
-    let ListSignals { after, kind: kinds, paging } = query;
-    let after = paging.inner(&call)?.or(after).unwrap_or_else(|| BEGINNING.to_owned());
+async fn list(
+    call: RestCall,
+    query: SignalListQuery,
+    _: NoBody,
+) -> Result<RestResponse<ListPage<Signal>>, ApiError> {
+    let SignalListQuery { after, kind: kinds, paging } = query;
+    let after = paging.inner_cursor(&call)?.or(after).unwrap_or_else(|| FIRST_SIGNAL_ID.to_owned());
     let limit = paging.limit().min(100);
     let poll = PollSignalsRequest { after: Some(after), kinds, limit };
     let items = call.ask_for(poll).await?.page.signals;
     let last = items.last().filter(|_| items.len() == limit).map(|signal| signal.id.clone());
-    let next_cursor = Paging::outer(&call, last);
-    Ok(Reply::new(Page { items, next_cursor }))
+    let next_cursor = PageQuery::outer_cursor(&call, last);
+    Ok(RestResponse::new(ListPage { items, next_cursor }))
 }
 
-async fn send(call: Call, _: NoQuery, body: Json<NewSignal>) -> Result<Reply<Signal>, ApiError> {
-    let Json(NewSignal { kind, text, uri, to, data }) = body;
+async fn send(
+    call: RestCall,
+    _: NoQuery,
+    body: JsonBody<NewSignalBody>,
+) -> Result<RestResponse<Signal>, ApiError> {
+    let JsonBody(NewSignalBody { kind, text, uri, to, data }) = body;
     let send = SendSignalRequest { kind, text, uri, to, data };
-    Ok(Reply::created(call.ask_for(send).await?.signal))
+    Ok(RestResponse::created(call.ask_for(send).await?.signal))
 }

@@ -9,8 +9,8 @@ use std::{
 use axum::body::Body;
 use bytes::Bytes;
 use capdeck_host::{
-    CreateCapsuleRequest, Existing, ExportRequest, ExportTarget, ImportFilesRequest, ImportMode,
-    ImportReport, ImportSource, ImportedFile, SkippedFile,
+    CreateCapsuleRequest, ExistingEntryMode, ExportRequest, ExportTarget, ImportFilesRequest,
+    ImportMode, ImportReport, ImportSource, ImportedFile, SkippedFile,
 };
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use http::{StatusCode, header};
@@ -18,36 +18,37 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::io::ReaderStream;
 
-use super::{make::to_the_end, shapes::Capsule};
+use super::{create::run_to_completion, shapes::CapsuleItem};
 use crate::rest::{
-    call::Call,
+    call::RestCall,
     input::{ArchiveBody, NoBody, NoQuery},
-    operation::{Operation, get, post},
+    operation::{RestOperation, get, post},
     problem::ApiError,
-    reply::{Archive, Reply},
-    who::Who,
+    required_access::RequiredAccess,
+    response::{ArchiveContent, RestResponse},
 };
 
 /// Bytes that an archive may unpack to.
 const MAX_UNPACKED: u64 = 1024 * 1024 * 1024;
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/capsules/{capsule}/export", "exportCapsule", "Take a whole capsule as an archive")
             .about("A `tar.gz` with the entries as plain files, in the layout of `capdeck capsule export`. For the capsule's owner.")
-            .who(Who::Operator)
-            .done_by(export),
+            .who(RequiredAccess::Operator)
+            .handled_by(export),
         post("/v1/capsules/import", "importCapsule", "Make a capsule of an archive")
             .about("Takes what an export gave, compressed or not, up to 256 MiB. A problem with one file skips that file and is reported.")
-            .who(Who::Operator)
+            .who(RequiredAccess::Operator)
             .success(&[201])
             .problems(&[507])
-            .done_by(import),
+            .handled_by(import),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ImportAs {
+#[schemars(rename = "ImportAs")]
+struct CapsuleImportQuery {
     /// What the new capsule is called.
     #[schemars(length(min = 1, max = 100))]
     name: String,
@@ -56,16 +57,20 @@ struct ImportAs {
 /// A capsule that was made of an archive.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ImportResult {
-    capsule: Capsule,
+    capsule: CapsuleItem,
     /// Schemes that were added.
     schemes: Vec<String>,
     entries: Vec<ImportedFile>,
     skipped: Vec<SkippedFile>,
 }
 
-async fn export(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Archive>, ApiError> {
+async fn export(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<ArchiveContent>, ApiError> {
     let capsule = call.owned_capsule("export").await?;
-    let folder = tempfile::tempdir().map_err(|error| no_room(&error))?;
+    let folder = tempfile::tempdir().map_err(|error| insufficient_storage(&error))?;
     let path = folder.path().join("capsule.tar");
     let export = ExportRequest { path: path.clone(), form: ExportTarget::Tar };
     call.ask_as_host(Some(&capsule.id), export).await?;
@@ -75,38 +80,39 @@ async fn export(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Archive>, Api
         Ok(packed)
     })
     .await?;
-    let size = packed.metadata().map(|facts| facts.len()).map_err(|error| no_room(&error))?;
+    let size =
+        packed.metadata().map(|facts| facts.len()).map_err(|error| insufficient_storage(&error))?;
     let stream = ReaderStream::new(tokio::fs::File::from_std(packed));
     let name = format!("attachment; filename=\"{}.tar.gz\"", capsule.id);
-    Ok(Reply::new(crate::rest::reply::Bytes(Body::from_stream(stream)))
+    Ok(RestResponse::new(crate::rest::response::ByteContent(Body::from_stream(stream)))
         .header(header::CONTENT_LENGTH, &size.to_string())
         .header(header::CONTENT_DISPOSITION, &name))
 }
 
 async fn import(
-    call: Call,
-    query: ImportAs,
+    call: RestCall,
+    query: CapsuleImportQuery,
     body: ArchiveBody,
-) -> Result<Reply<ImportResult>, ApiError> {
-    let folder = tempfile::tempdir().map_err(|error| no_room(&error))?;
+) -> Result<RestResponse<ImportResult>, ApiError> {
+    let folder = tempfile::tempdir().map_err(|error| insufficient_storage(&error))?;
     let path = folder.path().join("capsule.tar");
     let file = path.clone();
     blocking(move || unpack(&body.0, &file)).await?;
     let create = CreateCapsuleRequest::named(&query.name);
-    to_the_end(async move {
+    run_to_completion(async move {
         let import = ImportFilesRequest {
             path,
             form: ImportSource::Export,
-            existing: Existing::default(),
+            existing: ExistingEntryMode::default(),
             mode: ImportMode::default(),
         };
-        let fill = async |call: &Call, capsule: &Capsule| {
+        let fill = async |call: &RestCall, capsule: &CapsuleItem| {
             Ok(call.ask_as_host(Some(&capsule.key()), import).await?.report)
         };
         let (capsule, report) = call.make_capsule(create, fill).await?;
         drop(folder);
         let ImportReport { schemes, entries, skipped } = report;
-        Ok(Reply::created(ImportResult { capsule, schemes, entries, skipped }))
+        Ok(RestResponse::created(ImportResult { capsule, schemes, entries, skipped }))
     })
     .await
 }
@@ -121,22 +127,22 @@ fn compress(path: &Path) -> Result<File, ApiError> {
         io::Seek::rewind(&mut packed)?;
         Ok(packed)
     };
-    packing().map_err(|error: io::Error| no_room(&error))
+    packing().map_err(|error: io::Error| insufficient_storage(&error))
 }
 
 /// Writes an archive to a file, unpacked.
 fn unpack(archive: &Bytes, path: &Path) -> Result<(), ApiError> {
-    let mut file = File::create(path).map_err(|error| no_room(&error))?;
+    let mut file = File::create(path).map_err(|error| insufficient_storage(&error))?;
     if !archive.starts_with(&[0x1f, 0x8b]) {
-        return file.write_all(archive).map_err(|error| no_room(&error));
+        return file.write_all(archive).map_err(|error| insufficient_storage(&error));
     }
     let mut unpacked = GzDecoder::new(&archive[..]).take(MAX_UNPACKED + 1);
     // Reading and writing fail in one call; only the archive itself is the sender's.
-    let mut target = Target { file: &mut file, has_failed: false };
+    let mut target = ArchiveFileWriter { file: &mut file, has_failed: false };
     let copied = io::copy(&mut unpacked, &mut target);
     let has_failed = target.has_failed;
     let bytes = copied.map_err(|error| match has_failed {
-        true => no_room(&error),
+        true => insufficient_storage(&error),
         false => ApiError::invalid(format!("the archive cannot be unpacked: {error}")),
     })?;
     if bytes > MAX_UNPACKED {
@@ -147,12 +153,12 @@ fn unpack(archive: &Bytes, path: &Path) -> Result<(), ApiError> {
 }
 
 /// A file that remembers whether writing to it failed.
-struct Target<'a> {
+struct ArchiveFileWriter<'a> {
     file: &'a mut File,
     has_failed: bool,
 }
 
-impl io::Write for Target<'_> {
+impl io::Write for ArchiveFileWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes).inspect_err(|_| self.has_failed = true)
     }
@@ -169,6 +175,6 @@ async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(ApiError::internal("the archive could not be made", &error)))
 }
 
-fn no_room(error: &io::Error) -> ApiError {
+fn insufficient_storage(error: &io::Error) -> ApiError {
     ApiError::storage("there is no place for the archive", error)
 }

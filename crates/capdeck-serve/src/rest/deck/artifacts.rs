@@ -8,50 +8,59 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::rest::{
-    call::Call,
+    call::RestCall,
     input::{NoBody, NoQuery},
-    operation::{Operation, get},
-    page::{Page, Paging},
+    operation::{RestOperation, get},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::{AnyBytes, Reply},
-    shapes::Open,
+    response::{BinaryContent, RestResponse},
+    shapes::JsonObject,
 };
 
-const CHUNK: u64 = 256 * 1024;
+const CHUNK_BYTES: u64 = 256 * 1024;
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/deck/artifacts", "listArtifacts", "List stored large results, the newest first")
             .about("The members of `capdeck artifacts list --json`.")
-            .done_by(list),
+            .handled_by(list),
         get(
             "/v1/deck/artifacts/{capability}/{call}/{file}",
             "getArtifact",
             "Download one stored result",
         )
         .about("The path segments are those of its URI, `capdeck://artifacts/…`.")
-        .done_by(read),
+        .handled_by(read),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ListArtifacts {
+#[schemars(rename = "ListArtifacts")]
+struct ArtifactListQuery {
     /// Only artifacts of this capability.
     capability: Option<String>,
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
-async fn list(call: Call, query: ListArtifacts, _: NoBody) -> Result<Reply<Page<Open>>, ApiError> {
+async fn list(
+    call: RestCall,
+    query: ArtifactListQuery,
+    _: NoBody,
+) -> Result<RestResponse<ListPage<JsonObject>>, ApiError> {
     let session = call.session();
     let mut found = artifacts::list(&session.snapshot());
     found.retain(|one| query.capability.as_ref().is_none_or(|id| one.capability.as_str() == id));
-    let page = query.paging.cut(&call, found, |one| one.artifact.uri.clone())?;
-    Ok(Reply::new(page.map(|one| Open(artifact_item(&one)))))
+    let page = query.paging.page_of(&call, found, |one| one.artifact.uri.clone())?;
+    Ok(RestResponse::new(page.map(|one| JsonObject(artifact_item(&one)))))
 }
 
-async fn read(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<AnyBytes>, ApiError> {
-    let part = |name: &str| call.place(name).to_owned();
+async fn read(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<BinaryContent>, ApiError> {
+    let part = |name: &str| call.path_parameter(name).to_owned();
     let uri =
         format!("capdeck://artifacts/{}/{}/{}", part("capability"), part("call"), part("file"));
     let reader = artifacts::open(&call.session().snapshot(), &uri).await?;
@@ -59,7 +68,7 @@ async fn read(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<AnyBytes>, ApiE
     let chunks = stream::unfold(Some(reader), |reader| async move {
         let mut reader = reader?;
         let reading = tokio::task::spawn_blocking(move || {
-            let read = reader.next(CHUNK);
+            let read = reader.next(CHUNK_BYTES);
             (reader, read)
         });
         match reading.await {
@@ -70,7 +79,7 @@ async fn read(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<AnyBytes>, ApiE
         }
     });
     // Never rendered as a page of this host, whatever its type.
-    Ok(Reply::new(crate::rest::reply::Bytes(Body::from_stream(chunks)))
+    Ok(RestResponse::new(crate::rest::response::ByteContent(Body::from_stream(chunks)))
         .header(header::CONTENT_LENGTH, &artifact.byte_length.to_string())
         .header(header::CONTENT_DISPOSITION, "attachment")
         .header(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))

@@ -5,26 +5,27 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::rest::{
-    call::Call,
+    call::RestCall,
     input::{NoBody, NoQuery},
-    operation::{Operation, get},
+    operation::{RestOperation, get},
     problem::ApiError,
-    reply::Reply,
-    who::Who,
+    required_access::RequiredAccess,
+    response::RestResponse,
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/deck/budget", "getBudget", "Get the token cost of each capability")
             .about("Upper bounds, calibrated against o200k; `capdeck budget` counts exactly. Uses cached tool lists; connects to nothing.")
-            .who(Who::Deck)
-            .done_by(budget),
+            .who(RequiredAccess::Deck)
+            .handled_by(budget),
     ]
 }
 
 /// The token cost of the deck.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Budget {
+#[schemars(rename = "Budget")]
+struct DeckBudget {
     items: Vec<BudgetItem>,
     /// The cost of the tool list in the current exposures.
     total: usize,
@@ -34,12 +35,16 @@ struct Budget {
     counting: &'static str,
 }
 
-async fn budget(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Budget>, ApiError> {
+async fn budget(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<DeckBudget>, ApiError> {
     let catalog = call.catalog();
     let items = budget_items(&catalog, &count);
     let total = count(&call.session().view());
     let limit = catalog.config().surface_tokens;
-    Ok(Reply::new(Budget { items, total, limit, counting: "bound" }))
+    Ok(RestResponse::new(DeckBudget { items, total, limit, counting: "bound" }))
 }
 
 pub(in crate::rest) fn count(view: &View) -> usize {

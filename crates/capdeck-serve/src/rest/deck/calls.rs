@@ -2,36 +2,37 @@
 
 use std::time::Duration;
 
-use capdeck_host::{Consent, ErrorCode, ToolRequest, calls};
+use capdeck_host::{CallConsent, ErrorCode, ToolRequest, calls};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, value::to_raw_value};
 
 use super::session::context;
 use crate::rest::{
-    call::Call,
-    input::{MaybeJson, NoQuery},
-    operation::{Operation, post},
+    call::RestCall,
+    input::{NoQuery, OptionalJsonBody},
+    operation::{RestOperation, post},
     problem::ApiError,
-    reply::Reply,
-    shapes::Raw,
-    who::Who,
+    required_access::RequiredAccess,
+    response::RestResponse,
+    shapes::RawToolResult,
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         post("/v1/deck/capabilities/{capability}/tools/{tool}/call", "callTool", "Call a tool")
             .about("The response is the tool's result, an MCP `CallToolResult`; a failed tool sets `isError`. Arguments are checked against the tool's input schema first. A tool that requires approval returns 409 `approval_required`: repeat the same call after a person has approved it.")
-            .who(Who::DeckCall)
+            .who(RequiredAccess::DeckCall)
             .problems(&[424, 502, 504])
-            .done_by(call_tool),
+            .handled_by(call_tool),
     ]
 }
 
 /// Options of a tool call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ToolCall {
+#[schemars(rename = "ToolCall")]
+struct ToolCallBody {
     /// Arguments that match the tool's `inputSchema`.
     #[serde(default)]
     arguments: Map<String, Value>,
@@ -47,22 +48,22 @@ struct ToolCall {
 }
 
 async fn call_tool(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: MaybeJson<ToolCall>,
-) -> Result<Reply<Raw>, ApiError> {
-    let MaybeJson(ToolCall { arguments, fields, timeout_ms, approved }) = body;
+    body: OptionalJsonBody<ToolCallBody>,
+) -> Result<RestResponse<RawToolResult>, ApiError> {
+    let OptionalJsonBody(ToolCallBody { arguments, fields, timeout_ms, approved }) = body;
     if approved {
-        Who::Admin.admit_call(&call)?;
+        RequiredAccess::Admin.admit_call(&call)?;
     }
     let arguments = to_raw_value(&arguments)
         .map_err(|error| ApiError::internal("cannot serialize the arguments", &error))?;
     let request = ToolRequest {
-        capability: call.place("capability").to_owned(),
-        tool: call.place("tool").to_owned(),
+        capability: call.path_parameter("capability").to_owned(),
+        tool: call.path_parameter("tool").to_owned(),
         arguments: Some(arguments),
         fields,
-        consent: if approved { Consent::Given } else { Consent::AskedLater },
+        consent: if approved { CallConsent::Given } else { CallConsent::AskedLater },
         ..ToolRequest::default()
     };
     let session = call.session();
@@ -70,7 +71,7 @@ async fn call_tool(
         calls::call(session.request(&context(timeout_ms.map(Duration::from_millis))), &request)
             .await;
     session.close().await;
-    outcome.map(|result| Reply::new(Raw(result))).map_err(|error| {
+    outcome.map(|result| RestResponse::new(RawToolResult(result))).map_err(|error| {
         let is_own = error.code == ErrorCode::ApprovalRequired && error.data.is_none();
         let error = ApiError::from(error);
         if is_own {

@@ -1,8 +1,8 @@
 //! The capabilities of the deck.
 
 use capdeck_host::{
-    Account, BackendKind, Exposure, Health, ItemStatus, Source, card, check, inspection,
-    known_capability, list_items,
+    BackendKind, CapabilityReport, DefinitionSource, Exposure, HealthStatus, ItemStatus, card,
+    check, inspection, known_capability, list_items,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,48 +10,49 @@ use serde_json::Value;
 
 use super::session::context;
 use crate::rest::{
-    call::Call,
-    input::{MaybeJson, NoBody, NoQuery},
-    operation::{Operation, get, post},
-    page::{Page, Paging},
+    call::RestCall,
+    input::{NoBody, NoQuery, OptionalJsonBody},
+    operation::{RestOperation, get, post},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::Reply,
-    shapes::{EmptyBody, Open},
-    who::Who,
+    required_access::RequiredAccess,
+    response::RestResponse,
+    shapes::{EmptyBody, JsonObject},
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/deck/capabilities", "listCapabilities", "List the capabilities of the deck")
             .about("Includes quarantined, hidden and untrusted ones with the reason. Connects to nothing. `tokens` is an upper bound for listing every tool.")
-            .who(Who::Deck)
-            .done_by(list),
+            .who(RequiredAccess::Deck)
+            .handled_by(list),
         get("/v1/deck/capabilities/{capability}", "getCapability", "Get one capability, and why agents do or do not see it")
             .about("The members of `capdeck inspect --json`; `why` has those of `capdeck why --json`. Clients get no `why`. Connects to nothing.")
-            .who(Who::Deck)
-            .done_by(show),
+            .who(RequiredAccess::Deck)
+            .handled_by(show),
         post("/v1/deck/capabilities/{capability}/check", "checkCapability", "Connect to a capability and refresh its tools")
             .about("The response is 200 even when the capability is not available; see `status`.")
             .problems(&[424, 502, 504])
-            .done_by(check),
+            .handled_by(check),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ListCapabilities {
+#[schemars(rename = "ListCapabilities")]
+struct CapabilityListQuery {
     /// Only capabilities with this status.
     status: Option<ItemStatus>,
     /// Only capabilities whose id, name, description or tags contain this text.
     q: Option<String>,
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
 /// One capability in a list.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "CapabilitySummary")]
-struct Listed {
+struct CapabilitySummary {
     id: String,
     name: String,
     description: String,
@@ -64,10 +65,10 @@ struct Listed {
     reason: Option<String>,
     /// The source file. For the owner and admins.
     #[serde(skip_serializing_if = "Option::is_none")]
-    source: Option<Source>,
+    source: Option<DefinitionSource>,
     /// The shadowed definitions. For the owner and admins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    shadows: Vec<Source>,
+    shadows: Vec<DefinitionSource>,
     /// Upper bound of tokens for listing every tool; null while the tools are unknown.
     tokens: Option<usize>,
     /// The number of parts of its description that were not imported.
@@ -82,24 +83,24 @@ struct Listed {
     tools: Option<usize>,
     /// The last known health. For the owner and admins.
     #[serde(skip_serializing_if = "Option::is_none")]
-    health: Option<Health>,
+    health: Option<HealthStatus>,
     /// The last failure, if no call has succeeded since.
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_failure: Option<Failure>,
+    last_failure: Option<DiscoveryFailure>,
 }
 
 /// A failure of a capability.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DiscoveryFailure")]
-pub(super) struct Failure {
+pub(super) struct DiscoveryFailure {
     pub(super) at: jiff::Timestamp,
     pub(super) message: String,
 }
 
-impl Failure {
-    pub(super) fn of(health: &Health) -> Option<Self> {
+impl DiscoveryFailure {
+    pub(super) fn of(health: &HealthStatus) -> Option<Self> {
         match health {
-            Health::Failing { last_at, reason, .. } => {
+            HealthStatus::Failing { last_at, reason, .. } => {
                 Some(Self { at: *last_at, message: reason.clone() })
             }
             _ => None,
@@ -108,10 +109,10 @@ impl Failure {
 }
 
 async fn list(
-    call: Call,
-    query: ListCapabilities,
+    call: RestCall,
+    query: CapabilityListQuery,
     _: NoBody,
-) -> Result<Reply<Page<Listed>>, ApiError> {
+) -> Result<RestResponse<ListPage<CapabilitySummary>>, ApiError> {
     let text = query.q.unwrap_or_default().to_lowercase();
     let session = call.session();
     let (catalog, is_client) = (session.catalog(), call.access.is_some());
@@ -124,53 +125,58 @@ async fn list(
         query.status.is_none_or(|status| item.status == status)
             && texts.any(|one| one.to_lowercase().contains(&text))
     });
-    let page = query.paging.cut(&call, items, |item| item.id.clone())?.map(|item| Listed {
-        next_step: item.next_step.filter(|_| !is_client),
-        tools: catalog
-            .get(&item.id)
-            .and_then(|one| one.discovery.as_ref())
-            .map(|known| known.tools.len()),
-        last_failure: Failure::of(&item.health).filter(|_| !is_client),
-        health: Some(item.health).filter(|_| !is_client),
-        id: item.id,
-        name: item.name,
-        description: item.description,
-        tags: item.tags,
-        backend: item.backend,
-        exposure: item.exposure,
-        status: item.status,
-        reason: item.reason,
-        source: Some(item.source).filter(|_| !is_client),
-        shadows: if is_client { Vec::new() } else { item.shadows },
-        tokens: item.tokens,
-        import_problems: item.import_problems,
-        chaos: item.chaos,
-    });
-    Ok(Reply::new(page))
+    let page =
+        query.paging.page_of(&call, items, |item| item.id.clone())?.map(|item| CapabilitySummary {
+            next_step: item.next_step.filter(|_| !is_client),
+            tools: catalog
+                .get(&item.id)
+                .and_then(|one| one.discovery.as_ref())
+                .map(|known| known.tools.len()),
+            last_failure: DiscoveryFailure::of(&item.health).filter(|_| !is_client),
+            health: Some(item.health).filter(|_| !is_client),
+            id: item.id,
+            name: item.name,
+            description: item.description,
+            tags: item.tags,
+            backend: item.backend,
+            exposure: item.exposure,
+            status: item.status,
+            reason: item.reason,
+            source: Some(item.source).filter(|_| !is_client),
+            shadows: if is_client { Vec::new() } else { item.shadows },
+            tokens: item.tokens,
+            import_problems: item.import_problems,
+            chaos: item.chaos,
+        });
+    Ok(RestResponse::new(page))
 }
 
-async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Open>, ApiError> {
-    let id = call.place("capability");
+async fn show(call: RestCall, _: NoQuery, _: NoBody) -> Result<RestResponse<JsonObject>, ApiError> {
+    let id = call.path_parameter("capability");
     let host = &call.rest.host;
     if call.access.is_some() {
         let capability = call.session().snapshot().capability(id)?;
-        return Ok(Reply::new(Open(card(&capability))));
+        return Ok(RestResponse::new(JsonObject(card(&capability))));
     }
-    let why = Account::of(host, id, None, "")?.to_json();
+    let why = CapabilityReport::of(host, id, None, "")?.to_json();
     let mut shown = match known_capability(host, id) {
         Ok(capability) => inspection(host, &capability),
         // A file that does not load has only an explanation.
         Err(_) => Value::Object(serde_json::Map::from_iter([("id".to_owned(), id.into())])),
     };
     shown["why"] = why;
-    Ok(Reply::new(Open(shown)))
+    Ok(RestResponse::new(JsonObject(shown)))
 }
 
-async fn check(call: Call, _: NoQuery, _: MaybeJson<EmptyBody>) -> Result<Reply<Open>, ApiError> {
+async fn check(
+    call: RestCall,
+    _: NoQuery,
+    _: OptionalJsonBody<EmptyBody>,
+) -> Result<RestResponse<JsonObject>, ApiError> {
     let session = call.session();
-    let id = call.place("capability");
+    let id = call.path_parameter("capability");
     session.snapshot().capability(id)?;
     let report = check::check(&session.request(&context(None)), id).await;
     session.close().await;
-    Ok(Reply::new(Open(report.to_json())))
+    Ok(RestResponse::new(JsonObject(report.to_json())))
 }

@@ -1,23 +1,23 @@
 //! The health of the deck.
 
-use capdeck_host::{Health, ItemStatus, list_items};
+use capdeck_host::{HealthStatus, ItemStatus, list_items};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::capabilities::Failure;
+use super::capabilities::DiscoveryFailure;
 use crate::rest::{
-    call::Call,
+    call::RestCall,
     input::{NoBody, NoQuery},
-    operation::{Operation, get},
+    operation::{RestOperation, get},
     problem::ApiError,
-    reply::Reply,
+    response::RestResponse,
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/deck/health", "getDeckHealth", "Get the health of the capabilities")
             .about("From the last known state; connects to nothing. `degraded` when a capability is quarantined or its last call failed.")
-            .done_by(health),
+            .handled_by(health),
     ]
 }
 
@@ -38,18 +38,22 @@ struct CapabilityHealth {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The last known health.
-    health: Health,
+    health: HealthStatus,
     /// The last failure, if no call has succeeded since.
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_failure: Option<Failure>,
+    last_failure: Option<DiscoveryFailure>,
 }
 
-async fn health(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<DeckHealth>, ApiError> {
+async fn health(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<DeckHealth>, ApiError> {
     let host = &call.rest.host;
     let capabilities: Vec<CapabilityHealth> = list_items(host, &call.catalog())
         .into_iter()
         .map(|item| CapabilityHealth {
-            last_failure: Failure::of(&item.health),
+            last_failure: DiscoveryFailure::of(&item.health),
             id: item.id,
             status: item.status,
             reason: item.reason,
@@ -61,5 +65,5 @@ async fn health(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<DeckHealth>, 
             || one.last_failure.is_some()
     };
     let status = if capabilities.iter().any(is_bad) { "degraded" } else { "ok" };
-    Ok(Reply::new(DeckHealth { status, capabilities }))
+    Ok(RestResponse::new(DeckHealth { status, capabilities }))
 }

@@ -10,47 +10,49 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rest::{
-    call::Call,
-    input::{MaybeJson, NoBody, NoQuery},
-    operation::{Operation, get, post},
-    page::{Page, Paging},
+    call::RestCall,
+    input::{NoBody, NoQuery, OptionalJsonBody},
+    operation::{RestOperation, get, post},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::Reply,
-    shapes::Open,
+    response::RestResponse,
+    shapes::JsonObject,
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/deck/pins", "listPins", "List tools with the state of their pins")
             .problems(&[404])
-            .done_by(list),
+            .handled_by(list),
         get(
             "/v1/deck/pins/{capability}/diff",
             "getPinDiff",
             "Get the changes of a capability's tools since they were pinned",
         )
         .about("The members of `capdeck pins diff --json`. Hidden characters are escaped.")
-        .done_by(diff),
+        .handled_by(diff),
         post(
             "/v1/deck/pins/{capability}/approve",
             "approvePins",
             "Approve the current definitions of a capability",
         )
         .about("Held tools become available again.")
-        .done_by(approve),
+        .handled_by(approve),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ListPins {
+#[schemars(rename = "ListPins")]
+struct PinListQuery {
     /// Only this capability.
     capability: Option<String>,
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Diff {
+#[schemars(rename = "Diff")]
+struct PinDiffQuery {
     /// Only this tool.
     tool: Option<String>,
 }
@@ -58,7 +60,7 @@ struct Diff {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PinApprovalOptions")]
-struct Approve {
+struct PinApprovalOptions {
     /// Only this tool.
     tool: Option<String>,
 }
@@ -66,21 +68,25 @@ struct Approve {
 /// The result of an approval.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PinApprovalResult")]
-struct Approved {
+struct PinApprovalResult {
     id: String,
     tool: Option<String>,
     /// The number of approved tools.
     approved: usize,
 }
 
-async fn list(call: Call, query: ListPins, _: NoBody) -> Result<Reply<Page<PinItem>>, ApiError> {
+async fn list(
+    call: RestCall,
+    query: PinListQuery,
+    _: NoBody,
+) -> Result<RestResponse<ListPage<PinItem>>, ApiError> {
     let host = &call.rest.host;
     let items = match &query.capability {
         Some(id) => items_of(host, vec![known_capability(host, id)?]).await?,
         None => items_of(host, watched(host)).await?,
     };
     let key = |item: &PinItem| format!("{}/{}", item.capability, item.tool);
-    Ok(Reply::new(query.paging.cut(&call, items, key)?))
+    Ok(RestResponse::new(query.paging.page_of(&call, items, key)?))
 }
 
 /// The number of changed definitions and definitions with hidden text.
@@ -113,25 +119,29 @@ async fn items_of(
     Ok(items.into_iter().flatten().collect())
 }
 
-async fn diff(call: Call, query: Diff, _: NoBody) -> Result<Reply<Page<Open>>, ApiError> {
+async fn diff(
+    call: RestCall,
+    query: PinDiffQuery,
+    _: NoBody,
+) -> Result<RestResponse<ListPage<JsonObject>>, ApiError> {
     let host = call.rest.host.clone();
-    let id = call.place("capability").to_owned();
+    let id = call.path_parameter("capability").to_owned();
     let capability = known_capability(&host, &id)?;
     let changes = blocking(move || {
         let review = review(&host, &capability)?;
         Ok(pin_changes(&id, &review, query.tool.as_deref()))
     })
     .await?;
-    Ok(Reply::new(Page::whole(changes.into_iter().map(Open).collect())))
+    Ok(RestResponse::new(ListPage::whole(changes.into_iter().map(JsonObject).collect())))
 }
 
 async fn approve(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: MaybeJson<Approve>,
-) -> Result<Reply<Approved>, ApiError> {
+    body: OptionalJsonBody<PinApprovalOptions>,
+) -> Result<RestResponse<PinApprovalResult>, ApiError> {
     let host = call.rest.host.clone();
-    let (id, tool) = (call.place("capability").to_owned(), body.0.tool);
+    let (id, tool) = (call.path_parameter("capability").to_owned(), body.0.tool);
     let capability = known_capability(&host, &id)?;
     let unknown = || {
         let detail = format!("the tools of `{id}` are unknown");
@@ -157,8 +167,8 @@ async fn approve(
     .await?;
     let approved = count.ok_or_else(unknown)?;
     let about = tool.as_ref().map_or_else(|| id.clone(), |tool| format!("{id}/{tool}"));
-    call.note("pin.approve", &about).await;
-    Ok(Reply::new(Approved { approved, id, tool }))
+    call.record_decision("pin.approve", &about).await;
+    Ok(RestResponse::new(PinApprovalResult { approved, id, tool }))
 }
 
 fn review(host: &Host, capability: &Capability) -> Result<PinReview, ApiError> {

@@ -6,57 +6,62 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::rest::{
-    call::Call,
+    call::RestCall,
     input::{NoBody, NoQuery},
-    operation::{Operation, get},
-    page::{Page, Paging},
+    operation::{RestOperation, get},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::Reply,
-    shapes::Open,
+    response::RestResponse,
+    shapes::JsonObject,
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/deck/runs", "listRuns", "List code mode runs, the newest first")
             .about("The members of `capdeck runs list --json`.")
-            .done_by(list),
+            .handled_by(list),
         get("/v1/deck/runs/{id}", "getRun", "Get one run with its code, calls and outcome")
             .about("Tool results are omitted, and text that looks like a secret is redacted.")
             .problems(&[409])
-            .done_by(show),
+            .handled_by(show),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ListRuns {
+#[schemars(rename = "ListRuns")]
+struct RunListQuery {
     /// Only runs in this state.
     state: Option<RunState>,
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
-async fn list(call: Call, query: ListRuns, _: NoBody) -> Result<Reply<Page<Open>>, ApiError> {
+async fn list(
+    call: RestCall,
+    query: RunListQuery,
+    _: NoBody,
+) -> Result<RestResponse<ListPage<JsonObject>>, ApiError> {
     let listing = with_store(&call, RunStore::list).await?;
     let wanted =
         |run: &&capdeck_host::RunRecord| query.state.is_none_or(|state| run.state == state);
-    let runs: Vec<(String, Open)> = listing
+    let runs: Vec<(String, JsonObject)> = listing
         .runs
         .iter()
         .filter(wanted)
-        .map(|run| (run.id.clone(), Open(run.summary())))
+        .map(|run| (run.id.clone(), JsonObject(run.summary())))
         .collect();
-    let page = query.paging.cut(&call, runs, |(id, _)| id.clone())?;
-    Ok(Reply::new(page.map(|(_, run)| run)))
+    let page = query.paging.page_of(&call, runs, |(id, _)| id.clone())?;
+    Ok(RestResponse::new(page.map(|(_, run)| run)))
 }
 
-async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Open>, ApiError> {
-    let id = call.place("id").to_owned();
+async fn show(call: RestCall, _: NoQuery, _: NoBody) -> Result<RestResponse<JsonObject>, ApiError> {
+    let id = call.path_parameter("id").to_owned();
     let run = with_store(&call, move |store| store.find(&id)).await?;
-    Ok(Reply::new(Open(run.shown())))
+    Ok(RestResponse::new(JsonObject(run.shown())))
 }
 
 async fn with_store<T: Send + 'static>(
-    call: &Call,
+    call: &RestCall,
     work: impl FnOnce(&RunStore) -> Result<T, RunStoreError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let host = call.rest.host.clone();

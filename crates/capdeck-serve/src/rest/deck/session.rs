@@ -3,22 +3,22 @@
 use std::{sync::Arc, time::Duration};
 
 use capdeck_host::{
-    CallContext, Catalog, ClientProfile, Continuity, NoListener, Principal, Scope, Session,
-    SessionSettings, TaskForm, ViewPolicy,
+    CallContext, Catalog, ClientProfile, NoListener, Principal, Session, SessionContinuity,
+    SessionScope, SessionSettings, TaskForm, ViewPolicy,
 };
 
-use crate::rest::call::Call;
+use crate::rest::call::RestCall;
 
 /// The client name in audits and policies.
 const CLIENT: &str = "capdeck-rest";
 
-impl Call {
+impl RestCall {
     /// A session without elicitation.
     pub(super) fn session(&self) -> Arc<Session> {
         let scope = match &self.access {
             // A client gets the same view as over MCP.
-            Some(_) => Scope::Deck(ViewPolicy::default()),
-            None => Scope::Operator,
+            Some(_) => SessionScope::Deck(ViewPolicy::default()),
+            None => SessionScope::Operator,
         };
         self.rest.host.session(SessionSettings {
             scope,
@@ -27,7 +27,7 @@ impl Call {
             client: ClientProfile::default(),
             listener: Arc::new(NoListener),
             tasks: TaskForm::Awaited,
-            continuity: Continuity::Requests,
+            continuity: SessionContinuity::Requests,
             access: self.access.clone(),
         })
     }

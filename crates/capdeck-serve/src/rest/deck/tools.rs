@@ -1,8 +1,8 @@
 //! Tools: list, get and search.
 
 use capdeck_host::{
-    Account, CallError, EntryHit, ErrorCode, SearchAnswer, ToolQuery, calls, check, described_tool,
-    found_tool, search, tool_item,
+    CallError, CapabilityReport, DeckSearchResults, EntryHit, ErrorCode, ToolQuery, calls, check,
+    described_tool, found_tool, search, tool_item,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,46 +10,48 @@ use serde_json::value::to_raw_value;
 
 use super::session::context;
 use crate::rest::{
-    call::Call,
+    call::RestCall,
     input::{NoBody, NoQuery},
-    operation::{Operation, get},
-    page::{Page, Paging},
+    operation::{RestOperation, get},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::Reply,
-    shapes::{Open, ToolDefinition},
-    who::Who,
+    required_access::RequiredAccess,
+    response::RestResponse,
+    shapes::{JsonObject, ToolDefinition},
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/deck/capabilities/{capability}/tools", "listTools", "List the tools of one capability")
             .about("Connects only while the tools are unknown, or with `refresh`.")
-            .who(Who::Deck)
+            .who(RequiredAccess::Deck)
             .problems(&[424, 502, 504])
-            .done_by(list),
+            .handled_by(list),
         get("/v1/deck/capabilities/{capability}/tools/{tool}", "getTool", "Get one tool with its schemas")
             .about("`observedOutputShape` is the shape of earlier results; `why` explains the policy and the pin.")
-            .who(Who::Deck)
+            .who(RequiredAccess::Deck)
             .problems(&[424, 502, 504])
-            .done_by(show),
+            .handled_by(show),
         get("/v1/deck/tools/search", "searchTools", "Search tools by purpose")
             .about("Connects to capabilities whose tools are unknown. The first page also has matching capsule entries.")
-            .who(Who::Deck)
+            .who(RequiredAccess::Deck)
             .problems(&[404])
-            .done_by(search),
+            .handled_by(search),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ListTools {
+#[schemars(rename = "ListTools")]
+struct ToolListQuery {
     /// Ask the capability again instead of using the cached list.
     refresh: Option<bool>,
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct SearchTools {
+#[schemars(rename = "SearchTools")]
+struct ToolSearchQuery {
     /// The purpose of the tool, in plain words.
     #[schemars(length(min = 1, max = 1000))]
     q: String,
@@ -57,54 +59,59 @@ struct SearchTools {
     #[serde(rename = "in")]
     within: Option<String>,
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
 /// Matching tools, the best first.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ToolSearchResults")]
-struct Found {
+struct ToolSearchResponse {
     /// Each with its `capability` and `score`; `name` is null while the capability's tools are unknown.
-    items: Vec<Open>,
+    items: Vec<JsonObject>,
     next_cursor: Option<String>,
     /// The number of results on all pages.
     total: usize,
     /// Matching capsule entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    entries: Vec<Open>,
+    entries: Vec<JsonObject>,
     /// Capabilities that cannot be searched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    unavailable: Vec<Unavailable>,
+    unavailable: Vec<UnavailableCapability>,
 }
 
 /// A capability that cannot be searched.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "UnavailableCapability")]
-struct Unavailable {
+struct UnavailableCapability {
     capability: String,
     reason: String,
 }
 
 async fn list(
-    call: Call,
-    query: ListTools,
+    call: RestCall,
+    query: ToolListQuery,
     _: NoBody,
-) -> Result<Reply<Page<ToolDefinition>>, ApiError> {
+) -> Result<RestResponse<ListPage<ToolDefinition>>, ApiError> {
     let session = call.session();
-    let id = call.place("capability");
+    let id = call.path_parameter("capability");
     let capability = session.snapshot().capability(id)?;
     let discovery = match &capability.discovery {
         Some(known) if query.refresh != Some(true) => known.clone(),
         _ => check::check(&session.request(&context(None)), id).await.outcome?,
     };
     session.close().await;
-    let page = query.paging.cut(&call, discovery.tools.clone(), |tool| tool.name().to_owned())?;
-    Ok(Reply::new(page.map(|tool| ToolDefinition(tool_item(&tool)))))
+    let page =
+        query.paging.page_of(&call, discovery.tools.clone(), |tool| tool.name().to_owned())?;
+    Ok(RestResponse::new(page.map(|tool| ToolDefinition(tool_item(&tool)))))
 }
 
-async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<ToolDefinition>, ApiError> {
+async fn show(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<ToolDefinition>, ApiError> {
     let session = call.session();
-    let (id, name) = (call.place("capability"), call.place("tool"));
+    let (id, name) = (call.path_parameter("capability"), call.path_parameter("tool"));
     let capability = session.snapshot().capability(id)?;
     let tool =
         calls::find_tool(&session.request(&context(None)), &capability, name).await?.ok_or_else(
@@ -115,18 +122,22 @@ async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<ToolDefinition>
     let mut item = described_tool(id, &tool, shape.as_ref());
     let why = match &call.access {
         Some(_) => None,
-        None => Account::of(host, id, Some(name), "")?.tool,
+        None => CapabilityReport::of(host, id, Some(name), "")?.tool,
     };
     if let Some(why) = why.and_then(|why| to_raw_value(&why).ok()) {
         item.insert("why".to_owned(), why);
     }
     session.close().await;
-    Ok(Reply::new(ToolDefinition(item)))
+    Ok(RestResponse::new(ToolDefinition(item)))
 }
 
-async fn search(call: Call, query: SearchTools, _: NoBody) -> Result<Reply<Found>, ApiError> {
+async fn search(
+    call: RestCall,
+    query: ToolSearchQuery,
+    _: NoBody,
+) -> Result<RestResponse<ToolSearchResponse>, ApiError> {
     let session = call.session();
-    let cursor = query.paging.inner(&call)?;
+    let cursor = query.paging.inner_cursor(&call)?;
     let (within, limit) = (query.within.as_deref(), Some(query.paging.limit()));
     let answer = search::find(
         &session.request(&context(None)),
@@ -134,16 +145,19 @@ async fn search(call: Call, query: SearchTools, _: NoBody) -> Result<Reply<Found
     )
     .await?;
     session.close().await;
-    let SearchAnswer { hits, next_cursor, total, entries, unavailable } = answer;
+    let DeckSearchResults { hits, next_cursor, total, entries, unavailable } = answer;
     let items = hits.iter().filter_map(|hit| serde_json::to_value(found_tool(hit)).ok());
-    Ok(Reply::new(Found {
-        items: items.map(Open).collect(),
-        next_cursor: Paging::outer(&call, next_cursor),
+    Ok(RestResponse::new(ToolSearchResponse {
+        items: items.map(JsonObject).collect(),
+        next_cursor: PageQuery::outer_cursor(&call, next_cursor),
         total,
-        entries: entries.iter().map(EntryHit::facts).map(Open).collect(),
+        entries: entries.iter().map(EntryHit::facts).map(JsonObject).collect(),
         unavailable: unavailable
             .into_iter()
-            .map(|(capability, error)| Unavailable { capability, reason: error.to_string() })
+            .map(|(capability, error)| UnavailableCapability {
+                capability,
+                reason: error.to_string(),
+            })
             .collect(),
     }))
 }

@@ -1,29 +1,29 @@
 //! Access requests of operators for a capsule.
 
-use capdeck_auth::inbound::{GrantTarget, Holder, NewRequest, RequestSource, Scopes};
-use capdeck_host::{Role, Visibility};
+use capdeck_auth::inbound::{GrantRecipient, GrantTarget, NewRequest, RequestSource, Scopes};
+use capdeck_host::{CapsuleVisibility, Role};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::shapes::{RequestShown, scopes};
+use super::shapes::{GrantRequestResponse, scopes};
 use crate::rest::{
-    call::Call,
-    input::{Json, NoQuery},
-    operation::{Operation, post},
+    call::RestCall,
+    input::{JsonBody, NoQuery},
+    operation::{RestOperation, post},
     problem::ApiError,
-    reply::Reply,
-    who::Who,
+    required_access::RequiredAccess,
+    response::RestResponse,
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         post("/v1/capsules/{capsule}/access-requests", "requestAccess", "Request access to a capsule for an agent")
             .about("The capsule must be your own or in the library; other private capsules return 404. The owner and approvers decide. If a policy rule decides, the response already has the decision.")
-            .who(Who::Operator)
+            .who(RequiredAccess::Operator)
             .success(&[201])
             .problems(&[507])
-            .done_by(request),
+            .handled_by(request),
     ]
 }
 
@@ -52,11 +52,11 @@ struct AccessRequestBody {
 }
 
 async fn request(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: Json<AccessRequestBody>,
-) -> Result<Reply<RequestShown>, ApiError> {
-    let Json(AccessRequestBody {
+    body: JsonBody<AccessRequestBody>,
+) -> Result<RestResponse<GrantRequestResponse>, ApiError> {
+    let JsonBody(AccessRequestBody {
         role,
         reason,
         client_id,
@@ -71,20 +71,20 @@ async fn request(
         .ok_or_else(|| ApiError::forbidden("only operators can request access here"))?;
     let registry = call.registry()?;
     let capsule = call.capsule().await?;
-    let is_known = capsule.visibility != Visibility::Private
+    let is_known = capsule.visibility != CapsuleVisibility::Private
         || call.is_admin()
         || registry.capsule_owner(&capsule.key()).as_deref() == Some(operator.id.as_str());
     if !is_known {
-        return Err(ApiError::not_found("capsule", call.place("capsule")));
+        return Err(ApiError::not_found("capsule", call.path_parameter("capsule")));
     }
     let client_name = client_name.unwrap_or_else(|| format!("an agent of {}", operator.name));
     let new = NewRequest {
         source: RequestSource::Library,
         holder: match client_id {
             Some(client_id) => {
-                Holder::Client { client_id, client_name, operator: operator.id.clone() }
+                GrantRecipient::Client { client_id, client_name, operator: operator.id.clone() }
             }
-            None => Holder::New { name: client_name, client_id: None },
+            None => GrantRecipient::New { name: client_name, client_id: None },
         },
         requested_by: operator.id,
         target: GrantTarget::Capsule {
@@ -101,5 +101,5 @@ async fn request(
         wanted_until: expires_at,
     };
     let filed = registry.file_request(&call.registry_caller(), new).await?;
-    Ok(Reply::created(RequestShown::of(&call, &filed)?))
+    Ok(RestResponse::created(GrantRequestResponse::of(&call, &filed)?))
 }

@@ -1,30 +1,31 @@
 //! The audit trail of the registry, capsules and deck calls.
 
 use capdeck_host::{
-    AuditFilter, AuditLine, AuditOutcome, RegistryAuditFilter, TrailFilter, TrailLine, TrailOutcome,
+    AuditFilter, AuditLogLine, AuditOutcome, RegistryAuditFilter, TrailFilter, TrailLine,
+    TrailOutcome,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rest::{
-    call::Call,
+    call::RestCall,
     input::NoBody,
-    operation::{Operation, get},
-    page::{Page, Paging},
+    operation::{RestOperation, get},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::Reply,
+    response::RestResponse,
 };
 
 /// The filter for every outcome but `ok`.
 const FAILED: &str = "failed";
-const MOST_LINES: usize = 10_000;
+const MAX_LINES: usize = 10_000;
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/audit", "listAudit", "List audit events, the newest first")
             .about("`registry`: sign-ins, requests, decisions, settings, and operations on whole capsules, from the hash-chained log of the data folder. `deck`: calls, reads and searches of the deck. Events have no arguments, results, bodies or tokens. Only the last 10,000 lines are listed.")
-            .done_by(list),
+            .handled_by(list),
     ]
 }
 
@@ -32,17 +33,18 @@ pub(super) fn operations() -> Vec<Operation> {
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "AuditSource")]
-enum Source {
+enum AuditSource {
     #[default]
     Registry,
     Deck,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ListAudit {
+#[schemars(rename = "ListAudit")]
+struct AuditListQuery {
     /// Default: `registry`.
     #[serde(default)]
-    source: Source,
+    source: AuditSource,
     /// Only events at or after this time.
     since: Option<Timestamp>,
     /// Only events before this time.
@@ -58,34 +60,41 @@ struct ListAudit {
     /// Only this outcome: `ok`, `denied` or `error`; for the deck, `ok`, `tool_error` or an error code; for both, `failed` means everything but `ok`.
     outcome: Option<String>,
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
 /// One audit event.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "AuditEvent")]
-enum Line {
-    Registry(Box<AuditLine>),
+enum AuditListItem {
+    Registry(Box<AuditLogLine>),
     Deck(Box<TrailLine>),
 }
 
-async fn list(call: Call, query: ListAudit, _: NoBody) -> Result<Reply<Page<Line>>, ApiError> {
+async fn list(
+    call: RestCall,
+    query: AuditListQuery,
+    _: NoBody,
+) -> Result<RestResponse<ListPage<AuditListItem>>, ApiError> {
     let lines = match query.source {
-        Source::Registry => of_registry(&call, &query).await?,
-        Source::Deck => of_deck(&call, &query).await?,
+        AuditSource::Registry => of_registry(&call, &query).await?,
+        AuditSource::Deck => of_deck(&call, &query).await?,
     };
-    Ok(Reply::new(query.paging.cut(&call, lines, key)?))
+    Ok(RestResponse::new(query.paging.page_of(&call, lines, key)?))
 }
 
-fn key(line: &Line) -> String {
+fn key(line: &AuditListItem) -> String {
     match line {
-        Line::Registry(line) => line.seq.to_string(),
-        Line::Deck(line) => format!("{} {} {}", line.at, line.session, line.tool),
+        AuditListItem::Registry(line) => line.seq.to_string(),
+        AuditListItem::Deck(line) => format!("{} {} {}", line.at, line.session, line.tool),
     }
 }
 
-async fn of_registry(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiError> {
+async fn of_registry(
+    call: &RestCall,
+    query: &AuditListQuery,
+) -> Result<Vec<AuditListItem>, ApiError> {
     if query.capability.is_some() {
         return Err(ApiError::invalid("`capability` requires `source=deck`"));
     }
@@ -107,16 +116,16 @@ async fn of_registry(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiErr
         prefix: None,
         outcome,
         after_seq: None,
-        limit: MOST_LINES,
+        limit: MAX_LINES,
     };
     let mut lines = call.ask_as_host(None, RegistryAuditFilter(filter)).await?.lines;
     if query.outcome.as_deref() == Some(FAILED) {
         lines.retain(|line| line.outcome != AuditOutcome::Ok);
     }
-    Ok(lines.into_iter().rev().map(|line| Line::Registry(Box::new(line))).collect())
+    Ok(lines.into_iter().rev().map(|line| AuditListItem::Registry(Box::new(line))).collect())
 }
 
-async fn of_deck(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiError> {
+async fn of_deck(call: &RestCall, query: &AuditListQuery) -> Result<Vec<AuditListItem>, ApiError> {
     if query.principal.is_some() {
         return Err(ApiError::invalid("`principal` requires `source=registry`"));
     }
@@ -132,8 +141,8 @@ async fn of_deck(call: &Call, query: &ListAudit) -> Result<Vec<Line>, ApiError> 
         }),
     };
     let host = call.rest.host.clone();
-    let read = tokio::task::spawn_blocking(move || host.trail(&filter, MOST_LINES)).await;
+    let read = tokio::task::spawn_blocking(move || host.trail(&filter, MAX_LINES)).await;
     let read = read.map_err(|error| ApiError::internal("cannot read the audit trail", &error))?;
     let read = read.map_err(|error| ApiError::internal("cannot read the audit trail", &error))?;
-    Ok(read.into_iter().map(|line| Line::Deck(Box::new(line))).collect())
+    Ok(read.into_iter().map(|line| AuditListItem::Deck(Box::new(line))).collect())
 }

@@ -1,42 +1,43 @@
 //! OAuth clients and principals.
 
-use capdeck_auth::inbound::{Client, GrantQuery, PageRequest, PrincipalRecord};
+use capdeck_auth::inbound::{GrantQuery, OAuthClient, PageRequest, PrincipalRecord};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::shapes::{GrantShown, page_request, shown_page, translated};
+use super::shapes::{GrantResponse, convert, page_request, shown_page};
 use crate::rest::{
-    call::Call,
+    call::RestCall,
     input::{NoBody, NoQuery},
-    operation::{Operation, delete, get},
-    page::{Page, Paging},
+    operation::{RestOperation, delete, get},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::{NoContent, Reply},
+    response::{NoContent, RestResponse},
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/oauth-clients", "listClients", "List OAuth clients, the newest first")
-            .done_by(list_clients),
+            .handled_by(list_clients),
         delete("/v1/oauth-clients/{id}", "deleteClient", "Delete an OAuth client")
             .about("Its tokens are revoked.")
-            .done_by(remove_client),
+            .handled_by(remove_client),
         get("/v1/principals", "listPrincipals", "List principals, the newest first")
-            .done_by(list_principals),
+            .handled_by(list_principals),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Pages {
+#[schemars(rename = "Pages")]
+struct ClientListQuery {
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
 /// An OAuth client.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OAuthClient")]
-struct ClientShown {
+struct ClientResponse {
     id: String,
     /// `registered` or `document`.
     kind: String,
@@ -50,7 +51,7 @@ struct ClientShown {
 /// A holder of grants.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Principal")]
-struct PrincipalShown {
+struct PrincipalResponse {
     id: String,
     name: String,
     client_id: Option<String>,
@@ -58,19 +59,19 @@ struct PrincipalShown {
     operator: Option<String>,
     created_at: Timestamp,
     /// Its current grants.
-    grants: Vec<GrantShown>,
+    grants: Vec<GrantResponse>,
 }
 
 async fn list_clients(
-    call: Call,
-    query: Pages,
+    call: RestCall,
+    query: ClientListQuery,
     _: NoBody,
-) -> Result<Reply<Page<ClientShown>>, ApiError> {
+) -> Result<RestResponse<ListPage<ClientResponse>>, ApiError> {
     let page = call.registry()?.clients(&page_request(&call, &query.paging)?)?;
-    let shown = |client: &Client| {
-        Ok(ClientShown {
+    let shown = |client: &OAuthClient| {
+        Ok(ClientResponse {
             id: client.id.clone(),
-            kind: translated(&client.kind)?,
+            kind: convert(&client.kind)?,
             name: client.name.clone(),
             redirect_uris: client.redirect_uris.clone(),
             client_uri: client.client_uri.clone(),
@@ -78,19 +79,23 @@ async fn list_clients(
             last_used_at: client.last_used_at.get(),
         })
     };
-    Ok(Reply::new(shown_page(&call, page, shown)?))
+    Ok(RestResponse::new(shown_page(&call, page, shown)?))
 }
 
-async fn remove_client(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
-    call.registry()?.remove_client(&call.registry_caller(), call.place("id")).await?;
-    Ok(Reply::new(NoContent))
+async fn remove_client(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<NoContent>, ApiError> {
+    call.registry()?.remove_client(&call.registry_caller(), call.path_parameter("id")).await?;
+    Ok(RestResponse::new(NoContent))
 }
 
 async fn list_principals(
-    call: Call,
-    query: Pages,
+    call: RestCall,
+    query: ClientListQuery,
     _: NoBody,
-) -> Result<Reply<Page<PrincipalShown>>, ApiError> {
+) -> Result<RestResponse<ListPage<PrincipalResponse>>, ApiError> {
     let registry = call.registry()?;
     let page = registry.principals(&page_request(&call, &query.paging)?)?;
     let shown = |principal: &PrincipalRecord| {
@@ -100,14 +105,14 @@ async fn list_principals(
             ..GrantQuery::default()
         };
         let grants = registry.grants(&held, &PageRequest { cursor: None, limit: Some(200) })?;
-        Ok(PrincipalShown {
+        Ok(PrincipalResponse {
             id: principal.id.clone(),
             name: principal.name.clone(),
             client_id: principal.client_id.clone(),
             operator: principal.operator.clone(),
             created_at: principal.created_at,
-            grants: grants.items.iter().map(GrantShown::of).collect::<Result<_, _>>()?,
+            grants: grants.items.iter().map(GrantResponse::of).collect::<Result<_, _>>()?,
         })
     };
-    Ok(Reply::new(shown_page(&call, page, shown)?))
+    Ok(RestResponse::new(shown_page(&call, page, shown)?))
 }

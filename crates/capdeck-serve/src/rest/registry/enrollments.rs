@@ -1,7 +1,7 @@
 //! Enrollment of agents without a browser. Creating and polling an enrollment needs no token but the enrollment's own.
 
 use capdeck_auth::inbound::{
-    Caller, CredentialClass, DeckGrant, EnrollmentState, EnrollmentStatus, GrantTarget,
+    CredentialClass, DeckGrant, EnrollmentState, EnrollmentStatus, EventCaller, GrantTarget,
     NewEnrollment, OAuthScope, Registry, RegistryError, Scopes, capsule_id_of, missing_capsule_key,
 };
 use capdeck_host::{Reach, Role};
@@ -10,36 +10,36 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::shapes::{scopes, translated};
+use super::shapes::{convert, scopes};
 use crate::{
-    CapsulePlace,
+    CapsuleReference,
     rest::{
-        call::Call,
-        input::{NoBody, NoQuery, SmallJson},
-        operation::{Operation, delete, get, post},
+        call::RestCall,
+        input::{NoBody, NoQuery, SmallJsonBody},
+        operation::{RestOperation, delete, get, post},
         problem::ApiError,
-        reply::{NoContent, Reply},
-        who::Who,
+        required_access::RequiredAccess,
+        response::{NoContent, RestResponse},
     },
     transport::http::bearer,
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         post("/v1/agent-enrollments", "createEnrollment", "Enroll an agent without a browser")
             .about("Requests one role in one capsule, or a part of the deck. The response to a new enrollment has `enrollment_token`, which is not valid until a person approves the request; then it is the agent's token at `mcp_url`. While the request is pending, a repeated request of the same client for the same role and target returns the same enrollment with 200, without the token and the code; a client that has lost the token must enroll with another `client_id`. Targets that do not exist are accepted like others.")
-            .who(Who::Stranger)
+            .who(RequiredAccess::Stranger)
             .success(&[200, 201])
             .problems(&[507])
-            .done_by(create),
+            .handled_by(create),
         get("/v1/agent-enrollments/{id}", "pollEnrollment", "Get the status of an enrollment")
             .about("Requires `Authorization: Bearer <enrollment_token>`. Poll no more often than every `interval` seconds; earlier requests return 429 `too_soon` with `Retry-After`. A wrong token and a wrong id return the same error.")
-            .who(Who::Stranger)
-            .done_by(poll),
+            .who(RequiredAccess::Stranger)
+            .handled_by(poll),
         delete("/v1/agent-enrollments/{id}", "withdrawEnrollment", "Withdraw an enrollment")
             .about("Requires `Authorization: Bearer <enrollment_token>`. The access of an approved enrollment ends.")
-            .who(Who::Stranger)
-            .done_by(withdraw),
+            .who(RequiredAccess::Stranger)
+            .handled_by(withdraw),
     ]
 }
 
@@ -47,7 +47,7 @@ pub(super) fn operations() -> Vec<Operation> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewEnrollment")]
-struct Wanted {
+struct NewEnrollmentBody {
     #[schemars(length(min = 1, max = 1000))]
     client_id: String,
     /// The name of the agent; default: its client id.
@@ -64,7 +64,7 @@ struct Wanted {
     #[serde(default)]
     denied_prefixes: Vec<String>,
     /// A part of the deck instead of a capsule.
-    deck: Option<WantedDeck>,
+    deck: Option<DeckSelection>,
     /// Default: the scopes of the role, or `deck:call`.
     scopes: Option<Vec<String>>,
     #[schemars(length(max = 1000))]
@@ -77,7 +77,7 @@ struct Wanted {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "DeckSelection")]
-struct WantedDeck {
+struct DeckSelection {
     /// Patterns of capability ids; default: all.
     capabilities: Option<Vec<String>>,
     /// Patterns of `capability/tool`; empty means every tool.
@@ -88,7 +88,7 @@ struct WantedDeck {
 /// An enrollment as its agent sees it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Enrollment")]
-struct EnrollmentShown {
+struct EnrollmentResponse {
     id: String,
     /// `pending`, `approved`, `active` after the first use, `denied`, `revoked` or `expired`.
     status: &'static str,
@@ -118,53 +118,61 @@ struct EnrollmentShown {
 }
 
 async fn create(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: SmallJson<Wanted>,
-) -> Result<Reply<EnrollmentShown>, ApiError> {
+    body: SmallJsonBody<NewEnrollmentBody>,
+) -> Result<RestResponse<EnrollmentResponse>, ApiError> {
     let registry = registry(&call)?;
     let new = body.0.into_enrollment(&call).await?;
     let enrolled = registry.enroll(&sender(&call, registry), new).await.map_err(refused)?;
-    let shown = EnrollmentShown::of(&call, &enrolled.state)?;
-    let Some(token) = enrolled.token else { return Ok(Reply::new(shown)) };
+    let shown = EnrollmentResponse::of(&call, &enrolled.state)?;
+    let Some(token) = enrolled.token else { return Ok(RestResponse::new(shown)) };
     // The code is returned only with the token: a repeat may come from another agent, and a person would compare that agent's
     // code and approve the wrong one.
-    Ok(Reply::created(EnrollmentShown {
+    Ok(RestResponse::created(EnrollmentResponse {
         user_code: Some(enrolled.state.enrollment.user_code),
         enrollment_token: Some(token.expose().to_owned()),
         ..shown
     }))
 }
 
-async fn poll(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<EnrollmentShown>, ApiError> {
-    let (registry, id, token) = (registry(&call)?, call.place("id"), token(&call));
+async fn poll(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<EnrollmentResponse>, ApiError> {
+    let (registry, id, token) = (registry(&call)?, call.path_parameter("id"), token(&call));
     check_token(&call, registry, id, token).await?;
     let state = registry.poll_enrollment(&caller(&call), id, token).await.map_err(refused)?;
-    Ok(Reply::new(EnrollmentShown::of(&call, &state)?))
+    Ok(RestResponse::new(EnrollmentResponse::of(&call, &state)?))
 }
 
-async fn withdraw(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
-    let (registry, id, token) = (registry(&call)?, call.place("id"), token(&call));
+async fn withdraw(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<NoContent>, ApiError> {
+    let (registry, id, token) = (registry(&call)?, call.path_parameter("id"), token(&call));
     check_token(&call, registry, id, token).await?;
     registry.withdraw_enrollment(&caller(&call), id, token).await.map_err(refused)?;
-    Ok(Reply::new(NoContent))
+    Ok(RestResponse::new(NoContent))
 }
 
-impl Wanted {
-    async fn into_enrollment(self, call: &Call) -> Result<NewEnrollment, ApiError> {
+impl NewEnrollmentBody {
+    async fn into_enrollment(self, call: &RestCall) -> Result<NewEnrollment, ApiError> {
         let asked_capsule = self.capsule.clone();
         let (target, usual) = match (self.capsule, self.deck) {
             (Some(name), None) => {
                 let role = self.role.unwrap_or(Role::Reader);
                 // A capsule that does not exist can be requested too, so that the response does not reveal which exist.
-                let place = CapsulePlace::reached(&call.rest.host, &name, Reach::All).await;
+                let place = CapsuleReference::find_within(&call.rest.host, &name, Reach::All).await;
                 let missing = || missing_capsule_key(&name);
                 let capsule = place.ok().flatten().map_or_else(missing, |place| place.key);
                 let (uri_prefixes, denied_prefixes) = (self.uri_prefixes, self.denied_prefixes);
                 let target = GrantTarget::Capsule { capsule, role, uri_prefixes, denied_prefixes };
                 (target, Scopes::of_role(role))
             }
-            (None, Some(WantedDeck { capabilities, tools })) => {
+            (None, Some(DeckSelection { capabilities, tools })) => {
                 let has_prefixes =
                     !self.uri_prefixes.is_empty() || !self.denied_prefixes.is_empty();
                 if self.role.is_some() || has_prefixes {
@@ -192,8 +200,8 @@ impl Wanted {
     }
 }
 
-impl EnrollmentShown {
-    fn of(call: &Call, state: &EnrollmentState) -> Result<Self, ApiError> {
+impl EnrollmentResponse {
+    fn of(call: &RestCall, state: &EnrollmentState) -> Result<Self, ApiError> {
         let issuer = call.rest.http_state.issuer(&call.headers, call.address);
         let id = state.enrollment.id.clone();
         let mut shown = Self {
@@ -211,7 +219,7 @@ impl EnrollmentShown {
             id,
         };
         if matches!(state.status, EnrollmentStatus::Approved | EnrollmentStatus::Active) {
-            shown.scopes = Some(translated(&state.scopes)?);
+            shown.scopes = Some(convert(&state.scopes)?);
             shown.mcp_url = Some(match &state.target {
                 GrantTarget::Capsule { capsule, role, .. } => {
                     let capsule = capsule_id_of(capsule);
@@ -227,20 +235,20 @@ impl EnrollmentShown {
 }
 
 /// Does not reveal to strangers which process holds the registry.
-fn registry(call: &Call) -> Result<&Registry, ApiError> {
+fn registry(call: &RestCall) -> Result<&Registry, ApiError> {
     let none =
         || ApiError::unavailable("this process has no registry, so enrollment is not available");
     call.rest.http_state.registry().ok_or_else(none)
 }
 
 /// The enrollment's token. A missing one is handled like a wrong one.
-fn token(call: &Call) -> &str {
+fn token(call: &RestCall) -> &str {
     bearer(&call.headers).unwrap_or_default()
 }
 
 /// Rejects a wrong token. Failures are counted; a burst is recorded once.
 async fn check_token(
-    call: &Call,
+    call: &RestCall,
     registry: &Registry,
     id: &str,
     token: &str,
@@ -252,12 +260,12 @@ async fn check_token(
     Err(refused(RegistryError::NotFound { what: "enrollment", id: String::new() }))
 }
 
-fn caller(call: &Call) -> Caller {
-    Caller::unknown(call.address.map(|address| address.ip))
+fn caller(call: &RestCall) -> EventCaller {
+    EventCaller::unknown(call.address.map(|address| address.ip))
 }
 
 /// The sender needs no credentials; one with credentials cannot approve the enrollment.
-fn sender(call: &Call, registry: &Registry) -> Caller {
+fn sender(call: &RestCall, registry: &Registry) -> EventCaller {
     let http_state = &call.rest.http_state;
     let by_token = |token: &str| {
         let authenticated = || registry.authenticate(token).map(|found| found.principal.clone());
@@ -266,7 +274,7 @@ fn sender(call: &Call, registry: &Registry) -> Caller {
     let session = || http_state.session_of(&call.headers, call.address);
     let known = bearer(&call.headers).and_then(by_token);
     let known = known.or_else(|| session().map(|session| session.operator.id));
-    Caller { id: known.unwrap_or_default(), ..call.registry_caller() }
+    EventCaller { id: known.unwrap_or_default(), ..call.registry_caller() }
 }
 
 fn refused(error: RegistryError) -> ApiError {

@@ -3,59 +3,61 @@
 use std::time::Duration;
 
 use capdeck_auth::inbound::{
-    BulkDenial, CredentialClass, Decider, Decision, GrantRequest, NewConnection, RequestQuery,
-    RequestSource, RequestStatus, Terms,
+    ApprovalTerms, BulkDenial, CredentialClass, DecisionMaker, GrantRequest, NewCredential,
+    RequestDecision, RequestQuery, RequestSource, RequestStatus,
 };
 use http::StatusCode;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::shapes::{Narrowing, RequestShown, page_request, scopes, shown_page, translated};
+use super::shapes::{
+    GrantNarrowing, GrantRequestResponse, convert, page_request, scopes, shown_page,
+};
 use crate::rest::{
-    call::Call,
-    input::{Json, MaybeJson, NoBody, NoQuery},
-    operation::{Operation, get, post},
-    page::{Page, Paging},
+    call::RestCall,
+    input::{JsonBody, NoBody, NoQuery, OptionalJsonBody},
+    operation::{RestOperation, get, post},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::Reply,
+    required_access::RequiredAccess,
+    response::RestResponse,
     shapes::EmptyBody,
-    who::Who,
 };
 
-const USUAL_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/grants", "listGrants", "List access requests, the newest first")
             .about("The requests that you can decide; with `mine`, those you made. Enrollments have `source=enrollment`; `code` finds the pending one with this user code.")
-            .who(Who::Manager)
-            .done_by(list),
+            .who(RequiredAccess::Manager)
+            .handled_by(list),
         get("/v1/grants/{id}", "getGrant", "Get one access request")
-            .who(Who::Manager)
-            .done_by(show),
+            .who(RequiredAccess::Manager)
+            .handled_by(show),
         post("/v1/grants/{id}/approve", "approveGrant", "Approve a request, unchanged or narrower")
             .about("Omitted members stay as requested. An approval cannot exceed the request (409 `widens`) or your own access (403 `forbidden`). A request from yourself, your browser, your address or your program must be approved by others (403 `self_approval`); an admin can approve it, and the grant then has `self_approved`.")
-            .who(Who::Manager)
+            .who(RequiredAccess::Manager)
             .problems(&[507])
-            .done_by(approve),
+            .handled_by(approve),
         post("/v1/grants/{id}/deny", "denyGrant", "Deny a request")
-            .who(Who::Manager)
-            .done_by(deny),
+            .who(RequiredAccess::Manager)
+            .handled_by(deny),
         post("/v1/grants/deny", "denyGrants", "Deny many pending requests at once")
             .about("Denies every pending request that matches all given members and that you can decide. For example `{\"source\": \"enrollment\", \"address\": \"192.0.2.7\"}` denies all enrollments from one address; for IPv6, from its /64 network. Each denied request is one audit event.")
-            .who(Who::Manager)
-            .done_by(deny_many),
+            .who(RequiredAccess::Manager)
+            .handled_by(deny_many),
         post("/v1/grants/{id}/revoke", "revokeGrant", "Revoke the grant of a request")
             .about("The access ends with the next request.")
-            .who(Who::Manager)
-            .done_by(revoke),
+            .who(RequiredAccess::Manager)
+            .handled_by(revoke),
         post("/v1/grants/{id}/connection", "openConnection", "Create a token for the grant of a request")
             .about("For the requester and admins. The token is only in this response; it is valid at `/mcp`.")
-            .who(Who::Operator)
+            .who(RequiredAccess::Operator)
             .success(&[201])
             .problems(&[507])
-            .done_by(connect),
+            .handled_by(connect),
     ]
 }
 
@@ -63,7 +65,7 @@ pub(super) fn operations() -> Vec<Operation> {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "RequestStatus")]
-enum Status {
+enum GrantRequestStatus {
     Pending,
     Approved,
     Denied,
@@ -75,7 +77,7 @@ enum Status {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "RequestSource")]
-pub(super) enum Source {
+pub(super) enum GrantRequestSource {
     Oauth,
     Dashboard,
     Enrollment,
@@ -84,11 +86,12 @@ pub(super) enum Source {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ListGrants {
+#[schemars(rename = "ListGrants")]
+struct GrantListQuery {
     /// Only requests with this status.
-    status: Option<Status>,
+    status: Option<GrantRequestStatus>,
     /// Only requests from this source.
-    source: Option<Source>,
+    source: Option<GrantRequestSource>,
     /// Only the pending enrollment with this code. Case, spaces and dashes are ignored.
     #[schemars(length(min = 1, max = 100))]
     code: Option<String>,
@@ -99,16 +102,16 @@ struct ListGrants {
     /// Only requests that you made.
     mine: Option<bool>,
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
 /// The terms of an approval.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
 #[schemars(rename = "GrantApproval")]
-struct Approval {
+struct GrantApproval {
     #[serde(flatten)]
-    narrowing: Narrowing,
+    narrowing: GrantNarrowing,
     scopes: Option<Vec<String>>,
     expires_at: Option<Timestamp>,
     /// The id of an access profile, which narrows the request first.
@@ -120,7 +123,7 @@ struct Approval {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "GrantDenial")]
-struct Denial {
+struct GrantDenial {
     #[schemars(length(max = 1000))]
     note: Option<String>,
 }
@@ -132,7 +135,7 @@ struct DenialSelection {
     /// Ids of requests.
     #[schemars(length(max = 1000))]
     ids: Option<Vec<String>>,
-    source: Option<Source>,
+    source: Option<GrantRequestSource>,
     /// Only enrollments from this address.
     #[schemars(length(max = 100))]
     address: Option<String>,
@@ -153,7 +156,7 @@ struct DeniedRequests {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewConnectionToken")]
-struct Connect {
+struct NewConnectionToken {
     /// The expiry of the token; default: 90 days.
     expires_at: Option<Timestamp>,
 }
@@ -161,7 +164,7 @@ struct Connect {
 /// A token, shown once.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConnectionToken")]
-struct Token {
+struct ConnectionToken {
     /// The id of the connection.
     id: String,
     principal: String,
@@ -172,11 +175,11 @@ struct Token {
 }
 
 async fn list(
-    call: Call,
-    query: ListGrants,
+    call: RestCall,
+    query: GrantListQuery,
     _: NoBody,
-) -> Result<Reply<Page<RequestShown>>, ApiError> {
-    let ListGrants { status, source, code, capsule, principal, mine, paging } = query;
+) -> Result<RestResponse<ListPage<GrantRequestResponse>>, ApiError> {
+    let GrantListQuery { status, source, code, capsule, principal, mine, paging } = query;
     let is_mine = mine.unwrap_or(false);
     let has_code = code.is_some();
     if has_code {
@@ -184,8 +187,8 @@ async fn list(
         call.check_backoff(CredentialClass::UserCode)?;
     }
     let wanted = RequestQuery {
-        status: status.as_ref().map(translated::<RequestStatus>).transpose()?,
-        source: source.as_ref().map(translated::<RequestSource>).transpose()?,
+        status: status.as_ref().map(convert::<RequestStatus>).transpose()?,
+        source: source.as_ref().map(convert::<RequestSource>).transpose()?,
         user_code: code,
         capsule,
         principal,
@@ -196,12 +199,14 @@ async fn list(
     if has_code && page.items.is_empty() {
         call.count_failure(CredentialClass::UserCode).await?;
     }
-    Ok(Reply::new(shown_page(&call, page, |request| RequestShown::of(&call, request))?))
+    Ok(RestResponse::new(shown_page(&call, page, |request| {
+        GrantRequestResponse::of(&call, request)
+    })?))
 }
 
 /// The request of the path, if the sender can see it.
-fn request(call: &Call) -> Result<GrantRequest, ApiError> {
-    let (registry, id) = (call.registry()?, call.place("id"));
+fn request(call: &RestCall) -> Result<GrantRequest, ApiError> {
+    let (registry, id) = (call.registry()?, call.path_parameter("id"));
     let me = call.id();
     let may_know = |request: &GrantRequest| {
         let may_decide = call.decider().is_ok_and(|decider| registry.may_decide(&decider, request));
@@ -210,106 +215,111 @@ fn request(call: &Call) -> Result<GrantRequest, ApiError> {
     registry.request(id).filter(may_know).ok_or_else(|| ApiError::not_found("request", id))
 }
 
-async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<RequestShown>, ApiError> {
-    Ok(Reply::new(RequestShown::of(&call, &request(&call)?)?))
+async fn show(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<GrantRequestResponse>, ApiError> {
+    Ok(RestResponse::new(GrantRequestResponse::of(&call, &request(&call)?)?))
 }
 
 async fn approve(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: MaybeJson<Approval>,
-) -> Result<Reply<RequestShown>, ApiError> {
-    let MaybeJson(Approval { narrowing, scopes: names, expires_at, profile, note }) = body;
+    body: OptionalJsonBody<GrantApproval>,
+) -> Result<RestResponse<GrantRequestResponse>, ApiError> {
+    let OptionalJsonBody(GrantApproval { narrowing, scopes: names, expires_at, profile, note }) =
+        body;
     let request = request(&call)?;
-    let terms = Terms {
+    let terms = ApprovalTerms {
         target: narrowing.of(&request.target)?,
         scopes: names.as_deref().map(scopes).transpose()?,
         expires_at,
         profile,
         note,
     };
-    decide(&call, &request, Decision::Approve(terms)).await
+    decide(&call, &request, RequestDecision::Approve(terms)).await
 }
 
 async fn deny(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: MaybeJson<Denial>,
-) -> Result<Reply<RequestShown>, ApiError> {
+    body: OptionalJsonBody<GrantDenial>,
+) -> Result<RestResponse<GrantRequestResponse>, ApiError> {
     let request = request(&call)?;
-    decide(&call, &request, Decision::Deny { note: body.0.note }).await
+    decide(&call, &request, RequestDecision::Deny { note: body.0.note }).await
 }
 
 async fn deny_many(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: Json<DenialSelection>,
-) -> Result<Reply<DeniedRequests>, ApiError> {
-    let Json(DenialSelection { ids, source, address, client_id, note }) = body;
+    body: JsonBody<DenialSelection>,
+) -> Result<RestResponse<DeniedRequests>, ApiError> {
+    let JsonBody(DenialSelection { ids, source, address, client_id, note }) = body;
     let parsed = |text: String| {
         text.parse()
             .map_err(|_| ApiError::invalid(format!("`address` is not an IP address: `{text}`")))
     };
     let denial = BulkDenial {
         ids,
-        source: source.as_ref().map(translated::<RequestSource>).transpose()?,
+        source: source.as_ref().map(convert::<RequestSource>).transpose()?,
         address: address.map(parsed).transpose()?,
         client_id,
         note,
     };
     let (registry, caller, decider) = (call.registry()?, call.registry_caller(), call.decider()?);
     let denied = registry.deny_matching(&caller, &decider, denial).await?;
-    Ok(Reply::new(DeniedRequests { denied }))
+    Ok(RestResponse::new(DeniedRequests { denied }))
 }
 
 async fn decide(
-    call: &Call,
+    call: &RestCall,
     request: &GrantRequest,
-    decision: Decision,
-) -> Result<Reply<RequestShown>, ApiError> {
+    decision: RequestDecision,
+) -> Result<RestResponse<GrantRequestResponse>, ApiError> {
     let (registry, caller) = (call.registry()?, call.registry_caller());
     let decider = decider_for(call, request).await?;
     let decided = registry.decide(&caller, &decider, &request.id, decision).await?;
-    Ok(Reply::new(RequestShown::of(call, &decided)?))
+    Ok(RestResponse::new(GrantRequestResponse::of(call, &decided)?))
 }
 
 /// The decider, with whether they can read the capsule as an operator.
-async fn decider_for(call: &Call, request: &GrantRequest) -> Result<Decider, ApiError> {
+async fn decider_for(call: &RestCall, request: &GrantRequest) -> Result<DecisionMaker, ApiError> {
     let decider = call.decider()?;
-    let (Decider::Operator { id, role, .. }, Some(capsule)) =
+    let (DecisionMaker::Operator { id, role, .. }, Some(capsule)) =
         (decider.clone(), request.target.capsule_id())
     else {
         return Ok(decider);
     };
     let reached = call.capsules(false).await?;
     let readable = reached.into_iter().map(|one| one.key()).filter(|key| key == capsule).collect();
-    Ok(Decider::Operator { id, role, readable })
+    Ok(DecisionMaker::Operator { id, role, readable })
 }
 
 async fn revoke(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    _: MaybeJson<EmptyBody>,
-) -> Result<Reply<RequestShown>, ApiError> {
+    _: OptionalJsonBody<EmptyBody>,
+) -> Result<RestResponse<GrantRequestResponse>, ApiError> {
     let request = request(&call)?;
     let grant = granted(&request)?;
     let (caller, decider) = (call.registry_caller(), call.decider()?);
     call.registry()?.revoke_grant(&caller, &decider, grant).await?;
-    Ok(Reply::new(RequestShown::of(&call, &request)?))
+    Ok(RestResponse::new(GrantRequestResponse::of(&call, &request)?))
 }
 
 async fn connect(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: MaybeJson<Connect>,
-) -> Result<Reply<Token>, ApiError> {
+    body: OptionalJsonBody<NewConnectionToken>,
+) -> Result<RestResponse<ConnectionToken>, ApiError> {
     let request = request(&call)?;
     if request.requested_by != call.id() && !call.is_admin() {
         return Err(ApiError::forbidden("only the requester and admins can create its token"));
     }
     let grant = call.registry()?.grant(granted(&request)?);
-    let usual = || Timestamp::now().checked_add(USUAL_LIFE).unwrap_or(Timestamp::MAX);
-    let new = NewConnection {
+    let usual = || Timestamp::now().checked_add(DEFAULT_LIFETIME).unwrap_or(Timestamp::MAX);
+    let new = NewCredential {
         principal: request.principal.clone(),
         scopes: grant.map_or_else(|| request.scopes.clone(), |grant| grant.scopes),
         audience: None,
@@ -317,10 +327,10 @@ async fn connect(
     };
     let opened = call.registry()?.open_connection(&call.registry_caller(), new).await?;
     let credential = opened.credential;
-    Ok(Reply::created(Token {
+    Ok(RestResponse::created(ConnectionToken {
         id: credential.id,
         principal: credential.principal,
-        scopes: translated(&credential.scopes)?,
+        scopes: convert(&credential.scopes)?,
         expires_at: credential.expires_at,
         token: opened.token.expose().to_owned(),
     }))

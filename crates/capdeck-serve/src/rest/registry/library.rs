@@ -3,47 +3,48 @@
 use std::collections::HashMap;
 
 use capdeck_auth::inbound::{PageRequest, RequestQuery, RequestStatus};
-use capdeck_host::{Role, Visibility};
+use capdeck_host::{CapsuleVisibility, Role};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rest::{
-    call::Call,
-    capsules::Capsule,
+    call::RestCall,
+    capsules::CapsuleItem,
     input::NoBody,
-    operation::{Operation, get},
-    page::{Page, Paging},
+    operation::{RestOperation, get},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::Reply,
-    who::Who,
+    required_access::RequiredAccess,
+    response::RestResponse,
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/library", "listLibrary", "List the capsules of the library")
             .about("Capsules with visibility `team` or `discoverable`. Request access for an agent at `/v1/capsules/{capsule}/access-requests`.")
-            .who(Who::Operator)
-            .done_by(list),
+            .who(RequiredAccess::Operator)
+            .handled_by(list),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct ListLibrary {
+#[schemars(rename = "ListLibrary")]
+struct LibraryListQuery {
     /// Only capsules whose name or description contains this text.
     q: Option<String>,
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
 /// A capsule in the library.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "LibraryCapsule")]
-struct Shelved {
+struct LibraryCapsule {
     id: String,
     name: String,
     description: String,
-    visibility: Visibility,
+    visibility: CapsuleVisibility,
     /// The operator who owns it; null for the owner of the host.
     owner: Option<String>,
     created_at: Timestamp,
@@ -53,17 +54,21 @@ struct Shelved {
     pending: Option<String>,
 }
 
-async fn list(call: Call, query: ListLibrary, _: NoBody) -> Result<Reply<Page<Shelved>>, ApiError> {
+async fn list(
+    call: RestCall,
+    query: LibraryListQuery,
+    _: NoBody,
+) -> Result<RestResponse<ListPage<LibraryCapsule>>, ApiError> {
     let text = query.q.unwrap_or_default().to_lowercase();
     let mut capsules = call.capsules(false).await?;
-    capsules.retain(|capsule: &Capsule| {
+    capsules.retain(|capsule: &CapsuleItem| {
         let found = |field: &str| field.to_lowercase().contains(&text);
-        capsule.visibility != Visibility::Private
+        capsule.visibility != CapsuleVisibility::Private
             && (found(&capsule.name) || found(&capsule.description))
     });
     let mut waiting = waiting(&call);
-    let page = query.paging.cut(&call, capsules, |capsule| capsule.id.clone())?;
-    Ok(Reply::new(page.map(|capsule| Shelved {
+    let page = query.paging.page_of(&call, capsules, |capsule| capsule.id.clone())?;
+    Ok(RestResponse::new(page.map(|capsule| LibraryCapsule {
         pending: waiting.remove(&capsule.key()),
         id: capsule.id,
         name: capsule.name,
@@ -75,7 +80,7 @@ async fn list(call: Call, query: ListLibrary, _: NoBody) -> Result<Reply<Page<Sh
     })))
 }
 
-fn waiting(call: &Call) -> HashMap<String, String> {
+fn waiting(call: &RestCall) -> HashMap<String, String> {
     let Some(registry) = call.rest.http_state.registry() else { return HashMap::new() };
     let wanted = RequestQuery {
         status: Some(RequestStatus::Pending),

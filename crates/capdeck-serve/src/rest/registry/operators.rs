@@ -1,26 +1,26 @@
 //! Operators of the dashboard.
 
 use capdeck_auth::inbound::{
-    self, NewOperator, OperatorAccount, OperatorRole, OperatorSubject, OperatorUpdate,
-    OperatorWithKey,
+    self, IssuedOperatorKey, NewOperator, OperatorAccount, OperatorRole, OperatorSubject,
+    OperatorUpdate,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::rest::{
-    call::Call,
-    input::{Json, MaybeJson, NoBody, NoQuery},
-    operation::{Operation, delete, get, patch, post},
-    page::{Page, Paging},
+    call::RestCall,
+    input::{JsonBody, NoBody, NoQuery, OptionalJsonBody},
+    operation::{RestOperation, delete, get, patch, post},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::{NoContent, Reply},
+    response::{NoContent, RestResponse},
     shapes::EmptyBody,
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get("/v1/operators", "listOperators", "List operators").done_by(list),
+        get("/v1/operators", "listOperators", "List operators").handled_by(list),
         post("/v1/operators", "createOperator", "Create an operator")
             .about(
                 "The `key` is only in this response; the operator signs in with it. An operator with a `subject` \
@@ -28,7 +28,7 @@ pub(super) fn operations() -> Vec<Operation> {
             )
             .success(&[201])
             .problems(&[507])
-            .done_by(create),
+            .handled_by(create),
         patch(
             "/v1/operators/{id}",
             "updateOperator",
@@ -36,13 +36,13 @@ pub(super) fn operations() -> Vec<Operation> {
         )
         .about("A changed `subject`, or `null` for none, ends all their sessions.")
         .problems(&[409])
-        .done_by(update),
+        .handled_by(update),
         post("/v1/operators/{id}/key", "rotateOperatorKey", "Rotate the key of an operator")
             .about("The old key is revoked.")
-            .done_by(rotate),
+            .handled_by(rotate),
         delete("/v1/operators/{id}", "deleteOperator", "Delete an operator")
             .problems(&[409])
-            .done_by(remove),
+            .handled_by(remove),
     ]
 }
 
@@ -50,7 +50,7 @@ pub(super) fn operations() -> Vec<Operation> {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "OperatorAccount")]
-enum Account {
+enum SubjectAccount {
     /// By the subject of the provider.
     Subject(#[schemars(length(min = 1, max = 255))] String),
     /// By a verified address; the first sign-in replaces it with the subject.
@@ -60,31 +60,32 @@ enum Account {
 /// An account at an OpenID provider.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OperatorSubject")]
-struct Subject {
+struct OperatorSubjectResponse {
     /// The issuer of the provider.
     issuer: String,
-    account: Account,
+    account: SubjectAccount,
 }
 
 /// The account of an operator.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewOperatorSubject")]
-struct Binding {
+struct NewOperatorSubject {
     /// The issuer of the provider; default: the one of this host.
     #[schemars(length(min = 1, max = 2048))]
     issuer: Option<String>,
-    account: Account,
+    account: SubjectAccount,
 }
 
 /// An operator.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Operator {
+#[schemars(rename = "Operator")]
+struct OperatorResponse {
     id: String,
     name: String,
     role: OperatorRole,
     /// The account for sign-ins, if any.
-    subject: Option<Subject>,
+    subject: Option<OperatorSubjectResponse>,
     created_at: Timestamp,
     last_used_at: Option<Timestamp>,
     /// The first letters of the key.
@@ -94,28 +95,29 @@ struct Operator {
 /// An operator with their key, shown once.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OperatorWithKey")]
-struct WithKey {
+struct OperatorKeyResponse {
     #[serde(flatten)]
-    operator: Operator,
+    operator: OperatorResponse,
     /// Only in this response.
     key: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Pages {
+#[schemars(rename = "Pages")]
+struct OperatorListQuery {
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewOperator")]
-struct AddOperator {
+struct NewOperatorBody {
     #[schemars(length(min = 1, max = 100))]
     name: String,
     role: OperatorRole,
     /// The account for sign-ins, instead of a key.
-    subject: Option<Binding>,
+    subject: Option<NewOperatorSubject>,
     /// Whether to create a key. Default: only for operators without an account.
     key: Option<bool>,
 }
@@ -123,47 +125,49 @@ struct AddOperator {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "OperatorChange")]
-struct ChangeOperator {
+struct OperatorChange {
     #[schemars(length(min = 1, max = 100))]
     name: Option<String>,
     role: Option<OperatorRole>,
     /// The account for sign-ins; `null` for none.
     #[serde(default, deserialize_with = "present")]
-    #[schemars(with = "Option<Binding>")]
-    subject: Option<Option<Binding>>,
+    #[schemars(with = "Option<NewOperatorSubject>")]
+    subject: Option<Option<NewOperatorSubject>>,
 }
 
 /// Distinguishes `null` from an absent member.
-fn present<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Option<Binding>>, D::Error> {
+fn present<'de, D: Deserializer<'de>>(
+    input: D,
+) -> Result<Option<Option<NewOperatorSubject>>, D::Error> {
     Option::deserialize(input).map(Some)
 }
 
-impl Binding {
+impl NewOperatorSubject {
     /// The account, by default at the provider of this host.
-    fn resolve(self, call: &Call) -> Result<OperatorSubject, ApiError> {
+    fn resolve(self, call: &RestCall) -> Result<OperatorSubject, ApiError> {
         let known = || call.rest.http_state.provider().map(|provider| provider.issuer().to_owned());
         let issuer = self.issuer.or_else(known).ok_or_else(|| {
             ApiError::invalid("`subject.issuer` is missing, and this host has no OpenID provider")
                 .hint("set `subject.issuer`, or configure `serve.oidc` and restart the host")
         })?;
         let account = match self.account {
-            Account::Subject(name) => OperatorAccount::Subject(name),
-            Account::Email(address) => OperatorAccount::Email(address),
+            SubjectAccount::Subject(name) => OperatorAccount::Subject(name),
+            SubjectAccount::Email(address) => OperatorAccount::Email(address),
         };
         Ok(OperatorSubject { issuer, account })
     }
 }
 
-fn shown_subject(subject: &OperatorSubject) -> Subject {
+fn shown_subject(subject: &OperatorSubject) -> OperatorSubjectResponse {
     let account = match &subject.account {
-        OperatorAccount::Subject(name) => Account::Subject(name.clone()),
-        OperatorAccount::Email(address) => Account::Email(address.clone()),
+        OperatorAccount::Subject(name) => SubjectAccount::Subject(name.clone()),
+        OperatorAccount::Email(address) => SubjectAccount::Email(address.clone()),
     };
-    Subject { issuer: subject.issuer.clone(), account }
+    OperatorSubjectResponse { issuer: subject.issuer.clone(), account }
 }
 
-fn shown(operator: &inbound::Operator) -> Operator {
-    Operator {
+fn shown(operator: &inbound::Operator) -> OperatorResponse {
+    OperatorResponse {
         id: operator.id.clone(),
         name: operator.name.clone(),
         role: operator.role,
@@ -174,57 +178,65 @@ fn shown(operator: &inbound::Operator) -> Operator {
     }
 }
 
-fn with_key(made: &OperatorWithKey) -> WithKey {
+fn with_key(made: &IssuedOperatorKey) -> OperatorKeyResponse {
     let key = made.key.as_ref().map(|key| key.expose().to_owned());
-    WithKey { operator: shown(&made.operator), key }
+    OperatorKeyResponse { operator: shown(&made.operator), key }
 }
 
-async fn list(call: Call, query: Pages, _: NoBody) -> Result<Reply<Page<Operator>>, ApiError> {
+async fn list(
+    call: RestCall,
+    query: OperatorListQuery,
+    _: NoBody,
+) -> Result<RestResponse<ListPage<OperatorResponse>>, ApiError> {
     let all = call.registry()?.operators().iter().map(shown).collect();
-    Ok(Reply::new(query.paging.cut(&call, all, |operator| operator.id.clone())?))
+    Ok(RestResponse::new(query.paging.page_of(&call, all, |operator| operator.id.clone())?))
 }
 
 async fn create(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: Json<AddOperator>,
-) -> Result<Reply<WithKey>, ApiError> {
-    let Json(AddOperator { name, role, subject, key }) = body;
+    body: JsonBody<NewOperatorBody>,
+) -> Result<RestResponse<OperatorKeyResponse>, ApiError> {
+    let JsonBody(NewOperatorBody { name, role, subject, key }) = body;
     let subject = subject.map(|binding| binding.resolve(&call)).transpose()?;
     let new = NewOperator { name, role, with_key: key.unwrap_or(subject.is_none()), subject };
     let made = call.registry()?.create_operator(&call.registry_caller(), new).await?;
-    Ok(Reply::created(with_key(&made)))
+    Ok(RestResponse::created(with_key(&made)))
 }
 
 async fn update(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: Json<ChangeOperator>,
-) -> Result<Reply<Operator>, ApiError> {
-    let Json(ChangeOperator { name, role, subject }) = body;
+    body: JsonBody<OperatorChange>,
+) -> Result<RestResponse<OperatorResponse>, ApiError> {
+    let JsonBody(OperatorChange { name, role, subject }) = body;
     let subject = match subject {
         None => None,
         Some(binding) => Some(binding.map(|binding| binding.resolve(&call)).transpose()?),
     };
     let update = OperatorUpdate { name, role, subject };
     let (registry, caller) = (call.registry()?, call.registry_caller());
-    let changed = registry.update_operator(&caller, call.place("id"), update).await?;
+    let changed = registry.update_operator(&caller, call.path_parameter("id"), update).await?;
     call.rest.http_state.end_orphaned_shares().await;
-    Ok(Reply::new(shown(&changed)))
+    Ok(RestResponse::new(shown(&changed)))
 }
 
 async fn rotate(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    _: MaybeJson<EmptyBody>,
-) -> Result<Reply<WithKey>, ApiError> {
+    _: OptionalJsonBody<EmptyBody>,
+) -> Result<RestResponse<OperatorKeyResponse>, ApiError> {
     let (registry, caller) = (call.registry()?, call.registry_caller());
-    let rotated = registry.rotate_operator_key(&caller, call.place("id")).await?;
-    Ok(Reply::new(with_key(&rotated)))
+    let rotated = registry.rotate_operator_key(&caller, call.path_parameter("id")).await?;
+    Ok(RestResponse::new(with_key(&rotated)))
 }
 
-async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
-    call.registry()?.remove_operator(&call.registry_caller(), call.place("id")).await?;
+async fn remove(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<NoContent>, ApiError> {
+    call.registry()?.remove_operator(&call.registry_caller(), call.path_parameter("id")).await?;
     call.rest.http_state.end_orphaned_shares().await;
-    Ok(Reply::new(NoContent))
+    Ok(RestResponse::new(NoContent))
 }

@@ -5,23 +5,23 @@ use capdeck_host::{CapsuleError, Role, find_capsule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{grants::Source, shapes::translated};
+use super::{grants::GrantRequestSource, shapes::convert};
 use crate::rest::{
-    call::Call,
-    input::{Json, NoBody, NoQuery},
-    operation::{Operation, get, put},
+    call::RestCall,
+    input::{JsonBody, NoBody, NoQuery},
+    operation::{RestOperation, get, put},
     problem::ApiError,
-    reply::Reply,
+    response::RestResponse,
 };
 
 const PATH: &str = "/v1/approval-policy";
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get(PATH, "getApprovalPolicy", "Get the approval policy").done_by(show),
+        get(PATH, "getApprovalPolicy", "Get the approval policy").handled_by(show),
         put(PATH, "putApprovalPolicy", "Replace the approval policy")
             .about("In mode `policy` the first matching rule decides, otherwise a person. Rules cannot approve the role `owner` or `registry:manage`.")
-            .done_by(replace),
+            .handled_by(replace),
     ]
 }
 
@@ -29,11 +29,11 @@ pub(super) fn operations() -> Vec<Operation> {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ApprovalPolicy")]
-struct Policy {
-    mode: ApprovalMode,
+struct ApprovalPolicy {
+    mode: ApprovalModeName,
     /// Evaluated in order, in mode `policy`.
     #[serde(default)]
-    rules: Vec<Rule>,
+    rules: Vec<ApprovalRule>,
     /// True when different people and programs share one address: one machine, one office, or a proxy that hides
     /// addresses. Then a request from the decider's own address can be approved.
     #[serde(default)]
@@ -43,7 +43,8 @@ struct Policy {
 /// Who decides.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum ApprovalMode {
+#[schemars(rename = "ApprovalMode")]
+pub(super) enum ApprovalModeName {
     /// Operators.
     Human,
     /// Operators, and clients with `registry:manage` for capsules where they have at least the same access.
@@ -56,10 +57,10 @@ pub(super) enum ApprovalMode {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyRule")]
-struct Rule {
+struct ApprovalRule {
     #[serde(rename = "match")]
-    matches: Match,
-    action: Action,
+    matches: ApprovalRuleMatch,
+    action: ApprovalRuleAction,
     /// The maximum role of its grants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ceiling_role: Option<Role>,
@@ -72,7 +73,7 @@ struct Rule {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyMatch")]
-struct Match {
+struct ApprovalRuleMatch {
     /// A pattern for the client id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_id: Option<String>,
@@ -83,7 +84,7 @@ struct Match {
     #[serde(default, rename = "role<=", skip_serializing_if = "Option::is_none")]
     max_role: Option<Role>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    source: Option<Source>,
+    source: Option<GrantRequestSource>,
     /// A network, such as `10.0.0.0/8`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ip_cidr: Option<String>,
@@ -93,17 +94,25 @@ struct Match {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "PolicyAction")]
-enum Action {
+enum ApprovalRuleAction {
     Approve,
     Deny,
     Human,
 }
 
-async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Policy>, ApiError> {
-    Ok(Reply::new(shown(&call.registry()?.policy())?))
+async fn show(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<ApprovalPolicy>, ApiError> {
+    Ok(RestResponse::new(shown(&call.registry()?.policy())?))
 }
 
-async fn replace(call: Call, _: NoQuery, body: Json<Policy>) -> Result<Reply<Policy>, ApiError> {
+async fn replace(
+    call: RestCall,
+    _: NoQuery,
+    body: JsonBody<ApprovalPolicy>,
+) -> Result<RestResponse<ApprovalPolicy>, ApiError> {
     let mut policy = body.0;
     // A rule is bound to the capsule that has this id now, not to a later one.
     if policy.rules.iter().any(|rule| rule.matches.capsule.is_some()) {
@@ -117,13 +126,13 @@ async fn replace(call: Call, _: NoQuery, body: Json<Policy>) -> Result<Reply<Pol
             *capsule = found.ok_or_else(missing)?.key();
         }
     }
-    let set = call.registry()?.set_policy(&call.registry_caller(), translated(&policy)?).await?;
-    Ok(Reply::new(shown(&set)?))
+    let set = call.registry()?.set_policy(&call.registry_caller(), convert(&policy)?).await?;
+    Ok(RestResponse::new(shown(&set)?))
 }
 
 /// The policy with capsule ids instead of keys.
-fn shown(policy: &inbound::Policy) -> Result<Policy, ApiError> {
-    let mut shown: Policy = translated(policy)?;
+fn shown(policy: &inbound::GrantPolicy) -> Result<ApprovalPolicy, ApiError> {
+    let mut shown: ApprovalPolicy = convert(policy)?;
     for capsule in shown.rules.iter_mut().filter_map(|rule| rule.matches.capsule.as_mut()) {
         *capsule = inbound::capsule_id_of(capsule).to_owned();
     }

@@ -6,57 +6,58 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::shapes::translated;
+use super::shapes::convert;
 use crate::rest::{
-    call::Call,
-    input::{Json, NoBody, NoQuery},
-    operation::{Operation, delete, get, patch, post},
-    page::{Page, Paging},
+    call::RestCall,
+    input::{JsonBody, NoBody, NoQuery},
+    operation::{RestOperation, delete, get, patch, post},
+    page::{ListPage, PageQuery},
     problem::ApiError,
-    reply::{NoContent, Reply},
-    who::Who,
+    required_access::RequiredAccess,
+    response::{NoContent, RestResponse},
 };
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
         get("/v1/access-profiles", "listProfiles", "List access profiles")
-            .who(Who::Operator)
-            .done_by(list),
+            .who(RequiredAccess::Operator)
+            .handled_by(list),
         post("/v1/access-profiles", "createProfile", "Create an access profile")
             .about("Approving a request with a profile narrows it to the profile. Later changes of the profile do not change grants.")
             .success(&[201])
             .problems(&[507])
-            .done_by(create),
+            .handled_by(create),
         patch("/v1/access-profiles/{id}", "updateProfile", "Change an access profile")
             .about("Omitted members stay unchanged.")
             .problems(&[409])
-            .done_by(update),
+            .handled_by(update),
         delete("/v1/access-profiles/{id}", "deleteProfile", "Delete an access profile")
-            .done_by(remove),
+            .handled_by(remove),
     ]
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Pages {
+#[schemars(rename = "Pages")]
+struct ProfileListQuery {
     #[serde(flatten)]
-    paging: Paging,
+    paging: PageQuery,
 }
 
 /// An access profile.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "AccessProfile")]
-struct Profile {
+struct ProfileResponse {
     id: String,
     created_at: Timestamp,
     #[serde(flatten)]
-    terms: TermsShown,
+    terms: AccessProfileTerms,
 }
 
 /// The terms of a profile. Omitted members do not narrow a request.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "AccessProfileTerms")]
-struct TermsShown {
+struct AccessProfileTerms {
     #[schemars(length(min = 1, max = 100))]
     name: String,
     /// The maximum role in a capsule.
@@ -118,35 +119,39 @@ struct ProfileChange {
     ttl: Option<u64>,
 }
 
-fn shown(profile: &AccessProfile) -> Result<Profile, ApiError> {
+fn shown(profile: &AccessProfile) -> Result<ProfileResponse, ApiError> {
     let AccessProfile { id, created_at, terms } = profile;
-    Ok(Profile { id: id.clone(), created_at: *created_at, terms: translated(terms)? })
+    Ok(ProfileResponse { id: id.clone(), created_at: *created_at, terms: convert(terms)? })
 }
 
-async fn list(call: Call, query: Pages, _: NoBody) -> Result<Reply<Page<Profile>>, ApiError> {
+async fn list(
+    call: RestCall,
+    query: ProfileListQuery,
+    _: NoBody,
+) -> Result<RestResponse<ListPage<ProfileResponse>>, ApiError> {
     let all = call.registry()?.profiles();
     let all = all.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
-    Ok(Reply::new(query.paging.cut(&call, all, |profile| profile.id.clone())?))
+    Ok(RestResponse::new(query.paging.page_of(&call, all, |profile| profile.id.clone())?))
 }
 
 async fn create(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: Json<TermsShown>,
-) -> Result<Reply<Profile>, ApiError> {
-    let terms: ProfileTerms = translated(&body.0)?;
+    body: JsonBody<AccessProfileTerms>,
+) -> Result<RestResponse<ProfileResponse>, ApiError> {
+    let terms: ProfileTerms = convert(&body.0)?;
     let made = call.registry()?.create_profile(&call.registry_caller(), terms).await?;
-    Ok(Reply::created(shown(&made)?))
+    Ok(RestResponse::created(shown(&made)?))
 }
 
 async fn update(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: Json<ProfileChange>,
-) -> Result<Reply<Profile>, ApiError> {
-    let (registry, id) = (call.registry()?, call.place("id"));
+    body: JsonBody<ProfileChange>,
+) -> Result<RestResponse<ProfileResponse>, ApiError> {
+    let (registry, id) = (call.registry()?, call.path_parameter("id"));
     let known = registry.profile(id).ok_or_else(|| ApiError::not_found("profile", id))?;
-    let mut terms: TermsShown = translated(&known.terms)?;
+    let mut terms: AccessProfileTerms = convert(&known.terms)?;
     let change = body.0;
     terms.name = change.name.unwrap_or(terms.name);
     terms.role = change.role.or(terms.role);
@@ -164,12 +169,16 @@ async fn update(
             *place = given;
         }
     }
-    let terms: ProfileTerms = translated(&terms)?;
+    let terms: ProfileTerms = convert(&terms)?;
     let changed = registry.update_profile(&call.registry_caller(), id, terms).await?;
-    Ok(Reply::new(shown(&changed)?))
+    Ok(RestResponse::new(shown(&changed)?))
 }
 
-async fn remove(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<NoContent>, ApiError> {
-    call.registry()?.remove_profile(&call.registry_caller(), call.place("id")).await?;
-    Ok(Reply::new(NoContent))
+async fn remove(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<NoContent>, ApiError> {
+    call.registry()?.remove_profile(&call.registry_caller(), call.path_parameter("id")).await?;
+    Ok(RestResponse::new(NoContent))
 }

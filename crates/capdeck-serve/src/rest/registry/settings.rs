@@ -3,32 +3,33 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{policy::ApprovalMode, shapes::translated};
+use super::{policy::ApprovalModeName, shapes::convert};
 use crate::{
     rest::{
-        call::Call,
-        input::{Json, NoBody, NoQuery},
-        operation::{Operation, get, patch},
+        call::RestCall,
+        input::{JsonBody, NoBody, NoQuery},
+        operation::{RestOperation, get, patch},
         problem::ApiError,
-        reply::Reply,
+        response::RestResponse,
     },
-    transport::http::AuthMode,
+    transport::http::HttpAuthMode,
 };
 
 const PATH: &str = "/v1/settings";
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<RestOperation> {
     vec![
-        get(PATH, "getSettings", "Get the settings of this host").done_by(show),
+        get(PATH, "getSettings", "Get the settings of this host").handled_by(show),
         patch(PATH, "updateSettings", "Change the settings of this host")
             .about("Only the approval mode can be changed at runtime. All other settings are in the configuration and are read at startup.")
-            .done_by(update),
+            .handled_by(update),
     ]
 }
 
 /// The settings of this host.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Settings {
+#[schemars(rename = "Settings")]
+struct SettingsResponse {
     version: String,
     /// `local`: requests from this machine need no token. `required`: every request needs one.
     auth: &'static str,
@@ -36,7 +37,7 @@ struct Settings {
     public_url: String,
     registry: RegistryState,
     /// Who decides access requests; null if this process has no registry.
-    approval_mode: Option<ApprovalMode>,
+    approval_mode: Option<ApprovalModeName>,
 }
 
 /// Whether this process holds the registry.
@@ -54,42 +55,46 @@ struct RegistryState {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SettingsChange {
-    approval_mode: ApprovalMode,
+    approval_mode: ApprovalModeName,
 }
 
-async fn show(call: Call, _: NoQuery, _: NoBody) -> Result<Reply<Settings>, ApiError> {
-    Ok(Reply::new(settings(&call)?))
+async fn show(
+    call: RestCall,
+    _: NoQuery,
+    _: NoBody,
+) -> Result<RestResponse<SettingsResponse>, ApiError> {
+    Ok(RestResponse::new(settings(&call)?))
 }
 
 async fn update(
-    call: Call,
+    call: RestCall,
     _: NoQuery,
-    body: Json<SettingsChange>,
-) -> Result<Reply<Settings>, ApiError> {
+    body: JsonBody<SettingsChange>,
+) -> Result<RestResponse<SettingsResponse>, ApiError> {
     let registry = call.registry()?;
     let mut policy = registry.policy();
-    policy.mode = translated(&body.0.approval_mode)?;
+    policy.mode = convert(&body.0.approval_mode)?;
     registry.set_policy(&call.registry_caller(), policy).await?;
-    Ok(Reply::new(settings(&call)?))
+    Ok(RestResponse::new(settings(&call)?))
 }
 
-fn settings(call: &Call) -> Result<Settings, ApiError> {
+fn settings(call: &RestCall) -> Result<SettingsResponse, ApiError> {
     let http_state = &call.rest.http_state;
     let (registry, approval_mode) = match &http_state.registry {
         Ok(registry) => {
             let state = RegistryState { available: true, reason: None, served_at: None };
-            (state, Some(translated(&registry.policy().mode)?))
+            (state, Some(convert(&registry.policy().mode)?))
         }
         Err(none) => {
             let (reason, served_at) = (Some(none.reason.clone()), none.served_at.clone());
             (RegistryState { available: false, reason, served_at }, None)
         }
     };
-    Ok(Settings {
+    Ok(SettingsResponse {
         version: call.rest.host.settings().version.clone(),
         auth: match http_state.mode {
-            AuthMode::Local => "local",
-            AuthMode::Required => "required",
+            HttpAuthMode::Local => "local",
+            HttpAuthMode::Required => "required",
         },
         public_url: http_state.issuer(&call.headers, call.address),
         registry,

@@ -1,7 +1,7 @@
 //! Access requests and grants in responses.
 
 use capdeck_auth::inbound::{
-    Enrollment, Grant, GrantRequest, GrantTarget, Page as RegistryPage, PageRequest, RequestSource,
+    Enrollment, Grant, GrantRequest, GrantTarget, PageRequest, RegistryPage, RequestSource,
     RequestStatus, Scopes, capsule_id_of,
 };
 use capdeck_host::Role;
@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::rest::{
-    call::Call,
-    page::{Page, Paging},
+    call::RestCall,
+    page::{ListPage, PageQuery},
     problem::ApiError,
 };
 
@@ -19,7 +19,7 @@ use crate::rest::{
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 #[schemars(rename = "GrantTarget")]
-pub(super) enum Target {
+pub(super) enum GrantTargetResponse {
     /// A role on a part of a capsule.
     Capsule {
         capsule: String,
@@ -41,7 +41,7 @@ pub(super) enum Target {
     },
 }
 
-impl Target {
+impl GrantTargetResponse {
     /// Replaces the capsule key of records by its id.
     fn shown(mut self) -> Self {
         if let Self::Capsule { capsule, .. } = &mut self {
@@ -54,11 +54,11 @@ impl Target {
 /// The approved access of a principal.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Grant")]
-pub(super) struct GrantShown {
+pub(super) struct GrantResponse {
     id: String,
     request_id: String,
     principal: String,
-    target: Target,
+    target: GrantTargetResponse,
     scopes: Vec<String>,
     created_at: Timestamp,
     expires_at: Option<Timestamp>,
@@ -71,7 +71,7 @@ pub(super) struct GrantShown {
 /// An access request.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "GrantRequest")]
-pub(super) struct RequestShown {
+pub(super) struct GrantRequestResponse {
     pub(super) id: String,
     /// `oauth`, `dashboard`, `enrollment`, `library` or `manage`.
     source: String,
@@ -81,7 +81,7 @@ pub(super) struct RequestShown {
     requested_by: String,
     /// The principal that gets the grant.
     principal: String,
-    target: Target,
+    target: GrantTargetResponse,
     scopes: Vec<String>,
     reason: Option<String>,
     /// The requested expiry; null for no expiry.
@@ -98,10 +98,10 @@ pub(super) struct RequestShown {
     expires_at: Timestamp,
     /// The grant of an approved request.
     #[serde(default, skip_deserializing)]
-    grant: Option<GrantShown>,
+    grant: Option<GrantResponse>,
     /// The enrollment behind the request, if any.
     #[serde(default, skip_deserializing)]
-    enrollment: Option<EnrollmentOf>,
+    enrollment: Option<RequestEnrollment>,
     /// Whether you can decide it.
     #[serde(default)]
     may_decide: bool,
@@ -116,7 +116,7 @@ pub(super) struct RequestShown {
 /// The enrollment behind a request.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RequestEnrollment")]
-struct EnrollmentOf {
+struct RequestEnrollment {
     id: String,
     /// The agent shows the same code: compare them before you approve.
     user_code: String,
@@ -126,19 +126,19 @@ struct EnrollmentOf {
     address: Option<String>,
 }
 
-impl RequestShown {
-    pub(super) fn of(call: &Call, request: &GrantRequest) -> Result<Self, ApiError> {
+impl GrantRequestResponse {
+    pub(super) fn of(call: &RestCall, request: &GrantRequest) -> Result<Self, ApiError> {
         let registry = call.registry()?;
         let grant = request.grant.as_deref().and_then(|id| registry.grant(id));
-        let mut shown: Self = translated(request)?;
+        let mut shown: Self = convert(request)?;
         shown.target = shown.target.shown();
-        shown.grant = grant.as_ref().map(GrantShown::of).transpose()?;
+        shown.grant = grant.as_ref().map(GrantResponse::of).transpose()?;
         if request.source == RequestSource::Enrollment {
             let found = registry.enrollment_of_request(&request.id);
             shown.enrollment = found.map(|enrollment| {
                 let Enrollment { id, user_code, contact, address, .. } = enrollment;
                 let address = address.map(|address| address.to_string());
-                EnrollmentOf { id, user_code, contact, address }
+                RequestEnrollment { id, user_code, contact, address }
             });
         }
         let decider = call.decider().ok().filter(|one| registry.may_decide(one, request));
@@ -153,15 +153,15 @@ impl RequestShown {
     }
 }
 
-impl GrantShown {
+impl GrantResponse {
     pub(super) fn of(grant: &Grant) -> Result<Self, ApiError> {
-        let shown: Self = translated(grant)?;
+        let shown: Self = convert(grant)?;
         Ok(Self { target: shown.target.shown(), ..shown })
     }
 }
 
 /// Converts between the types of the REST API and of the registry through their shared JSON form.
-pub(super) fn translated<T: DeserializeOwned>(value: &impl Serialize) -> Result<T, ApiError> {
+pub(super) fn convert<T: DeserializeOwned>(value: &impl Serialize) -> Result<T, ApiError> {
     let written = serde_json::to_value(value);
     written
         .and_then(serde_json::from_value)
@@ -172,22 +172,23 @@ pub(super) fn scopes(names: &[String]) -> Result<Scopes, ApiError> {
     Scopes::parse(&names.join(" ")).map_err(|error| ApiError::invalid(error.to_string()))
 }
 
-pub(super) fn page_request(call: &Call, paging: &Paging) -> Result<PageRequest, ApiError> {
-    Ok(PageRequest { cursor: paging.inner(call)?, limit: Some(paging.limit()) })
+pub(super) fn page_request(call: &RestCall, paging: &PageQuery) -> Result<PageRequest, ApiError> {
+    Ok(PageRequest { cursor: paging.inner_cursor(call)?, limit: Some(paging.limit()) })
 }
 
 pub(super) fn shown_page<T, U>(
-    call: &Call,
+    call: &RestCall,
     page: RegistryPage<T>,
     show: impl Fn(&T) -> Result<U, ApiError>,
-) -> Result<Page<U>, ApiError> {
+) -> Result<ListPage<U>, ApiError> {
     let items = page.items.iter().map(show).collect::<Result<_, _>>()?;
-    Ok(Page { items, next_cursor: Paging::outer(call, page.next_cursor) })
+    Ok(ListPage { items, next_cursor: PageQuery::outer_cursor(call, page.next_cursor) })
 }
 
 /// The narrowed target of an approval: each given member replaces the requested one.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-pub(super) struct Narrowing {
+#[schemars(rename = "Narrowing")]
+pub(super) struct GrantNarrowing {
     role: Option<Role>,
     uri_prefixes: Option<Vec<String>>,
     denied_prefixes: Option<Vec<String>>,
@@ -197,7 +198,7 @@ pub(super) struct Narrowing {
     modes: Option<Vec<String>>,
 }
 
-impl Narrowing {
+impl GrantNarrowing {
     /// The granted target; `None` without changes. Rejects members of the other kind of target.
     pub(super) fn of(self, asked: &GrantTarget) -> Result<Option<GrantTarget>, ApiError> {
         let Self { role, uri_prefixes, denied_prefixes, capabilities, tools, denied_tools, modes } =
@@ -205,40 +206,43 @@ impl Narrowing {
         let is_capsule = role.is_some() || uri_prefixes.is_some() || denied_prefixes.is_some();
         let is_deck =
             [&capabilities, &tools, &denied_tools, &modes].iter().any(|one| one.is_some());
-        let mut target: Target = translated(asked)?;
+        let mut target: GrantTargetResponse = convert(asked)?;
         match &mut target {
-            Target::Capsule {
-                role: asked, uri_prefixes: allowed, denied_prefixes: denied, ..
+            GrantTargetResponse::Capsule {
+                role: asked,
+                uri_prefixes: allowed,
+                denied_prefixes: denied,
+                ..
             } if !is_deck => {
                 *asked = role.unwrap_or(*asked);
-                put(allowed, uri_prefixes);
-                put(denied, denied_prefixes);
+                replace_if_given(allowed, uri_prefixes);
+                replace_if_given(denied, denied_prefixes);
             }
-            Target::Deck {
+            GrantTargetResponse::Deck {
                 capabilities: allowed,
                 tools: asked_tools,
                 denied_tools: denied,
                 modes: asked_modes,
             } if !is_capsule => {
-                put(allowed, capabilities);
-                put(asked_tools, tools);
-                put(denied, denied_tools);
-                put(asked_modes, modes);
+                replace_if_given(allowed, capabilities);
+                replace_if_given(asked_tools, tools);
+                replace_if_given(denied, denied_tools);
+                replace_if_given(asked_modes, modes);
             }
-            Target::Capsule { .. } => {
+            GrantTargetResponse::Capsule { .. } => {
                 let detail = "the request is for a capsule; only `role`, `uri_prefixes` and `denied_prefixes` can narrow it";
                 return Err(ApiError::invalid(detail));
             }
-            Target::Deck { .. } => {
+            GrantTargetResponse::Deck { .. } => {
                 let detail = "the request is for the deck; only `capabilities`, `tools`, `denied_tools` and `modes` can narrow it";
                 return Err(ApiError::invalid(detail));
             }
         }
-        if is_capsule || is_deck { translated(&target).map(Some) } else { Ok(None) }
+        if is_capsule || is_deck { convert(&target).map(Some) } else { Ok(None) }
     }
 }
 
-fn put(place: &mut Vec<String>, given: Option<Vec<String>>) {
+fn replace_if_given(place: &mut Vec<String>, given: Option<Vec<String>>) {
     if let Some(given) = given {
         *place = given;
     }

@@ -7,27 +7,31 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use capdeck_auth::inbound::{AuthenticatedClient, Network, Scopes};
+use capdeck_auth::inbound::{AuthenticatedClient, IpNetwork, Scopes};
 use capdeck_mcp::server::MissingScopes;
 use http::request::Parts;
 
 use super::{
     authenticate::{
-        AuthFailure, Names, insufficient_scope, refuse_credential, refuse_forbidden, unauthorized,
+        AllowedNames, AuthFailure, insufficient_scope, refuse_credential, refuse_forbidden,
+        unauthorized,
     },
-    client_address::locate,
+    client_address::set_client_address,
     credential_stream::{StreamCredential, end_with},
-    limits::Limiter,
+    limits::RateLimiter,
     own_credential::own_credential,
 };
-use crate::{actor::Actor, http_state::HttpState, oauth::Resource, refusals::Place, rest};
+use crate::{
+    http_state::HttpState, oauth::OauthResource, refusals::RefusalLocation,
+    request_actor::RequestActor, rest,
+};
 
 /// The rules that every request is checked by.
 pub(super) struct AuthLayer {
-    pub(super) names: Names,
+    pub(super) names: AllowedNames,
     /// Proxies whose headers about the sender's address are trusted.
-    pub(super) proxies: Arc<[Network]>,
-    pub(super) limiter: Limiter,
+    pub(super) proxies: Arc<[IpNetwork]>,
+    pub(super) limiter: RateLimiter,
     pub(super) http_state: Arc<HttpState>,
 }
 
@@ -37,8 +41,9 @@ pub(super) async fn receive(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let is_interface = rest::is_interface(request.uri().path());
-    let received = locate(&mut request, &layer.proxies).and_then(|()| layer.names.check(&request));
+    let is_interface = rest::is_rest_path(request.uri().path());
+    let received =
+        set_client_address(&mut request, &layer.proxies).and_then(|()| layer.names.check(&request));
     let response = match received {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal,
@@ -52,7 +57,7 @@ pub(super) async fn admit_stranger(
     request: Request,
     next: Next,
 ) -> Response {
-    let Err(refusal) = layer.limiter.count_stranger(&layer.http_state, &request) else {
+    let Err(refusal) = layer.limiter.count_anonymous(&layer.http_state, &request) else {
         return next.run(request).await;
     };
     // Others at the address may have used its rate up.
@@ -82,21 +87,21 @@ pub(super) async fn admit(
     };
     // A sender who is known is counted, also when the request is refused.
     let actor = admitted.as_ref().map_or_else(|forbidden| &forbidden.actor, |one| &one.actor);
-    let counted = match limiter.count_known(http_state, actor, &parts) {
+    let counted = match limiter.count_authenticated(http_state, actor, &parts) {
         Ok(counted) => counted,
         Err(refusal) => return refusal,
     };
     let admitted = match admitted {
         Ok(admitted) => admitted,
         Err(forbidden) => {
-            return counted.tell(refuse_forbidden(http_state, forbidden, &parts).await);
+            return counted.add_headers(refuse_forbidden(http_state, forbidden, &parts).await);
         }
     };
     let scope_check = ScopeCheck::of(http_state, &admitted.actor, &parts);
     if let Some(check) = &scope_check
         && let Some(missing) = check.missing_at_all()
     {
-        return counted.tell(check.challenge(http_state, &missing).await);
+        return counted.add_headers(check.challenge(http_state, &missing).await);
     }
     let (actor, session) = (&admitted.actor, admitted.session.as_ref());
     let credential = StreamCredential::of(actor, session, &parts.headers);
@@ -106,32 +111,32 @@ pub(super) async fn admit(
     if let (Some(check), Some(missing)) = (&scope_check, response.extensions().get()) {
         let MissingScopes(missing) = missing;
         let missing = Scopes::parse(missing).unwrap_or_default();
-        return counted.tell(check.challenge(http_state, &missing).await);
+        return counted.add_headers(check.challenge(http_state, &missing).await);
     }
     if let Some(credential) = credential {
         response = end_with(credential, http_state, response);
     }
-    counted.tell(response)
+    counted.add_headers(response)
 }
 
 /// What a request with a token is told when the token has no scope for it: everything that it needs, in one challenge, so
 /// that the client can ask its person once.
 struct ScopeCheck {
     client: Arc<AuthenticatedClient>,
-    resource: Resource,
+    resource: OauthResource,
     issuer: String,
-    place: Place,
+    place: RefusalLocation,
 }
 
 impl ScopeCheck {
     /// `None` for those who come without a token, and beside the endpoints that tokens are for.
-    fn of(http_state: &HttpState, actor: &Actor, parts: &Parts) -> Option<Self> {
-        let Actor::Credential(client) = actor else { return None };
+    fn of(http_state: &HttpState, actor: &RequestActor, parts: &Parts) -> Option<Self> {
+        let RequestActor::Credential(client) = actor else { return None };
         Some(Self {
             client: Arc::clone(client),
-            resource: Resource::at(parts.uri.path())?,
+            resource: OauthResource::at(parts.uri.path())?,
             issuer: http_state.issuer(&parts.headers, parts.extensions.get().copied()),
-            place: Place::of(&parts.method, &parts.extensions),
+            place: RefusalLocation::of(&parts.method, &parts.extensions),
         })
     }
 
@@ -144,8 +149,8 @@ impl ScopeCheck {
     }
 
     async fn challenge(&self, http_state: &HttpState, missing: &Scopes) -> Response {
-        let actor = Actor::Credential(Arc::clone(&self.client));
-        http_state.note_refusal(&actor, self.place.clone(), "insufficient_scope").await;
+        let actor = RequestActor::Credential(Arc::clone(&self.client));
+        http_state.record_refusal(&actor, self.place.clone(), "insufficient_scope").await;
         let needed = self.client.scopes.union(missing);
         insufficient_scope(&self.resource, &self.issuer, &needed)
     }

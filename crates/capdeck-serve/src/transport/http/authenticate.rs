@@ -10,7 +10,9 @@ mod names;
 use std::sync::Arc;
 
 use capdeck_auth::inbound::{CredentialClass, FailedAttempt, OperatorSession, capsule_key};
-use capdeck_host::{Author, CapsuleCaller, CapsuleServiceExt as _, OpenShareRequest, SharedAccess};
+use capdeck_host::{
+    CapsuleAuthor, CapsuleCaller, CapsuleServiceExt as _, OpenShareRequest, SharedAccess,
+};
 use capdeck_mcp::server::SessionOwner;
 use http::{Extensions, HeaderMap, HeaderValue, Method, header, request::Parts};
 
@@ -18,28 +20,28 @@ pub(super) use self::{
     areas::is_stream,
     challenge::refuse_credential,
     forbidden::{Forbidden, refuse_forbidden},
-    names::Names,
+    names::AllowedNames,
 };
 use self::{
-    areas::{Area, is_open_to},
-    forbidden::Reason,
+    areas::{HttpArea, is_open_to},
+    forbidden::ForbiddenReason,
 };
 pub(crate) use self::{
     challenge::{insufficient_scope, unauthorized},
     cookie::{clear_session_cookie, session_cookie, set_session_cookie},
 };
-use super::{ClientAddress, client_address::is_passed_on};
+use super::{ClientAddress, client_address::is_forwarded};
 use crate::{
-    actor::{Actor, KEY_PRINCIPAL},
     credential_access::CredentialAccess,
     http_state::HttpState,
-    mcp::ViaShare,
-    oauth::Resource,
+    mcp::ShareAccess,
+    oauth::OauthResource,
+    request_actor::{KEY_PRINCIPAL, RequestActor},
 };
 
 /// Who needs a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AuthMode {
+pub enum HttpAuthMode {
     /// Requests without a token from this machine are its owner's.
     Local,
     /// Every request needs a token.
@@ -52,7 +54,7 @@ pub(crate) const CSRF_HEADER: &str = "x-capdeck-csrf";
 /// Who sends a request, as its handlers see it.
 #[derive(Debug)]
 pub(super) struct RequestIdentity {
-    pub(super) actor: Actor,
+    pub(super) actor: RequestActor,
     principal: SessionOwner,
     /// The session, for those who came with a cookie.
     pub(super) session: Option<Arc<OperatorSession>>,
@@ -83,17 +85,21 @@ impl From<FailedAttempt> for AuthFailure {
 
 impl RequestIdentity {
     fn owner(principal: &str) -> Self {
-        Self { actor: Actor::Owner, principal: SessionOwner(principal.into()), session: None }
+        Self {
+            actor: RequestActor::Owner,
+            principal: SessionOwner(principal.into()),
+            session: None,
+        }
     }
 
     /// Leaves with a request who sends it.
     pub(super) fn sign(self, http_state: &HttpState, extensions: &mut Extensions) {
         let Self { actor, principal, session } = self;
         match &actor {
-            Actor::Share(via) => {
+            RequestActor::Share(via) => {
                 extensions.insert(via.clone());
             }
-            Actor::Credential(client) => {
+            RequestActor::Credential(client) => {
                 if let Some(registry) = http_state.registry() {
                     let source: SharedAccess = Arc::new(CredentialAccess {
                         registry: registry.clone(),
@@ -104,7 +110,7 @@ impl RequestIdentity {
                     extensions.insert(source);
                 }
             }
-            Actor::Owner | Actor::Operator(_) => {}
+            RequestActor::Owner | RequestActor::Operator(_) => {}
         }
         if let Some(session) = session {
             extensions.insert(session);
@@ -119,20 +125,20 @@ impl HttpState {
     /// Who sends a request, if there is something for them where it goes.
     pub(super) async fn admit(&self, parts: &Parts) -> Result<RequestIdentity, AuthFailure> {
         let admitted = self.identify(parts).await?;
-        if is_open_to(Area::at(parts.uri.path()), &admitted.actor) {
+        if is_open_to(HttpArea::at(parts.uri.path()), &admitted.actor) {
             return Ok(admitted);
         }
-        Err(Forbidden::new(admitted.actor, Reason::Closed).into())
+        Err(Forbidden::new(admitted.actor, ForbiddenReason::Closed).into())
     }
 
     /// A token that opens nothing is refused even where none is needed: whoever sends one does not mean to be the owner.
     async fn identify(&self, parts: &Parts) -> Result<RequestIdentity, AuthFailure> {
         match authorization(&parts.headers) {
-            Sent::Nothing => match self.admit_session(parts)? {
+            SentCredential::Nothing => match self.admit_session(parts)? {
                 Some(admitted) => Ok(admitted),
                 None => self.admit_without_token(parts),
             },
-            Sent::Bearer(token) => match self.admit_token(token, parts).await? {
+            SentCredential::Bearer(token) => match self.admit_token(token, parts).await? {
                 Some(admitted) => Ok(admitted),
                 None if self.registry().is_some_and(|registry| registry.is_idle_token(token)) => {
                     Err(AuthFailure::Anonymous)
@@ -142,13 +148,13 @@ impl HttpState {
                     Ok(RequestIdentity::owner(KEY_PRINCIPAL))
                 }
             },
-            Sent::Other => Err(AuthFailure::Anonymous),
+            SentCredential::Other => Err(AuthFailure::Anonymous),
         }
     }
 
     /// Whether somebody without a token is the owner.
     pub(crate) fn is_at_this_machine(&self, headers: &HeaderMap) -> bool {
-        self.mode == AuthMode::Local && !is_passed_on(headers)
+        self.mode == HttpAuthMode::Local && !is_forwarded(headers)
     }
 
     fn admit_without_token(&self, parts: &Parts) -> Result<RequestIdentity, AuthFailure> {
@@ -168,9 +174,9 @@ impl HttpState {
         let Some(session) = self.session_of(&parts.headers, address) else { return Ok(None) };
         let is_safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
         let sent = parts.headers.get(CSRF_HEADER).and_then(|csrf| csrf.to_str().ok());
-        let actor = Actor::Operator(session.operator.clone());
+        let actor = RequestActor::Operator(session.operator.clone());
         if !is_safe && !sent.is_some_and(|sent| session.has_csrf(sent)) {
-            return Err(Forbidden::new(actor, Reason::NoCsrf).into());
+            return Err(Forbidden::new(actor, ForbiddenReason::NoCsrf).into());
         }
         Ok(Some(RequestIdentity {
             actor,
@@ -199,29 +205,29 @@ impl HttpState {
             if let Some(client) = registry.authenticate(token) {
                 let issuer = self.issuer(&parts.headers, parts.extensions.get().copied());
                 // Beside the endpoints there is nothing that a token could be for, so any one of this host will do.
-                let place = Resource::at(parts.uri.path()).unwrap_or(Resource::Host);
+                let place = OauthResource::at(parts.uri.path()).unwrap_or(OauthResource::Host);
                 let audience = client.audience.as_deref();
                 let is_here = match place {
-                    Resource::Host => {
-                        audience.is_none_or(|one| Resource::named(one, &issuer).is_some())
+                    OauthResource::Host => {
+                        audience.is_none_or(|one| OauthResource::named(one, &issuer).is_some())
                     }
                     place => place.is_open_to(audience, &issuer),
                 };
                 if !is_here {
-                    let actor = Actor::Credential(client);
-                    return Err(Forbidden::new(actor, Reason::OtherAudience).into());
+                    let actor = RequestActor::Credential(client);
+                    return Err(Forbidden::new(actor, ForbiddenReason::OtherAudience).into());
                 }
                 // Sessions belong to the credential: two of one principal may differ in what they open.
                 let principal = SessionOwner(client.credential.as_str().into());
                 return Ok(Some(RequestIdentity {
-                    actor: Actor::Credential(client),
+                    actor: RequestActor::Credential(client),
                     principal,
                     session: None,
                 }));
             }
             if let Some(operator) = registry.operator_by_key(token) {
                 let principal = SessionOwner(operator.id.as_str().into());
-                let actor = Actor::Operator(operator);
+                let actor = RequestActor::Operator(operator);
                 return Ok(Some(RequestIdentity { actor, principal, session: None }));
             }
         }
@@ -240,20 +246,20 @@ impl HttpState {
         }
         let service = self.host.capsules().filter(|service| service.may_have_capsules())?;
         let open = OpenShareRequest { token: token.to_owned() };
-        let caller = CapsuleCaller::local(Author::client("capdeck"));
+        let caller = CapsuleCaller::local(CapsuleAuthor::client("capdeck"));
         let share = service.ask(caller.request(None, open)).await.ok()?;
         let capsule = capsule_key(&share.capsule, share.capsule_uid.as_deref()?);
         if !self.may_share(share.created_by_principal.as_deref(), &capsule) {
             return None;
         }
         let principal = SessionOwner(share.principal.into());
-        let actor = Actor::Share(ViaShare { share: share.id });
+        let actor = RequestActor::Share(ShareAccess { share: share.id });
         Some(RequestIdentity { actor, principal, session: None })
     }
 }
 
 /// What a request says about who sends it.
-enum Sent<'r> {
+enum SentCredential<'r> {
     Nothing,
     Bearer(&'r str),
     /// Something else, or several.
@@ -263,18 +269,20 @@ enum Sent<'r> {
 /// The token that a request brings, if it brings one.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     match authorization(headers) {
-        Sent::Bearer(token) => Some(token),
-        Sent::Nothing | Sent::Other => None,
+        SentCredential::Bearer(token) => Some(token),
+        SentCredential::Nothing | SentCredential::Other => None,
     }
 }
 
-fn authorization(headers: &HeaderMap) -> Sent<'_> {
+fn authorization(headers: &HeaderMap) -> SentCredential<'_> {
     let mut all = headers.get_all(header::AUTHORIZATION).iter();
     let (sent, more) = (all.next(), all.next());
     match (sent, more) {
-        (None, _) => Sent::Nothing,
-        (Some(sent), None) => bearer_token(sent).map_or(Sent::Other, Sent::Bearer),
-        (Some(_), Some(_)) => Sent::Other,
+        (None, _) => SentCredential::Nothing,
+        (Some(sent), None) => {
+            bearer_token(sent).map_or(SentCredential::Other, SentCredential::Bearer)
+        }
+        (Some(_), Some(_)) => SentCredential::Other,
     }
 }
 

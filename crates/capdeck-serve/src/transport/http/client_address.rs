@@ -5,7 +5,7 @@ mod forwarded;
 use std::net::IpAddr;
 
 use axum::{extract::Request, response::Response};
-use capdeck_auth::inbound::Network;
+use capdeck_auth::inbound::IpNetwork;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::problem::problem;
@@ -25,7 +25,7 @@ const PROXY_HEADERS: [&str; 9] = [
 const FORWARDED_PREFIX: &str = "x-forwarded-";
 
 /// True when any proxy forwarded the request. Such a request is not local, whatever its socket.
-pub(super) fn is_passed_on(headers: &HeaderMap) -> bool {
+pub(super) fn is_forwarded(headers: &HeaderMap) -> bool {
     let is_of_proxy =
         |name: &str| name.starts_with(FORWARDED_PREFIX) || PROXY_HEADERS.contains(&name);
     headers.keys().any(|name| is_of_proxy(name.as_str()))
@@ -43,13 +43,13 @@ pub(crate) struct ClientAddress {
 
 /// Why the client's address is unknown although a trusted proxy forwarded the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unclear {
+enum UnclearAddress {
     Malformed,
     TwoClients,
 }
 
-impl Unclear {
-    fn told(self) -> &'static str {
+impl UnclearAddress {
+    fn message(self) -> &'static str {
         match self {
             Self::Malformed => "the header `Forwarded` is not valid (RFC 7239)",
             Self::TwoClients => {
@@ -60,11 +60,15 @@ impl Unclear {
 }
 
 impl ClientAddress {
-    pub(crate) fn counted(&self) -> IpAddr {
+    pub(crate) fn rate_limit_key(&self) -> IpAddr {
         counted_address(self.ip)
     }
 
-    fn of(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> Result<Self, Unclear> {
+    fn of(
+        peer: IpAddr,
+        headers: &HeaderMap,
+        trusted: &[IpNetwork],
+    ) -> Result<Self, UnclearAddress> {
         let is_trusted = |ip: &IpAddr| trusted.iter().any(|network| network.holds(*ip));
         if !is_trusted(&peer) {
             return Ok(Self { ip: peer, is_https: false });
@@ -81,19 +85,22 @@ impl ClientAddress {
             }
             ip
         };
-        let hops = forwarded::hops(headers).map_err(|_| Unclear::Malformed)?;
-        let listed: Vec<_> = words(headers, "x-forwarded-for").map(forwarded::address).collect();
+        let hops = forwarded::hops(headers).map_err(|_| UnclearAddress::Malformed)?;
+        let listed: Vec<_> =
+            header_items(headers, "x-forwarded-for").map(forwarded::address).collect();
         let named: Vec<_> =
             hops.iter().filter(|hop| hop.names_client).map(|hop| hop.address).collect();
         let ip = match (listed.is_empty(), named.is_empty()) {
             (_, true) => client(&listed),
             (true, false) => client(&named),
             // A proxy that sets one of them forwards the other from the client, and nothing shows which.
-            (false, false) if client(&listed) != client(&named) => return Err(Unclear::TwoClients),
+            (false, false) if client(&listed) != client(&named) => {
+                return Err(UnclearAddress::TwoClients);
+            }
             (false, false) => client(&listed),
         };
         let said = [
-            words(headers, "x-forwarded-proto").last().map(|word| word == "https"),
+            header_items(headers, "x-forwarded-proto").last().map(|word| word == "https"),
             hops.last().and_then(|hop| hop.is_https),
         ];
         let is_https = said.contains(&Some(true)) && !said.contains(&Some(false));
@@ -112,17 +119,20 @@ pub(super) fn counted_address(address: IpAddr) -> IpAddr {
     }
 }
 
-fn words<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str> {
+fn header_items<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str> {
     let texts =
         headers.get_all(name).into_iter().filter_map(|value: &HeaderValue| value.to_str().ok());
     texts.flat_map(|text| text.split(',')).map(str::trim)
 }
 
 /// Adds a [`ClientAddress`] to a request; fails when it is ambiguous.
-pub(super) fn locate(request: &mut Request, trusted: &[Network]) -> Result<(), Response> {
+pub(super) fn set_client_address(
+    request: &mut Request,
+    trusted: &[IpNetwork],
+) -> Result<(), Response> {
     let Some(SocketPeer(peer)) = request.extensions().get().copied() else { return Ok(()) };
     let address = ClientAddress::of(peer, request.headers(), trusted)
-        .map_err(|unclear| problem(StatusCode::BAD_REQUEST, "unclear_origin", unclear.told()))?;
+        .map_err(|unclear| problem(StatusCode::BAD_REQUEST, "unclear_origin", unclear.message()))?;
     request.extensions_mut().insert(address);
     Ok(())
 }
@@ -136,8 +146,11 @@ mod tests {
         (address.ip.to_string(), address.is_https)
     }
 
-    fn located(peer: &str, headers: &[(&'static str, &str)]) -> Result<ClientAddress, Unclear> {
-        let trusted = [Network::parse("10.0.0.0/8").unwrap()];
+    fn located(
+        peer: &str,
+        headers: &[(&'static str, &str)],
+    ) -> Result<ClientAddress, UnclearAddress> {
+        let trusted = [IpNetwork::parse("10.0.0.0/8").unwrap()];
         let headers: HeaderMap = headers
             .iter()
             .map(|(name, value)| {
@@ -184,7 +197,7 @@ mod tests {
     fn every_header_of_a_proxy_shows_that_a_request_was_passed_on() {
         let passed = |name: &'static str| {
             let name = http::HeaderName::from_static(name);
-            is_passed_on(&HeaderMap::from_iter([(name, HeaderValue::from_static("x"))]))
+            is_forwarded(&HeaderMap::from_iter([(name, HeaderValue::from_static("x"))]))
         };
         for name in PROXY_HEADERS {
             assert!(passed(name), "{name}");
@@ -221,13 +234,13 @@ mod tests {
     fn a_header_that_the_proxy_does_not_write_cannot_stand_in_for_the_one_it_does() {
         for theirs in ["for=127.0.0.1", "for=10.1.2.3", "for=unknown", "for=_me"] {
             let forged = [("forwarded", theirs), ("x-forwarded-for", "192.0.2.7")];
-            assert_eq!(located("10.1.2.3", &forged), Err(Unclear::TwoClients), "{theirs}");
+            assert_eq!(located("10.1.2.3", &forged), Err(UnclearAddress::TwoClients), "{theirs}");
         }
         let forged = [("forwarded", "for=192.0.2.7"), ("x-forwarded-for", "127.0.0.1")];
-        assert_eq!(located("10.1.2.3", &forged), Err(Unclear::TwoClients));
+        assert_eq!(located("10.1.2.3", &forged), Err(UnclearAddress::TwoClients));
         // An open quote would hide the proxy's element behind it.
         let open = [("forwarded", "for=\"127.0.0.1, for=192.0.2.7")];
-        assert_eq!(located("10.1.2.3", &open), Err(Unclear::Malformed));
+        assert_eq!(located("10.1.2.3", &open), Err(UnclearAddress::Malformed));
         // Headers of untrusted peers are ignored.
         assert_eq!(seen("198.51.100.1", &forged), ("198.51.100.1".to_owned(), false));
         assert_eq!(seen("198.51.100.1", &open).0, "198.51.100.1");
@@ -237,7 +250,8 @@ mod tests {
 
     #[test]
     fn one_customer_is_one_key() {
-        let key = |ip: &str| ClientAddress { ip: ip.parse().unwrap(), is_https: false }.counted();
+        let key =
+            |ip: &str| ClientAddress { ip: ip.parse().unwrap(), is_https: false }.rate_limit_key();
         assert_eq!(key("2001:db8:1:2:3::4"), key("2001:db8:1:2:ffff::1"));
         assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));
         assert_eq!(key("::ffff:192.0.2.1"), key("192.0.2.1"));

@@ -3,7 +3,7 @@
 use std::{io, sync::Arc, time::Duration};
 
 use axum::{Router, body::Body};
-use capdeck_auth::inbound::Network;
+use capdeck_auth::inbound::IpNetwork;
 use futures_util::TryFutureExt as _;
 use http::{HeaderValue, header};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
@@ -43,7 +43,7 @@ pub struct HttpLimits {
 
 /// How long the kernel waits for acknowledgements of sent data.
 #[cfg(target_os = "linux")]
-const STALLED: Duration = Duration::from_secs(60);
+const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 const MAX_REFUSALS: usize = 64;
 /// How long a client has to read a response before its connection is closed.
@@ -79,7 +79,7 @@ pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
     limits: HttpLimits,
-    proxies: Arc<[Network]>,
+    proxies: Arc<[IpNetwork]>,
     stop: CancellationToken,
 ) {
     let unfinished = UnfinishedRequests::new(limits.max_unfinished);
@@ -185,7 +185,7 @@ fn prepare(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(
         stream,
-        u32::try_from(STALLED.as_millis()).unwrap_or(u32::MAX),
+        u32::try_from(STALL_TIMEOUT.as_millis()).unwrap_or(u32::MAX),
     ) {
         tracing::debug!(%error, "cannot set the socket timeout");
     }

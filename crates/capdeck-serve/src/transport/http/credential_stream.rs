@@ -13,7 +13,7 @@ use axum::{
 };
 use bytes::Bytes;
 use capdeck_auth::inbound::{AuthenticatedClient, OperatorSession};
-use capdeck_host::{Author, CapsuleCaller, CapsuleChange};
+use capdeck_host::{CapsuleAuthor, CapsuleCaller, CapsuleChange};
 use futures_util::{
     StreamExt as _,
     future::BoxFuture,
@@ -23,7 +23,7 @@ use http::{HeaderMap, HeaderValue, header};
 use hyper::body::{Frame, SizeHint};
 
 use super::authenticate::bearer_token;
-use crate::{actor::Actor, credential_access::changes, http_state::HttpState};
+use crate::{credential_access::changes, http_state::HttpState, request_actor::RequestActor};
 
 /// How often a credential is looked at although nothing changed: it may be over by then.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(15);
@@ -49,23 +49,23 @@ struct CredentialStream {
 impl StreamCredential {
     /// What a request was let in with. Nothing takes the owner's access back while the host runs.
     pub(super) fn of(
-        actor: &Actor,
+        actor: &RequestActor,
         session: Option<&Arc<OperatorSession>>,
         headers: &HeaderMap,
     ) -> Option<Self> {
         let sent = || headers.get(header::AUTHORIZATION).cloned();
         match actor {
-            Actor::Owner => None,
-            Actor::Credential(client) => Some(Self::Client(Arc::clone(client))),
-            Actor::Operator(_) => match session {
+            RequestActor::Owner => None,
+            RequestActor::Credential(client) => Some(Self::Client(Arc::clone(client))),
+            RequestActor::Operator(_) => match session {
                 Some(session) => Some(Self::Session(Arc::clone(session))),
                 None => sent().map(Self::OperatorKey),
             },
-            Actor::Share(_) => sent().map(Self::ShareToken),
+            RequestActor::Share(_) => sent().map(Self::ShareToken),
         }
     }
 
-    async fn is_good(&self, http_state: &HttpState) -> bool {
+    async fn is_valid(&self, http_state: &HttpState) -> bool {
         let registry = http_state.registry();
         match self {
             Self::Client(client) => {
@@ -94,10 +94,10 @@ impl StreamCredential {
         }
     }
 
-    async fn ended(self, http_state: Arc<HttpState>) {
+    async fn wait_until_invalid(self, http_state: Arc<HttpState>) {
         // Listened to before the first look: what is taken back in between is not missed.
         let mut changes = self.changes(&http_state).await;
-        while self.is_good(&http_state).await {
+        while self.is_valid(&http_state).await {
             // Without news, also when there will be none, the credential is looked at again after a while.
             let change = async {
                 if changes.next().await.is_none() {
@@ -110,7 +110,7 @@ impl StreamCredential {
 }
 
 async fn share_changes(http_state: &HttpState) -> BoxStream<'static, ()> {
-    let caller = CapsuleCaller::local(Author::client("capdeck"));
+    let caller = CapsuleCaller::local(CapsuleAuthor::client("capdeck"));
     let heard = match http_state.host.capsules() {
         Some(desk) => desk.changes(caller).await.ok(),
         None => None,
@@ -132,7 +132,7 @@ pub(super) fn end_with(
     if !is_event_stream(&response) {
         return response;
     }
-    let over = credential.ended(Arc::clone(http_state));
+    let over = credential.wait_until_invalid(Arc::clone(http_state));
     response.map(|body| Body::new(CredentialStream { body, over: Box::pin(over) }))
 }
 

@@ -2,33 +2,33 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use capdeck_host::{Access, CapabilityId, CapsuleError, Host, Reach, Scope, ViewPolicy};
-use capdeck_mcp::server::{HttpEndpoint, HttpOptions, Load, SessionOwner};
+use capdeck_host::{Access, CapabilityId, CapsuleError, Host, Reach, SessionScope, ViewPolicy};
+use capdeck_mcp::server::{HttpEndpoint, HttpOptions, ServerLoad, SessionOwner};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 
 use super::HttpLimits;
-use crate::mcp::{CapsuleMcpService, CapsulePlace, McpService, sealer};
+use crate::mcp::{CapsuleMcpService, CapsuleReference, McpService, sealer};
 
-pub(super) struct Endpoints {
+pub(super) struct McpEndpoints {
     host: Host,
     policy: ViewPolicy,
     deck: Arc<HttpEndpoint>,
-    made: Mutex<HashMap<Place, Arc<HttpEndpoint>>>,
+    made: Mutex<HashMap<EndpointKey, Arc<HttpEndpoint>>>,
     limits: HttpLimits,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Place {
+enum EndpointKey {
     Server(CapabilityId),
     View(Arc<str>),
     /// By its id.
     Capsule(String),
 }
 
-impl Endpoints {
+impl McpEndpoints {
     pub(super) fn new(host: Host, policy: ViewPolicy, limits: HttpLimits) -> Self {
-        let deck = endpoint(&host, Scope::Deck(policy.clone()), limits);
+        let deck = endpoint(&host, SessionScope::Deck(policy.clone()), limits);
         Self { host, policy, deck, made: Mutex::default(), limits }
     }
 
@@ -36,7 +36,7 @@ impl Endpoints {
         self.limits.body_timeout
     }
 
-    pub(super) fn load(&self) -> Load {
+    pub(super) fn load(&self) -> ServerLoad {
         let made: Vec<_> = self.made.lock().values().cloned().collect();
         made.iter().fold(self.deck.load(), |sum, endpoint| sum + endpoint.load())
     }
@@ -56,8 +56,8 @@ impl Endpoints {
         let catalog = self.host.known_to(&principal.0, access);
         let capability = catalog.get(id).filter(|one| one.may_be_served_alone())?;
         let id = capability.definition.id.clone();
-        let scope = Scope::Transparent(id.clone());
-        Some(self.at(Place::Server(id), || endpoint(&self.host, scope, self.limits)))
+        let scope = SessionScope::Transparent(id.clone());
+        Some(self.at(EndpointKey::Server(id), || endpoint(&self.host, scope, self.limits)))
     }
 
     pub(super) fn view(&self, name: &str, access: Option<&Access>) -> Option<Arc<HttpEndpoint>> {
@@ -66,8 +66,8 @@ impl Endpoints {
         }
         let name: Arc<str> = name.into();
         let policy = ViewPolicy { view: Some(name.clone()), ..self.policy.clone() };
-        let scope = Scope::Deck(policy);
-        Some(self.at(Place::View(name), || endpoint(&self.host, scope, self.limits)))
+        let scope = SessionScope::Deck(policy);
+        Some(self.at(EndpointKey::View(name), || endpoint(&self.host, scope, self.limits)))
     }
 
     /// The endpoint of a capsule, by its id or name. Capsules out of reach have none.
@@ -76,18 +76,23 @@ impl Endpoints {
         name: &str,
         reach: Reach,
     ) -> Result<Option<Arc<HttpEndpoint>>, CapsuleError> {
-        let Some(CapsulePlace { id, .. }) = CapsulePlace::reached(&self.host, name, reach).await?
+        let Some(CapsuleReference { id, .. }) =
+            CapsuleReference::find_within(&self.host, name, reach).await?
         else {
             return Ok(None);
         };
-        Ok(Some(self.at(Place::Capsule(id.clone()), || {
+        Ok(Some(self.at(EndpointKey::Capsule(id.clone()), || {
             // This endpoint asks no questions, so nothing is sealed.
             let service = CapsuleMcpService::new(self.host.clone(), id);
             Arc::new(HttpEndpoint::new(service, options(self.limits)))
         })))
     }
 
-    fn at(&self, place: Place, make: impl FnOnce() -> Arc<HttpEndpoint>) -> Arc<HttpEndpoint> {
+    fn at(
+        &self,
+        place: EndpointKey,
+        make: impl FnOnce() -> Arc<HttpEndpoint>,
+    ) -> Arc<HttpEndpoint> {
         self.made.lock().entry(place).or_insert_with(make).clone()
     }
 
@@ -98,7 +103,7 @@ impl Endpoints {
     }
 }
 
-fn endpoint(host: &Host, scope: Scope, limits: HttpLimits) -> Arc<HttpEndpoint> {
+fn endpoint(host: &Host, scope: SessionScope, limits: HttpLimits) -> Arc<HttpEndpoint> {
     let options = HttpOptions { sealer: Arc::new(sealer(host, &scope)), ..options(limits) };
     Arc::new(HttpEndpoint::new(McpService::new(host.clone(), scope), options))
 }

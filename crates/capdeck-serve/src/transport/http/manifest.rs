@@ -10,15 +10,15 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use capdeck_host::{
-    Access, Host, MANIFEST_VERSION, Manifest, ManifestFacts, RemoteCapability, SharedAccess,
-    sha256_hex,
+    Access, Host, HostManifest, HostManifestFacts, MANIFEST_VERSION, RemoteCapability,
+    SharedAccess, sha256_hex,
 };
 use capdeck_mcp::server::SessionOwner;
 use futures_util::{StreamExt as _, stream::pending};
 use http::{HeaderMap, StatusCode, header};
 
 /// Below the idle timeout of common proxies.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 pub(super) async fn manifest(
     State(host): State<Host>,
@@ -28,7 +28,7 @@ pub(super) async fn manifest(
     headers: HeaderMap,
 ) -> Response {
     let known = headers.get(header::IF_NONE_MATCH).and_then(|tag| tag.to_str().ok());
-    let wait = wait_of(query.as_deref()).min(LONGEST_WAIT);
+    let wait = parse_wait(query.as_deref()).min(MAX_WAIT);
     let deadline = tokio::time::Instant::now() + wait;
     let access = access.as_deref();
     let mut events = host.events();
@@ -36,7 +36,7 @@ pub(super) async fn manifest(
         access.and_then(|source| source.changes()).unwrap_or_else(|| pending().boxed());
     loop {
         let (tag, body) =
-            tagged(&host, &principal.0, access.map(|source| source.access()).as_deref());
+            manifest_with_tag(&host, &principal.0, access.map(|source| source.access()).as_deref());
         if known != Some(&*tag) {
             let headers = [
                 (header::CONTENT_TYPE, "application/json".to_owned()),
@@ -56,7 +56,7 @@ pub(super) async fn manifest(
     }
 }
 
-fn wait_of(query: Option<&str>) -> Duration {
+fn parse_wait(query: Option<&str>) -> Duration {
     let seconds = query
         .into_iter()
         .flat_map(|query| query.split('&'))
@@ -65,7 +65,7 @@ fn wait_of(query: Option<&str>) -> Duration {
     Duration::from_secs(seconds.unwrap_or(0))
 }
 
-fn tagged(host: &Host, principal: &str, access: Option<&Access>) -> (String, String) {
+fn manifest_with_tag(host: &Host, principal: &str, access: Option<&Access>) -> (String, String) {
     let catalog = host.known_to(principal, access);
     let offered = catalog.capabilities().filter(|one| {
         // A set is served with its members.
@@ -84,8 +84,8 @@ fn tagged(host: &Host, principal: &str, access: Option<&Access>) -> (String, Str
             avoid_when: definition.hints.avoid_when.clone(),
         }
     });
-    let manifest = Manifest {
-        capdeck: ManifestFacts {
+    let manifest = HostManifest {
+        capdeck: HostManifestFacts {
             manifest: MANIFEST_VERSION,
             version: host.settings().version.clone(),
         },

@@ -54,10 +54,10 @@ fn in_grant(http_state: &HttpState, body: &[u8]) -> Option<String> {
 
 fn in_login(http_state: &HttpState, body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
-    struct Login {
+    struct LoginKey {
         key: String,
     }
-    let Login { key } = serde_json::from_slice(body).ok()?;
+    let LoginKey { key } = serde_json::from_slice(body).ok()?;
     http_state.recognize_key(&key)
 }
 

@@ -11,7 +11,7 @@ use axum::{
     routing::get,
 };
 use capdeck_host::SharedAccess;
-use capdeck_mcp::{Revision, server::SessionOwner};
+use capdeck_mcp::{ProtocolRevision, server::SessionOwner};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ async fn one_view(
 
 fn card(http_state: &HttpState, name: &str, title: &str, description: &str, url: &str) -> Value {
     let versions: Vec<&str> =
-        Revision::SUPPORTED.iter().map(|revision| revision.as_str()).collect();
+        ProtocolRevision::SUPPORTED.iter().map(|revision| revision.as_str()).collect();
     json!({
         "$schema": SCHEMA,
         "name": format!("local.capdeck/{name}"),

@@ -11,14 +11,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleProblem, CapsuleServiceExt as _, Host, StorageStatusRequest,
-    StorageStatusResponse,
+    CapsuleAuthor, CapsuleCaller, CapsuleProblem, CapsuleServiceExt as _, Host,
+    StorageStatusRequest, StorageStatusResponse,
 };
 use http::{StatusCode, header};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde_json::{Value, json};
 
-use super::{endpoints::Endpoints, recent_value::RecentValue};
+use super::{endpoints::McpEndpoints, recent_value::RecentValue};
 
 /// Without a response of the capsule store in time, the host is not ready.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
@@ -44,12 +44,12 @@ pub(super) async fn health(State(facts): State<ProcessFacts>) -> Json<Value> {
 }
 
 #[derive(Clone)]
-pub(super) struct Readiness {
+pub(super) struct HostReadiness {
     host: Host,
     storage: RecentValue<StorageStatusResponse>,
 }
 
-impl Readiness {
+impl HostReadiness {
     pub(super) fn new(host: Host) -> Self {
         Self { host, storage: RecentValue::new(STORAGE_MAX_AGE) }
     }
@@ -67,7 +67,7 @@ impl Readiness {
 
 /// Ready when the deck is loaded and data can be written. A damaged capsule is reported but does not affect readiness: the host
 /// still serves the others.
-pub(super) async fn ready(State(readiness): State<Readiness>) -> Response {
+pub(super) async fn ready(State(readiness): State<HostReadiness>) -> Response {
     let (storage, host) = (readiness.storage_status().await, &readiness.host);
     if let Some(reason) = &storage.reason {
         let body = json!({
@@ -97,7 +97,7 @@ async fn ask_storage(host: &Host) -> StorageStatusResponse {
     let Some(service) = host.capsules() else {
         return StorageStatusResponse { writable: true, reason: None, capsules: Vec::new() };
     };
-    let author = Author::client("capdeck").version(&host.settings().version);
+    let author = CapsuleAuthor::client("capdeck").version(&host.settings().version);
     let request = CapsuleCaller::local(author).request(None, StorageStatusRequest);
     service.ask(request).await.unwrap_or_else(|error| {
         tracing::error!(code = error.code.as_str(), "{}", error.message);
@@ -110,7 +110,9 @@ fn unwritable(reason: &str) -> StorageStatusResponse {
     StorageStatusResponse { writable: false, reason, capsules: Vec::new() }
 }
 
-pub(super) async fn metrics(State((host, endpoints)): State<(Host, Arc<Endpoints>)>) -> Response {
+pub(super) async fn metrics(
+    State((host, endpoints)): State<(Host, Arc<McpEndpoints>)>,
+) -> Response {
     let catalog = host.catalog();
     let load = endpoints.load();
     metrics::gauge!("capdeck_sessions").set(count(load.sessions));

@@ -18,18 +18,18 @@ use parking_lot::Mutex;
 #[derive(Clone)]
 pub(super) struct UnfinishedRequests {
     max_per_address: usize,
-    table: Arc<Mutex<HashMap<IpAddr, VecDeque<Arc<Slot>>>>>,
+    table: Arc<Mutex<HashMap<IpAddr, VecDeque<Arc<UnfinishedSlot>>>>>,
 }
 
 /// One unfinished request, counted until dropped.
 pub(super) struct UnfinishedRequest {
     address: IpAddr,
-    slot: Arc<Slot>,
-    table: Arc<Mutex<HashMap<IpAddr, VecDeque<Arc<Slot>>>>>,
+    slot: Arc<UnfinishedSlot>,
+    table: Arc<Mutex<HashMap<IpAddr, VecDeque<Arc<UnfinishedSlot>>>>>,
 }
 
 #[derive(Default)]
-struct Slot {
+struct UnfinishedSlot {
     is_given_up: AtomicBool,
     waker: AtomicWaker,
 }
@@ -41,7 +41,7 @@ impl UnfinishedRequests {
 
     /// Counts a request. Above the limit, the oldest of the address is dropped.
     pub(super) fn begin(&self, address: IpAddr) -> UnfinishedRequest {
-        let slot = Arc::<Slot>::default();
+        let slot = Arc::<UnfinishedSlot>::default();
         let given_up = {
             let mut table = self.table.lock();
             let slots = table.entry(address).or_default();

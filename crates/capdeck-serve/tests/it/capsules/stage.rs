@@ -2,7 +2,7 @@
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    AddShareRequest, AuditFilter, Author, CapsuleCall, CapsuleCaller, CapsuleError,
+    AddShareRequest, AuditFilter, CapsuleAuthor, CapsuleCall, CapsuleCaller, CapsuleError,
     CapsuleServiceExt as _, CreateCapsuleRequest, RevokeShareRequest, Role, ShareExpiry,
     WriteRequest,
 };
@@ -54,7 +54,7 @@ impl Stage {
         operation: impl CapsuleCall,
     ) -> Result<Value, CapsuleError> {
         let capsules = self.served.host.capsules().unwrap();
-        let caller = CapsuleCaller::local(Author::client("owner"));
+        let caller = CapsuleCaller::local(CapsuleAuthor::client("owner"));
         let response = self.served.wait(capsules.ask(caller.request(capsule, operation)))?;
         Ok(serde_json::to_value(response).unwrap())
     }

@@ -1,7 +1,7 @@
 //! What is granted and taken back shows at once, in lists and on streams that were open before.
 
 use capdeck_auth::inbound::Role;
-use capdeck_host::Visibility::Private;
+use capdeck_host::CapsuleVisibility::Private;
 use serde_json::json;
 
 use super::stage::{Office, call, deck_of, facts, listed, on, refused, tools};

@@ -1,7 +1,7 @@
 //! `capsol_manage`: a program decides about the access of others, within its own.
 
 use capdeck_auth::inbound::{ApprovalMode, Role};
-use capdeck_host::Visibility::{Discoverable, Private};
+use capdeck_host::CapsuleVisibility::{Discoverable, Private};
 use serde_json::json;
 
 use super::stage::{Agent, Office, call, facts, in_an_hour, listed, manage, on, refused, tools};
@@ -106,7 +106,7 @@ fn item_20_nobody_decides_for_themselves_or_about_what_they_do_not_hold() {
     assert_eq!(refused(&mut boss, "capsol_manage", deny.clone()), "not_found");
     // What became of it is nothing to know of either.
     office.served.wait(async {
-        let caller = capdeck_auth::inbound::Caller::new(newcomer.principal.clone(), None);
+        let caller = capdeck_auth::inbound::EventCaller::new(newcomer.principal.clone(), None);
         office.served.registry().cancel_request(&caller, foreign).await.unwrap();
     });
     assert_eq!(refused(&mut boss, "capsol_manage", deny), "not_found");

@@ -1,7 +1,7 @@
 //! Capsules that programs make, and access that they ask for in the name of others.
 
-use capdeck_auth::inbound::{ApprovalMode, PolicyRule, Role, RuleAction, RuleMatch};
-use capdeck_host::Visibility::{Discoverable, Private};
+use capdeck_auth::inbound::{ApprovalMode, GrantRule, Role, RuleAction, RuleMatch};
+use capdeck_host::CapsuleVisibility::{Discoverable, Private};
 use serde_json::json;
 
 use super::stage::{Office, call, facts, listed, manage, on, refused};
@@ -50,7 +50,7 @@ fn whoever_makes_a_capsule_owns_it_and_decides_about_it() {
 #[test]
 fn a_capsule_that_the_policy_refuses_is_not_left_behind() {
     let office = Office::with(&[("home", Private)]);
-    let rule = PolicyRule {
+    let rule = GrantRule {
         matches: RuleMatch { max_role: Some(Role::Owner), ..RuleMatch::default() },
         action: RuleAction::Deny,
         ceiling_role: None,

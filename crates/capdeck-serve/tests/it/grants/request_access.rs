@@ -1,7 +1,7 @@
 //! `capsol_capsules(request_access)`: what an agent may ask for depends on who may find it.
 
-use capdeck_auth::inbound::{ApprovalMode, PolicyRule, Role, RuleAction, RuleMatch};
-use capdeck_host::Visibility::{Discoverable, Private, Team};
+use capdeck_auth::inbound::{ApprovalMode, GrantRule, Role, RuleAction, RuleMatch};
+use capdeck_host::CapsuleVisibility::{Discoverable, Private, Team};
 use serde_json::{Value, json};
 
 use super::stage::{Office, call, facts, listed, on, refused};
@@ -49,7 +49,7 @@ fn item_21_only_what_may_be_found_can_be_asked_for() {
 #[test]
 fn item_20_policy_grants_at_once_but_no_owner() {
     let office = Office::with(&[("home", Private), ("open", Discoverable)]);
-    let rule = PolicyRule {
+    let rule = GrantRule {
         matches: RuleMatch::default(),
         action: RuleAction::Approve,
         ceiling_role: None,

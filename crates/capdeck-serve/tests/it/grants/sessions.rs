@@ -1,7 +1,7 @@
 //! What somebody meets at `/mcp` who was granted capsules and nothing of the deck.
 
 use capdeck_auth::inbound::Role;
-use capdeck_host::Visibility::Private;
+use capdeck_host::CapsuleVisibility::Private;
 use serde_json::json;
 
 use super::stage::{Office, deck_of, facts, listed, on, tools};

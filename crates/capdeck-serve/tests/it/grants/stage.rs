@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use capdeck_auth::inbound::{
-    ApprovalMode, Caller, Decider, Decision, DeckGrant, GrantQuery, GrantTarget, Holder,
-    NewConnection, NewRequest, OperatorRole, PageRequest, Policy, PolicyRule, RequestSource, Role,
-    Scopes, Terms, capsule_key,
+    ApprovalMode, ApprovalTerms, DecisionMaker, DeckGrant, EventCaller, GrantPolicy, GrantQuery,
+    GrantRecipient, GrantRule, GrantTarget, NewCredential, NewRequest, OperatorRole, PageRequest,
+    RequestDecision, RequestSource, Role, Scopes, capsule_key,
 };
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Author, CapsuleCall, CapsuleCaller, CapsuleServiceExt as _, CreateCapsuleRequest,
-    ListCapsulesRequest, RegistryAuditFilter, Visibility, WriteRequest,
+    CapsuleAuthor, CapsuleCall, CapsuleCaller, CapsuleServiceExt as _, CapsuleVisibility,
+    CreateCapsuleRequest, ListCapsulesRequest, RegistryAuditFilter, WriteRequest,
 };
 use capdeck_test::{FakePlan, HttpClient};
 use jiff::Timestamp;
@@ -34,7 +34,7 @@ pub(super) struct Agent {
 
 impl Office {
     /// A host with these capsules.
-    pub(super) fn with(capsules: &[(&str, Visibility)]) -> Self {
+    pub(super) fn with(capsules: &[(&str, CapsuleVisibility)]) -> Self {
         let setting = Setting::of(&FakePlan::default()).exposure(Exposure::Direct).registry();
         let office = Self { served: setting.serve() };
         for (name, visibility) in capsules {
@@ -50,23 +50,23 @@ impl Office {
     }
 
     /// The same where programs decide, too.
-    pub(super) fn supervised(capsules: &[(&str, Visibility)]) -> Self {
+    pub(super) fn supervised(capsules: &[(&str, CapsuleVisibility)]) -> Self {
         let office = Self::with(capsules);
         office.decide_by(ApprovalMode::Supervisor, Vec::new());
         office
     }
 
-    pub(super) fn decide_by(&self, mode: ApprovalMode, rules: Vec<PolicyRule>) {
+    pub(super) fn decide_by(&self, mode: ApprovalMode, rules: Vec<GrantRule>) {
         let registry = self.served.registry();
         // All agents of a test are on this machine.
-        let policy = Policy { mode, rules, shared_address: true };
+        let policy = GrantPolicy { mode, rules, shared_address: true };
         self.served.wait(registry.set_policy(&caller(), policy)).unwrap();
     }
 
     /// Asks as the owner of the machine.
     pub(super) fn ask(&self, capsule: Option<&str>, operation: impl CapsuleCall) -> Value {
         let capsules = self.served.host.capsules().unwrap();
-        let owner = CapsuleCaller::local(Author::client("owner"));
+        let owner = CapsuleCaller::local(CapsuleAuthor::client("owner"));
         let response = self.served.wait(capsules.ask(owner.request(capsule, operation)));
         serde_json::to_value(response.unwrap()).unwrap()
     }
@@ -112,7 +112,7 @@ impl Office {
     }
 
     fn connected(&self, principal: String, scopes: &str) -> Agent {
-        let new = NewConnection {
+        let new = NewCredential {
             principal: principal.clone(),
             scopes: Scopes::parse(scopes).unwrap(),
             audience: None,
@@ -137,12 +137,13 @@ impl Office {
 
     /// One more grant for an agent; its id.
     pub(super) fn grant_to(&self, agent: &Agent, target: &GrantTarget, scopes: &str) -> String {
-        self.grant(Holder::Principal { id: agent.principal.clone() }, target, scopes, None).1
+        self.grant(GrantRecipient::Principal { id: agent.principal.clone() }, target, scopes, None)
+            .1
     }
 
     fn grant(
         &self,
-        holder: Holder,
+        holder: GrantRecipient,
         target: &GrantTarget,
         scopes: &str,
         wanted_until: Option<Timestamp>,
@@ -158,7 +159,7 @@ impl Office {
             wanted_until,
         };
         let filed = self.served.wait(registry.file_request(&caller(), new)).unwrap();
-        let approve = Decision::Approve(Terms::default());
+        let approve = RequestDecision::Approve(ApprovalTerms::default());
         let (caller, person) = (caller(), person());
         let decided = registry.decide(&caller, &person, &filed.id, approve);
         let decided = self.served.wait(decided).unwrap();
@@ -295,14 +296,18 @@ pub(super) fn in_an_hour() -> Timestamp {
     Timestamp::now() + Duration::from_secs(3600)
 }
 
-fn new(name: &str) -> Holder {
-    Holder::New { name: name.to_owned(), client_id: Some(format!("{name}-id")) }
+fn new(name: &str) -> GrantRecipient {
+    GrantRecipient::New { name: name.to_owned(), client_id: Some(format!("{name}-id")) }
 }
 
-fn caller() -> Caller {
-    Caller::new("local", None)
+fn caller() -> EventCaller {
+    EventCaller::new("local", None)
 }
 
-fn person() -> Decider {
-    Decider::Operator { id: "local".to_owned(), role: OperatorRole::Admin, readable: Vec::new() }
+fn person() -> DecisionMaker {
+    DecisionMaker::Operator {
+        id: "local".to_owned(),
+        role: OperatorRole::Admin,
+        readable: Vec::new(),
+    }
 }

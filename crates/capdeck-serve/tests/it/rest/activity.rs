@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use capdeck_auth::inbound::Caller;
+use capdeck_auth::inbound::EventCaller;
 use capdeck_test::FakePlan;
 use serde_json::{Value, json};
 
@@ -164,7 +164,7 @@ fn a_stream_ends_with_the_key_that_it_was_opened_with() {
     let mut watcher = Watcher::new(&api, &format!("Authorization: Bearer {key}\r\n"));
     watcher.next(": watching");
     let registry = api.served.registry().clone();
-    api.served.wait(registry.rotate_operator_key(&Caller::new("admin", None), id)).unwrap();
+    api.served.wait(registry.rotate_operator_key(&EventCaller::new("admin", None), id)).unwrap();
     watcher.ends();
 }
 

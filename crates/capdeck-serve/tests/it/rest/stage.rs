@@ -1,6 +1,6 @@
 //! A host and a program that uses its interface.
 
-use capdeck_serve::{Rate, RateLimits};
+use capdeck_serve::{BucketRate, RateLimits};
 use capdeck_test::{HttpClient, HttpReply};
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ impl Api {
 
     pub(super) fn of(setting: Setting) -> Self {
         // What a test asks in a second is more than a person does in a minute.
-        let much = Rate { per_minute: 100_000, burst: 10_000 };
+        let much = BucketRate { per_minute: 100_000, burst: 10_000 };
         let rates = RateLimits {
             auth: much,
             api: much,

@@ -1,8 +1,8 @@
 //! What is told: tokens, scopes, lists that are somebody's own, and what can be changed over HTTP at all.
 
 use capdeck_definition::Exposure;
-use capdeck_serve::AuthMode;
-use capdeck_test::{ApiReply, FakeApi, FakeEra, FakePlan};
+use capdeck_serve::HttpAuthMode;
+use capdeck_test::{FakeApi, FakeApiReply, FakeEra, FakePlan};
 use serde_json::{Value, json};
 
 use super::stage::{ALL, KEY, audit, client, many, setting};
@@ -29,7 +29,7 @@ fn security_11_tokens_are_short_lived_and_kept_in_no_cache() {
 
 #[test]
 fn security_16_an_address_that_a_server_asks_to_visit_is_passed_on_whole_and_not_fetched() {
-    let page = FakeApi::start(|_| ApiReply::json(&json!({})));
+    let page = FakeApi::start(|_| FakeApiReply::json(&json!({})));
     let served = setting().serve();
     let (ada, eve) = (client(&served, "/mcp", "deck:call"), client(&served, "/mcp", "deck:call"));
     let url = format!("{}/start?for=somebody&{}", page.url(), "x".repeat(500));
@@ -116,7 +116,7 @@ fn security_18_what_a_client_is_shown_is_its_own() {
     let served = Setting::of(&plan)
         .exposure(Exposure::Direct)
         .registry()
-        .auth(AuthMode::Required)
+        .auth(HttpAuthMode::Required)
         .key(KEY)
         .rates(many())
         .serve();

@@ -1,8 +1,8 @@
 //! What clients send about themselves stays here: no server behind this host sees a token, a cookie or a header of theirs.
 
 use capdeck_definition::Exposure;
-use capdeck_serve::AuthMode;
-use capdeck_test::{ApiReply, FakeApi, FakePlan};
+use capdeck_serve::HttpAuthMode;
+use capdeck_test::{FakeApi, FakeApiReply, FakePlan};
 use serde_json::json;
 
 use super::stage::{ALL, KEY, many};
@@ -14,7 +14,7 @@ use crate::{
 
 #[test]
 fn security_05_no_server_over_http_sees_what_the_client_sent() {
-    let api = FakeApi::start(|_| ApiReply::json(&json!({"ok": true})));
+    let api = FakeApi::start(|_| FakeApiReply::json(&json!({"ok": true})));
     let fake = FakePlan::default().start_http();
     let server = json!({"url": fake.url});
     let served = Setting::new()
@@ -28,7 +28,7 @@ fn security_05_no_server_over_http_sees_what_the_client_sent() {
         )
         .exposure(Exposure::Direct)
         .registry()
-        .auth(AuthMode::Required)
+        .auth(HttpAuthMode::Required)
         .key(KEY)
         .rates(many())
         .serve();

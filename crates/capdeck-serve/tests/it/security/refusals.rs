@@ -1,7 +1,7 @@
 //! Whoever is known and refused leaves exactly one line, which says who, where and why, and nothing that was sent.
 
 use capdeck_auth::inbound::OperatorRole;
-use capdeck_serve::{Rate, RateLimits};
+use capdeck_serve::{BucketRate, RateLimits};
 use serde_json::{Value, json};
 
 use super::stage::{
@@ -175,7 +175,7 @@ fn strangers_and_good_requests_leave_no_such_line() {
 
 #[test]
 fn item_22_nobody_fills_the_audit_with_refusals() {
-    let few = Rate { per_minute: 1, burst: 4 };
+    let few = BucketRate { per_minute: 1, burst: 4 };
     let served = setting().rates(RateLimits { api: few, mcp: few, ..many() }).serve();
     let tokens = client(&served, "/mcp", "deck:call");
     let bearer = format!("Bearer {}", tokens.access);

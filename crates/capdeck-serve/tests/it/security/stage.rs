@@ -1,8 +1,8 @@
 //! A host where everyone needs a token, people and programs of every kind that use it, and what its audit says.
 
-use capdeck_auth::inbound::{Caller, Clock, NewOperator, OperatorRole};
+use capdeck_auth::inbound::{EventCaller, NewOperator, OperatorRole, RegistryClock};
 use capdeck_definition::Exposure;
-use capdeck_serve::{AuthMode, Rate, RateLimits};
+use capdeck_serve::{BucketRate, HttpAuthMode, RateLimits};
 use capdeck_test::{FakePlan, HttpReply};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub(super) const ALL: [(&str, &str); 2] = [("scope", "deck:call"), ("deck", "all
 
 /// What a test asks in a second is more than a person does in a minute.
 pub(super) fn many() -> RateLimits {
-    let much = Rate { per_minute: 100_000, burst: 10_000 };
+    let much = BucketRate { per_minute: 100_000, burst: 10_000 };
     RateLimits { auth: much, api: much, mcp: much, concurrent: 2_000, sessions: 64, streams: 64 }
 }
 
@@ -27,14 +27,14 @@ pub(super) fn setting() -> Setting {
         .server("other", &FakePlan::default())
         .exposure(Exposure::Direct)
         .registry()
-        .auth(AuthMode::Required)
+        .auth(HttpAuthMode::Required)
         .key(KEY)
         .rates(many())
         .failed_credentials(1_000_000)
 }
 
 /// A setting whose registry takes the given clock for the time.
-pub(super) fn at(clock: Clock) -> Setting {
+pub(super) fn at(clock: RegistryClock) -> Setting {
     setting().clock(clock)
 }
 
@@ -60,7 +60,7 @@ pub(super) fn client(served: &Served, resource: &str, scope: &str) -> Tokens {
 /// The key of a new operator.
 pub(super) fn operator(served: &Served, name: &str, role: OperatorRole) -> String {
     let new = NewOperator { name: name.to_owned(), role, subject: None, with_key: true };
-    let caller = Caller::new("admin", None);
+    let caller = EventCaller::new("admin", None);
     let made = served.wait(served.registry().create_operator(&caller, new)).unwrap();
     made.key.unwrap().expose().to_owned()
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use capdeck_auth::inbound::{
-    Caller, NewOperator, Newcomers, OperatorAccount, OperatorRole, OperatorSubject, OperatorUpdate,
-    RegistryEvent,
+    EventCaller, NewOperator, OperatorAccount, OperatorRole, OperatorSubject, OperatorUpdate,
+    RegistryEvent, SignUpDomains,
 };
-use capdeck_serve::{AuthMode, OidcSettings};
+use capdeck_serve::{HttpAuthMode, OidcSettings};
 use capdeck_test::HttpReply;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
@@ -38,7 +38,7 @@ impl Stage {
         let provider = Provider::start();
         let mut settings = provider.settings();
         change(&mut settings);
-        let setting = setting.registry().auth(AuthMode::Required).key(KEY).oidc(settings);
+        let setting = setting.registry().auth(HttpAuthMode::Required).key(KEY).oidc(settings);
         let served = setting.serve();
         let subject = OperatorSubject {
             issuer: provider.url.clone(),
@@ -50,7 +50,7 @@ impl Stage {
             subject: Some(subject),
             with_key: false,
         };
-        let admin = Caller::new("admin", None);
+        let admin = EventCaller::new("admin", None);
         let made = served.wait(served.registry().create_operator(&admin, new)).unwrap();
         let events = served.registry().changes();
         Self { provider, served, ann: made.operator.id, events }
@@ -267,7 +267,7 @@ fn a_person_nobody_knows_is_told_so_and_has_to_wait_in_the_end() {
 #[test]
 fn newcomers_are_members_where_the_host_says_so() {
     let mut stage = Stage::with(Setting::new(), |oidc| {
-        oidc.newcomers = Newcomers { domains: vec!["example.com".to_owned()] };
+        oidc.newcomers = SignUpDomains { domains: vec!["example.com".to_owned()] };
     });
     let mut browser = Browser::new(&stage.served);
     let bob =
@@ -340,7 +340,7 @@ fn through_a_proxy_the_public_address_counts() {
 #[test]
 fn who_is_removed_or_loses_the_account_is_out_at_once() {
     let stage = Stage::new();
-    let (registry, admin) = (stage.served.registry(), Caller::new("admin", None));
+    let (registry, admin) = (stage.served.registry(), EventCaller::new("admin", None));
     let mut browser = Browser::new(&stage.served);
     assert_eq!(stage.sign_in(&mut browser, "/", &ann()).status, 303);
     let member = OperatorUpdate { role: Some(OperatorRole::Member), ..OperatorUpdate::default() };
@@ -369,7 +369,7 @@ fn the_page_before_consent_offers_the_provider_too() {
 
 #[test]
 fn a_host_without_a_provider_or_with_a_broken_one_says_so() {
-    let plain = Setting::new().registry().auth(AuthMode::Required).key(KEY).serve();
+    let plain = Setting::new().registry().auth(HttpAuthMode::Required).key(KEY).serve();
     let mut browser = Browser::new(&plain);
     assert_eq!(body(&browser.get("/api/sign-in")), json!({"provider": null}));
     assert_refused(&browser.get(BEGIN), 404, "has no OpenID provider");

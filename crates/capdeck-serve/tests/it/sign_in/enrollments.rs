@@ -1,10 +1,11 @@
 //! Agents without a browser sign up.
 
 use capdeck_auth::inbound::{
-    Caller, Decider, Decision, OperatorRole, PageRequest, RequestQuery, RequestStatus, Terms,
+    ApprovalTerms, DecisionMaker, EventCaller, OperatorRole, PageRequest, RequestDecision,
+    RequestQuery, RequestStatus,
 };
-use capdeck_host::{Author, CapsuleCaller, CapsuleServiceExt as _, CreateCapsuleRequest};
-use capdeck_serve::{AuthMode, Rate, RateLimits};
+use capdeck_host::{CapsuleAuthor, CapsuleCaller, CapsuleServiceExt as _, CreateCapsuleRequest};
+use capdeck_serve::{BucketRate, HttpAuthMode, RateLimits};
 use serde_json::{Value, json};
 
 use super::browser::{Browser, body, hello};
@@ -13,11 +14,11 @@ use crate::served::{Served, Setting};
 const KEY: &str = "open-sesame-0123456789";
 
 fn stage() -> Served {
-    let served = Setting::new().registry().auth(AuthMode::Required).key(KEY).serve();
+    let served = Setting::new().registry().auth(HttpAuthMode::Required).key(KEY).serve();
     for name in ["team", "secret"] {
         let (name, description) = (name.to_owned(), None);
         let create = CreateCapsuleRequest { name, description, visibility: None };
-        let caller = CapsuleCaller::local(Author::client("owner"));
+        let caller = CapsuleCaller::local(CapsuleAuthor::client("owner"));
         let desk = served.host.capsules().unwrap();
         served.wait(desk.ask(caller.request(None, create))).unwrap();
     }
@@ -38,14 +39,14 @@ fn ask(browser: &mut Browser, method: &str, id: &str, token: &str) -> (u16, Stri
     (reply.status, reply.body)
 }
 
-fn decide(served: &Served, id: &str, decision: Decision) {
+fn decide(served: &Served, id: &str, decision: RequestDecision) {
     let request = served.registry().enrollment(id).unwrap().enrollment.request;
-    let decider = Decider::Operator {
+    let decider = DecisionMaker::Operator {
         id: "admin".to_owned(),
         role: OperatorRole::Admin,
         readable: Vec::new(),
     };
-    let caller = Caller::new("admin", None);
+    let caller = EventCaller::new("admin", None);
     served.wait(served.registry().decide(&caller, &decider, &request, decision)).unwrap();
 }
 
@@ -61,7 +62,7 @@ fn item_18_a_token_opens_something_only_once_it_is_approved() {
     for path in ["/mcp", "/mcp/team"] {
         assert_eq!(browser.mcp(path, token, &hello()).status, 401, "{path}");
     }
-    decide(&served, id, Decision::Approve(Terms::default()));
+    decide(&served, id, RequestDecision::Approve(ApprovalTerms::default()));
     let (status, state) = ask(&mut browser, "GET", id, token);
     let state: Value = serde_json::from_str(&state).unwrap();
     assert_eq!((status, state["status"].as_str()), (200, Some("approved")), "{state}");
@@ -90,7 +91,7 @@ fn item_18_a_denied_one_is_refused_and_unknown_ones_are_all_alike() {
     assert_eq!(alike(ask(&mut browser, "DELETE", id, "wrong")), alike(unknown.clone()));
     let none = browser.send("GET", &format!("/v1/agent-enrollments/{id}"), &[], "");
     assert_eq!(alike((none.status, none.body)), alike(unknown));
-    decide(&served, id, Decision::Deny { note: None });
+    decide(&served, id, RequestDecision::Deny { note: None });
     assert_eq!(browser.mcp("/mcp/team", token, &hello()).status, 401);
     let (status, state) = ask(&mut browser, "GET", id, token);
     assert!(status == 200 && state.contains("denied"), "{state}");
@@ -157,7 +158,7 @@ fn a_sign_up_by_name_and_by_id_tells_nothing_of_whether_there_is_a_capsule() {
     let served = stage();
     let create =
         CreateCapsuleRequest { name: "Top Secret".to_owned(), description: None, visibility: None };
-    let caller = CapsuleCaller::local(Author::client("owner"));
+    let caller = CapsuleCaller::local(CapsuleAuthor::client("owner"));
     served.wait(served.host.capsules().unwrap().ask(caller.request(None, create))).unwrap();
     let mut browser = Browser::new(&served);
     for (name, id) in [("Top Secret", "top-secret"), ("No Such", "no-such")] {
@@ -173,19 +174,20 @@ fn a_sign_up_for_a_name_opens_no_capsule_that_is_made_later() {
     let mut browser = Browser::new(&served);
     let (_, made) = enroll(&mut browser, "finance");
     let (id, token) = (made["id"].as_str().unwrap(), made["enrollment_token"].as_str().unwrap());
-    decide(&served, id, Decision::Approve(Terms::default()));
+    decide(&served, id, RequestDecision::Approve(ApprovalTerms::default()));
     let name = "finance".to_owned();
     let create = CreateCapsuleRequest { name, description: None, visibility: None };
-    let caller = CapsuleCaller::local(Author::client("owner"));
+    let caller = CapsuleCaller::local(CapsuleAuthor::client("owner"));
     served.wait(served.host.capsules().unwrap().ask(caller.request(None, create))).unwrap();
     assert_eq!(browser.mcp("/mcp/finance", token, &hello()).status, 404);
 }
 
 #[test]
 fn sign_ups_of_one_address_are_bounded_and_denied_at_once() {
-    let much = Rate { per_minute: 100_000, burst: 10_000 };
+    let much = BucketRate { per_minute: 100_000, burst: 10_000 };
     let rates = RateLimits { auth: much, ..RateLimits::default() };
-    let served = Setting::new().registry().auth(AuthMode::Required).key(KEY).rates(rates).serve();
+    let served =
+        Setting::new().registry().auth(HttpAuthMode::Required).key(KEY).rates(rates).serve();
     let mut browser = Browser::new(&served);
     let mut sign_up = |number: usize| {
         let wanted = json!({"client_id": format!("robot-{number}"), "deck": {}});

@@ -1,7 +1,7 @@
 //! The whole way: a client registers, a person decides, tokens open what was granted.
 
 use capdeck_definition::Exposure;
-use capdeck_serve::AuthMode;
+use capdeck_serve::HttpAuthMode;
 use capdeck_test::FakePlan;
 use serde_json::json;
 
@@ -56,7 +56,7 @@ fn a_client_signs_in_and_sees_what_was_chosen() {
 
 #[test]
 fn an_operator_signs_in_before_deciding() {
-    let served = two_servers().auth(AuthMode::Required).key(KEY).serve();
+    let served = two_servers().auth(HttpAuthMode::Required).key(KEY).serve();
     let mut browser = Browser::with_key(&served, KEY);
     let choices = [("scope", "deck:call"), ("scope", "deck:read"), ("deck", "all")];
     let tokens = browser.sign_in("/mcp", "deck:read deck:call", &choices);
@@ -131,8 +131,8 @@ fn item_13_what_is_granted_and_taken_back_shows_with_the_next_call() {
         ..Default::default()
     };
     let grants = served.registry().grants(&held, &Default::default()).unwrap().items;
-    let caller = capdeck_auth::inbound::Caller::new("local", None);
-    let decider = capdeck_auth::inbound::Decider::Operator {
+    let caller = capdeck_auth::inbound::EventCaller::new("local", None);
+    let decider = capdeck_auth::inbound::DecisionMaker::Operator {
         id: "local".to_owned(),
         role: capdeck_auth::inbound::OperatorRole::Admin,
         readable: Vec::new(),

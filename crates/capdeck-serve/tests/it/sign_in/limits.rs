@@ -1,8 +1,8 @@
 //! How much somebody may ask for.
 
-use capdeck_auth::inbound::{Caller, NewOperator, OperatorRole};
+use capdeck_auth::inbound::{EventCaller, NewOperator, OperatorRole};
 use capdeck_definition::Exposure;
-use capdeck_serve::{AuthMode, Rate, RateLimits};
+use capdeck_serve::{BucketRate, HttpAuthMode, RateLimits};
 use capdeck_test::FakePlan;
 use serde_json::json;
 
@@ -15,13 +15,13 @@ use crate::{
 const KEY: &str = "open-sesame-0123456789";
 
 fn limited() -> Served {
-    let few = Rate { per_minute: 1, burst: 8 };
-    let auth = Rate { per_minute: 1, burst: 12 };
+    let few = BucketRate { per_minute: 1, burst: 8 };
+    let auth = BucketRate { per_minute: 1, burst: 12 };
     let rates = RateLimits { auth, api: few, mcp: few, concurrent: 4, sessions: 64, streams: 2 };
     Setting::of(&FakePlan::default())
         .exposure(Exposure::Direct)
         .registry()
-        .auth(AuthMode::Required)
+        .auth(HttpAuthMode::Required)
         .key(KEY)
         .rates(rates)
         .serve()
@@ -71,7 +71,7 @@ fn item_23_strangers_are_counted_by_address() {
 
 #[test]
 fn the_person_at_this_machine_is_not_counted() {
-    let few = Rate { per_minute: 1, burst: 1 };
+    let few = BucketRate { per_minute: 1, burst: 1 };
     let rates =
         RateLimits { auth: few, api: few, mcp: few, concurrent: 1, sessions: 1, streams: 1 };
     let served = Setting::of(&FakePlan::default()).registry().rates(rates).serve();
@@ -84,12 +84,12 @@ fn the_person_at_this_machine_is_not_counted() {
 
 #[test]
 fn streams_of_a_credential_are_bounded() {
-    let much = Rate { per_minute: 100_000, burst: 10_000 };
+    let much = BucketRate { per_minute: 100_000, burst: 10_000 };
     let rates =
         RateLimits { auth: much, api: much, mcp: much, concurrent: 8, sessions: 64, streams: 2 };
     let served = Setting::of(&FakePlan::default())
         .registry()
-        .auth(AuthMode::Required)
+        .auth(HttpAuthMode::Required)
         .key(KEY)
         .rates(rates)
         .serve();
@@ -168,7 +168,7 @@ fn a_colleague_with_a_credential_is_served_while_others_use_the_rate_of_the_addr
 fn operator(served: &Served, name: &str) -> String {
     let role = OperatorRole::Member;
     let new = NewOperator { name: name.to_owned(), role, subject: None, with_key: true };
-    let caller = Caller::new("admin", None);
+    let caller = EventCaller::new("admin", None);
     let made = served.wait(served.registry().create_operator(&caller, new)).unwrap();
     made.key.unwrap().expose().to_owned()
 }

@@ -14,7 +14,7 @@ use axum::{
     routing::{get, post},
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use capdeck_auth::{ProviderSettings, Secret, inbound::Newcomers};
+use capdeck_auth::{ProviderSettings, Secret, inbound::SignUpDomains};
 use capdeck_serve::OidcSettings;
 use parking_lot::Mutex;
 use ring::{
@@ -76,7 +76,7 @@ impl Provider {
         OidcSettings {
             provider: ProviderSettings::new(&self.url, CLIENT, secret),
             label: "Work <b>account</b>".to_owned(),
-            newcomers: Newcomers::default(),
+            newcomers: SignUpDomains::default(),
         }
     }
 

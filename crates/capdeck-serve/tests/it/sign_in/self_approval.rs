@@ -1,8 +1,8 @@
 //! Requests from an approver's own browser, address or programs are for others to approve; an admin may, and it is marked.
 
-use capdeck_auth::inbound::{ApprovalMode, Caller, Policy};
-use capdeck_host::Visibility;
-use capdeck_serve::AuthMode;
+use capdeck_auth::inbound::{ApprovalMode, EventCaller, GrantPolicy};
+use capdeck_host::CapsuleVisibility;
+use capdeck_serve::HttpAuthMode;
 use capdeck_test::{FakePlan, HttpReply};
 use serde_json::{Value, json};
 
@@ -26,11 +26,13 @@ struct Person {
 
 impl Office {
     fn new() -> Self {
-        let setting = Setting::of(&FakePlan::default()).registry().auth(AuthMode::Required);
+        let setting = Setting::of(&FakePlan::default()).registry().auth(HttpAuthMode::Required);
         let served = setting.key(KEY).trusted_proxy("127.0.0.1").serve();
         let office = Self { served };
         let mut admin = office.admin(OFFICE);
-        for (name, visibility) in [("ours", Visibility::Team), ("secret", Visibility::Private)] {
+        for (name, visibility) in
+            [("ours", CapsuleVisibility::Team), ("secret", CapsuleVisibility::Private)]
+        {
             let new = json!({"name": name, "visibility": visibility});
             assert_eq!(admin.post("/v1/capsules", &new).status, 201);
         }
@@ -221,8 +223,8 @@ fn an_approver_gives_no_more_than_they_hold() {
 fn a_program_that_decides_cannot_approve_a_twin_at_its_address() {
     let office = Office::new();
     let registry = office.served.registry();
-    let policy = Policy { mode: ApprovalMode::Supervisor, ..Policy::default() };
-    office.served.wait(registry.set_policy(&Caller::new("admin", None), policy)).unwrap();
+    let policy = GrantPolicy { mode: ApprovalMode::Supervisor, ..GrantPolicy::default() };
+    office.served.wait(registry.set_policy(&EventCaller::new("admin", None), policy)).unwrap();
     let mut stranger = office.at(KEY, OFFICE).browser;
     let wanted = json!({"client_id": "boss", "capsule": "ours", "role": "writer", "scopes": ["capsule:write", "registry:manage"]});
     let made = body(&stranger.post_json("/v1/agent-enrollments", &wanted));

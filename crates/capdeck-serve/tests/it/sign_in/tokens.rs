@@ -2,7 +2,7 @@
 
 use capdeck_definition::Exposure;
 use capdeck_host::{
-    Author, CapsuleCaller, CapsuleInfo, CapsuleServiceExt as _, CreateCapsuleRequest,
+    CapsuleAuthor, CapsuleCaller, CapsuleInfo, CapsuleServiceExt as _, CreateCapsuleRequest,
 };
 use capdeck_test::FakePlan;
 use serde_json::json;
@@ -84,7 +84,7 @@ fn item_14_a_capsule_is_granted_with_a_role_and_prefixes() {
     let capsule = |name: &str| -> CapsuleInfo {
         let create =
             CreateCapsuleRequest { name: name.to_owned(), description: None, visibility: None };
-        let caller = CapsuleCaller::local(Author::client("owner"));
+        let caller = CapsuleCaller::local(CapsuleAuthor::client("owner"));
         served.wait(served.host.capsules().unwrap().ask(caller.request(None, create))).unwrap()
     };
     let team = capsule("team").id;
@@ -116,7 +116,7 @@ fn security_07_a_write_beyond_the_scopes_is_told_so() {
     let served = served();
     let create =
         CreateCapsuleRequest { name: "team".to_owned(), description: None, visibility: None };
-    let caller = CapsuleCaller::local(Author::client("owner"));
+    let caller = CapsuleCaller::local(CapsuleAuthor::client("owner"));
     let made = served.wait(served.host.capsules().unwrap().ask(caller.request(None, create)));
     let id = made.unwrap().id;
     let mut browser = Browser::new(&served);

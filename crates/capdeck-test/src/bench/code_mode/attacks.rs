@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{super::load::percentile, AttackFigures, Stage, deck};
+use super::{super::load::percentile, AttackFigures, BenchStage, deck};
 use crate::HttpClient;
 
 /// How long a script may go on.
@@ -41,7 +41,7 @@ const ATTACKS: [(&str, &str); 10] = [
 ];
 
 /// One client attacks, the other calls a tool by name, over HTTP.
-pub(super) fn measure(stage: &Stage) -> Vec<AttackFigures> {
+pub(super) fn measure(stage: &BenchStage) -> Vec<AttackFigures> {
     let dirs = deck(stage);
     let host = stage.up(&dirs);
     ATTACKS.map(|(attack, code)| under(&format!("{}/mcp", host.url), attack, code)).to_vec()

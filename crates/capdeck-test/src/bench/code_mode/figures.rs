@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{Machine, load::percentile, report::grouped, report::replace_between};
+use super::super::{MachineInfo, load::percentile, report::grouped, report::replace_between};
 
 /// Everything between these two lines is written by the benchmark.
 pub const CODE_BLOCK_START: &str = "<!-- figures: written by bench/code-mode -->";
@@ -15,12 +15,12 @@ pub const CODE_BLOCK_END: &str = "<!-- end of the code mode figures -->";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CodeModeFigures {
-    pub machine: Machine,
+    pub machine: MachineInfo,
     /// `release`, or `debug` for a trial that says little about times.
     pub build: String,
     pub peer: Option<String>,
     pub runs: Vec<RunFigures>,
-    pub footprint: Footprint,
+    pub footprint: MemoryFootprint,
     pub surface: Vec<SurfaceTokens>,
     pub peer_surface_tokens: Option<usize>,
     pub attacks: Vec<AttackFigures>,
@@ -32,20 +32,20 @@ pub struct CodeModeFigures {
 pub struct RunFigures {
     pub what: String,
     /// The same calls made by name, through the same host.
-    pub direct: Option<Spread>,
-    pub capdeck: Spread,
-    pub peer: Option<Spread>,
+    pub direct: Option<DurationSpread>,
+    pub capdeck: DurationSpread,
+    pub peer: Option<DurationSpread>,
 }
 
 /// Durations in milliseconds.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Spread {
+pub struct DurationSpread {
     pub p50_ms: f64,
     pub p95_ms: f64,
 }
 
-impl Spread {
+impl DurationSpread {
     pub(in crate::bench) fn of(mut samples: Vec<Duration>) -> Self {
         samples.sort_unstable();
         let at = |share| percentile(&samples, share).as_secs_f64() * 1e3;
@@ -56,7 +56,7 @@ impl Spread {
 /// Memory of a session that has run a cell, in bytes, the mean of some.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Footprint {
+pub struct MemoryFootprint {
     pub sessions: usize,
     /// What nobody else uses.
     pub private: u64,
@@ -129,7 +129,7 @@ fn runs(figures: &CodeModeFigures) -> String {
     table
 }
 
-fn both(spread: Spread) -> String {
+fn both(spread: DurationSpread) -> String {
     format!("{:.2} / {:.2} ms", spread.p50_ms, spread.p95_ms)
 }
 

@@ -4,14 +4,14 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{super::load::Pipe, Footprint, Stage, assert_answer, deck, params};
+use super::{super::load::PipeServer, BenchStage, MemoryFootprint, assert_answer, deck, params};
 
 const SESSIONS: usize = 10;
 
 /// The mean over sessions that have run a cell each.
-pub(super) fn measure(stage: &Stage) -> Footprint {
+pub(super) fn measure(stage: &BenchStage) -> MemoryFootprint {
     let dirs = deck(stage);
-    let mut pipe = Pipe::start(stage.serve(&dirs));
+    let mut pipe = PipeServer::start(stage.serve(&dirs));
     for _ in 0..SESSIONS {
         let cell = json!({"code": r#"return await caplets.fake.echo({ text: "hello" })"#});
         assert_answer(&pipe.ask("tools/call", params("code_mode", &cell)));
@@ -22,7 +22,11 @@ pub(super) fn measure(stage: &Stage) -> Footprint {
         let sum: u64 = workers.iter().map(|id| rollup(*id, name)).sum();
         sum / u64::try_from(workers.len()).unwrap()
     };
-    Footprint { sessions: workers.len(), private: mean("Private_"), proportional: mean("Pss:") }
+    MemoryFootprint {
+        sessions: workers.len(),
+        private: mean("Private_"),
+        proportional: mean("Pss:"),
+    }
 }
 
 /// The worker processes of a host.

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::{
     figures::ExposureRun,
-    scenario::{Scenario, Step},
+    scenario::{ExposureScenario, ScenarioCall},
 };
-use crate::{Capdeck, StdioClient, TestDirs, bench::Stage};
+use crate::{CapdeckRun, StdioClient, TestDirs, bench::BenchStage};
 
 /// An agent at work.
-pub(super) struct Agent<'a> {
-    stage: &'a Stage,
+pub(super) struct ExposureAgent<'a> {
+    stage: &'a BenchStage,
     dirs: &'a TestDirs,
     client: StdioClient,
     way: &'a str,
@@ -18,15 +18,15 @@ pub(super) struct Agent<'a> {
     run: ExposureRun,
 }
 
-impl<'a> Agent<'a> {
+impl<'a> ExposureAgent<'a> {
     /// Connects, and reads what every conversation begins with: the tools and the instructions.
     pub(super) fn start(
-        stage: &'a Stage,
+        stage: &'a BenchStage,
         dirs: &'a TestDirs,
         way: &'a str,
         count: &'a dyn Fn(&str) -> usize,
     ) -> Self {
-        let mut client = Capdeck::at(stage.capdeck(), dirs).serve(&[]);
+        let mut client = CapdeckRun::at(stage.capdeck(), dirs).serve(&[]);
         let welcome = client.initialize();
         let mut standing = welcome["instructions"].as_str().map_or(0, count);
         let mut params = json!({});
@@ -44,7 +44,7 @@ impl<'a> Agent<'a> {
     }
 
     /// Finds out how the tools are called, as far as the way does not say it from the start, then calls them.
-    pub(super) fn work(mut self, scenario: &Scenario) -> ExposureRun {
+    pub(super) fn work(mut self, scenario: &ExposureScenario) -> ExposureRun {
         let servers: Vec<&str> = scenario.servers.iter().map(|(id, _)| *id).collect();
         let steps = (scenario.calls)();
         match self.way {
@@ -83,8 +83,8 @@ impl<'a> Agent<'a> {
         self.run
     }
 
-    fn step(&mut self, step: &Step) {
-        let Step { server, tool, arguments, .. } = step;
+    fn step(&mut self, step: &ScenarioCall) {
+        let ScenarioCall { server, tool, arguments, .. } = step;
         match self.way {
             "direct" => drop(self.tool(&format!("{server}__{tool}"), arguments)),
             "progressive" => {
@@ -133,13 +133,13 @@ impl<'a> Agent<'a> {
     fn shell(&mut self, words: &[&str]) {
         self.run.calls += 1;
         self.run.written += (self.count)(&format!("capdeck {}", words.join(" ")));
-        let finished = Capdeck::at(self.stage.capdeck(), self.dirs).args(words).run().success();
+        let finished = CapdeckRun::at(self.stage.capdeck(), self.dirs).args(words).run().success();
         self.run.read += (self.count)(&finished.stdout);
     }
 }
 
 /// One run that finds the tools and reads how they are called.
-fn search_script(steps: &[Step]) -> String {
+fn search_script(steps: &[ScenarioCall]) -> String {
     let questions: Vec<&str> = steps.iter().map(|step| step.question).collect();
     let questions = json!(questions);
     format!(
@@ -148,9 +148,9 @@ fn search_script(steps: &[Step]) -> String {
 }
 
 /// One run that makes all calls.
-fn work_script(steps: &[Step]) -> String {
+fn work_script(steps: &[ScenarioCall]) -> String {
     let lines = steps.iter().map(|step| {
-        let Step { server, tool, arguments, .. } = step;
+        let ScenarioCall { server, tool, arguments, .. } = step;
         format!("out.push(await caplets.{server}.callTool({}, {arguments}));", json!(tool))
     });
     format!("const out = [];\n{}\nreturn out", lines.collect::<Vec<_>>().join("\n"))

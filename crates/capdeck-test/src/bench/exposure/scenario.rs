@@ -3,16 +3,16 @@
 use serde_json::{Value, json};
 
 /// A piece of work over some servers.
-pub(super) struct Scenario {
+pub(super) struct ExposureScenario {
     pub(super) name: &'static str,
     /// Recorded lists, and how many tools of each are offered.
     pub(super) servers: &'static [(&'static str, usize)],
     /// The calls, in order.
-    pub(super) calls: fn() -> Vec<Step>,
+    pub(super) calls: fn() -> Vec<ScenarioCall>,
 }
 
 /// One call of the work.
-pub(super) struct Step {
+pub(super) struct ScenarioCall {
     pub(super) server: &'static str,
     pub(super) tool: &'static str,
     /// What an agent that searches asks for.
@@ -20,32 +20,32 @@ pub(super) struct Step {
     pub(super) arguments: Value,
 }
 
-pub(super) const SCENARIOS: [Scenario; 4] = [
-    Scenario { name: "13 tools", servers: &[("circleci", 13)], calls: failing_build },
-    Scenario { name: "23 tools", servers: &[("notion", 23)], calls: meeting_notes },
-    Scenario { name: "108 tools", servers: &[("github", 108)], calls: bug_report },
-    Scenario {
+pub(super) const SCENARIOS: [ExposureScenario; 4] = [
+    ExposureScenario { name: "13 tools", servers: &[("circleci", 13)], calls: failing_build },
+    ExposureScenario { name: "23 tools", servers: &[("notion", 23)], calls: meeting_notes },
+    ExposureScenario { name: "108 tools", servers: &[("github", 108)], calls: bug_report },
+    ExposureScenario {
         name: "36 tools of two servers",
         servers: &[("circleci", 13), ("notion", 23)],
         calls: incident,
     },
 ];
 
-fn failing_build() -> Vec<Step> {
+fn failing_build() -> Vec<ScenarioCall> {
     vec![
-        Step {
+        ScenarioCall {
             server: "circleci",
             tool: "get_latest_pipeline_status",
             question: "status of the latest pipeline",
             arguments: json!({"params": {"projectSlug": "gh/acme/shop", "branch": "main"}}),
         },
-        Step {
+        ScenarioCall {
             server: "circleci",
             tool: "get_build_failure_logs",
             question: "logs of a failed build",
             arguments: json!({"params": {"projectSlug": "gh/acme/shop", "branch": "main"}}),
         },
-        Step {
+        ScenarioCall {
             server: "circleci",
             tool: "find_flaky_tests",
             question: "find flaky tests",
@@ -54,21 +54,21 @@ fn failing_build() -> Vec<Step> {
     ]
 }
 
-fn meeting_notes() -> Vec<Step> {
+fn meeting_notes() -> Vec<ScenarioCall> {
     vec![
-        Step {
+        ScenarioCall {
             server: "notion",
             tool: "API-post-search",
             question: "search pages by title",
             arguments: json!({"query": "Weekly meeting"}),
         },
-        Step {
+        ScenarioCall {
             server: "notion",
             tool: "API-retrieve-a-page",
             question: "retrieve a page",
             arguments: json!({"page_id": "5c6a28216bb14a7eb6e1c50111515c3d"}),
         },
-        Step {
+        ScenarioCall {
             server: "notion",
             tool: "API-get-block-children",
             question: "children of a block",
@@ -77,21 +77,21 @@ fn meeting_notes() -> Vec<Step> {
     ]
 }
 
-fn bug_report() -> Vec<Step> {
+fn bug_report() -> Vec<ScenarioCall> {
     vec![
-        Step {
+        ScenarioCall {
             server: "github",
             tool: "search_issues",
             question: "search issues",
             arguments: json!({"query": "repo:acme/shop is:open checkout fails"}),
         },
-        Step {
+        ScenarioCall {
             server: "github",
             tool: "get_file_contents",
             question: "read a file of a repository",
             arguments: json!({"owner": "acme", "repo": "shop", "path": "src/checkout.rs"}),
         },
-        Step {
+        ScenarioCall {
             server: "github",
             tool: "add_issue_comment",
             question: "comment on an issue",
@@ -100,7 +100,7 @@ fn bug_report() -> Vec<Step> {
     ]
 }
 
-fn incident() -> Vec<Step> {
+fn incident() -> Vec<ScenarioCall> {
     let mut steps = failing_build();
     steps.truncate(2);
     steps.extend(meeting_notes());

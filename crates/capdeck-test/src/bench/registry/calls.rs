@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        Load, Stage,
+        BenchStage, LoadFigures,
         calls::{CALLERS, middle},
         load::http_load_with,
     },
@@ -17,7 +17,7 @@ const CALLS: usize = 6_000;
 const WARM_UP: usize = 500;
 const ROUNDS: usize = 5;
 
-pub(super) fn measure(stage: &Stage) -> Vec<TokenRow> {
+pub(super) fn measure(stage: &BenchStage) -> Vec<TokenRow> {
     let fake = FakePlan::default().start_http();
     let dirs = TestDirs::new();
     // Limits protect a shared host from clients such as this one.
@@ -35,7 +35,7 @@ pub(super) fn measure(stage: &Stage) -> Vec<TokenRow> {
     let headers = [("Authorization".to_owned(), format!("Bearer {token}"))];
     let url = format!("{}/mcp", host.url);
     let echo = json!({"name": "fake__echo", "arguments": {"text": "hello", "count": 3}});
-    let load = |headers: &[(String, String)], calls: usize, callers: usize| -> Load {
+    let load = |headers: &[(String, String)], calls: usize, callers: usize| -> LoadFigures {
         http_load_with(&url, headers, &echo, calls, callers)
     };
     load(&[], WARM_UP, 1);

@@ -11,7 +11,7 @@ use std::{
 use serde_json::json;
 
 use super::{
-    super::{Stage, load::percentile, process_usage::resident_memory},
+    super::{BenchStage, load::percentile, process_usage::resident_memory},
     WatcherFigures,
 };
 use crate::FakePlan;
@@ -23,13 +23,13 @@ const READERS: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One open feed and what was read of it.
-struct Feed {
+struct OpenFeed {
     stream: TcpStream,
     text: Vec<u8>,
     events: usize,
 }
 
-pub(super) fn measure(stage: &Stage) -> WatcherFigures {
+pub(super) fn measure(stage: &BenchStage) -> WatcherFigures {
     let plan = FakePlan { everything: false, ..FakePlan::default() };
     let entry = [("fake".to_owned(), plan.deck_entry())].into_iter().collect();
     let dirs = stage.deck("direct", entry);
@@ -40,10 +40,10 @@ pub(super) fn measure(stage: &Stage) -> WatcherFigures {
     client.request("tools/call", call.clone());
     let before = resident_memory(host.id());
     let begun = Instant::now();
-    let feeds: Vec<Feed> = (0..WATCHERS).map(|_| Feed::open(&host.url)).collect();
+    let feeds: Vec<OpenFeed> = (0..WATCHERS).map(|_| OpenFeed::open(&host.url)).collect();
     let connected_ms = milliseconds(begun.elapsed());
     let (sender, receiver) = mpsc::channel();
-    let mut shares: Vec<Vec<Feed>> = (0..READERS).map(|_| Vec::new()).collect();
+    let mut shares: Vec<Vec<OpenFeed>> = (0..READERS).map(|_| Vec::new()).collect();
     for (number, feed) in feeds.into_iter().enumerate() {
         shares[number % READERS].push(feed);
     }
@@ -83,7 +83,7 @@ pub(super) fn measure(stage: &Stage) -> WatcherFigures {
     }
 }
 
-impl Feed {
+impl OpenFeed {
     /// Connects and waits for the head of the answer: from then on nothing is missed.
     fn open(url: &str) -> Self {
         let authority = url.strip_prefix("http://").expect("plain http");
@@ -106,7 +106,7 @@ impl Feed {
 }
 
 /// Reads until the host ends, and tells when an event of a call was there.
-fn read_all(mut feeds: Vec<Feed>, sender: &mpsc::Sender<Instant>) {
+fn read_all(mut feeds: Vec<OpenFeed>, sender: &mpsc::Sender<Instant>) {
     let mut buffer = vec![0; 64 * 1024];
     while !feeds.is_empty() {
         let mut is_idle = true;

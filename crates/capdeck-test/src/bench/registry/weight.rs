@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{super::Stage, PaintWeight};
+use super::{super::BenchStage, PaintWeight};
 use crate::{HttpClient, TestDirs};
 
-pub(super) fn measure(stage: &Stage) -> PaintWeight {
+pub(super) fn measure(stage: &BenchStage) -> PaintWeight {
     let dirs = TestDirs::new();
     let host = stage.up(&dirs);
     let mut client = HttpClient::new(&host.url);

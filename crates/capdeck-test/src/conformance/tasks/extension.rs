@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use capdeck_mcp::{RpcError, server::Peer};
+use capdeck_mcp::{RpcError, server::ClientPeer};
 use serde_json::{Map, Value, json};
 
 use super::{
     EXTENSION, POLL_INTERVAL, TTL,
-    task::{Status, Task},
+    task::{FixtureTask, FixtureTaskStatus},
     unknown_task,
 };
-use crate::conformance::call::{Answer, Call, raw_object};
+use crate::conformance::call::{FixtureCall, FixtureResult, raw_object};
 
 /// The result of the call that became a task.
-pub(super) fn created(task: &Task) -> Value {
+pub(super) fn created(task: &FixtureTask) -> Value {
     let mut shown = shown(task);
     shown["resultType"] = "task".into();
     shown
 }
 
 /// `tasks/get`, `tasks/update` and `tasks/cancel`.
-pub(super) fn answer(method: &str, call: &Call<'_>) -> Answer {
+pub(super) fn answer(method: &str, call: &FixtureCall<'_>) -> FixtureResult {
     if !matches!(method, "tasks/get" | "tasks/update" | "tasks/cancel") {
         return Err(RpcError::method_not_found(method));
     }
@@ -49,7 +49,7 @@ pub(super) fn undeclared() -> RpcError {
 }
 
 /// Tells a subscription of every change until the task has ended.
-pub(super) async fn report(task: Arc<Task>, peer: Peer) {
+pub(super) async fn report(task: Arc<FixtureTask>, peer: ClientPeer) {
     let mut states = task.watch();
     loop {
         let is_over = states.borrow_and_update().status.is_terminal();
@@ -60,7 +60,7 @@ pub(super) async fn report(task: Arc<Task>, peer: Peer) {
     }
 }
 
-fn shown(task: &Task) -> Value {
+fn shown(task: &FixtureTask) -> Value {
     let state = task.state();
     json!({
         "taskId": task.id,
@@ -72,18 +72,18 @@ fn shown(task: &Task) -> Value {
     })
 }
 
-fn detailed(task: &Task) -> Value {
+fn detailed(task: &FixtureTask) -> Value {
     let (mut shown, state) = (shown(task), task.state());
     shown["status"] = state.status.as_str().into();
     match (state.status, state.outcome) {
-        (Status::InputRequired, _) => {
+        (FixtureTaskStatus::InputRequired, _) => {
             let questions = state.pending.iter();
             let requests: Map<String, Value> =
                 questions.map(|(key, question)| ((*key).to_owned(), question.shown())).collect();
             shown["inputRequests"] = requests.into();
         }
-        (Status::Completed, Some(Ok(result))) => shown["result"] = result,
-        (Status::Failed, Some(Err(error))) => shown["error"] = json!(error),
+        (FixtureTaskStatus::Completed, Some(Ok(result))) => shown["result"] = result,
+        (FixtureTaskStatus::Failed, Some(Err(error))) => shown["error"] = json!(error),
         _ => {}
     }
     shown

@@ -2,27 +2,27 @@
 
 use std::sync::Arc;
 
-use capdeck_mcp::{RpcError, server::Peer};
+use capdeck_mcp::{RpcError, server::ClientPeer};
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use super::{
     POLL_INTERVAL, TTL,
-    task::{State, Status, Task},
+    task::{FixtureTask, FixtureTaskState, FixtureTaskStatus},
     unknown_task,
 };
-use crate::conformance::call::{Answer, Call, raw_object};
+use crate::conformance::call::{FixtureCall, FixtureResult, raw_object};
 
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 /// The result of the call that became a task.
-pub(super) fn created(task: &Task) -> Value {
+pub(super) fn created(task: &FixtureTask) -> Value {
     json!({ "task": shown(task, &task.state()) })
 }
 
 /// `tasks/get`, `tasks/result`, `tasks/list` and `tasks/cancel`.
-pub(super) async fn answer(method: &str, call: &Call<'_>) -> Answer {
+pub(super) async fn answer(method: &str, call: &FixtureCall<'_>) -> FixtureResult {
     let named = || {
         let id = &call.params["taskId"];
         call.fixture.tasks.find(id).ok_or_else(|| unknown_task(id))
@@ -50,7 +50,11 @@ pub(super) async fn answer(method: &str, call: &Call<'_>) -> Answer {
 }
 
 /// Tells the client of every change until the task has ended.
-pub(super) async fn report(task: Arc<Task>, mut states: watch::Receiver<State>, peer: Peer) {
+pub(super) async fn report(
+    task: Arc<FixtureTask>,
+    mut states: watch::Receiver<FixtureTaskState>,
+    peer: ClientPeer,
+) {
     while states.changed().await.is_ok() {
         let state = states.borrow_and_update().clone();
         let params = raw_object(&shown(&task, &state));
@@ -62,11 +66,11 @@ pub(super) async fn report(task: Arc<Task>, mut states: watch::Receiver<State>, 
 }
 
 /// Waits for the end of the task, and asks on the way what the task wants to know.
-async fn result(task: &Task, call: &Call<'_>) -> Answer {
+async fn result(task: &FixtureTask, call: &FixtureCall<'_>) -> FixtureResult {
     let mut states = task.watch();
     loop {
         let state = states.borrow_and_update().clone();
-        if state.status == Status::InputRequired {
+        if state.status == FixtureTaskStatus::InputRequired {
             let questions = state.pending.into_values().map(|mut question| async move {
                 question.params["_meta"] = related(task);
                 let answer = call.ask(&question).await?;
@@ -83,11 +87,11 @@ async fn result(task: &Task, call: &Call<'_>) -> Answer {
     }
 }
 
-fn related(task: &Task) -> Value {
+fn related(task: &FixtureTask) -> Value {
     json!({ RELATED: { "taskId": task.id } })
 }
 
-fn shown(task: &Task, state: &State) -> Value {
+fn shown(task: &FixtureTask, state: &FixtureTaskState) -> Value {
     json!({
         "taskId": task.id,
         "status": state.status.as_str(),

@@ -7,31 +7,31 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::conformance::{call::Answer, questions::Question, tools::Job};
+use crate::conformance::{call::FixtureResult, questions::FixtureQuestion, tools::FixtureJob};
 
 /// Work that goes on after its request was answered.
-pub(super) struct Task {
+pub(super) struct FixtureTask {
     pub(super) id: String,
     pub(super) created: Timestamp,
-    state: watch::Sender<State>,
+    state: watch::Sender<FixtureTaskState>,
     cancelled: CancellationToken,
 }
 
 /// A task at one moment.
 #[derive(Debug, Clone)]
-pub(super) struct State {
-    pub(super) status: Status,
+pub(super) struct FixtureTaskState {
+    pub(super) status: FixtureTaskStatus,
     pub(super) updated: Timestamp,
     /// Questions without an answer.
-    pub(super) pending: IndexMap<&'static str, Question>,
+    pub(super) pending: IndexMap<&'static str, FixtureQuestion>,
     answers: Map<String, Value>,
     /// Set when the work is done.
-    pub(super) outcome: Option<Answer>,
+    pub(super) outcome: Option<FixtureResult>,
 }
 
 /// How far a task is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
+pub(super) enum FixtureTaskStatus {
     Working,
     InputRequired,
     Completed,
@@ -39,11 +39,11 @@ pub(super) enum Status {
     Cancelled,
 }
 
-impl Task {
+impl FixtureTask {
     pub(super) fn new(id: String) -> Self {
         let created = Timestamp::now();
-        let state = State {
-            status: Status::Working,
+        let state = FixtureTaskState {
+            status: FixtureTaskStatus::Working,
             updated: created,
             pending: IndexMap::new(),
             answers: Map::new(),
@@ -52,17 +52,17 @@ impl Task {
         Self { id, created, state: watch::Sender::new(state), cancelled: CancellationToken::new() }
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> FixtureTaskState {
         self.state.borrow().clone()
     }
 
     /// Follows the task from now on.
-    pub(super) fn watch(&self) -> watch::Receiver<State> {
+    pub(super) fn watch(&self) -> watch::Receiver<FixtureTaskState> {
         self.state.subscribe()
     }
 
     /// Does the work. Ends early when the task is cancelled.
-    pub(super) async fn work(&self, job: Job, before: Value) {
+    pub(super) async fn work(&self, job: FixtureJob, before: Value) {
         let work = async {
             let answers = self.ask(job.questions()).await;
             tokio::time::sleep(job.duration()).await;
@@ -82,8 +82,8 @@ impl Task {
                     state.answers.insert(key.clone(), answer.clone());
                 }
             }
-            if state.pending.is_empty() && state.status == Status::InputRequired {
-                state.status = Status::Working;
+            if state.pending.is_empty() && state.status == FixtureTaskStatus::InputRequired {
+                state.status = FixtureTaskStatus::Working;
             }
         });
     }
@@ -94,7 +94,7 @@ impl Task {
         self.change(|state| {
             was_open = !state.status.is_terminal();
             if was_open {
-                state.status = Status::Cancelled;
+                state.status = FixtureTaskStatus::Cancelled;
                 state.pending.clear();
                 state.outcome = Some(Err(RpcError::invalid_params("the task was cancelled")));
             }
@@ -103,10 +103,10 @@ impl Task {
         was_open
     }
 
-    async fn ask(&self, questions: Vec<Question>) -> Value {
+    async fn ask(&self, questions: Vec<FixtureQuestion>) -> Value {
         if !questions.is_empty() {
             self.change(|state| {
-                state.status = Status::InputRequired;
+                state.status = FixtureTaskStatus::InputRequired;
                 state.pending =
                     questions.into_iter().map(|question| (question.key, question)).collect();
             });
@@ -116,16 +116,20 @@ impl Task {
         self.state().answers.into()
     }
 
-    fn end(&self, outcome: Answer) {
+    fn end(&self, outcome: FixtureResult) {
         self.change(|state| {
             if !state.status.is_terminal() {
-                state.status = if outcome.is_ok() { Status::Completed } else { Status::Failed };
+                state.status = if outcome.is_ok() {
+                    FixtureTaskStatus::Completed
+                } else {
+                    FixtureTaskStatus::Failed
+                };
                 state.outcome = Some(outcome);
             }
         });
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut FixtureTaskState)) {
         self.state.send_modify(|state| {
             change(state);
             state.updated = Timestamp::now();
@@ -133,7 +137,7 @@ impl Task {
     }
 }
 
-impl Status {
+impl FixtureTaskStatus {
     pub(super) fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }

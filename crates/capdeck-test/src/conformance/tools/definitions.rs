@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Job, nothing};
+use super::{FixtureJob, nothing};
 
 /// Tools without arguments.
 const PLAIN: [(&str, &str); 25] = [
@@ -52,7 +52,7 @@ pub(in crate::conformance) fn list(has_extra: bool) -> Vec<Value> {
                 &full_schema(),
             ),
         ])
-        .chain(Job::definitions())
+        .chain(FixtureJob::definitions())
         .filter(|tool| has_extra || tool["name"] != "test_extra_tool")
         .collect()
 }

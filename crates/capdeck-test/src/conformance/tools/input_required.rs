@@ -4,39 +4,43 @@ use serde_json::Value;
 
 use super::unknown;
 use crate::conformance::{
-    call::{Answer, Call, says},
-    questions::{Gathered, Question, Rounds},
+    call::{FixtureCall, FixtureResult, says},
+    questions::{FixtureQuestion, FixtureQuestionOutcome, QuestionRounds},
 };
 
 /// Calls the tool with this ending.
-pub(super) async fn call(name: &str, call: &Call<'_>) -> Answer {
-    let user_name = || Question::text("user_name", "What is your name?", "name");
+pub(super) async fn call(name: &str, call: &FixtureCall<'_>) -> FixtureResult {
+    let user_name = || FixtureQuestion::text("user_name", "What is your name?", "name");
     let rounds = match name {
-        "elicitation" => Rounds::stateless(vec![user_name()]),
-        "sampling" => Rounds::stateless(vec![Question::sampling(
+        "elicitation" => QuestionRounds::stateless(vec![user_name()]),
+        "sampling" => QuestionRounds::stateless(vec![FixtureQuestion::sampling(
             "capital_question",
             "What is the capital of France?",
             100,
         )]),
-        "list_roots" => Rounds::stateless(vec![Question::roots("client_roots")]),
+        "list_roots" => QuestionRounds::stateless(vec![FixtureQuestion::roots("client_roots")]),
         "request_state" | "tampered_state" => {
-            Rounds::stateful(vec![vec![Question::confirmation("confirm", "Please confirm", "ok")]])
+            QuestionRounds::stateful(vec![vec![FixtureQuestion::confirmation(
+                "confirm",
+                "Please confirm",
+                "ok",
+            )]])
         }
-        "multiple_inputs" => Rounds::stateful(vec![vec![
+        "multiple_inputs" => QuestionRounds::stateful(vec![vec![
             user_name(),
-            Question::sampling("greeting", "Generate a greeting", 50),
-            Question::roots("client_roots"),
+            FixtureQuestion::sampling("greeting", "Generate a greeting", 50),
+            FixtureQuestion::roots("client_roots"),
         ]]),
-        "multi_round" => Rounds::stateful(vec![
-            vec![Question::text("step1", "Step 1: What is your name?", "name")],
-            vec![Question::text("step2", "Step 2: What is your favorite color?", "color")],
+        "multi_round" => QuestionRounds::stateful(vec![
+            vec![FixtureQuestion::text("step1", "Step 1: What is your name?", "name")],
+            vec![FixtureQuestion::text("step2", "Step 2: What is your favorite color?", "color")],
         ]),
-        "capabilities" => Rounds::stateless(declared(call.capabilities)),
+        "capabilities" => QuestionRounds::stateless(declared(call.capabilities)),
         _ => return Err(unknown(&format!("test_input_required_result_{name}"))),
     };
     let answers = match call.gather(&rounds).await? {
-        Gathered::Answers(answers) => answers,
-        Gathered::Needed(result) => return Ok(result),
+        FixtureQuestionOutcome::Answers(answers) => answers,
+        FixtureQuestionOutcome::Needed(result) => return Ok(result),
     };
     Ok(says(match name {
         "elicitation" => {
@@ -49,11 +53,11 @@ pub(super) async fn call(name: &str, call: &Call<'_>) -> Answer {
 }
 
 /// One question for each thing the client said it can be asked for.
-fn declared(capabilities: &Value) -> Vec<Question> {
+fn declared(capabilities: &Value) -> Vec<FixtureQuestion> {
     let all = [
-        ("elicitation", Question::text("user_name", "What is your name?", "name")),
-        ("sampling", Question::sampling("greeting", "Generate a greeting", 50)),
-        ("roots", Question::roots("client_roots")),
+        ("elicitation", FixtureQuestion::text("user_name", "What is your name?", "name")),
+        ("sampling", FixtureQuestion::sampling("greeting", "Generate a greeting", 50)),
+        ("roots", FixtureQuestion::roots("client_roots")),
     ];
     all.into_iter()
         .filter(|(capability, _)| capabilities.get(capability).is_some())

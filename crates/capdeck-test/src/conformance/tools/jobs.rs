@@ -10,20 +10,20 @@ use super::{
     nothing,
 };
 use crate::conformance::{
-    call::{Answer, Call, says},
-    questions::Question,
+    call::{FixtureCall, FixtureResult, says},
+    questions::FixtureQuestion,
 };
 
 /// Whether a tool may or must run as a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::conformance) enum TaskSupport {
+pub(in crate::conformance) enum JobTaskSupport {
     Optional,
     Required,
 }
 
 /// Work with what it was asked to do.
 #[derive(Debug, Clone)]
-pub(in crate::conformance) enum Job {
+pub(in crate::conformance) enum FixtureJob {
     /// Takes its time.
     SlowCompute { duration: Duration, label: String },
     /// Ends with an error of the tool.
@@ -38,9 +38,9 @@ pub(in crate::conformance) enum Job {
     AfterQuestion,
 }
 
-impl Job {
+impl FixtureJob {
     /// The work of the tool of this name, if it is one of these.
-    pub(super) fn of(name: &str, call: &Call<'_>) -> Result<Option<Self>, RpcError> {
+    pub(super) fn of(name: &str, call: &FixtureCall<'_>) -> Result<Option<Self>, RpcError> {
         Ok(Some(match name {
             "slow_compute" => Self::SlowCompute {
                 duration: duration(call.argument("seconds"))?,
@@ -85,31 +85,33 @@ impl Job {
         .collect()
     }
 
-    pub(in crate::conformance) fn task_support(&self) -> TaskSupport {
+    pub(in crate::conformance) fn task_support(&self) -> JobTaskSupport {
         match self {
-            Self::Failing | Self::AfterQuestion => TaskSupport::Required,
-            _ => TaskSupport::Optional,
+            Self::Failing | Self::AfterQuestion => JobTaskSupport::Required,
+            _ => JobTaskSupport::Optional,
         }
     }
 
     /// What has to be known before there can be a task.
-    pub(in crate::conformance) fn questions_before(&self) -> Vec<Question> {
+    pub(in crate::conformance) fn questions_before(&self) -> Vec<FixtureQuestion> {
         match self {
-            Self::AfterQuestion => vec![Question::text("user_name", "What is your name?", "name")],
+            Self::AfterQuestion => {
+                vec![FixtureQuestion::text("user_name", "What is your name?", "name")]
+            }
             _ => Vec::new(),
         }
     }
 
     /// What the work itself asks.
-    pub(in crate::conformance) fn questions(&self) -> Vec<Question> {
+    pub(in crate::conformance) fn questions(&self) -> Vec<FixtureQuestion> {
         match self {
             Self::ConfirmDelete { filename } => {
                 let message = format!("Delete {filename}?");
-                vec![Question::confirmation("confirm", &message, "confirm")]
+                vec![FixtureQuestion::confirmation("confirm", &message, "confirm")]
             }
             Self::MultiInput => vec![
-                Question::text("first_name", "What is the first name?", "name"),
-                Question::text("second_name", "What is the second name?", "name"),
+                FixtureQuestion::text("first_name", "What is the first name?", "name"),
+                FixtureQuestion::text("second_name", "What is the second name?", "name"),
             ],
             _ => Vec::new(),
         }
@@ -124,7 +126,7 @@ impl Job {
     }
 
     /// The end of the work, with the answers to its questions.
-    pub(in crate::conformance) fn finish(&self, answers: &Value) -> Answer {
+    pub(in crate::conformance) fn finish(&self, answers: &Value) -> FixtureResult {
         match self {
             Self::SlowCompute { label, .. } => Ok(says(format!("Computed {label}"))),
             Self::Failing => {

@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::conformance::call::{Answer, Call, says};
+use crate::conformance::call::{FixtureCall, FixtureResult, says};
 
 /// What the suite asks to lie between two messages.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-pub(super) async fn log_thrice(call: &Call<'_>) -> Answer {
+pub(super) async fn log_thrice(call: &FixtureCall<'_>) -> FixtureResult {
     for data in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
         call.log(data);
         sleep(BETWEEN).await;
@@ -18,12 +18,12 @@ pub(super) async fn log_thrice(call: &Call<'_>) -> Answer {
     Ok(says("Tool with logging executed successfully"))
 }
 
-pub(super) fn log_once(call: &Call<'_>) -> Answer {
+pub(super) fn log_once(call: &FixtureCall<'_>) -> FixtureResult {
     call.log("This is for those who asked for it");
     Ok(says("Logged to whoever listens"))
 }
 
-pub(super) async fn progress(call: &Call<'_>) -> Answer {
+pub(super) async fn progress(call: &FixtureCall<'_>) -> FixtureResult {
     for progress in [0, 50, 100] {
         if let Some(token) = &call.exchange.progress_token {
             let message = format!("Completed step {progress} of 100");
@@ -38,7 +38,7 @@ pub(super) async fn progress(call: &Call<'_>) -> Answer {
 }
 
 /// Ends its own event stream while the call goes on.
-pub(super) async fn reconnection(call: &Call<'_>) -> Answer {
+pub(super) async fn reconnection(call: &FixtureCall<'_>) -> FixtureResult {
     sleep(BETWEEN).await;
     call.exchange.peer.pause();
     sleep(BETWEEN).await;

@@ -4,30 +4,30 @@ use capdeck_mcp::RpcError;
 use serde_json::{Value, json};
 
 use crate::conformance::{
-    call::{Answer, Call, raw_object, says},
-    questions::{Gathered, Question, Rounds},
+    call::{FixtureCall, FixtureResult, raw_object, says},
+    questions::{FixtureQuestion, FixtureQuestionOutcome, QuestionRounds},
 };
 
-pub(super) async fn sampling(call: &Call<'_>) -> Answer {
-    let question = Question::sampling("completion", call.text_argument("prompt")?, 100);
+pub(super) async fn sampling(call: &FixtureCall<'_>) -> FixtureResult {
+    let question = FixtureQuestion::sampling("completion", call.text_argument("prompt")?, 100);
     one(call, question, |answer| {
         format!("LLM response: {}", answer["content"]["text"].as_str().unwrap_or("No response"))
     })
     .await
 }
 
-pub(super) async fn elicitation(call: &Call<'_>) -> Answer {
+pub(super) async fn elicitation(call: &FixtureCall<'_>) -> FixtureResult {
     let properties = json!({
         "username": { "type": "string", "description": "User's response" },
         "email": { "type": "string", "description": "User's email address" },
     });
     let message = call.text_argument("message")?;
-    let question = Question::form("person", message, &properties, &["username", "email"]);
+    let question = FixtureQuestion::form("person", message, &properties, &["username", "email"]);
     one(call, question, |answer| format!("User response: {}", outcome(answer))).await
 }
 
 /// A default for every kind of value.
-pub(super) async fn defaults(call: &Call<'_>) -> Answer {
+pub(super) async fn defaults(call: &FixtureCall<'_>) -> FixtureResult {
     let properties = json!({
         "name": { "type": "string", "description": "User name", "default": "John Doe" },
         "age": { "type": "integer", "description": "User age", "default": 30 },
@@ -40,12 +40,13 @@ pub(super) async fn defaults(call: &Call<'_>) -> Answer {
         },
         "verified": { "type": "boolean", "description": "Verification status", "default": true },
     });
-    let question = Question::form("defaults", "Please review the defaults", &properties, &[]);
+    let question =
+        FixtureQuestion::form("defaults", "Please review the defaults", &properties, &[]);
     one(call, question, |answer| format!("Elicitation completed: {}", outcome(answer))).await
 }
 
 /// Every form of enumeration.
-pub(super) async fn enumerations(call: &Call<'_>) -> Answer {
+pub(super) async fn enumerations(call: &FixtureCall<'_>) -> FixtureResult {
     let plain = json!(["option1", "option2", "option3"]);
     let titled = json!([
         { "const": "value1", "title": "Option 1" },
@@ -59,34 +60,38 @@ pub(super) async fn enumerations(call: &Call<'_>) -> Answer {
         "untitledMulti": { "type": "array", "items": { "type": "string", "enum": plain } },
         "titledMulti": { "type": "array", "items": { "anyOf": titled } },
     });
-    let question = Question::form("choices", "Please choose", &properties, &[]);
+    let question = FixtureQuestion::form("choices", "Please choose", &properties, &[]);
     one(call, question, |answer| format!("Elicitation completed: {}", outcome(answer))).await
 }
 
 /// Asks on a stream that has carried something already.
-pub(super) async fn streaming(call: &Call<'_>) -> Answer {
+pub(super) async fn streaming(call: &FixtureCall<'_>) -> FixtureResult {
     call.log("About to ask");
-    let question = Question::confirmation("go_on", "Shall the stream go on?", "ok");
+    let question = FixtureQuestion::confirmation("go_on", "Shall the stream go on?", "ok");
     one(call, question, |answer| format!("The stream went on: {}", outcome(answer))).await
 }
 
 /// Needs a model. A modern client that has none is refused; a legacy one is asked nevertheless, because whoever
 /// stands between has to refuse for it.
-pub(super) async fn missing_capability(call: &Call<'_>) -> Answer {
+pub(super) async fn missing_capability(call: &FixtureCall<'_>) -> FixtureResult {
     if call.is_modern && call.capabilities.get("sampling").is_none() {
         let required = raw_object(&json!({ "sampling": {} }));
         return Err(RpcError::missing_capability("this tool needs `sampling`", &required));
     }
-    let question = Question::sampling("opinion", "Is this enough?", 20);
+    let question = FixtureQuestion::sampling("opinion", "Is this enough?", 20);
     one(call, question, |_| "The client has a model".to_owned()).await
 }
 
 /// Asks one thing and answers with what is made of it.
-async fn one(call: &Call<'_>, question: Question, then: impl Fn(&Value) -> String) -> Answer {
+async fn one(
+    call: &FixtureCall<'_>,
+    question: FixtureQuestion,
+    then: impl Fn(&Value) -> String,
+) -> FixtureResult {
     let key = question.key;
-    match call.gather(&Rounds::stateless(vec![question])).await? {
-        Gathered::Answers(answers) => Ok(says(then(&answers[key]))),
-        Gathered::Needed(result) => Ok(result),
+    match call.gather(&QuestionRounds::stateless(vec![question])).await? {
+        FixtureQuestionOutcome::Answers(answers) => Ok(says(then(&answers[key]))),
+        FixtureQuestionOutcome::Needed(result) => Ok(result),
     }
 }
 

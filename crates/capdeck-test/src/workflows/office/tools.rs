@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::Service;
+use super::OfficeService;
 
-pub(super) fn of(service: Service) -> Value {
+pub(super) fn of(service: OfficeService) -> Value {
     match service {
-        Service::Tracker => json!([
+        OfficeService::Tracker => json!([
             tool(
                 "list_issues",
                 "Lists issues, oldest first, in pages. Filters can be combined.",
@@ -43,7 +43,7 @@ pub(super) fn of(service: Service) -> Value {
             ),
             tool("close_issue", "Closes an issue.", json!({"id": id()}), &["id"], None),
         ]),
-        Service::Customers => json!([
+        OfficeService::Customers => json!([
             tool(
                 "list_customers",
                 "Lists customers by number, in pages.",
@@ -68,7 +68,7 @@ pub(super) fn of(service: Service) -> Value {
                 Some(customer())
             ),
         ]),
-        Service::Billing => json!([
+        OfficeService::Billing => json!([
             tool(
                 "list_invoices",
                 "Lists invoices by number, in pages.",
@@ -94,7 +94,7 @@ pub(super) fn of(service: Service) -> Value {
                 None
             ),
         ]),
-        Service::Builds => json!([
+        OfficeService::Builds => json!([
             tool(
                 "list_builds",
                 "Lists builds, newest first, in pages.",
@@ -113,7 +113,7 @@ pub(super) fn of(service: Service) -> Value {
                 None
             ),
         ]),
-        Service::Releases => json!([
+        OfficeService::Releases => json!([
             tool(
                 "get_release",
                 "Reads the plan of a release.",

@@ -213,7 +213,7 @@ async fn memory_belongs_to_whoever_asks() {
     let get = || MemoryGetRequest { key: "colour".to_owned() };
     desk.ask(None, MemorySetRequest { key, value }).await.unwrap();
     assert_eq!(desk.ask(None, get()).await.unwrap()["value"], "dark green");
-    let other = CapsuleCaller::local(Author::client("somebody else"));
+    let other = CapsuleCaller::local(CapsuleAuthor::client("somebody else"));
     assert_eq!(desk.ask_as(&other, None, get()).await.unwrap_err().code, "no_such_key");
     let query = "green".to_owned();
     let found = desk.ask(None, MemorySearchRequest { query }).await.unwrap();

@@ -11,7 +11,10 @@ fn grant(capsule: &str, role: Role, allow: &[&str], deny: &[&str]) -> CapsuleGra
 
 /// Somebody with grants that name capsules in these words.
 fn holder(granted: &[CapsuleGrant]) -> CapsuleCaller {
-    CapsuleCaller::new(Author::client("agent").principal("prn_1"), Reach::Granted(granted.to_vec()))
+    CapsuleCaller::new(
+        CapsuleAuthor::client("agent").principal("prn_1"),
+        Reach::Granted(granted.to_vec()),
+    )
 }
 
 impl Desk {

@@ -1,6 +1,6 @@
 //! Which capsule is meant, and what of it a caller reaches. What is hidden looks like what does not exist.
 
-use crate::{ChangeKind, Existing, ImportMode, Role};
+use crate::{ChangeKind, ExistingEntryMode, ImportMode, Role};
 
 use super::*;
 
@@ -133,7 +133,7 @@ async fn a_share_has_its_own_memory_and_never_the_machine() {
         CapsuleOperation::from(ImportFilesRequest {
             path: path.clone(),
             form: ImportSource::Skills,
-            existing: Existing::default(),
+            existing: ExistingEntryMode::default(),
             mode: ImportMode::default(),
         }),
         CapsuleOperation::from(SharesRequest),

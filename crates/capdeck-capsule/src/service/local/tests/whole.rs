@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use crate::{CapsuleUpdate, Existing, ImportMode, Visibility};
+use crate::{CapsuleUpdate, CapsuleVisibility, ExistingEntryMode, ImportMode};
 
 use super::*;
 
@@ -15,7 +15,7 @@ async fn capsules_are_made_renamed_found_and_deleted() {
     let update = CapsuleUpdate {
         name: Some("Second".to_owned()),
         description: Some("what we know".to_owned()),
-        visibility: Some(Visibility::Discoverable),
+        visibility: Some(CapsuleVisibility::Discoverable),
     };
     let updated = desk.ask(Some("first-team"), update).await.unwrap();
     assert_eq!((&updated["id"], &updated["name"]), (&json!("first-team"), &json!("Second")));
@@ -98,7 +98,7 @@ async fn capsules_are_carried_in_files() {
     desk.ask(None, create("Other")).await.unwrap();
     let import = |name: &str, form| {
         let path = folder.join(name);
-        let (existing, mode) = (Existing::default(), ImportMode::default());
+        let (existing, mode) = (ExistingEntryMode::default(), ImportMode::default());
         ImportFilesRequest { path, form, existing, mode }
     };
     let scheme = "docs".to_owned();
@@ -147,10 +147,10 @@ async fn every_call_is_one_line_of_the_audit() {
 async fn spec_26_24_a_second_process_is_refused_until_the_first_lets_go() {
     let desk = Desk::with(&["One"]).await;
     let folder = desk.folder.path().join("data");
-    let second = LocalCapsules::open(&folder, StoreOptions::default()).await;
+    let second = LocalCapsuleService::open(&folder, StoreOptions::default()).await;
     assert_eq!(second.unwrap_err().code, "in_use");
     desk.desk.close().await;
     assert_eq!(desk.code(create("Two")).await, "closed");
-    let second = LocalCapsules::open(&folder, StoreOptions::default()).await.unwrap();
+    let second = LocalCapsuleService::open(&folder, StoreOptions::default()).await.unwrap();
     assert!(second.may_have_capsules());
 }

@@ -8,7 +8,7 @@ struct Scripted {
     shown: String,
 }
 
-impl Person for Scripted {
+impl TerminalUser for Scripted {
     fn say(&mut self, text: &str) {
         self.shown.push_str(&format!("{text}\n"));
     }
@@ -20,7 +20,7 @@ impl Person for Scripted {
 }
 
 fn answered(question: Value, answers: &[&'static str]) -> (Value, String) {
-    let params: RawObject = serde_json::from_value(question).unwrap();
+    let params: RawMembers = serde_json::from_value(question).unwrap();
     let mut person = Scripted { answers: answers.iter().copied().collect(), ..Scripted::default() };
     (ask("forms", &params, &mut person), person.shown)
 }

@@ -11,27 +11,27 @@ use std::{
 use tempfile::TempDir;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{context::Context, errors::Failure, runtime::single_thread};
+use crate::{context::CommandContext, errors::CommandFailure, runtime::single_thread};
 
 /// What people get who named no editor.
 const FALLBACK: &str = "vi";
 
 /// The text being edited. It stays on the disk until it is discarded.
-pub(super) struct Draft {
+pub(super) struct EditorFile {
     folder: PathBuf,
     file: PathBuf,
 }
 
 /// How an editor left the text.
-pub(super) enum Edited {
+pub(super) enum EditorResult {
     Same,
     Changed(String),
 }
 
-impl Draft {
-    pub(super) fn new(uri: &str, mime_type: &str, text: &str) -> Result<Self, Failure> {
+impl EditorFile {
+    pub(super) fn new(uri: &str, mime_type: &str, text: &str) -> Result<Self, CommandFailure> {
         let failed = |error: std::io::Error| {
-            Failure::request("FILE_ERROR", format!("cannot make a file to edit: {error}"))
+            CommandFailure::request("FILE_ERROR", format!("cannot make a file to edit: {error}"))
         };
         // The folder can be entered by its owner alone.
         let folder: TempDir = tempfile::Builder::new()
@@ -61,7 +61,10 @@ impl Draft {
     }
 
     /// Opens the editor and waits for it.
-    pub(super) fn edit(&self, context: &Context<'_>) -> Result<Edited, Failure> {
+    pub(super) fn edit(
+        &self,
+        context: &CommandContext<'_>,
+    ) -> Result<EditorResult, CommandFailure> {
         let before = self.read()?;
         let editor = context.env.editor.as_deref().unwrap_or(FALLBACK);
         // Editors are command lines, such as `code --wait`.
@@ -84,7 +87,7 @@ impl Draft {
         let after = self.read()?;
         let is_same = after == before;
         if let Some(reason) = reason {
-            let failure = Failure::request(
+            let failure = CommandFailure::request(
                 "EDITOR_FAILED",
                 format!("the editor `{editor}` failed, and nothing was written: {reason}"),
             );
@@ -94,16 +97,16 @@ impl Draft {
             }
             return Err(failure.hint(format!("your text is in {}", self.file.display())));
         }
-        Ok(if is_same { Edited::Same } else { Edited::Changed(after) })
+        Ok(if is_same { EditorResult::Same } else { EditorResult::Changed(after) })
     }
 
     /// Puts another text in its place.
-    pub(super) fn replace(&self, text: &str) -> Result<(), Failure> {
+    pub(super) fn replace(&self, text: &str) -> Result<(), CommandFailure> {
         save(&self.file, text)
     }
 
     /// Keeps the person's text apart from what may be edited next; tells where.
-    pub(super) fn keep(&self, text: &str) -> Result<PathBuf, Failure> {
+    pub(super) fn keep(&self, text: &str) -> Result<PathBuf, CommandFailure> {
         let path = self.kept_path();
         save(&path, text)?;
         Ok(path)
@@ -114,7 +117,7 @@ impl Draft {
     }
 
     /// Keeps a merge beside the person's text; tells where.
-    pub(super) fn keep_merge(&self, text: &str) -> Result<PathBuf, Failure> {
+    pub(super) fn keep_merge(&self, text: &str) -> Result<PathBuf, CommandFailure> {
         let path = self.beside("merged");
         save(&path, text)?;
         Ok(path)
@@ -131,22 +134,22 @@ impl Draft {
         self.file.with_extension(format!("{word}.{ending}"))
     }
 
-    fn read(&self) -> Result<String, Failure> {
+    fn read(&self) -> Result<String, CommandFailure> {
         let bytes = fs::read(&self.file).map_err(|error| {
-            Failure::file("read", &self.file, &error)
+            CommandFailure::file("read", &self.file, &error)
                 .hint("leave the file in its place when you save")
         })?;
         String::from_utf8(bytes).map_err(|_| {
-            Failure::request("FILE_ERROR", "what was saved is not UTF-8 text")
+            CommandFailure::request("FILE_ERROR", "what was saved is not UTF-8 text")
                 .hint(format!("your text is in {}", self.file.display()))
         })
     }
 }
 
-fn save(path: &Path, text: &str) -> Result<(), Failure> {
+fn save(path: &Path, text: &str) -> Result<(), CommandFailure> {
     let mut options = fs::OpenOptions::new();
     let opened = options.write(true).create(true).truncate(true).mode(0o600).open(path);
     opened
         .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| Failure::file("write", path, &error))
+        .map_err(|error| CommandFailure::file("write", path, &error))
 }

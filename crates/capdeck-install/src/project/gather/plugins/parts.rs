@@ -1,23 +1,23 @@
 //! Skills, commands, agents and rules of a plugin: Markdown files in folders of known names.
 
-use capdeck_definition::capa::is_safe_path;
+use capdeck_definition::capability_file::is_safe_path;
 use serde_json::{Map, Value, json};
 
 use super::{PluginFolder, PluginParts, slug};
 use crate::{
-    frontmatter::{Frontmatter, render_frontmatter},
-    project::content::{Content, RuleContent, SkillContent, SubagentContent},
+    frontmatter::{MarkdownFrontmatter, render_frontmatter},
+    project::content::{InstallContent, RuleContent, SkillContent, SubagentContent},
     source::FolderFile,
 };
 
 /// Fields of an agent's frontmatter that other agents know, too.
-const KNOWN_TO_ALL: [&str; 2] = ["name", "description"];
+const COMMON_FIELDS: [&str; 2] = ["name", "description"];
 
 pub(super) fn add_skills(
     taken: &mut PluginParts<'_>,
     plugin: &PluginFolder,
     files: &[FolderFile],
-    content: &mut Content,
+    content: &mut InstallContent,
 ) {
     for (id, folder) in skill_folders(plugin, files) {
         let is_taken = content.skills.iter().any(|skill| skill.id == id);
@@ -40,7 +40,7 @@ pub(super) fn add_skills(
             continue;
         }
         let text = String::from_utf8_lossy(&file.content);
-        let command = Frontmatter::parse(&text);
+        let command = MarkdownFrontmatter::parse(&text);
         let description = command.text("description").map_or_else(
             || format!("The command `{id}` of the plugin `{}`", plugin.id),
             str::to_owned,
@@ -61,10 +61,14 @@ pub(super) fn add_skills(
     }
 }
 
-pub(super) fn add_agents(taken: &mut PluginParts<'_>, files: &[FolderFile], content: &mut Content) {
+pub(super) fn add_agents(
+    taken: &mut PluginParts<'_>,
+    files: &[FolderFile],
+    content: &mut InstallContent,
+) {
     for file in markdown_in(files, "agents/") {
         let text = String::from_utf8_lossy(&file.content);
-        let agent = Frontmatter::parse(&text);
+        let agent = MarkdownFrontmatter::parse(&text);
         let id = slug(agent.text("name").unwrap_or(stem(&file.path)));
         let is_taken = content.subagents.iter().any(|subagent| subagent.id == id);
         if !taken.is_free("sub-agent", &id, is_taken) {
@@ -74,7 +78,7 @@ pub(super) fn add_agents(taken: &mut PluginParts<'_>, files: &[FolderFile], cont
             .fields
             .keys()
             .map(String::as_str)
-            .filter(|key| !KNOWN_TO_ALL.contains(key))
+            .filter(|key| !COMMON_FIELDS.contains(key))
             .collect();
         if !dropped.is_empty() {
             let names = dropped.join(", ");
@@ -92,7 +96,11 @@ pub(super) fn add_agents(taken: &mut PluginParts<'_>, files: &[FolderFile], cont
     }
 }
 
-pub(super) fn add_rules(taken: &mut PluginParts<'_>, files: &[FolderFile], content: &mut Content) {
+pub(super) fn add_rules(
+    taken: &mut PluginParts<'_>,
+    files: &[FolderFile],
+    content: &mut InstallContent,
+) {
     for file in markdown_in(files, "rules/") {
         let id = slug(stem(&file.path));
         let is_taken = content.rules.iter().any(|rule| rule.id == id);
@@ -100,7 +108,7 @@ pub(super) fn add_rules(taken: &mut PluginParts<'_>, files: &[FolderFile], conte
             continue;
         }
         let text = String::from_utf8_lossy(&file.content).into_owned();
-        let head = Frontmatter::parse(&text);
+        let head = MarkdownFrontmatter::parse(&text);
         let globs = ["globs", "paths", "applyTo"].iter().find_map(|key| head.fields.get(*key));
         let applies_to = match globs {
             Some(Value::String(list)) => list
@@ -177,5 +185,5 @@ fn stem(path: &str) -> &str {
 fn description_of(files: &[FolderFile]) -> Option<String> {
     let skill = files.iter().find(|file| file.path == "SKILL.md")?;
     let text = String::from_utf8_lossy(&skill.content);
-    Frontmatter::parse(&text).text("description").map(str::to_owned)
+    MarkdownFrontmatter::parse(&text).text("description").map(str::to_owned)
 }

@@ -4,26 +4,26 @@ use std::path::Path;
 
 use capdeck_definition::{
     ToolFilter,
-    capa::{CapabilityFile, Expose, HookEvent, Plugin},
+    capability_file::{CapabilityFile, HookEvent, PluginDeclaration, ServerToolFilter},
 };
 use serde_json::{Map, Value, json};
 
 use super::{PluginFolder, PluginParts, expand, json};
 use crate::{
     frontmatter::render_field,
-    project::content::{Content, HookAction, HookContent, ServerDefinition},
+    project::content::{HookAction, HookContent, InstallContent, ServerDefinition},
     source::{FolderFile, inside},
 };
 
 /// Adds the servers. Returns whether there are any.
 pub(super) fn add_servers(
     taken: &mut PluginParts<'_>,
-    plugin: &Plugin,
+    plugin: &PluginDeclaration,
     found: &PluginFolder,
     files: &[FolderFile],
     copy: &Path,
     file: &CapabilityFile,
-    content: &mut Content,
+    content: &mut InstallContent,
 ) -> bool {
     let declared = match found.manifest.get("mcpServers") {
         Some(Value::String(path)) => {
@@ -40,7 +40,7 @@ pub(super) fn add_servers(
     let mut has_any = false;
     for (key, server) in servers.as_object().into_iter().flatten() {
         let settings = plugin.servers.get(key);
-        if settings.is_some_and(|settings| settings.expose == Expose::None) {
+        if settings.is_some_and(|settings| settings.expose == ServerToolFilter::None) {
             continue;
         }
         let id = settings.and_then(|settings| settings.renamed.clone());
@@ -71,7 +71,7 @@ pub(super) fn add_servers(
 fn definition(
     id: &str,
     server: &Value,
-    expose: Option<&Expose>,
+    expose: Option<&ServerToolFilter>,
     plugin: &PluginFolder,
     copy: &Path,
 ) -> Option<(String, String)> {
@@ -104,11 +104,13 @@ fn definition(
         }
     }
     let filter = match expose {
-        Some(Expose::Except(names)) => Some(ToolFilter { except: names.clone(), exactly: None }),
-        Some(Expose::Exactly(names)) => {
+        Some(ServerToolFilter::Except(names)) => {
+            Some(ToolFilter { except: names.clone(), exactly: None })
+        }
+        Some(ServerToolFilter::Exactly(names)) => {
             Some(ToolFilter { exactly: Some(names.clone()), except: Vec::new() })
         }
-        Some(Expose::All | Expose::None) | None => None,
+        Some(ServerToolFilter::All | ServerToolFilter::None) | None => None,
     };
     if let Some(filter) = filter {
         block.insert("tools".to_owned(), json!(filter));
@@ -135,7 +137,7 @@ pub(super) fn add_hooks(
     plugin: &PluginFolder,
     files: &[FolderFile],
     copy: &Path,
-    content: &mut Content,
+    content: &mut InstallContent,
 ) -> bool {
     let usual = || {
         let usual = files.iter().find(|file| file.path == "hooks/hooks.json");
@@ -183,7 +185,7 @@ impl HooksOf<'_> {
         &self,
         events: &Map<String, Value>,
         taken: &mut PluginParts<'_>,
-        content: &mut Content,
+        content: &mut InstallContent,
         count: &mut usize,
     ) {
         for (event, entries) in events {

@@ -4,11 +4,11 @@ use axum::response::{IntoResponse, Response};
 use capdeck_auth::inbound::OperatorRole;
 use http::StatusCode;
 
-use crate::actor::Actor;
+use crate::request_actor::RequestActor;
 
 /// A part of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Area {
+pub(super) enum HttpArea {
     /// The deck's endpoint, and the endpoints of capsules.
     Capsules,
     /// Other endpoints of the deck.
@@ -19,7 +19,7 @@ pub(super) enum Area {
     Host,
 }
 
-impl Area {
+impl HttpArea {
     pub(super) fn at(path: &str) -> Self {
         let parts: Vec<&str> = path.split('/').skip(1).collect();
         match parts.as_slice() {
@@ -35,29 +35,31 @@ impl Area {
 
 /// Whether the answer to a GET there is a stream that stays open.
 pub(in super::super) fn is_stream(path: &str) -> bool {
-    path == "/api/activity" || matches!(Area::at(path), Area::Capsules | Area::Deck)
+    path == "/api/activity" || matches!(HttpArea::at(path), HttpArea::Capsules | HttpArea::Deck)
 }
 
 /// Whether somebody has something to look for there.
-pub(super) fn is_open_to(area: Area, actor: &Actor) -> bool {
+pub(super) fn is_open_to(area: HttpArea, actor: &RequestActor) -> bool {
     match actor {
-        Actor::Owner => true,
-        Actor::Operator(operator) => match area {
-            Area::Interface => true,
-            Area::Host => operator.role == OperatorRole::Admin,
-            Area::Capsules | Area::Deck => false,
+        RequestActor::Owner => true,
+        RequestActor::Operator(operator) => match area {
+            HttpArea::Interface => true,
+            HttpArea::Host => operator.role == OperatorRole::Admin,
+            HttpArea::Capsules | HttpArea::Deck => false,
         },
-        Actor::Credential(_) => matches!(area, Area::Capsules | Area::Deck | Area::Interface),
-        Actor::Share(_) => area == Area::Capsules,
+        RequestActor::Credential(_) => {
+            matches!(area, HttpArea::Capsules | HttpArea::Deck | HttpArea::Interface)
+        }
+        RequestActor::Share(_) => area == HttpArea::Capsules,
     }
 }
 
 /// Says where somebody should go instead.
-pub(super) fn refuse(actor: &Actor) -> Response {
+pub(super) fn refuse(actor: &RequestActor) -> Response {
     let advice = match actor {
-        Actor::Share(_) => "this token opens a capsule, at /mcp or /mcp/<capsule>\n",
-        Actor::Credential(_) => "this token opens what was granted, at /mcp\n",
-        Actor::Owner | Actor::Operator(_) => {
+        RequestActor::Share(_) => "this token opens a capsule, at /mcp or /mcp/<capsule>\n",
+        RequestActor::Credential(_) => "this token opens what was granted, at /mcp\n",
+        RequestActor::Owner | RequestActor::Operator(_) => {
             "operators use the dashboard and /v1; MCP clients sign in for a token of their own\n"
         }
     };
@@ -67,7 +69,7 @@ pub(super) fn refuse(actor: &Actor) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::ViaShare;
+    use crate::mcp::ShareAccess;
 
     #[test]
     fn streams_are_at_the_endpoints_and_the_feed() {
@@ -81,9 +83,9 @@ mod tests {
 
     #[test]
     fn shares_have_their_places() {
-        let share = Actor::Share(ViaShare { share: "s".to_owned() });
+        let share = RequestActor::Share(ShareAccess { share: "s".to_owned() });
         for good in ["/mcp", "/mcp/team", "/mcp/a-b"] {
-            assert!(is_open_to(Area::at(good), &share), "{good}");
+            assert!(is_open_to(HttpArea::at(good), &share), "{good}");
         }
         for bad in [
             "/",
@@ -96,7 +98,7 @@ mod tests {
             "/api/me",
             "/views/a/mcp",
         ] {
-            assert!(!is_open_to(Area::at(bad), &share), "{bad}");
+            assert!(!is_open_to(HttpArea::at(bad), &share), "{bad}");
         }
     }
 }

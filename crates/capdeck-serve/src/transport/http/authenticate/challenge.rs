@@ -5,7 +5,7 @@ use capdeck_auth::inbound::{FailedAttempt, Scopes};
 use http::{HeaderValue, StatusCode, header, request::Parts};
 
 use super::super::problem::problem;
-use crate::{http_state::HttpState, oauth::Resource};
+use crate::{http_state::HttpState, oauth::OauthResource};
 
 /// The answer to a request without anything that opens the place.
 pub(crate) fn unauthorized(http_state: &HttpState, parts: &Parts) -> Response {
@@ -14,7 +14,7 @@ pub(crate) fn unauthorized(http_state: &HttpState, parts: &Parts) -> Response {
     // Without the registry nobody can sign in, so there is nothing to point to.
     if http_state.registry().is_some() {
         let issuer = http_state.issuer(&parts.headers, parts.extensions.get().copied());
-        let resource = Resource::at(parts.uri.path());
+        let resource = OauthResource::at(parts.uri.path());
         if has_token {
             challenge.push_str(", error=\"invalid_token\"");
         }
@@ -52,7 +52,11 @@ fn wait_response(seconds: u64) -> Response {
 }
 
 /// The answer to a request that the token's scopes do not cover: everything that it would need, in one challenge.
-pub(crate) fn insufficient_scope(resource: &Resource, issuer: &str, needed: &Scopes) -> Response {
+pub(crate) fn insufficient_scope(
+    resource: &OauthResource,
+    issuer: &str,
+    needed: &Scopes,
+) -> Response {
     let about = resource.metadata_address(issuer);
     let challenge = format!(
         "Bearer realm=\"capdeck\", error=\"insufficient_scope\", scope=\"{needed}\", resource_metadata=\"{about}\""

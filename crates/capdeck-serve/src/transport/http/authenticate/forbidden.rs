@@ -4,18 +4,18 @@ use axum::response::{IntoResponse, Response};
 use http::{StatusCode, request::Parts};
 
 use super::{areas, unauthorized};
-use crate::{actor::Actor, http_state::HttpState, refusals::Place};
+use crate::{http_state::HttpState, refusals::RefusalLocation, request_actor::RequestActor};
 
 /// A known sender whose request is refused.
 #[derive(Debug)]
 pub(in super::super) struct Forbidden {
-    pub(in super::super) actor: Actor,
-    reason: Reason,
+    pub(in super::super) actor: RequestActor,
+    reason: ForbiddenReason,
 }
 
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(super) enum ForbiddenReason {
     /// A change that comes with a cookie and without what proves that a page of ours sent it.
     NoCsrf,
     /// A token for another resource.
@@ -25,16 +25,16 @@ pub(super) enum Reason {
 }
 
 impl Forbidden {
-    pub(super) fn new(actor: Actor, reason: Reason) -> Self {
+    pub(super) fn new(actor: RequestActor, reason: ForbiddenReason) -> Self {
         Self { actor, reason }
     }
 
     /// The word for the reason in the audit.
     fn code(&self) -> &'static str {
         match self.reason {
-            Reason::NoCsrf => "csrf_required",
-            Reason::OtherAudience => "other_audience",
-            Reason::Closed => "forbidden",
+            ForbiddenReason::NoCsrf => "csrf_required",
+            ForbiddenReason::OtherAudience => "other_audience",
+            ForbiddenReason::Closed => "forbidden",
         }
     }
 }
@@ -45,14 +45,14 @@ pub(in super::super) async fn refuse_forbidden(
     forbidden: Forbidden,
     parts: &Parts,
 ) -> Response {
-    let place = Place::of(&parts.method, &parts.extensions);
-    http_state.note_refusal(&forbidden.actor, place, forbidden.code()).await;
+    let place = RefusalLocation::of(&parts.method, &parts.extensions);
+    http_state.record_refusal(&forbidden.actor, place, forbidden.code()).await;
     match forbidden.reason {
-        Reason::NoCsrf => {
+        ForbiddenReason::NoCsrf => {
             let advice = "a change that comes with a session cookie needs the header x-capdeck-csrf; GET /api/me tells its value\n";
             (StatusCode::FORBIDDEN, advice).into_response()
         }
-        Reason::OtherAudience => unauthorized(http_state, parts),
-        Reason::Closed => areas::refuse(&forbidden.actor),
+        ForbiddenReason::OtherAudience => unauthorized(http_state, parts),
+        ForbiddenReason::Closed => areas::refuse(&forbidden.actor),
     }
 }

@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode, Version, header, uri::Authority};
 
 /// Which names and origins a request may carry.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct AllowedNames {
     /// Names a request may be addressed to, without port. `None` when tokens alone decide.
     hosts: Option<Vec<String>>,
     origins: Vec<String>,
@@ -27,7 +27,7 @@ enum WrongHost {
     Foreign,
 }
 
-impl Names {
+impl AllowedNames {
     /// The names of a host that listens at `address`, which was asked for as `named`.
     pub(crate) fn new(address: IpAddr, named: &str, further: &[String]) -> Self {
         let mut names: Vec<String> = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned).into();
@@ -138,7 +138,11 @@ mod tests {
         HeaderMap::from_iter([(name, HeaderValue::from_str(value).unwrap())])
     }
 
-    fn checked(names: &Names, hosts: &[&str], target: Option<&str>) -> Result<(), WrongHost> {
+    fn checked(
+        names: &AllowedNames,
+        hosts: &[&str],
+        target: Option<&str>,
+    ) -> Result<(), WrongHost> {
         let mut headers = HeaderMap::new();
         for host in hosts {
             headers.append(header::HOST, HeaderValue::from_str(host).unwrap());
@@ -150,7 +154,7 @@ mod tests {
     #[test]
     fn names_and_origins_on_loopback() {
         let further = ["deck.example".to_owned()];
-        let names = Names::new("127.0.0.1".parse().unwrap(), "127.0.0.1", &further);
+        let names = AllowedNames::new("127.0.0.1".parse().unwrap(), "127.0.0.1", &further);
         for good in ["localhost", "localhost:7717", "127.0.0.1:1", "[::1]:7717", "DECK.example"] {
             assert_eq!(checked(&names, &[good], None), Ok(()), "{good}");
             let origin = format!("http://{good}");
@@ -167,8 +171,8 @@ mod tests {
 
     #[test]
     fn a_request_names_one_host() {
-        let local = Names::new("127.0.0.1".parse().unwrap(), "127.0.0.1", &[]);
-        let open = Names::new("0.0.0.0".parse().unwrap(), "0.0.0.0", &[]);
+        let local = AllowedNames::new("127.0.0.1".parse().unwrap(), "127.0.0.1", &[]);
+        let open = AllowedNames::new("0.0.0.0".parse().unwrap(), "0.0.0.0", &[]);
         for names in [&local, &open] {
             let check = |hosts: &[&str], target| checked(names, hosts, target);
             assert_eq!(check(&["localhost", "evil.example"], None), Err(WrongHost::NotOne));

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use http::HeaderMap;
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Hop {
+pub(super) struct ForwardedHop {
     /// The client of this hop; `None` when absent or hidden.
     pub(super) address: Option<IpAddr>,
     pub(super) names_client: bool,
@@ -14,13 +14,13 @@ pub(super) struct Hop {
 
 /// A malformed header is rejected as a whole, because a part of it may come from the client.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(super) struct MalformedHeader;
 
 /// All hops, the nearest last; empty without the header.
-pub(super) fn hops(headers: &HeaderMap) -> Result<Vec<Hop>, Malformed> {
+pub(super) fn hops(headers: &HeaderMap) -> Result<Vec<ForwardedHop>, MalformedHeader> {
     let mut hops = Vec::new();
     for line in headers.get_all(http::header::FORWARDED) {
-        let line = line.to_str().map_err(|_| Malformed)?;
+        let line = line.to_str().map_err(|_| MalformedHeader)?;
         for element in split(line, ',')? {
             // Empty list elements are allowed in HTTP.
             if !element.trim().is_empty() {
@@ -31,14 +31,14 @@ pub(super) fn hops(headers: &HeaderMap) -> Result<Vec<Hop>, Malformed> {
     Ok(hops)
 }
 
-fn hop(element: &str) -> Result<Hop, Malformed> {
-    let mut hop = Hop::default();
+fn hop(element: &str) -> Result<ForwardedHop, MalformedHeader> {
+    let mut hop = ForwardedHop::default();
     let mut seen: Vec<String> = Vec::new();
     for pair in split(element, ';')?.into_iter().map(str::trim).filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').ok_or(Malformed)?;
+        let (name, value) = pair.split_once('=').ok_or(MalformedHeader)?;
         let (name, value) = (name.to_ascii_lowercase(), unquoted(value)?);
         if seen.contains(&name) {
-            return Err(Malformed);
+            return Err(MalformedHeader);
         }
         match name.as_str() {
             "for" => {
@@ -53,7 +53,7 @@ fn hop(element: &str) -> Result<Hop, Malformed> {
     Ok(hop)
 }
 
-fn split(text: &str, mark: char) -> Result<Vec<&str>, Malformed> {
+fn split(text: &str, mark: char) -> Result<Vec<&str>, MalformedHeader> {
     let (mut parts, mut rest) = (Vec::new(), text);
     let (mut is_quoted, mut is_escaped) = (false, false);
     let mut from = 0;
@@ -72,29 +72,29 @@ fn split(text: &str, mark: char) -> Result<Vec<&str>, Malformed> {
         }
     }
     parts.push(rest);
-    if is_quoted { Err(Malformed) } else { Ok(parts) }
+    if is_quoted { Err(MalformedHeader) } else { Ok(parts) }
 }
 
-fn unquoted(value: &str) -> Result<String, Malformed> {
+fn unquoted(value: &str) -> Result<String, MalformedHeader> {
     let Some(inside) = value.strip_prefix('"') else {
         // Outside of quotes there is neither a quote nor a space.
         let is_plain = !value.is_empty() && !value.contains(['"', ' ', '\t']);
-        return if is_plain { Ok(value.to_owned()) } else { Err(Malformed) };
+        return if is_plain { Ok(value.to_owned()) } else { Err(MalformedHeader) };
     };
-    let inside = inside.strip_suffix('"').ok_or(Malformed)?;
+    let inside = inside.strip_suffix('"').ok_or(MalformedHeader)?;
     let (mut text, mut is_escaped) = (String::new(), false);
     for letter in inside.chars() {
         match letter {
             '\\' if !is_escaped => is_escaped = true,
             // Text after a quoted value is invalid.
-            '"' if !is_escaped => return Err(Malformed),
+            '"' if !is_escaped => return Err(MalformedHeader),
             letter => {
                 text.push(letter);
                 is_escaped = false;
             }
         }
     }
-    if is_escaped { Err(Malformed) } else { Ok(text) }
+    if is_escaped { Err(MalformedHeader) } else { Ok(text) }
 }
 
 /// An address with or without its port. `unknown` and obfuscated names are `None`.
@@ -114,12 +114,12 @@ mod tests {
 
     use super::*;
 
-    fn read(lines: &[&str]) -> Result<Vec<String>, Malformed> {
+    fn read(lines: &[&str]) -> Result<Vec<String>, MalformedHeader> {
         let mut headers = HeaderMap::new();
         for line in lines {
             headers.append("forwarded", HeaderValue::from_str(line).unwrap());
         }
-        let told = |hop: Hop| {
+        let told = |hop: ForwardedHop| {
             let address = hop.address.map_or_else(|| "?".to_owned(), |ip| ip.to_string());
             format!("{address}{}", if hop.is_https == Some(true) { " https" } else { "" })
         };
@@ -159,10 +159,10 @@ mod tests {
             "for=192.0.2.1;for=192.0.2.2",
             "for=a\"b\"",
         ] {
-            assert_eq!(read(&[line]), Err(Malformed), "{line}");
+            assert_eq!(read(&[line]), Err(MalformedHeader), "{line}");
         }
         // An open quote of the client must not hide the proxy's element behind it.
-        assert_eq!(read(&["for=\"127.0.0.1, for=192.0.2.7"]), Err(Malformed));
-        assert_eq!(read(&["for=\"127.0.0.1", "for=192.0.2.7"]), Err(Malformed));
+        assert_eq!(read(&["for=\"127.0.0.1, for=192.0.2.7"]), Err(MalformedHeader));
+        assert_eq!(read(&["for=\"127.0.0.1", "for=192.0.2.7"]), Err(MalformedHeader));
     }
 }

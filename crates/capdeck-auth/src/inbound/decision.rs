@@ -1,0 +1,350 @@
+//! Decisions about requests: who may make them, that they only ever narrow, and that they are about requests of others.
+
+use jiff::Timestamp;
+
+use super::{
+    EventCaller, Grant, GrantRequest, GrantTarget, OperatorRole, Registry, RegistryError,
+    RequestStatus, Scopes, SelfApprovalLink,
+    approver_access::SupervisorAccess,
+    event::{AuditEvent, EventSubject},
+    registry::RegistryTransaction,
+    state::RegistrySnapshot,
+    text,
+    token::new_id,
+};
+
+/// Who decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DecisionMaker {
+    /// A person with the dashboard.
+    Operator {
+        id: String,
+        role: OperatorRole,
+        /// Ids of capsules that every operator can read, as far as they were looked up for this decision.
+        readable: Vec<String>,
+    },
+    /// A program that was granted `registry:manage`, by the id of its credential.
+    Supervisor { credential: String },
+}
+
+/// What is decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RequestDecision {
+    /// Yes, on these terms.
+    Approve(ApprovalTerms),
+    /// No.
+    Deny { note: Option<String> },
+}
+
+/// On what terms a request is approved. What is left out is as it was asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ApprovalTerms {
+    pub target: Option<GrantTarget>,
+    pub scopes: Option<Scopes>,
+    pub expires_at: Option<Timestamp>,
+    /// The id of a profile; the request is narrowed to it first.
+    pub profile: Option<String>,
+    pub note: Option<String>,
+}
+
+impl Registry {
+    /// Decides a request.
+    pub async fn decide(
+        &self,
+        caller: &EventCaller,
+        decider: &DecisionMaker,
+        request: &str,
+        decision: RequestDecision,
+    ) -> Result<GrantRequest, RegistryError> {
+        let action = match decision {
+            RequestDecision::Approve(_) => "grant.approve",
+            RequestDecision::Deny { .. } => "grant.deny",
+        };
+        let event = AuditEvent::new(action, caller, EventSubject::id(request));
+        let (decider, request) = (decider.clone(), request.to_owned());
+        self.change(event, move |draft| {
+            let request = draft.known_request(&request)?;
+            // Whoever may not know of a request does not learn what became of it either.
+            decider.may_look_at(draft.state, draft.now, &request)?;
+            request.require_pending("decided")?;
+            match decision {
+                RequestDecision::Approve(terms) => {
+                    let link = decider.judge_own(draft.state, &draft.event.caller, &request)?;
+                    draft.approve(&decider, request, terms, link)
+                }
+                RequestDecision::Deny { note } => {
+                    // Nobody learns from a refusal what is granted, so a no needs no ceiling but the capsule.
+                    let note = text::check_note("note", note.as_deref())?;
+                    Ok(draft.deny(request, decider.name(draft.state), note))
+                }
+            }
+        })
+        .await
+    }
+
+    /// Whether somebody may decide a request as it was made.
+    pub fn may_decide(&self, decider: &DecisionMaker, request: &GrantRequest) -> bool {
+        let (state, now) = (self.state(), self.now());
+        decider.may_look_at(&state, now, request).is_ok()
+    }
+
+    /// Why a decider cannot approve a request as it was made; narrower it may be possible.
+    pub fn check_approval(
+        &self,
+        caller: &EventCaller,
+        decider: &DecisionMaker,
+        request: &GrantRequest,
+    ) -> Result<(), RegistryError> {
+        let (state, now) = (self.state(), self.now());
+        decider.may_look_at(&state, now, request)?;
+        decider.judge_own(&state, caller, request)?;
+        decider.limit(&state, now, &mut GrantTerms::of(request))
+    }
+
+    /// Whether a decider may approve requests of their own about this.
+    pub fn decides_freely(&self, decider: &DecisionMaker, target: &GrantTarget) -> bool {
+        decider.may_approve_own(&self.state(), target)
+    }
+
+    /// Why a decider cannot approve a request on any terms: it is their own.
+    pub fn check_self_approval(
+        &self,
+        caller: &EventCaller,
+        decider: &DecisionMaker,
+        request: &GrantRequest,
+    ) -> Result<(), RegistryError> {
+        decider.judge_own(&self.state(), caller, request).map(drop)
+    }
+
+    /// Whether somebody may take a grant back.
+    pub fn may_take_back(&self, decider: &DecisionMaker, grant: &Grant) -> bool {
+        decider.may_take_back(&self.state(), self.now(), grant).is_ok()
+    }
+}
+
+impl RegistryTransaction<'_> {
+    fn approve(
+        &mut self,
+        decider: &DecisionMaker,
+        mut request: GrantRequest,
+        terms: ApprovalTerms,
+        link: Option<SelfApprovalLink>,
+    ) -> Result<GrantRequest, RegistryError> {
+        let note = text::check_note("note", terms.note.as_deref())?;
+        let mut wanted = GrantTerms::of(&request);
+        if let Some(id) = &terms.profile {
+            let profile = self.state.profiles.get(id);
+            let profile = profile.ok_or_else(|| RegistryError::not_found("profile", id))?;
+            profile.narrow(&mut wanted, self.now)?;
+            request.profile_id = Some(id.clone());
+        }
+        let mut granted = wanted.narrowed(terms, self.now)?;
+        decider.limit(self.state, self.now, &mut granted)?;
+        self.grant(request, granted, decider.name(self.state), note, link)
+    }
+
+    /// Makes the grant of a request. Whether it may be made was checked before.
+    pub(super) fn grant(
+        &mut self,
+        mut request: GrantRequest,
+        granted: GrantTerms,
+        decided_by: String,
+        note: Option<String>,
+        self_approved: Option<SelfApprovalLink>,
+    ) -> Result<GrantRequest, RegistryError> {
+        self.event.self_approved = self_approved;
+        let grant = Grant {
+            id: new_id("grt_")?,
+            request_id: request.id.clone(),
+            principal: request.principal.clone(),
+            target: granted.target,
+            scopes: granted.scopes,
+            created_at: self.now,
+            expires_at: granted.until,
+            revoked_at: None,
+            self_approved,
+        };
+        request.status = RequestStatus::Approved;
+        request.grant = Some(grant.id.clone());
+        request.decided_by = Some(decided_by);
+        request.decided_at = Some(self.now);
+        request.decision_note = note;
+        self.put_grant(grant)?;
+        self.state.requests.put(request.clone());
+        self.enrollment_decided(&request);
+        Ok(request)
+    }
+
+    /// Turns a request down.
+    pub(super) fn deny(
+        &mut self,
+        mut request: GrantRequest,
+        decided_by: String,
+        note: Option<String>,
+    ) -> GrantRequest {
+        request.status = RequestStatus::Denied;
+        request.decided_by = Some(decided_by);
+        request.decided_at = Some(self.now);
+        request.decision_note = note;
+        self.state.requests.put(request.clone());
+        self.enrollment_decided(&request);
+        request
+    }
+}
+
+/// What is asked for or granted, without the rest of the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GrantTerms {
+    pub(super) target: GrantTarget,
+    pub(super) scopes: Scopes,
+    pub(super) until: Option<Timestamp>,
+}
+
+impl GrantTerms {
+    pub(super) fn of(request: &GrantRequest) -> Self {
+        Self {
+            target: request.target.clone(),
+            scopes: request.scopes.clone(),
+            until: request.wanted_until,
+        }
+    }
+
+    /// On these terms, if they ask for no more.
+    fn narrowed(self, terms: ApprovalTerms, now: Timestamp) -> Result<Self, RegistryError> {
+        let widens = |reason| RegistryError::Widens { reason };
+        let target = terms.target.unwrap_or_else(|| self.target.clone());
+        target.check()?;
+        if !target.is_within(&self.target) {
+            return Err(widens(
+                "the target, role, prefixes or patterns go beyond what was asked for",
+            ));
+        }
+        let scopes = terms.scopes.unwrap_or_else(|| self.scopes.clone());
+        if scopes.is_empty() {
+            return Err(RegistryError::invalid("scopes", "at least one"));
+        }
+        if !self.scopes.covers(&scopes) {
+            return Err(widens("a scope was not asked for"));
+        }
+        let until = terms.expires_at.or(self.until);
+        if until.is_some_and(|until| until <= now) {
+            return Err(RegistryError::invalid("expires_at", "a time to come"));
+        }
+        if let (Some(until), Some(asked)) = (until, self.until)
+            && until > asked
+        {
+            return Err(widens("it would last longer than was asked for"));
+        }
+        Ok(Self { target, scopes, until })
+    }
+}
+
+impl DecisionMaker {
+    /// The id that a decision is signed with.
+    pub(super) fn name(&self, state: &RegistrySnapshot) -> String {
+        match self {
+            Self::Operator { id, .. } => id.clone(),
+            Self::Supervisor { credential } => state
+                .credentials
+                .get(credential)
+                .map_or_else(|| credential.clone(), |found| found.principal.clone()),
+        }
+    }
+
+    /// Whether requests about this target are theirs to decide at all.
+    pub(super) fn may_look_at(
+        &self,
+        state: &RegistrySnapshot,
+        now: Timestamp,
+        request: &GrantRequest,
+    ) -> Result<(), RegistryError> {
+        match self {
+            Self::Operator { id, role, .. } => may_operate(state, id, *role, &request.target),
+            Self::Supervisor { credential } => {
+                let hidden = || RegistryError::not_found("request", &request.id);
+                let held = SupervisorAccess::find(state, credential, now)?;
+                if held.principal == request.requested_by {
+                    return Err(RegistryError::SelfApproval { link: SelfApprovalLink::Requester });
+                }
+                if held.principal == request.principal {
+                    return Err(RegistryError::SelfApproval { link: SelfApprovalLink::Program });
+                }
+                let about = request.target.capsule_id();
+                let holds = held.grants.iter().any(|grant| grant.target.capsule_id() == about);
+                if holds { Ok(()) } else { Err(hidden()) }
+            }
+        }
+    }
+
+    /// Admins may approve their own requests, and operators those for capsules of their own, which they hold whole.
+    fn may_approve_own(&self, state: &RegistrySnapshot, target: &GrantTarget) -> bool {
+        match self {
+            Self::Operator { id, role, .. } => {
+                *role == OperatorRole::Admin || state.owns(id, target)
+            }
+            Self::Supervisor { .. } => false,
+        }
+    }
+
+    /// What ties them to a request, where they may approve it all the same.
+    fn judge_own(
+        &self,
+        state: &RegistrySnapshot,
+        caller: &EventCaller,
+        request: &GrantRequest,
+    ) -> Result<Option<SelfApprovalLink>, RegistryError> {
+        let link = match self {
+            Self::Operator { id, .. } => SelfApprovalLink::to_operator(state, id, caller, request),
+            Self::Supervisor { credential } => {
+                let program = state.credentials.get(credential);
+                program.and_then(|one| SelfApprovalLink::to_program(state, one, caller, request))
+            }
+        };
+        match link {
+            Some(link) if !self.may_approve_own(state, &request.target) => {
+                Err(RegistryError::SelfApproval { link })
+            }
+            link => Ok(link),
+        }
+    }
+
+    /// Whether they may take this grant back.
+    pub(super) fn may_take_back(
+        &self,
+        state: &RegistrySnapshot,
+        now: Timestamp,
+        grant: &Grant,
+    ) -> Result<(), RegistryError> {
+        match self {
+            Self::Operator { id, role, .. } => {
+                let principal = state.principals.get(&grant.principal);
+                let is_theirs = principal.is_some_and(|one| one.operator.as_ref() == Some(id));
+                if is_theirs { Ok(()) } else { may_operate(state, id, *role, &grant.target) }
+            }
+            Self::Supervisor { credential } => {
+                let held = SupervisorAccess::find(state, credential, now)?;
+                if held.grants.iter().any(|own| grant.target.is_within(&own.target)) {
+                    Ok(())
+                } else {
+                    Err(RegistryError::not_found("grant", &grant.id))
+                }
+            }
+        }
+    }
+}
+
+/// Members decide about their own capsules, the others about everything.
+fn may_operate(
+    state: &RegistrySnapshot,
+    operator: &str,
+    role: OperatorRole,
+    target: &GrantTarget,
+) -> Result<(), RegistryError> {
+    if role >= OperatorRole::Approver {
+        return Ok(());
+    }
+    if state.owns(operator, target) {
+        return Ok(());
+    }
+    Err(RegistryError::needs_role(OperatorRole::Approver))
+}

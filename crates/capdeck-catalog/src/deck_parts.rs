@@ -1,0 +1,159 @@
+//! Parts of a deck that have names: what skills need, what a sub-agent is given, what agents are not shown.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use capdeck_definition::{
+    CapabilityFile, CapabilityId, CapabilityTailoring, DeckConfig, Glob, SourceLayer, ToolChoice,
+    ViewConfig,
+    capability_file::{SkillDeclaration, ToolDeclaration, without_at},
+};
+
+use crate::{Capability, CatalogSelection, SelectionItem};
+
+/// Which part of the catalog somebody is given.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum CatalogPart {
+    /// All of it: the person's own command line, and capabilities that are served as they are.
+    Everything,
+    /// What is meant for agents.
+    Offered,
+    /// A view by its name. One that does not exist has nothing.
+    View(Arc<str>),
+}
+
+/// The named parts of a deck.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeckParts {
+    pub skills: Vec<SkillTools>,
+    pub views: BTreeMap<String, NamedView>,
+    /// The capability that holds the commands of the capability file that are in no group.
+    pub ungrouped: Option<CapabilityId>,
+    /// Tools that are declared for a person's shell and for nobody else.
+    pub shelved: CatalogSelection,
+}
+
+/// The tools that a skill needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillTools {
+    pub id: String,
+    pub tools: CatalogSelection,
+}
+
+/// What one kind of client is given of the deck.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedView {
+    pub description: Option<String>,
+    pub tools: CatalogSelection,
+    /// Skills it knows by name; they give it no tool that it does not have.
+    pub skills: Vec<String>,
+}
+
+impl DeckParts {
+    /// The parts that a deck's options and its capability file name.
+    pub(crate) fn of(config: &DeckConfig, file: Option<&CapabilityFile>) -> Self {
+        let views = config.views.iter();
+        let views = views.map(|(name, view)| (name.clone(), NamedView::from(view))).collect();
+        let mut parts = Self { views, ..Self::default() };
+        if let Some(file) = file {
+            parts.add(file);
+        }
+        parts
+    }
+
+    fn add(&mut self, file: &CapabilityFile) {
+        let selection = |references: &[String]| -> CatalogSelection {
+            references.iter().filter_map(|reference| pick(file, reference)).collect()
+        };
+        self.ungrouped = file.ids.groups.get(&None).cloned();
+        let skills = file.skills.iter();
+        let tools_of = |skill: &SkillDeclaration| SkillTools {
+            id: skill.id.clone(),
+            tools: selection(&skill.requires),
+        };
+        self.skills = skills.map(tools_of).collect();
+        for agent in &file.subagents {
+            // A view of the config by the same name is the person's, and stays.
+            self.views.entry(agent.id.clone()).or_insert_with(|| NamedView {
+                description: agent.description.clone(),
+                tools: selection(&agent.tools),
+                skills: agent.skills.clone(),
+            });
+        }
+        // A file whose skills require nothing shows everything it declares.
+        if self.skills.iter().all(|skill| skill.tools.is_empty()) {
+            return;
+        }
+        let mut required = CatalogSelection::default();
+        self.skills.iter().for_each(|skill| required.extend(skill.tools.clone()));
+        let is_required =
+            |(id, tool): &(&CapabilityId, &ToolDeclaration)| required.has(&[id.as_str()], &tool.id);
+        let declared = file.tools.iter().filter_map(|tool| Some((file.capability_of(tool)?, tool)));
+        let unused = declared.filter(|declared| !is_required(declared));
+        self.shelved =
+            unused.map(|(id, tool)| SelectionItem::tool(id.as_str(), &tool.id)).collect();
+    }
+
+    /// True when a tool is kept from agents because no skill of the capability file requires it.
+    pub fn is_shelved(&self, capability: &Capability, ids: &[&str], tool: &str) -> bool {
+        Self::may_shelve(capability) && self.shelved.has(ids, tool)
+    }
+
+    /// A capability of the same id from another file is none that the capability file chose tools of, unless it is a server
+    /// that a plugin brought.
+    pub(crate) fn may_shelve(capability: &Capability) -> bool {
+        let definition = &capability.definition;
+        let is_chosen =
+            |tailoring: &Arc<CapabilityTailoring>| matches!(tailoring.tools, ToolChoice::Chosen(_));
+        definition.source.layer == SourceLayer::ProjectCapabilityFile
+            || definition.tailoring.as_ref().is_some_and(is_chosen)
+    }
+
+    /// True when this part may lack something.
+    pub(crate) fn narrows(&self, part: &CatalogPart) -> bool {
+        match part {
+            CatalogPart::Everything => false,
+            CatalogPart::Offered => !self.shelved.is_empty(),
+            CatalogPart::View(_) => true,
+        }
+    }
+
+    /// The skills that are known in this part.
+    pub(crate) fn skills_in(&self, part: &CatalogPart) -> Vec<SkillTools> {
+        match part {
+            CatalogPart::Everything | CatalogPart::Offered => self.skills.clone(),
+            CatalogPart::View(name) => {
+                let known = self.views.get(&**name).map(|view| view.skills.as_slice());
+                let is_known = |skill: &&SkillTools| known.unwrap_or_default().contains(&skill.id);
+                self.skills.iter().filter(is_known).cloned().collect()
+            }
+        }
+    }
+}
+
+/// What a reference of a capability file chooses: one tool, or a whole server.
+fn pick(file: &CapabilityFile, reference: &str) -> Option<SelectionItem> {
+    if let Some((id, tool)) = file.locate(reference) {
+        return Some(SelectionItem::spoken(id.as_str(), &tool));
+    }
+    let id = file.ids.servers.get(without_at(reference))?;
+    Some(SelectionItem { capability: Glob::new(id.as_str()), tool: None })
+}
+
+impl From<&ViewConfig> for NamedView {
+    fn from(view: &ViewConfig) -> Self {
+        let whole =
+            |capability: &_| SelectionItem { capability: Clone::clone(capability), tool: None };
+        let capabilities = view.capabilities.iter().map(whole);
+        // A capability alone among the tools means all of its tools, and nothing else of it.
+        let tool = |name: &Glob| match name.as_str().split_once('.') {
+            Some((capability, tool)) => SelectionItem::tool(capability, tool),
+            None => SelectionItem::tool(name.as_str(), "*"),
+        };
+        let tools = view.tools.iter().map(tool);
+        Self {
+            description: view.description.clone(),
+            tools: capabilities.chain(tools).collect(),
+            skills: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The definitions that a capability file stands for: one per server, and one per group of commands.
+
+use std::{collections::HashMap, sync::Arc};
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value, json};
+
+use super::{
+    ArgumentKind, CapabilityFile, CommandSpec, CommandTool, DeclaredValue as Given,
+    ServerDeclaration, ServerEndpoint, ToolDeclaration, ToolExposure, ToolKind, command_line,
+    read::ParsedCapabilityFile,
+};
+use crate::{
+    ALLOW_LEADING_DASH, Backend, BackendAuth, CapabilityId, CapabilityTailoring, ChosenTool,
+    CliAction, CliCommand, CliTools, Exposure, McpServer, PlaceholderStyle, ToolChoice,
+    definition_draft::{DefinitionDraft, FileOrigin, SharedFields},
+    diagnostic::TextPosition,
+    parsed_file::LocatedDefinition,
+    shape::{PresentationFields, ProjectBinding},
+};
+
+/// A command of a group, and where its entry is.
+struct GroupCommand<'a> {
+    tool: &'a ToolDeclaration,
+    command: &'a CommandTool,
+    place: TextPosition,
+}
+
+/// The definitions of a file, with their places.
+pub(super) fn define(
+    reading: &ParsedCapabilityFile,
+    origin: &FileOrigin<'_>,
+) -> Vec<LocatedDefinition> {
+    let file = &reading.file;
+    let mut placed = Vec::new();
+    for (server, place) in file.servers.iter().zip(&reading.server_places) {
+        if let Some(id) = file.ids.servers.get(&server.id) {
+            let draft = server_draft(file, server, id.clone());
+            placed.push(LocatedDefinition { definition: origin.define(draft), place: *place });
+        }
+    }
+    let mut commands: HashMap<Option<&str>, Vec<GroupCommand<'_>>> = HashMap::new();
+    for (tool, place) in file.tools.iter().zip(&reading.tool_places) {
+        if let ToolKind::Command(command) = &tool.kind {
+            let members = commands.entry(tool.group.as_deref()).or_default();
+            members.push(GroupCommand { tool, command, place: *place });
+        }
+    }
+    for (group, id) in &file.ids.groups {
+        let members = commands.remove(&group.as_deref()).unwrap_or_default();
+        let (draft, place) = group_draft(file, group.as_deref(), &members, id.clone());
+        placed.push(LocatedDefinition { definition: origin.define(draft), place });
+    }
+    placed
+}
+
+impl CapabilityFile {
+    /// The tools that the file chooses of a server, its own or a plugin's.
+    pub(super) fn chosen_of(&self, server: &str) -> Vec<ChosenTool> {
+        let chosen = self.tools_of(server).filter_map(|tool| match &tool.kind {
+            ToolKind::Mcp(mcp) => Some(ChosenTool {
+                id: tool.id.clone(),
+                remote: mcp.tool.clone(),
+                defaults: mcp.defaults.clone(),
+                formatter: mcp.formatter.clone(),
+            }),
+            ToolKind::Command(_) => None,
+        });
+        chosen.collect()
+    }
+}
+
+fn server_draft(
+    file: &CapabilityFile,
+    server: &ServerDeclaration,
+    id: CapabilityId,
+) -> DefinitionDraft {
+    let chosen = file.chosen_of(&server.id);
+    let tools = if chosen.is_empty() {
+        ToolChoice::Policy(server.expose.clone())
+    } else {
+        ToolChoice::Chosen(chosen)
+    };
+    let mut tailoring = CapabilityTailoring { tools, ..CapabilityTailoring::default() };
+    let mut backend = McpServer::default();
+    match &server.endpoint {
+        ServerEndpoint::Stdio(stdio) => {
+            backend.command = Some(stdio.cmd.clone());
+            backend.args.clone_from(&stdio.args);
+            (backend.env, tailoring.env) = split_values(&stdio.env);
+            // Even without `cwd` a server works in its project, wherever the host was started.
+            let folder = file.project_dir().join(stdio.cwd.as_deref().unwrap_or_default());
+            backend.cwd = Some(folder.to_string_lossy().trim_end_matches('/').to_owned());
+        }
+        ServerEndpoint::Remote(remote) => {
+            backend.url = Some(remote.url.clone());
+            let (headers, from_elsewhere) = split_values(&remote.headers);
+            match &remote.oauth {
+                // A sign-in brings one header; the others go beside it.
+                Some(oauth) => {
+                    backend.auth = Some(BackendAuth::OAuth2(oauth.as_ref().clone()));
+                    tailoring.headers.clone_from(&remote.headers);
+                }
+                None => {
+                    backend.auth =
+                        (!headers.is_empty()).then_some(BackendAuth::Headers { headers });
+                    tailoring.headers = from_elsewhere;
+                }
+            }
+        }
+    }
+    let name = server.display_name.clone().unwrap_or_else(|| server.id.clone());
+    let description = server.description.clone();
+    DefinitionDraft {
+        shared: shared(file, name, description.unwrap_or_else(|| describe(server)), false),
+        parent: None,
+        icon: None,
+        backend: Backend::Mcp(backend),
+        tailoring: Some(Arc::new(tailoring)),
+        id,
+    }
+}
+
+/// What is written in the file, and what is taken from elsewhere.
+fn split_values(
+    values: &IndexMap<String, Given>,
+) -> (IndexMap<String, String>, IndexMap<String, Given>) {
+    let mut written = IndexMap::new();
+    let mut elsewhere = IndexMap::new();
+    for (name, value) in values {
+        match value {
+            Given::Text(text) => drop(written.insert(name.clone(), text.clone())),
+            other => drop(elsewhere.insert(name.clone(), other.clone())),
+        }
+    }
+    (written, elsewhere)
+}
+
+/// What a server is, as far as its entry tells. Arguments may hold secrets and are not shown.
+fn describe(server: &ServerDeclaration) -> String {
+    let id = &server.id;
+    match &server.endpoint {
+        ServerEndpoint::Stdio(stdio) => {
+            let program = stdio.cmd.split_whitespace().next().unwrap_or_default();
+            let program = program.rsplit(['/', '\\']).next().unwrap_or(program);
+            format!("MCP server `{id}`, started with {program}")
+        }
+        ServerEndpoint::Remote(remote) => {
+            let host = url::Url::parse(&remote.url).ok();
+            match host.as_ref().and_then(url::Url::host_str) {
+                Some(host) => format!("MCP server `{id}` at {host}"),
+                None => format!("MCP server `{id}`"),
+            }
+        }
+    }
+}
+
+fn group_draft(
+    file: &CapabilityFile,
+    group: Option<&str>,
+    members: &[GroupCommand<'_>],
+    id: CapabilityId,
+) -> (DefinitionDraft, TextPosition) {
+    let first = members.first().map(|member| member.place).unwrap_or_default();
+    let actions: IndexMap<String, CliAction> = members
+        .iter()
+        .map(|GroupCommand { tool, command, .. }| {
+            (tool.id.clone(), action(command, tool.description.clone()))
+        })
+        .collect();
+    let names = actions.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let description = match group {
+        Some(group) => format!("Commands of this project, group `{group}`: {names}"),
+        None => format!("Commands of this project: {names}"),
+    };
+    let name = group.unwrap_or("commands").to_owned();
+    let tools =
+        CliTools { placeholders: PlaceholderStyle::Braces, ..CliTools::with_actions(actions) };
+    let draft = DefinitionDraft {
+        shared: shared(file, name, description, true),
+        parent: None,
+        icon: None,
+        backend: Backend::Cli(tools),
+        tailoring: None,
+        id,
+    };
+    (draft, first)
+}
+
+fn action(tool: &CommandTool, description: Option<String>) -> CliAction {
+    let run = command(&tool.run);
+    CliAction {
+        description,
+        input_schema: Some(input_schema(&tool.run)),
+        init: tool.init.as_ref().map(|init| Box::new(command(init))),
+        command: run.command,
+        args: run.args,
+        env: run.env,
+        cwd: run.cwd,
+        ..CliAction::default()
+    }
+}
+
+/// The words of a command line, taken apart once: whatever is filled in later stays inside its word.
+fn command(spec: &CommandSpec) -> CliCommand {
+    // A line that cannot be taken apart was refused when it was read.
+    let mut words = command_line::split(&spec.cmd).unwrap_or_default().into_iter();
+    CliCommand {
+        command: words.next().unwrap_or_default(),
+        args: words.collect(),
+        env: spec.env.clone(),
+        cwd: spec.dir.clone(),
+        defaults: spec
+            .args
+            .iter()
+            .filter_map(|argument| Some((argument.name.clone(), argument.default.clone()?)))
+            .collect(),
+    }
+}
+
+fn input_schema(spec: &CommandSpec) -> Map<String, Value> {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for argument in &spec.args {
+        let mut property = Map::new();
+        let kind = match argument.kind {
+            ArgumentKind::String => "string",
+            ArgumentKind::Number => "number",
+            ArgumentKind::Boolean => "boolean",
+            ArgumentKind::Object => "object",
+            ArgumentKind::Array => "array",
+        };
+        property.insert("type".to_owned(), json!(kind));
+        if let Some(description) = &argument.description {
+            property.insert("description".to_owned(), json!(description));
+        }
+        match &argument.default {
+            Some(default) => drop(property.insert("default".to_owned(), default.clone())),
+            None if argument.required => required.push(argument.name.clone()),
+            None => {}
+        }
+        if argument.allow_leading_dash {
+            property.insert(ALLOW_LEADING_DASH.to_owned(), json!(true));
+        }
+        properties.insert(argument.name.clone(), Value::Object(property));
+    }
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    schema
+}
+
+fn shared(file: &CapabilityFile, name: String, description: String, bound: bool) -> SharedFields {
+    let exposure = file.options.tool_exposure.unwrap_or(ToolExposure::ExposeAll).exposure();
+    SharedFields {
+        name: Some(name),
+        description: Some(description),
+        presentation: PresentationFields {
+            exposure: Some(exposure),
+            ..PresentationFields::default()
+        },
+        project_binding: bound.then_some(ProjectBinding { required: true }),
+        runtime: None,
+        disabled: false,
+    }
+}
+
+impl ToolExposure {
+    /// How capabilities are offered under this option.
+    pub fn exposure(self) -> Exposure {
+        match self {
+            Self::ExposeAll => Exposure::Direct,
+            Self::OnDemand => Exposure::OnDemand,
+            Self::Search => Exposure::Search,
+            Self::None => Exposure::None,
+        }
+    }
+}

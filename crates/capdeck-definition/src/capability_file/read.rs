@@ -1,0 +1,281 @@
+//! From the text of a capability file to its model. Only a text that cannot be read at all loses the whole file.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
+
+use indexmap::IndexSet;
+use serde::de::DeserializeOwned;
+
+use super::{
+    CapabilityFile, CapabilityIds, agents::AgentsShape, hook::HookShape, index::FileIndex,
+    options::OptionsShape, plugin::PluginShape, prune::prune, references, rule::RuleShape,
+    server::ServerShape, shape::KEYS, skill::SkillShape, subagent::SubagentShape, tool::ToolShape,
+};
+use crate::{
+    DiagnosticSeverity,
+    diagnostic::{Diagnostic, FileFindings, TextPosition},
+    document::{NodeValue, PathStep, ValueNode, json, yaml},
+    schema,
+    suggest::nearest_key,
+    violation,
+};
+
+/// A capability file, and what of it could not be used.
+#[derive(Debug)]
+pub(crate) struct ParsedCapabilityFile {
+    pub(crate) file: CapabilityFile,
+    /// Where the servers of the file stand, in their order.
+    pub(crate) server_places: Vec<TextPosition>,
+    /// Where the tools of the file stand, in their order.
+    pub(crate) tool_places: Vec<TextPosition>,
+    /// Ids of servers that are left out, with the reason.
+    pub(crate) broken_servers: Vec<(String, String)>,
+}
+
+/// Reads the text. `None` when nothing of it can be used; the reason is the first error.
+pub(crate) fn read(
+    text: &str,
+    path: &Path,
+    findings: &mut FileFindings,
+) -> Option<ParsedCapabilityFile> {
+    let mut root = parse(text, path, findings)?;
+    warn_about_unknown_keys(&root, findings);
+    prune(&mut root);
+    let mut document = CapabilityDocument::check(root, findings)?;
+    let mut file = CapabilityFile {
+        path: path.to_owned(),
+        providers: document.value("providers"),
+        options: document
+            .value::<OptionsShape>("options")
+            .unwrap_or_default()
+            .read(document.root.child("options"), findings),
+        servers: document.list("servers", findings, ServerShape::read),
+        tools: document.list("tools", findings, ToolShape::read),
+        skills: document.list("skills", findings, SkillShape::read),
+        rules: document.list("rules", findings, RuleShape::read),
+        hooks: document.list("hooks", findings, HookShape::read),
+        subagents: document.list("subagents", findings, SubagentShape::read),
+        agents: document
+            .value::<AgentsShape>("agents")
+            .map(|agents| agents.read(document.root.child("agents"), findings)),
+        plugins: document.list("plugins", findings, PluginShape::read),
+        ids: CapabilityIds::default(),
+        index: FileIndex::default(),
+    };
+    file.options.security.is_incomplete = document.security_is_broken;
+    references::check(&mut file, &mut document, findings);
+    file.ids = CapabilityIds::of(&file);
+    Some(ParsedCapabilityFile {
+        server_places: document.places("servers"),
+        tool_places: document.places("tools"),
+        broken_servers: document.broken_servers,
+        file,
+    })
+}
+
+/// The document while it is read: which entries are out, and where the others stand.
+pub(super) struct CapabilityDocument {
+    pub(super) root: ValueNode,
+    broken: HashSet<(String, usize)>,
+    broken_values: HashSet<String>,
+    security_is_broken: bool,
+    /// The positions in the document of the entries that were read, by section.
+    pub(super) kept: HashMap<&'static str, Vec<usize>>,
+    broken_servers: Vec<(String, String)>,
+}
+
+impl CapabilityDocument {
+    /// Compares the document with the schema. Unknown keys cost nothing; any other mistake costs its entry.
+    fn check(root: ValueNode, findings: &mut FileFindings) -> Option<Self> {
+        let violations = violation::check(&schema::CAPABILITIES, &root);
+        let hopeless = violation::is_hopeless(&violations);
+        let mut document = Self {
+            root,
+            broken: HashSet::new(),
+            broken_values: HashSet::new(),
+            security_is_broken: false,
+            kept: HashMap::new(),
+            broken_servers: Vec::new(),
+        };
+        let mut broken_items: Vec<(String, String, usize)> = Vec::new();
+        for mut found in violations {
+            let is_harmless = found.is_merely_unknown_key();
+            match found.steps.as_slice() {
+                _ if is_harmless => {}
+                [PathStep::Key(section), PathStep::Index(index), ..] => {
+                    document.leave_out(section, *index, &found.diagnostic.message);
+                }
+                [PathStep::Key(block), PathStep::Key(list), PathStep::Index(index), ..] => {
+                    broken_items.push((block.clone(), list.clone(), *index));
+                }
+                // One wrong option leaves the others as they are.
+                [PathStep::Key(block), PathStep::Key(option), ..] => {
+                    document.security_is_broken |= block == "options" && option == "security";
+                    document.root.remove(&[block, option]);
+                }
+                [PathStep::Key(section), ..] => {
+                    document.broken_values.insert(section.clone());
+                }
+                [PathStep::Index(_), ..] | [] => {}
+            }
+            if is_harmless || found.is_below("hooks") {
+                found.diagnostic.severity = DiagnosticSeverity::Warning;
+            }
+            findings.add(found.diagnostic);
+        }
+        // From the back, so that the positions still to come stay right.
+        broken_items.sort();
+        broken_items.dedup();
+        for (block, list, index) in broken_items.into_iter().rev() {
+            document.root.remove_item(&[&block, &list], index);
+        }
+        if hopeless {
+            findings.add(violation::too_many());
+            return None;
+        }
+        Some(document)
+    }
+
+    /// Reads the entries of a section. One that is broken is left out with its problem told.
+    fn list<S: DeserializeOwned, T: UniqueEntry>(
+        &mut self,
+        section: &'static str,
+        findings: &mut FileFindings,
+        read: impl Fn(S, &ValueNode, &mut FileFindings) -> Option<T>,
+    ) -> Vec<T> {
+        let NodeValue::List(items) = self.root.child(section).content.clone() else {
+            return Vec::new();
+        };
+        let (mut entries, mut kept): (Vec<T>, Vec<usize>) = (Vec::new(), Vec::new());
+        let mut taken = HashSet::new();
+        for (index, item) in items.iter().enumerate() {
+            if self.broken.contains(&(section.to_owned(), index)) {
+                continue;
+            }
+            let mark = findings.mark();
+            let entry = match serde_json::from_value::<S>(item.to_json()) {
+                Ok(shape) => read(shape, item, findings),
+                Err(_) => {
+                    findings.add(violation::unreadable(&schema::CAPABILITIES).at(item.place));
+                    None
+                }
+            };
+            if section == "hooks" {
+                findings.soften_since(mark);
+            }
+            let entry = match (entry, findings.first_error_since(mark)) {
+                (Some(entry), None) => entry,
+                (_, reason) => {
+                    let reason = reason.unwrap_or_default().to_owned();
+                    self.leave_out(section, index, &reason);
+                    continue;
+                }
+            };
+            let is_taken = entry.key().is_some_and(|key| !taken.insert(key));
+            if let Some(name) = entry.name().filter(|_| is_taken) {
+                findings.add(repeated(section, &name).at(item.child("id").place));
+                continue;
+            }
+            entries.push(entry);
+            kept.push(index);
+        }
+        self.kept.insert(section, kept);
+        entries
+    }
+
+    /// The entry of a section that was read as number `index`.
+    pub(super) fn entry(&self, section: &str, index: usize) -> &ValueNode {
+        let list = self.root.child(section);
+        let position = self.kept.get(section).and_then(|kept| kept.get(index));
+        position.map_or(list, |position| list.item(*position))
+    }
+
+    fn places(&self, section: &str) -> Vec<TextPosition> {
+        let list = self.root.child(section);
+        let kept = self.kept.get(section).map(Vec::as_slice).unwrap_or_default();
+        kept.iter().map(|position| list.item(*position).child("id").place).collect()
+    }
+
+    /// A value that is no list of entries.
+    fn value<S: DeserializeOwned>(&self, key: &str) -> Option<S> {
+        if self.broken_values.contains(key) {
+            return None;
+        }
+        serde_json::from_value(self.root.get(key)?.to_json()).ok()
+    }
+
+    fn leave_out(&mut self, section: &str, index: usize, reason: &str) {
+        if self.broken.insert((section.to_owned(), index)) && section == "servers" {
+            let id = self.root.child(section).item(index).child("id").text();
+            self.broken_servers.push((id.unwrap_or("?").to_owned(), reason.to_owned()));
+        }
+    }
+
+    /// Every id written in a section, of broken entries too, so that a reference to one is not called dangling.
+    pub(super) fn written_ids(&self, section: &str) -> IndexSet<String> {
+        let NodeValue::List(items) = &self.root.child(section).content else {
+            return IndexSet::new();
+        };
+        items.iter().filter_map(|item| item.get("id")?.text().map(str::to_owned)).collect()
+    }
+}
+
+/// An entry that must differ from others of its section.
+pub(super) trait UniqueEntry {
+    /// What must differ; `None` when the entry has no name of its own.
+    fn name(&self) -> Option<String>;
+
+    /// What is compared: the same for names that mean the same.
+    fn key(&self) -> Option<String> {
+        self.name()
+    }
+}
+
+fn repeated(section: &str, name: &str) -> Diagnostic {
+    let message = format!("`{section}` has `{name}` twice, and the first one is used");
+    // Broken hooks never stop anything.
+    if section == "hooks" {
+        Diagnostic::warning("duplicate-id", message)
+    } else {
+        Diagnostic::error("duplicate-id", message)
+    }
+    .with_fix("rename or remove one of the two")
+}
+
+fn parse(text: &str, path: &Path, findings: &mut FileFindings) -> Option<ValueNode> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let is_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+    let root = if is_json { json::parse(text) } else { yaml::parse(text, 1) };
+    let root = root.map_err(|diagnostic| findings.add(diagnostic)).ok()?;
+    if root.is_map() {
+        return Some(root);
+    }
+    findings.add(
+        Diagnostic::error("wrong-type", "a capability file must be a mapping, and this one is not")
+            .with_fix("write keys such as `servers` and `tools` at the top level")
+            .at(TextPosition { line: 1, column: 1 }),
+    );
+    None
+}
+
+fn warn_about_unknown_keys(root: &ValueNode, findings: &mut FileFindings) {
+    for entry in root.entries().iter().filter(|entry| !entry.key.starts_with('$')) {
+        if KEYS.contains(&entry.key.as_str()) {
+            continue;
+        }
+        let fix = match nearest_key(&entry.key, KEYS) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("remove it; the keys are {}", KEYS.join(", ")),
+        };
+        findings.add(
+            Diagnostic::warning(
+                "unknown-key",
+                format!("unknown key `{}`, which is ignored", entry.key),
+            )
+            .with_fix(fix)
+            .at(entry.place),
+        );
+    }
+}

@@ -1,0 +1,278 @@
+//! What entries say about each other: tools of servers, tools of skills, skills and tools of sub-agents.
+
+use indexmap::IndexSet;
+
+use super::{
+    CapabilityFile, HookDeclaration, PluginDeclaration, RuleDeclaration, ServerDeclaration,
+    ServerToolFilter, SkillDeclaration, SkillKind, SubagentDeclaration, ToolDeclaration, ToolKind,
+    index::FileIndex,
+    read::{CapabilityDocument, UniqueEntry},
+    tool_name::{plain_tool_name, without_at},
+};
+use crate::{
+    diagnostic::{Diagnostic, FileFindings},
+    document::ValueNode,
+    suggest::{MAX_CANDIDATES, nearest_key},
+};
+
+/// Checks every reference. A tool without its server is left out; anything else that dangles is a warning.
+pub(super) fn check(
+    file: &mut CapabilityFile,
+    document: &mut CapabilityDocument,
+    findings: &mut FileFindings,
+) {
+    check_tools(file, document, findings);
+    file.index = FileIndex::of(file);
+    let file = &*file;
+    let known = KnownNames {
+        file,
+        tools: document.written_ids("tools"),
+        skills: document.written_ids("skills"),
+        tool_names: file
+            .tools
+            .iter()
+            .take(MAX_CANDIDATES)
+            .flat_map(|tool| [tool.qualified_name(), tool.id.clone()])
+            .collect(),
+        has_open_server: file
+            .servers
+            .iter()
+            .any(|server| file.tools_of(&server.id).next().is_none()),
+    };
+    check_policies(file, document, findings);
+    for (index, skill) in file.skills.iter().enumerate() {
+        let def = document.entry("skills", index).child("def");
+        let what = format!("the skill `{}` requires", skill.id);
+        check_tool_references(&known, &skill.requires, &what, def.child("requires"), findings);
+        if skill.kind == SkillKind::Plugin && file.plugins.is_empty() {
+            findings.add(
+                Diagnostic::warning(
+                    "unknown-reference",
+                    format!("the skill `{}` comes from a plugin, and the file has none", skill.id),
+                )
+                .with_fix("add the plugin to `plugins`, or change `type`")
+                .at(document.entry("skills", index).child("type").place),
+            );
+        }
+    }
+    for (index, subagent) in file.subagents.iter().enumerate() {
+        let node = document.entry("subagents", index);
+        let what = format!("the sub-agent `{}` uses", subagent.id);
+        check_tool_references(&known, &subagent.tools, &what, node.child("tools"), findings);
+        check_skills(&known, subagent, node.child("skills"), findings);
+    }
+}
+
+fn check_tools(
+    file: &mut CapabilityFile,
+    document: &mut CapabilityDocument,
+    findings: &mut FileFindings,
+) {
+    let mut known = document.written_ids("servers");
+    let has_plugins = !file.plugins.is_empty();
+    for (key, server) in file.plugins.iter().flat_map(|plugin| &plugin.servers) {
+        known.insert(server.renamed.clone().unwrap_or_else(|| key.clone()));
+    }
+    let mut sound = Vec::new();
+    for (index, tool) in file.tools.iter().enumerate() {
+        let ToolKind::Mcp(mcp) = &tool.kind else {
+            sound.push(true);
+            continue;
+        };
+        let is_known = known.contains(&mcp.server);
+        sound.push(is_known || has_plugins);
+        if is_known {
+            continue;
+        }
+        let message =
+            format!("the tool `{}` is of the server `{}`, which is not there", tool.id, mcp.server);
+        let found = if has_plugins {
+            Diagnostic::warning("unknown-reference", format!("{message} unless a plugin brings it"))
+        } else {
+            Diagnostic::error("unknown-reference", message)
+        };
+        let fix = match nearest_key(&mcp.server, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "add it to `servers`".to_owned(),
+        };
+        let place = document.entry("tools", index).child("def").child("server").place;
+        findings.add(found.with_fix(fix).at(place));
+    }
+    let mut keep = sound.iter();
+    file.tools.retain(|_| keep.next().copied().unwrap_or(true));
+    if let Some(kept) = document.kept.get_mut("tools") {
+        let mut keep = sound.iter();
+        kept.retain(|_| keep.next().copied().unwrap_or(true));
+    }
+}
+
+/// Tools of a server in the file switch its policy off.
+fn check_policies(
+    file: &CapabilityFile,
+    document: &CapabilityDocument,
+    findings: &mut FileFindings,
+) {
+    for (index, server) in file.servers.iter().enumerate() {
+        let node = document.entry("servers", index);
+        if node.get("expose").is_some() && file.tools_of(&server.id).next().is_some() {
+            findings.add(
+                Diagnostic::warning(
+                    "ignored-key",
+                    format!(
+                        "`expose` of `{}` is ignored, because `tools` has tools of it",
+                        server.id
+                    ),
+                )
+                .with_fix("remove `expose`, or the entries of `tools`")
+                .at(node.key_place("expose")),
+            );
+        }
+    }
+}
+
+/// The names that references are compared with.
+struct KnownNames<'a> {
+    file: &'a CapabilityFile,
+    /// Ids as written, of broken entries too.
+    tools: IndexSet<String>,
+    skills: IndexSet<String>,
+    /// What a mistyped reference may mean.
+    tool_names: Vec<String>,
+    /// Whether a server offers tools that the file does not list.
+    has_open_server: bool,
+}
+
+fn check_tool_references(
+    known: &KnownNames<'_>,
+    references: &[String],
+    what: &str,
+    node: &ValueNode,
+    findings: &mut FileFindings,
+) {
+    for (index, reference) in references.iter().enumerate() {
+        if known.may_resolve(reference) {
+            continue;
+        }
+        let fix =
+            match nearest_key(without_at(reference), known.tool_names.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "add the tool to `tools`, or remove the reference".to_owned(),
+            };
+        findings.add(
+            Diagnostic::warning(
+                "unknown-reference",
+                format!("{what} `{reference}`, and there is no such tool"),
+            )
+            .with_fix(fix)
+            .at(node.item(index).place),
+        );
+    }
+}
+
+impl KnownNames<'_> {
+    /// Whether a reference names something, as far as the file alone can tell.
+    fn may_resolve(&self, reference: &str) -> bool {
+        let (file, name) = (self.file, without_at(reference));
+        let is_declared = file.tool(reference).is_some() || file.server(reference).is_some();
+        // A broken entry has its own message already.
+        let last = name.rsplit('.').next().unwrap_or(name);
+        if is_declared || self.tools.contains(name) || self.tools.contains(last) {
+            return true;
+        }
+        match name.split_once('.') {
+            Some((prefix, _)) => {
+                file.open_servers(name).any(|(server, tool)| server.expose.allows(tool))
+                    || (!file.plugins.is_empty() && file.server(prefix).is_none())
+            }
+            // What servers and plugins call their tools is not known yet.
+            None => self.has_open_server || !file.plugins.is_empty(),
+        }
+    }
+}
+
+fn check_skills(
+    known: &KnownNames<'_>,
+    subagent: &SubagentDeclaration,
+    node: &ValueNode,
+    findings: &mut FileFindings,
+) {
+    for (index, skill) in subagent.skills.iter().enumerate() {
+        if known.skills.contains(skill) || !known.file.plugins.is_empty() {
+            continue;
+        }
+        let fix = match nearest_key(skill, known.skills.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "add it to `skills`, or remove it here".to_owned(),
+        };
+        findings.add(
+            Diagnostic::warning(
+                "unknown-reference",
+                format!(
+                    "the sub-agent `{}` uses the skill `{skill}`, which is not there",
+                    subagent.id
+                ),
+            )
+            .with_fix(fix)
+            .at(node.item(index).place),
+        );
+    }
+}
+
+impl ServerToolFilter {
+    /// Whether the policy offers the tool that the server calls so.
+    pub fn allows(&self, tool: &str) -> bool {
+        let named = |names: &[String]| names.iter().any(|name| name == tool);
+        match self {
+            Self::All => true,
+            Self::Except(names) => !named(names),
+            Self::Exactly(names) => named(names),
+            Self::None => false,
+        }
+    }
+}
+
+impl UniqueEntry for ServerDeclaration {
+    fn name(&self) -> Option<String> {
+        Some(self.id.clone())
+    }
+}
+
+impl UniqueEntry for ToolDeclaration {
+    fn name(&self) -> Option<String> {
+        Some(self.qualified_name())
+    }
+
+    fn key(&self) -> Option<String> {
+        Some(plain_tool_name(&self.qualified_name()))
+    }
+}
+
+impl UniqueEntry for SkillDeclaration {
+    fn name(&self) -> Option<String> {
+        Some(self.id.clone())
+    }
+}
+
+impl UniqueEntry for RuleDeclaration {
+    fn name(&self) -> Option<String> {
+        Some(self.id.clone())
+    }
+}
+
+impl UniqueEntry for HookDeclaration {
+    fn name(&self) -> Option<String> {
+        Some(self.id.clone())
+    }
+}
+
+impl UniqueEntry for SubagentDeclaration {
+    fn name(&self) -> Option<String> {
+        Some(self.id.clone())
+    }
+}
+
+impl UniqueEntry for PluginDeclaration {
+    fn name(&self) -> Option<String> {
+        self.id.clone()
+    }
+}

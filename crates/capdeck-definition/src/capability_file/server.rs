@@ -1,0 +1,293 @@
+//! `servers`: MCP servers and which of their tools are offered.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    secret::{DeclaredValue, ValueShape},
+    text_source::check_url,
+};
+use crate::{
+    OAuthConfig,
+    diagnostic::{Diagnostic, FileFindings},
+    document::ValueNode,
+    reference::holds_reference,
+};
+
+/// An MCP server of the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerDeclaration {
+    /// The id as written. Where it is no capability id, the capability has a similar one.
+    pub id: String,
+    pub description: Option<String>,
+    pub display_name: Option<String>,
+    pub endpoint: ServerEndpoint,
+    /// Which tools are offered when the file has no `tools` of this server.
+    pub expose: ServerToolFilter,
+    /// The plugin that brought the server, where another tool wrote that down.
+    pub source_plugin: Option<String>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ServerEndpoint {
+    Stdio(LocalServer),
+    Remote(RemoteServer),
+}
+
+/// A server that is started.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LocalServer {
+    /// One program, or a whole command line when no program has that name.
+    pub cmd: String,
+    pub args: Vec<String>,
+    pub env: IndexMap<String, DeclaredValue>,
+    /// Starts at the project, which is also the default.
+    pub cwd: Option<String>,
+}
+
+/// A server at an address.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RemoteServer {
+    pub url: String,
+    pub headers: IndexMap<String, DeclaredValue>,
+    /// True when the file asks not to check certificates.
+    pub tls_skip_verify: bool,
+    /// What is known of the sign-in; the rest is discovered.
+    pub oauth: Option<Box<OAuthConfig>>,
+}
+
+/// Which tools of a server are offered, by the server's own names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ServerToolFilter {
+    #[default]
+    All,
+    Except(Vec<String>),
+    Exactly(Vec<String>),
+    None,
+}
+
+/// One entry of `servers`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Server", deny_unknown_fields)]
+pub(super) struct ServerShape {
+    #[schemars(length(min = 1))]
+    id: String,
+    /// There is one kind.
+    #[serde(default, rename = "type")]
+    #[expect(dead_code, reason = "the schema checks it, and there is one kind")]
+    kind: Option<ServerType>,
+    def: ServerDef,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    display_name: Option<String>,
+    /// Which tools are offered when `tools` has none of this server.
+    #[serde(default)]
+    pub(super) expose: Option<ExposeType>,
+    /// Names of tools, for `except` and `exactly`.
+    #[serde(default)]
+    tools: Option<Vec<String>>,
+    #[serde(default)]
+    source_plugin: Option<String>,
+    #[serde(default)]
+    #[expect(dead_code, reason = "written by other tools, used by nothing")]
+    source_plugin_server_key: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum ServerType {
+    Mcp,
+}
+
+/// The policies of `expose`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "Expose")]
+pub(super) enum ExposeType {
+    All,
+    Except,
+    Exactly,
+    None,
+}
+
+/// How the server is started (`cmd`) or reached (`url`).
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+struct ServerDef {
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    cmd: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: IndexMap<String, ValueShape>,
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    cwd: Option<String>,
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    url: Option<String>,
+    #[serde(default)]
+    headers: IndexMap<String, ValueShape>,
+    #[serde(default)]
+    tls_skip_verify: bool,
+    /// What is known of the sign-in; normally it is discovered.
+    #[serde(default)]
+    oauth2: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+impl ServerShape {
+    pub(super) fn read(
+        self,
+        node: &ValueNode,
+        findings: &mut FileFindings,
+    ) -> Option<ServerDeclaration> {
+        let id = self.id;
+        let def_node = node.child("def");
+        let values =
+            |values: IndexMap<String, ValueShape>, key: &str, findings: &mut FileFindings| {
+                let node = def_node.child(key);
+                let read = |(name, value): (String, ValueShape)| {
+                    let value = value.read(&name, node.child(&name), findings)?;
+                    Some((name, value))
+                };
+                values.into_iter().filter_map(read).collect::<IndexMap<_, _>>()
+            };
+        let def = self.def;
+        if def.tls_skip_verify {
+            findings.add(
+                Diagnostic::warning(
+                    "ignored-key",
+                    format!("`tlsSkipVerify` of `{id}` is refused: certificates are always checked"),
+                )
+                .with_fix("trust the server's certificate on this machine, for example with `SSL_CERT_FILE`")
+                .at(def_node.key_place("tlsSkipVerify")),
+            );
+        }
+        let endpoint = match (def.cmd, def.url) {
+            (Some(cmd), url) => {
+                if url.is_some() {
+                    findings.add(
+                        Diagnostic::warning(
+                            "conflicting-keys",
+                            format!("the server `{id}` has `cmd` and `url`, and `url` is ignored"),
+                        )
+                        .with_fix("keep one of the two")
+                        .at(def_node.key_place("url")),
+                    );
+                }
+                let env = values(def.env, "env", findings);
+                ServerEndpoint::Stdio(LocalServer { cmd, args: def.args, env, cwd: def.cwd })
+            }
+            (None, Some(url))
+                if !holds_reference(&url) && !check_url(&url, def_node.child("url"), findings) =>
+            {
+                return None;
+            }
+            (None, Some(url)) => ServerEndpoint::Remote(RemoteServer {
+                url,
+                headers: values(def.headers, "headers", findings),
+                tls_skip_verify: def.tls_skip_verify,
+                oauth: def.oauth2.map(|written| Box::new(read_oauth(&written))),
+            }),
+            (None, None) => {
+                findings.add(
+                    Diagnostic::error(
+                        "missing-key",
+                        format!("the server `{id}` has neither `cmd` nor `url`"),
+                    )
+                    .with_fix("add `cmd` to start a program, or `url` to reach a server")
+                    .at(def_node.place),
+                );
+                return None;
+            }
+        };
+        Some(ServerDeclaration {
+            expose: read_expose(self.expose, self.tools, &id, node, findings),
+            id,
+            description: self.description,
+            display_name: self.display_name,
+            endpoint,
+            source_plugin: self.source_plugin,
+        })
+    }
+}
+
+/// The policy, with the names it needs.
+pub(super) fn read_expose(
+    expose: Option<ExposeType>,
+    tools: Option<Vec<String>>,
+    id: &str,
+    node: &ValueNode,
+    findings: &mut FileFindings,
+) -> ServerToolFilter {
+    let listed = tools.is_some();
+    let names = tools.unwrap_or_default();
+    let (expose, uses_names) = match expose {
+        Some(ExposeType::Except) => (ServerToolFilter::Except(names), true),
+        Some(ExposeType::Exactly) => (ServerToolFilter::Exactly(names), true),
+        Some(ExposeType::None) => (ServerToolFilter::None, false),
+        Some(ExposeType::All) | None => (ServerToolFilter::All, false),
+    };
+    match (uses_names, listed) {
+        (true, false) => findings.add(
+            Diagnostic::warning("missing-key", format!("`expose` of `{id}` names no tools"))
+                .with_fix("add `tools` with the server's names of them")
+                .at(node.key_place("expose")),
+        ),
+        (false, true) => findings.add(
+            Diagnostic::warning("ignored-key", format!("`tools` of the server `{id}` is ignored"))
+                .with_fix("it goes with `expose: except` or `expose: exactly`")
+                .at(node.key_place("tools")),
+        ),
+        (true, true) | (false, false) => {}
+    }
+    expose
+}
+
+/// The sign-in in any of the spellings that are around.
+fn read_oauth(written: &serde_json::Map<String, serde_json::Value>) -> OAuthConfig {
+    let nested = written.get("oauth").and_then(serde_json::Value::as_object);
+    let text = |keys: &[&str]| {
+        let found = keys.iter().find_map(|key| {
+            written.get(*key).or_else(|| nested?.get(*key)).and_then(serde_json::Value::as_str)
+        });
+        found.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let listed = written.get("scopes").or_else(|| nested?.get("scopes"));
+    let mut scopes: Vec<String> = match listed {
+        Some(serde_json::Value::Array(scopes)) => {
+            scopes.iter().filter_map(|scope| scope.as_str().map(str::to_owned)).collect()
+        }
+        Some(serde_json::Value::String(scopes)) => words(scopes),
+        _ => Vec::new(),
+    };
+    for scope in text(&["scope"]).iter().flat_map(|scope| words(scope)) {
+        if !scopes.contains(&scope) {
+            scopes.push(scope);
+        }
+    }
+    let port = ["callbackPort", "callback_port", "CALLBACK_PORT"]
+        .iter()
+        .find_map(|key| written.get(*key)?.as_u64());
+    let redirect = port.map(|port| format!("http://127.0.0.1:{port}/callback"));
+    OAuthConfig {
+        authorization_url: text(&["authorizationUrl", "authorizationEndpoint"]),
+        token_url: text(&["tokenUrl", "tokenEndpoint"]),
+        client_id: text(&["clientId", "client_id", "CLIENT_ID"]),
+        client_secret: text(&["clientSecret", "client_secret"]),
+        redirect_uri: text(&["redirectUri", "redirect_uri"]).or(redirect),
+        scopes,
+        ..OAuthConfig::default()
+    }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}

@@ -1,0 +1,295 @@
+//! The lists that backends returned, in memory and on disk.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use capdeck_backend::{CallContext, CallError, ErrorCode, ErrorKind, static_discovery};
+use capdeck_catalog::Discovery;
+use capdeck_definition::{Backend, CapabilityId, Deck, Definition};
+use parking_lot::Mutex;
+use tokio::sync::OwnedMutexGuard;
+
+use crate::{
+    audience::{AudienceKey, ClientAudience},
+    backend_times::answer_time,
+    capsules::capability,
+    discovery_cache::DiscoveryCache,
+    set_tools,
+};
+
+/// How long a capability that did not answer is asked again only in the background.
+const FAILURE_RETRY_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Clients choose their capabilities freely, so the number of cached lists is bounded.
+const MAX_AUDIENCES: usize = 32;
+
+pub(crate) struct DiscoveryTable {
+    cache: DiscoveryCache,
+    known: Mutex<HashMap<DiscoveryKey, DiscoveryEntry>>,
+    failed: Mutex<HashMap<CapabilityId, (Instant, CallError)>>,
+    checks: Mutex<ListChecks>,
+    /// One question at a time per capability.
+    asking: Mutex<HashMap<CapabilityId, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+type DiscoveryKey = (CapabilityId, AudienceKey);
+
+type ListChecks = HashMap<CapabilityId, HashMap<AudienceKey, ListCheck>>;
+
+#[derive(Debug, Clone, Copy)]
+struct ListCheck {
+    at: Instant,
+    has_failed: bool,
+}
+
+struct DiscoveryEntry {
+    fingerprint: String,
+    discovery: Option<Arc<Discovery>>,
+    /// `None` for a list read from disk.
+    asked: Option<(ClientAudience, Instant)>,
+}
+
+impl DiscoveryTable {
+    pub(crate) fn new(cache: DiscoveryCache) -> Self {
+        Self {
+            cache,
+            known: Mutex::default(),
+            failed: Mutex::default(),
+            checks: Mutex::default(),
+            asking: Mutex::default(),
+        }
+    }
+
+    /// The last known list for clients that declare nothing. Connects to nothing.
+    pub(crate) fn known(&self, definition: &Definition, deck: &Deck) -> Option<Arc<Discovery>> {
+        if let Backend::Caplets(_) = definition.backend {
+            // A stale set is not in the deck, and neither are its members.
+            let is_read = deck.definitions.iter().any(|one| std::ptr::eq(one.as_ref(), definition));
+            return is_read.then(|| Arc::new(set_tools::discovery(&definition.id, deck)));
+        }
+        self.known_to(definition, &AudienceKey::default())
+    }
+
+    pub(crate) fn known_to(
+        &self,
+        definition: &Definition,
+        audience: &AudienceKey,
+    ) -> Option<Arc<Discovery>> {
+        if let Backend::Capsules = definition.backend {
+            return Some(Arc::new(capability::discovery()));
+        }
+        let mut known = self.known.lock();
+        let place = (definition.id.clone(), audience.clone());
+        if let Some(entry) = known.get(&place)
+            && entry.fingerprint == definition.fingerprint
+        {
+            return entry.discovery.clone();
+        }
+        let discovery = match static_discovery(definition) {
+            Some(discovery) => Some(discovery),
+            None => self.cache.load(definition, audience),
+        };
+        let entry = DiscoveryEntry {
+            fingerprint: definition.fingerprint.clone(),
+            discovery: discovery.map(Arc::new),
+            asked: None,
+        };
+        let found = entry.discovery.clone();
+        known.insert(place, entry);
+        found
+    }
+
+    pub(crate) fn last_answer(
+        &self,
+        definition: &Definition,
+        audience: &AudienceKey,
+    ) -> Option<Arc<Discovery>> {
+        let known = self.known.lock();
+        let same = |entry: &&DiscoveryEntry| entry.fingerprint == definition.fingerprint;
+        match known.get(&(definition.id.clone(), audience.clone())).filter(same) {
+            Some(entry) => entry.discovery.clone(),
+            None => self.cache.load(definition, audience).map(Arc::new),
+        }
+    }
+
+    /// The known tools of a definition for all audiences: each once, those for clients that declare
+    /// nothing first.
+    pub(crate) fn offered_to_anyone(&self, definition: &Definition) -> Option<Discovery> {
+        let mut lists = self
+            .known_to(definition, &AudienceKey::default())
+            .into_iter()
+            .chain(self.cache.load_others(definition).into_iter().map(Arc::new));
+        let mut all = Discovery::clone(lists.next()?.as_ref());
+        for list in lists {
+            for tool in &list.tools {
+                if all.tools.iter().all(|known| known.name() != tool.name()) {
+                    all.tools.push(tool.clone());
+                }
+            }
+        }
+        Some(all)
+    }
+
+    pub(crate) fn learn(
+        &self,
+        definition: &Definition,
+        audience: &ClientAudience,
+        discovery: &Arc<Discovery>,
+        asked: Instant,
+    ) -> bool {
+        let place = (definition.id.clone(), audience.key().clone());
+        let mut known = self.known.lock();
+        let changed = known.get(&place).is_none_or(|entry| {
+            entry.fingerprint != definition.fingerprint
+                || !entry.discovery.as_ref().is_some_and(|before| same(before, discovery))
+        });
+        let entry = DiscoveryEntry {
+            fingerprint: definition.fingerprint.clone(),
+            discovery: Some(discovery.clone()),
+            asked: Some((audience.clone(), asked)),
+        };
+        known.insert(place, entry);
+        forget_oldest(&mut known);
+        drop(known);
+        if changed && let Err(error) = self.cache.save(definition, audience.key(), discovery) {
+            tracing::warn!(capability = %definition.id, %error, "the tool list could not be cached");
+        }
+        changed
+    }
+
+    pub(crate) fn asked(&self, id: &CapabilityId, audience: &AudienceKey) -> Option<Instant> {
+        let known = self.known.lock();
+        let (_, asked) = known.get(&(id.clone(), audience.clone()))?.asked.as_ref()?;
+        Some(*asked)
+    }
+
+    pub(crate) fn note_check(&self, id: &CapabilityId, audience: &AudienceKey, at: Instant) {
+        put_check(&mut self.checks.lock(), id, audience, ListCheck { at, has_failed: false });
+    }
+
+    pub(crate) fn note_failed_check(&self, id: &CapabilityId, audience: &AudienceKey) {
+        let check = ListCheck { at: Instant::now(), has_failed: true };
+        put_check(&mut self.checks.lock(), id, audience, check);
+    }
+
+    /// Whether a list has to be read again on a connection that was opened then. Exactly one caller
+    /// gets the earliest acceptable time, and has to ask.
+    pub(crate) fn claim_check(
+        &self,
+        id: &CapabilityId,
+        audience: &AudienceKey,
+        opened: Instant,
+        max_age: Duration,
+    ) -> Option<Instant> {
+        let mut checks = self.checks.lock();
+        let last = checks.get(id.as_str()).and_then(|of_this| of_this.get(audience));
+        let since = match last {
+            Some(last) if last.at < opened => opened,
+            None => opened,
+            Some(last) => {
+                let limit =
+                    if last.has_failed { max_age.min(FAILURE_RETRY_INTERVAL) } else { max_age };
+                if last.at.elapsed() < limit {
+                    return None;
+                }
+                Instant::now()
+            }
+        };
+        let check = ListCheck { at: Instant::now(), has_failed: false };
+        put_check(&mut checks, id, audience, check);
+        Some(since)
+    }
+
+    pub(crate) fn audiences(&self, id: &CapabilityId) -> Vec<ClientAudience> {
+        let known = self.known.lock();
+        let of_this = known.iter().filter(|((owner, _), _)| owner == id);
+        of_this.filter_map(|(_, entry)| Some(entry.asked.as_ref()?.0.clone())).collect()
+    }
+
+    pub(crate) fn recent_failure(&self, id: &CapabilityId) -> Option<CallError> {
+        let failed = self.failed.lock();
+        let (when, error) = failed.get(id)?;
+        (when.elapsed() < FAILURE_RETRY_INTERVAL).then(|| error.clone())
+    }
+
+    pub(crate) fn failure_since(&self, id: &CapabilityId, then: Instant) -> Option<CallError> {
+        let failed = self.failed.lock();
+        let (when, error) = failed.get(id)?;
+        // Another caller's cancellation says nothing about the server.
+        (*when >= then && error.kind() != ErrorKind::Cancelled).then(|| error.clone())
+    }
+
+    pub(crate) fn note_outcome(&self, id: &CapabilityId, error: Option<&CallError>) {
+        let mut failed = self.failed.lock();
+        match error {
+            // A sign-in may come at any moment and takes effect at once.
+            Some(error) if error.kind() != ErrorKind::NeedsLogin => {
+                drop(failed.insert(id.clone(), (Instant::now(), error.clone())));
+            }
+            _ => drop(failed.remove(id)),
+        }
+    }
+
+    pub(crate) fn is_being_asked(&self, id: &CapabilityId) -> bool {
+        self.turn(id).try_lock().is_err()
+    }
+
+    /// Waits for others who ask the same capability, at most as long as this caller waits for an
+    /// answer.
+    pub(crate) async fn take_turn(
+        &self,
+        definition: &Definition,
+        context: &CallContext,
+    ) -> Result<OwnedMutexGuard<()>, CallError> {
+        let id = &definition.id;
+        let longest = context.timeout.unwrap_or_else(|| answer_time(&definition.backend));
+        tokio::select! {
+            turn = self.turn(id).lock_owned() => Ok(turn),
+            () = context.cancel.cancelled() => {
+                Err(CallError::new(ErrorCode::Cancelled, format!("listing `{id}` was cancelled")))
+            }
+            () = tokio::time::sleep(longest) => Err(starting_error(id)),
+        }
+    }
+
+    fn turn(&self, id: &CapabilityId) -> Arc<tokio::sync::Mutex<()>> {
+        self.asking.lock().entry(id.clone()).or_default().clone()
+    }
+}
+
+fn put_check(checks: &mut ListChecks, id: &CapabilityId, audience: &AudienceKey, check: ListCheck) {
+    let of_this = checks.entry(id.clone()).or_default();
+    if of_this.len() >= MAX_AUDIENCES && !of_this.contains_key(audience) {
+        // Clients choose their audience. A forgotten one is only checked once more.
+        of_this.clear();
+    }
+    of_this.insert(audience.clone(), check);
+}
+
+fn forget_oldest(known: &mut HashMap<DiscoveryKey, DiscoveryEntry>) {
+    let mut latest: HashMap<AudienceKey, Option<Instant>> = HashMap::new();
+    for ((_, audience), entry) in known.iter().filter(|((_, audience), _)| !audience.is_bare()) {
+        let asked = entry.asked.as_ref().map(|(_, asked)| *asked);
+        let last = latest.entry(audience.clone()).or_default();
+        *last = (*last).max(asked);
+    }
+    if latest.len() > MAX_AUDIENCES
+        && let Some((oldest, _)) = latest.into_iter().min_by_key(|(_, asked)| *asked)
+    {
+        known.retain(|(_, audience), _| *audience != oldest);
+    }
+}
+
+pub(crate) fn starting_error(id: &CapabilityId) -> CallError {
+    CallError::new(
+        ErrorCode::ServerStartTimeout,
+        format!("`{id}` has not listed its tools yet; try again in a moment"),
+    )
+}
+
+fn same(one: &Discovery, other: &Discovery) -> bool {
+    serde_json::to_vec(one).ok() == serde_json::to_vec(other).ok()
+}

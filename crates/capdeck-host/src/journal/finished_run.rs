@@ -1,0 +1,273 @@
+//! An ended run, and the record of it: without secrets, and bounded in size.
+
+use std::{borrow::Cow, sync::Arc};
+
+use capdeck_auth::{Secret, SecretScrubber};
+use capdeck_catalog::sha256_hex;
+use capdeck_definition::Definition;
+use capdeck_sandbox::{
+    CallRecord, CodeDiagnostic, DeterminismSettings, LogEntry, ReplayMoment, RunEnvelope, RunError,
+    RunErrorCode, RunReport,
+};
+use jiff::Timestamp;
+use serde_json::{Value, value::RawValue};
+
+use super::record::{
+    RECORD_VERSION, RecordedCall, RecordedOutcome, RecordedScope, RunEnd, RunRecord, RunState,
+};
+use crate::{
+    HostSettings,
+    consent::{shorten, substitutions},
+    redact::without_keys,
+};
+
+pub(crate) const MAX_ANSWER_BYTES: usize = 8 << 20;
+const MAX_VALUE_BYTES: usize = 1 << 20;
+/// Larger arguments are stored with their texts cut to `MAX_TEXT_LENGTH` letters.
+const MAX_ARGS_BYTES: usize = 16 << 10;
+const MAX_TEXT_LENGTH: usize = 200;
+const MAX_LOG_BYTES: usize = 16 << 10;
+
+#[derive(Debug, Clone)]
+pub(crate) struct RunStart {
+    pub(crate) at: Timestamp,
+    pub(crate) client: String,
+    pub(crate) principal: String,
+    pub(crate) scope: RecordedScope,
+    pub(crate) after: Option<String>,
+    /// Why the earlier state of the session is unknown, if the run depends on it.
+    pub(crate) lost: Option<String>,
+    pub(crate) code: String,
+    pub(crate) determinism: DeterminismSettings,
+    pub(crate) capabilities: Vec<String>,
+}
+
+pub(crate) struct FinishedRun {
+    begun: RunStart,
+    id: String,
+    session: Option<String>,
+    timeout_ms: u64,
+    duration_ms: f64,
+    outcome: Option<Result<Box<RawValue>, RunError>>,
+    diagnostics: Vec<CodeDiagnostic>,
+    logs: Vec<LogEntry>,
+    calls: Vec<CallRecord>,
+    moments: Vec<ReplayMoment>,
+    /// All definitions of the deck, which know the secrets: code may contain values of capabilities
+    /// that it did not call.
+    definitions: Vec<Arc<Definition>>,
+}
+
+/// Removes secrets and remembers that it did: known values, and texts that look like a key.
+struct RecordScrubber {
+    scrubber: SecretScrubber,
+    found: bool,
+}
+
+impl FinishedRun {
+    pub(crate) fn new(
+        begun: RunStart,
+        report: &mut RunReport,
+        definitions: Vec<Arc<Definition>>,
+    ) -> Self {
+        let calls = std::mem::take(&mut report.calls);
+        let RunEnvelope { outcome, diagnostics, meta, .. } = &report.envelope;
+        Self {
+            begun,
+            id: meta.run_id.clone(),
+            session: meta.session_id.as_ref().map(ToString::to_string),
+            timeout_ms: meta.timeout_ms,
+            duration_ms: meta.duration_ms,
+            outcome: Some(outcome.clone()),
+            diagnostics: diagnostics.clone(),
+            logs: first_logs(&report.logs),
+            calls,
+            moments: std::mem::take(&mut report.moments),
+            definitions,
+        }
+    }
+
+    pub(crate) fn cancelled(begun: RunStart, definitions: Vec<Arc<Definition>>) -> Self {
+        Self {
+            begun,
+            id: uuid::Uuid::now_v7().to_string(),
+            session: None,
+            timeout_ms: 0,
+            duration_ms: 0.0,
+            outcome: None,
+            diagnostics: Vec::new(),
+            logs: Vec::new(),
+            calls: Vec::new(),
+            moments: Vec::new(),
+            definitions,
+        }
+    }
+
+    /// Reads the values of the environment and the vault, to remove them.
+    pub(crate) fn record(self, settings: &HostSettings) -> RunRecord {
+        let Self { begun, outcome, calls, definitions, .. } = self;
+        let is_called = |definition: &Definition| {
+            let id = definition.id.as_str();
+            calls.iter().any(|call| call.capability.as_deref() == Some(id))
+        };
+        let known: Vec<_> = definitions
+            .iter()
+            .map(|definition| (is_called(definition), substitutions(definition, settings)))
+            .collect();
+        let of_called = known.iter().filter(|(is_called, _)| *is_called);
+        let everything =
+            SecretScrubber::new(of_called.flat_map(|(_, all)| all).map(|one| &one.value));
+        let all = known.iter().flat_map(|(_, all)| all);
+        let sensitive: Vec<&Secret> =
+            all.filter(|one| one.sensitive).map(|one| &one.value).collect();
+        let mut cleaner = RecordScrubber { scrubber: SecretScrubber::new(sensitive), found: false };
+        let (state, stopped) = match &outcome {
+            None => (RunState::Cancelled, Some("it was cancelled")),
+            Some(Ok(_)) => (RunState::Done, None),
+            Some(Err(error)) if error.code == RunErrorCode::Paused => (RunState::Paused, None),
+            Some(Err(error)) => (RunState::Failed, unrepeatable(error.code)),
+        };
+        let code_sha256 = sha256_hex(&begun.code);
+        let code = cleaner.text(begun.code);
+        let mut room = MAX_ANSWER_BYTES;
+        let calls: Vec<RecordedCall> =
+            calls.into_iter().map(|call| cleaner.call(call, &everything, &mut room)).collect();
+        let too_large =
+            calls.iter().any(|call| matches!(call.outcome, RecordedOutcome::LeftOut { .. }));
+        // Redactions from here on do not affect a replay.
+        let found = cleaner.found;
+        let end = match outcome {
+            None => RunEnd::Nothing,
+            Some(Ok(value)) => cleaner.value(value),
+            Some(Err(mut error)) => {
+                error.message = cleaner.text(error.message);
+                error.details = error.details.map(|details| cleaner.tree(details));
+                RunEnd::Error(error)
+            }
+        };
+        let because = |text: &str| Some(text.to_owned());
+        let unrepeatable = begun
+            .lost
+            .or_else(|| found.then(|| because("it contained a secret, which is not stored"))?)
+            .or_else(|| too_large.then(|| because("its results are too large to store"))?)
+            .or(stopped.and_then(because));
+        RunRecord {
+            version: RECORD_VERSION,
+            id: self.id,
+            at: begun.at,
+            state,
+            client: begun.client,
+            principal: begun.principal,
+            scope: begun.scope,
+            session: self.session,
+            after: begun.after,
+            code,
+            code_sha256,
+            timeout_ms: self.timeout_ms,
+            now_ms: begun.determinism.now_ms,
+            seed: begun.determinism.seed,
+            duration_ms: self.duration_ms,
+            capabilities: begun.capabilities,
+            calls,
+            moments: self.moments,
+            end,
+            diagnostics: self.diagnostics,
+            logs: cleaner.logs(self.logs),
+            unrepeatable,
+        }
+    }
+}
+
+/// Where chance, and not the script, decided how a run ended.
+fn unrepeatable(code: RunErrorCode) -> Option<&'static str> {
+    match code {
+        RunErrorCode::Timeout => Some("it timed out"),
+        RunErrorCode::Diverged => Some("it differed from its record"),
+        RunErrorCode::Unavailable
+        | RunErrorCode::RequestInvalid
+        | RunErrorCode::DiagnosticBlocked
+        | RunErrorCode::SessionNotFound
+        | RunErrorCode::SessionBusy
+        | RunErrorCode::SessionClosed => Some("it did not start"),
+        _ => None,
+    }
+}
+
+impl RecordScrubber {
+    fn text(&mut self, text: String) -> String {
+        self.cleaned(&text).unwrap_or(text)
+    }
+
+    fn cleaned(&mut self, text: &str) -> Option<String> {
+        let scrubbed = self.scrubber.text(text);
+        let cleaned = match (without_keys(&scrubbed), &scrubbed) {
+            (Cow::Owned(cleaned), _) => cleaned,
+            (Cow::Borrowed(_), Cow::Owned(scrubbed)) => scrubbed.clone(),
+            (Cow::Borrowed(_), Cow::Borrowed(_)) => return None,
+        };
+        self.found = true;
+        Some(cleaned)
+    }
+
+    fn tree(&mut self, value: Value) -> Value {
+        let text = self.text(value.to_string());
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    fn json(&mut self, data: Box<RawValue>) -> Option<Box<RawValue>> {
+        match self.cleaned(data.get()) {
+            None => Some(data),
+            Some(cleaned) => RawValue::from_string(cleaned).ok(),
+        }
+    }
+
+    fn value(&mut self, value: Box<RawValue>) -> RunEnd {
+        let bytes = value.get().len();
+        if bytes > MAX_VALUE_BYTES {
+            return RunEnd::LargeValue { bytes, sha256: sha256_hex(value.get()) };
+        }
+        self.json(value).map_or(RunEnd::Nothing, RunEnd::Value)
+    }
+
+    fn call(&mut self, call: CallRecord, all: &SecretScrubber, room: &mut usize) -> RecordedCall {
+        let mut shown: Value = serde_json::from_str(call.args.get()).unwrap_or_default();
+        let longest =
+            if call.args.get().len() > MAX_ARGS_BYTES { MAX_TEXT_LENGTH } else { usize::MAX };
+        shorten(&mut shown, all, longest);
+        let shown = self.tree(shown);
+        let mut call = RecordedCall::of(call, shown);
+        call.meta = call.meta.and_then(|meta| self.json(meta));
+        call.outcome = match call.outcome {
+            RecordedOutcome::Data(data) => {
+                let bytes = data.get().len();
+                *room = room.saturating_sub(bytes);
+                match self.json(data) {
+                    Some(data) if *room > 0 => RecordedOutcome::Data(data),
+                    _ => RecordedOutcome::LeftOut { bytes },
+                }
+            }
+            RecordedOutcome::Failure(mut failure) => {
+                failure.message = self.text(failure.message);
+                failure.details = failure.details.map(|details| self.tree(details));
+                RecordedOutcome::Failure(failure)
+            }
+            other => other,
+        };
+        call
+    }
+
+    fn logs(&mut self, logs: Vec<LogEntry>) -> Vec<LogEntry> {
+        let clean = |entry: LogEntry| LogEntry { message: self.text(entry.message), ..entry };
+        logs.into_iter().map(clean).collect()
+    }
+}
+
+fn first_logs(logs: &[LogEntry]) -> Vec<LogEntry> {
+    let mut room = MAX_LOG_BYTES;
+    let fits = |entry: &&LogEntry| {
+        let fits = entry.message.len() <= room;
+        room = room.saturating_sub(entry.message.len());
+        fits
+    };
+    logs.iter().take_while(fits).cloned().collect()
+}

@@ -1,0 +1,378 @@
+//! Dispatches the messages of a server: responses, progress, requests and notifications.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    ClientError, ClientHandler, call::PendingCall, tool_headers::ToolHeaders,
+    transport::ClientTransport, wakeup_timer::WakeupTimer,
+};
+use crate::{
+    MalformedMessage, RawObject, RequestId, RpcError, RpcFrame, RpcMessage, encode, raw,
+    request_meta::SUBSCRIPTION_ID,
+};
+
+const MAX_SERVER_REQUESTS: usize = 64;
+
+const MAX_LOGGED_MESSAGES: u32 = 10;
+
+const LOG: &str = "notifications/message";
+
+/// The `_meta` member by which a legacy server names the task of a request.
+const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
+pub(super) struct MessageHub {
+    handler: Arc<dyn ClientHandler>,
+    calls: Mutex<HashMap<u64, Arc<PendingCall>>>,
+    pulse: WakeupTimer,
+    server_requests: Mutex<HashMap<RequestId, CancellationToken>>,
+    ended: OnceLock<String>,
+    stop: CancellationToken,
+    unreadable: AtomicU32,
+    next_id: AtomicU64,
+    modern: AtomicBool,
+    listening: AtomicU64,
+    pub(super) tools: ToolHeaders,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum MessageOrigin<'a> {
+    /// A stream that carries everything.
+    Connection,
+    /// A stream that belongs to no request.
+    Session,
+    Call(&'a Arc<PendingCall>),
+}
+
+impl MessageHub {
+    pub(super) fn new(handler: Arc<dyn ClientHandler>) -> Arc<Self> {
+        Arc::new(Self {
+            handler,
+            calls: Mutex::default(),
+            pulse: WakeupTimer::default(),
+            server_requests: Mutex::default(),
+            ended: OnceLock::new(),
+            stop: CancellationToken::new(),
+            unreadable: AtomicU32::new(0),
+            next_id: AtomicU64::new(1),
+            modern: AtomicBool::new(false),
+            listening: AtomicU64::new(0),
+            tools: ToolHeaders::default(),
+        })
+    }
+
+    pub(super) fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn owner(&self) -> &Arc<dyn ClientHandler> {
+        &self.handler
+    }
+
+    pub(super) fn is_modern(&self) -> bool {
+        self.modern.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn enter_modern(&self, modern: bool) {
+        self.modern.store(modern, Ordering::Relaxed);
+        self.tools.forget();
+    }
+
+    pub(super) fn add_call(&self, call: Arc<PendingCall>) {
+        self.pulse.mark_used();
+        self.calls.lock().insert(call.id, call);
+    }
+
+    pub(super) fn remove_call(&self, id: u64) -> Option<Arc<PendingCall>> {
+        self.calls.lock().remove(&id)
+    }
+
+    pub(super) fn fail_calls(&self, error: &ClientError) {
+        let calls: Vec<_> = self.calls.lock().drain().map(|(_, call)| call).collect();
+        for call in calls {
+            call.complete(Err(error.clone()));
+        }
+    }
+
+    /// Ends the connection. Only the first reason is stored.
+    pub(super) fn end(&self, reason: impl Into<String>) {
+        self.ended.set(reason.into()).ok();
+        self.stop.cancel();
+    }
+
+    pub(super) fn ended(&self) -> Option<String> {
+        self.ended.get().cloned()
+    }
+
+    pub(super) fn closed_error(&self) -> ClientError {
+        let reason = self.ended().unwrap_or_else(|| "the connection is closed".to_owned());
+        ClientError::Closed { reason }
+    }
+
+    pub(super) fn check_open(&self) -> Result<(), ClientError> {
+        if self.stop.is_cancelled() { Err(self.closed_error()) } else { Ok(()) }
+    }
+
+    pub(super) async fn stopped(&self) {
+        self.stop.cancelled().await;
+    }
+
+    /// Handles one frame. An unreadable frame is logged and skipped; its caller has a deadline.
+    pub(super) fn receive(
+        self: &Arc<Self>,
+        frame: &[u8],
+        origin: MessageOrigin<'_>,
+        transport: &Arc<dyn ClientTransport>,
+    ) {
+        match RpcFrame::parse(frame) {
+            Ok(RpcFrame::Single(message)) => self.receive_message(message, origin, transport),
+            Ok(RpcFrame::Batch(parts)) => {
+                for part in parts {
+                    match part {
+                        Ok(message) => self.receive_message(message, origin, transport),
+                        Err(malformed) => self.receive_unreadable(&malformed, frame),
+                    }
+                }
+            }
+            Err(malformed) => self.receive_unreadable(&malformed, frame),
+        }
+    }
+
+    pub(super) fn receive_message(
+        self: &Arc<Self>,
+        message: RpcMessage,
+        origin: MessageOrigin<'_>,
+        transport: &Arc<dyn ClientTransport>,
+    ) {
+        match message {
+            RpcMessage::Response { id, outcome } => {
+                match id.as_counter().and_then(|id| self.remove_call(id)) {
+                    Some(call) => call.complete(outcome.map_err(ClientError::Rpc)),
+                    None => tracing::debug!(%id, "an answer to no open request was dropped"),
+                }
+            }
+            RpcMessage::Notification { method, params } => {
+                let params = raw::parse_params(params.as_deref()).unwrap_or_default();
+                self.receive_notification(&method, params, origin);
+            }
+            RpcMessage::Request { id, method, params } => {
+                let receiver = match related_task(params.as_deref()) {
+                    Some(task) => self.waiting_for(&task),
+                    None => self.receiver(&method, origin),
+                };
+                self.serve_request(id, method, params, receiver, transport);
+            }
+        }
+    }
+
+    fn receive_notification(
+        &self,
+        method: &str,
+        params: Option<RawObject>,
+        origin: MessageOrigin<'_>,
+    ) {
+        let mut params = params;
+        if self.is_modern() {
+            let subscription = params.as_mut().and_then(take_subscription);
+            if method == "notifications/subscriptions/acknowledged" {
+                let call = subscription.and_then(|id| self.calls.lock().get(&id).cloned());
+                if let Some(call) = call {
+                    self.listening.store(call.id, Ordering::Relaxed);
+                    call.acknowledge();
+                }
+                return;
+            }
+            // Two streams exist for a moment while one replaces another.
+            if subscription.is_some_and(|id| id != self.listening.load(Ordering::Relaxed)) {
+                return;
+            }
+            if method == "notifications/tools/list_changed" {
+                self.tools.forget();
+            }
+        }
+        match method {
+            "notifications/progress" => {
+                let Some(mut params) = params else { return };
+                let token = params.shift_remove("progressToken");
+                let call = token
+                    .and_then(|token| serde_json::from_str::<u64>(token.get()).ok())
+                    .and_then(|id| self.calls.lock().get(&id).cloned());
+                match call {
+                    Some(call) => call.progress(params),
+                    None => tracing::debug!("progress for no open request was dropped"),
+                }
+            }
+            "notifications/cancelled" => {
+                let id = params.as_ref().and_then(|params| {
+                    serde_json::from_str::<RequestId>(params.get("requestId")?.get()).ok()
+                });
+                if let Some(cancel) = id.and_then(|id| self.server_requests.lock().remove(&id)) {
+                    cancel.cancel();
+                }
+            }
+            _ => self.receiver(method, origin).notification(method, params),
+        }
+    }
+
+    /// Returns the handler of a message: that of its request if known, else that of the connection.
+    fn receiver(&self, method: &str, origin: MessageOrigin<'_>) -> Arc<dyn ClientHandler> {
+        let of_call = match origin {
+            _ if concerns_everyone(method) => None,
+            // Many servers send the logs of requests on the session's stream.
+            MessageOrigin::Session if method != LOG => None,
+            MessageOrigin::Call(call) => call.events.clone(),
+            MessageOrigin::Session | MessageOrigin::Connection => {
+                let calls = self.calls.lock();
+                let candidates = calls.values().filter(|call| call.events.is_some());
+                newest_of_one(candidates).and_then(|call| call.events.clone())
+            }
+        };
+        of_call.unwrap_or_else(|| Arc::clone(&self.handler))
+    }
+
+    fn waiting_for(&self, task: &str) -> Arc<dyn ClientHandler> {
+        let calls = self.calls.lock();
+        let waiting = calls.values().filter(|call| call.task.as_deref() == Some(task));
+        let newest = waiting.max_by_key(|call| call.id).and_then(|call| call.events.clone());
+        newest.unwrap_or_else(|| Arc::clone(&self.handler))
+    }
+
+    fn serve_request(
+        self: &Arc<Self>,
+        id: RequestId,
+        method: String,
+        params: Option<Box<RawValue>>,
+        receiver: Arc<dyn ClientHandler>,
+        transport: &Arc<dyn ClientTransport>,
+    ) {
+        if method == "ping" {
+            transport.send_detached(encode::response(&id, &Ok(raw::empty_object())));
+            return;
+        }
+        // A modern server uses `input_required` results instead of requests.
+        if self.is_modern() {
+            tracing::debug!(method, "a request of a modern server was refused");
+            let error = RpcError::method_not_found(&method);
+            transport.send_detached(encode::failure(Some(&id), &error));
+            return;
+        }
+        let params = match raw::parse_params(params.as_deref()) {
+            Ok(params) => params,
+            Err(error) => {
+                transport.send_detached(encode::failure(Some(&id), &error));
+                return;
+            }
+        };
+        let cancel = CancellationToken::new();
+        {
+            let mut open = self.server_requests.lock();
+            if open.len() >= MAX_SERVER_REQUESTS {
+                let error = RpcError::internal("too many requests to the client at once");
+                transport.send_detached(encode::failure(Some(&id), &error));
+                return;
+            }
+            open.insert(id.clone(), cancel.clone());
+        }
+        let (hub, transport) = (Arc::clone(self), Arc::clone(transport));
+        tokio::spawn(async move {
+            let outcome = tokio::select! {
+                outcome = receiver.request(&method, params) => Some(outcome),
+                () = cancel.cancelled() => None,
+                () = hub.stopped() => None,
+            };
+            hub.server_requests.lock().remove(&id);
+            if let Some(outcome) = outcome {
+                let reply = transport.send(None, encode::response(&id, &outcome)).await;
+                if let Err(error) = reply {
+                    tracing::debug!(%error, "a reply to the server could not be sent");
+                }
+            }
+        });
+    }
+
+    /// Skips an unreadable message, unless a call waits for it.
+    fn receive_unreadable(&self, malformed: &MalformedMessage, frame: &[u8]) {
+        self.report_unreadable(malformed, frame);
+        let answered = malformed.id.as_ref().filter(|_| malformed.is_answer);
+        let answered = answered.and_then(RequestId::as_counter);
+        if let Some(call) = answered.and_then(|id| self.remove_call(id)) {
+            let message = "its answer has neither `result` nor `error`".to_owned();
+            call.complete(Err(ClientError::Protocol { message }));
+        }
+    }
+
+    fn report_unreadable(&self, malformed: &MalformedMessage, frame: &[u8]) {
+        if self.unreadable.fetch_add(1, Ordering::Relaxed) < MAX_LOGGED_MESSAGES {
+            let excerpt = excerpt(frame);
+            let error = &malformed.error;
+            tracing::warn!(%error, excerpt, "the server sent something that is no message");
+        }
+    }
+}
+
+/// Returns the only candidate, or the newest when all are for the same person. With several people a guess could show
+/// a question to the wrong one.
+fn newest_of_one<'a>(
+    mut candidates: impl Iterator<Item = &'a Arc<PendingCall>>,
+) -> Option<&'a Arc<PendingCall>> {
+    let mut newest = candidates.next()?;
+    for call in candidates {
+        if call.group.is_none() || call.group != newest.group {
+            return None;
+        }
+        if call.id > newest.id {
+            newest = call;
+        }
+    }
+    Some(newest)
+}
+
+fn take_subscription(params: &mut RawObject) -> Option<u64> {
+    let mut meta = raw::object_member(params, "_meta")?;
+    let id: RequestId = serde_json::from_str(meta.shift_remove(SUBSCRIPTION_ID)?.get()).ok()?;
+    if meta.is_empty() {
+        params.shift_remove("_meta");
+    } else {
+        params.insert("_meta".to_owned(), raw::raw(&meta));
+    }
+    id.as_counter()
+}
+
+fn related_task(params: Option<&RawValue>) -> Option<String> {
+    // Requests rarely have one, so most are not parsed.
+    let params = params.filter(|params| params.get().contains(RELATED_TASK))?;
+    let params: RawObject = serde_json::from_str(params.get()).ok()?;
+    let related = raw::object_member(&raw::object_member(&params, "_meta")?, RELATED_TASK)?;
+    raw::text_member(&related, "taskId")
+}
+
+/// List and task changes do not belong to the call during which they arrive.
+fn concerns_everyone(method: &str) -> bool {
+    method.ends_with("/list_changed")
+        || method == "notifications/resources/updated"
+        || method.starts_with("notifications/tasks")
+}
+
+pub(super) fn excerpt(text: &[u8]) -> String {
+    const MAX_EXCERPT_LENGTH: usize = 200;
+    let head = text.get(..MAX_EXCERPT_LENGTH * 4).unwrap_or(text);
+    let clean: String = String::from_utf8_lossy(head)
+        .trim()
+        .chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .collect();
+    if clean.chars().count() > MAX_EXCERPT_LENGTH {
+        clean.chars().take(MAX_EXCERPT_LENGTH).chain(['…']).collect()
+    } else {
+        clean
+    }
+}

@@ -1,0 +1,107 @@
+//! The capsules of this host, as far as somebody may know of them who was granted a part of them.
+
+use std::sync::Arc;
+
+use capdeck_auth::inbound::{Access, AuthenticatedClient, RegistryError, Role};
+use capdeck_host::{
+    CapsuleAuthor, CapsuleCall, CapsuleCaller, CapsuleError, CapsuleInfo, CapsuleService,
+    CapsuleServiceExt as _, CapsuleVisibility, ListCapsulesRequest, NameScope, find_capsule,
+};
+
+use super::refused::GrantRefusal;
+
+/// The way of one connection to capsules that it may not have been granted yet.
+#[derive(Debug)]
+pub(super) struct KnownCapsules {
+    service: Arc<dyn CapsuleService>,
+    /// Asks as the host itself, signed by the connection: what the connection may know is decided here.
+    caller: CapsuleCaller,
+}
+
+impl KnownCapsules {
+    pub(super) fn new(service: Arc<dyn CapsuleService>, client: &AuthenticatedClient) -> Self {
+        let name = format!("client {}", client.client_name);
+        let author = CapsuleAuthor::client(&client.client_name).principal(&client.principal);
+        let author = author.principal_name(&name);
+        Self { service, caller: CapsuleCaller::local(author) }
+    }
+
+    /// Does something to capsules as the host, once it is decided that the connection may.
+    pub(super) async fn ask<C: CapsuleCall>(
+        &self,
+        capsule: Option<&str>,
+        call: C,
+    ) -> Result<C::Response, CapsuleError> {
+        self.service.ask(self.caller.request(capsule, call)).await
+    }
+
+    /// The same for a name that a capsule is to have: of the others the client learns only what it may know of.
+    pub(super) async fn ask_for_name<C: CapsuleCall>(
+        &self,
+        capsule: Option<&str>,
+        call: C,
+        access: &Access,
+    ) -> Result<C::Response, CapsuleError> {
+        let mut known = self.listed().await?;
+        known.retain(|one| is_requestable(one, access));
+        let names = NameScope::Among(known.into_iter().map(|one| one.id).collect());
+        self.service.ask(self.caller.clone().knowing(names).request(capsule, call)).await
+    }
+
+    /// A capsule that access can be asked for: one that agents may discover, or that is open already. Every
+    /// other one does not exist.
+    pub(super) async fn requestable(
+        &self,
+        name: &str,
+        access: &Access,
+    ) -> Result<CapsuleInfo, GrantRefusal> {
+        self.find(name, |one| is_requestable(one, access)).await
+    }
+
+    /// A capsule that the connection owns whole.
+    pub(super) async fn owned(
+        &self,
+        name: &str,
+        access: &Access,
+    ) -> Result<CapsuleInfo, GrantRefusal> {
+        let found = self.find(name, |one| access.role_in(&one.key()).is_some()).await?;
+        if access.has_whole_capsule(&found.key(), Role::Owner) {
+            return Ok(found);
+        }
+        let reason = "only the owner of a whole capsule may change it";
+        Err(GrantRefusal::Here(RegistryError::Forbidden { reason }))
+    }
+
+    /// The capsule with this id, else with this name, among those that are known.
+    async fn find(
+        &self,
+        name: &str,
+        is_known: impl Fn(&CapsuleInfo) -> bool,
+    ) -> Result<CapsuleInfo, GrantRefusal> {
+        let mut known = self.listed().await.map_err(GrantRefusal::There)?;
+        known.retain(is_known);
+        let wanted = name.strip_prefix("capsol://").unwrap_or(name);
+        match find_capsule(&known, wanted, |one| (&one.id, &one.name)) {
+            Ok(Some(found)) => Ok(found.clone()),
+            Ok(None) => Err(GrantRefusal::not_found("capsule", name)),
+            Err(ambiguous) => {
+                let reason =
+                    format!("several are called so; use an id: {}", ambiguous.ids.join(", "));
+                Err(GrantRefusal::invalid("capsule", reason))
+            }
+        }
+    }
+
+    async fn listed(&self) -> Result<Vec<CapsuleInfo>, CapsuleError> {
+        if !self.service.may_have_capsules() {
+            return Ok(Vec::new());
+        }
+        let listed = self.ask(None, ListCapsulesRequest::default()).await?;
+        Ok(listed.capsules.into_iter().map(|capsule| capsule.info).collect())
+    }
+}
+
+/// Whether access to a capsule can be asked for: agents may discover it, or it is open already.
+fn is_requestable(one: &CapsuleInfo, access: &Access) -> bool {
+    one.visibility == CapsuleVisibility::Discoverable || access.role_in(&one.key()).is_some()
+}

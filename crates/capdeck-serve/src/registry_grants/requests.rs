@@ -1,0 +1,223 @@
+//! Requests for access: made, looked at and decided.
+
+use capdeck_auth::inbound::{
+    ApprovalTerms, GrantRecipient, GrantTarget, NewRequest, PageRequest, RegistryError,
+    RequestDecision, RequestQuery, RequestSource, RequestStatus, Scopes,
+};
+use capdeck_host::{GrantOverrides, RequestedGrant, Role};
+use serde_json::{Value, json};
+
+use super::{GrantResult, RegistryGrantService, refused::GrantRefusal, shown};
+
+/// How many requests are shown at once.
+const MAX_REQUESTS: usize = 200;
+
+impl RegistryGrantService {
+    /// Asks for access for the connection itself.
+    pub(super) async fn request_access(
+        &self,
+        capsule: &str,
+        wanted: Role,
+        reason: Option<String>,
+    ) -> GrantResult {
+        let access = self.access()?;
+        let found = self.capsules.requestable(capsule, &access).await?;
+        let capsule = found.key();
+        if access.has_whole_capsule(&capsule, wanted) {
+            return Err(GrantRefusal::Here(RegistryError::WrongState {
+                what: "capsule",
+                id: found.id,
+                state: "open to you already",
+                attempt: "asked for",
+            }));
+        }
+        let terms = RequestedGrant {
+            capsule,
+            role: wanted,
+            scopes: Vec::new(),
+            uri_prefixes: Vec::new(),
+            denied_prefixes: Vec::new(),
+        };
+        self.file_request(RequestSource::Library, self.own_holder(), terms, reason).await
+    }
+
+    /// Asks for access for some client.
+    pub(super) async fn request_grant_for(
+        &self,
+        client_id: Option<String>,
+        mut terms: RequestedGrant,
+        reason: Option<String>,
+    ) -> GrantResult {
+        let access = self.manage_access()?;
+        terms.capsule = self.capsules.requestable(&terms.capsule, &access).await?.key();
+        let holder = match client_id {
+            Some(id) => self.resolve_holder(id)?,
+            None => self.own_holder(),
+        };
+        self.file_request(RequestSource::Manage, holder, terms, reason).await
+    }
+
+    fn own_holder(&self) -> GrantRecipient {
+        GrantRecipient::Principal { id: self.client.principal.clone() }
+    }
+
+    /// Whom a client's id means: by preference the client as the same person uses it. The id of a principal means that one.
+    fn resolve_holder(&self, id: String) -> Result<GrantRecipient, GrantRefusal> {
+        if self.client.client_id.as_ref() == Some(&id) {
+            return Ok(self.own_holder());
+        }
+        if self.registry.principal(&id).is_some() {
+            return Ok(GrantRecipient::Principal { id });
+        }
+        let own = self.registry.principal(&self.client.principal);
+        let operator = own.and_then(|own| own.operator);
+        let mut known = self.registry.principals_of_client(&id);
+        if let Some(operator) = &operator
+            && let Some(same) = known.iter().find(|one| one.operator.as_ref() == Some(operator))
+        {
+            return Ok(GrantRecipient::Principal { id: same.id.clone() });
+        }
+        match (known.len(), self.registry.client(&id), operator) {
+            (1, _, _) => Ok(GrantRecipient::Principal { id: known.remove(0).id }),
+            (0, Some(client), Some(operator)) => {
+                Ok(GrantRecipient::Client { client_id: id, client_name: client.name, operator })
+            }
+            (0, Some(_), None) => {
+                let reason = "the client has not signed in here yet";
+                Err(GrantRefusal::invalid("client_id", reason))
+            }
+            (0, None, _) => Err(GrantRefusal::not_found("client", &id)),
+            _ => {
+                let reason = "several people use this client; give the id of a principal instead";
+                Err(GrantRefusal::invalid("client_id", reason))
+            }
+        }
+    }
+
+    async fn file_request(
+        &self,
+        source: RequestSource,
+        holder: GrantRecipient,
+        wanted: RequestedGrant,
+        reason: Option<String>,
+    ) -> GrantResult {
+        let role = wanted.role;
+        let scopes = match wanted.scopes.as_slice() {
+            [] => Scopes::of_role(role),
+            named => scopes(named)?,
+        };
+        let is_own = holder == self.own_holder();
+        let request = NewRequest {
+            source,
+            holder,
+            requested_by: self.client.principal.clone(),
+            target: GrantTarget::Capsule {
+                capsule: wanted.capsule,
+                role,
+                uri_prefixes: wanted.uri_prefixes,
+                denied_prefixes: wanted.denied_prefixes,
+            },
+            scopes,
+            reason,
+            wanted_until: None,
+        };
+        let filed = self.registry.file_request(&self.caller(), request).await;
+        let filed = filed.map_err(GrantRefusal::by_registry)?;
+        let mut answer = shown::outcome(&self.registry, &filed);
+        // A grant opens nothing that the connection's own scopes keep shut.
+        let lacking: Scopes =
+            filed.scopes.iter().filter(|scope| !self.client.scopes.allows(*scope)).collect();
+        if is_own && !lacking.is_empty() {
+            answer["missing_scopes"] = json!(lacking);
+        }
+        Ok(answer)
+    }
+
+    /// What waits: requests that the connection may decide, and its own.
+    pub(super) async fn list_requests(&self) -> GrantResult {
+        self.manage_access()?;
+        let pending =
+            RequestQuery { status: Some(RequestStatus::Pending), ..RequestQuery::default() };
+        let decidable = RequestQuery { decidable_by: Some(self.decider()), ..pending.clone() };
+        let own = Some(self.client.principal.clone());
+        let own = RequestQuery { requested_by: own, ..pending };
+        let page = PageRequest { cursor: None, limit: Some(MAX_REQUESTS) };
+        let (mut requests, mut has_more) = (Vec::<Value>::new(), false);
+        // Nobody decides about what they asked for themselves, so none is in both.
+        for (query, may_decide) in [(decidable, true), (own, false)] {
+            let found = self.registry.requests(&query, &page).map_err(GrantRefusal::by_registry)?;
+            requests.extend(found.items.iter().map(|one| shown::request(one, may_decide)));
+            has_more |= found.next_cursor.is_some();
+        }
+        self.record_audit("grant.list", None).await;
+        let mut answer = json!({ "requests": requests });
+        if has_more {
+            answer["has_more"] = true.into();
+        }
+        Ok(answer)
+    }
+
+    /// Grants a request, as it was made or narrower.
+    pub(super) async fn approve(
+        &self,
+        request: &str,
+        narrowed: GrantOverrides,
+        note: Option<String>,
+    ) -> GrantResult {
+        self.manage_access()?;
+        let terms = self.terms(request, narrowed, note)?;
+        self.decide(request, RequestDecision::Approve(terms)).await
+    }
+
+    pub(super) async fn deny(&self, request: &str, note: Option<String>) -> GrantResult {
+        self.manage_access()?;
+        self.decide(request, RequestDecision::Deny { note }).await
+    }
+
+    async fn decide(&self, request: &str, decision: RequestDecision) -> GrantResult {
+        let decided =
+            self.registry.decide(&self.caller(), &self.decider(), request, decision).await;
+        Ok(shown::outcome(&self.registry, &decided.map_err(GrantRefusal::by_registry)?))
+    }
+
+    /// What is said, in the place of what was asked for. A request that the connection may not know of stays as it is: the
+    /// registry refuses it.
+    fn terms(
+        &self,
+        request: &str,
+        narrowed: GrantOverrides,
+        note: Option<String>,
+    ) -> Result<ApprovalTerms, GrantRefusal> {
+        let GrantOverrides { role: lower, scopes: fewer, uri_prefixes, denied_prefixes } = narrowed;
+        let scopes = fewer.as_deref().map(scopes).transpose()?;
+        let mut terms = ApprovalTerms { scopes, note, ..ApprovalTerms::default() };
+        let is_narrowed = lower.is_some() || uri_prefixes.is_some() || denied_prefixes.is_some();
+        let known = self.registry.request(request);
+        let known = known.filter(|known| self.registry.may_decide(&self.decider(), known));
+        match known.filter(|_| is_narrowed).map(|known| known.target) {
+            Some(GrantTarget::Capsule {
+                capsule,
+                role: asked,
+                uri_prefixes: allowed,
+                denied_prefixes: denied,
+            }) => {
+                terms.target = Some(GrantTarget::Capsule {
+                    capsule,
+                    role: lower.unwrap_or(asked),
+                    uri_prefixes: uri_prefixes.unwrap_or(allowed),
+                    denied_prefixes: denied_prefixes.unwrap_or(denied),
+                });
+            }
+            Some(GrantTarget::Deck(_)) => {
+                let reason = "the request is about the deck, which has neither roles nor prefixes";
+                return Err(GrantRefusal::invalid("role", reason));
+            }
+            None => {}
+        }
+        Ok(terms)
+    }
+}
+
+fn scopes(names: &[String]) -> Result<Scopes, GrantRefusal> {
+    Scopes::parse(&names.join(" ")).map_err(|error| GrantRefusal::Here(error.into()))
+}
