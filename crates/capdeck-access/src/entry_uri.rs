@@ -23,7 +23,7 @@ const OWN_ENDINGS: [&str; 2] = [".tmp", ".meta"];
 /// The address of one entry, checked.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
-#[schemars(with = "String")]
+#[schemars(with = "String", inline)]
 pub struct EntryUri {
     text: String,
     scheme: usize,

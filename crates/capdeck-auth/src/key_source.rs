@@ -39,27 +39,25 @@ pub enum KeyLocation {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    #[error("{place} holds no sealing_key")]
+    #[error("{place} holds no key")]
     NotAKey { place: String },
-    #[error("others may read the sealing_key file `{path}`")]
+    #[error("others may read the key file `{path}`")]
     OpenToOthers { path: String },
-    #[error("`{variable}` names the sealing_key file `{path}`, which does not exist")]
+    #[error("`{variable}` names the key file `{path}`, which does not exist")]
     NoSuchFile { variable: &'static str, path: String },
-    #[error("`{CAPLETS_KEY}` and `{CAPLETS_KEY_FILE}` lock_file two different keys")]
+    #[error("`{CAPLETS_KEY}` and `{CAPLETS_KEY_FILE}` hold two different keys")]
     TwoKeys,
-    #[error("the vault has entries, but its sealing_key `{path}` is gone")]
+    #[error("the vault has entries, but its key `{path}` is gone")]
     Lost { path: String },
-    #[error("the sealing_key comes from `{variable}`, which Capdeck does not change")]
+    #[error("the key comes from `{variable}`, which Capdeck does not change")]
     NotOurs { variable: &'static str, own: String },
     #[error("the system's keyring cannot be used: {0}")]
     Keyring(KeyringError),
-    #[error(
-        "`{path}` says that the sealing_key is in the system's keyring, which has no sealing_key `{id}`"
-    )]
+    #[error("`{path}` says that the key is in the system's keyring, which has no key `{id}`")]
     NotInKeyring { path: String, id: String },
-    #[error("the sealing_key file `{path}` cannot be used: {reason}")]
+    #[error("the key file `{path}` cannot be used: {reason}")]
     File { path: String, reason: String },
-    #[error("no sealing_key can be made: {reason}")]
+    #[error("no key can be made: {reason}")]
     NotMade { reason: String },
 }
 

@@ -32,7 +32,7 @@ pub enum SealedError {
     #[error(transparent)]
     Key(#[from] KeyError),
     #[error(
-        "`{path}` was sealed with sealing_key {sealed_with}, but the sealing_key in force is {in_force} from {place}"
+        "`{path}` was sealed with key {sealed_with}, but the key in force is {in_force} from {place}"
     )]
     OtherKey { path: String, sealed_with: String, in_force: String, place: String },
     #[error("`{path}` is damaged: {reason}")]

@@ -26,7 +26,7 @@ use crate::{
 /// Entries shown when nothing in particular is asked for.
 const MAX_RECENT: usize = 20;
 
-/// What one caller can do with one capsule. Made by [`crate::Capsules::handle`], per connection or per call.
+/// What one caller can do with one capsule. Made by [`crate::CapsuleRegistry::handle`], per connection or per call.
 ///
 /// What the caller's prefixes do not reach does not exist for it: a read is answered as if nothing were there, and a
 /// write outside them is refused whether or not something is. The store below knows neither roles nor prefixes.

@@ -12,7 +12,7 @@ use crate::{EntryUri, scheme::BodyFormat};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub meta: EntryMeta,
-    /// Exactly what was written. It is data of others: show it through [`crate::Bands`].
+    /// Exactly what was written. It is data of others: show it through [`crate::ProvenanceFrame`].
     pub body: String,
     pub format: BodyFormat,
 }
@@ -120,7 +120,7 @@ pub struct BlobRef {
 /// The name of a blob: 64 lower-case hex digits, and so never a path.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
-#[schemars(with = "String")]
+#[schemars(with = "String", inline)]
 pub struct BlobId(String);
 
 /// A text is no blob pointer.

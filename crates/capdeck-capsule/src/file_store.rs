@@ -51,7 +51,7 @@ use crate::{
 /// Threads that may wait for one capsule's disk at the same time.
 const MAX_BLOCKING_THREADS: usize = 64;
 
-/// A capsule in a folder. Whoever opens it for writing holds the lock of the data folder: see [`crate::Capsules`].
+/// A capsule in a folder. Whoever opens it for writing holds the lock of the data folder: see [`crate::CapsuleRegistry`].
 #[derive(Debug, Clone)]
 pub struct FileStore {
     engine: Arc<StoreEngine>,

@@ -24,7 +24,7 @@ use crate::{
 /// - **Ordered.** Changes of one capsule have one order. Signals, change notifications and audit lines have it too, and
 ///   a read after a finished write sees that write.
 /// - **Durable.** A change that was confirmed survives a crash of the process and a loss of power, as far as
-///   [`crate::Durability`] was asked for. After a crash each change that was not confirmed is either whole or absent, and
+///   [`crate::WriteDurability`] was asked for. After a crash each change that was not confirmed is either whole or absent, and
 ///   the audit has exactly one line for each that is whole.
 /// - **Finished.** A change that was begun is finished even when its caller stops waiting.
 /// - **Repeatable.** A write with the idempotency key of an earlier one and the same content returns the first outcome and

@@ -1,6 +1,6 @@
 //! The MCP wire: raw JSON framing, request ids, protocol revisions, and the client and server halves.
 //!
-//! Read [`RpcMessage`] first, then [`client::Client`] and [`server::Service`]. Messages are parsed only to their
+//! Read [`RpcMessage`] first, then [`client::McpClient`] and [`server::SessionFactory`]. Messages are parsed only to their
 //! envelope; tools, results and schemas pass through as the exact text that was sent.
 //!
 //! This crate never knows the meaning of a tool, the catalog, or file locations.

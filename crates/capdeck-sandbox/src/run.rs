@@ -60,7 +60,7 @@ pub struct CellRun {
     /// A repeatable clock and random numbers.
     pub determinism: Option<DeterminismSettings>,
     pub check: TypeCheck,
-    /// An earlier run to repeat; [`crate::CallOut`] returns its responses.
+    /// An earlier run to repeat; [`crate::CallHandler`] returns its responses.
     pub repeat: Option<EarlierRun>,
 }
 

@@ -88,7 +88,7 @@ async fn a_description_is_asked_about_again_and_used_while_nobody_answers() {
     let deck = deck.restarted(&[]);
     assert_eq!(tools(&deck, api(&library.url)).await.unwrap(), ["list"]);
     let log = deck.connector.process_log("thing").unwrap();
-    assert!(log.contains("HTTP 503") && log.contains("a stale copy"), "{log}");
+    assert!(log.contains("HTTP 503") && log.contains("using the cached copy"), "{log}");
     assert!(!log.contains("canary"), "{log}");
 
     // A server that says no is believed.

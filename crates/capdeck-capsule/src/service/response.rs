@@ -2,7 +2,7 @@
 //! clients as they are, so their fields are part of three wire formats.
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -167,7 +167,7 @@ impl From<EntryMeta> for EntryInfo {
 
 /// An entry in one of its versions.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Entry")]
+#[schemars(rename = "Entry", transform = require_content)]
 pub struct ReadResponse {
     pub capsule: String,
     #[serde(flatten)]
@@ -178,13 +178,22 @@ pub struct ReadResponse {
     pub anchors: Vec<CheckedAnchor>,
     /// Exactly what was written. It is data of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(required)]
     pub body: Option<String>,
     /// The same between the lines that tell a model what to think of it: the only form in which content goes to an
     /// agent as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(required)]
     pub text: Option<String>,
+}
+
+/// Readers of the REST API get both fields of every entry; only requests of this machine can leave them out.
+fn require_content(schema: &mut Schema) {
+    let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) else { return };
+    required.extend(["body", "text"].map(Value::from));
+    for field in ["/properties/body", "/properties/text"] {
+        if let Some(field) = schema.pointer_mut(field).and_then(Value::as_object_mut) {
+            field.insert("type".to_owned(), "string".into());
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
