@@ -42,7 +42,7 @@ const REQUEST_PATH: [&str; 15] = [
     "calls/listed.rs",
     "calls/resolve.rs",
     "check.rs",
-    "connections.rs",
+    "session_connections.rs",
     "consent.rs",
     "consent/question.rs",
     "flow.rs",
