@@ -254,7 +254,7 @@ def check_refusal(face, told):
     elif "needs a client that declares `elicitation.form`" in told:
         missing = []
     else:
-        missing = [] if "`ask_form` of `" in told and "(`elicitation`)" in told else ["what failed"]
+        missing = [] if f"`{face.id}.ask_form`" in told and "(`elicitation`)" in told else ["what failed"]
         missing += [] if "turn on elicitation" in told and f"capdeck call {face.id} ask_form" in told else ["what to do"]
     if missing:
         raise Problem(f"the call does not say {' and '.join(missing)}: {short(told)}")

@@ -11,8 +11,8 @@
 use std::io::Write as _;
 
 use capdeck_capsule::{
-    Access, AuditMode, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate, EntryUri,
-    StoreError, StoreOptions, StoreWrite, WriteDurability,
+    AuditMode, CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate,
+    EntryUri, StoreError, StoreOptions, StoreWrite, WriteDurability,
 };
 
 const TASKS: u64 = 6;
@@ -43,7 +43,7 @@ async fn run(folder: &str, seed: u64, audit: AuditMode) {
         capsules.create(new).await.unwrap();
     }
     let author = CapsuleAuthor::client("writer");
-    let session = capsules.handle("crash", author, Access::owner()).await.unwrap();
+    let session = capsules.handle("crash", author, CapsuleAccess::owner()).await.unwrap();
     say("ready");
     let mut tasks = Vec::new();
     for task in 0..TASKS {

@@ -15,7 +15,7 @@ pub use prompts::{EntryPrompt, PromptArgument};
 pub use skills::CapsuleSkill;
 
 use crate::{
-    Access, AnchorProject, AnchorReport, AuditMode, BlobContent, CapsuleAuthor, CapsuleInfo,
+    AnchorProject, AnchorReport, AuditMode, BlobContent, CapsuleAccess, CapsuleAuthor, CapsuleInfo,
     ChangeSubscription, Entry, EntryMeta, EntrySearchPage, EntrySearchRequest, EntryUri, ListOrder,
     ListRequest, ProvenanceFrame, PrunedLines, Role, Scheme, SchemeCount, Store, StoreClock,
     StoreError, StorePage,
@@ -34,7 +34,7 @@ const MAX_RECENT: usize = 20;
 pub struct CapsuleHandle {
     capsule: Arc<CapsuleInfo>,
     store: Arc<dyn Store>,
-    access: Arc<Access>,
+    access: Arc<CapsuleAccess>,
     audit: Option<Arc<ChainedAuditLog>>,
     author: Arc<CapsuleAuthor>,
     clock: StoreClock,
@@ -78,7 +78,7 @@ impl CapsuleHandle {
     pub(crate) fn new(
         capsule: CapsuleInfo,
         store: Arc<dyn Store>,
-        access: Access,
+        access: CapsuleAccess,
         audit: Option<Arc<ChainedAuditLog>>,
         author: CapsuleAuthor,
         clock: StoreClock,
@@ -97,7 +97,7 @@ impl CapsuleHandle {
         &self.capsule
     }
 
-    pub fn access(&self) -> &Access {
+    pub fn access(&self) -> &CapsuleAccess {
         &self.access
     }
 

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 pub use health::probe_folder;
 
 use crate::{
-    Access, CapsuleAuthor, CapsuleHandle, CapsuleInfo, CapsuleRegistryError, CapsuleUpdate,
+    CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleInfo, CapsuleRegistryError, CapsuleUpdate,
     FileStore, NameScope, StoreError, StoreMode, StoreOptions,
     audit::ChainedAuditLog,
     capsule_info::{self, RecordFile},
@@ -227,7 +227,7 @@ impl CapsuleRegistry {
         &self,
         id: &str,
         author: CapsuleAuthor,
-        access: Access,
+        access: CapsuleAccess,
     ) -> Result<CapsuleHandle, CapsuleRegistryError> {
         let info = self.find(id)?;
         let OpenCapsule { store, audit } = self.opened(&info.id).await?;

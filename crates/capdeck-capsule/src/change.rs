@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
-use crate::{EntryUri, Scope};
+use crate::{EntryScope, EntryUri};
 
 /// An entry is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub enum SubscriptionEvent {
 #[derive(Debug)]
 pub struct ChangeSubscription {
     receiver: broadcast::Receiver<ChangeEvent>,
-    scopes: Vec<Scope>,
+    scopes: Vec<EntryScope>,
 }
 
 impl ChangeSubscription {
@@ -58,7 +58,7 @@ impl ChangeSubscription {
     }
 
     /// Only changes that this scope reaches, too.
-    pub fn within(mut self, scope: Scope) -> Self {
+    pub fn within(mut self, scope: EntryScope) -> Self {
         self.scopes.push(scope);
         self
     }

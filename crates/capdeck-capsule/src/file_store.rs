@@ -43,9 +43,10 @@ pub(crate) use signal_log::SignalLine;
 
 use crate::{
     BlobCollection, BlobContent, BlobId, CapsuleAuthor, ChangeSubscription, DeletedEntry, Entry,
-    EntryMeta, EntrySearchPage, EntrySearchRequest, EntryUri, IndexTiming, ListRequest, MemoryItem,
-    MemoryOwner, PollRequest, Role, Scheme, SchemeCount, Scope, Signal, SignalDraft, SignalPage,
-    Store, StoreError, StoreOptions, StorePage, StoreWrite, WriteOutcome, audit::ChainedAuditLog,
+    EntryMeta, EntryScope, EntrySearchPage, EntrySearchRequest, EntryUri, IndexTiming, ListRequest,
+    MemoryItem, MemoryOwner, PollRequest, Role, Scheme, SchemeCount, Signal, SignalDraft,
+    SignalPage, Store, StoreError, StoreOptions, StorePage, StoreWrite, WriteOutcome,
+    audit::ChainedAuditLog,
 };
 
 /// Threads that may wait for one capsule's disk at the same time.
@@ -153,7 +154,7 @@ impl Store for FileStore {
         self.engine.list(request)
     }
 
-    async fn counts(&self, scope: &Scope) -> Result<Vec<SchemeCount>, StoreError> {
+    async fn counts(&self, scope: &EntryScope) -> Result<Vec<SchemeCount>, StoreError> {
         Ok(self.engine.counts(scope))
     }
 
@@ -207,7 +208,7 @@ impl Store for FileStore {
         self.run(move |engine| engine.delete(&uri, if_version, &author, recorder.as_deref())).await
     }
 
-    async fn deleted(&self, scope: &Scope) -> Result<Vec<DeletedEntry>, StoreError> {
+    async fn deleted(&self, scope: &EntryScope) -> Result<Vec<DeletedEntry>, StoreError> {
         Ok(self.engine.deleted(scope))
     }
 
@@ -231,7 +232,7 @@ impl Store for FileStore {
         self.run(move |engine| engine.read_blob(&uri, version)).await
     }
 
-    async fn has_blob(&self, id: &BlobId, scope: &Scope) -> Result<bool, StoreError> {
+    async fn has_blob(&self, id: &BlobId, scope: &EntryScope) -> Result<bool, StoreError> {
         Ok(self.engine.has_blob(id, scope))
     }
 

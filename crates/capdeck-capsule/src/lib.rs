@@ -38,8 +38,7 @@ mod verify;
 mod write;
 
 pub use capdeck_access::{
-    CapsuleAccess as Access, EntryScope as Scope, EntryUri, Role, UriError, UriPrefix as Prefix,
-    UriProblem,
+    CapsuleAccess, EntryScope, EntryUri, Role, UriError, UriPrefix, UriProblem,
 };
 
 pub use audit::{

@@ -4,7 +4,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::{Prefix, Scope, StoreError, digest::sha256_hex};
+use crate::{EntryScope, StoreError, UriPrefix, digest::sha256_hex};
 
 /// Items of one page at most.
 pub const MAX_LIST_PAGE_SIZE: usize = 200;
@@ -22,7 +22,7 @@ pub struct StorePage<T> {
 #[derive(Debug, Clone, Default)]
 pub struct ListRequest {
     pub scheme: Option<String>,
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<UriPrefix>,
     pub tag: Option<String>,
     /// Only entries written after this moment.
     pub written_after: Option<Timestamp>,
@@ -32,7 +32,7 @@ pub struct ListRequest {
     /// `next_cursor` of the page before, for the same request.
     pub cursor: Option<String>,
     /// What the caller reaches; the rest does not exist.
-    pub scope: Scope,
+    pub scope: EntryScope,
 }
 
 /// In which order entries are listed.

@@ -16,7 +16,7 @@ pub(crate) use index::EntryIndex;
 pub(crate) use rank::EntryRanking;
 pub(crate) use snippet::snippet;
 
-use crate::{EntryMeta, Prefix, RiskClass, Scope, page};
+use crate::{EntryMeta, EntryScope, RiskClass, UriPrefix, page};
 
 /// Hits of one page at most.
 pub const MAX_SEARCH_PAGE_SIZE: usize = 50;
@@ -27,7 +27,7 @@ pub struct EntrySearchRequest {
     /// Plain words; `"…"` is a phrase that must occur, `begin*` stands for longer words.
     pub query: String,
     pub scheme: Option<String>,
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<UriPrefix>,
     /// Entries must have all of these tags.
     pub tags: Vec<String>,
     /// What the writer's name or what its client calls itself starts with, in any case, or the whole principal.
@@ -40,7 +40,7 @@ pub struct EntrySearchRequest {
     /// `next_cursor` of the page before, for the same request.
     pub cursor: Option<String>,
     /// What the caller reaches. The rest is not found, not counted, and does not change how anything is ranked.
-    pub scope: Scope,
+    pub scope: EntryScope,
 }
 
 /// One page of hits, best first.
@@ -109,7 +109,7 @@ impl EntrySearchRequest {
             && risk_class.is_none()
             && written_after.is_none()
             && written_before.is_none()
-            && *scope == Scope::default()
+            && *scope == EntryScope::default()
     }
 
     pub(crate) fn fingerprint(&self) -> String {

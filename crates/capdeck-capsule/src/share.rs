@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
 use crate::{
-    Access, CapsuleAuthor, CapsuleInfo, CapsuleRegistryError, digest::sha256_hex, trust::one_line,
+    CapsuleAccess, CapsuleAuthor, CapsuleInfo, CapsuleRegistryError, digest::sha256_hex,
+    trust::one_line,
 };
 
 /// What tokens start with, so that scanners for leaked secrets can tell them.
@@ -30,7 +31,7 @@ pub struct Share {
     /// What it is for.
     pub name: String,
     #[serde(flatten)]
-    pub access: Access,
+    pub access: CapsuleAccess,
     /// The principal of everyone who comes with it.
     pub principal: String,
     pub created_at: Timestamp,
@@ -62,7 +63,7 @@ pub(crate) struct ShareRecord {
 #[derive(Debug, Clone)]
 pub struct NewShare {
     pub name: String,
-    pub access: Access,
+    pub access: CapsuleAccess,
     pub expires_at: ShareExpiry,
 }
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{CapsuleAuthor, EntryUri, Scope, StoreError, trust::one_line};
+use crate::{CapsuleAuthor, EntryScope, EntryUri, StoreError, trust::one_line};
 
 /// Signals of one page at most.
 pub const MAX_SIGNAL_PAGE_SIZE: usize = 100;
@@ -59,7 +59,7 @@ pub struct PollRequest {
     /// 0 means 50; never more than [`MAX_SIGNAL_PAGE_SIZE`].
     pub limit: usize,
     /// What the caller reaches; signals about anything else do not exist.
-    pub scope: Scope,
+    pub scope: EntryScope,
 }
 
 /// Signals in the order they were sent.

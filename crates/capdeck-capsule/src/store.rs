@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BlobId, BlobRef, CapsuleAuthor, ChangeSubscription, Entry, EntryMeta, EntrySearchPage,
-    EntrySearchRequest, EntryUri, ListRequest, MemoryOwner, PollRequest, Scheme, Scope, Signal,
-    SignalDraft, SignalPage, StoreError, StorePage, StoreWrite, WriteOutcome,
+    BlobId, BlobRef, CapsuleAuthor, ChangeSubscription, Entry, EntryMeta, EntryScope,
+    EntrySearchPage, EntrySearchRequest, EntryUri, ListRequest, MemoryOwner, PollRequest, Scheme,
+    Signal, SignalDraft, SignalPage, StoreError, StorePage, StoreWrite, WriteOutcome,
 };
 
 /// What one capsule is kept in. [`crate::FileStore`] keeps it in plain files; a database can take its place. Only
@@ -40,7 +40,7 @@ pub trait Store: Send + Sync {
     async fn list(&self, request: &ListRequest) -> Result<StorePage<EntryMeta>, StoreError>;
 
     /// Entries per scheme, schemes without entries included.
-    async fn counts(&self, scope: &Scope) -> Result<Vec<SchemeCount>, StoreError>;
+    async fn counts(&self, scope: &EntryScope) -> Result<Vec<SchemeCount>, StoreError>;
 
     async fn search(&self, request: &EntrySearchRequest) -> Result<EntrySearchPage, StoreError>;
 
@@ -75,7 +75,7 @@ pub trait Store: Send + Sync {
     ) -> Result<DeletedEntry, StoreError>;
 
     /// What was deleted and can be restored.
-    async fn deleted(&self, scope: &Scope) -> Result<Vec<DeletedEntry>, StoreError>;
+    async fn deleted(&self, scope: &EntryScope) -> Result<Vec<DeletedEntry>, StoreError>;
 
     /// Takes an entry away with everything it ever was.
     async fn purge(&self, uri: &EntryUri, author: &CapsuleAuthor) -> Result<(), StoreError>;
@@ -91,7 +91,7 @@ pub trait Store: Send + Sync {
     ) -> Result<BlobContent, StoreError>;
 
     /// Whether a current entry within the scope has this blob.
-    async fn has_blob(&self, id: &BlobId, scope: &Scope) -> Result<bool, StoreError>;
+    async fn has_blob(&self, id: &BlobId, scope: &EntryScope) -> Result<bool, StoreError>;
 
     /// Removes blobs that no version of any entry has.
     async fn collect_blobs(&self) -> Result<BlobCollection, StoreError>;

@@ -10,7 +10,7 @@ use std::{
 use jiff::Timestamp;
 
 use super::{AuditLogLine, AuditOutcome};
-use crate::{Prefix, day_file};
+use crate::{UriPrefix, day_file};
 
 /// Which lines to get.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +21,7 @@ pub struct AuditQuery {
     pub principal: Option<String>,
     /// An action, or its first part: `write` takes `write.create`, too.
     pub action: Option<String>,
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<UriPrefix>,
     pub outcome: Option<AuditOutcome>,
     /// Only lines after this number.
     pub after_seq: Option<u64>,

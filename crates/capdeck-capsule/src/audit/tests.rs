@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 
 use super::*;
-use crate::{CapsuleAuthor, EntryUri, Prefix, Role, day_file};
+use crate::{CapsuleAuthor, EntryUri, Role, UriPrefix, day_file};
 
 fn record(action: &'static str) -> AuditRecord {
     AuditRecord {
@@ -112,11 +112,11 @@ fn lines_are_found_by_what_they_say() {
     assert_eq!(found(AuditQuery { agent: Some("tester".to_owned()), ..AuditQuery::default() }), 4);
     assert_eq!(found(AuditQuery { agent: Some("other".to_owned()), ..AuditQuery::default() }), 0);
     assert_eq!(
-        found(AuditQuery { prefix: Prefix::parse("docs://").ok(), ..AuditQuery::default() }),
+        found(AuditQuery { prefix: UriPrefix::parse("docs://").ok(), ..AuditQuery::default() }),
         4
     );
     assert_eq!(
-        found(AuditQuery { prefix: Prefix::parse("notes://").ok(), ..AuditQuery::default() }),
+        found(AuditQuery { prefix: UriPrefix::parse("notes://").ok(), ..AuditQuery::default() }),
         0
     );
     assert_eq!(found(AuditQuery { after_seq: Some(3), ..AuditQuery::default() }), 1);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::engine::StoreEngine;
-use crate::{BlobCollection, BlobContent, BlobId, EntryUri, Scope, StoreError};
+use crate::{BlobCollection, BlobContent, BlobId, EntryScope, EntryUri, StoreError};
 
 /// Blobs younger than this are kept: the entry they belong to may still be on its way.
 const MIN_BLOB_AGE: Duration = Duration::from_secs(60);
@@ -42,7 +42,7 @@ impl StoreEngine {
     }
 
     /// Whether a current entry within the scope has this blob.
-    pub(crate) fn has_blob(&self, id: &BlobId, scope: &Scope) -> bool {
+    pub(crate) fn has_blob(&self, id: &BlobId, scope: &EntryScope) -> bool {
         let state = self.state.read();
         let mut having = state
             .entries

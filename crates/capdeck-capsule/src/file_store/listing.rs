@@ -4,7 +4,7 @@ use std::{cmp::Reverse, ops::Bound};
 
 use super::engine::StoreEngine;
 use crate::{
-    EntryMeta, EntryUri, ListRequest, SchemeCount, Scope, StoreError, StorePage,
+    EntryMeta, EntryScope, EntryUri, ListRequest, SchemeCount, StoreError, StorePage,
     page::{self, ListOrder},
 };
 
@@ -69,7 +69,7 @@ impl StoreEngine {
         Ok(StorePage { items, next_cursor })
     }
 
-    pub(crate) fn counts(&self, scope: &Scope) -> Vec<SchemeCount> {
+    pub(crate) fn counts(&self, scope: &EntryScope) -> Vec<SchemeCount> {
         let state = self.state.read();
         let count = |scheme: &str| {
             let entries = state.entries.keys();

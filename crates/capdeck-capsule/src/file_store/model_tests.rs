@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{StoreEngine, disk::WriteDurability};
 use crate::{
-    BlobSource, CapsuleAuthor, Entry, EntryUri, ListRequest, MemoryOwner, PatchStep, Scope,
+    BlobSource, CapsuleAuthor, Entry, EntryScope, EntryUri, ListRequest, MemoryOwner, PatchStep,
     StoreError, StoreOptions, StoreWrite,
 };
 
@@ -191,7 +191,7 @@ pub(super) fn observed(engine: &StoreEngine) -> Model {
         assert_eq!(engine.read(&meta.uri, None).unwrap().meta.version, meta.version);
         model.entries.insert(meta.uri, Expected { versions, is_deleted: false });
     }
-    for deleted in engine.deleted(&Scope::all()) {
+    for deleted in engine.deleted(&EntryScope::all()) {
         let scheme = engine.scheme(&deleted.uri).unwrap();
         let read = |number: u64| {
             let files = engine.layout.version(&deleted.uri, number, scheme.format);

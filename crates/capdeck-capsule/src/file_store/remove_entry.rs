@@ -15,7 +15,7 @@ use super::{
     recorder::{ChangeDetails, ChangeRecorder},
     write_entry::change_signal,
 };
-use crate::{CapsuleAuthor, ChangeKind, DeletedEntry, EntryUri, Scheme, Scope, StoreError};
+use crate::{CapsuleAuthor, ChangeKind, DeletedEntry, EntryScope, EntryUri, Scheme, StoreError};
 
 /// What is kept of an entry that is gone: `trash/<scheme>/<path>.json`. Its versions stay in the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ impl StoreEngine {
         Ok(tombstone.into())
     }
 
-    pub(crate) fn deleted(&self, scope: &Scope) -> Vec<DeletedEntry> {
+    pub(crate) fn deleted(&self, scope: &EntryScope) -> Vec<DeletedEntry> {
         let state = self.state.read();
         let seen = state.deleted.values().filter(|tombstone| scope.reaches(&tombstone.uri));
         seen.cloned().map(DeletedEntry::from).collect()

@@ -21,8 +21,8 @@ use super::{
     CapsuleResponse, CapsuleService, Reach, bare_name, find_capsule,
 };
 use crate::{
-    Access, CapsuleAuthor, CapsuleHandle, CapsuleInfo, CapsuleRegistry, CapsuleRegistryError,
-    EntryUri, GitProject, Prefix, Share, StoreError, StoreOptions,
+    CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleInfo, CapsuleRegistry,
+    CapsuleRegistryError, EntryUri, GitProject, Share, StoreError, StoreOptions, UriPrefix,
 };
 
 /// Does every operation on the data folder. Cheap to clone; the folder is free again when the last clone is gone.
@@ -36,7 +36,7 @@ pub struct LocalCapsuleService {
 struct ResolvedCaller {
     author: CapsuleAuthor,
     /// Every capsule it reaches, with what it may do there.
-    reached: Vec<(CapsuleInfo, Access)>,
+    reached: Vec<(CapsuleInfo, CapsuleAccess)>,
     source: ReachSource,
 }
 
@@ -63,7 +63,7 @@ impl LocalCapsuleService {
     fn resolve(&self, caller: &CapsuleCaller) -> ResolvedCaller {
         match &caller.reach {
             Reach::All => {
-                let own = |info| (info, Access::owner());
+                let own = |info| (info, CapsuleAccess::owner());
                 let reached = self.capsules.list().into_iter().map(own).collect();
                 let source = ReachSource::Machine;
                 ResolvedCaller { author: caller.author.clone(), reached, source }
@@ -90,9 +90,9 @@ impl LocalCapsuleService {
     }
 
     /// The granted capsules that there are, each once.
-    fn granted(&self, granted: &[CapsuleGrant]) -> Vec<(CapsuleInfo, Access)> {
+    fn granted(&self, granted: &[CapsuleGrant]) -> Vec<(CapsuleInfo, CapsuleAccess)> {
         let all = self.capsules.list();
-        let mut reached: Vec<(CapsuleInfo, Access)> = Vec::new();
+        let mut reached: Vec<(CapsuleInfo, CapsuleAccess)> = Vec::new();
         for one in granted {
             let Some(info) = all.iter().find(|info| info.has_key(&one.capsule)) else { continue };
             match reached.iter_mut().find(|(other, _)| other.id == info.id) {
@@ -131,7 +131,7 @@ impl LocalCapsuleService {
 
 impl ResolvedCaller {
     /// The capsule of this name, or the only one. What is out of reach does not exist.
-    fn choose(&self, capsule: Option<&str>) -> Result<&(CapsuleInfo, Access), CapsuleError> {
+    fn choose(&self, capsule: Option<&str>) -> Result<&(CapsuleInfo, CapsuleAccess), CapsuleError> {
         let Some(asked) = capsule else {
             return match self.reached.as_slice() {
                 [only] => Ok(only),
@@ -289,8 +289,8 @@ async fn prefix(
     session: &CapsuleHandle,
     action: &'static str,
     text: Option<&str>,
-) -> Result<Option<Prefix>, CapsuleError> {
-    let parsed = text.map(Prefix::parse).transpose().map_err(StoreError::from);
+) -> Result<Option<UriPrefix>, CapsuleError> {
+    let parsed = text.map(UriPrefix::parse).transpose().map_err(StoreError::from);
     checked(session, action, parsed).await
 }
 

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Access, AuditLogLine, AuditReport, BlobCollection, BlobId, BlobRef, CapsuleInfo, CheckedAnchor,
-    CommitRef, DeletedEntry, EntryMeta, EntryPrompt, EntryUri, ExportReport, ImportReport,
-    MemoryItem, PromotionReason, PrunedLines, RiskClass, Role, Scheme, SchemeCount, Share, Signal,
-    SignalPage, VerifyReport, WriteOutcome,
+    AuditLogLine, AuditReport, BlobCollection, BlobId, BlobRef, CapsuleAccess, CapsuleInfo,
+    CheckedAnchor, CommitRef, DeletedEntry, EntryMeta, EntryPrompt, EntryUri, ExportReport,
+    ImportReport, MemoryItem, PromotionReason, PrunedLines, RiskClass, Role, Scheme, SchemeCount,
+    Share, Signal, SignalPage, VerifyReport, WriteOutcome,
 };
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct CapsuleSummary {
     #[serde(flatten)]
     pub info: CapsuleInfo,
     #[serde(flatten)]
-    pub access: Access,
+    pub access: CapsuleAccess,
     /// How many entries the caller reaches, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries: Option<usize>,

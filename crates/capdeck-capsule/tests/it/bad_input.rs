@@ -10,7 +10,7 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, CommitRef, EntryUri, PollRequest,
+    CapsuleAccess, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, CommitRef, EntryUri, PollRequest,
     Scheme, StoreClock, StoreLimits, StoreMode, StoreOptions, StoreWrite, verify_audit,
 };
 use jiff::Timestamp;
@@ -216,7 +216,8 @@ async fn a_folder_that_cannot_be_written_can_be_read() {
     )
     .await
     .unwrap();
-    let session = reader.handle("team", CapsuleAuthor::client("r"), Access::owner()).await.unwrap();
+    let session =
+        reader.handle("team", CapsuleAuthor::client("r"), CapsuleAccess::owner()).await.unwrap();
     assert_eq!(session.read(&uri("docs://a"), None).await.unwrap().entry.body, "x");
     lock(0o700);
 }
@@ -234,7 +235,8 @@ async fn no_folder_of_a_capsule_may_be_a_link() {
         fs::rename(root.join(name), root.join("moved")).unwrap();
         symlink(outside.path(), root.join(name)).unwrap();
         let capsules = CapsuleRegistry::open(stage.folder.path(), options()).await.unwrap();
-        let opened = capsules.handle("team", CapsuleAuthor::client("a"), Access::owner()).await;
+        let opened =
+            capsules.handle("team", CapsuleAuthor::client("a"), CapsuleAccess::owner()).await;
         assert_eq!(opened.map(drop).unwrap_err().code(), "unsafe_path", "{name}");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0, "{name}");
     }
@@ -250,7 +252,8 @@ async fn a_file_in_the_place_of_a_folder_is_named() {
         fs::rename(root.join(name), root.join("moved")).unwrap();
         fs::write(root.join(name), "in the way").unwrap();
         let capsules = CapsuleRegistry::open(stage.folder.path(), options()).await.unwrap();
-        let opened = capsules.handle("team", CapsuleAuthor::client("a"), Access::owner()).await;
+        let opened =
+            capsules.handle("team", CapsuleAuthor::client("a"), CapsuleAccess::owner()).await;
         let error = opened.map(drop).unwrap_err();
         let expected = format!(
             "`{name}` inside the capsule is not what belongs there: a file where a folder should be; move it away"

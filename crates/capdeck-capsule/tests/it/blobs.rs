@@ -7,7 +7,7 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, BlobSource, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, Scheme, StoreOptions,
+    BlobSource, CapsuleAccess, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, Scheme, StoreOptions,
     StoreWrite,
 };
 
@@ -66,7 +66,10 @@ async fn blobs_of_entries_that_cannot_be_read_now_are_not_collected() {
         CapsuleRegistry::open(folder.path(), options).await.unwrap()
     };
     let owner = async |capsules: &CapsuleRegistry| {
-        capsules.handle("team", CapsuleAuthor::client("tester"), Access::owner()).await.unwrap()
+        capsules
+            .handle("team", CapsuleAuthor::client("tester"), CapsuleAccess::owner())
+            .await
+            .unwrap()
     };
     let capsules = open("runbooks").await;
     let new = CapsuleUpdate { name: Some("team".to_owned()), ..CapsuleUpdate::default() };

@@ -10,8 +10,8 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, AuditOutcome, AuditQuery, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, ListRequest,
-    PollRequest, Store as _, query_audit,
+    AuditOutcome, AuditQuery, CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry,
+    ListRequest, PollRequest, Store as _, query_audit,
 };
 
 use crate::stage::{options, uri};
@@ -244,7 +244,7 @@ async fn check_each_version(session: &CapsuleHandle, lines: &Lines) {
 async fn check(folder: &Path, confirmed: &Confirmed, depth: Depth) {
     let capsules = CapsuleRegistry::open(folder, options()).await.unwrap();
     let author = CapsuleAuthor::client("writer");
-    let session = capsules.handle("crash", author, Access::owner()).await.unwrap();
+    let session = capsules.handle("crash", author, CapsuleAccess::owner()).await.unwrap();
     let store = capsules.store("crash").await.unwrap();
     // The audit is part of it: a process that was killed raises no alarm.
     let report = store.verify().await.unwrap();

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use capdeck_capsule::{
-    Access, CapsuleHandle, EntrySearchRequest, ListRequest, PatchStep, PollRequest, Role, Scheme,
-    SignalDraft, StoreError, StoreWrite, SubscriptionEvent, WriteContent,
+    CapsuleAccess, CapsuleHandle, EntrySearchRequest, ListRequest, PatchStep, PollRequest, Role,
+    Scheme, SignalDraft, StoreError, StoreWrite, SubscriptionEvent, WriteContent,
 };
 
 use crate::stage::{Stage, access, fill, uri};
@@ -308,7 +308,7 @@ async fn prompts_take_arguments_and_come_fenced() {
         prompt.text
     );
     assert!(owner.prompt("nothing", BTreeMap::new()).await.is_err());
-    assert_eq!(Access::owner().role, Role::Owner);
+    assert_eq!(CapsuleAccess::owner().role, Role::Owner);
 }
 
 #[tokio::test]

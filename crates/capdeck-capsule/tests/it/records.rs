@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc};
 
 use capdeck_capsule::{
-    Access, AuditMode, AuditOutcome, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate,
+    AuditMode, AuditOutcome, CapsuleAccess, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate,
     EntrySearchRequest, EntryUri, ListRequest, NewShare, PatchStep, REGISTRY_LOG, Role,
     ShareExpiry, StoreOptions, StoreWrite, tail_audit, verify_audit,
 };
@@ -202,8 +202,11 @@ async fn the_registry_records_capsules_shares_and_refused_tokens() {
     capsules.create(update("second")).await.unwrap();
     capsules.create(update("second")).await.unwrap_err();
     capsules.update("second", update("renamed")).await.unwrap();
-    let new =
-        NewShare { name: "ci".to_owned(), access: Access::owner(), expires_at: ShareExpiry::Never };
+    let new = NewShare {
+        name: "ci".to_owned(),
+        access: CapsuleAccess::owner(),
+        expires_at: ShareExpiry::Never,
+    };
     let (share, token) = capsules.add_share("team", new).await.unwrap();
     assert!(capsules.share_by_token(token.reveal()).is_some());
     capsules.revoke_share(&share.id).await.unwrap();

@@ -1,6 +1,6 @@
 //! Finding entries by what they say.
 
-use capdeck_capsule::{CapsuleAuthor, EntrySearchRequest, Prefix, RiskClass, Role, StoreWrite};
+use capdeck_capsule::{CapsuleAuthor, EntrySearchRequest, RiskClass, Role, StoreWrite, UriPrefix};
 
 use crate::stage::{Stage, access, fill, uri};
 
@@ -105,7 +105,7 @@ async fn filters_narrow_and_pages_go_on() {
     assert_eq!(
         found(
             &owner,
-            EntrySearchRequest { prefix: Prefix::parse("notes://deploy").ok(), ..base.clone() }
+            EntrySearchRequest { prefix: UriPrefix::parse("notes://deploy").ok(), ..base.clone() }
         )
         .await,
         only

@@ -1,8 +1,8 @@
 //! A data folder of its own for each test.
 
 use capdeck_capsule::{
-    Access, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate, EntryUri, Role, Scope,
-    StoreOptions, StoreWrite, WriteDurability,
+    CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate, EntryScope,
+    EntryUri, Role, StoreOptions, StoreWrite, WriteDurability,
 };
 use tempfile::TempDir;
 
@@ -31,10 +31,10 @@ impl Stage {
     }
 
     pub(crate) async fn owner(&self) -> CapsuleHandle {
-        self.handle("tester", Access::owner()).await
+        self.handle("tester", CapsuleAccess::owner()).await
     }
 
-    pub(crate) async fn handle(&self, client: &str, access: Access) -> CapsuleHandle {
+    pub(crate) async fn handle(&self, client: &str, access: CapsuleAccess) -> CapsuleHandle {
         self.capsules.handle("team", CapsuleAuthor::client(client), access).await.unwrap()
     }
 
@@ -52,8 +52,11 @@ pub(crate) fn options() -> StoreOptions {
     StoreOptions { durability: WriteDurability::Cached, ..StoreOptions::default() }
 }
 
-pub(crate) fn access(role: Role, allow: &[&str], deny: &[&str]) -> Access {
-    Access { role, scope: Scope::parse(allow.iter().copied(), deny.iter().copied()).unwrap() }
+pub(crate) fn access(role: Role, allow: &[&str], deny: &[&str]) -> CapsuleAccess {
+    CapsuleAccess {
+        role,
+        scope: EntryScope::parse(allow.iter().copied(), deny.iter().copied()).unwrap(),
+    }
 }
 
 pub(crate) fn uri(text: &str) -> EntryUri {

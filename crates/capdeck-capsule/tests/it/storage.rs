@@ -307,7 +307,7 @@ async fn spec_26_24_a_second_opener_is_refused_and_readers_are_not() {
         .handle(
             "team",
             capdeck_capsule::CapsuleAuthor::client("r"),
-            capdeck_capsule::Access::owner(),
+            capdeck_capsule::CapsuleAccess::owner(),
         )
         .await
         .unwrap();
@@ -349,8 +349,11 @@ async fn capsules_are_made_renamed_and_taken_away() {
     let found = stage.capsules.find("renamed").unwrap();
     assert_eq!((found.id.as_str(), found.visibility), ("team-docs-more", CapsuleVisibility::Team));
     let author = capdeck_capsule::CapsuleAuthor::client("late");
-    let late =
-        stage.capsules.handle("renamed", author, capdeck_capsule::Access::owner()).await.unwrap();
+    let late = stage
+        .capsules
+        .handle("renamed", author, capdeck_capsule::CapsuleAccess::owner())
+        .await
+        .unwrap();
     stage.capsules.delete("Renamed").await.unwrap();
     // A session that is still held does not bring the folder back.
     assert_eq!(

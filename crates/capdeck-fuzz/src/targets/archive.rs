@@ -7,7 +7,7 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, ExistingEntryMode, ImportFormat,
+    CapsuleAccess, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate, ExistingEntryMode, ImportFormat,
     ImportMode, ImportReport, ImportRequest, ListRequest, Store as _, StoreError, StoreOptions,
     WriteDurability, import,
 };
@@ -150,7 +150,7 @@ impl ArchiveStage {
         mode: ImportMode,
     ) -> Result<ImportReport, StoreError> {
         let author = CapsuleAuthor::client("fuzz");
-        let session = self.capsules.handle(name, author, Access::owner()).await.unwrap();
+        let session = self.capsules.handle(name, author, CapsuleAccess::owner()).await.unwrap();
         let source = source.to_owned();
         let request = ImportRequest {
             source,

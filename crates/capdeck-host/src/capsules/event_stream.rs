@@ -50,15 +50,15 @@ fn is_granted(granted: &[CapsuleGrant], change: &CapsuleChange) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use capdeck_capsule::{Access, ChangeEvent, ChangeKind, EntryUri, Role, Scope};
+    use capdeck_capsule::{CapsuleAccess, ChangeEvent, ChangeKind, EntryScope, EntryUri, Role};
     use jiff::Timestamp;
 
     use super::*;
 
     #[test]
     fn only_granted_parts_of_granted_capsules_are_heard() {
-        let scope = Scope::parse(["docs://"], ["docs://secret"]).unwrap();
-        let access = Access { role: Role::Reader, scope };
+        let scope = EntryScope::parse(["docs://"], ["docs://secret"]).unwrap();
+        let access = CapsuleAccess { role: Role::Reader, scope };
         let granted = [CapsuleGrant { capsule: "team@1".to_owned(), access }];
         let entry = |capsule: &str, uri: &str| CapsuleChange::Entry {
             capsule: "team".to_owned(),
@@ -79,7 +79,7 @@ mod tests {
         assert!(!is_granted(&[], &CapsuleChange::Capsules));
         // A second grant that does not deny it opens for reading no more than the two together do.
         let [first] = granted;
-        let access = Access { role: Role::Reader, scope: Scope::all() };
+        let access = CapsuleAccess { role: Role::Reader, scope: EntryScope::all() };
         let both = [first, CapsuleGrant { capsule: "team@1".to_owned(), access }];
         assert!(is_granted(&both, &entry("team@1", "notes://a")));
         assert!(!is_granted(&both, &entry("team@1", "docs://secret/a")));

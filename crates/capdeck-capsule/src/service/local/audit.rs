@@ -4,8 +4,8 @@ use std::{io, path::PathBuf};
 
 use super::{LocalCapsuleService, ReachSource, ResolvedCaller, id_of};
 use crate::{
-    AccessEvent, AuditOutcome, AuditQuery, CapsuleErrorCode, CapsuleHandle, Prefix, REGISTRY_LOG,
-    Role, StoreError, query_audit, service::*, verify_audit,
+    AccessEvent, AuditOutcome, AuditQuery, CapsuleErrorCode, CapsuleHandle, REGISTRY_LOG, Role,
+    StoreError, UriPrefix, query_audit, service::*, verify_audit,
 };
 
 /// Lines of one response when no number is given.
@@ -167,7 +167,7 @@ impl LocalCapsuleService {
 fn query(filter: AuditFilter) -> Result<(AuditQuery, usize), CapsuleError> {
     let AuditFilter { since, until, agent, principal, action, prefix, outcome, after_seq, limit } =
         filter;
-    let prefix = prefix.as_deref().map(Prefix::parse).transpose().map_err(StoreError::from)?;
+    let prefix = prefix.as_deref().map(UriPrefix::parse).transpose().map_err(StoreError::from)?;
     let most = if limit == 0 { DEFAULT_LINES } else { limit.min(MAX_LINES) };
     Ok((AuditQuery { since, until, agent, principal, action, prefix, outcome, after_seq }, most))
 }

@@ -2,7 +2,8 @@
 
 use super::{LocalCapsuleService, ReachSource, ResolvedCaller};
 use crate::{
-    Access, CapsuleErrorCode, CapsuleInfo, CapsuleUpdate, CapsuleVisibility, Store as _, service::*,
+    CapsuleAccess, CapsuleErrorCode, CapsuleInfo, CapsuleUpdate, CapsuleVisibility, Store as _,
+    service::*,
 };
 
 impl LocalCapsuleService {
@@ -31,7 +32,7 @@ impl LocalCapsuleService {
         ListCapsulesResponse { capsules }
     }
 
-    async fn count_entries(&self, id: &str, access: &Access) -> Result<usize, CapsuleError> {
+    async fn count_entries(&self, id: &str, access: &CapsuleAccess) -> Result<usize, CapsuleError> {
         let counts = self.capsules.store(id).await?.counts(&access.scope).await?;
         Ok(counts.iter().map(|scheme| scheme.entries).sum())
     }

@@ -1,7 +1,7 @@
 //! Shares of a capsule: made, listed, revoked, and recognised by their token.
 
 use super::LocalCapsuleService;
-use crate::{Access, CapsuleErrorCode, NewShare, Scope, Share, StoreError, service::*};
+use crate::{CapsuleAccess, CapsuleErrorCode, EntryScope, NewShare, Share, StoreError, service::*};
 
 impl LocalCapsuleService {
     pub(super) fn shares(
@@ -24,11 +24,11 @@ impl LocalCapsuleService {
         let AddShareRequest { name, role, uri_prefixes, denied_prefixes, expires_at } = request;
         let allow = uri_prefixes.iter().map(String::as_str);
         let deny = denied_prefixes.iter().map(String::as_str);
-        let scope = Scope::parse(allow, deny).map_err(StoreError::from)?;
+        let scope = EntryScope::parse(allow, deny).map_err(StoreError::from)?;
         let resolved = self.resolve(caller);
         let id = &resolved.choose(capsule)?.0.id;
         resolved.require_machine("make shares")?;
-        let new = NewShare { name, access: Access { role, scope }, expires_at };
+        let new = NewShare { name, access: CapsuleAccess { role, scope }, expires_at };
         let acting = self.capsules.acting_for(caller.author.clone());
         let (share, token) = acting.add_share(id, new).await?;
         self.hub.capsules_changed();

@@ -1,12 +1,12 @@
 //! Callers who were granted capsules: each request is judged by what was granted when it was made.
 
-use crate::{Role, Scope};
+use crate::{EntryScope, Role};
 
 use super::*;
 
 fn grant(capsule: &str, role: Role, allow: &[&str], deny: &[&str]) -> CapsuleGrant {
-    let scope = Scope::parse(allow.iter().copied(), deny.iter().copied()).unwrap();
-    CapsuleGrant { capsule: capsule.to_owned(), access: Access { role, scope } }
+    let scope = EntryScope::parse(allow.iter().copied(), deny.iter().copied()).unwrap();
+    CapsuleGrant { capsule: capsule.to_owned(), access: CapsuleAccess { role, scope } }
 }
 
 /// Somebody with grants that name capsules in these words.
