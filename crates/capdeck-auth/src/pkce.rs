@@ -1,5 +1,5 @@
-//! The proof that whoever redeems a code is who asked for it (RFC 7636), for sign-ins elsewhere and at this host. Only
-//! `S256`: `plain` proves nothing to whoever can read the request.
+//! The proof that the client that redeems a code is the one that requested it (RFC 7636), for sign-ins elsewhere and at
+//! this host. Only `S256`: `plain` proves nothing against a reader of the request.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};

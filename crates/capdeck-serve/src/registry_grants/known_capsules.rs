@@ -1,4 +1,4 @@
-//! The capsules of this host, as far as somebody may know of them who was granted a part of them.
+//! The capsules of this host that a client with grants may know of.
 
 use std::sync::Arc;
 
