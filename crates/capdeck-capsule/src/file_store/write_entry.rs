@@ -490,6 +490,8 @@ fn idempotency(author: &CapsuleAuthor, key: &str, write: &StoreWrite) -> String 
         BlobSource::Pointer { id, mime } => (Some(id.clone()), mime.as_str()),
         BlobSource::Remove => (None, ""),
     });
+    // Hashes outlive this version: nothing in them may depend on the name of a type.
+    let commit = commit.as_ref().map(|commit| serde_json::json!(commit).to_string());
     let request = format!(
         "{uri:?}{content:?}{if_version:?}{title:?}{tags:?}{risk_class:?}{file_anchors:?}{commit:?}{blob:?}"
     );
