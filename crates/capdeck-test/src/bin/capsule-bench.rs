@@ -20,8 +20,8 @@ use std::{
 };
 
 use capdeck_capsule::{
-    Access, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate, EntrySearchRequest,
-    EntryUri, FileStore, Store as _, StoreOptions, StoreWrite, WriteDurability,
+    CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, CapsuleUpdate,
+    EntrySearchRequest, EntryUri, FileStore, Store as _, StoreOptions, StoreWrite, WriteDurability,
 };
 use capdeck_test::bench::{
     CapsuleComparison, CapsuleFigures, CapsuleRow, ClosedLoop, OpenFigures, render_capsules,
@@ -226,8 +226,10 @@ async fn open(folder: &Path, durability: WriteDurability) -> (CapsuleRegistry, C
         let new = CapsuleUpdate { name: Some("bench".to_owned()), ..CapsuleUpdate::default() };
         capsules.create(new).await.unwrap();
     }
-    let session =
-        capsules.handle("bench", CapsuleAuthor::client("bench"), Access::owner()).await.unwrap();
+    let session = capsules
+        .handle("bench", CapsuleAuthor::client("bench"), CapsuleAccess::owner())
+        .await
+        .unwrap();
     (capsules, session)
 }
 
@@ -258,10 +260,10 @@ async fn load_capsule(
                 let call = Instant::now();
                 match content {
                     Some(body) => {
-                        drop(session.write(StoreWrite::replace(entry, body)).await.unwrap())
+                        drop(session.write(StoreWrite::replace(entry, body)).await.unwrap());
                     }
                     None if work == BenchWork::Read => {
-                        drop(store.read(&entry, None).await.unwrap())
+                        drop(store.read(&entry, None).await.unwrap());
                     }
                     None => drop(session.read(&entry, None).await.unwrap()),
                 }
