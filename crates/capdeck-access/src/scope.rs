@@ -2,32 +2,36 @@
 
 use std::{collections::BTreeSet, fmt};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Role;
 
-/// One scope.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// A scope by its name.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[schemars(rename = "ScopeName")]
 pub enum OAuthScope {
-    /// Lists, searches and describes what the deck offers.
+    // Lists, searches and describes what the deck offers.
     #[serde(rename = "deck:read")]
     DeckRead,
-    /// Calls tools of the deck.
+    // Calls tools of the deck.
     #[serde(rename = "deck:call")]
     DeckCall,
-    /// Reads entries.
+    // Reads entries.
     #[serde(rename = "capsule:read")]
     CapsuleRead,
-    /// Creates entries.
+    // Creates entries.
     #[serde(rename = "capsule:append")]
     CapsuleAppend,
-    /// Creates and changes entries.
+    // Creates and changes entries.
     #[serde(rename = "capsule:write")]
     CapsuleWrite,
-    /// Deletes entries and changes the capsule itself.
+    // Deletes entries and changes the capsule itself.
     #[serde(rename = "capsule:admin")]
     CapsuleAdmin,
-    /// Asks for access on behalf of others, and decides about it where the mode lets principals decide.
+    // Asks for access on behalf of others, and decides about it where the mode lets principals decide.
     #[serde(rename = "registry:manage")]
     RegistryManage,
 }

@@ -1,6 +1,7 @@
 //! Operators: the people with the dashboard.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -44,15 +45,15 @@ pub struct OperatorSubject {
     pub account: OperatorAccount,
 }
 
-/// How an account is known.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// How an account is identified.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OperatorAccount {
-    /// By what the provider calls it, which nobody else ever gets.
-    Subject(String),
-    /// By an address, until the first sign-in of whoever the provider verified it for. Addresses change hands, so that
-    /// sign-in puts the account itself in its place.
-    Email(String),
+    /// By the subject of the provider.
+    Subject(#[schemars(length(min = 1, max = 255))] String),
+    // Addresses change hands.
+    /// By a verified address; the first sign-in replaces it with the subject.
+    Email(#[schemars(length(min = 3, max = 100))] String),
 }
 
 /// Who somebody at the dashboard is.

@@ -3,6 +3,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use capdeck_access::NamePattern;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -13,60 +14,66 @@ use super::{
     registry::RegistryTransaction,
 };
 
-/// Who decides, and the rules.
+/// How access requests are decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GrantPolicy {
     #[serde(default)]
     pub mode: ApprovalMode,
-    /// Only looked at in the mode `policy`. The first one that fits decides; when none does, a person does.
+    /// Evaluated in order, in mode `policy`.
     #[serde(default)]
     pub rules: Vec<GrantRule>,
-    /// Whether people and programs that are not the same reach this host from one address: one machine, one office, or a
-    /// proxy that hides addresses. Then the same address is no sign of self-approval.
+    /// True when different people and programs share one address: one machine, one office, or a proxy that hides
+    /// addresses. Then a request from the decider's own address can be approved.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared_address: bool,
 }
 
-/// Who decides requests.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+// The comments of the types with a JSON Schema are texts of the REST API's document.
+
+/// Who decides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalMode {
     /// Operators.
     #[default]
     Human,
-    /// Operators, and programs that were granted `registry:manage`.
+    /// Operators, and clients with `registry:manage` for capsules where they have at least the same access.
     Supervisor,
-    /// Rules, and operators for what the rules leave.
+    /// Rules first, then operators.
     Policy,
 }
 
-/// What to do with some requests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// One rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "PolicyRule")]
 pub struct GrantRule {
-    #[serde(default, rename = "match")]
+    #[serde(rename = "match")]
     pub matches: RuleMatch,
     pub action: RuleAction,
-    /// The highest role that the rule gives.
+    /// The maximum role of its grants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling_role: Option<Role>,
-    /// How long what it gives lasts, in seconds.
+    /// The lifetime of its grants, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
 }
 
-/// Which requests a rule is about. What is left out fits everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Which requests a rule matches. Omitted members match everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "PolicyMatch")]
 pub struct RuleMatch {
-    /// A pattern for the client's id.
+    /// A pattern for the client id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// The key of a capsule. Such a rule is not about the deck.
+    // In the registry the key of a capsule. Such a rule is not about the deck.
+    /// The id of a capsule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capsule: Option<String>,
-    /// The highest role that is asked for. Such a rule is not about the deck.
+    // Such a rule is not about the deck.
+    /// The highest requested role.
     #[serde(
         default,
         rename = "role<=",
@@ -76,18 +83,18 @@ pub struct RuleMatch {
     pub max_role: Option<Role>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<RequestSource>,
-    /// Where the request came from, as `10.0.0.0/8`.
+    /// A network, such as `10.0.0.0/8`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ip_cidr: Option<String>,
 }
 
-/// What a rule does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The action of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "PolicyAction")]
 pub enum RuleAction {
     Approve,
     Deny,
-    /// Leaves it to a person.
     Human,
 }
 

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use capdeck_access::{DeckGrant, NamePattern, UriPrefix};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    EventCaller, GrantTarget, Registry, RegistryError, Role, Scopes,
+    EventCaller, GrantTarget, OAuthScope, Registry, RegistryError, Role, Scopes,
     collection::RegistryRecord,
     decision::GrantTerms,
     event::{AuditEvent, EventSubject},
@@ -25,15 +26,18 @@ pub struct AccessProfile {
     pub terms: ProfileTerms,
 }
 
-/// What a profile says. What is left out narrows nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The terms of a profile. Omitted members do not narrow a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "AccessProfileTerms")]
 pub struct ProfileTerms {
+    #[schemars(length(min = 1, max = 100))]
     pub name: String,
-    /// The highest role in a capsule.
+    /// The maximum role in a capsule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<OAuthScope>>")]
     pub scopes: Option<Scopes>,
     #[serde(default)]
     pub uri_prefixes: Vec<String>,
@@ -48,7 +52,7 @@ pub struct ProfileTerms {
     pub denied_tools: Vec<String>,
     #[serde(default)]
     pub modes: Vec<String>,
-    /// How long what is granted lasts, in seconds.
+    /// The lifetime of the grant, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
 }
