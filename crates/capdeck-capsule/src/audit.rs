@@ -14,16 +14,18 @@ use std::{collections::HashSet, io, path::PathBuf};
 use jiff::civil::Date;
 use parking_lot::Mutex;
 
-pub(crate) use line::AuditRecord;
 pub use {
     chain::PrunedLines,
     line::{AuditLogLine, AuditOrigin, AuditOutcome},
-    query::{AuditQuery, query_audit, tail_audit},
+    query::query_audit,
     verify::{AuditProblem, AuditReport, verify_audit},
 };
 
 use self::chain::AuditChain;
-use crate::{AuditMode, StoreClock, StoreOptions, WriteDurability, file_store::StoreDisk};
+use crate::{
+    AuditMode, CapsuleAuthor, StoreClock, StoreError, StoreOptions, WriteDurability,
+    file_store::StoreDisk,
+};
 
 /// The hash before the first line.
 const NO_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -63,14 +65,12 @@ impl ChainedAuditLog {
                 lines = lost,
                 "the machine went down and lost the last lines of the audit"
             );
-            let record = AuditRecord {
-                action: "audit.lost".into(),
+            log.append(AuditLogLine {
                 subject: Some(format!("{lost} lines")),
                 outcome: AuditOutcome::Error,
-                error_code: Some("machine_down".into()),
-                ..AuditRecord::default()
-            };
-            log.append(record)?;
+                error_code: Some("machine_down".to_owned()),
+                ..AuditLogLine::new(&CapsuleAuthor::client(""), "audit.lost")
+            })?;
         }
         Ok(log)
     }
@@ -86,10 +86,6 @@ impl ChainedAuditLog {
         inner.chain.is_closed = true;
     }
 
-    pub(crate) fn mode(&self) -> AuditMode {
-        self.mode
-    }
-
     /// The number of the last line, as far as that is known now.
     pub(crate) fn seq(&self) -> u64 {
         self.inner.lock().chain.seq()
@@ -100,15 +96,31 @@ impl ChainedAuditLog {
         !self.inner.lock().pending.is_empty()
     }
 
-    /// Writes lines that are owed. In strict mode calls are refused while that fails.
+    /// Writes lines that are owed.
     pub(crate) fn write_pending(&self) -> io::Result<()> {
         self.inner.lock().settle(&self.clock)
     }
 
+    /// In strict mode, nothing is done while an earlier call is not recorded.
+    pub(crate) fn settle(&self) -> Result<(), StoreError> {
+        match self.mode {
+            AuditMode::Lenient => Ok(()),
+            AuditMode::Strict => {
+                self.write_pending().map_err(|source| StoreError::AuditOwed { source })
+            }
+        }
+    }
+
+    /// Writes the line of a call. That is one call to the system, which does not wait for the disk: handing it to another
+    /// thread would take longer than the line. In strict mode its caller has to know when it cannot be written.
+    pub(crate) fn record(&self, line: AuditLogLine) -> Result<(), StoreError> {
+        self.mode.check_recorded(self.append(line))
+    }
+
     /// Writes a line. A line that fails is kept and written before the next one.
-    pub(crate) fn append(&self, record: AuditRecord) -> io::Result<()> {
+    pub(crate) fn append(&self, line: AuditLogLine) -> io::Result<()> {
         let now = self.clock.now();
-        let line = record.into_line(now);
+        let line = AuditLogLine { ts: now, ..line };
         let mut inner = self.inner.lock();
         let appended = inner
             .settle(&self.clock)
@@ -158,6 +170,20 @@ impl ChainedAuditLog {
     /// Removes the files of days before one.
     pub(crate) fn prune(&self, before: Date) -> io::Result<PrunedLines> {
         self.inner.lock().chain.prune(before)
+    }
+}
+
+impl AuditMode {
+    /// Whether something that was done stands, whose line may not have been written.
+    pub(crate) fn check_recorded(self, recorded: io::Result<()>) -> Result<(), StoreError> {
+        match (recorded, self) {
+            (Ok(()), _) => Ok(()),
+            (Err(source), Self::Strict) => Err(StoreError::AuditFailed { source }),
+            (Err(error), Self::Lenient) => {
+                tracing::error!(%error, "a call could not be recorded; its line is written with the next one");
+                Ok(())
+            }
+        }
     }
 }
 

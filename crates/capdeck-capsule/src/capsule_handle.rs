@@ -1,25 +1,25 @@
 //! A capsule for one caller: what its role allows, within its prefixes, with one audit line for every call.
 
-mod messages;
 mod prompts;
-mod reach;
+mod scoped_store;
 mod skills;
 mod writing;
 
-use std::{borrow::Cow, future::poll_fn, sync::Arc, task::Poll};
+use std::{future::poll_fn, io, sync::Arc, task::Poll};
 
 use jiff::civil::Date;
-use serde::Serialize;
 
 pub use prompts::{EntryPrompt, PromptArgument};
 pub use skills::CapsuleSkill;
 
+use self::scoped_store::ScopedStore;
 use crate::{
-    AnchorProject, AnchorReport, AuditMode, BlobContent, CapsuleAccess, CapsuleAuthor, CapsuleInfo,
-    ChangeSubscription, Entry, EntryMeta, EntrySearchPage, EntrySearchRequest, EntryUri, ListOrder,
-    ListRequest, ProvenanceFrame, PrunedLines, Role, Scheme, SchemeCount, Store, StoreClock,
-    StoreError, StorePage,
-    audit::{AuditOutcome, AuditRecord, ChainedAuditLog},
+    AnchorProject, AnchorReport, AuditLogLine, AuditOutcome, BlobContent, CapsuleAccess,
+    CapsuleAuthor, CapsuleInfo, ChangeAuthor, ChangeSubscription, Entry, EntryMeta,
+    EntrySearchPage, EntrySearchRequest, EntryUri, ListOrder, ListRequest, PrunedLines, Role,
+    Scheme, SchemeCount, Store, StoreClock, StoreError, StorePage,
+    audit::ChainedAuditLog,
+    blocking::{blocking, finished},
     neutralise, unified_diff,
 };
 
@@ -33,12 +33,9 @@ const MAX_RECENT: usize = 20;
 #[derive(Clone)]
 pub struct CapsuleHandle {
     capsule: Arc<CapsuleInfo>,
-    store: Arc<dyn Store>,
-    access: Arc<CapsuleAccess>,
+    /// The steps of calls. Work of many steps, such as an export, uses them and is one line of the audit.
+    pub(crate) entries: ScopedStore,
     audit: Option<Arc<ChainedAuditLog>>,
-    author: Arc<CapsuleAuthor>,
-    clock: StoreClock,
-    project: Option<Arc<dyn AnchorProject>>,
 }
 
 /// An entry as it is given to a reader.
@@ -52,7 +49,7 @@ pub struct RenderedEntry {
 }
 
 /// What a capsule holds.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct EntryOverview {
     pub schemes: Vec<SchemeCount>,
     pub recent: Vec<EntryMeta>,
@@ -68,9 +65,23 @@ pub(crate) struct AuditNote {
 }
 
 impl AuditNote {
+    /// Nothing more.
+    fn plain<T>(_: &T) -> Self {
+        Self::default()
+    }
+
     /// About a change whose line the store writes.
-    fn recorded() -> Self {
+    fn recorded<T>(_: &T) -> Self {
         Self { is_recorded: true, ..Self::default() }
+    }
+
+    fn of_bytes(bytes: u64) -> Self {
+        Self { bytes: Some(bytes), ..Self::default() }
+    }
+
+    fn read(read: &RenderedEntry) -> Self {
+        let EntryMeta { version, bytes, .. } = read.entry.meta;
+        Self { version: Some(version), bytes: Some(bytes), is_recorded: false }
     }
 }
 
@@ -83,13 +94,15 @@ impl CapsuleHandle {
         author: CapsuleAuthor,
         clock: StoreClock,
     ) -> Self {
-        let (capsule, access, author) = (Arc::new(capsule), Arc::new(access), Arc::new(author));
-        Self { capsule, store, access, audit, author, clock, project: None }
+        let by = ChangeAuthor { author: Arc::new(author), role: Some(access.role) };
+        let access = Arc::new(access);
+        let entries = ScopedStore { store, access, by, clock, project: None };
+        Self { capsule: Arc::new(capsule), entries, audit }
     }
 
     /// With the project the caller works in: anchors are checked against it.
     pub fn in_project(mut self, project: Arc<dyn AnchorProject>) -> Self {
-        self.project = Some(project);
+        self.entries.project = Some(project);
         self
     }
 
@@ -98,11 +111,7 @@ impl CapsuleHandle {
     }
 
     pub fn access(&self) -> &CapsuleAccess {
-        &self.access
-    }
-
-    pub fn author(&self) -> &CapsuleAuthor {
-        &self.author
+        &self.entries.access
     }
 
     /// An entry with its bands.
@@ -111,40 +120,32 @@ impl CapsuleHandle {
         uri: &EntryUri,
         version: Option<u64>,
     ) -> Result<RenderedEntry, StoreError> {
-        let (handle, address) = (self.clone(), uri.clone());
-        let work = async move {
-            let entry = handle.read_unrecorded(&address, version).await?;
-            Ok(handle.with_bands(entry).await)
+        let work = move |entries: ScopedStore, uri| async move {
+            let entry = entries.read(&uri, version).await?;
+            entries.with_bands(entry).await
         };
-        self.audited("read", Some(uri), work, |read| AuditNote {
-            version: Some(read.entry.meta.version),
-            bytes: Some(read.entry.meta.bytes),
-            ..AuditNote::default()
-        })
-        .await
+        self.audited_at("read", uri, work, AuditNote::read).await
     }
 
     pub async fn list(&self, request: ListRequest) -> Result<StorePage<EntryMeta>, StoreError> {
-        let handle = self.clone();
-        let work = async move { handle.list_unrecorded(request).await };
-        self.audited("list", None, work, |_| AuditNote::default()).await
+        let work = |entries: ScopedStore| async move { entries.list(request).await };
+        self.audited("list", work, AuditNote::plain).await
     }
 
     /// Schemes with counts and the latest entries.
     pub async fn overview(&self) -> Result<EntryOverview, StoreError> {
-        let handle = self.clone();
-        let work = async move {
-            let scope = &handle.access.scope;
-            let mut schemes = handle.store.counts(scope).await?;
+        let work = |entries: ScopedStore| async move {
+            let scope = &entries.access.scope;
+            let mut schemes = entries.store.counts(scope).await?;
             schemes.retain(|count| scope.reaches_scheme(&count.scheme));
             let latest = ListRequest {
                 order: ListOrder::ByTime,
                 limit: MAX_RECENT,
                 ..ListRequest::default()
             };
-            Ok(EntryOverview { schemes, recent: handle.list_unrecorded(latest).await?.items })
+            Ok(EntryOverview { schemes, recent: entries.list(latest).await?.items })
         };
-        self.audited("list", None, work, |_| AuditNote::default()).await
+        self.audited("list", work, AuditNote::plain).await
     }
 
     /// Hits on the page whose cited files are stale come after those whose are not.
@@ -152,23 +153,22 @@ impl CapsuleHandle {
         &self,
         mut request: EntrySearchRequest,
     ) -> Result<EntrySearchPage, StoreError> {
-        let handle = self.clone();
-        let work = async move {
+        let work = |entries: ScopedStore| async move {
             if let Some(scheme) = &request.scheme {
-                handle.check_scheme(scheme).await?;
+                entries.check_scheme(scheme).await?;
             }
-            request.scope = handle.access.scope.clone();
-            let page = handle.store.search(&request).await?;
-            let Some(project) = handle.project.clone() else { return Ok(page) };
-            blocking(move || rank_by_anchors(page, project.as_ref())).await
+            request.scope = entries.access.scope.clone();
+            let page = entries.store.search(&request).await?;
+            let Some(project) = entries.project else { return Ok(page) };
+            let ranked = blocking(move || rank_by_anchors(page, project.as_ref())).await;
+            ranked.map_err(unfinished())
         };
-        self.audited("search", None, work, |_| AuditNote::default()).await
+        self.audited("search", work, AuditNote::plain).await
     }
 
     pub async fn history(&self, uri: &EntryUri) -> Result<Vec<EntryMeta>, StoreError> {
-        let (handle, address) = (self.clone(), uri.clone());
-        let work = async move { handle.history_unrecorded(&address).await };
-        self.audited("history", Some(uri), work, |_| AuditNote::default()).await
+        let work = |entries: ScopedStore, uri| async move { entries.history(&uri).await };
+        self.audited_at("history", uri, work, AuditNote::plain).await
     }
 
     /// What changed between two versions, the current one if the second is not named. Look-alikes of bands are marked.
@@ -178,17 +178,16 @@ impl CapsuleHandle {
         from: u64,
         to: Option<u64>,
     ) -> Result<String, StoreError> {
-        let (handle, address) = (self.clone(), uri.clone());
-        let work = async move {
-            let old = handle.read_unrecorded(&address, Some(from)).await?;
-            let new = handle.read_unrecorded(&address, to).await?;
-            let name = |entry: &Entry| format!("{address}@{}", entry.meta.version);
+        let work = move |entries: ScopedStore, uri: EntryUri| async move {
+            let old = entries.read(&uri, Some(from)).await?;
+            let new = entries.read(&uri, to).await?;
+            let name = |entry: &Entry| format!("{uri}@{}", entry.meta.version);
             let (old_name, new_name) = (name(&old), name(&new));
             let diff =
                 move || neutralise(&unified_diff(&old.body, &new.body, &old_name, &new_name));
-            blocking(diff).await
+            blocking(diff).await.map_err(unfinished())
         };
-        self.audited("diff", Some(uri), work, |_| AuditNote::default()).await
+        self.audited_at("diff", uri, work, AuditNote::plain).await
     }
 
     pub async fn read_blob(
@@ -196,103 +195,111 @@ impl CapsuleHandle {
         uri: &EntryUri,
         version: Option<u64>,
     ) -> Result<BlobContent, StoreError> {
-        let (handle, address) = (self.clone(), uri.clone());
-        let work = async move { handle.read_blob_unrecorded(&address, version).await };
-        self.audited("blob.read", Some(uri), work, move |blob| AuditNote {
+        let work =
+            move |entries: ScopedStore, uri| async move { entries.read_blob(&uri, version).await };
+        let note = move |blob: &BlobContent| AuditNote {
             bytes: Some(blob.reference.bytes),
             version,
-            ..AuditNote::default()
-        })
-        .await
+            is_recorded: false,
+        };
+        self.audited_at("blob.read", uri, work, note).await
     }
 
     pub async fn schemes(&self) -> Result<Vec<Scheme>, StoreError> {
-        let handle = self.clone();
-        let work = async move { handle.schemes_unrecorded().await };
-        self.audited("scheme.list", None, work, |_| AuditNote::default()).await
+        let work = |entries: ScopedStore| async move { entries.schemes().await };
+        self.audited("scheme.list", work, AuditNote::plain).await
     }
 
     /// Removes the files of days before one from the capsule's audit, for its owner.
     pub async fn prune_audit(&self, before: Date) -> Result<PrunedLines, StoreError> {
-        let (audit, role) = (self.audit.clone(), self.access.role);
-        let work = async move {
-            StoreError::require_role(role, Role::Owner, "prune the audit")?;
+        let audit = self.audit.clone();
+        let work = |entries: ScopedStore| async move {
+            entries.require(Role::Owner, "prune the audit")?;
             let audit = audit.ok_or(StoreError::ReadOnly)?;
-            blocking(move || audit.prune(before)).await?.map_err(StoreError::io("prune the audit"))
+            let pruned = blocking(move || audit.prune(before)).await;
+            pruned.flatten().map_err(StoreError::io("prune the audit"))
         };
-        self.audited("audit.prune", None, work, |_| AuditNote::default()).await
+        self.audited("audit.prune", work, AuditNote::plain).await
     }
 
     /// Changes that this caller may see, from now on. Not a call, so not in the audit.
     pub fn changes(&self) -> ChangeSubscription {
-        self.store.changes().within(self.access.scope.clone())
+        self.entries.store.changes().within(self.access().scope.clone())
     }
 
     /// Records a call that failed before it got here, such as one with an address that is none.
-    pub async fn note_failure(
+    pub fn note_failure(
         &self,
-        action: impl Into<Cow<'static, str>>,
+        action: impl Into<String>,
         error: &StoreError,
     ) -> Result<(), StoreError> {
-        self.write_line(self.record(action, None, Err(error), AuditNote::default()))
+        self.record(action, None, Err(error), AuditNote::default())
     }
 
     /// Writes the line of a call that was not done by a method of this type.
-    pub async fn recorded<T>(
+    pub fn recorded<T>(
         &self,
         action: &'static str,
         result: Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let record = self.record(action, None, result.as_ref().map(|_| ()), AuditNote::default());
-        self.write_line(record)?;
+        self.record(action, None, result.as_ref().map(|_| ()), AuditNote::default())?;
         result
     }
 
-    pub(crate) async fn with_bands(&self, entry: Entry) -> RenderedEntry {
-        let (project, now) = (self.project.clone(), self.clock.now());
-        let rendered = move || {
-            let anchors = AnchorReport::of(&entry.meta, project.as_deref());
-            let text =
-                ProvenanceFrame { entry: &entry, anchors: &anchors, now: Some(now) }.render();
-            RenderedEntry { entry, anchors, text }
-        };
-        match &self.project {
-            // Asking git takes its time.
-            Some(_) => match tokio::task::spawn_blocking(rendered).await {
-                Ok(read) => read,
-                Err(error) => std::panic::resume_unwind(error.into_panic()),
-            },
-            None => rendered(),
-        }
-    }
-
-    /// Does a call and writes its line. Both are finished even when the caller stops waiting.
-    pub(crate) async fn audited<T: Send + 'static>(
+    /// Does a call on one entry: see [`Self::audited`].
+    async fn audited_at<T: Send + 'static, F>(
         &self,
         action: &'static str,
-        uri: Option<&EntryUri>,
+        uri: &EntryUri,
+        work: impl FnOnce(ScopedStore, EntryUri) -> F,
+        note: impl FnOnce(&T) -> AuditNote + Send + 'static,
+    ) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let work = work(self.entries.clone(), uri.clone());
+        self.finish(action, Some(uri.clone()), work, note).await
+    }
+
+    /// Does a call and writes its line.
+    async fn audited<T: Send + 'static, F>(
+        &self,
+        action: &'static str,
+        work: impl FnOnce(ScopedStore) -> F,
+        note: impl FnOnce(&T) -> AuditNote + Send + 'static,
+    ) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        self.finish(action, None, work(self.entries.clone()), note).await
+    }
+
+    /// Finishes a call and its line even when the caller stops waiting.
+    async fn finish<T: Send + 'static>(
+        &self,
+        action: &'static str,
+        uri: Option<EntryUri>,
         work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
         note: impl FnOnce(&T) -> AuditNote + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (handle, uri) = (self.clone(), uri.cloned());
+        let handle = self.clone();
         let mut call = Box::pin(async move {
             // Those who only ask for what is in memory let others have their turn, too.
             tokio::task::coop::consume_budget().await;
-            handle.settle()?;
+            handle.audit.as_deref().map_or(Ok(()), ChainedAuditLog::settle)?;
             match work.await {
                 Ok(done) => {
                     let audit_note = note(&done);
                     if !audit_note.is_recorded {
-                        handle.write_line(handle.record(action, uri, Ok(()), audit_note))?;
+                        handle.record(action, uri, Ok(()), audit_note)?;
                     }
                     Ok(done)
                 }
                 // Its line is owed already.
                 Err(error @ StoreError::AuditFailed { .. }) => Err(error),
                 Err(error) => {
-                    let record = handle.record(action, uri, Err(&error), AuditNote::default());
                     // Nothing was done, which is what the caller must hear; the line is owed.
-                    handle.write_line(record).ok();
+                    handle.record(action, uri, Err(&error), AuditNote::default()).ok();
                     Err(error)
                 }
             }
@@ -302,62 +309,37 @@ impl CapsuleHandle {
         if let Poll::Ready(result) = begun {
             return result;
         }
-        match tokio::spawn(call).await {
-            Ok(result) => result,
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(error) => Err(StoreError::io("finish the call")(std::io::Error::other(error))),
-        }
+        finished(tokio::spawn(call).await).map_err(unfinished())?
     }
 
-    /// In strict mode, nothing is done while an earlier call is not recorded.
-    fn settle(&self) -> Result<(), StoreError> {
-        match self.audit.as_ref().filter(|audit| audit.mode() == AuditMode::Strict) {
-            None => Ok(()),
-            Some(audit) => audit.write_pending().map_err(|source| StoreError::AuditOwed { source }),
-        }
-    }
-
-    /// Adds a line to the audit. That is one call to the system, which does not wait for the disk: handing it to
-    /// another thread would take longer than the line.
-    fn write_line(&self, record: AuditRecord) -> Result<(), StoreError> {
-        let Some(audit) = &self.audit else { return Ok(()) };
-        match (audit.append(record), audit.mode()) {
-            (Ok(()), _) => Ok(()),
-            (Err(source), AuditMode::Strict) => Err(StoreError::AuditFailed { source }),
-            (Err(error), AuditMode::Lenient) => {
-                tracing::error!(%error, "a call could not be recorded; its line is written with the next one");
-                Ok(())
-            }
-        }
-    }
-
+    /// Adds a line to the audit.
     fn record(
         &self,
-        action: impl Into<Cow<'static, str>>,
+        action: impl Into<String>,
         uri: Option<EntryUri>,
         result: Result<(), &StoreError>,
         audit_note: AuditNote,
-    ) -> AuditRecord {
+    ) -> Result<(), StoreError> {
+        let Some(audit) = &self.audit else { return Ok(()) };
+        let ScopedStore { access, by, .. } = &self.entries;
         let outcome = match result {
             Ok(()) => AuditOutcome::Ok,
             Err(error) if error.is_denial() => AuditOutcome::Denied,
             // What is hidden from the caller is not hidden from the audit.
-            Err(StoreError::NotFound { uri, .. }) if !self.access().scope.reaches(uri) => {
+            Err(StoreError::NotFound { uri, .. }) if !access.scope.reaches(uri) => {
                 AuditOutcome::Denied
             }
             Err(_) => AuditOutcome::Error,
         };
-        AuditRecord {
-            author: Arc::clone(&self.author),
-            action: action.into(),
-            role: Some(self.access().role),
+        audit.record(AuditLogLine {
+            role: Some(access.role),
             uri,
             version: audit_note.version,
             bytes: audit_note.bytes,
             outcome,
-            error_code: result.err().map(|error| error.code().as_str().into()),
-            ..AuditRecord::default()
-        }
+            error_code: result.err().map(|error| error.code().as_str().to_owned()),
+            ..AuditLogLine::new(&by.author, action)
+        })
     }
 }
 
@@ -371,12 +353,6 @@ fn rank_by_anchors(mut page: EntrySearchPage, project: &dyn AnchorProject) -> En
     page
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, StoreError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => Ok(result),
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(error) => Err(StoreError::io("finish the call")(std::io::Error::other(error))),
-    }
+fn unfinished() -> impl FnOnce(io::Error) -> StoreError {
+    StoreError::io("finish the call")
 }

@@ -1,7 +1,7 @@
 //! The record of all capsules: `boxes.json`.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -10,7 +10,11 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{CapsuleErrorCode, StoreError, file_store::StoreDisk, trust::one_line};
+use crate::{
+    StoreError,
+    file_store::{StoreDisk, read_file},
+    trust::one_line,
+};
 
 const MAX_NAME: usize = 100;
 const MAX_DESCRIPTION: usize = 1_000;
@@ -91,59 +95,6 @@ impl NameScope {
     }
 }
 
-/// A request about capsules as a whole failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CapsuleRegistryError {
-    #[error("there is no capsule `{}`", one_line(.name))]
-    NotFound { name: String },
-    #[error("a capsule named `{name}` exists already, as `{id}`")]
-    NameTaken { name: String, id: String },
-    #[error("{what}: {reason}")]
-    InvalidInput { what: &'static str, reason: String },
-    #[error(
-        "the folder of the capsule `{id}` is missing: `{}`; put it back from a backup, or remove the capsule with `capdeck capsule rm {id}`",
-        .folder.display()
-    )]
-    FolderMissing { id: String, folder: PathBuf },
-    #[error("there is no share `{}`", one_line(.id))]
-    NoSuchShare { id: String },
-    #[error("the data folder `{}` is in use{}; stop that process, or ask the running host", .folder.display(), .holder)]
-    InUse { folder: PathBuf, holder: String },
-    #[error("the capsules can only be read: the data folder cannot be written")]
-    ReadOnly,
-    #[error("cannot {what}")]
-    Io {
-        what: String,
-        #[source]
-        source: io::Error,
-    },
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl CapsuleRegistryError {
-    /// A short name that programs can rely on.
-    pub fn code(&self) -> CapsuleErrorCode {
-        match self {
-            Self::NotFound { .. } => CapsuleErrorCode::CapsuleNotFound,
-            Self::NoSuchShare { .. } => CapsuleErrorCode::NotFound,
-            Self::NameTaken { .. } => CapsuleErrorCode::Exists,
-            Self::InvalidInput { .. } => CapsuleErrorCode::InvalidInput,
-            Self::FolderMissing { .. } => CapsuleErrorCode::FolderMissing,
-            Self::InUse { .. } => CapsuleErrorCode::InUse,
-            Self::ReadOnly => CapsuleErrorCode::ReadOnly,
-            Self::Io { source, .. } => CapsuleErrorCode::of_io(source),
-            Self::Store(error) => error.code(),
-        }
-    }
-
-    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        let what = what.into();
-        move |source| Self::Io { what, source }
-    }
-}
-
 /// A list of records in one file, rewritten whole.
 #[derive(Debug)]
 pub(crate) struct RecordFile<T> {
@@ -152,12 +103,13 @@ pub(crate) struct RecordFile<T> {
 }
 
 impl<T: Clone + Serialize + DeserializeOwned> RecordFile<T> {
-    pub(crate) fn load(path: &Path) -> Result<Self, CapsuleRegistryError> {
-        let failed = || CapsuleRegistryError::io(format!("read `{}`", path.display()));
-        let records = match fs::read(path) {
-            Ok(text) => serde_json::from_slice(&text).map_err(io::Error::other).map_err(failed())?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(failed()(error)),
+    pub(crate) fn load(path: &Path) -> Result<Self, StoreError> {
+        let failed = || StoreError::io(format!("read `{}`", path.display()));
+        let records = match read_file(path).map_err(failed())? {
+            Some(text) => {
+                serde_json::from_slice(&text).map_err(io::Error::other).map_err(failed())?
+            }
+            None => Vec::new(),
         };
         Ok(Self { path: path.to_owned(), records: Mutex::new(records) })
     }
@@ -170,14 +122,14 @@ impl<T: Clone + Serialize + DeserializeOwned> RecordFile<T> {
     pub(crate) fn change<R>(
         &self,
         disk: &StoreDisk,
-        change: impl FnOnce(&mut Vec<T>) -> Result<R, CapsuleRegistryError>,
-    ) -> Result<R, CapsuleRegistryError> {
+        change: impl FnOnce(&mut Vec<T>) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
         let mut records = self.records.lock();
         let mut changed = records.clone();
         let result = change(&mut changed)?;
         let text = serde_json::to_vec_pretty(&changed).map_err(io::Error::other);
         text.and_then(|text| disk.replace(&self.path, &text))
-            .map_err(CapsuleRegistryError::io(format!("save `{}`", self.path.display())))?;
+            .map_err(StoreError::io(format!("save `{}`", self.path.display())))?;
         *records = changed;
         Ok(result)
     }
@@ -198,8 +150,8 @@ pub(crate) fn check_text(
     id: Option<&str>,
     capsules: &[CapsuleInfo],
     names: &NameScope,
-) -> Result<(), CapsuleRegistryError> {
-    let invalid = |what, reason: String| Err(CapsuleRegistryError::InvalidInput { what, reason });
+) -> Result<(), StoreError> {
+    let invalid = |what, reason: String| Err(StoreError::InvalidInput { what, reason });
     if let Some(name) = &update.name {
         if name.is_empty() || name.chars().count() > MAX_NAME || one_line(name) != *name {
             return invalid("name", format!("1 to {MAX_NAME} characters on one line"));
@@ -216,10 +168,7 @@ pub(crate) fn check_text(
                 && names.holds(other)
         };
         if let Some(taken) = capsules.iter().find(is_taken) {
-            return Err(CapsuleRegistryError::NameTaken {
-                name: name.clone(),
-                id: taken.id.clone(),
-            });
+            return Err(StoreError::NameTaken { name: name.clone(), id: taken.id.clone() });
         }
     }
     if update.description.as_ref().is_some_and(|text| text.chars().count() > MAX_DESCRIPTION) {
@@ -233,7 +182,7 @@ pub(crate) fn new_id(
     name: &str,
     capsules: &[CapsuleInfo],
     names: &NameScope,
-) -> Result<String, CapsuleRegistryError> {
+) -> Result<String, StoreError> {
     let mut slug = String::new();
     for letter in name.chars().take(MAX_ID) {
         match letter.to_ascii_lowercase() {
@@ -255,7 +204,7 @@ pub(crate) fn new_id(
         NameScope::Among(_) => loop {
             let mut random = [0_u8; 3];
             getrandom::fill(&mut random)
-                .map_err(|error| CapsuleRegistryError::io("make an id")(io::Error::other(error)))?;
+                .map_err(|error| StoreError::io("make an id")(io::Error::other(error)))?;
             let id = format!("{slug}-{}", crate::digest::hex(&random));
             if is_free(&id) {
                 return Ok(id);

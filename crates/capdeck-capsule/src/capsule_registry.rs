@@ -1,32 +1,32 @@
 //! The data folder: all capsules, who may open them, and the lock that keeps a second process out.
 
-mod health;
-mod identity;
 mod removal;
 mod shares;
 
 use std::{
     collections::HashMap,
-    fs::{self, File, OpenOptions, TryLockError},
-    io::{Read as _, Seek as _, Write as _},
+    fs::{self, File, TryLockError},
+    io::{self, Read as _, Seek as _, Write as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use jiff::Timestamp;
+use jiff::{Timestamp, civil::Date};
 use parking_lot::Mutex;
 
-pub use health::probe_folder;
-
 use crate::{
-    CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleInfo, CapsuleRegistryError, CapsuleUpdate,
-    FileStore, NameScope, StoreError, StoreMode, StoreOptions,
+    AuditLogLine, AuditOutcome, CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleInfo,
+    CapsuleUpdate, FileStore, NameScope, PrunedLines, StoreError, StoreMode, StoreOptions,
     audit::ChainedAuditLog,
+    blocking::blocking,
     capsule_info::{self, RecordFile},
-    file_store::{StoreDisk, make_private_folder},
-    registry_audit::{AccessEvent, AuditSubject, RegistryAudit},
+    file_store::{StoreDisk, make_private_folder, private_file},
+    registry_audit::{AccessEvent, AuditSubject, REGISTRY_LOG},
     share::ShareRecord,
 };
+
+/// Bytes written to see whether there is room. More than a journal is lengthened by: a disk that has less takes no change.
+const PROBE_BYTES: usize = 320 * 1024;
 
 /// All capsules of a data folder. Cheap to clone; the folder is free again when the last clone is gone.
 ///
@@ -36,6 +36,8 @@ use crate::{
 pub struct CapsuleRegistry {
     inner: Arc<CapsuleRegistryInner>,
     author: Arc<CapsuleAuthor>,
+    /// Which names a new name must differ from.
+    names: NameScope,
 }
 
 #[derive(Debug)]
@@ -47,57 +49,41 @@ struct CapsuleRegistryInner {
     shares: RecordFile<ShareRecord>,
     /// When shares were used that the file does not know of yet, by their ids.
     share_uses: Mutex<HashMap<String, Timestamp>>,
-    audit: RegistryAudit,
-    open: Mutex<HashMap<String, Arc<tokio::sync::OnceCell<OpenCapsule>>>>,
+    /// The data folder's own audit; none where the folder is only read.
+    audit: Option<ChainedAuditLog>,
+    open: Mutex<HashMap<String, Arc<tokio::sync::OnceCell<FileStore>>>>,
     /// Locked as long as it is open.
     lock: Mutex<Option<Arc<File>>>,
 }
 
-#[derive(Debug, Clone)]
-struct OpenCapsule {
-    store: FileStore,
-    audit: Option<Arc<ChainedAuditLog>>,
+/// Tries whether a folder can be written, or the nearest one above it that there is. Nothing of it stays. Blocks.
+pub fn probe_folder(folder: &Path) -> io::Result<()> {
+    let nearest = folder.ancestors().find(|place| place.is_dir()).unwrap_or(folder);
+    let path = nearest.join(format!(".capdeck-probe-{}", std::process::id()));
+    // A full disk may still take an empty file.
+    let written = File::create(&path).and_then(|mut file| file.write_all(&vec![0; PROBE_BYTES]));
+    // What could not be made need not go.
+    fs::remove_file(&path).ok();
+    written
 }
 
 impl CapsuleRegistry {
     /// Opens a data folder, which is made when it is not there. Fails when another process writes to it.
-    pub async fn open(folder: &Path, options: StoreOptions) -> Result<Self, CapsuleRegistryError> {
+    pub async fn open(folder: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         let folder = folder.to_owned();
-        blocking(move || Self::open_blocking(&folder, options)).await
-    }
-
-    fn open_blocking(folder: &Path, options: StoreOptions) -> Result<Self, CapsuleRegistryError> {
-        let temp = folder.join("tmp");
-        let mut lock = None;
-        if options.mode == StoreMode::ReadWrite {
-            make_private_folder(&temp)
-                .map_err(CapsuleRegistryError::io(format!("make `{}`", folder.display())))?;
-            lock = Some(take_lock(folder)?);
-        }
-        let disk = StoreDisk::new(temp, options.durability);
-        if lock.is_some() {
-            disk.sweep().map_err(CapsuleRegistryError::io("remove unfinished files"))?;
-        }
-        let inner = CapsuleRegistryInner {
-            audit: RegistryAudit::open(&folder.join("logs"), &options)?,
-            boxes: RecordFile::load(&folder.join("boxes.json"))?,
-            shares: RecordFile::load(&folder.join("shares.json"))?,
-            share_uses: Mutex::default(),
-            folder: folder.to_owned(),
-            options,
-            disk,
-            open: Mutex::default(),
-            lock: Mutex::new(lock.map(Arc::new)),
-        };
-        if inner.options.mode == StoreMode::ReadWrite {
-            inner.identify_capsules()?;
-        }
-        Ok(Self { inner: Arc::new(inner), author: Arc::new(CapsuleAuthor::client("capdeck")) })
+        let inner = on_disk(move || CapsuleRegistryInner::open(&folder, options)).await?;
+        let author = Arc::new(CapsuleAuthor::client("capdeck"));
+        Ok(Self { inner: Arc::new(inner), author, names: NameScope::All })
     }
 
     /// The same capsules, with somebody else to be named for what is done through this clone.
     pub fn acting_for(&self, author: CapsuleAuthor) -> Self {
-        Self { inner: Arc::clone(&self.inner), author: Arc::new(author) }
+        Self { author: Arc::new(author), ..self.clone() }
+    }
+
+    /// The same, for somebody who may learn of these capsules only by a name that is taken.
+    pub(crate) fn knowing(self, names: NameScope) -> Self {
+        Self { names, ..self }
     }
 
     /// The folder of the data folder's own audit; its files start with [`crate::REGISTRY_LOG`].
@@ -108,11 +94,13 @@ impl CapsuleRegistry {
     /// Waits for everything under way and lets the next process in. Sessions that are still held do nothing more.
     pub async fn close(&self) {
         let cells: Vec<_> = self.inner.open.lock().drain().map(|(_, cell)| cell).collect();
-        for capsule in cells.iter().filter_map(|cell| cell.get()) {
-            capsule.close().await;
+        for store in cells.iter().filter_map(|cell| cell.get()) {
+            store.close().await;
         }
         self.save_share_uses().await;
-        self.inner.audit.close();
+        if let Some(audit) = &self.inner.audit {
+            audit.close();
+        }
         self.inner.lock.lock().take();
     }
 
@@ -124,34 +112,21 @@ impl CapsuleRegistry {
     }
 
     /// The capsule with this id or name.
-    pub fn find(&self, name: &str) -> Result<CapsuleInfo, CapsuleRegistryError> {
+    pub fn find(&self, name: &str) -> Result<CapsuleInfo, StoreError> {
         let all = self.inner.boxes.all();
-        let not_found = || CapsuleRegistryError::NotFound { name: name.to_owned() };
+        let not_found = || StoreError::CapsuleNotFound { name: name.to_owned() };
         capsule_info::find(&all, name).cloned().ok_or_else(not_found)
     }
 
     /// Makes a new capsule; its name must be given.
-    pub async fn create(&self, new: CapsuleUpdate) -> Result<CapsuleInfo, CapsuleRegistryError> {
-        self.create_among(new, NameScope::All).await
-    }
-
-    /// The same for somebody who may know of these capsules only.
-    pub async fn create_among(
-        &self,
-        new: CapsuleUpdate,
-        names: NameScope,
-    ) -> Result<CapsuleInfo, CapsuleRegistryError> {
-        let now = self.inner.options.clock.now();
-        let change = move |inner: &CapsuleRegistryInner| {
+    pub async fn create(&self, new: CapsuleUpdate) -> Result<CapsuleInfo, StoreError> {
+        let (now, names) = (self.inner.options.clock.now(), self.names.clone());
+        let change = move |inner: &CapsuleRegistryInner, subject: &mut AuditSubject| {
             let mut made = None;
             let created = inner.boxes.change(&inner.disk, |capsules| {
                 let name = new.name.clone().unwrap_or_default();
-                capsule_info::check_text(
-                    &CapsuleUpdate { name: Some(name.clone()), ..new.clone() },
-                    None,
-                    capsules,
-                    &names,
-                )?;
+                let described = CapsuleUpdate { name: Some(name.clone()), ..new.clone() };
+                capsule_info::check_text(&described, None, capsules, &names)?;
                 let info = CapsuleInfo {
                     id: capsule_info::new_id(&name, capsules, &names)?,
                     uid: capsule_info::new_uid(),
@@ -164,49 +139,38 @@ impl CapsuleRegistry {
                 if inner.box_folder(&info.id).exists() {
                     inner
                         .set_aside(&info.id, now)
-                        .map_err(CapsuleRegistryError::io("set an earlier folder aside"))?;
+                        .map_err(StoreError::io("set an earlier folder aside"))?;
                 }
                 made = Some(info.id.clone());
                 make_private_folder(&inner.root(&info.id))
-                    .map_err(CapsuleRegistryError::io("make the capsule's folder"))?;
+                    .map_err(StoreError::io("make the capsule's folder"))?;
                 capsules.push(info.clone());
                 Ok(info)
             });
-            if let (Err(_), Some(id)) = (&created, made) {
+            match (&created, made) {
+                (Ok(info), _) => *subject = AuditSubject::capsule(&info.id),
                 // Otherwise its name could not be used again. Both are empty.
-                for folder in [inner.root(&id), inner.box_folder(&id)] {
-                    fs::remove_dir(folder).ok();
+                (Err(_), Some(id)) => {
+                    for folder in [inner.root(&id), inner.box_folder(&id)] {
+                        fs::remove_dir(folder).ok();
+                    }
                 }
+                (Err(_), None) => {}
             }
             created
         };
-        let named = |info: &CapsuleInfo| AuditSubject::capsule(&info.id);
-        self.change("capsule.create", AuditSubject::default(), change, named).await
+        self.change("capsule.create", AuditSubject::default(), change).await
     }
 
     /// Changes what a capsule is called, says or shows. Its id stays.
-    pub async fn update(
-        &self,
-        id: &str,
-        update: CapsuleUpdate,
-    ) -> Result<CapsuleInfo, CapsuleRegistryError> {
-        self.update_among(id, update, NameScope::All).await
-    }
-
-    /// The same for somebody who may know of these capsules only.
-    pub async fn update_among(
-        &self,
-        id: &str,
-        update: CapsuleUpdate,
-        names: NameScope,
-    ) -> Result<CapsuleInfo, CapsuleRegistryError> {
-        let id = self.find(id)?.id;
+    pub async fn update(&self, id: &str, update: CapsuleUpdate) -> Result<CapsuleInfo, StoreError> {
+        let (id, names) = (self.find(id)?.id, self.names.clone());
         let subject = AuditSubject::capsule(&id);
-        let change = move |inner: &CapsuleRegistryInner| {
+        let change = move |inner: &CapsuleRegistryInner, _: &mut AuditSubject| {
             inner.boxes.change(&inner.disk, |capsules| {
                 capsule_info::check_text(&update, Some(&id), capsules, &names)?;
                 let found = capsules.iter_mut().find(|capsule| capsule.id == id);
-                let capsule = found.ok_or(CapsuleRegistryError::NotFound { name: id })?;
+                let capsule = found.ok_or(StoreError::CapsuleNotFound { name: id })?;
                 let CapsuleUpdate { name, description, visibility } = update;
                 capsule.name = name.unwrap_or_else(|| capsule.name.clone());
                 capsule.description = description.unwrap_or_else(|| capsule.description.clone());
@@ -214,12 +178,26 @@ impl CapsuleRegistry {
                 Ok(capsule.clone())
             })
         };
-        self.change("capsule.update", subject.clone(), change, |_| subject).await
+        self.change("capsule.update", subject, change).await
     }
 
     /// The store of a capsule, unfiltered. It is opened when it is first asked for.
-    pub async fn store(&self, id: &str) -> Result<FileStore, CapsuleRegistryError> {
-        Ok(self.opened(&self.find(id)?.id).await?.store)
+    pub async fn store(&self, id: &str) -> Result<FileStore, StoreError> {
+        let id = self.find(id)?.id;
+        self.inner.check_lock()?;
+        let cell = Arc::clone(self.inner.open.lock().entry(id.clone()).or_default());
+        let (root, options, lock) =
+            (self.inner.root(&id), self.inner.options.clone(), self.inner.lock.lock().clone());
+        let open = || {
+            on_disk(move || {
+                // Made again it would be an empty capsule, open to everyone who had access to the one that was removed.
+                if !root.is_dir() {
+                    return Err(StoreError::FolderMissing { id, folder: root });
+                }
+                FileStore::open(&root, options, lock)
+            })
+        };
+        cell.get_or_try_init(open).await.cloned()
     }
 
     /// A capsule for one caller: filtered by its access, recorded in the audit.
@@ -228,97 +206,151 @@ impl CapsuleRegistry {
         id: &str,
         author: CapsuleAuthor,
         access: CapsuleAccess,
-    ) -> Result<CapsuleHandle, CapsuleRegistryError> {
+    ) -> Result<CapsuleHandle, StoreError> {
         let info = self.find(id)?;
-        let OpenCapsule { store, audit } = self.opened(&info.id).await?;
-        let store = Arc::new(store.recorded_as(author.clone(), access.role));
-        let clock = self.inner.options.clock.clone();
-        Ok(CapsuleHandle::new(info, store, access, audit, author, clock))
+        let store = self.store(&info.id).await?;
+        let (audit, clock) = (store.audit(), self.inner.options.clock.clone());
+        Ok(CapsuleHandle::new(info, Arc::new(store), access, audit, author, clock))
     }
 
-    /// Writes down that somebody named a capsule that they do not reach, or that does not exist.
+    /// Writes down that somebody named a capsule that they do not reach, or that does not exist. What they named is no
+    /// part of it: it may be anything.
     pub fn record_unreachable_capsule(&self) {
-        self.inner.audit.out_of_reach(&self.author);
+        self.record_denial("capsule.open", "not_found");
     }
 
     /// Writes down what was decided about access, in the data folder's own audit.
-    pub async fn record_access_event(
-        &self,
-        event: AccessEvent,
-    ) -> Result<(), CapsuleRegistryError> {
-        if self.inner.options.mode == StoreMode::ReadWrite && self.inner.lock.lock().is_none() {
-            return Err(StoreError::Closed.into());
-        }
-        let (inner, author) = (Arc::clone(&self.inner), Arc::clone(&self.author));
-        blocking(move || inner.audit.record_access_event(&author, event)).await
+    pub async fn record_access_event(&self, event: AccessEvent) -> Result<(), StoreError> {
+        self.inner.check_lock()?;
+        let line = AuditLogLine {
+            capsule: event.capsule,
+            subject: event.subject,
+            outcome: event.outcome,
+            error_code: event.error_code,
+            self_approved: event.self_approved,
+            ..AuditLogLine::new(&self.author, event.action)
+        };
+        let inner = Arc::clone(&self.inner);
+        on_disk(move || inner.record(line)).await
     }
 
     /// The folder of a capsule's files, for tools that read them: export, verification, the audit.
-    pub fn root(&self, id: &str) -> Result<PathBuf, CapsuleRegistryError> {
+    pub fn root(&self, id: &str) -> Result<PathBuf, StoreError> {
         Ok(self.inner.root(&self.find(id)?.id))
     }
 
-    async fn opened(&self, id: &str) -> Result<OpenCapsule, CapsuleRegistryError> {
-        if self.inner.options.mode == StoreMode::ReadWrite && self.inner.lock.lock().is_none() {
-            return Err(StoreError::Closed.into());
-        }
-        let cell = Arc::clone(self.inner.open.lock().entry(id.to_owned()).or_default());
-        let (root, options, lock) =
-            (self.inner.root(id), self.inner.options.clone(), self.inner.lock.lock().clone());
-        let id = id.to_owned();
-        let open = || {
-            blocking(move || {
-                // Made again it would be an empty capsule, open to everyone who had access to the one that was removed.
-                if !root.is_dir() {
-                    return Err(CapsuleRegistryError::FolderMissing { id, folder: root });
-                }
-                open_capsule(&root, options, lock)
-            })
-        };
-        cell.get_or_try_init(open).await.cloned()
+    /// Tries whether the data folder can be written. Nothing of it stays.
+    pub async fn check_writable(&self) -> Result<(), StoreError> {
+        self.inner.check_writable()?;
+        let inner = Arc::clone(&self.inner);
+        let failed = || StoreError::io("write to the data folder");
+        on_disk(move || probe_folder(&inner.folder).map_err(failed())).await
     }
 
-    /// Changes the records and writes the line of it, whether or not somebody waits. `subject` is what a line about a
-    /// failure speaks of, `named` what one about a success does.
+    /// Removes the files of days before one from the data folder's own audit.
+    pub async fn prune_registry_audit(&self, before: Date) -> Result<PrunedLines, StoreError> {
+        let prune = move |inner: &CapsuleRegistryInner, _: &mut AuditSubject| {
+            let audit = inner.audit.as_ref().ok_or(StoreError::RegistryReadOnly)?;
+            audit.prune(before).map_err(StoreError::io("prune the audit"))
+        };
+        self.change("audit.prune", AuditSubject::default(), prune).await
+    }
+
+    /// Changes the records and writes the line of it, whether or not somebody waits. `subject` is what the line speaks of;
+    /// the change may name it when it is known.
     async fn change<T: Send + 'static>(
         &self,
         action: &'static str,
-        subject: AuditSubject,
-        change: impl FnOnce(&CapsuleRegistryInner) -> Result<T, CapsuleRegistryError> + Send + 'static,
-        named: impl FnOnce(&T) -> AuditSubject + Send + 'static,
-    ) -> Result<T, CapsuleRegistryError> {
-        if self.inner.options.mode == StoreMode::ReadOnly {
-            return Err(CapsuleRegistryError::ReadOnly);
-        }
-        if self.inner.lock.lock().is_none() {
-            return Err(StoreError::Closed.into());
-        }
+        mut subject: AuditSubject,
+        change: impl FnOnce(&CapsuleRegistryInner, &mut AuditSubject) -> Result<T, StoreError>
+        + Send
+        + 'static,
+    ) -> Result<T, StoreError> {
+        self.inner.check_writable()?;
         let (inner, author) = (Arc::clone(&self.inner), Arc::clone(&self.author));
-        blocking(move || {
-            inner.audit.write_pending()?;
-            let result = change(&inner);
-            let (subject, outcome) = match &result {
-                Ok(done) => (named(done), Ok(())),
-                Err(error) => (subject, Err(error)),
-            };
-            let recorded = inner.audit.record(&author, action, subject, outcome);
+        on_disk(move || {
+            inner.audit.as_ref().map_or(Ok(()), ChainedAuditLog::settle)?;
+            let result = change(&inner, &mut subject);
+            let error = result.as_ref().err();
+            let recorded = inner.record(AuditLogLine {
+                capsule: subject.capsule,
+                share: subject.share,
+                outcome: if error.is_none() { AuditOutcome::Ok } else { AuditOutcome::Error },
+                error_code: error.map(|error| error.code().as_str().to_owned()),
+                ..AuditLogLine::new(&author, action)
+            });
             // What failed is told as it is: nothing was done that could be unrecorded.
             result.and_then(|done| recorded.map(|()| done))
         })
         .await
     }
-}
 
-impl OpenCapsule {
-    async fn close(&self) {
-        self.store.close().await;
-        if let Some(audit) = &self.audit {
-            audit.close();
+    fn record_denial(&self, action: &'static str, error_code: &str) {
+        let recorded = self.inner.record(AuditLogLine {
+            outcome: AuditOutcome::Denied,
+            error_code: Some(error_code.to_owned()),
+            ..AuditLogLine::new(&self.author, action)
+        });
+        if let Err(error) = recorded {
+            tracing::error!(%error, action, "a refusal could not be recorded");
         }
     }
 }
 
 impl CapsuleRegistryInner {
+    fn open(folder: &Path, options: StoreOptions) -> Result<Self, StoreError> {
+        let is_writable = options.mode == StoreMode::ReadWrite;
+        let (temp, logs) = (folder.join("tmp"), folder.join("logs"));
+        let mut lock = None;
+        if is_writable {
+            make_private_folder(&temp)
+                .map_err(StoreError::io(format!("make `{}`", folder.display())))?;
+            lock = Some(take_lock(folder)?);
+        }
+        let disk = StoreDisk::new(temp, options.durability);
+        let mut audit = None;
+        if is_writable {
+            disk.sweep().map_err(StoreError::io("remove unfinished files"))?;
+            let log = make_private_folder(&logs)
+                .and_then(|()| ChainedAuditLog::open(logs, REGISTRY_LOG, &options));
+            audit = Some(log.map_err(StoreError::io("open the registry's audit"))?);
+        }
+        let inner = Self {
+            audit,
+            boxes: RecordFile::load(&folder.join("boxes.json"))?,
+            shares: RecordFile::load(&folder.join("shares.json"))?,
+            share_uses: Mutex::default(),
+            folder: folder.to_owned(),
+            options,
+            disk,
+            open: Mutex::default(),
+            lock: Mutex::new(lock.map(Arc::new)),
+        };
+        if is_writable {
+            inner.identify_capsules()?;
+        }
+        Ok(inner)
+    }
+
+    /// Fails once the folder was left to the next process.
+    fn check_lock(&self) -> Result<(), StoreError> {
+        match self.options.mode {
+            StoreMode::ReadWrite if self.lock.lock().is_none() => Err(StoreError::Closed),
+            StoreMode::ReadWrite | StoreMode::ReadOnly => Ok(()),
+        }
+    }
+
+    fn check_writable(&self) -> Result<(), StoreError> {
+        match self.options.mode {
+            StoreMode::ReadWrite => self.check_lock(),
+            StoreMode::ReadOnly => Err(StoreError::RegistryReadOnly),
+        }
+    }
+
+    fn record(&self, line: AuditLogLine) -> Result<(), StoreError> {
+        self.audit.as_ref().map_or(Ok(()), |audit| audit.record(line))
+    }
+
     fn box_folder(&self, id: &str) -> PathBuf {
         self.folder.join("boxes").join(id)
     }
@@ -328,23 +360,11 @@ impl CapsuleRegistryInner {
     }
 }
 
-fn open_capsule(
-    root: &Path,
-    options: StoreOptions,
-    lock: Option<Arc<File>>,
-) -> Result<OpenCapsule, CapsuleRegistryError> {
-    let store = FileStore::open(root, options, lock)?;
-    let audit = store.audit();
-    Ok(OpenCapsule { store, audit })
-}
-
 /// Takes the lock of a data folder, or tells who has it.
-fn take_lock(folder: &Path) -> Result<File, CapsuleRegistryError> {
-    let failed = || CapsuleRegistryError::io(format!("lock `{}`", folder.display()));
-    let mut options = OpenOptions::new();
+fn take_lock(folder: &Path) -> Result<File, StoreError> {
+    let failed = || StoreError::io(format!("lock `{}`", folder.display()));
+    let mut options = private_file();
     options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(folder.join("lock")).map_err(failed())?;
     match file.try_lock() {
         Ok(()) => {}
@@ -355,7 +375,7 @@ fn take_lock(folder: &Path) -> Result<File, CapsuleRegistryError> {
                 Ok(process) => format!(" by process {process}"),
                 Err(_) => " by another process".to_owned(),
             };
-            return Err(CapsuleRegistryError::InUse { folder: folder.to_owned(), holder });
+            return Err(StoreError::InUse { folder: folder.to_owned(), holder });
         }
         Err(TryLockError::Error(error)) => return Err(failed()(error)),
     }
@@ -368,14 +388,8 @@ fn take_lock(folder: &Path) -> Result<File, CapsuleRegistryError> {
     Ok(file)
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, CapsuleRegistryError> + Send + 'static,
-) -> Result<T, CapsuleRegistryError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(error) => {
-            Err(CapsuleRegistryError::io("work on the data folder")(std::io::Error::other(error)))
-        }
-    }
+async fn on_disk<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    blocking(work).await.map_err(StoreError::io("work on the data folder"))?
 }

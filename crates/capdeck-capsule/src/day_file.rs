@@ -1,12 +1,15 @@
 //! Logs of lines in a file per day, appended to and never rewritten.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read as _, Seek as _, SeekFrom},
+    fs::{self, File},
+    io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
 };
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
+use serde::de::DeserializeOwned;
+
+use crate::file_store::{list_folder, private_file};
 
 /// The day of a moment, as files are named.
 pub(crate) fn day(moment: Timestamp) -> Date {
@@ -16,13 +19,7 @@ pub(crate) fn day(moment: Timestamp) -> Date {
 /// The days that have a file, oldest first. Other files are left alone.
 pub(crate) fn days(folder: &Path, prefix: &str) -> io::Result<Vec<(Date, PathBuf)>> {
     let mut found = Vec::new();
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
-        Err(error) => return Err(error),
-    };
-    for entry in entries {
-        let entry = entry?;
+    for entry in list_folder(folder)? {
         let name = entry.file_name().to_string_lossy().into_owned();
         let day = name.strip_prefix(prefix).and_then(|name| name.strip_suffix(".jsonl"));
         if let Some(Ok(day)) = day.map(str::parse)
@@ -33,6 +30,17 @@ pub(crate) fn days(folder: &Path, prefix: &str) -> io::Result<Vec<(Date, PathBuf
     }
     found.sort();
     Ok(found)
+}
+
+/// The lines of a log that can be read as what is looked for.
+pub(crate) fn lines<T: DeserializeOwned>(
+    path: &Path,
+) -> io::Result<impl Iterator<Item = io::Result<T>>> {
+    let lines = BufReader::new(File::open(path)?).split(b'\n');
+    Ok(lines.filter_map(|line| match line {
+        Ok(line) => serde_json::from_slice(&line).ok().map(Ok),
+        Err(error) => Some(Err(error)),
+    }))
 }
 
 /// The file of the day that is written now.
@@ -116,17 +124,10 @@ impl DayFile {
 
     fn start(&self, day: Date) -> io::Result<OpenDayFile> {
         let path = self.path_of(day);
-        let mut options = OpenOptions::new();
-        options.append(true).read(true).create(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt as _;
-            options.mode(0o600);
-        }
         if fs::symlink_metadata(&path).is_ok_and(|known| !known.is_file()) {
             return Err(io::Error::other("the day's log is not an ordinary file"));
         }
-        let mut file = options.open(path)?;
+        let mut file = private_file().append(true).read(true).create(true).open(path)?;
         let length = whole_lines(&mut file)?;
         file.set_len(length)?;
         Ok(OpenDayFile { day, file, length })

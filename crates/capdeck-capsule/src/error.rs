@@ -1,14 +1,15 @@
-//! What can go wrong with a capsule's store, in words for the one who asked.
+//! What can go wrong with capsules, in words for the one who asked.
 
-use std::io;
+use std::{io, path::PathBuf};
 
 use crate::{
     CapsuleErrorCode, EntryUri, Role, UriError, WriteConflict,
     entry::{BlobIdError, CommitRefError},
     scheme::SchemeError,
+    trust::one_line,
 };
 
-/// A request to a store failed. Nothing was changed, unless the message says so.
+/// A request to a store or about capsules as a whole failed. Nothing was changed, unless the message says so.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -75,6 +76,21 @@ pub enum StoreError {
         #[source]
         source: io::Error,
     },
+    #[error("there is no capsule `{}`", one_line(.name))]
+    CapsuleNotFound { name: String },
+    #[error("a capsule named `{name}` exists already, as `{id}`")]
+    NameTaken { name: String, id: String },
+    #[error(
+        "the folder of the capsule `{id}` is missing: `{}`; put it back from a backup, or remove the capsule with `capdeck capsule rm {id}`",
+        .folder.display()
+    )]
+    FolderMissing { id: String, folder: PathBuf },
+    #[error("there is no share `{}`", one_line(.id))]
+    NoSuchShare { id: String },
+    #[error("the data folder `{}` is in use{}; stop that process, or ask the running host", .folder.display(), .holder)]
+    InUse { folder: PathBuf, holder: String },
+    #[error("the capsules can only be read: the data folder cannot be written")]
+    RegistryReadOnly,
     #[error("cannot {what}")]
     Io {
         what: String,
@@ -97,8 +113,10 @@ impl StoreError {
         match self {
             Self::InvalidUri(_) => CapsuleErrorCode::InvalidUri,
             Self::UnknownScheme { .. } => CapsuleErrorCode::UnknownScheme,
-            Self::NotFound { .. } => CapsuleErrorCode::NotFound,
-            Self::Exists { .. } | Self::CaseTwin { .. } => CapsuleErrorCode::Exists,
+            Self::NotFound { .. } | Self::NoSuchShare { .. } => CapsuleErrorCode::NotFound,
+            Self::Exists { .. } | Self::CaseTwin { .. } | Self::NameTaken { .. } => {
+                CapsuleErrorCode::Exists
+            }
             Self::VersionConflict(_) => CapsuleErrorCode::VersionConflict,
             Self::ForbiddenRole { .. } => CapsuleErrorCode::ForbiddenRole,
             Self::ForbiddenScope { .. } => CapsuleErrorCode::ForbiddenScope,
@@ -112,7 +130,10 @@ impl StoreError {
             Self::BadCursor => CapsuleErrorCode::BadCursor,
             Self::KeyReused => CapsuleErrorCode::IdempotencyKeyReused,
             Self::NoSuchKey { .. } => CapsuleErrorCode::NoSuchKey,
-            Self::ReadOnly => CapsuleErrorCode::ReadOnly,
+            Self::CapsuleNotFound { .. } => CapsuleErrorCode::CapsuleNotFound,
+            Self::FolderMissing { .. } => CapsuleErrorCode::FolderMissing,
+            Self::InUse { .. } => CapsuleErrorCode::InUse,
+            Self::ReadOnly | Self::RegistryReadOnly => CapsuleErrorCode::ReadOnly,
             Self::Closed => CapsuleErrorCode::Closed,
             Self::Damaged { .. } => CapsuleErrorCode::Damaged,
             Self::UnsafePath { .. } => CapsuleErrorCode::UnsafePath,

@@ -1,28 +1,26 @@
 //! A capsule in plain files, readable with `cat` and `git`.
 
 mod blobs;
-mod checking;
+mod capsule_files;
 mod commit;
 mod disk;
 mod engine;
 mod entry_cache;
 mod frontmatter;
-mod history;
 mod journal;
 mod journal_record;
 mod layout;
-mod listing;
 mod live_index;
 mod memory_file;
 mod quota;
-mod recorder;
 mod recovery;
 mod remove_entry;
 mod scan;
 mod schemes_file;
 mod searching;
 mod signal_log;
-mod signalling;
+mod store_state;
+mod version_files;
 mod write_entry;
 
 #[cfg(test)]
@@ -36,17 +34,18 @@ use async_trait::async_trait;
 use tokio::sync::{Semaphore, oneshot};
 
 pub use disk::WriteDurability;
-pub(crate) use disk::{StoreDisk, make_private_folder};
-pub(crate) use engine::{StoreEngine, VersionIntegrity};
-pub(crate) use recorder::ChangeRecorder;
+pub(crate) use disk::{StoreDisk, list_folder, make_private_folder, private_file, read_file};
+pub(crate) use engine::StoreEngine;
+pub(crate) use scan::find_problems;
 pub(crate) use signal_log::SignalLine;
+pub(crate) use version_files::{LoadedVersion, VersionIntegrity};
 
 use crate::{
-    BlobCollection, BlobContent, BlobId, CapsuleAuthor, ChangeSubscription, DeletedEntry, Entry,
-    EntryMeta, EntryScope, EntrySearchPage, EntrySearchRequest, EntryUri, IndexTiming, ListRequest,
-    MemoryItem, MemoryOwner, PollRequest, Role, Scheme, SchemeCount, Signal, SignalDraft,
-    SignalPage, Store, StoreError, StoreOptions, StorePage, StoreWrite, WriteOutcome,
-    audit::ChainedAuditLog,
+    BlobCollection, BlobContent, BlobId, CapsuleAuthor, ChangeAuthor, ChangeSubscription,
+    DeletedEntry, Entry, EntryMeta, EntryScope, EntrySearchPage, EntrySearchRequest, EntryUri,
+    IndexTiming, ListRequest, MemoryMap, MemoryOwner, PollRequest, Scheme, SchemeCount, Signal,
+    SignalDraft, SignalPage, Store, StoreError, StoreOptions, StorePage, StoreWrite, WriteOutcome,
+    audit::ChainedAuditLog, blocking::finished,
 };
 
 /// Threads that may wait for one capsule's disk at the same time.
@@ -55,10 +54,8 @@ const MAX_BLOCKING_THREADS: usize = 64;
 /// A capsule in a folder. Whoever opens it for writing holds the lock of the data folder: see [`crate::CapsuleRegistry`].
 #[derive(Debug, Clone)]
 pub struct FileStore {
-    engine: Arc<StoreEngine>,
+    pub(crate) engine: Arc<StoreEngine>,
     running: Arc<Semaphore>,
-    /// Who is named in the audit for what is changed through this clone. Without one, whoever changes something records it.
-    recorder: Option<Arc<ChangeRecorder>>,
 }
 
 impl FileStore {
@@ -75,22 +72,12 @@ impl FileStore {
         if indexing == IndexTiming::WhenOpened {
             engine.prepare_index();
         }
-        Ok(Self { engine, running: Arc::new(Semaphore::new(MAX_BLOCKING_THREADS)), recorder: None })
-    }
-
-    /// The same capsule, with the lines of changes written together with the changes.
-    pub(crate) fn recorded_as(&self, author: CapsuleAuthor, role: Role) -> Self {
-        let recorder = Some(Arc::new(ChangeRecorder { author: Arc::new(author), role }));
-        Self { recorder, ..self.clone() }
-    }
-
-    pub(crate) fn engine(&self) -> &StoreEngine {
-        &self.engine
+        Ok(Self { engine, running: Arc::new(Semaphore::new(MAX_BLOCKING_THREADS)) })
     }
 
     /// The capsule's audit; none where it is only read.
     pub(crate) fn audit(&self) -> Option<Arc<ChainedAuditLog>> {
-        self.engine.audit.clone()
+        self.engine.files.audit.clone()
     }
 
     /// Waits for everything under way, takes nothing more, and lets go of the lock.
@@ -101,11 +88,14 @@ impl FileStore {
         let engine = Arc::clone(&self.engine);
         let finish = move || {
             engine.index.stop();
-            engine.finish()
+            engine.files.finish()
         };
         let finished = tokio::task::spawn_blocking(finish).await;
         if let Ok(Err(error)) = finished {
             tracing::error!(%error, "the disk did not confirm what was written; the journal is kept");
+        }
+        if let Some(audit) = self.audit() {
+            audit.close();
         }
         self.engine.lock.lock().take();
     }
@@ -129,11 +119,8 @@ impl FileStore {
         if let Ok(result) = told.await {
             return result;
         }
-        match running.await {
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(error) => Err(StoreError::io("work on the capsule")(std::io::Error::other(error))),
-            Ok(()) => Err(StoreError::Closed),
-        }
+        finished(running.await).map_err(StoreError::io("work on the capsule"))?;
+        Err(StoreError::Closed)
     }
 }
 
@@ -142,7 +129,7 @@ impl Store for FileStore {
     async fn read(&self, uri: &EntryUri, version: Option<u64>) -> Result<Entry, StoreError> {
         // Another thread is asked only for what must be read from a file.
         if !self.running.is_closed()
-            && let Some(entry) = self.engine.recall(uri, version)
+            && let Some(entry) = self.engine.recent.get(uri, version)
         {
             return Ok(entry);
         }
@@ -151,11 +138,11 @@ impl Store for FileStore {
     }
 
     async fn list(&self, request: &ListRequest) -> Result<StorePage<EntryMeta>, StoreError> {
-        self.engine.list(request)
+        self.engine.state.read().list(request)
     }
 
     async fn counts(&self, scope: &EntryScope) -> Result<Vec<SchemeCount>, StoreError> {
-        Ok(self.engine.counts(scope))
+        Ok(self.engine.state.read().counts(scope))
     }
 
     async fn search(&self, request: &EntrySearchRequest) -> Result<EntrySearchPage, StoreError> {
@@ -166,11 +153,10 @@ impl Store for FileStore {
     async fn write(
         &self,
         write: StoreWrite,
-        author: &CapsuleAuthor,
+        by: &ChangeAuthor,
     ) -> Result<WriteOutcome, StoreError> {
-        let author = author.clone();
-        let recorder = self.recorder.clone();
-        self.run(move |engine| engine.write(write, &author, recorder.as_deref())).await
+        let by = by.clone();
+        self.run(move |engine| engine.write(write, &by)).await
     }
 
     async fn dry_run(
@@ -179,7 +165,7 @@ impl Store for FileStore {
         author: &CapsuleAuthor,
     ) -> Result<WriteOutcome, StoreError> {
         let author = author.clone();
-        self.run(move |engine| engine.rehearse(write, &author)).await
+        self.run(move |engine| engine.dry_run(write, &author)).await
     }
 
     async fn restore(
@@ -187,35 +173,29 @@ impl Store for FileStore {
         uri: &EntryUri,
         version: u64,
         if_version: Option<u64>,
-        author: &CapsuleAuthor,
+        by: &ChangeAuthor,
     ) -> Result<WriteOutcome, StoreError> {
-        let (uri, author) = (uri.clone(), author.clone());
-        let recorder = self.recorder.clone();
-        let restore = move |engine: &StoreEngine| {
-            engine.restore(&uri, version, if_version, &author, recorder.as_deref())
-        };
-        self.run(restore).await
+        let (uri, by) = (uri.clone(), by.clone());
+        self.run(move |engine| engine.restore(&uri, version, if_version, &by)).await
     }
 
     async fn delete(
         &self,
         uri: &EntryUri,
         if_version: Option<u64>,
-        author: &CapsuleAuthor,
+        by: &ChangeAuthor,
     ) -> Result<DeletedEntry, StoreError> {
-        let (uri, author) = (uri.clone(), author.clone());
-        let recorder = self.recorder.clone();
-        self.run(move |engine| engine.delete(&uri, if_version, &author, recorder.as_deref())).await
+        let (uri, by) = (uri.clone(), by.clone());
+        self.run(move |engine| engine.delete(&uri, if_version, &by)).await
     }
 
     async fn deleted(&self, scope: &EntryScope) -> Result<Vec<DeletedEntry>, StoreError> {
-        Ok(self.engine.deleted(scope))
+        Ok(self.engine.state.read().deleted(scope))
     }
 
-    async fn purge(&self, uri: &EntryUri, author: &CapsuleAuthor) -> Result<(), StoreError> {
-        let (uri, author) = (uri.clone(), author.clone());
-        let recorder = self.recorder.clone();
-        self.run(move |engine| engine.purge(&uri, &author, recorder.as_deref())).await
+    async fn purge(&self, uri: &EntryUri, by: &ChangeAuthor) -> Result<(), StoreError> {
+        let (uri, by) = (uri.clone(), by.clone());
+        self.run(move |engine| engine.purge(&uri, &by)).await
     }
 
     async fn history(&self, uri: &EntryUri) -> Result<Vec<EntryMeta>, StoreError> {
@@ -233,7 +213,7 @@ impl Store for FileStore {
     }
 
     async fn has_blob(&self, id: &BlobId, scope: &EntryScope) -> Result<bool, StoreError> {
-        Ok(self.engine.has_blob(id, scope))
+        Ok(self.engine.state.read().has_blob(id, scope))
     }
 
     async fn collect_blobs(&self) -> Result<BlobCollection, StoreError> {
@@ -241,28 +221,26 @@ impl Store for FileStore {
     }
 
     async fn schemes(&self) -> Result<Vec<Scheme>, StoreError> {
-        Ok(self.engine.schemes())
+        Ok(self.engine.state.read().schemes.clone())
     }
 
-    async fn add_scheme(&self, scheme: Scheme) -> Result<(), StoreError> {
-        let recorder = self.recorder.clone();
-        self.run(move |engine| engine.add_scheme(scheme, recorder.as_deref())).await
+    async fn add_scheme(&self, scheme: Scheme, by: &ChangeAuthor) -> Result<(), StoreError> {
+        let by = by.clone();
+        self.run(move |engine| engine.add_scheme(scheme, &by)).await
     }
 
-    async fn remove_scheme(&self, name: &str) -> Result<(), StoreError> {
-        let name = name.to_owned();
-        let recorder = self.recorder.clone();
-        self.run(move |engine| engine.remove_scheme(&name, recorder.as_deref())).await
+    async fn remove_scheme(&self, name: &str, by: &ChangeAuthor) -> Result<(), StoreError> {
+        let (name, by) = (name.to_owned(), by.clone());
+        self.run(move |engine| engine.remove_scheme(&name, &by)).await
     }
 
     async fn send_signal(
         &self,
         signal: SignalDraft,
-        author: &CapsuleAuthor,
+        by: &ChangeAuthor,
     ) -> Result<Signal, StoreError> {
-        let author = author.clone();
-        let recorder = self.recorder.clone();
-        self.run(move |engine| engine.send_signal(signal, &author, recorder.as_deref())).await
+        let by = by.clone();
+        self.run(move |engine| signal_log::send(&engine.files, signal, &by)).await
     }
 
     async fn poll_signals(
@@ -271,48 +249,27 @@ impl Store for FileStore {
         author: &CapsuleAuthor,
     ) -> Result<SignalPage, StoreError> {
         let (request, author) = (request.clone(), author.clone());
-        self.run(move |engine| engine.poll_signals(&request, &author)).await
+        self.run(move |engine| signal_log::poll(&engine.files, &request, &author)).await
     }
 
     async fn acknowledge(&self, signal: &str, author: &CapsuleAuthor) -> Result<(), StoreError> {
         let (signal, author) = (signal.to_owned(), author.clone());
-        self.run(move |engine| engine.acknowledge(&signal, &author)).await
+        self.run(move |engine| signal_log::acknowledge(&engine.files, &signal, &author)).await
     }
 
-    async fn memory_get(&self, owner: &MemoryOwner, key: &str) -> Result<String, StoreError> {
-        let (owner, key) = (owner.clone(), key.to_owned());
-        self.run(move |engine| engine.memory_get(&owner, &key)).await
-    }
-
-    async fn memory_set(
-        &self,
-        owner: &MemoryOwner,
-        key: &str,
-        value: &str,
-    ) -> Result<(), StoreError> {
-        let (owner, key, value) = (owner.clone(), key.to_owned(), value.to_owned());
-        let recorder = self.recorder.clone();
-        self.run(move |engine| engine.memory_set(&owner, &key, &value, recorder.as_deref())).await
-    }
-
-    async fn memory_delete(&self, owner: &MemoryOwner, key: &str) -> Result<(), StoreError> {
-        let (owner, key) = (owner.clone(), key.to_owned());
-        let recorder = self.recorder.clone();
-        self.run(move |engine| engine.memory_delete(&owner, &key, recorder.as_deref())).await
-    }
-
-    async fn memory_list(&self, owner: &MemoryOwner) -> Result<Vec<MemoryItem>, StoreError> {
+    async fn memory(&self, owner: &MemoryOwner) -> Result<MemoryMap, StoreError> {
         let owner = owner.clone();
-        self.run(move |engine| engine.memory_list(&owner)).await
+        self.run(move |engine| memory_file::load(&engine.files, &owner)).await
     }
 
-    async fn memory_search(
+    async fn change_memory(
         &self,
-        owner: &MemoryOwner,
-        query: &str,
-    ) -> Result<Vec<MemoryItem>, StoreError> {
-        let (owner, query) = (owner.clone(), query.to_owned());
-        self.run(move |engine| engine.memory_search(&owner, &query)).await
+        key: &str,
+        value: Option<String>,
+        by: &ChangeAuthor,
+    ) -> Result<(), StoreError> {
+        let (key, by) = (key.to_owned(), by.clone());
+        self.run(move |engine| memory_file::change(&engine.files, &key, value, &by)).await
     }
 
     fn changes(&self) -> ChangeSubscription {

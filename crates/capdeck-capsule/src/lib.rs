@@ -9,6 +9,7 @@
 
 mod audit;
 mod author;
+mod blocking;
 mod capsule_handle;
 mod capsule_info;
 mod capsule_registry;
@@ -42,16 +43,14 @@ pub use capdeck_access::{
 };
 
 pub use audit::{
-    AuditLogLine, AuditOrigin, AuditOutcome, AuditProblem, AuditQuery, AuditReport, PrunedLines,
-    query_audit, tail_audit, verify_audit,
+    AuditLogLine, AuditOrigin, AuditOutcome, AuditProblem, AuditReport, PrunedLines, query_audit,
+    verify_audit,
 };
 pub use author::{CapsuleAuthor, MemoryOwner};
 pub use capsule_handle::{
     CapsuleHandle, CapsuleSkill, EntryOverview, EntryPrompt, PromptArgument, RenderedEntry,
 };
-pub use capsule_info::{
-    CapsuleInfo, CapsuleRegistryError, CapsuleUpdate, CapsuleVisibility, NameScope,
-};
+pub use capsule_info::{CapsuleInfo, CapsuleUpdate, CapsuleVisibility, NameScope};
 pub use capsule_registry::{CapsuleRegistry, probe_folder};
 pub use change::{ChangeEvent, ChangeKind, ChangeSubscription, SubscriptionEvent};
 pub use entry::{
@@ -69,7 +68,10 @@ pub use scheme::{BodyFormat, Scheme, SchemeError, SchemeOrigin};
 pub use search::{EntrySearchMatch, EntrySearchPage, EntrySearchRequest, MAX_SEARCH_PAGE_SIZE};
 pub use share::{NewShare, Share, ShareExpiry, ShareExpiryError, ShareToken};
 pub use signal::{MAX_SIGNAL_PAGE_SIZE, PollRequest, Signal, SignalDraft, SignalPage};
-pub use store::{BlobCollection, BlobContent, DeletedEntry, MemoryItem, SchemeCount, Store};
+pub use store::{
+    BlobCollection, BlobContent, ChangeAuthor, DeletedEntry, MemoryItem, MemoryMap, SchemeCount,
+    Store,
+};
 pub use transfer::{
     ExistingEntryMode, ExportFormat, ExportReport, ImportFormat, ImportMode, ImportOutcome,
     ImportReport, ImportRequest, ImportedFile, SkippedEntry, SkippedFile, export, export_folder,

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
 use crate::{
-    CapsuleAccess, CapsuleAuthor, CapsuleInfo, CapsuleRegistryError, digest::sha256_hex,
-    trust::one_line,
+    CapsuleAccess, CapsuleAuthor, CapsuleInfo, StoreError, digest::sha256_hex, trust::one_line,
 };
 
 /// What tokens start with, so that scanners for leaked secrets can tell them.
@@ -141,18 +140,17 @@ impl ShareRecord {
         new: NewShare,
         author: &CapsuleAuthor,
         now: Timestamp,
-    ) -> Result<(Self, ShareToken), CapsuleRegistryError> {
+    ) -> Result<(Self, ShareToken), StoreError> {
         if new.name.is_empty()
             || new.name.chars().count() > MAX_NAME
             || one_line(&new.name) != new.name
         {
             let reason = format!("1 to {MAX_NAME} characters on one line");
-            return Err(CapsuleRegistryError::InvalidInput { what: "name", reason });
+            return Err(StoreError::InvalidInput { what: "name", reason });
         }
         let mut random = [0_u8; 44];
-        getrandom::fill(&mut random).map_err(|error| {
-            CapsuleRegistryError::io("make a token")(std::io::Error::other(error))
-        })?;
+        getrandom::fill(&mut random)
+            .map_err(|error| StoreError::io("make a token")(std::io::Error::other(error)))?;
         let (secret, id) = random.split_at(32);
         let token = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(secret));
         let id = crate::digest::hex(id).chars().take(12).collect::<String>();

@@ -72,6 +72,23 @@ pub struct SignalPage {
     pub has_more: bool,
 }
 
+impl Signal {
+    /// A signal of a kind with nothing else. Its id and time are set when it is appended.
+    pub(crate) fn new(kind: impl Into<String>, from: CapsuleAuthor) -> Self {
+        Self {
+            id: String::new(),
+            ts: Timestamp::UNIX_EPOCH,
+            from,
+            kind: kind.into(),
+            text: None,
+            uri: None,
+            version: None,
+            to: None,
+            data: None,
+        }
+    }
+}
+
 impl SignalDraft {
     /// A signal of a kind with nothing else.
     pub fn of_kind(kind: &str) -> Self {

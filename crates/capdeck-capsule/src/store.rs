@@ -1,5 +1,7 @@
 //! The seam to storage: what every store of a capsule can do, and what it promises.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -7,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BlobId, BlobRef, CapsuleAuthor, ChangeSubscription, Entry, EntryMeta, EntryScope,
-    EntrySearchPage, EntrySearchRequest, EntryUri, ListRequest, MemoryOwner, PollRequest, Scheme,
-    Signal, SignalDraft, SignalPage, StoreError, StorePage, StoreWrite, WriteOutcome,
+    EntrySearchPage, EntrySearchRequest, EntryUri, ListRequest, MemoryOwner, PollRequest, Role,
+    Scheme, Signal, SignalDraft, SignalPage, StoreError, StorePage, StoreWrite, WriteOutcome,
 };
 
 /// What one capsule is kept in. [`crate::FileStore`] keeps it in plain files; a database can take its place. Only
@@ -44,11 +46,8 @@ pub trait Store: Send + Sync {
 
     async fn search(&self, request: &EntrySearchRequest) -> Result<EntrySearchPage, StoreError>;
 
-    async fn write(
-        &self,
-        write: StoreWrite,
-        author: &CapsuleAuthor,
-    ) -> Result<WriteOutcome, StoreError>;
+    async fn write(&self, write: StoreWrite, by: &ChangeAuthor)
+    -> Result<WriteOutcome, StoreError>;
 
     /// What [`Self::write`] would answer now. Nothing is written.
     async fn dry_run(
@@ -63,7 +62,7 @@ pub trait Store: Send + Sync {
         uri: &EntryUri,
         version: u64,
         if_version: Option<u64>,
-        author: &CapsuleAuthor,
+        by: &ChangeAuthor,
     ) -> Result<WriteOutcome, StoreError>;
 
     /// Takes an entry away; it can be restored until it is purged.
@@ -71,14 +70,14 @@ pub trait Store: Send + Sync {
         &self,
         uri: &EntryUri,
         if_version: Option<u64>,
-        author: &CapsuleAuthor,
+        by: &ChangeAuthor,
     ) -> Result<DeletedEntry, StoreError>;
 
     /// What was deleted and can be restored.
     async fn deleted(&self, scope: &EntryScope) -> Result<Vec<DeletedEntry>, StoreError>;
 
     /// Takes an entry away with everything it ever was.
-    async fn purge(&self, uri: &EntryUri, author: &CapsuleAuthor) -> Result<(), StoreError>;
+    async fn purge(&self, uri: &EntryUri, by: &ChangeAuthor) -> Result<(), StoreError>;
 
     /// All kept versions, oldest first.
     async fn history(&self, uri: &EntryUri) -> Result<Vec<EntryMeta>, StoreError>;
@@ -98,15 +97,15 @@ pub trait Store: Send + Sync {
 
     async fn schemes(&self) -> Result<Vec<Scheme>, StoreError>;
 
-    async fn add_scheme(&self, scheme: Scheme) -> Result<(), StoreError>;
+    async fn add_scheme(&self, scheme: Scheme, by: &ChangeAuthor) -> Result<(), StoreError>;
 
     /// Removes a scheme of the capsule that has no entries.
-    async fn remove_scheme(&self, name: &str) -> Result<(), StoreError>;
+    async fn remove_scheme(&self, name: &str, by: &ChangeAuthor) -> Result<(), StoreError>;
 
     async fn send_signal(
         &self,
         signal: SignalDraft,
-        author: &CapsuleAuthor,
+        by: &ChangeAuthor,
     ) -> Result<Signal, StoreError>;
 
     async fn poll_signals(
@@ -118,28 +117,42 @@ pub trait Store: Send + Sync {
     /// Remembers that the author dealt with everything up to a signal.
     async fn acknowledge(&self, signal: &str, author: &CapsuleAuthor) -> Result<(), StoreError>;
 
-    async fn memory_get(&self, owner: &MemoryOwner, key: &str) -> Result<String, StoreError>;
+    /// Everything that an owner remembers.
+    async fn memory(&self, owner: &MemoryOwner) -> Result<MemoryMap, StoreError>;
 
-    async fn memory_set(
+    /// Sets a key of the author's memory, or removes it.
+    async fn change_memory(
         &self,
-        owner: &MemoryOwner,
         key: &str,
-        value: &str,
+        value: Option<String>,
+        by: &ChangeAuthor,
     ) -> Result<(), StoreError>;
-
-    async fn memory_delete(&self, owner: &MemoryOwner, key: &str) -> Result<(), StoreError>;
-
-    async fn memory_list(&self, owner: &MemoryOwner) -> Result<Vec<MemoryItem>, StoreError>;
-
-    /// Keys and values that hold all words of a question, best first.
-    async fn memory_search(
-        &self,
-        owner: &MemoryOwner,
-        query: &str,
-    ) -> Result<Vec<MemoryItem>, StoreError>;
 
     /// Changes from now on.
     fn changes(&self) -> ChangeSubscription;
+}
+
+/// Who changes something: named as the writer, and in the audit line of the change.
+#[derive(Debug, Clone)]
+pub struct ChangeAuthor {
+    pub author: Arc<CapsuleAuthor>,
+    /// What it is done as; without a role no line is written.
+    pub role: Option<Role>,
+}
+
+/// An agent's memory by its keys.
+pub type MemoryMap = BTreeMap<String, String>;
+
+const MAX_KEY_LENGTH: usize = 128;
+
+/// Fails for a text that is no key of a memory.
+pub(crate) fn check_key(key: &str) -> Result<(), StoreError> {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_.:-/".contains(letter);
+    if (1..=MAX_KEY_LENGTH).contains(&key.len()) && key.chars().all(is_plain) {
+        return Ok(());
+    }
+    let rule = format!("1 to {MAX_KEY_LENGTH} letters, digits, `_`, `.`, `:`, `-` or `/`");
+    Err(StoreError::invalid("key", rule))
 }
 
 /// A scheme and how many entries it has.

@@ -1,14 +1,17 @@
 //! Checks a whole capsule: is everything that should be there, and is it what was written?
 
-use std::{collections::BTreeSet, fs, io, path::Path};
+use std::{collections::BTreeSet, fs, io};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AuditReport, BlobId, EntryUri, FileStore, StoreError,
+    AuditReport, BlobId, DeletedEntry, EntryUri, FileStore, StoreError,
     audit::verify_audit,
+    day_file,
     digest::sha256_hex,
-    file_store::{SignalLine, StoreEngine, VersionIntegrity},
+    file_store::{
+        LoadedVersion, SignalLine, StoreEngine, VersionIntegrity, find_problems, list_folder,
+    },
 };
 
 /// What a check found.
@@ -48,26 +51,24 @@ impl FileStore {
 
     /// What was left out when the capsule was opened. No file is read for it.
     pub fn left_out(&self) -> Vec<VerifyProblem> {
-        let left_out = self.engine().left_out().into_iter();
-        left_out.map(|(place, what)| VerifyProblem { place, what }).collect()
+        self.engine.state.read().problems.clone()
     }
 }
 
 /// What cannot be read is a problem of the report, and everything else is checked nevertheless.
 fn verify(engine: &StoreEngine) -> VerifyReport {
-    let mut check =
-        CapsuleCheck { engine, report: VerifyReport::default(), blobs: BTreeSet::new() };
-    for (path, what) in engine.scan_problems() {
-        check.problem(path, what);
+    let report = VerifyReport { problems: find_problems(engine), ..VerifyReport::default() };
+    let mut check = CapsuleCheck { engine, report, blobs: BTreeSet::new() };
+    let uris: Vec<EntryUri> = engine.state.read().entries.keys().cloned().collect();
+    for uri in &uris {
+        check.entry(uri);
     }
-    for uri in engine.uris() {
-        check.entry(&uri);
+    let deleted: Vec<DeletedEntry> = engine.state.read().deleted.values().cloned().collect();
+    for DeletedEntry { uri, version, .. } in &deleted {
+        let past = check.past(uri, version + 1);
+        check.gapless(uri, &past, *version);
     }
-    for (uri, version) in engine.deleted_versions() {
-        let past = check.past(&uri, version + 1);
-        check.gapless(&uri, &past, version);
-    }
-    match engine.undeclared_folders() {
+    match undeclared_folders(engine) {
         Ok(places) => {
             for place in places {
                 let what = "its scheme is not declared, so nothing of it is read".to_owned();
@@ -78,7 +79,7 @@ fn verify(engine: &StoreEngine) -> VerifyReport {
     }
     check.blobs();
     check.signals();
-    match verify_audit(&engine.root().join("logs"), "") {
+    match verify_audit(&engine.files.layout.logs(), "") {
         Ok(audit) => check.report.audit = audit,
         Err(error) => check.unreadable("logs", &error),
     }
@@ -103,9 +104,8 @@ impl CapsuleCheck<'_> {
 
     fn entry(&mut self, uri: &EntryUri) {
         self.report.entries += 1;
-        let read = self.engine.read_for_check(uri, None);
-        let version = match read {
-            Ok(Some((entry, fit))) => {
+        let version = match self.load(uri, None) {
+            Ok(Some(LoadedVersion { entry, fit, .. })) => {
                 if fit != VersionIntegrity::Whole {
                     let what = "it was put there or edited by hand".to_owned();
                     self.report.remarks.push(VerifyProblem { place: uri.to_string(), what });
@@ -127,10 +127,26 @@ impl CapsuleCheck<'_> {
         self.gapless(uri, &past, version.saturating_sub(1));
     }
 
+    /// A version as its files are. No writer is between them meanwhile.
+    fn load(
+        &self,
+        uri: &EntryUri,
+        version: Option<u64>,
+    ) -> Result<Option<LoadedVersion>, StoreError> {
+        let (files, scheme) = (&self.engine.files, self.engine.scheme(uri)?);
+        let _entry = files.stripe(&uri.folded()).lock();
+        let paths = match version {
+            Some(version) => files.layout.version(uri, version, scheme.format),
+            None => files.layout.current(uri, &scheme),
+        };
+        files.layout.load(uri, &paths, scheme.format)
+    }
+
     /// Checks the kept versions before one.
     fn past(&mut self, uri: &EntryUri, before: u64) -> Vec<u64> {
         let mut found = Vec::new();
-        let versions = match self.engine.versions_in_history(uri) {
+        let scheme = self.engine.scheme(uri);
+        let versions = match scheme.and_then(|scheme| self.engine.kept_versions(uri, &scheme)) {
             Ok(versions) => versions,
             Err(error) => {
                 self.problem(uri, error.to_string());
@@ -143,12 +159,12 @@ impl CapsuleCheck<'_> {
             }
             found.push(version);
             self.report.versions += 1;
-            match self.engine.read_for_check(uri, Some(version)) {
-                Ok(Some((entry, VersionIntegrity::Apart))) => {
+            match self.load(uri, Some(version)) {
+                Ok(Some(LoadedVersion { entry, fit: VersionIntegrity::Apart, .. })) => {
                     let what = format!("version {} does not fit its sidecar", entry.meta.version);
                     self.problem(uri, what);
                 }
-                Ok(Some((entry, _))) => {
+                Ok(Some(LoadedVersion { entry, .. })) => {
                     // A version that was found without a head counts as the first.
                     if entry.meta.version != version && entry.meta.version != 1 {
                         self.problem(
@@ -176,8 +192,7 @@ impl CapsuleCheck<'_> {
     }
 
     fn blobs(&mut self) {
-        let folder = self.engine.root().join("blobs");
-        let found = entries(&folder).unwrap_or_else(|error| {
+        let found = list_folder(&self.engine.files.layout.blobs()).unwrap_or_else(|error| {
             self.unreadable("blobs", &error);
             Vec::new()
         });
@@ -203,32 +218,41 @@ impl CapsuleCheck<'_> {
     }
 
     fn signals(&mut self) {
-        let mut before: Option<SignalLine> = None;
-        let mut problems = Vec::new();
-        let mut count = 0;
-        let read = self.engine.each_signal_line(|line| {
-            count += 1;
-            if let Some(before) = &before
-                && (line.seq != before.seq + 1 || line.signal.id <= before.signal.id)
-            {
-                problems.push(format!("signal {} does not follow {}", line.seq, before.seq));
-            }
-            before = Some(line);
-        });
-        if let Err(error) = read {
+        if let Err(error) = self.check_signals() {
             self.unreadable("signals", &error);
         }
-        self.report.signals = count;
-        for what in problems {
-            self.problem("signals", what);
+    }
+
+    fn check_signals(&mut self) -> io::Result<()> {
+        let mut before: Option<SignalLine> = None;
+        for (_, path) in day_file::days(&self.engine.files.layout.signals(), "")? {
+            for line in day_file::lines::<SignalLine>(&path)? {
+                let line = line?;
+                self.report.signals += 1;
+                if let Some(before) = &before
+                    && (line.seq != before.seq + 1 || line.signal.id <= before.signal.id)
+                {
+                    let what = format!("signal {} does not follow {}", line.seq, before.seq);
+                    self.problem("signals", what);
+                }
+                before = Some(line);
+            }
         }
+        Ok(())
     }
 }
 
-fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
-    match fs::read_dir(folder) {
-        Ok(entries) => entries.collect(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
+/// Folders of entries whose scheme is not declared, below the capsule's folder. Nothing of them is read.
+fn undeclared_folders(engine: &StoreEngine) -> io::Result<Vec<String>> {
+    let layout = &engine.files.layout;
+    let declared: Vec<_> =
+        engine.state.read().schemes.iter().map(|scheme| layout.scheme_folder(scheme)).collect();
+    let mut found = Vec::new();
+    for entry in list_folder(&layout.custom_entries())? {
+        if entry.file_type()?.is_dir() && !declared.contains(&entry.path()) {
+            found.push(layout.display_path(&entry.path()));
+        }
     }
+    found.sort();
+    Ok(found)
 }

@@ -1,10 +1,6 @@
 //! The lines of a log one after the other, each with the hash of the one before.
 
-use std::{
-    fs::File,
-    io::{self, BufRead as _, BufReader},
-    path::{Path, PathBuf},
-};
+use std::{fs::File, io, path::PathBuf};
 
 use jiff::{Timestamp, civil::Date};
 use serde::{Deserialize, Serialize};
@@ -136,10 +132,11 @@ impl AuditChain {
         let mut found = Vec::new();
         for (_, path) in day_file::days(&self.folder, self.prefix)?.iter().rev() {
             let mut is_reached = false;
-            each_line(path, |line| {
+            for line in day_file::lines::<AuditLogLine>(path)? {
+                let line = line?;
                 is_reached |= line.seq <= after;
                 found.extend(line.change_id.filter(|_| line.seq > after));
-            })?;
+            }
             if is_reached {
                 break;
             }
@@ -188,10 +185,8 @@ fn log_end(days: &[(Date, PathBuf)]) -> io::Result<LogEnd> {
 /// The number of the first line.
 fn first_seq(days: &[(Date, PathBuf)]) -> io::Result<Option<u64>> {
     for (_, path) in days {
-        for line in BufReader::new(File::open(path)?).split(b'\n') {
-            if let Ok(line) = serde_json::from_slice::<AuditLogLine>(&line?) {
-                return Ok(Some(line.seq));
-            }
+        if let Some(line) = day_file::lines::<AuditLogLine>(path)?.next() {
+            return Ok(Some(line?.seq));
         }
     }
     Ok(None)
@@ -208,24 +203,16 @@ fn hash_of(days: &[(Date, PathBuf)], seq: u64) -> io::Result<Option<String>> {
         {
             return Ok(Some(last.h));
         }
-        each_line(path, |line| {
+        for line in day_file::lines::<AuditLogLine>(path)? {
+            let line = line?;
             is_reached |= line.seq <= seq;
             if line.seq == seq {
                 found = Some(line.h);
             }
-        })?;
+        }
         if found.is_some() || is_reached {
             return Ok(found);
         }
     }
     Ok(None)
-}
-
-fn each_line(path: &Path, mut visit: impl FnMut(AuditLogLine)) -> io::Result<()> {
-    for line in BufReader::new(File::open(path)?).split(b'\n') {
-        if let Ok(line) = serde_json::from_slice::<AuditLogLine>(&line?) {
-            visit(line);
-        }
-    }
-    Ok(())
 }

@@ -4,14 +4,17 @@
 //! never ahead of it: a log that ends before its head was cut.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Seek as _, Write as _},
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::boot_id;
+use crate::{
+    file_store::{private_file, read_file},
+    machine::boot_id,
+};
 
 /// The file is always this long, so that it is overwritten in one piece and never grows.
 const RECORD_BYTES: usize = 512;
@@ -54,11 +57,8 @@ pub(super) fn head_path(folder: &Path, prefix: &str) -> PathBuf {
 
 /// What the head of a log says; `None` when there is none.
 pub(super) fn read_head(folder: &Path, prefix: &str) -> io::Result<Option<HeadRecord>> {
-    match fs::read(head_path(folder, prefix)) {
-        Ok(text) => serde_json::from_slice(&text).map(Some).map_err(io::Error::other),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    let text = read_file(&head_path(folder, prefix))?;
+    text.map(|text| serde_json::from_slice(&text)).transpose().map_err(io::Error::other)
 }
 
 impl HeadFile {
@@ -88,13 +88,11 @@ impl HeadFile {
         let file = match self.file.take() {
             Some(file) => self.file.insert(file),
             None => {
-                let mut options = OpenOptions::new();
-                options.write(true).create(true).truncate(false);
-                #[cfg(unix)]
-                std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
                 if fs::symlink_metadata(&self.path).is_ok_and(|known| !known.is_file()) {
                     return Err(io::Error::other("it is not an ordinary file"));
                 }
+                let mut options = private_file();
+                options.write(true).create(true).truncate(false);
                 self.file.insert(options.open(&self.path)?)
             }
         };

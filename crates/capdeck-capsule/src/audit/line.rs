@@ -1,7 +1,5 @@
 //! One line of an audit, and how it is sealed with its hash.
 
-use std::{borrow::Cow, sync::Arc};
-
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,67 +75,29 @@ pub struct AuditOrigin {
     pub client_version: Option<String>,
 }
 
-/// A call to be recorded.
-#[derive(Debug, Clone)]
-pub(crate) struct AuditRecord {
-    pub(crate) author: Arc<CapsuleAuthor>,
-    pub(crate) action: Cow<'static, str>,
-    pub(crate) capsule: Option<String>,
-    pub(crate) subject: Option<String>,
-    pub(crate) share: Option<String>,
-    pub(crate) role: Option<Role>,
-    pub(crate) uri: Option<EntryUri>,
-    pub(crate) version: Option<u64>,
-    pub(crate) bytes: Option<u64>,
-    pub(crate) outcome: AuditOutcome,
-    pub(crate) error_code: Option<Cow<'static, str>>,
-    pub(crate) self_approved: Option<String>,
-    pub(crate) change_id: Option<String>,
-}
-
-impl Default for AuditRecord {
-    fn default() -> Self {
+impl AuditLogLine {
+    /// The line of a call that went well. Its time and its place in the chain are set when it is appended.
+    pub(crate) fn new(author: &CapsuleAuthor, action: impl Into<String>) -> Self {
         Self {
-            author: Arc::new(CapsuleAuthor::client("")),
-            action: Cow::Borrowed(""),
+            ts: Timestamp::UNIX_EPOCH,
+            agent: author.client.clone(),
+            action: action.into(),
             capsule: None,
             subject: None,
             share: None,
-            role: None,
             uri: None,
             version: None,
-            bytes: None,
             outcome: AuditOutcome::Ok,
             error_code: None,
             self_approved: None,
-            change_id: None,
-        }
-    }
-}
-
-impl AuditRecord {
-    /// Its line, without a place in the chain yet.
-    pub(crate) fn into_line(self, now: Timestamp) -> AuditLogLine {
-        AuditLogLine {
-            ts: now,
-            agent: self.author.client.clone(),
-            action: self.action.into_owned(),
-            capsule: self.capsule,
-            subject: self.subject,
-            share: self.share,
-            uri: self.uri,
-            version: self.version,
-            outcome: self.outcome,
-            error_code: self.error_code.map(Cow::into_owned),
-            self_approved: self.self_approved,
-            role: self.role,
-            bytes: self.bytes,
+            role: None,
+            bytes: None,
             metadata: AuditOrigin {
-                connection_id: self.author.connection.clone(),
-                principal_id: self.author.principal.clone(),
-                client_version: self.author.client_version.clone(),
+                connection_id: author.connection.clone(),
+                principal_id: author.principal.clone(),
+                client_version: author.client_version.clone(),
             },
-            change_id: self.change_id,
+            change_id: None,
             recovered_at: None,
             seq: 0,
             prev: String::new(),

@@ -8,16 +8,15 @@ use std::{
 use jiff::Timestamp;
 
 use super::*;
-use crate::{CapsuleAuthor, EntryUri, Role, UriPrefix, day_file};
+use crate::{CapsuleAuthor, EntryUri, Role, day_file, service::AuditFilter};
 
-fn record(action: &'static str) -> AuditRecord {
-    AuditRecord {
-        author: Arc::new(CapsuleAuthor::client("tester").version("1").principal("prn_1")),
-        action: action.into(),
+fn record(action: &'static str) -> AuditLogLine {
+    let author = CapsuleAuthor::client("tester").version("1").principal("prn_1");
+    AuditLogLine {
         role: Some(Role::Reader),
         uri: EntryUri::parse("docs://a").ok(),
         version: Some(3),
-        ..AuditRecord::default()
+        ..AuditLogLine::new(&author, action)
     }
 }
 
@@ -68,8 +67,11 @@ fn the_chain_goes_on_after_a_restart_and_over_days() {
     let report = verify_audit(folder.path(), "").unwrap();
     assert_eq!((report.lines, report.last_seq, report.problems.len()), (5, Some(5), 0));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
-    let seqs: Vec<u64> =
-        tail_audit(folder.path(), "", 3).unwrap().iter().map(|line| line.seq).collect();
+    let seqs: Vec<u64> = query_audit(folder.path(), "", &AuditFilter::default(), 3)
+        .unwrap()
+        .iter()
+        .map(|line| line.seq)
+        .collect();
     assert_eq!(seqs, [3, 4, 5]);
 }
 
@@ -107,19 +109,25 @@ fn lines_are_found_by_what_they_say() {
     for action in ["read", "write.create", "write.patch", "writer"] {
         log.append(record(action)).unwrap();
     }
-    let found = |query: AuditQuery| query_audit(folder.path(), "", &query, 10).unwrap().len();
-    assert_eq!(found(AuditQuery { action: Some("write".to_owned()), ..AuditQuery::default() }), 2);
-    assert_eq!(found(AuditQuery { agent: Some("tester".to_owned()), ..AuditQuery::default() }), 4);
-    assert_eq!(found(AuditQuery { agent: Some("other".to_owned()), ..AuditQuery::default() }), 0);
+    let found = |query: AuditFilter| query_audit(folder.path(), "", &query, 10).unwrap().len();
     assert_eq!(
-        found(AuditQuery { prefix: UriPrefix::parse("docs://").ok(), ..AuditQuery::default() }),
+        found(AuditFilter { action: Some("write".to_owned()), ..AuditFilter::default() }),
+        2
+    );
+    assert_eq!(
+        found(AuditFilter { agent: Some("tester".to_owned()), ..AuditFilter::default() }),
+        4
+    );
+    assert_eq!(found(AuditFilter { agent: Some("other".to_owned()), ..AuditFilter::default() }), 0);
+    assert_eq!(
+        found(AuditFilter { prefix: Some("docs://".to_owned()), ..AuditFilter::default() }),
         4
     );
     assert_eq!(
-        found(AuditQuery { prefix: UriPrefix::parse("notes://").ok(), ..AuditQuery::default() }),
+        found(AuditFilter { prefix: Some("notes://".to_owned()), ..AuditFilter::default() }),
         0
     );
-    assert_eq!(found(AuditQuery { after_seq: Some(3), ..AuditQuery::default() }), 1);
+    assert_eq!(found(AuditFilter { after_seq: Some(3), ..AuditFilter::default() }), 1);
 }
 
 #[test]
@@ -132,8 +140,11 @@ fn a_line_that_cannot_be_written_is_written_later() {
     assert!(log.write_pending().is_err());
     fs::create_dir(&logs).unwrap();
     log.append(record("search")).unwrap();
-    let actions: Vec<String> =
-        tail_audit(&logs, "", 9).unwrap().into_iter().map(|line| line.action).collect();
+    let actions: Vec<String> = query_audit(&logs, "", &AuditFilter::default(), 9)
+        .unwrap()
+        .into_iter()
+        .map(|line| line.action)
+        .collect();
     assert_eq!(actions, ["read", "search"]);
     assert!(verify_audit(&logs, "").unwrap().problems.is_empty());
 }
@@ -238,7 +249,7 @@ fn a_machine_that_went_down_may_lose_lines_that_were_not_synced() {
     fs::write(&head, &other_boot).unwrap();
     drop(log(folder.path(), StoreClock::default()));
     assert_eq!(folder.problems(), Vec::<String>::new());
-    let last = tail_audit(folder.path(), "", 1).unwrap().remove(0);
+    let last = query_audit(folder.path(), "", &AuditFilter::default(), 1).unwrap().remove(0);
     assert_eq!(
         (last.action.as_str(), last.subject.as_deref(), last.seq),
         ("audit.lost", Some("1 lines"), 6)
@@ -274,7 +285,7 @@ fn lines_of_changes_are_recovered_once() {
     let change = |id: &str, seq| AuditLogLine {
         change_id: Some(id.to_owned()),
         seq,
-        ..record("write.create").into_line(Timestamp::UNIX_EPOCH)
+        ..record("write.create")
     };
     let chain = log(folder.path(), StoreClock::default());
     chain.append(record("read")).unwrap();
@@ -282,7 +293,7 @@ fn lines_of_changes_are_recovered_once() {
     chain.append_changes(vec![change("one", 1), change("two", 1)], &disk).unwrap();
     assert_eq!(chain.recover(vec![change("two", 1), change("three", 2)]).unwrap(), 1);
     assert_eq!(chain.recover(vec![change("two", 1), change("three", 2)]).unwrap(), 0);
-    let lines = tail_audit(folder.path(), "", 9).unwrap();
+    let lines = query_audit(folder.path(), "", &AuditFilter::default(), 9).unwrap();
     let ids: Vec<_> = lines.iter().map(|line| line.change_id.as_deref()).collect();
     assert_eq!(ids, [None, Some("one"), Some("two"), Some("three")]);
     let recovered: Vec<bool> = lines.iter().map(|line| line.recovered_at.is_some()).collect();

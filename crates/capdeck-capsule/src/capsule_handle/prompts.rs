@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AuditNote, CapsuleHandle, RenderedEntry};
-use crate::{Entry, EntryUri, ListRequest, MAX_LIST_PAGE_SIZE, StoreError, trust::one_line};
+use super::{AuditNote, CapsuleHandle, RenderedEntry, ScopedStore};
+use crate::{Entry, EntryUri, StoreError, trust::one_line};
 
 /// A prompt as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,11 +41,8 @@ struct SkillHeader {
 
 impl CapsuleHandle {
     pub async fn prompts(&self) -> Result<Vec<EntryPrompt>, StoreError> {
-        let handle = self.clone();
-        self.audited("prompt.list", None, async move { handle.find_prompts().await }, |_| {
-            AuditNote::default()
-        })
-        .await
+        let work = |entries: ScopedStore| async move { find_prompts(&entries).await };
+        self.audited("prompt.list", work, AuditNote::plain).await
     }
 
     /// A prompt with its arguments put in, between its bands.
@@ -54,12 +51,12 @@ impl CapsuleHandle {
         name: &str,
         arguments: BTreeMap<String, String>,
     ) -> Result<RenderedEntry, StoreError> {
-        let (handle, name) = (self.clone(), name.to_owned());
-        let work = async move {
+        let name = name.to_owned();
+        let work = |entries: ScopedStore| async move {
             let unknown = || {
                 StoreError::invalid("prompt", format!("there is no prompt `{}`", one_line(&name)))
             };
-            let prompts = handle.find_prompts().await?;
+            let prompts = find_prompts(&entries).await?;
             let prompt =
                 prompts.into_iter().find(|prompt| prompt.name == name).ok_or_else(unknown)?;
             let missing = prompt
@@ -72,44 +69,22 @@ impl CapsuleHandle {
                     format!("`{}` is missing", one_line(&missing.name)),
                 ));
             }
-            let mut entry = handle.read_unrecorded(&prompt.uri, None).await?;
+            let mut entry = entries.read(&prompt.uri, None).await?;
             entry.body = filled(split_head(&entry.body).1, &arguments);
-            Ok(handle.with_bands(entry).await)
+            entries.with_bands(entry).await
         };
-        self.audited("prompt.get", None, work, |read| AuditNote {
-            version: Some(read.entry.meta.version),
-            bytes: Some(read.entry.meta.bytes),
-            ..AuditNote::default()
-        })
-        .await
+        self.audited("prompt.get", work, AuditNote::read).await
     }
+}
 
-    async fn find_prompts(&self) -> Result<Vec<EntryPrompt>, StoreError> {
-        let mut found = Vec::new();
-        let mut taken = HashSet::new();
-        for scheme in
-            self.schemes_unrecorded().await?.into_iter().filter(|scheme| scheme.prompt_source)
-        {
-            let mut request = ListRequest {
-                scheme: Some(scheme.name),
-                limit: MAX_LIST_PAGE_SIZE,
-                ..ListRequest::default()
-            };
-            loop {
-                let page = self.list_unrecorded(request.clone()).await?;
-                for meta in page.items {
-                    // Deleted since it was listed.
-                    let Ok(entry) = self.read_unrecorded(&meta.uri, None).await else { continue };
-                    found.push(prompt(&entry, &mut taken));
-                }
-                match page.next_cursor {
-                    Some(cursor) => request.cursor = Some(cursor),
-                    None => break,
-                }
-            }
-        }
-        Ok(found)
+async fn find_prompts(entries: &ScopedStore) -> Result<Vec<EntryPrompt>, StoreError> {
+    let (mut found, mut taken) = (Vec::new(), HashSet::new());
+    let schemes = entries.schemes().await?.into_iter();
+    for scheme in schemes.filter(|scheme| scheme.prompt_source) {
+        let read = entries.read_all(scheme.name).await?;
+        found.extend(read.iter().map(|entry| prompt(entry, &mut taken)));
     }
+    Ok(found)
 }
 
 fn prompt(entry: &Entry, taken: &mut HashSet<String>) -> EntryPrompt {

@@ -7,11 +7,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{AuditNote, CapsuleHandle, prompts::split_head};
-use crate::{
-    AnchorReport, Entry, EntryUri, ListRequest, MAX_LIST_PAGE_SIZE, ProvenanceFrame, StoreError,
-    trust::one_line,
-};
+use super::{AuditNote, CapsuleHandle, ScopedStore, prompts::split_head};
+use crate::{AnchorReport, Entry, EntryUri, ProvenanceFrame, StoreError, trust::one_line};
 
 const MAX_NAME: usize = 64;
 
@@ -30,41 +27,26 @@ pub struct CapsuleSkill {
 impl CapsuleHandle {
     /// All skills that the caller reaches.
     pub async fn skills(&self) -> Result<Vec<CapsuleSkill>, StoreError> {
-        let handle = self.clone();
-        let work = async move { handle.find_skills().await };
-        self.audited("skill.list", None, work, |_| AuditNote::default()).await
+        let work = |entries: ScopedStore| async move { find_skills(&entries).await };
+        self.audited("skill.list", work, AuditNote::plain).await
     }
 
     /// One skill by its name.
     pub async fn skill(&self, name: &str) -> Result<CapsuleSkill, StoreError> {
-        let (handle, name) = (self.clone(), name.to_owned());
-        let work = async move {
-            let all = handle.find_skills().await?;
+        let name = name.to_owned();
+        let work = |entries: ScopedStore| async move {
+            let all = find_skills(&entries).await?;
             let found = all.into_iter().find(|skill| skill.name == name);
             let unknown = || format!("there is no skill `{}`", one_line(&name));
             found.ok_or_else(|| StoreError::invalid("skill", unknown()))
         };
-        self.audited("skill.read", None, work, |_| AuditNote::default()).await
+        self.audited("skill.read", work, AuditNote::plain).await
     }
+}
 
-    async fn find_skills(&self) -> Result<Vec<CapsuleSkill>, StoreError> {
-        let (mut found, mut taken) = (Vec::new(), HashSet::new());
-        let scheme = Some("skills".to_owned());
-        let mut request =
-            ListRequest { scheme, limit: MAX_LIST_PAGE_SIZE, ..ListRequest::default() };
-        loop {
-            let page = self.list_unrecorded(request.clone()).await?;
-            for meta in page.items {
-                // Deleted since it was listed.
-                let Ok(entry) = self.read_unrecorded(&meta.uri, None).await else { continue };
-                found.push(skill(entry, &mut taken));
-            }
-            match page.next_cursor {
-                Some(cursor) => request.cursor = Some(cursor),
-                None => return Ok(found),
-            }
-        }
-    }
+async fn find_skills(entries: &ScopedStore) -> Result<Vec<CapsuleSkill>, StoreError> {
+    let (read, mut taken) = (entries.read_all("skills".to_owned()).await?, HashSet::new());
+    Ok(read.into_iter().map(|entry| skill(entry, &mut taken)).collect())
 }
 
 fn skill(mut entry: Entry, taken: &mut HashSet<String>) -> CapsuleSkill {

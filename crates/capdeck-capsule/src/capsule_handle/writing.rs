@@ -1,9 +1,9 @@
-//! Calls that change entries and schemes.
+//! Calls that change entries, schemes, signals and the caller's own memory.
 
-use super::{AuditNote, CapsuleHandle};
+use super::{AuditNote, CapsuleHandle, scoped_store::ScopedStore};
 use crate::{
-    BlobCollection, DeletedEntry, EntryUri, Role, Scheme, StoreError, StoreWrite, WriteContent,
-    WriteOutcome,
+    BlobCollection, DeletedEntry, EntryUri, MemoryItem, PollRequest, Role, Scheme, Signal,
+    SignalDraft, SignalPage, StoreError, StoreWrite, WriteContent, WriteOutcome, store::check_key,
 };
 
 impl CapsuleHandle {
@@ -17,20 +17,20 @@ impl CapsuleHandle {
     }
 
     pub async fn write(&self, write: StoreWrite) -> Result<WriteOutcome, StoreError> {
-        let (handle, uri) = (self.clone(), write.uri.clone());
+        let uri = write.uri.clone();
         let (action, bytes) = (write.content.action(), write.content.bytes());
-        let work = async move {
-            handle.may_write(&write).await?;
-            let written = handle.store.write(write, &handle.author).await;
-            handle.seen(written).await
+        let work = |entries: ScopedStore, _| async move {
+            entries.may_write(&write).await?;
+            let written = entries.store.write(write, &entries.by).await;
+            entries.seen(written).await
         };
-        self.audited(action, Some(&uri), work, move |written| AuditNote {
+        let note = move |written: &WriteOutcome| AuditNote {
             version: Some(written.version),
             bytes,
             // What was done before is not done again.
             is_recorded: !written.repeated,
-        })
-        .await
+        };
+        self.audited_at(action, &uri, work, note).await
     }
 
     /// Writes an old version again, as a new one.
@@ -40,15 +40,13 @@ impl CapsuleHandle {
         version: u64,
         if_version: Option<u64>,
     ) -> Result<WriteOutcome, StoreError> {
-        let (handle, address) = (self.clone(), uri.clone());
-        let work = async move {
-            handle.require(Role::Writer, "restore versions")?;
-            handle.reach(&address, Some(version)).await?;
-            let author = &handle.author;
-            let restored = handle.store.restore(&address, version, if_version, author).await;
-            handle.seen(restored).await
+        let work = move |entries: ScopedStore, uri| async move {
+            entries.require(Role::Writer, "restore versions")?;
+            entries.reach(&uri, Some(version)).await?;
+            let restored = entries.store.restore(&uri, version, if_version, &entries.by).await;
+            entries.seen(restored).await
         };
-        self.audited("restore", Some(uri), work, |_| AuditNote::recorded()).await
+        self.audited_at("restore", uri, work, AuditNote::recorded).await
     }
 
     pub async fn delete(
@@ -56,65 +54,138 @@ impl CapsuleHandle {
         uri: &EntryUri,
         if_version: Option<u64>,
     ) -> Result<DeletedEntry, StoreError> {
-        let (handle, address) = (self.clone(), uri.clone());
-        let work = async move {
-            handle.require(Role::Owner, "delete entries")?;
-            handle.reach(&address, None).await?;
-            let deleted = handle.store.delete(&address, if_version, &handle.author).await;
-            handle.seen(deleted).await
+        let work = move |entries: ScopedStore, uri| async move {
+            entries.require(Role::Owner, "delete entries")?;
+            entries.reach(&uri, None).await?;
+            let deleted = entries.store.delete(&uri, if_version, &entries.by).await;
+            entries.seen(deleted).await
         };
-        self.audited("delete", Some(uri), work, |_| AuditNote::recorded()).await
+        self.audited_at("delete", uri, work, AuditNote::recorded).await
     }
 
     /// What was deleted and can be restored.
     pub async fn deleted(&self) -> Result<Vec<DeletedEntry>, StoreError> {
-        let handle = self.clone();
-        let work = async move {
-            handle.require(Role::Writer, "list deleted entries")?;
-            handle.store.deleted(&handle.access.scope).await
+        let work = |entries: ScopedStore| async move {
+            entries.require(Role::Writer, "list deleted entries")?;
+            entries.store.deleted(&entries.access.scope).await
         };
-        self.audited("trash.list", None, work, |_| AuditNote::default()).await
+        self.audited("trash.list", work, AuditNote::plain).await
     }
 
     pub async fn purge(&self, uri: &EntryUri) -> Result<(), StoreError> {
-        let (handle, address) = (self.clone(), uri.clone());
-        let work = async move {
-            handle.require(Role::Owner, "purge entries")?;
-            handle.reach(&address, None).await?;
-            let purged = handle.store.purge(&address, &handle.author).await;
-            handle.seen(purged).await
+        let work = |entries: ScopedStore, uri| async move {
+            entries.require(Role::Owner, "purge entries")?;
+            entries.reach(&uri, None).await?;
+            let purged = entries.store.purge(&uri, &entries.by).await;
+            entries.seen(purged).await
         };
-        self.audited("purge", Some(uri), work, |()| AuditNote::recorded()).await
+        self.audited_at("purge", uri, work, AuditNote::recorded).await
     }
 
     pub async fn collect_blobs(&self) -> Result<BlobCollection, StoreError> {
-        let handle = self.clone();
-        let work = async move {
-            handle.require(Role::Owner, "collect blobs")?;
-            handle.store.collect_blobs().await
+        let work = |entries: ScopedStore| async move {
+            entries.require(Role::Owner, "collect blobs")?;
+            entries.store.collect_blobs().await
         };
-        self.audited("blob.collect", None, work, |done| AuditNote {
-            bytes: Some(done.bytes),
-            ..AuditNote::default()
-        })
-        .await
+        self.audited("blob.collect", work, |done| AuditNote::of_bytes(done.bytes)).await
     }
 
     pub async fn add_scheme(&self, scheme: Scheme) -> Result<(), StoreError> {
-        let handle = self.clone();
-        let work = async move {
-            handle.require_whole_owner("add schemes")?;
-            handle.store.add_scheme(scheme).await
+        let work = |entries: ScopedStore| async move {
+            entries.require_whole_owner("add schemes")?;
+            entries.store.add_scheme(scheme, &entries.by).await
         };
-        self.audited("scheme.add", None, work, |()| AuditNote::recorded()).await
+        self.audited("scheme.add", work, AuditNote::recorded).await
     }
 
     pub async fn remove_scheme(&self, name: &str) -> Result<(), StoreError> {
-        let (handle, name) = (self.clone(), name.to_owned());
-        let work = async move {
-            handle.require_whole_owner("remove schemes")?;
-            handle.store.remove_scheme(&name).await
+        let name = name.to_owned();
+        let work = |entries: ScopedStore| async move {
+            entries.require_whole_owner("remove schemes")?;
+            entries.store.remove_scheme(&name, &entries.by).await
         };
-        self.audited("scheme.remove", None, work, |()| AuditNote::recorded()).await
+        self.audited("scheme.remove", work, AuditNote::recorded).await
+    }
+
+    pub async fn send_signal(&self, signal: SignalDraft) -> Result<Signal, StoreError> {
+        let (entries, uri) = (self.entries.clone(), signal.uri.clone());
+        let work = async move {
+            if let Some(uri) = &signal.uri {
+                entries.reach_to_write(uri).await?;
+            }
+            entries.store.send_signal(signal, &entries.by).await
+        };
+        self.finish("signal.send", uri, work, AuditNote::recorded).await
+    }
+
+    /// Signals for this caller, from its last acknowledged one on.
+    pub async fn poll_signals(&self, mut request: PollRequest) -> Result<SignalPage, StoreError> {
+        request.scope = self.access().scope.clone();
+        let work = |entries: ScopedStore| async move {
+            entries.store.poll_signals(&request, &entries.by.author).await
+        };
+        self.audited("signal.poll", work, AuditNote::plain).await
+    }
+
+    pub async fn acknowledge(&self, signal: &str) -> Result<(), StoreError> {
+        let signal = signal.to_owned();
+        let work = |entries: ScopedStore| async move {
+            entries.store.acknowledge(&signal, &entries.by.author).await
+        };
+        self.audited("signal.ack", work, AuditNote::plain).await
+    }
+
+    pub async fn memory_get(&self, key: &str) -> Result<String, StoreError> {
+        let key = key.to_owned();
+        let work = |entries: ScopedStore| async move {
+            check_key(&key)?;
+            let mut memory = entries.store.memory(&entries.by.author.owner()).await?;
+            memory.remove(&key).ok_or(StoreError::NoSuchKey { key })
+        };
+        self.audited("memory.get", work, |value| AuditNote::of_bytes(value.len() as u64)).await
+    }
+
+    pub async fn memory_set(&self, key: &str, value: &str) -> Result<(), StoreError> {
+        self.change_memory("memory.set", key, Some(value.to_owned())).await
+    }
+
+    pub async fn memory_delete(&self, key: &str) -> Result<(), StoreError> {
+        self.change_memory("memory.delete", key, None).await
+    }
+
+    async fn change_memory(
+        &self,
+        action: &'static str,
+        key: &str,
+        value: Option<String>,
+    ) -> Result<(), StoreError> {
+        let key = key.to_owned();
+        let work = |entries: ScopedStore| async move {
+            entries.store.change_memory(&key, value, &entries.by).await
+        };
+        self.audited(action, work, AuditNote::recorded).await
+    }
+
+    pub async fn memory_list(&self) -> Result<Vec<MemoryItem>, StoreError> {
+        let work = |entries: ScopedStore| async move { entries.memory().await };
+        self.audited("memory.list", work, AuditNote::plain).await
+    }
+
+    /// Items that hold all words of a question; those whose key does come first.
+    pub async fn memory_search(&self, query: &str) -> Result<Vec<MemoryItem>, StoreError> {
+        let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+        let work = |entries: ScopedStore| async move {
+            if words.is_empty() {
+                return Err(StoreError::invalid("query", "it has no words"));
+            }
+            let holds = |text: &str| words.iter().all(|word| text.contains(word));
+            let mut found = entries.memory().await?;
+            found.retain(|MemoryItem { key, value }| {
+                holds(&format!("{}\n{}", key.to_lowercase(), value.to_lowercase()))
+            });
+            found.sort_by_key(|item| !holds(&item.key.to_lowercase()));
+            Ok(found)
+        };
+        self.audited("memory.search", work, AuditNote::plain).await
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{CapsuleRegistry, CapsuleRegistryInner, blocking};
+use super::{CapsuleRegistry, CapsuleRegistryInner, on_disk};
 use crate::{
-    CapsuleInfo, CapsuleRegistryError, NewShare, Share, ShareToken,
+    CapsuleInfo, NewShare, Share, ShareToken, StoreError,
+    capsule_info::new_uid,
     registry_audit::AuditSubject,
     share::{self, ShareRecord},
 };
@@ -15,24 +16,24 @@ impl CapsuleRegistry {
         &self,
         id: &str,
         new: NewShare,
-    ) -> Result<(Share, ShareToken), CapsuleRegistryError> {
+    ) -> Result<(Share, ShareToken), StoreError> {
         let capsule = self.find(id)?;
         let now = self.inner.options.clock.now();
         let (record, token) = ShareRecord::create(&capsule, new, &self.author, now)?;
         let share = record.share.clone();
         let subject = AuditSubject { capsule: Some(capsule.id), share: Some(share.id.clone()) };
-        let change = move |inner: &CapsuleRegistryInner| {
+        let change = move |inner: &CapsuleRegistryInner, _: &mut AuditSubject| {
             inner.change_shares(|shares| {
                 shares.push(record);
                 Ok(())
             })
         };
-        self.change("share.add", subject.clone(), change, |()| subject).await?;
+        self.change("share.add", subject, change).await?;
         Ok((share, token))
     }
 
     /// The shares of a capsule, those that are over included.
-    pub fn shares(&self, id: &str) -> Result<Vec<Share>, CapsuleRegistryError> {
+    pub fn shares(&self, id: &str) -> Result<Vec<Share>, StoreError> {
         let capsule = self.find(id)?;
         let uses = self.inner.share_uses.lock();
         let with_use = |mut share: Share| {
@@ -49,22 +50,18 @@ impl CapsuleRegistry {
     }
 
     /// Revokes a share; its token opens nothing from now on.
-    pub async fn revoke_share(&self, share: &str) -> Result<(), CapsuleRegistryError> {
+    pub async fn revoke_share(&self, share: &str) -> Result<(), StoreError> {
         let id = share.to_owned();
         // What somebody calls a share is no name for the trail until there is such a share.
-        let change = move |inner: &CapsuleRegistryInner| {
-            inner.change_shares(|shares| {
+        let change = move |inner: &CapsuleRegistryInner, subject: &mut AuditSubject| {
+            let revoked = inner.change_shares(|shares| {
                 let place = shares.iter().position(|record| record.share.id == id);
-                place
-                    .map(|place| shares.remove(place).share)
-                    .ok_or(CapsuleRegistryError::NoSuchShare { id })
-            })
+                place.map(|place| shares.remove(place).share).ok_or(StoreError::NoSuchShare { id })
+            })?;
+            *subject = AuditSubject { capsule: Some(revoked.capsule), share: Some(revoked.id) };
+            Ok(())
         };
-        let named = |share: &Share| AuditSubject {
-            capsule: Some(share.capsule.clone()),
-            share: Some(share.id.clone()),
-        };
-        self.change("share.revoke", AuditSubject::default(), change, named).await.map(drop)
+        self.change("share.revoke", AuditSubject::default(), change).await
     }
 
     /// The share that a token opens, if it opens one. A token that opens none is recorded.
@@ -74,7 +71,8 @@ impl CapsuleRegistry {
         let found = found.filter(|share| self.capsule_of(share).is_some());
         match &found {
             Some(share) => drop(self.inner.share_uses.lock().insert(share.id.clone(), now)),
-            None => self.inner.audit.refused(&self.author),
+            // The token is no part of it.
+            None => self.record_denial("share.open", "invalid_token"),
         }
         found
     }
@@ -94,7 +92,7 @@ impl CapsuleRegistry {
             return;
         }
         let inner = Arc::clone(&self.inner);
-        if let Err(error) = blocking(move || inner.change_shares(|_| Ok(()))).await {
+        if let Err(error) = on_disk(move || inner.change_shares(|_| Ok(()))).await {
             tracing::warn!(%error, "cannot write down when shares were last used");
         }
     }
@@ -104,8 +102,8 @@ impl CapsuleRegistryInner {
     /// Changes the shares, and writes down with them when they were last used. Blocks.
     fn change_shares<R>(
         &self,
-        change: impl FnOnce(&mut Vec<ShareRecord>) -> Result<R, CapsuleRegistryError>,
-    ) -> Result<R, CapsuleRegistryError> {
+        change: impl FnOnce(&mut Vec<ShareRecord>) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
         let uses = self.share_uses.lock().clone();
         self.shares.change(&self.disk, |shares| {
             for ShareRecord { share, .. } in shares.iter_mut() {
@@ -113,5 +111,37 @@ impl CapsuleRegistryInner {
             }
             change(shares)
         })
+    }
+
+    /// Gives a uid to capsules of version 0.1, once, and binds their shares to it. The id of a capsule may be used again
+    /// once it is gone, the uid may not. A share that is older than the capsule of its id was made for an earlier one and
+    /// stays without a capsule.
+    pub(super) fn identify_capsules(&self) -> Result<(), StoreError> {
+        if self.boxes.all().iter().any(|capsule| capsule.uid.is_empty()) {
+            self.boxes.change(&self.disk, |capsules| {
+                let unknown = capsules.iter_mut().filter(|capsule| capsule.uid.is_empty());
+                unknown.for_each(|capsule| capsule.uid = new_uid());
+                Ok(())
+            })?;
+        }
+        let capsules = self.boxes.all();
+        let uid_of = |share: &Share| {
+            let of = |capsule: &&CapsuleInfo| {
+                capsule.id == share.capsule && capsule.created_at <= share.created_at
+            };
+            capsules.iter().find(of).map(|capsule| capsule.uid.clone())
+        };
+        let is_unbound = |record: &ShareRecord| {
+            record.share.capsule_uid.is_none() && uid_of(&record.share).is_some()
+        };
+        if self.shares.all().iter().any(is_unbound) {
+            self.shares.change(&self.disk, |shares| {
+                let shares = shares.iter_mut().map(|record| &mut record.share);
+                let unbound = shares.filter(|share| share.capsule_uid.is_none());
+                unbound.for_each(|share| share.capsule_uid = uid_of(share));
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 }

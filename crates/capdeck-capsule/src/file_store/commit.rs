@@ -8,11 +8,11 @@ use std::{io, path::PathBuf, sync::Arc};
 use parking_lot::{Condvar, Mutex};
 
 use super::{
+    capsule_files::CapsuleFiles,
     disk::StoreDisk,
     journal::StoreJournal,
     journal_record::{FileOperation, JournalChange},
     layout::CapsuleLayout,
-    signal_log::SignalLog,
 };
 use crate::{AuditLogLine, audit::ChainedAuditLog, signal::Signal};
 
@@ -43,25 +43,13 @@ pub(crate) struct CommitJob {
     pub(crate) line: Option<AuditLogLine>,
 }
 
-/// What a job gave.
+/// What a job gave. One that failed changed nothing as far as readers can tell.
 #[derive(Debug, Default)]
 pub(crate) struct CommitReport {
     /// The signals that were sent.
     pub(crate) signals: Vec<Signal>,
     /// Why the line is not in the audit yet.
     pub(crate) unrecorded: Option<io::Error>,
-}
-
-/// What a job gave, or why nothing is changed as far as readers can tell.
-pub(crate) type CommitResult = io::Result<CommitReport>;
-
-/// What a batch is written to.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CommitTargets<'a> {
-    pub(crate) layout: &'a CapsuleLayout,
-    pub(crate) disk: &'a StoreDisk,
-    pub(crate) signals: &'a SignalLog,
-    pub(crate) audit: Option<&'a ChainedAuditLog>,
 }
 
 #[derive(Debug)]
@@ -88,7 +76,7 @@ struct WriterSlot {
 enum WriterTurn {
     /// To work for all that wait.
     Lead,
-    Done(CommitResult),
+    Done(io::Result<CommitReport>),
 }
 
 impl WriterSlot {
@@ -121,7 +109,7 @@ impl GroupCommitter {
     }
 
     /// Does a job, together with those of others who wait. Returns when it lasts.
-    pub(crate) fn commit(&self, job: CommitJob, targets: CommitTargets<'_>) -> CommitResult {
+    pub(crate) fn commit(&self, job: CommitJob, files: &CapsuleFiles) -> io::Result<CommitReport> {
         let slot = Arc::new(WriterSlot::default());
         let is_led = {
             let mut queue = self.queue.lock();
@@ -132,7 +120,7 @@ impl GroupCommitter {
             return outcome;
         }
         let batch = std::mem::take(&mut self.queue.lock().waiting);
-        self.run(batch, targets);
+        self.run(batch, files);
         let mut queue = self.queue.lock();
         match queue.waiting.first() {
             Some((_, next)) => next.set_turn(WriterTurn::Lead),
@@ -146,8 +134,9 @@ impl GroupCommitter {
     }
 
     /// The journal first: from then on a kill leads to all of it, see `recovery`. Then signals, files and audit lines.
-    fn run(&self, mut batch: Vec<(CommitJob, Arc<WriterSlot>)>, targets: CommitTargets<'_>) {
-        let CommitTargets { layout, disk, signals: log, audit } = targets;
+    fn run(&self, mut batch: Vec<(CommitJob, Arc<WriterSlot>)>, files: &CapsuleFiles) {
+        let CapsuleFiles { layout, disk, signals: log, audit, .. } = files;
+        let audit = audit.as_deref();
         let signals: Vec<Vec<Signal>> =
             batch.iter_mut().map(|(job, _)| std::mem::take(&mut job.signals)).collect();
         let after = audit.map_or(0, ChainedAuditLog::seq);

@@ -96,12 +96,8 @@ impl StoreDisk {
     pub(crate) fn stage(&self, bytes: &[u8]) -> io::Result<StagedPath> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let path = self.temp.join(format!(".tmp-{}-{number}", std::process::id()));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         self.step()?;
-        let mut file = options.open(&path)?;
+        let mut file = private_file().write(true).create_new(true).open(&path)?;
         let staged = StagedPath { path, is_placed: false };
         #[cfg(test)]
         if self.step().is_err() {
@@ -208,6 +204,30 @@ impl Drop for StagedPath {
             // Best effort: the sweep at the next start removes what stays.
             fs::remove_file(&self.path).ok();
         }
+    }
+}
+
+/// How a file is opened that only its owner may read.
+pub(crate) fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// What is in a folder; nothing in one that is not there.
+pub(crate) fn list_folder(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        listed => listed?.collect(),
+    }
+}
+
+/// The content of a file; `None` when there is none.
+pub(crate) fn read_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
     }
 }
 

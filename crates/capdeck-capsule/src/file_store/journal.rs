@@ -7,7 +7,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Seek as _, SeekFrom},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    disk::{StoreDisk, WriteDurability},
+    disk::{self, StoreDisk, WriteDurability},
     journal_record::{self, JournalChange},
 };
 use crate::{AuditLogLine, machine::boot_id};
@@ -189,11 +189,7 @@ impl StoreJournal {
     fn begin(&self, disk: &StoreDisk) -> io::Result<JournalSegment> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.join(format!("{number}.log"));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&path)?;
+        let mut file = disk::private_file().write(true).create_new(true).open(&path)?;
         let mut opening =
             serde_json::to_vec(&JournalHeader { boot: boot_id() }).map_err(io::Error::other)?;
         opening.push(b'\n');

@@ -139,7 +139,7 @@ fn next_line<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<(T, &'a [u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::AuditRecord;
+    use crate::CapsuleAuthor;
 
     #[test]
     fn records_come_back_up_to_the_first_torn_one() {
@@ -150,7 +150,8 @@ mod tests {
         ];
         let two = [redo("b", FileOperation::Remove), redo("c", FileOperation::Put(b""))];
         let now = Timestamp::from_second(1_800_000_000).unwrap();
-        let line = AuditRecord { action: "write".into(), ..AuditRecord::default() }.into_line(now);
+        let line =
+            AuditLogLine { ts: now, ..AuditLogLine::new(&CapsuleAuthor::client(""), "write") };
         let first = encode(now, &one, [&line].into_iter()).unwrap();
         let mut bytes = first.clone();
         bytes.extend(encode(now, &two, [].into_iter()).unwrap());

@@ -148,16 +148,21 @@ mod tests {
 
     use super::*;
     use crate::{
-        CapsuleAuthor, EntrySearchRequest, FileStore, Store as _, StoreOptions, StoreWrite,
+        CapsuleAuthor, ChangeAuthor, EntrySearchRequest, FileStore, Store as _, StoreOptions,
+        StoreWrite,
     };
 
     fn store(folder: &std::path::Path) -> FileStore {
         FileStore::open(folder, StoreOptions::default(), None).unwrap()
     }
 
+    fn by() -> ChangeAuthor {
+        ChangeAuthor { author: Arc::new(CapsuleAuthor::client("test")), role: None }
+    }
+
     async fn write(store: &FileStore, uri: &str, body: &str) {
         let write = StoreWrite::replace(EntryUri::parse(uri).unwrap(), body.to_owned());
-        store.write(write, &CapsuleAuthor::client("test")).await.unwrap();
+        store.write(write, &by()).await.unwrap();
     }
 
     async fn found(store: &FileStore, query: &str) -> Vec<String> {
@@ -188,7 +193,7 @@ mod tests {
         write(&store, "docs://a", "apricot").await;
         write(&store, "docs://d", "damson").await;
         let uri = EntryUri::parse("docs://b").unwrap();
-        store.delete(&uri, None, &CapsuleAuthor::client("test")).await.unwrap();
+        store.delete(&uri, None, &by()).await.unwrap();
         go_on.send(()).unwrap();
         making.join().unwrap();
         assert_eq!(found(&store, "apple").await, Vec::<String>::new());

@@ -1,13 +1,13 @@
 //! The store against a plain map, with crashes at every step of every operation.
 
-use std::{collections::BTreeMap, fs, path::Path, thread};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc, thread};
 
 use proptest::prelude::*;
 
-use super::{StoreEngine, disk::WriteDurability};
+use super::{StoreEngine, disk::WriteDurability, memory_file};
 use crate::{
-    BlobSource, CapsuleAuthor, Entry, EntryScope, EntryUri, ListRequest, MemoryOwner, PatchStep,
-    StoreError, StoreOptions, StoreWrite,
+    BlobSource, CapsuleAuthor, ChangeAuthor, Entry, EntryScope, EntryUri, ListRequest, MemoryOwner,
+    PatchStep, StoreError, StoreOptions, StoreWrite,
 };
 
 const URIS: [&str; 5] = ["docs://a", "docs://a/b", "skills://s", "api-data://x", "api-data://x/y"];
@@ -125,41 +125,36 @@ impl Model {
 }
 
 pub(super) fn perform(engine: &StoreEngine, operation: &Operation) -> Result<(), StoreError> {
-    let author = CapsuleAuthor::client("model");
+    let by = ChangeAuthor { author: Arc::new(CapsuleAuthor::client("model")), role: None };
     match operation {
         Operation::Create(number, text) => engine
-            .write(StoreWrite::create(uri(*number), body(&uri(*number), *text)), &author, None)
+            .write(StoreWrite::create(uri(*number), body(&uri(*number), *text)), &by)
             .map(|_| ()),
         Operation::Replace(number, text, expected) => {
             let write = StoreWrite::replace(uri(*number), body(&uri(*number), *text));
-            engine.write(StoreWrite { if_version: *expected, ..write }, &author, None).map(|_| ())
+            engine.write(StoreWrite { if_version: *expected, ..write }, &by).map(|_| ())
         }
         Operation::Append(number, text) => {
             let step = PatchStep::Append { text: format!("more {text}") };
-            engine.write(StoreWrite::patch(uri(*number), vec![step]), &author, None).map(|_| ())
+            engine.write(StoreWrite::patch(uri(*number), vec![step]), &by).map(|_| ())
         }
         Operation::Attach(number, blob) => {
             let source = BlobSource::Bytes { bytes: bytes(*blob), mime: "text/plain".to_owned() };
             let write = StoreWrite::replace(uri(*number), body(&uri(*number), *blob));
-            engine.write(StoreWrite { blob: Some(source), ..write }, &author, None).map(|_| ())
+            engine.write(StoreWrite { blob: Some(source), ..write }, &by).map(|_| ())
         }
         Operation::Detach(number) => {
             let write = StoreWrite::replace(uri(*number), body(&uri(*number), 0));
-            engine
-                .write(StoreWrite { blob: Some(BlobSource::Remove), ..write }, &author, None)
-                .map(|_| ())
+            engine.write(StoreWrite { blob: Some(BlobSource::Remove), ..write }, &by).map(|_| ())
         }
-        Operation::Delete(number) => engine.delete(&uri(*number), None, &author, None).map(|_| ()),
+        Operation::Delete(number) => engine.delete(&uri(*number), None, &by).map(|_| ()),
         Operation::Restore(number, version) => {
-            engine.restore(&uri(*number), *version, None, &author, None).map(|_| ())
+            engine.restore(&uri(*number), *version, None, &by).map(|_| ())
         }
-        Operation::Purge(number) => engine.purge(&uri(*number), &author, None),
-        Operation::Remember(value) => engine.memory_set(
-            &MemoryOwner::Client("model".to_owned()),
-            "key",
-            &value.to_string(),
-            None,
-        ),
+        Operation::Purge(number) => engine.purge(&uri(*number), &by),
+        Operation::Remember(value) => {
+            memory_file::change(&engine.files, "key", Some(value.to_string()), &by)
+        }
         Operation::Collect => engine.collect_blobs().map(|_| ()),
     }
 }
@@ -171,7 +166,7 @@ fn bytes(blob: u8) -> Vec<u8> {
 /// A version in the model's words; its blob must be there.
 fn version(engine: &StoreEngine, entry: Entry) -> (String, Option<u8>) {
     let blob = entry.meta.blob.map(|reference| {
-        let found = fs::read(engine.layout.blob(&reference.sha256)).unwrap();
+        let found = fs::read(engine.files.layout.blob(&reference.sha256)).unwrap();
         assert_eq!(found, bytes(found[0]), "a torn blob");
         found[0]
     });
@@ -181,7 +176,8 @@ fn version(engine: &StoreEngine, entry: Entry) -> (String, Option<u8>) {
 /// What the store says of itself, in the model's words.
 pub(super) fn observed(engine: &StoreEngine) -> Model {
     let mut model = Model::default();
-    let listed = engine.list(&ListRequest { limit: 200, ..ListRequest::default() }).unwrap();
+    let listed =
+        engine.state.read().list(&ListRequest { limit: 200, ..ListRequest::default() }).unwrap();
     for meta in listed.items {
         let history = engine.history(&meta.uri).unwrap();
         let numbers: Vec<u64> = history.iter().map(|version| version.version).collect();
@@ -191,17 +187,19 @@ pub(super) fn observed(engine: &StoreEngine) -> Model {
         assert_eq!(engine.read(&meta.uri, None).unwrap().meta.version, meta.version);
         model.entries.insert(meta.uri, Expected { versions, is_deleted: false });
     }
-    for deleted in engine.deleted(&EntryScope::all()) {
+    let deleted = engine.state.read().deleted(&EntryScope::all());
+    for deleted in deleted {
         let scheme = engine.scheme(&deleted.uri).unwrap();
         let read = |number: u64| {
-            let files = engine.layout.version(&deleted.uri, number, scheme.format);
-            let entry = engine.read_files(&deleted.uri, &files, scheme.format).unwrap().unwrap();
+            let entry = engine.files.layout.load_version(&deleted.uri, number, scheme.format);
+            let entry = entry.unwrap().unwrap();
             version(engine, entry)
         };
         let versions = (1..=deleted.version).map(read).collect();
         model.entries.insert(deleted.uri.clone(), Expected { versions, is_deleted: true });
     }
-    let memory = engine.memory_get(&MemoryOwner::Client("model".to_owned()), "key").ok();
+    let owner = MemoryOwner::Client("model".to_owned());
+    let memory = memory_file::load(&engine.files, &owner).unwrap().remove("key");
     model.memory = memory.map(|value| value.parse().unwrap());
     model
 }
@@ -240,11 +238,11 @@ proptest! {
         let mut model = Model::default();
         for (operation, crash) in steps {
             if let Some(crash) = crash {
-                engine.disk.crash.after(crash);
+                engine.files.disk.crash.after(crash);
             }
             let result = perform(&engine, &operation);
             let after = model.after(&operation);
-            if engine.disk.crash.happened() {
+            if engine.files.disk.crash.happened() {
                 engine = open(folder.path());
                 prop_assert_eq!(fs::read_dir(folder.path().join("tmp")).unwrap().count(), 0);
                 let found = observed(&engine);
@@ -253,7 +251,7 @@ proptest! {
                 prop_assert!(is_after || (result.is_err() && found == model), "{:?}: {:?} became {:?}", operation, model, found);
                 model = found;
             } else {
-                engine.disk.crash.cancel();
+                engine.files.disk.crash.cancel();
                 prop_assert_eq!(result.is_ok(), after.is_some(), "{:?}: {:?}", operation, result);
                 model = after.unwrap_or(model);
             }
@@ -272,14 +270,14 @@ proptest! {
         let mut model = Model::default();
         for (one, other, crash) in steps {
             if let Some(crash) = crash {
-                engine.disk.crash.after(crash);
+                engine.files.disk.crash.after(crash);
             }
             let (first, second) = thread::scope(|scope| {
                 let second = scope.spawn(|| perform(&engine, &other));
                 (perform(&engine, &one), second.join().unwrap())
             });
-            let has_crashed = engine.disk.crash.happened();
-            engine.disk.crash.cancel();
+            let has_crashed = engine.files.disk.crash.happened();
+            engine.files.disk.crash.cancel();
             if has_crashed {
                 engine = open(folder.path());
             }

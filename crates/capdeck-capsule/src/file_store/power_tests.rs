@@ -10,11 +10,11 @@ use std::{
 use proptest::prelude::*;
 
 use super::{
-    StoreEngine,
+    SignalLine, StoreEngine,
     disk::WriteDurability,
     model_tests::{Model, Operation, observed, operation, perform},
 };
-use crate::StoreOptions;
+use crate::{StoreOptions, day_file};
 
 /// Where nothing waits for a disk, if there is such a place.
 fn quick_folder() -> tempfile::TempDir {
@@ -111,7 +111,7 @@ proptest! {
         let engine = open(folder.path());
         let mut model = Model::default();
         do_all(&engine, &mut model, &settled);
-        engine.finish().unwrap();
+        engine.files.finish().unwrap();
         let before = files(folder.path());
         prop_assert!(!before.keys().any(|path| path.starts_with("journal")));
         do_all(&engine, &mut model, &confirmed);
@@ -122,7 +122,10 @@ proptest! {
         let engine = open(folder.path());
         prop_assert_eq!(&observed(&engine), &model);
         let mut told = Vec::new();
-        engine.each_signal_line(|line| told.push(line.seq)).unwrap();
+        for (_, path) in day_file::days(&engine.files.layout.signals(), "").unwrap() {
+            let lines = day_file::lines::<SignalLine>(&path).unwrap();
+            told.extend(lines.map(|line| line.unwrap().seq));
+        }
         prop_assert_eq!(&told, &(1..=told.len() as u64).collect::<Vec<_>>());
         // Once it was gone through, it is gone.
         prop_assert_eq!(fs::read_dir(folder.path().join("journal")).unwrap().count(), 0);

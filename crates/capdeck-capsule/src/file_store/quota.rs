@@ -3,11 +3,34 @@
 use std::{
     fs, io,
     path::Path,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use super::engine::StoreEngine;
 use crate::{EntryMeta, StoreError};
+
+/// Bytes of bodies, old versions and blobs: counted when the first write asks, then every write adds its own.
+#[derive(Debug, Default)]
+pub(super) struct UsedBytes(OnceLock<AtomicU64>);
+
+impl UsedBytes {
+    pub(super) fn add(&self, bytes: u64) {
+        if let Some(used) = self.0.get() {
+            used.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn sub(&self, bytes: u64) {
+        if let Some(used) = self.0.get() {
+            let _ = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+                Some(used.saturating_sub(bytes))
+            });
+        }
+    }
+}
 
 impl StoreEngine {
     pub(super) fn check_quota(
@@ -16,46 +39,27 @@ impl StoreEngine {
         exists: bool,
         blob: usize,
     ) -> Result<(), StoreError> {
-        let limits = &self.options.limits;
-        let state = self.state.read();
-        if !exists && state.entries.len() as u64 >= limits.entries {
+        let limits = &self.files.options.limits;
+        if !exists && self.state.read().entries.len() as u64 >= limits.entries {
             return Err(StoreError::QuotaExceeded { what: "entries", most: limits.entries });
         }
-        drop(state);
-        let used = self.used()?.load(Ordering::Relaxed);
-        if used + meta.bytes + blob as u64 > limits.bytes {
+        if self.used()? + meta.bytes + blob as u64 > limits.bytes {
             return Err(StoreError::QuotaExceeded { what: "bytes", most: limits.bytes });
         }
         Ok(())
     }
 
-    pub(super) fn add_used(&self, bytes: u64) {
-        if let Some(used) = self.used.get() {
-            used.fetch_add(bytes, Ordering::Relaxed);
-        }
-    }
-
-    pub(super) fn sub_used(&self, bytes: u64) {
-        if let Some(used) = self.used.get() {
-            let _ = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-                Some(used.saturating_sub(bytes))
-            });
-        }
-    }
-
-    /// Bytes of bodies, old versions and blobs. Counted once; then every write adds its own.
-    pub(super) fn used(&self) -> Result<&AtomicU64, StoreError> {
-        if let Some(used) = self.used.get() {
-            return Ok(used);
+    fn used(&self) -> Result<u64, StoreError> {
+        if let Some(used) = self.used.0.get() {
+            return Ok(used.load(Ordering::Relaxed));
         }
         let current: u64 = self.state.read().entries.values().map(|meta| meta.bytes).sum();
-        let root = self.layout.root();
-        let kept = ["history", "blobs"]
-            .iter()
-            .map(|name| size_of(&root.join(name)))
-            .sum::<io::Result<u64>>();
+        let root = self.files.layout.root();
+        let folders = ["history", "blobs"].iter();
+        let kept = folders.map(|name| size_of(&root.join(name))).sum::<io::Result<u64>>();
         let kept = kept.map_err(StoreError::io("count the capsule's bytes"))?;
-        Ok(self.used.get_or_init(|| AtomicU64::new(current + kept)))
+        let used = self.used.0.get_or_init(|| AtomicU64::new(current + kept));
+        Ok(used.load(Ordering::Relaxed))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Component, Path, PathBuf},
     time::SystemTime,
@@ -162,11 +162,8 @@ fn remove(path: &Path, disk: &StoreDisk) -> io::Result<bool> {
 }
 
 fn end_with(path: &Path, start: u64, bytes: &[u8]) -> io::Result<bool> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+    let mut options = disk::private_file();
+    let mut file = options.read(true).write(true).create(true).truncate(false).open(path)?;
     // What came before was synced; if it is missing nevertheless, the rest is better than nothing.
     let start = start.min(file.metadata()?.len());
     let mut found = Vec::new();

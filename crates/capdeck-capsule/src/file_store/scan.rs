@@ -14,12 +14,15 @@ use std::{
 };
 
 use super::{
-    engine::{StoreEngine, VersionIntegrity},
+    capsule_files::CapsuleFiles,
+    engine::StoreEngine,
     layout::{self, EntryFiles},
     remove_entry::EntryTombstone,
+    version_files::{LoadedVersion, VersionIntegrity, load_checked},
 };
 use crate::{
-    EntryMeta, EntryUri, Scheme, StoreError, StoreMode, digest::sha256_hex, scheme::BodyFormat,
+    DeletedEntry, EntryMeta, EntryUri, Scheme, StoreError, StoreMode, VerifyProblem,
+    digest::sha256_hex, scheme::BodyFormat,
 };
 
 /// Files from which on reading them is shared out to threads.
@@ -31,26 +34,18 @@ const NO_ENTRY: &str = "it is no entry of this scheme";
 #[derive(Debug, Default)]
 pub(super) struct ScanResult {
     pub(super) entries: Vec<EntryMeta>,
-    pub(super) deleted: Vec<(EntryUri, EntryTombstone)>,
-    pub(super) problems: Vec<ScanProblem>,
-}
-
-/// A file that is no entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ScanProblem {
-    /// Below the capsule's folder.
-    pub(super) path: String,
-    pub(super) what: String,
+    pub(super) deleted: Vec<DeletedEntry>,
+    pub(super) problems: Vec<VerifyProblem>,
 }
 
 /// What cannot be read is reported, and costs only itself.
 pub(super) fn scan(engine: &StoreEngine) -> ScanResult {
     let mut scanned = ScanResult::default();
-    let schemes = engine.schemes();
+    let schemes = engine.state.read().schemes.clone();
     finish_removals(engine, &schemes, &mut scanned);
     let mut found: Vec<(EntryUri, &Scheme)> = Vec::new();
     for scheme in &schemes {
-        let folder = engine.layout.scheme_folder(scheme);
+        let folder = engine.files.layout.scheme_folder(scheme);
         for path in files_below(engine, &folder, &mut scanned.problems) {
             let Ok(below) = path.strip_prefix(&folder) else { continue };
             match layout::uri_of(scheme, below) {
@@ -62,7 +57,7 @@ pub(super) fn scan(engine: &StoreEngine) -> ScanResult {
             }
         }
     }
-    let read = |part: &[(EntryUri, &Scheme)]| -> Vec<Result<EntryMeta, ScanProblem>> {
+    let read = |part: &[(EntryUri, &Scheme)]| -> Vec<Result<EntryMeta, VerifyProblem>> {
         part.iter().map(|(uri, scheme)| read_entry(engine, uri, scheme)).collect()
     };
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_SCAN_THREADS);
@@ -86,7 +81,7 @@ pub(super) fn scan(engine: &StoreEngine) -> ScanResult {
             Ok(meta) if folded.insert(meta.uri.folded()) => scanned.entries.push(meta),
             Ok(meta) => {
                 let what = "another entry differs in case only".to_owned();
-                scanned.problems.push(ScanProblem { path: meta.uri.to_string(), what });
+                scanned.problems.push(VerifyProblem { place: meta.uri.to_string(), what });
             }
             Err(problem) => scanned.problems.push(problem),
         }
@@ -95,11 +90,11 @@ pub(super) fn scan(engine: &StoreEngine) -> ScanResult {
 }
 
 /// Looks for files that are no entries, beside writers at work. Nothing is changed.
-pub(super) fn find_problems(engine: &StoreEngine) -> Vec<ScanProblem> {
+pub(crate) fn find_problems(engine: &StoreEngine) -> Vec<VerifyProblem> {
     let mut problems = Vec::new();
-    let schemes = engine.schemes();
+    let schemes = engine.state.read().schemes.clone();
     for scheme in &schemes {
-        let folder = engine.layout.scheme_folder(scheme);
+        let folder = engine.files.layout.scheme_folder(scheme);
         for path in files_below(engine, &folder, &mut problems) {
             let Ok(below) = path.strip_prefix(&folder) else { continue };
             match layout::uri_of(scheme, below) {
@@ -110,7 +105,7 @@ pub(super) fn find_problems(engine: &StoreEngine) -> Vec<ScanProblem> {
             }
         }
     }
-    for path in files_below(engine, &engine.layout.trash_folder(), &mut problems) {
+    for path in files_below(engine, &engine.files.layout.trash_folder(), &mut problems) {
         // Restored or purged between the two looks.
         if let Err(what) = read_tombstone(engine, &schemes, &path)
             && path.exists()
@@ -118,13 +113,13 @@ pub(super) fn find_problems(engine: &StoreEngine) -> Vec<ScanProblem> {
             problems.push(problem(engine, &path, what));
         }
     }
-    files_below(engine, &engine.layout.root().join("history"), &mut problems);
+    files_below(engine, &engine.files.layout.root().join("history"), &mut problems);
     problems
 }
 
 /// What is wrong with a body that the store does not know.
-fn unknown_entry(engine: &StoreEngine, uri: &EntryUri, scheme: &Scheme) -> Option<ScanProblem> {
-    let _entry = engine.stripe(&uri.folded()).lock();
+fn unknown_entry(engine: &StoreEngine, uri: &EntryUri, scheme: &Scheme) -> Option<VerifyProblem> {
+    let _entry = engine.files.stripe(&uri.folded()).lock();
     if engine.current(uri).is_some() {
         return None;
     }
@@ -136,70 +131,70 @@ fn unknown_entry(engine: &StoreEngine, uri: &EntryUri, scheme: &Scheme) -> Optio
         }
         Err(error) => error.to_string(),
     };
-    Some(ScanProblem { path: uri.to_string(), what })
+    Some(VerifyProblem { place: uri.to_string(), what })
 }
 
 fn read_entry(
     engine: &StoreEngine,
     uri: &EntryUri,
     scheme: &Scheme,
-) -> Result<EntryMeta, ScanProblem> {
+) -> Result<EntryMeta, VerifyProblem> {
     let failed =
-        |error: &StoreError| ScanProblem { path: uri.to_string(), what: error.to_string() };
-    engine.heal(uri, scheme);
-    match engine.read_walked(uri, &engine.layout.current(uri, scheme), scheme) {
-        Ok(Some(entry)) => Ok(entry.meta),
+        |error: &StoreError| VerifyProblem { place: uri.to_string(), what: error.to_string() };
+    heal(&engine.files, uri, scheme);
+    match load_checked(uri, &engine.files.layout.current(uri, scheme), scheme.format) {
+        Ok(Some(loaded)) => Ok(loaded.as_found().meta),
         Ok(None) => Err(failed(&StoreError::NotFound { uri: uri.clone(), version: None })),
         Err(error) => Err(failed(&error)),
     }
 }
 
-impl StoreEngine {
-    /// Brings body and sidecar of a JSON entry together again after a write that was cut off.
-    pub(super) fn heal(&self, uri: &EntryUri, scheme: &Scheme) {
-        if scheme.format != BodyFormat::Json || self.options.mode == StoreMode::ReadOnly {
-            return;
-        }
-        let files = self.layout.current(uri, scheme);
-        let Some(sidecar) = &files.meta else { return };
-        if self.check_file(sidecar).is_err() || self.check_file(&files.body).is_err() {
-            return;
-        }
-        let result = if files.body.exists() {
-            self.put_back_sidecar(uri, &files, sidecar)
-        } else {
-            self.disk.remove(sidecar)
-        };
-        if let Err(error) = result {
-            tracing::warn!(%uri, %error, "a half-done write could not be undone");
-        }
+/// Brings body and sidecar of a JSON entry together again after a write that was cut off.
+pub(super) fn heal(capsule: &CapsuleFiles, uri: &EntryUri, scheme: &Scheme) {
+    if scheme.format != BodyFormat::Json || capsule.options.mode == StoreMode::ReadOnly {
+        return;
     }
+    let files = capsule.layout.current(uri, scheme);
+    let Some(sidecar) = &files.meta else { return };
+    if [sidecar, &files.body].iter().any(|path| capsule.layout.check_file(path).is_err()) {
+        return;
+    }
+    let result = if files.body.exists() {
+        put_back_sidecar(capsule, uri, &files, sidecar)
+    } else {
+        capsule.disk.remove(sidecar)
+    };
+    if let Err(error) = result {
+        tracing::warn!(%uri, %error, "a half-done write could not be undone");
+    }
+}
 
-    fn put_back_sidecar(
-        &self,
-        uri: &EntryUri,
-        files: &EntryFiles,
-        sidecar: &Path,
-    ) -> io::Result<()> {
-        let Ok(Some((entry, VersionIntegrity::Apart))) =
-            self.read_pair(uri, files, BodyFormat::Json)
-        else {
-            return Ok(());
-        };
-        let before =
-            self.layout.version(uri, entry.meta.version.saturating_sub(1), BodyFormat::Json);
-        let fits = matches!(self.read_pair(uri, &before, BodyFormat::Json),
-            Ok(Some((old, VersionIntegrity::Whole))) if old.meta.content_sha256 == sha256_hex(entry.body.as_bytes()));
-        match before.meta {
-            Some(old) if fits => self.disk.replace(sidecar, &fs::read(old)?),
-            Some(_) | None => Ok(()),
-        }
+fn put_back_sidecar(
+    capsule: &CapsuleFiles,
+    uri: &EntryUri,
+    files: &EntryFiles,
+    sidecar: &Path,
+) -> io::Result<()> {
+    let load =
+        |files: &EntryFiles| capsule.layout.load(uri, files, BodyFormat::Json).ok().flatten();
+    let Some(LoadedVersion { entry, fit: VersionIntegrity::Apart, .. }) = load(files) else {
+        return Ok(());
+    };
+    let version = entry.meta.version.saturating_sub(1);
+    let before = capsule.layout.version(uri, version, BodyFormat::Json);
+    let fits = load(&before).is_some_and(|old| {
+        old.fit == VersionIntegrity::Whole
+            && old.entry.meta.content_sha256 == sha256_hex(entry.body.as_bytes())
+    });
+    match before.meta {
+        Some(old) if fits => capsule.disk.replace(sidecar, &fs::read(old)?),
+        Some(_) | None => Ok(()),
     }
 }
 
 /// Reads tombstones; finishes purges and drops the tombstones of entries that are there.
 fn finish_removals(engine: &StoreEngine, schemes: &[Scheme], scanned: &mut ScanResult) {
-    let folder = engine.layout.trash_folder();
+    let folder = engine.files.layout.trash_folder();
     for path in files_below(engine, &folder, &mut scanned.problems) {
         match finish_removal(engine, schemes, &path) {
             Ok(deleted) => scanned.deleted.extend(deleted),
@@ -213,25 +208,25 @@ fn finish_removal(
     engine: &StoreEngine,
     schemes: &[Scheme],
     path: &Path,
-) -> Result<Option<(EntryUri, EntryTombstone)>, String> {
-    let (tombstone, scheme) = read_tombstone(engine, schemes, path)?;
-    let uri = tombstone.uri.clone();
-    let can_write = engine.options.mode == StoreMode::ReadWrite;
-    if tombstone.is_purged {
+) -> Result<Option<DeletedEntry>, String> {
+    let (EntryTombstone { entry, is_purged }, scheme) = read_tombstone(engine, schemes, path)?;
+    let uri = &entry.uri;
+    let can_write = engine.files.options.mode == StoreMode::ReadWrite;
+    if is_purged {
         if can_write {
-            let purged = engine.finish_purge(&uri, scheme);
+            let purged = engine.finish_purge(uri, scheme);
             purged.map_err(|error| format!("the purge cannot be finished: {error}"))?;
         }
         return Ok(None);
     }
-    if engine.layout.current(&uri, scheme).body.exists() {
+    if engine.files.layout.current(uri, scheme).body.exists() {
         if can_write {
-            let removed = engine.disk.remove(path);
+            let removed = engine.files.disk.remove(path);
             removed.map_err(|error| format!("a half-done deletion cannot be undone: {error}"))?;
         }
         return Ok(None);
     }
-    Ok(Some((uri, tombstone)))
+    Ok(Some(entry))
 }
 
 /// A tombstone and the scheme of its entry, or what is wrong with it.
@@ -244,8 +239,9 @@ fn read_tombstone<'a>(
     let Ok(tombstone) = serde_json::from_slice::<EntryTombstone>(&text) else {
         return Err("it is no tombstone".to_owned());
     };
-    let scheme = schemes.iter().find(|scheme| scheme.name == tombstone.uri.scheme());
-    match scheme.filter(|_| engine.layout.tombstone(&tombstone.uri) == path) {
+    let uri = &tombstone.entry.uri;
+    let scheme = schemes.iter().find(|scheme| scheme.name == uri.scheme());
+    match scheme.filter(|_| engine.files.layout.tombstone(uri) == path) {
         Some(scheme) => Ok((tombstone, scheme)),
         None => Err("it belongs to no entry of the capsule".to_owned()),
     }
@@ -256,7 +252,7 @@ fn check_other_file(
     engine: &StoreEngine,
     scheme: &Scheme,
     path: &Path,
-    problems: &mut Vec<ScanProblem>,
+    problems: &mut Vec<VerifyProblem>,
 ) {
     if !is_sidecar(scheme, path) {
         problems.push(problem(engine, path, NO_ENTRY));
@@ -264,10 +260,10 @@ fn check_other_file(
     }
     let name = path.to_string_lossy();
     let body = name.strip_suffix(".meta.json").map(|stem| PathBuf::from(format!("{stem}.json")));
-    if body.is_some_and(|body| body.exists()) || engine.options.mode == StoreMode::ReadOnly {
+    if body.is_some_and(|body| body.exists()) || engine.files.options.mode == StoreMode::ReadOnly {
         return;
     }
-    if let Err(error) = engine.disk.remove(path) {
+    if let Err(error) = engine.files.disk.remove(path) {
         problems.push(problem(engine, path, format!("it has no body and cannot go: {error}")));
     }
 }
@@ -280,7 +276,7 @@ fn is_sidecar(scheme: &Scheme, path: &Path) -> bool {
 fn files_below(
     engine: &StoreEngine,
     folder: &Path,
-    problems: &mut Vec<ScanProblem>,
+    problems: &mut Vec<VerifyProblem>,
 ) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -319,6 +315,6 @@ fn cannot_be_read(error: &io::Error) -> String {
     }
 }
 
-fn problem(engine: &StoreEngine, path: &Path, what: impl Into<String>) -> ScanProblem {
-    ScanProblem { path: engine.layout.display_path(path), what: what.into() }
+fn problem(engine: &StoreEngine, path: &Path, what: impl Into<String>) -> VerifyProblem {
+    VerifyProblem { place: engine.files.layout.display_path(path), what: what.into() }
 }

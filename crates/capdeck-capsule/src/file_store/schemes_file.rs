@@ -1,13 +1,9 @@
 //! The schemes of one capsule: `schemes.json`.
 
-use std::{fs, io};
+use std::io;
 
-use super::{
-    engine::StoreEngine,
-    layout::CapsuleLayout,
-    recorder::{ChangeDetails, ChangeRecorder},
-};
-use crate::{AuditLogLine, Scheme, StoreError, scheme::SchemeOrigin};
+use super::{disk, engine::StoreEngine, layout::CapsuleLayout};
+use crate::{AuditLogLine, ChangeAuthor, Scheme, StoreError, scheme::SchemeOrigin};
 
 /// The lock of the file. No entry has such a name.
 const SCHEMES_STRIPE: &str = "schemes.json";
@@ -19,14 +15,12 @@ pub(super) fn load(layout: &CapsuleLayout, registry: &[Scheme]) -> Result<Vec<Sc
         scheme.check(&known)?;
         known.push(Scheme { origin: SchemeOrigin::Registry, ..scheme.clone() });
     }
-    let text = match fs::read_to_string(layout.schemes()) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(known),
-        Err(error) => return Err(StoreError::io("read the capsule's schemes")(error)),
-    };
-    let own: Vec<Scheme> = serde_json::from_str(&text)
-        .map_err(|error| StoreError::io("read the capsule's schemes")(io::Error::other(error)))?;
-    for scheme in own {
+    let text = disk::read_file(&layout.schemes());
+    let own = text.and_then(|text| {
+        let text = text.as_deref().unwrap_or(b"[]");
+        serde_json::from_slice::<Vec<Scheme>>(text).map_err(io::Error::other)
+    });
+    for scheme in own.map_err(StoreError::io("read the capsule's schemes"))? {
         // One that the registry has declared since is the registry's.
         if scheme.check(&known).is_ok() {
             known.push(Scheme { origin: SchemeOrigin::Capsule, ..scheme });
@@ -36,32 +30,19 @@ pub(super) fn load(layout: &CapsuleLayout, registry: &[Scheme]) -> Result<Vec<Sc
 }
 
 impl StoreEngine {
-    pub(crate) fn schemes(&self) -> Vec<Scheme> {
-        self.state.read().schemes.clone()
-    }
-
-    pub(crate) fn add_scheme(
-        &self,
-        scheme: Scheme,
-        recorder: Option<&ChangeRecorder>,
-    ) -> Result<(), StoreError> {
-        self.writable()?;
+    pub(crate) fn add_scheme(&self, scheme: Scheme, by: &ChangeAuthor) -> Result<(), StoreError> {
+        self.files.writable()?;
         let scheme = Scheme { origin: SchemeOrigin::Capsule, ..scheme };
-        let _schemes = self.stripe(SCHEMES_STRIPE).lock();
-        let known = self.schemes();
+        let _schemes = self.files.stripe(SCHEMES_STRIPE).lock();
+        let known = self.state.read().schemes.clone();
         scheme.check_new(&known)?;
         let schemes: Vec<Scheme> = known.into_iter().chain([scheme]).collect();
-        let note = ChangeDetails { action: "scheme.add", ..ChangeDetails::default() };
-        self.save_schemes(schemes, self.line_of(recorder, note)?)
+        self.save_schemes(schemes, self.files.line_of(by, "scheme.add")?)
     }
 
-    pub(crate) fn remove_scheme(
-        &self,
-        name: &str,
-        recorder: Option<&ChangeRecorder>,
-    ) -> Result<(), StoreError> {
-        self.writable()?;
-        let _schemes = self.stripe(SCHEMES_STRIPE).lock();
+    pub(crate) fn remove_scheme(&self, name: &str, by: &ChangeAuthor) -> Result<(), StoreError> {
+        self.files.writable()?;
+        let _schemes = self.files.stripe(SCHEMES_STRIPE).lock();
         let state = self.state.read();
         let scheme = crate::scheme::find(&state.schemes, name)?;
         if scheme.origin != SchemeOrigin::Capsule {
@@ -79,8 +60,7 @@ impl StoreEngine {
         let schemes: Vec<Scheme> =
             state.schemes.iter().filter(|scheme| scheme.name != name).cloned().collect();
         drop(state);
-        let note = ChangeDetails { action: "scheme.remove", ..ChangeDetails::default() };
-        self.save_schemes(schemes, self.line_of(recorder, note)?)
+        self.save_schemes(schemes, self.files.line_of(by, "scheme.remove")?)
     }
 
     fn save_schemes(
@@ -88,12 +68,10 @@ impl StoreEngine {
         schemes: Vec<Scheme>,
         line: Option<AuditLogLine>,
     ) -> Result<(), StoreError> {
-        const OPERATION: &str = "save the capsule's schemes";
         let own: Vec<&Scheme> =
             schemes.iter().filter(|scheme| scheme.origin == SchemeOrigin::Capsule).collect();
-        let text = serde_json::to_vec_pretty(&own).map_err(io::Error::other);
-        let text = text.map_err(StoreError::io(OPERATION))?;
-        let saved = self.replace_file(self.layout.schemes(), text, line, OPERATION);
+        let (to, text) = (self.files.layout.schemes(), serde_json::to_vec_pretty(&own));
+        let saved = self.files.replace_file(to, text, line, "save the capsule's schemes");
         if saved.as_ref().is_ok() || matches!(saved, Err(StoreError::AuditFailed { .. })) {
             self.state.write().schemes = schemes;
         }

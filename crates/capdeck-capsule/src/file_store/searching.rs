@@ -96,8 +96,8 @@ impl StoreEngine {
 
     fn body_to_index(&self, meta: &EntryMeta) -> Option<String> {
         let scheme = self.scheme(&meta.uri).ok()?;
-        let path = self.layout.current(&meta.uri, &scheme).body;
-        self.check_file(&path).ok()?;
+        let path = self.files.layout.current(&meta.uri, &scheme).body;
+        self.files.layout.check_file(&path).ok()?;
         let mut text = fs::read_to_string(path).ok()?;
         if scheme.format != BodyFormat::Json {
             let start = text.len() - frontmatter::body(&text).len();

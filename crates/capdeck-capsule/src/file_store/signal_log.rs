@@ -1,23 +1,21 @@
 //! The signals of a capsule: `signals/<day>.jsonl`, numbered without gaps.
 
-use std::{
-    collections::VecDeque,
-    fs::{self, File},
-    io::{self, BufRead as _, BufReader},
-    path::PathBuf,
-};
+use std::{collections::VecDeque, fs, io, path::PathBuf};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    disk::StoreDisk,
+    capsule_files::CapsuleFiles,
+    commit::CommitJob,
+    disk::{self, StoreDisk},
     journal_record::{FileOperation, JournalChange},
     layout::CapsuleLayout,
 };
 use crate::{
-    CapsuleAuthor, PollRequest, Signal, SignalPage, StoreClock, StoreError,
+    AuditLogLine, CapsuleAuthor, ChangeAuthor, PollRequest, Signal, SignalDraft, SignalPage,
+    StoreClock, StoreError,
     day_file::{self, DayFile},
     signal_id,
 };
@@ -220,8 +218,73 @@ impl SignalCollector<'_> {
     }
 }
 
+/// Sends a signal of an agent.
+pub(super) fn send(
+    files: &CapsuleFiles,
+    draft: SignalDraft,
+    by: &ChangeAuthor,
+) -> Result<Signal, StoreError> {
+    files.writable()?;
+    draft.check()?;
+    let line = files.line_of(by, "signal.send")?;
+    let line = line.map(|line| AuditLogLine { uri: draft.uri.clone(), ..line });
+    let SignalDraft { kind, text, uri, to, data } = draft;
+    let from = (*by.author).clone();
+    let signal = Signal { text, uri, to, data, ..Signal::new(kind, from) };
+    let failed = || StoreError::io("send the signal");
+    let job = CommitJob { signals: vec![signal], line, ..CommitJob::default() };
+    let mut committed = files.commit(job).map_err(failed())?;
+    let sent = committed.signals.pop().ok_or_else(|| io::Error::other("it was not appended"));
+    files.require_line(committed.unrecorded)?;
+    sent.map_err(failed())
+}
+
+/// The signals for an author, from the last one it acknowledged on.
+pub(super) fn poll(
+    files: &CapsuleFiles,
+    request: &PollRequest,
+    author: &CapsuleAuthor,
+) -> Result<SignalPage, StoreError> {
+    let after = match &request.after {
+        Some(after) if signal_id::is_id(after) => Some(after.clone()),
+        Some(_) => return Err(StoreError::BadCursor),
+        None => acknowledged(files, author)?,
+    };
+    files.signals.poll(&files.layout, request, after.as_deref(), author)
+}
+
+pub(super) fn acknowledge(
+    files: &CapsuleFiles,
+    signal: &str,
+    author: &CapsuleAuthor,
+) -> Result<(), StoreError> {
+    files.writable()?;
+    if !signal_id::is_id(signal) {
+        return Err(StoreError::BadCursor);
+    }
+    let path = files.layout.cursor(&author.owner());
+    let _cursor = files.stripe(&path.to_string_lossy()).lock();
+    // A late acknowledgement does not bring back what was dealt with.
+    if acknowledged(files, author)?.is_some_and(|known| known.as_str() >= signal) {
+        return Ok(());
+    }
+    files.disk.replace(&path, signal.as_bytes()).map_err(StoreError::io("save the cursor"))
+}
+
+fn acknowledged(
+    files: &CapsuleFiles,
+    author: &CapsuleAuthor,
+) -> Result<Option<String>, StoreError> {
+    let path = files.layout.cursor(&author.owner());
+    files.layout.check_file(&path)?;
+    let read = disk::read_file(&path)
+        .and_then(|bytes| bytes.map(String::from_utf8).transpose().map_err(io::Error::other));
+    let text = read.map_err(StoreError::io("read the cursor"))?;
+    Ok(text.map(|text| text.trim().to_owned()).filter(|id| signal_id::is_id(id)))
+}
+
 /// Reads signals from their files, oldest first, until `take` has enough.
-pub(crate) fn read_files(
+fn read_files(
     layout: &CapsuleLayout,
     after: Option<&str>,
     mut take: impl FnMut(Signal) -> bool,
@@ -232,10 +295,8 @@ pub(crate) fn read_files(
     let start =
         first.map_or(0, |first| days.partition_point(|(day, _)| *day < first).saturating_sub(1));
     for (_, path) in days.iter().skip(start) {
-        for line in BufReader::new(File::open(path)?).split(b'\n') {
-            if let Ok(line) = serde_json::from_slice::<SignalLine>(&line?)
-                && !take(line.signal)
-            {
+        for line in day_file::lines::<SignalLine>(path)? {
+            if !take(line?.signal) {
                 return Ok(());
             }
         }

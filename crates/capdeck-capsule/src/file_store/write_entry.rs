@@ -7,13 +7,13 @@ use sha2::{Digest as _, Sha256};
 use super::{
     commit::{CommitJob, FileStep},
     disk::StagedPath,
-    engine::{self, StoreEngine},
-    frontmatter,
-    recorder::{ChangeDetails, ChangeRecorder},
+    engine::StoreEngine,
+    frontmatter, scan,
+    version_files::heading,
 };
 use crate::{
-    BlobId, BlobRef, BlobSource, CapsuleAuthor, ChangeEvent, ChangeKind, EntryMeta, EntryUri,
-    Scheme, Signal, StoreError, StoreWrite, WriteConflict, WriteContent, WriteOutcome,
+    AuditLogLine, BlobId, BlobRef, BlobSource, CapsuleAuthor, ChangeAuthor, ChangeKind, EntryMeta,
+    EntryUri, Scheme, Signal, StoreError, StoreWrite, WriteConflict, WriteContent, WriteOutcome,
     digest::{hex, sha256_hex},
     merge, patch,
     trust::{RiskAssessment, classify, one_line},
@@ -39,17 +39,16 @@ impl StoreEngine {
     pub(crate) fn write(
         &self,
         write: StoreWrite,
-        author: &CapsuleAuthor,
-        recorder: Option<&ChangeRecorder>,
+        by: &ChangeAuthor,
     ) -> Result<WriteOutcome, StoreError> {
-        self.writable()?;
+        self.files.writable()?;
         check_fields(&write)?;
         let uri = write.uri.clone();
         let scheme = self.scheme(&uri)?;
-        let _entry = self.stripe(&uri.folded()).lock();
-        self.check_twin(&uri)?;
+        let _entry = self.files.stripe(&uri.folded()).lock();
+        self.state.read().check_twin(&uri)?;
         let current = self.current(&uri);
-        let key = write.idempotency_key.as_ref().map(|key| idempotency(author, key, &write));
+        let key = write.idempotency_key.as_ref().map(|key| idempotency(&by.author, key, &write));
         if let Some(key) = &key
             && let Some(done) = self.repeated(&uri, &scheme, key, current.as_deref())?
         {
@@ -57,21 +56,20 @@ impl StoreEngine {
         }
         let body = self.new_body(&write, &scheme, current.as_deref())?;
         let (action, bytes) = (write.content.action(), write.content.bytes());
-        let note = ChangeDetails { action, bytes, ..ChangeDetails::default() };
-        self.draft(write, &scheme, body, current, key, author)
-            .and_then(|draft| self.persist(draft, &scheme, author, recorder, note))
+        let draft = self.draft(write, &scheme, body, current, key, &by.author)?;
+        self.persist(draft, &scheme, by, action, bytes)
     }
 
     /// What [`Self::write`] would answer now, repeated requests aside.
-    pub(crate) fn rehearse(
+    pub(crate) fn dry_run(
         &self,
         write: StoreWrite,
         author: &CapsuleAuthor,
     ) -> Result<WriteOutcome, StoreError> {
-        self.writable()?;
+        self.files.writable()?;
         check_fields(&write)?;
         let scheme = self.scheme(&write.uri)?;
-        self.check_twin(&write.uri)?;
+        self.state.read().check_twin(&write.uri)?;
         let current = self.current(&write.uri);
         let body = self.new_body(&write, &scheme, current.as_deref())?;
         let draft = self.draft(write, &scheme, body, current, None, author)?;
@@ -85,21 +83,21 @@ impl StoreEngine {
         uri: &EntryUri,
         version: u64,
         if_version: Option<u64>,
-        author: &CapsuleAuthor,
-        recorder: Option<&ChangeRecorder>,
+        by: &ChangeAuthor,
     ) -> Result<WriteOutcome, StoreError> {
-        self.writable()?;
+        self.files.writable()?;
         let scheme = self.scheme(uri)?;
-        let _entry = self.stripe(&uri.folded()).lock();
+        let _entry = self.files.stripe(&uri.folded()).lock();
         let current = self.current(uri);
         self.check_version(uri, &scheme, if_version, current.as_deref(), None)?;
         let files = match &current {
-            Some(current) if current.version == version => self.layout.current(uri, &scheme),
-            _ => self.layout.version(uri, version, scheme.format),
+            Some(current) if current.version == version => self.files.layout.current(uri, &scheme),
+            _ => self.files.layout.version(uri, version, scheme.format),
         };
         let not_found = || StoreError::NotFound { uri: uri.clone(), version: Some(version) };
         let known = current.is_some() || self.state.read().deleted.contains_key(uri);
-        let old = if known { self.read_files(uri, &files, scheme.format)? } else { None };
+        let old =
+            if known { self.files.layout.load_whole(uri, &files, scheme.format)? } else { None };
         let old = old.ok_or_else(not_found)?;
         let write = StoreWrite {
             title: Some(old.meta.title.clone().unwrap_or_default()),
@@ -114,9 +112,8 @@ impl StoreEngine {
             risk_class: old.meta.promotion_reason.is_none().then_some(old.meta.risk_class),
             ..StoreWrite::replace(uri.clone(), "")
         };
-        let draft = self.draft(write, &scheme, old.body, current, None, author)?;
-        let note = ChangeDetails { action: "restore", ..ChangeDetails::default() };
-        self.persist(draft, &scheme, author, recorder, note)
+        let draft = self.draft(write, &scheme, old.body, current, None, &by.author)?;
+        self.persist(draft, &scheme, by, "restore", None)
     }
 
     /// The body after a write, when its conditions hold.
@@ -150,7 +147,7 @@ impl StoreEngine {
             }
         };
         scheme.check_body(uri, &body)?;
-        let (bytes, most) = (body.len() as u64, self.options.limits.body);
+        let (bytes, most) = (body.len() as u64, self.files.options.limits.body);
         if bytes > most {
             return Err(StoreError::TooLarge { what: "the content", bytes, most });
         }
@@ -171,8 +168,8 @@ impl StoreEngine {
             return Ok(());
         };
         let proposal = proposed.and_then(|content| {
-            let base = self.layout.version(uri, expected_version, scheme.format);
-            let base = self.read_files(uri, &base, scheme.format).ok()??;
+            let base =
+                self.files.layout.load_version(uri, expected_version, scheme.format).ok()??;
             let ours = match content {
                 WriteContent::Create(body) | WriteContent::Replace(body) => {
                     Cow::Borrowed(body.as_str())
@@ -190,15 +187,6 @@ impl StoreEngine {
             current_version,
             proposal,
         })))
-    }
-
-    fn check_twin(&self, uri: &EntryUri) -> Result<(), StoreError> {
-        match self.state.read().folded.get(&uri.folded()) {
-            Some(existing) if existing != uri => {
-                Err(StoreError::CaseTwin { uri: uri.clone(), existing: existing.clone() })
-            }
-            Some(_) | None => Ok(()),
-        }
     }
 
     /// The answer to an earlier write with the same key.
@@ -223,11 +211,10 @@ impl StoreEngine {
         }
         let last = match current {
             Some(current) => current.version.saturating_sub(1),
-            None => self.state.read().deleted.get(uri).map_or(0, |tombstone| tombstone.version),
+            None => self.state.read().last_version(uri).unwrap_or(0),
         };
         for version in (last.saturating_sub(MAX_IDEMPOTENCY_LOOKBACK) + 1..=last).rev() {
-            let files = self.layout.version(uri, version, scheme.format);
-            if let Ok(Some(entry)) = self.read_files(uri, &files, scheme.format)
+            if let Ok(Some(entry)) = self.files.layout.load_version(uri, version, scheme.format)
                 && let Some(done) = answer(&entry.meta)
             {
                 return done.map(Some);
@@ -245,20 +232,19 @@ impl StoreEngine {
         idempotency: Option<String>,
         author: &CapsuleAuthor,
     ) -> Result<VersionDraft, StoreError> {
-        let deleted = self.state.read().deleted.get(&write.uri).map(|tombstone| tombstone.version);
-        let version = previous.as_ref().map(|meta| meta.version).or(deleted).unwrap_or(0) + 1;
+        let version = self.state.read().last_version(&write.uri).unwrap_or(0) + 1;
         let given = write.risk_class.or(scheme.default_risk_class);
         let RiskAssessment { class, reason, anchors, contradicted } =
             classify(&body, given, &write.file_anchors);
         let (reference, blob) = self.take_blob(write.blob, previous.as_deref())?;
-        let now = self.options.clock.now();
+        let now = self.files.options.clock.now();
         let kept = |field: fn(&EntryMeta) -> Option<String>| previous.as_deref().and_then(field);
         let title =
             write.title.map(|title| one_line(&title)).or_else(|| kept(|meta| meta.title.clone()));
         let meta = EntryMeta {
             version,
             title: title.filter(|title| !title.is_empty()),
-            heading: engine::heading(&body, scheme.format),
+            heading: heading(&body, scheme.format),
             tags: match write.tags {
                 Some(tags) => tags,
                 None => previous.as_deref().map(|meta| meta.tags.clone()).unwrap_or_default(),
@@ -292,7 +278,7 @@ impl StoreEngine {
             None => Ok((previous.and_then(|meta| meta.blob.clone()), None)),
             Some(BlobSource::Remove) => Ok((None, None)),
             Some(BlobSource::Bytes { bytes, mime }) => {
-                let (length, most) = (bytes.len() as u64, self.options.limits.blob);
+                let (length, most) = (bytes.len() as u64, self.files.options.limits.blob);
                 if length > most {
                     return Err(StoreError::TooLarge { what: "the blob", bytes: length, most });
                 }
@@ -301,8 +287,8 @@ impl StoreEngine {
                 Ok((Some(reference), Some(bytes)))
             }
             Some(BlobSource::Pointer { id, mime }) => {
-                let path = self.layout.blob(&id);
-                self.check_file(&path)?;
+                let path = self.files.layout.blob(&id);
+                self.files.layout.check_file(&path)?;
                 let length = fs::metadata(&path)
                     .map_err(|_| StoreError::invalid("blob", format!("there is no blob `{id}`")))?
                     .len();
@@ -316,9 +302,9 @@ impl StoreEngine {
         &self,
         draft: VersionDraft,
         scheme: &Scheme,
-        author: &CapsuleAuthor,
-        recorder: Option<&ChangeRecorder>,
-        note: ChangeDetails<'_>,
+        by: &ChangeAuthor,
+        action: &'static str,
+        bytes: Option<u64>,
     ) -> Result<WriteOutcome, StoreError> {
         let VersionDraft { meta, body, blob, previous } = draft;
         let _blobs = self.blobs_in_use.read();
@@ -328,24 +314,24 @@ impl StoreEngine {
         let mut staged: Vec<StagedPath> = Vec::new();
         let mut place =
             |bytes: Vec<u8>, to: PathBuf, job: &mut CommitJob| -> Result<(), StoreError> {
-                self.make_folder_of(&to)?;
-                let file = self.disk.stage(&bytes).map_err(failed())?;
+                self.files.make_folder_of(&to)?;
+                let file = self.files.disk.stage(&bytes).map_err(failed())?;
                 job.steps.push(FileStep::Place { from: file.path.clone(), to, bytes });
                 staged.push(file);
                 Ok(())
             };
         let mut used = meta.bytes;
         if let (Some(bytes), Some(reference)) = (blob, &meta.blob) {
-            let path = self.layout.blob(&reference.sha256);
-            self.check_file(&path)?;
+            let path = self.files.layout.blob(&reference.sha256);
+            self.files.layout.check_file(&path)?;
             if !path.exists() {
                 used += bytes.len() as u64;
                 place(bytes, path, &mut job)?;
             }
         }
-        let files = self.layout.current(&meta.uri, scheme);
+        let files = self.files.layout.current(&meta.uri, scheme);
         if let Some(previous) = &previous {
-            self.archive_version(&meta.uri, previous.version, scheme, &mut job.steps)?;
+            self.files.archive_version(&meta.uri, previous.version, scheme, &mut job.steps)?;
         }
         // The body comes last: it is what makes the version stand. See `scan` for what is done with a half.
         match &files.meta {
@@ -361,75 +347,41 @@ impl StoreEngine {
             }
         }
         if self.state.read().deleted.contains_key(&meta.uri) {
-            job.steps.push(FileStep::Remove(self.layout.tombstone(&meta.uri)));
+            job.steps.push(FileStep::Remove(self.files.layout.tombstone(&meta.uri)));
         }
         let kind = if previous.is_some() { ChangeKind::Updated } else { ChangeKind::Created };
-        job.signals.push(change_signal(kind, &meta.uri, meta.version, author));
-        let note = ChangeDetails { uri: Some(&meta.uri), version: Some(meta.version), ..note };
-        job.line = self.line_of(recorder, note)?;
-        let committed = match self.commit(job) {
+        job.signals.push(change_signal(kind, &meta.uri, meta.version, &by.author));
+        let (uri, version) = (Some(meta.uri.clone()), Some(meta.version));
+        let line = self.files.line_of(by, action)?;
+        job.line = line.map(|line| AuditLogLine { uri, version, bytes, ..line });
+        let committed = match self.files.commit(job) {
             Ok(committed) => committed,
             Err(error) => {
                 drop(staged);
-                self.heal(&meta.uri, scheme);
+                scan::heal(&self.files, &meta.uri, scheme);
                 return Err(failed()(error));
             }
         };
         staged.into_iter().for_each(StagedPath::placed);
-        self.add_used(used);
+        self.used.add(used);
         let meta = Arc::new(meta);
         self.state.write().insert(Arc::clone(&meta));
         self.index.put(&meta, body);
         self.publish_change(kind, &meta.uri, meta.version);
-        self.require_line(committed.unrecorded)?;
+        self.files.require_line(committed.unrecorded)?;
         Ok(WriteOutcome { created: previous.is_none(), ..written(&meta) })
-    }
-
-    /// Keeps the current files as a version of the past.
-    pub(super) fn archive_version(
-        &self,
-        uri: &EntryUri,
-        version: u64,
-        scheme: &Scheme,
-        steps: &mut Vec<FileStep>,
-    ) -> Result<(), StoreError> {
-        let (from, to) =
-            (self.layout.current(uri, scheme), self.layout.version(uri, version, scheme.format));
-        self.make_folder_of(&to.body)?;
-        let sidecars = from.meta.zip(to.meta).filter(|(from, _)| from.exists());
-        for (from, to) in [Some((from.body, to.body)), sidecars].into_iter().flatten() {
-            self.check_file(&from)?;
-            let bytes = fs::read(&from).map_err(StoreError::io(format!("keep `{uri}`")))?;
-            steps.push(FileStep::Link { from, to, bytes });
-        }
-        Ok(())
-    }
-
-    pub(super) fn publish_change(&self, kind: ChangeKind, uri: &EntryUri, version: u64) {
-        // Nobody listening is fine.
-        let at = self.options.clock.now();
-        self.changes.send(ChangeEvent { uri: uri.clone(), version, kind, at }).ok();
     }
 }
 
-/// The signal that tells a change; its id and time are set when it is appended.
+/// The signal that tells a change.
 pub(super) fn change_signal(
     kind: ChangeKind,
     uri: &EntryUri,
     version: u64,
     author: &CapsuleAuthor,
 ) -> Signal {
-    Signal {
-        id: String::new(),
-        ts: jiff::Timestamp::UNIX_EPOCH,
-        from: author.clone(),
-        kind: kind.signal().to_owned(),
-        text: None,
-        uri: Some(uri.clone()),
-        version: Some(version),
-        to: None,
-        data: None,
-    }
+    let (uri, version) = (Some(uri.clone()), Some(version));
+    Signal { uri, version, ..Signal::new(kind.signal(), author.clone()) }
 }
 
 fn written(meta: &EntryMeta) -> WriteOutcome {

@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::AmbiguousName;
-use crate::{
-    CapsuleErrorCode, CapsuleInfo, CapsuleRegistryError, EntryUri, StoreError, WriteConflict,
-};
+use crate::{CapsuleErrorCode, CapsuleInfo, EntryUri, StoreError, WriteConflict};
 
 /// What failed, on what, and what to do next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
@@ -155,19 +153,11 @@ impl From<StoreError> for CapsuleError {
             StoreError::NotFound { .. } => {
                 failure.hint("list or search the capsule for what is there")
             }
+            StoreError::CapsuleNotFound { .. } => {
+                failure.hint("list the capsules that are open to you")
+            }
             StoreError::NoSuchKey { .. } => failure.hint("list the memory's keys"),
             _ => failure,
-        }
-    }
-}
-
-impl From<CapsuleRegistryError> for CapsuleError {
-    fn from(error: CapsuleRegistryError) -> Self {
-        match error {
-            CapsuleRegistryError::Store(error) => error.into(),
-            CapsuleRegistryError::NotFound { .. } => Self::new(error.code(), with_causes(&error))
-                .hint("list the capsules that are open to you"),
-            error => Self::new(error.code(), with_causes(&error)),
         }
     }
 }

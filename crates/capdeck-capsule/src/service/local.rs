@@ -21,8 +21,8 @@ use super::{
     CapsuleResponse, CapsuleService, Reach, bare_name, find_capsule,
 };
 use crate::{
-    CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleInfo, CapsuleRegistry,
-    CapsuleRegistryError, EntryUri, GitProject, Share, StoreError, StoreOptions, UriPrefix,
+    CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleInfo, CapsuleRegistry, EntryUri,
+    GitProject, Share, StoreError, StoreOptions, UriPrefix,
 };
 
 /// Does every operation on the data folder. Cheap to clone; the folder is free again when the last clone is gone.
@@ -58,6 +58,11 @@ impl LocalCapsuleService {
     /// The service of a data folder that is open.
     pub fn over(capsules: CapsuleRegistry) -> Self {
         Self { capsules, hub: Arc::default() }
+    }
+
+    /// The capsules, with the caller named for what is done to them.
+    fn acting_for(&self, caller: &CapsuleCaller) -> CapsuleRegistry {
+        self.capsules.acting_for(caller.author.clone()).knowing(caller.names.clone())
     }
 
     fn resolve(&self, caller: &CapsuleCaller) -> ResolvedCaller {
@@ -148,7 +153,7 @@ impl ResolvedCaller {
         }
         match find_capsule(&self.reached, bare_name(asked), |(info, _)| (&info.id, &info.name)) {
             Ok(Some(found)) => Ok(found),
-            Ok(None) => Err(CapsuleRegistryError::NotFound { name: asked.to_owned() }.into()),
+            Ok(None) => Err(StoreError::CapsuleNotFound { name: asked.to_owned() }.into()),
             Err(ambiguous) => Err(ambiguous.into()),
         }
     }
@@ -303,7 +308,7 @@ async fn checked<T>(
     match parsed {
         Ok(parsed) => Ok(parsed),
         Err(error) => {
-            session.note_failure(action, &error).await?;
+            session.note_failure(action, &error)?;
             Err(error.into())
         }
     }

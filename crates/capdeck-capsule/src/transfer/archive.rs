@@ -49,7 +49,7 @@ pub(super) async fn gather(
     for reason in &manifest.unusable {
         gathered.skip(MANIFEST, reason);
     }
-    let mut schemes = session.schemes_unrecorded().await?;
+    let mut schemes = session.entries.schemes().await?;
     gathered.schemes = take_schemes(&manifest, &mut schemes)?;
     take_files(&files, &manifest, &schemes, &mut gathered);
     Ok(gathered)

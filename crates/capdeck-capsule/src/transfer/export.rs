@@ -14,10 +14,7 @@ use super::{
     manifest::{self, BLOBS, MANIFEST, file_name},
     tar::write_tar,
 };
-use crate::{
-    BlobContent, BlobId, BlobRef, CapsuleHandle, Entry, EntryMeta, EntryUri, ListRequest,
-    MAX_LIST_PAGE_SIZE, StoreError,
-};
+use crate::{BlobContent, BlobId, BlobRef, CapsuleHandle, Entry, EntryUri, StoreError};
 
 /// What an export makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,10 +75,10 @@ pub(super) async fn read_whole(
     uri: &EntryUri,
     blobs: &mut BTreeSet<BlobId>,
 ) -> Result<(Entry, Option<BlobContent>), StoreError> {
-    let entry = session.read_unrecorded(uri, None).await?;
+    let entry = session.entries.read(uri, None).await?;
     let is_new = |blob: &&BlobRef| !blobs.contains(&blob.sha256);
     let blob = match entry.meta.blob.as_ref().filter(is_new) {
-        Some(_) => Some(session.read_blob_unrecorded(uri, None).await?),
+        Some(_) => Some(session.entries.read_blob(uri, None).await?),
         None => None,
     };
     blobs.extend(blob.as_ref().map(|blob| blob.reference.sha256.clone()));
@@ -98,7 +95,7 @@ pub async fn export(
         ExportFormat::Folder => write_folder(session, path).await,
         ExportFormat::Tar | ExportFormat::GitStream => write_file(session, form, path).await,
     };
-    session.recorded("export", exported).await
+    session.recorded("export", exported)
 }
 
 /// Writes every entry that the session sees to `<folder>/<scheme>/<path>.<ext>`, as bare content, blobs to
@@ -177,7 +174,7 @@ async fn write_folder(session: &CapsuleHandle, folder: &Path) -> Result<ExportRe
 async fn fill_folder(session: &CapsuleHandle, folder: &Path) -> Result<ExportReport, StoreError> {
     let mut report = ExportReport::default();
     let (mut known, mut blobs) = (Vec::new(), BTreeSet::new());
-    for meta in all_entries(session).await? {
+    for meta in session.entries.all(None).await? {
         let read = read_whole(session, &meta.uri, &mut blobs).await;
         let Some((entry, blob)) = report.unless_unreadable(&meta.uri, read)? else { continue };
         let path = folder.join(file_name(&entry));
@@ -194,20 +191,6 @@ async fn fill_folder(session: &CapsuleHandle, folder: &Path) -> Result<ExportRep
     }
     write(folder.join(MANIFEST), manifest::render(session, &known, &report.skipped).await?).await?;
     Ok(report)
-}
-
-/// All entries that a session sees, by address.
-pub(super) async fn all_entries(session: &CapsuleHandle) -> Result<Vec<EntryMeta>, StoreError> {
-    let mut request = ListRequest { limit: MAX_LIST_PAGE_SIZE, ..ListRequest::default() };
-    let mut found = Vec::new();
-    loop {
-        let page = session.list_unrecorded(request.clone()).await?;
-        found.extend(page.items);
-        match page.next_cursor {
-            Some(cursor) => request.cursor = Some(cursor),
-            None => return Ok(found),
-        }
-    }
 }
 
 async fn write(path: PathBuf, bytes: Vec<u8>) -> Result<(), StoreError> {

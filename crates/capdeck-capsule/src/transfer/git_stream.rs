@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{export::all_entries, manifest::file_name};
+use super::manifest::file_name;
 use crate::{CapsuleHandle, Entry, ExportReport, StoreError, trust::one_line};
 
 /// Writes every version that the session sees as a commit of its own, in the order they were written. The stream is
@@ -12,7 +12,7 @@ pub async fn export_git_stream(
     target: &mut (dyn Write + Send),
 ) -> Result<ExportReport, StoreError> {
     let exported = write_stream(session, target).await;
-    session.recorded("export", exported).await
+    session.recorded("export", exported)
 }
 
 pub(super) async fn write_stream(
@@ -21,13 +21,13 @@ pub(super) async fn write_stream(
 ) -> Result<ExportReport, StoreError> {
     let mut report = ExportReport::default();
     let mut versions = Vec::new();
-    for meta in all_entries(session).await? {
-        let history = session.history_unrecorded(&meta.uri).await;
+    for meta in session.entries.all(None).await? {
+        let history = session.entries.history(&meta.uri).await;
         versions.extend(report.unless_unreadable(&meta.uri, history)?.unwrap_or_default());
     }
     versions.sort_by_key(|meta| (meta.written_at, meta.uri.clone(), meta.version));
     for meta in versions {
-        let read = session.read_unrecorded(&meta.uri, Some(meta.version)).await;
+        let read = session.entries.read(&meta.uri, Some(meta.version)).await;
         let Some(entry) = report.unless_unreadable(&meta.uri, read)? else { continue };
         commit(target, &entry).map_err(StoreError::io("write the stream"))?;
         report.entries += 1;

@@ -111,7 +111,7 @@ pub async fn import(
         ImportMode::Write => "import",
         ImportMode::Rehearse => "import.rehearse",
     };
-    session.recorded(action, imported).await
+    session.recorded(action, imported)
 }
 
 async fn gather_and_write(
@@ -184,7 +184,7 @@ async fn put(
         scheme.check_body(&uri, &body)?;
         return Ok(imported(1, ImportOutcome::Created));
     }
-    let current = match session.read_unrecorded(&uri, None).await {
+    let current = match session.entries.read(&uri, None).await {
         Ok(current) => Some(current),
         Err(StoreError::NotFound { .. }) => None,
         Err(error) => return Err(error.into()),
@@ -214,7 +214,7 @@ async fn put(
     }
     let done: WriteOutcome = match mode {
         ImportMode::Write => session.write(write).await?,
-        ImportMode::Rehearse => session.rehearse(write).await?,
+        ImportMode::Rehearse => session.entries.dry_run(write).await?,
     };
     let outcome = if done.created { ImportOutcome::Created } else { ImportOutcome::Replaced };
     Ok(imported(done.version, outcome))

@@ -166,7 +166,7 @@ pub(super) async fn skills(
 }
 
 async fn named_scheme(session: &CapsuleHandle, name: &str) -> Result<Scheme, StoreError> {
-    crate::scheme::find(&session.schemes_unrecorded().await?, name).cloned()
+    crate::scheme::find(&session.entries.schemes().await?, name).cloned()
 }
 
 /// A file's path as an entry's: what an address does not take becomes `-`.

@@ -62,7 +62,7 @@ pub(super) async fn render(
     entries: &[EntryMeta],
     skipped: &[SkippedEntry],
 ) -> Result<Vec<u8>, StoreError> {
-    let mut schemes = session.schemes_unrecorded().await?;
+    let mut schemes = session.entries.schemes().await?;
     schemes.retain(|scheme| scheme.origin != SchemeOrigin::Builtin);
     let manifest = ManifestDocument { capsule: session.capsule(), schemes, entries, skipped };
     let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::other);

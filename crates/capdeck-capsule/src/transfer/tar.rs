@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    export::{all_entries, read_whole},
+    export::read_whole,
     manifest::{self, BLOBS, MANIFEST, file_name},
 };
 use crate::{BlobContent, CapsuleHandle, ExportReport, StoreError};
@@ -23,7 +23,7 @@ pub async fn export_tar(
     target: &mut (dyn Write + Send),
 ) -> Result<ExportReport, StoreError> {
     let exported = write_tar(session, target).await;
-    session.recorded("export", exported).await
+    session.recorded("export", exported)
 }
 
 pub(super) async fn write_tar(
@@ -33,7 +33,7 @@ pub(super) async fn write_tar(
     let failed = || StoreError::io("write the archive");
     let mut report = ExportReport::default();
     let (mut known, mut blobs) = (Vec::new(), BTreeSet::new());
-    for meta in all_entries(session).await? {
+    for meta in session.entries.all(None).await? {
         let read = read_whole(session, &meta.uri, &mut blobs).await;
         let Some((entry, blob)) = report.unless_unreadable(&meta.uri, read)? else { continue };
         let moment = entry.meta.written_at.as_second();

@@ -9,9 +9,10 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use capdeck_capsule::service::AuditFilter;
 use capdeck_capsule::{
-    AuditOutcome, AuditQuery, CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry,
-    ListRequest, PollRequest, Store as _, query_audit,
+    AuditOutcome, CapsuleAccess, CapsuleAuthor, CapsuleHandle, CapsuleRegistry, ListRequest,
+    PollRequest, Store as _, query_audit,
 };
 
 use crate::stage::{options, uri};
@@ -184,7 +185,7 @@ struct Lines {
 /// The lines of the capsule as they are in its files now.
 fn lines_of(folder: &Path) -> Lines {
     let logs = folder.join("boxes/crash/.capsol/logs");
-    let query = AuditQuery { outcome: Some(AuditOutcome::Ok), ..AuditQuery::default() };
+    let query = AuditFilter { outcome: Some(AuditOutcome::Ok), ..AuditFilter::default() };
     let mut lines = Lines { changes: BTreeMap::new(), memories: 0 };
     for line in query_audit(&logs, "", &query, usize::MAX).unwrap() {
         match (line.action.as_str(), line.uri, line.version) {

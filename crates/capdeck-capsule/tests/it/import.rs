@@ -6,8 +6,9 @@ use std::{
     process::Command,
 };
 
+use capdeck_capsule::service::AuditFilter;
 use capdeck_capsule::{
-    AuditQuery, BlobSource, BodyFormat, CapsuleHandle, CommitRef, ExistingEntryMode, ExportFormat,
+    BlobSource, BodyFormat, CapsuleHandle, CommitRef, ExistingEntryMode, ExportFormat,
     ImportFormat, ImportMode, ImportOutcome, ImportReport, ImportRequest, RiskClass, Role, Scheme,
     StoreError, StoreWrite, export, import, query_audit,
 };
@@ -212,7 +213,7 @@ async fn a_round_trip_keeps_what_writers_gave() {
         }
     }
     let logs = stage.root().join("logs");
-    let exports = AuditQuery { action: Some("export".to_owned()), ..AuditQuery::default() };
+    let exports = AuditFilter { action: Some("export".to_owned()), ..AuditFilter::default() };
     assert_eq!(query_audit(&logs, "", &exports, 10).unwrap().len(), 2);
 }
 

@@ -2,10 +2,11 @@
 
 use std::{fs, sync::Arc};
 
+use capdeck_capsule::service::AuditFilter;
 use capdeck_capsule::{
     AuditMode, AuditOutcome, CapsuleAccess, CapsuleAuthor, CapsuleRegistry, CapsuleUpdate,
     EntrySearchRequest, EntryUri, ListRequest, NewShare, PatchStep, REGISTRY_LOG, Role,
-    ShareExpiry, StoreOptions, StoreWrite, tail_audit, verify_audit,
+    ShareExpiry, StoreOptions, StoreWrite, query_audit, verify_audit,
 };
 
 use crate::stage::{Stage, access, fill, options, uri};
@@ -50,9 +51,9 @@ async fn spec_26_22_each_call_is_one_line_without_content() {
     owner.memory_get(CANARY).await.unwrap();
     calls.push(("memory.get", Done));
     let invalid = EntryUri::parse(&format!("docs://../{CANARY}")).unwrap_err();
-    owner.note_failure("read", &invalid.into()).await.unwrap();
+    owner.note_failure("read", &invalid.into()).unwrap();
     calls.push(("read", Error));
-    let lines = tail_audit(&stage.root().join("logs"), "", 100).unwrap();
+    let lines = query_audit(&stage.root().join("logs"), "", &AuditFilter::default(), 100).unwrap();
     let found: Vec<(&str, AuditOutcome)> =
         lines.iter().map(|line| (line.action.as_str(), line.outcome)).collect();
     assert_eq!(found, calls);
@@ -81,7 +82,8 @@ async fn a_call_that_nobody_waits_for_is_finished_and_recorded() {
     // The next call waits for the same thread pool and the same log; its line comes after the one in question.
     loop {
         owner.read(&entry, None).await.unwrap();
-        let lines = tail_audit(&stage.root().join("logs"), "", 100).unwrap();
+        let lines =
+            query_audit(&stage.root().join("logs"), "", &AuditFilter::default(), 100).unwrap();
         if lines.iter().any(|line| line.action == "write.create") {
             break;
         }
@@ -116,8 +118,11 @@ async fn strict_recording_refuses_to_work_unrecorded() {
         fs::remove_dir(logs.join(day)).unwrap();
     }
     assert_eq!(owner.read(&uri("docs://a"), None).await.unwrap().entry.body, "x");
-    let actions: Vec<String> =
-        tail_audit(&logs, "", 9).unwrap().into_iter().map(|line| line.action).collect();
+    let actions: Vec<String> = query_audit(&logs, "", &AuditFilter::default(), 9)
+        .unwrap()
+        .into_iter()
+        .map(|line| line.action)
+        .collect();
     assert_eq!(actions, ["write.create", "read"]);
 }
 
@@ -132,8 +137,11 @@ async fn what_failed_unrecorded_is_not_told_as_done() {
     assert_eq!(owner.list(ListRequest::default()).await.unwrap_err().code(), "audit_failed");
     fs::create_dir(&logs).unwrap();
     owner.list(ListRequest::default()).await.unwrap();
-    let actions: Vec<String> =
-        tail_audit(&logs, "", 9).unwrap().into_iter().map(|line| line.action).collect();
+    let actions: Vec<String> = query_audit(&logs, "", &AuditFilter::default(), 9)
+        .unwrap()
+        .into_iter()
+        .map(|line| line.action)
+        .collect();
     assert_eq!(actions, ["read", "list"]);
 }
 
@@ -146,8 +154,11 @@ async fn lenient_recording_catches_up() {
     fill(&owner, &[("docs://a", "x")]).await;
     fs::create_dir(&logs).unwrap();
     owner.read(&uri("docs://a"), None).await.unwrap();
-    let actions: Vec<String> =
-        tail_audit(&logs, "", 9).unwrap().into_iter().map(|line| line.action).collect();
+    let actions: Vec<String> = query_audit(&logs, "", &AuditFilter::default(), 9)
+        .unwrap()
+        .into_iter()
+        .map(|line| line.action)
+        .collect();
     assert_eq!(actions, ["write.replace", "read"]);
 }
 
@@ -222,7 +233,7 @@ async fn the_registry_records_capsules_shares_and_refused_tokens() {
     let stage = stage.restarted().await;
     stage.capsules.create(update("third")).await.unwrap();
     assert_eq!(verify_audit(&logs, REGISTRY_LOG).unwrap().problems, []);
-    let lines = tail_audit(&logs, REGISTRY_LOG, 100).unwrap();
+    let lines = query_audit(&logs, REGISTRY_LOG, &AuditFilter::default(), 100).unwrap();
     let found: Vec<_> = lines
         .iter()
         .map(|line| {
@@ -278,7 +289,7 @@ async fn strict_recording_holds_for_the_registry() {
     capsules.create(new("three")).await.unwrap();
     let names: Vec<String> = capsules.list().into_iter().map(|capsule| capsule.name).collect();
     assert_eq!(names, ["one", "team", "three"]);
-    let lines = tail_audit(&logs, REGISTRY_LOG, 9).unwrap();
+    let lines = query_audit(&logs, REGISTRY_LOG, &AuditFilter::default(), 9).unwrap();
     let told: Vec<_> = lines.iter().filter_map(|line| line.capsule.as_deref()).collect();
     assert_eq!(told, ["one", "three"]);
 }

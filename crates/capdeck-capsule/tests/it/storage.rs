@@ -3,8 +3,8 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use capdeck_capsule::{
-    BodyFormat, CapsuleRegistry, CapsuleRegistryError, CapsuleUpdate, CapsuleVisibility, ListOrder,
-    ListRequest, PatchStep, Role, Scheme, StoreError, StoreMode, StoreOptions, StoreWrite,
+    BodyFormat, CapsuleRegistry, CapsuleUpdate, CapsuleVisibility, ListOrder, ListRequest,
+    PatchStep, Role, Scheme, StoreError, StoreMode, StoreOptions, StoreWrite,
 };
 
 use crate::stage::{Stage, access, fill, options, uri};
@@ -296,7 +296,7 @@ async fn spec_26_24_a_second_opener_is_refused_and_readers_are_not() {
     let stage = Stage::new().await;
     fill(&stage.owner().await, &[("docs://a", "x")]).await;
     let refused = CapsuleRegistry::open(stage.folder.path(), options()).await.unwrap_err();
-    assert!(matches!(refused, CapsuleRegistryError::InUse { .. }), "{refused}");
+    assert!(matches!(refused, StoreError::InUse { .. }), "{refused}");
     assert!(
         refused.to_string().contains(&format!("by process {}", std::process::id())),
         "{refused}"

@@ -1,11 +1,11 @@
 //! What the audits say, and whether the files of a capsule are whole.
 
-use std::{io, path::PathBuf};
+use std::path::PathBuf;
 
 use super::{LocalCapsuleService, ReachSource, ResolvedCaller, id_of};
 use crate::{
-    AccessEvent, AuditOutcome, AuditQuery, CapsuleErrorCode, CapsuleHandle, REGISTRY_LOG, Role,
-    StoreError, UriPrefix, query_audit, service::*, verify_audit,
+    AccessEvent, AuditLogLine, AuditOutcome, AuditReport, CapsuleErrorCode, CapsuleHandle,
+    REGISTRY_LOG, Role, StoreError, blocking::blocking, query_audit, service::*, verify_audit,
 };
 
 /// Lines of one response when no number is given.
@@ -19,7 +19,7 @@ pub(super) async fn refusal(
     request: NoteRefusalRequest,
 ) -> Result<(), CapsuleError> {
     let error = StoreError::invalid("arguments", "the arguments do not fit");
-    Ok(session.note_failure(request.action, &error).await?)
+    Ok(session.note_failure(request.action, &error)?)
 }
 
 impl LocalCapsuleService {
@@ -48,7 +48,7 @@ impl LocalCapsuleService {
     ) -> Result<AuditVerifyResponse, CapsuleError> {
         let session = self.owner(caller, capsule, "audit.verify").await?;
         let folder = self.logs(&session)?;
-        let report = blocking(move || verify_audit(&folder, "")).await?;
+        let report = check_log(folder, "").await?;
         Ok(AuditVerifyResponse { capsule: Some(id_of(&session)), report })
     }
 
@@ -61,8 +61,7 @@ impl LocalCapsuleService {
     ) -> Result<AuditLinesResponse, CapsuleError> {
         let session = self.owner(caller, capsule, "audit.query").await?;
         let folder = self.logs(&session)?;
-        let (query, most) = query(filter)?;
-        let mut lines = blocking(move || query_audit(&folder, "", &query, most)).await?;
+        let mut lines = find_lines(folder, "", filter).await?;
         let scope = &session.access().scope;
         lines.retain(|line| line.uri.as_ref().is_none_or(|uri| scope.reaches(uri)));
         Ok(AuditLinesResponse { capsule: Some(id_of(&session)), lines })
@@ -86,7 +85,7 @@ impl LocalCapsuleService {
     ) -> Result<AuditVerifyResponse, CapsuleError> {
         self.resolve(caller).require_machine("read the registry's audit")?;
         let folder = self.capsules.registry_logs();
-        let report = blocking(move || verify_audit(&folder, REGISTRY_LOG)).await?;
+        let report = check_log(folder, REGISTRY_LOG).await?;
         Ok(AuditVerifyResponse { capsule: None, report })
     }
 
@@ -97,8 +96,7 @@ impl LocalCapsuleService {
     ) -> Result<AuditLinesResponse, CapsuleError> {
         self.resolve(caller).require_machine("read the registry's audit")?;
         let folder = self.capsules.registry_logs();
-        let (query, most) = query(filter)?;
-        let lines = blocking(move || query_audit(&folder, REGISTRY_LOG, &query, most)).await?;
+        let lines = find_lines(folder, REGISTRY_LOG, filter).await?;
         Ok(AuditLinesResponse { capsule: None, lines })
     }
 
@@ -108,7 +106,7 @@ impl LocalCapsuleService {
         request: RegistryAuditPruneRequest,
     ) -> Result<AuditPruneResponse, CapsuleError> {
         self.resolve(caller).require_machine("prune the registry's audit")?;
-        let capsules = self.capsules.acting_for(caller.author.clone());
+        let capsules = self.acting_for(caller);
         let pruned = capsules.prune_registry_audit(request.before).await?;
         Ok(AuditPruneResponse { capsule: None, pruned })
     }
@@ -120,7 +118,7 @@ impl LocalCapsuleService {
         event: AccessEvent,
     ) -> Result<(), CapsuleError> {
         self.resolve(caller).require_machine("record what was decided about access")?;
-        Ok(self.capsules.acting_for(caller.author.clone()).record_access_event(event).await?)
+        Ok(self.acting_for(caller).record_access_event(event).await?)
     }
 
     /// Records a look around. The person at this machine is not recorded here: the deck's own trail has its calls.
@@ -154,7 +152,7 @@ impl LocalCapsuleService {
     ) -> Result<CapsuleHandle, CapsuleError> {
         let session = self.session(caller, capsule).await?;
         let judged = StoreError::require_role(session.access().role, Role::Owner, "read the audit");
-        session.recorded(action, judged).await?;
+        session.recorded(action, judged)?;
         Ok(session)
     }
 
@@ -163,22 +161,19 @@ impl LocalCapsuleService {
     }
 }
 
-/// What to look for, and how many lines at most.
-fn query(filter: AuditFilter) -> Result<(AuditQuery, usize), CapsuleError> {
-    let AuditFilter { since, until, agent, principal, action, prefix, outcome, after_seq, limit } =
-        filter;
-    let prefix = prefix.as_deref().map(UriPrefix::parse).transpose().map_err(StoreError::from)?;
-    let most = if limit == 0 { DEFAULT_LINES } else { limit.min(MAX_LINES) };
-    Ok((AuditQuery { since, until, agent, principal, action, prefix, outcome, after_seq }, most))
+/// The last lines of a log that match, oldest first.
+async fn find_lines(
+    folder: PathBuf,
+    log: &'static str,
+    filter: AuditFilter,
+) -> Result<Vec<AuditLogLine>, StoreError> {
+    let most = if filter.limit == 0 { DEFAULT_LINES } else { filter.limit.min(MAX_LINES) };
+    blocking(move || query_audit(&folder, log, &filter, most))
+        .await
+        .map_err(StoreError::io("read the audit"))?
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, CapsuleError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
-    done.map_err(|error| {
-        let message = format!("cannot read the audit: {error}");
-        CapsuleError::new(CapsuleErrorCode::of_io(&error), message)
-    })
+async fn check_log(folder: PathBuf, log: &'static str) -> Result<AuditReport, StoreError> {
+    let checked = blocking(move || verify_audit(&folder, log)).await;
+    checked.flatten().map_err(StoreError::io("read the audit"))
 }

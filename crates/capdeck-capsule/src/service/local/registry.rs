@@ -45,8 +45,7 @@ impl LocalCapsuleService {
         self.resolve(caller).require_machine("make capsules")?;
         let CreateCapsuleRequest { name, description, visibility } = request;
         let new = CapsuleUpdate { name: Some(name), description, visibility };
-        let capsules = self.capsules.acting_for(caller.author.clone());
-        let info = capsules.create_among(new, caller.names.clone()).await?;
+        let info = self.acting_for(caller).create(new).await?;
         self.hub.capsules_changed();
         Ok(info)
     }
@@ -60,8 +59,7 @@ impl LocalCapsuleService {
         let resolved = self.resolve(caller);
         let id = &resolved.choose(capsule)?.0.id;
         resolved.require_machine("change a capsule")?;
-        let capsules = self.capsules.acting_for(caller.author.clone());
-        let info = capsules.update_among(id, update, caller.names.clone()).await?;
+        let info = self.acting_for(caller).update(id, update).await?;
         self.hub.capsules_changed();
         Ok(info)
     }
@@ -74,7 +72,7 @@ impl LocalCapsuleService {
         let resolved = self.resolve(caller);
         let id = &resolved.choose(capsule)?.0.id;
         resolved.require_machine("delete a capsule")?;
-        let info = self.capsules.acting_for(caller.author.clone()).delete(id).await?;
+        let info = self.acting_for(caller).delete(id).await?;
         self.hub.capsules_changed();
         Ok(info)
     }
@@ -86,7 +84,7 @@ impl LocalCapsuleService {
         capsule: Option<&str>,
     ) -> Result<PurgeCapsuleResponse, CapsuleError> {
         let resolved = self.resolve(caller);
-        let capsules = self.capsules.acting_for(caller.author.clone());
+        let capsules = self.acting_for(caller);
         let is_machine = resolved.require_machine("purge a capsule");
         match (resolved.choose(capsule), capsule) {
             (Ok((info, _)), _) => {

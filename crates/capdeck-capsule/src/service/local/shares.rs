@@ -29,7 +29,7 @@ impl LocalCapsuleService {
         let id = &resolved.choose(capsule)?.0.id;
         resolved.require_machine("make shares")?;
         let new = NewShare { name, access: CapsuleAccess { role, scope }, expires_at };
-        let acting = self.capsules.acting_for(caller.author.clone());
+        let acting = self.acting_for(caller);
         let (share, token) = acting.add_share(id, new).await?;
         self.hub.capsules_changed();
         Ok(AddShareResponse { share, token: token.reveal().to_owned() })
@@ -41,7 +41,7 @@ impl LocalCapsuleService {
         request: RevokeShareRequest,
     ) -> Result<RevokeShareResponse, CapsuleError> {
         self.resolve(caller).require_machine("take shares back")?;
-        self.capsules.acting_for(caller.author.clone()).revoke_share(&request.id).await?;
+        self.acting_for(caller).revoke_share(&request.id).await?;
         self.hub.capsules_changed();
         Ok(RevokeShareResponse { id: request.id, revoked: true })
     }
@@ -53,7 +53,7 @@ impl LocalCapsuleService {
         token: &str,
     ) -> Result<Share, CapsuleError> {
         self.resolve(caller).require_machine("try tokens")?;
-        let acting = self.capsules.acting_for(caller.author.clone());
+        let acting = self.acting_for(caller);
         acting
             .share_by_token(token)
             .ok_or_else(|| CapsuleError::new(CapsuleErrorCode::NotFound, "the token opens nothing"))

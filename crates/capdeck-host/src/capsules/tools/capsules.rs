@@ -1,6 +1,6 @@
 //! `capsol_capsules`: which there are, and which one this session works in.
 
-use capdeck_capsule::CapsuleRegistryError;
+use capdeck_capsule::StoreError;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
@@ -96,7 +96,7 @@ async fn browse(
             let listed = shown(run.ask_in(None, ListCapsulesRequest::default()).await?.capsules);
             let found =
                 find_capsule(&listed, bare_name(&name), |one| (&one.info.id, &one.info.name))?;
-            let found = found.ok_or(CapsuleRegistryError::NotFound { name })?;
+            let found = found.ok_or(StoreError::CapsuleNotFound { name })?;
             let id = found.info.id.clone();
             mount.set(Some(id.clone()));
             let text = format!("mounted {}", summary_line(found));

@@ -1,6 +1,6 @@
 //! Which capsule a call without one is about.
 
-use capdeck_capsule::CapsuleRegistryError;
+use capdeck_capsule::StoreError;
 use parking_lot::Mutex;
 
 use crate::capsules::{CapsuleError, CapsuleErrorCode, bare_name};
@@ -65,7 +65,7 @@ impl CapsuleMount {
         match named.map(bare_name) {
             // Here no other capsule exists, whatever the caller reaches elsewhere.
             Some(name) if name != bound.id && !name.eq_ignore_ascii_case(&bound.name) => {
-                Err(CapsuleRegistryError::NotFound { name: name.to_owned() }.into())
+                Err(StoreError::CapsuleNotFound { name: name.to_owned() }.into())
             }
             Some(_) | None => Ok(Some(bound.id.clone())),
         }

@@ -1,13 +1,27 @@
-//! What a caller's role and prefixes allow, and the steps of calls that are recorded as one.
+//! The entries of a capsule as far as one caller reaches them: what its role and prefixes allow. Nothing here is recorded.
 
-use super::CapsuleHandle;
+use std::sync::Arc;
+
+use super::{RenderedEntry, unfinished};
 use crate::{
-    BlobContent, BlobSource, Entry, EntryMeta, EntryUri, ListRequest, Role, Scheme, StoreError,
-    StorePage, StoreWrite, WriteContent, WriteOutcome,
+    AnchorProject, AnchorReport, BlobContent, BlobSource, CapsuleAccess, ChangeAuthor, Entry,
+    EntryMeta, EntryUri, ListRequest, MAX_LIST_PAGE_SIZE, MemoryItem, ProvenanceFrame, Role,
+    Scheme, Store, StoreClock, StoreError, StorePage, StoreWrite, WriteContent, WriteOutcome,
+    blocking::blocking,
 };
 
-impl CapsuleHandle {
-    pub(crate) async fn read_unrecorded(
+/// A store, and what one caller may do with it. The steps of calls that are recorded as one.
+#[derive(Clone)]
+pub(crate) struct ScopedStore {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) access: Arc<CapsuleAccess>,
+    pub(super) by: ChangeAuthor,
+    pub(super) clock: StoreClock,
+    pub(super) project: Option<Arc<dyn AnchorProject>>,
+}
+
+impl ScopedStore {
+    pub(crate) async fn read(
         &self,
         uri: &EntryUri,
         version: Option<u64>,
@@ -17,7 +31,7 @@ impl CapsuleHandle {
         self.seen(read).await
     }
 
-    pub(crate) async fn list_unrecorded(
+    pub(crate) async fn list(
         &self,
         mut request: ListRequest,
     ) -> Result<StorePage<EntryMeta>, StoreError> {
@@ -28,16 +42,60 @@ impl CapsuleHandle {
         self.store.list(&request).await
     }
 
-    pub(crate) async fn history_unrecorded(
-        &self,
-        uri: &EntryUri,
-    ) -> Result<Vec<EntryMeta>, StoreError> {
+    /// All entries, of one scheme or of every one, by address.
+    pub(crate) async fn all(&self, scheme: Option<String>) -> Result<Vec<EntryMeta>, StoreError> {
+        let mut request =
+            ListRequest { scheme, limit: MAX_LIST_PAGE_SIZE, ..ListRequest::default() };
+        let mut found = Vec::new();
+        loop {
+            let page = self.list(request.clone()).await?;
+            found.extend(page.items);
+            match page.next_cursor {
+                Some(cursor) => request.cursor = Some(cursor),
+                None => return Ok(found),
+            }
+        }
+    }
+
+    /// The entries of a scheme.
+    pub(super) async fn read_all(&self, scheme: String) -> Result<Vec<Entry>, StoreError> {
+        let mut found = Vec::new();
+        for meta in self.all(Some(scheme)).await? {
+            // One that fails was deleted since it was listed.
+            found.extend(self.read(&meta.uri, None).await.ok());
+        }
+        Ok(found)
+    }
+
+    /// An entry between its bands.
+    pub(super) async fn with_bands(&self, entry: Entry) -> Result<RenderedEntry, StoreError> {
+        let (project, now) = (self.project.clone(), self.clock.now());
+        let rendered = move || {
+            let anchors = AnchorReport::of(&entry.meta, project.as_deref());
+            let text =
+                ProvenanceFrame { entry: &entry, anchors: &anchors, now: Some(now) }.render();
+            RenderedEntry { entry, anchors, text }
+        };
+        match &self.project {
+            // Asking git takes its time.
+            Some(_) => blocking(rendered).await.map_err(unfinished()),
+            None => Ok(rendered()),
+        }
+    }
+
+    /// The caller's own memory.
+    pub(super) async fn memory(&self) -> Result<Vec<MemoryItem>, StoreError> {
+        let memory = self.store.memory(&self.by.author.owner()).await?;
+        Ok(memory.into_iter().map(|(key, value)| MemoryItem { key, value }).collect())
+    }
+
+    pub(crate) async fn history(&self, uri: &EntryUri) -> Result<Vec<EntryMeta>, StoreError> {
         self.reach(uri, None).await?;
         let history = self.store.history(uri).await;
         self.seen(history).await
     }
 
-    pub(crate) async fn read_blob_unrecorded(
+    pub(crate) async fn read_blob(
         &self,
         uri: &EntryUri,
         version: Option<u64>,
@@ -47,16 +105,16 @@ impl CapsuleHandle {
         self.seen(blob).await
     }
 
-    pub(crate) async fn schemes_unrecorded(&self) -> Result<Vec<Scheme>, StoreError> {
+    pub(crate) async fn schemes(&self) -> Result<Vec<Scheme>, StoreError> {
         let mut schemes = self.store.schemes().await?;
         schemes.retain(|scheme| self.access.scope.reaches_scheme(&scheme.name));
         Ok(schemes)
     }
 
     /// What a write would respond with now. Nothing is written.
-    pub(crate) async fn rehearse(&self, write: StoreWrite) -> Result<WriteOutcome, StoreError> {
+    pub(crate) async fn dry_run(&self, write: StoreWrite) -> Result<WriteOutcome, StoreError> {
         self.may_write(&write).await?;
-        let outcome = self.store.dry_run(write, &self.author).await;
+        let outcome = self.store.dry_run(write, &self.by.author).await;
         self.seen(outcome).await
     }
 
@@ -83,14 +141,14 @@ impl CapsuleHandle {
     }
 
     pub(super) async fn check_scheme(&self, name: &str) -> Result<(), StoreError> {
-        crate::scheme::find(&self.schemes_unrecorded().await?, name).map(|_| ())
+        crate::scheme::find(&self.schemes().await?, name).map(|_| ())
     }
 
     /// An error without the names of schemes that are not reached.
     pub(super) async fn seen<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         match result {
             Err(StoreError::UnknownScheme { scheme, .. }) => {
-                let known = self.schemes_unrecorded().await?;
+                let known = self.schemes().await?;
                 let known = known.into_iter().map(|scheme| scheme.name).collect();
                 Err(StoreError::UnknownScheme { scheme, known })
             }
