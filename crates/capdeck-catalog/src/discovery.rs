@@ -23,7 +23,6 @@ pub struct Discovery {
     #[serde(default)]
     pub prompts: Vec<RawMembers>,
     /// Set for MCP servers only.
-    #[serde(default)]
     pub server: Option<ServerDetails>,
     /// What a description holds that could not be made into a tool; the rest works.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -50,7 +49,6 @@ pub struct ServerDetails {
     pub protocol_version: String,
     pub capabilities: RawMembers,
     pub server_info: RawMembers,
-    #[serde(default)]
     pub instructions: Option<String>,
 }
 

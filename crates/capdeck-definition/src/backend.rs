@@ -3,7 +3,6 @@
 pub(crate) mod chaos;
 pub(crate) mod cli;
 pub(crate) mod cmp;
-pub(crate) mod google_discovery;
 pub(crate) mod graphql;
 pub(crate) mod http;
 pub(crate) mod mcp;
@@ -86,47 +85,5 @@ impl BackendKind {
             Self::Caplets => "caplets",
             Self::Capsules => "capsules",
         }
-    }
-}
-
-impl From<McpServer> for Backend {
-    fn from(server: McpServer) -> Self {
-        Self::Mcp(server)
-    }
-}
-
-impl From<OpenApiEndpoint> for Backend {
-    fn from(api: OpenApiEndpoint) -> Self {
-        Self::OpenApi(api)
-    }
-}
-
-impl From<GoogleDiscoveryApi> for Backend {
-    fn from(api: GoogleDiscoveryApi) -> Self {
-        Self::GoogleDiscovery(api)
-    }
-}
-
-impl From<GraphQlEndpoint> for Backend {
-    fn from(api: GraphQlEndpoint) -> Self {
-        Self::GraphQl(api)
-    }
-}
-
-impl From<HttpApi> for Backend {
-    fn from(api: HttpApi) -> Self {
-        Self::Http(api)
-    }
-}
-
-impl From<CliTools> for Backend {
-    fn from(tools: CliTools) -> Self {
-        Self::Cli(tools)
-    }
-}
-
-impl From<CapletSet> for Backend {
-    fn from(set: CapletSet) -> Self {
-        Self::Caplets(set)
     }
 }

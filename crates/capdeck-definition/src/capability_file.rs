@@ -7,57 +7,54 @@
 mod agents;
 pub mod command_line;
 mod define;
-mod event;
 mod hook;
 mod ids;
 mod index;
+mod names;
 mod options;
 mod plugin;
-mod plugin_servers;
-mod prune;
 mod read;
 mod references;
 mod repo;
 mod rule;
-mod safe_id;
 mod secret;
 mod server;
-mod shape;
 mod skill;
-mod subagent;
 mod text_source;
 mod tool;
-mod tool_name;
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
+
 pub use agents::{AgentInstructions, InstructionSnippet};
-pub use event::AgentEvent;
-pub use hook::{HookBody, HookDeclaration, HookEvent};
+pub use hook::{AgentEvent, HookBody, HookDeclaration, HookEvent};
 pub use ids::CapabilityIds;
+pub use names::{is_safe_id, plain_tool_name, without_at};
 pub use options::{
-    BlockedPhrases, CapabilityFileOptions, InstallErrorMode, RequiredCommand, RuleConflicts,
-    SecurityOptions, ToolExposure,
+    BlockedPhrases, CapabilityFileOptions, InstallErrorMode, PhraseFile, RequiredCommand,
+    RuleConflicts, RuleOptions, SecurityOptions, ToolExposure,
 };
 pub use plugin::{PluginDeclaration, PluginServer};
 pub use repo::{GitHost, RepoReference, RepoReferenceError, RepoTarget, is_safe_path};
 pub use rule::{RuleDeclaration, RuleVisibility};
-pub use safe_id::is_safe_id;
 pub use secret::DeclaredValue;
 pub use server::{LocalServer, RemoteServer, ServerDeclaration, ServerEndpoint, ServerToolFilter};
-pub(crate) use shape::CapabilityShape;
-pub use skill::{SkillDeclaration, SkillKind};
-pub use subagent::SubagentDeclaration;
+pub use skill::{SkillDeclaration, SkillKind, SubagentDeclaration};
 pub use text_source::ContentSource;
 pub use tool::{
     ArgumentKind, CommandArgument, CommandSpec, CommandTool, McpTool, ResultFormatter,
     ToolDeclaration, ToolKind,
 };
-pub use tool_name::{plain_tool_name, without_at};
 
-use self::index::FileIndex;
+use self::{
+    agents::AgentsShape, hook::HookShape, index::FileIndex, plugin::PluginShape, rule::RuleShape,
+    server::ServerShape, skill::SkillShape, tool::ToolShape,
+};
 use crate::{
-    Diagnostic, definition_draft::FileOrigin, diagnostic::FileFindings, parsed_file::ParsedFile,
+    Diagnostic,
+    diagnostic::FileFindings,
+    parsed_file::{FileOrigin, ParsedFile},
 };
 
 /// The names a capability file may have. Both in one folder are an error.
@@ -93,6 +90,27 @@ pub struct CapabilityFile {
     index: FileIndex,
 }
 
+/// What a project gives its agents: servers, tools, skills, rules, hooks, sub-agents and instructions.
+#[derive(JsonSchema)]
+#[schemars(title = "Capability file", rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used: entries are read one by one")]
+pub(crate) struct CapabilityShape {
+    /// A schema for editors; ignored.
+    #[schemars(rename = "$schema")]
+    schema: Option<String>,
+    /// The agents to install for.
+    providers: Option<Vec<String>>,
+    options: Option<CapabilityFileOptions>,
+    servers: Option<Vec<ServerShape>>,
+    tools: Option<Vec<ToolShape>>,
+    skills: Option<Vec<SkillShape>>,
+    rules: Option<Vec<RuleShape>>,
+    hooks: Option<Vec<HookShape>>,
+    subagents: Option<Vec<SubagentDeclaration>>,
+    agents: Option<AgentsShape>,
+    plugins: Option<Vec<PluginShape>>,
+}
+
 impl CapabilityFile {
     /// The project: the folder the file is in.
     pub fn project_dir(&self) -> &Path {
@@ -107,25 +125,17 @@ pub fn parse_capability_file(text: &str, path: &Path) -> (Option<CapabilityFile>
     (reading.map(|reading| reading.file), findings.into_diagnostics())
 }
 
-/// What a capability file yields for a deck.
-pub(crate) fn parse_capabilities(
+/// Adds what a capability file yields for a deck. `None` when nothing of it can be used.
+pub(crate) fn define(
     text: &str,
-    file_name: &str,
     origin: &FileOrigin<'_>,
     findings: &mut FileFindings,
-) -> ParsedFile {
-    let Some(reading) = read::read(text, &origin.source.path, findings) else {
-        let reason = findings.first_error_since(0).unwrap_or("the file cannot be used");
-        let quarantined = vec![origin.quarantine(file_name, reason)];
-        return ParsedFile { quarantined, ..ParsedFile::default() };
-    };
-    let definitions = define::define(&reading, origin);
-    let quarantined =
-        reading.broken_servers.iter().map(|(id, reason)| origin.quarantine(id, reason)).collect();
-    ParsedFile {
-        definitions,
-        quarantined,
-        capability_file: Some(reading.file),
-        ..ParsedFile::default()
-    }
+    parsed: &mut ParsedFile,
+) -> Option<()> {
+    let reading = read::read(text, &origin.source.path, findings)?;
+    parsed.definitions = define::define(&reading, origin);
+    let broken = reading.broken_servers.iter();
+    parsed.quarantined = broken.map(|(id, reason)| origin.quarantine(id, reason)).collect();
+    parsed.capability_file = Some(reading.file);
+    Some(())
 }

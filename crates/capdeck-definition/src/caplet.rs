@@ -3,39 +3,24 @@
 mod backend_choice;
 
 use crate::{
-    BackendAuth, CapabilityId,
+    Definition,
     broken_entries::BrokenEntries,
-    definition_draft::{DefinitionDraft, FileOrigin, SharedFields},
     diagnostic::{Diagnostic, FileFindings, TextPosition},
     document::{NodeValue, ValueNode, yaml},
     frontmatter::{self, FrontmatterError},
-    parsed_file::{LocatedDefinition, ParsedFile},
-    rules::{self, BackendDeclaration, DeclarationFile, SharedAuth},
+    parsed_file::{CapletParent, FileOrigin, LocatedDefinition, ParsedFile},
+    rules::{self, BackendCheck},
     schema,
-    shape::caplet_file::{CapletFile, ChildDraft},
+    shape::{BlockFields, SharedFields, caplet_file::CapletFields, read_block},
     violation::{self, is_singular_cli},
 };
 
 /// The longest Markdown body, in characters.
 const MAX_BODY: usize = 65_536;
 
-/// Parses a Caplet file. An error outside a child quarantines the file, one inside only that child.
-pub(crate) fn parse_caplet(
-    text: &str,
-    name: &str,
-    origin: &FileOrigin<'_>,
-    findings: &mut FileFindings,
-) -> ParsedFile {
-    let mut parsed = ParsedFile::default();
-    if read(text, name, origin, findings, &mut parsed).is_none() {
-        let reason = findings.first_error_since(0).unwrap_or("the file cannot be used");
-        parsed.quarantined.push(origin.quarantine(name, reason));
-    }
-    parsed
-}
-
-/// `None` means the file as a whole is unusable and the findings say why.
-fn read(
+/// Reads a Caplet file. An error outside a child quarantines the file, one inside only that child. `None` means the file as
+/// a whole is unusable and the findings say why.
+pub(crate) fn read(
     text: &str,
     name: &str,
     origin: &FileOrigin<'_>,
@@ -58,47 +43,46 @@ fn read(
         findings.add(violation::too_many());
         return None;
     }
-    whole_file |= !backend_choice::check(&root, findings);
-    if whole_file {
-        return None;
-    }
+    let keys = backend_choice::check(&root, findings);
+    let keys = keys.filter(|_| !whole_file)?;
     broken.remove_from(&mut root);
-    let mut file: CapletFile = serde_json::from_value(root.to_json())
-        .map_err(|_| findings.add(violation::unreadable(&schema::CAPLET)))
-        .ok()?;
+    let file: CapletFields = schema::CAPLET.read(&root, findings)?;
     let mark = findings.mark();
-    let mut shared = SharedFields {
-        name: Some(std::mem::take(&mut file.name)),
-        description: Some(std::mem::take(&mut file.description)),
-        presentation: file.presentation.clone(),
+    let block = BlockFields {
         project_binding: file.project_binding,
-        runtime: file.runtime.take(),
+        runtime: file.runtime,
         disabled: false,
     };
+    let mut shared = SharedFields {
+        name: Some(file.name),
+        description: Some(file.description),
+        presentation: file.presentation,
+        block,
+    };
     rules::check_shared(&mut shared, &root, findings);
-    let icon = file.catalog.take().and_then(|catalog| catalog.icon);
+    let icon = file.catalog.and_then(|catalog| catalog.icon);
     let icon = icon.and_then(|icon| rules::check_icon(&icon, root.child("catalog"), findings));
     if let Some(auth) = &file.auth {
         rules::check_auth(auth, &root, findings);
     }
-    let backends = file.take_backends();
-    let caplet = CapletReader { id, shared, icon, auth: file.auth, root: &root, origin };
-    for (key, block) in backends.singular {
+    if let Some(key) = keys.singular {
         let node = root.child(key);
-        let mut backend = block.backend;
-        rules::check_backend(&mut backend, &caplet.declaration(node, SharedAuth::Absent), findings);
+        let Some((fields, mut backend)) = read_block(key, node) else {
+            findings.add(schema::CAPLET.unreadable());
+            return None;
+        };
+        let base_dir = origin.base_dir();
+        BackendCheck { node, base_dir, is_config: false, has_shared_auth: false, findings }
+            .check(&mut backend);
         if findings.first_error_since(mark).is_some() {
             return None;
         }
-        let definition = origin.define(DefinitionDraft {
-            id: caplet.id.clone(),
-            parent: None,
-            shared: caplet.shared.clone().with_block(block.fields),
-            icon: caplet.icon.clone(),
-            backend,
-            tailoring: None,
-        });
-        parsed.definitions.push(LocatedDefinition { definition, place: root.key_place(key) });
+        let definition = origin.define(id, backend, shared.with_block(fields), None);
+        let place = root.key_place(key);
+        parsed
+            .definitions
+            .push(LocatedDefinition { definition: Definition { icon, ..definition }, place });
+        return Some(());
     }
     if findings.first_error_since(mark).is_some() {
         return None;
@@ -106,124 +90,53 @@ fn read(
     for (child, reason) in broken.reasons() {
         parsed.quarantined.push(origin.quarantine(&format!("{name}__{child}"), reason));
     }
-    for child in backends.children {
-        caplet.define_child(child, name, findings, parsed);
+    let parent = CapletParent { name, id, shared, icon, auth: file.auth };
+    for key in keys.plural {
+        for entry in root.child(key).entries() {
+            origin.define_entry((key, &entry.key), &root, Some(&parent), findings, parsed);
+        }
     }
     Some(())
 }
 
-/// A readable file, while its children are defined.
-struct CapletReader<'a> {
-    id: CapabilityId,
-    shared: SharedFields,
-    icon: Option<String>,
-    auth: Option<BackendAuth>,
-    root: &'a ValueNode,
-    origin: &'a FileOrigin<'a>,
-}
-
-impl CapletReader<'_> {
-    fn declaration<'b>(
-        &'b self,
-        node: &'b ValueNode,
-        shared_auth: SharedAuth,
-    ) -> BackendDeclaration<'b> {
-        BackendDeclaration {
-            node,
-            base_dir: &self.origin.base_dir,
-            declared_in: DeclarationFile::Caplet,
-            shared_auth,
-        }
-    }
-
-    fn define_child(
-        &self,
-        child: ChildDraft,
-        name: &str,
-        findings: &mut FileFindings,
-        parsed: &mut ParsedFile,
-    ) {
-        let mark = findings.mark();
-        let map = self.root.child(child.key);
-        let node = map.child(&child.id);
-        let mut backend = child.declared.backend;
-        let shared_auth = match &self.auth {
-            Some(auth) => {
-                if node.get("auth").is_none() {
-                    backend.set_auth(auth);
-                }
-                SharedAuth::Present
-            }
-            None => SharedAuth::Absent,
-        };
-        rules::check_backend(&mut backend, &self.declaration(node, shared_auth), findings);
-        let mut shared = SharedFields::from(child.declared.fields);
-        rules::check_shared(&mut shared, node, findings);
-        let id = self.id.child(&child.id).map_err(|invalid| {
-            findings.add(crate::definition_draft::bad_id(&invalid.0).at(map.key_place(&child.id)));
-        });
-        if let (Ok(id), None) = (id, findings.first_error_since(mark)) {
-            let definition = self.origin.define(DefinitionDraft {
-                id,
-                parent: Some(self.id.clone()),
-                shared: shared.inherit(&self.shared),
-                icon: self.icon.clone(),
-                backend,
-                tailoring: None,
-            });
-            parsed
-                .definitions
-                .push(LocatedDefinition { definition, place: map.key_place(&child.id) });
-            return;
-        }
-        let reason = findings.first_error_since(mark).unwrap_or_default().to_owned();
-        parsed.quarantined.push(self.origin.quarantine(&format!("{name}__{}", child.id), &reason));
-    }
-}
-
 fn parse_frontmatter(text: &str, findings: &mut FileFindings) -> Option<ValueNode> {
+    let start = TextPosition { line: 1, column: 1 };
     let halves = match frontmatter::split(text) {
         Ok(halves) => halves,
         Err(FrontmatterError::Missing) => {
-            findings.add(
-                Diagnostic::error("no-frontmatter", "the file does not start with `---`")
-                    .with_fix("put the YAML that declares the capability between two `---` lines at the top")
-                    .at(TextPosition { line: 1, column: 1 }),
-            );
+            let fix =
+                "put the YAML that declares the capability between two `---` lines at the top";
+            findings.at(start).error("no-frontmatter", "the file does not start with `---`", fix);
             return None;
         }
         Err(FrontmatterError::Unclosed) => {
-            findings.add(
-                Diagnostic::error("no-frontmatter", "the frontmatter is not closed")
-                    .with_fix("add a line with `---` after the YAML")
-                    .at(TextPosition { line: 1, column: 1 }),
-            );
+            let fix = "add a line with `---` after the YAML";
+            findings.at(start).error("no-frontmatter", "the frontmatter is not closed", fix);
             return None;
         }
     };
     if halves.body.chars().nth(MAX_BODY).is_some() {
-        findings.add(
-            Diagnostic::error("too-long", format!("the body is longer than {MAX_BODY} characters"))
-                .with_fix("move the rest to another file beside this one"),
-        );
+        findings.add(Diagnostic::error(
+            "too-long",
+            format!("the body is longer than {MAX_BODY} characters"),
+            "move the rest to another file beside this one",
+        ));
         return None;
     }
-    let root = yaml::parse(halves.yaml, frontmatter::FIRST_LINE)
-        .map_err(|diagnostic| findings.add(diagnostic))
-        .ok()?;
+    let root = yaml::parse(halves.yaml).map_err(|diagnostic| findings.add(diagnostic)).ok()?;
     if !root.is_map() && !matches!(root.content, NodeValue::Null) {
-        findings.add(
-            Diagnostic::error("wrong-type", "the frontmatter must be a mapping")
-                .with_fix("write keys such as `name` and `description`")
-                .at(root.place),
+        findings.at(root.place).error(
+            "wrong-type",
+            "the frontmatter must be a mapping",
+            "write keys such as `name` and `description`",
         );
         return None;
     }
     if root.entries().is_empty() {
-        findings.add(
-            Diagnostic::error("no-frontmatter", "the frontmatter declares nothing")
-                .with_fix("add `name`, `description` and a backend such as `mcpServer`")
-                .at(TextPosition { line: 1, column: 1 }),
+        findings.at(TextPosition { line: 1, column: 1 }).error(
+            "no-frontmatter",
+            "the frontmatter declares nothing",
+            "add `name`, `description` and a backend such as `mcpServer`",
         );
         return None;
     }

@@ -24,9 +24,12 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
             Ok(metadata) => metadata.is_dir(),
             Err(error) => {
                 assembly.report(
-                    Diagnostic::error("unreadable", format!("this cannot be read: {error}"))
-                        .with_fix("check the path")
-                        .in_file(path),
+                    Diagnostic::error(
+                        "unreadable",
+                        format!("this cannot be read: {error}"),
+                        "check the path",
+                    )
+                    .in_file(path),
                 );
                 continue;
             }
@@ -65,8 +68,8 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
                         Diagnostic::error(
                             "not-a-definition",
                             "this is not a kind of file that is read",
+                            "name a `.md`, `.json` or `.yaml` file, or a folder",
                         )
-                        .with_fix("name a `.md`, `.json` or `.yaml` file, or a folder")
                         .in_file(path),
                     );
                     continue;

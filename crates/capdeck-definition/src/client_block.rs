@@ -9,11 +9,12 @@ use schemars::JsonSchema;
 
 use crate::{
     broken_entries::BrokenEntries,
-    diagnostic::{Diagnostic, FileFindings, TextPosition},
+    diagnostic::{FileFindings, TextPosition},
     document::{MapEntry, NodeValue, ValueNode},
     pattern,
     rules::{bearer_token, is_authorization},
-    suggest::nearest_key,
+    schema,
+    suggest::did_you_mean,
 };
 
 /// An MCP server as other clients write it. Keys of a single client are ignored.
@@ -52,32 +53,12 @@ const TRANSPORTS: [(&str, &str); 6] = [
     ("streamable_http", "http"),
 ];
 
-/// Keys that mean the same in a full entry.
-const SHARED_KEYS: [&str; 23] = [
-    "command",
-    "args",
-    "env",
-    "cwd",
-    "url",
-    "disabled",
-    "transport",
-    "auth",
-    "startupTimeoutMs",
-    "callTimeoutMs",
-    "toolCacheTtlMs",
-    "idleTimeoutMs",
-    "protocolEra",
-    "chaos",
-    "tags",
-    "exposure",
-    "shadowing",
-    "pins",
-    "useWhen",
-    "avoidWhen",
-    "setup",
-    "projectBinding",
-    "runtime",
-];
+/// Keys that mean the same in a full entry. A choice of tools is a mapping there; the lists of other clients mean other
+/// things.
+fn shared_keys() -> impl Iterator<Item = &'static str> {
+    let keys = schema::CONFIG.keys_of("McpServerWithEntryFields").into_iter();
+    keys.filter(|key| !["name", "description", "tools"].contains(key))
+}
 
 /// Programs that run a package, whose name then says what the server is.
 const RUNNERS: [&str; 5] = ["npx", "bunx", "pnpx", "uvx", "pipx"];
@@ -120,21 +101,14 @@ fn adopt_id(
             let message =
                 format!("`{}` would get the id `{id}`, which another entry has", server.key);
             broken.add("mcpServers", &server.key, &message);
-            findings.add(
-                Diagnostic::error("duplicate-id", message)
-                    .with_fix("rename one of the two")
-                    .at(server.place),
-            );
+            findings.at(server.place).error("duplicate-id", message, "rename one of the two");
         }
         return;
     }
-    findings.add(
-        Diagnostic::warning(
-            "renamed-id",
-            format!("`{}` is not an id and is read as `{id}`", server.key),
-        )
-        .with_fix(format!("rename it to `{id}`"))
-        .at(server.place),
+    findings.at(server.place).warning(
+        "renamed-id",
+        format!("`{}` is not an id and is read as `{id}`", server.key),
+        format!("rename it to `{id}`"),
     );
     taken.insert(id.clone());
     server.key = id;
@@ -156,18 +130,15 @@ fn rewrite(server: &mut MapEntry, name: &str, findings: &mut FileFindings) {
                     entries.push(MapEntry { key: "disabled".to_owned(), value, ..entry });
                 }
             }
-            // A choice of tools is a mapping here; the lists of other clients mean other things.
             "tools" if entry.value.is_map() => entries.push(entry),
-            key if SHARED_KEYS.contains(&key) => entries.push(entry),
+            key if shared_keys().any(|known| known == key) => entries.push(entry),
             key => {
-                let fix = match nearest_key(key, SHARED_KEYS) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => "remove it, or leave it for the other client".to_owned(),
-                };
-                findings.add(
-                    Diagnostic::warning("ignored-key", format!("`{key}` in `{name}` is ignored"))
-                        .with_fix(fix)
-                        .at(entry.place),
+                let otherwise = "remove it, or leave it for the other client";
+                let fix = did_you_mean(key, shared_keys(), otherwise);
+                findings.at(entry.place).warning(
+                    "ignored-key",
+                    format!("`{key}` in `{name}` is ignored"),
+                    fix,
                 );
             }
         }
@@ -189,10 +160,10 @@ fn transport(entry: MapEntry, findings: &mut FileFindings) -> Option<MapEntry> {
             Some(MapEntry { key: "transport".to_owned(), value, ..entry })
         }
         Some(None) => {
-            findings.add(
-                Diagnostic::error("unknown-value", "`type` is not a transport that is known here")
-                    .with_fix("use `stdio`, `http`, `streamable-http` or `sse`")
-                    .at(entry.value.place),
+            findings.at(entry.value.place).error(
+                "unknown-value",
+                "`type` is not a transport that is known here",
+                "use `stdio`, `http`, `streamable-http` or `sse`",
             );
             None
         }
@@ -289,7 +260,7 @@ mod tests {
             .unwrap();
         let fields: BTreeSet<&str> = entry.keys().map(String::as_str).collect();
         let made = ["name", "description", "tools"];
-        let known: BTreeSet<&str> = SHARED_KEYS.into_iter().chain(made).collect();
+        let known: BTreeSet<&str> = shared_keys().chain(made).collect();
         assert_eq!(fields, known);
     }
 }

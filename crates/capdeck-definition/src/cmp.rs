@@ -14,16 +14,14 @@ mod values;
 use std::{collections::BTreeMap, path::PathBuf};
 
 use crate::{
-    Backend, CapabilityId, CmpTool, Diagnostic, QuarantinedItem,
-    definition_draft::{DefinitionDraft, FileOrigin, SharedFields},
-    diagnostic::{FileFindings, TextPosition},
+    Backend, CapabilityId, CmpTool, Definition, Diagnostic,
+    diagnostic::FileFindings,
     document::{ValueNode, json},
-    fingerprint::{FingerprintInput, fingerprint},
-    parsed_file::{LocatedDefinition, ParsedFile},
+    parsed_file::{FileOrigin, LocatedDefinition, ParsedFile},
     pattern,
     schema::FileSchema,
-    shape::{PresentationFields, cmp_files::ManifestFile},
-    suggest::nearest_key,
+    shape::{BlockFields, PresentationFields, SharedFields, cmp_files::ManifestFile},
+    suggest::{did_you_mean, nearest_key},
     violation,
 };
 
@@ -65,7 +63,8 @@ pub(crate) fn parse_cmp(
     };
     match (read, intents) {
         (Some(manifest::CmpManifest { file: manifest, place, text }), Some(intents)) => {
-            let id = id_of(&manifest, origin, place, &mut about_manifest);
+            let id = pattern::id_from(&manifest.name);
+            let id = origin.qualify(&id, place, &mut about_manifest);
             parsed.definitions.extend(id.map(|id| {
                 let backend = Backend::Cmp(CmpTool {
                     domain: manifest.domain.clone(),
@@ -77,23 +76,19 @@ pub(crate) fn parse_cmp(
                     manifest: text,
                     intents,
                 });
-                let shared = presented(&manifest);
-                let draft = DefinitionDraft {
-                    id,
-                    parent: None,
-                    shared,
-                    icon: None,
-                    backend,
-                    tailoring: None,
-                };
-                LocatedDefinition { definition: origin.define(draft), place }
+                let definition = origin.define(id, backend, presented(&manifest), None);
+                LocatedDefinition { definition, place }
             }));
         }
         (read, _) => {
-            let name = read.map_or_else(|| folder_name(files), |manifest| manifest.file.name);
+            let folder = || files.dir.file_name().map(|name| name.to_string_lossy().into_owned());
+            let name = read.map(|manifest| manifest.file.name).or_else(folder).unwrap_or_default();
+            let id = pattern::id_from(&name);
             let first = about_manifest.first_error_since(0);
             let reason = first.or_else(|| about_intents.first_error_since(0)).unwrap_or_default();
-            parsed.quarantined.push(quarantine(&name, reason, origin));
+            parsed
+                .quarantined
+                .push(origin.quarantine(if id.is_empty() { &name } else { &id }, reason));
         }
     }
     parsed.diagnostics = about_manifest.into_diagnostics();
@@ -124,20 +119,11 @@ pub(crate) fn disambiguate_ids(definitions: &mut [LocatedDefinition]) -> Vec<Dia
         let message =
             format!("other domains have a `{}` too, so this one is `{id}`", definition.id);
         told.push(
-            Diagnostic::warning("renamed-id", message)
-                .with_fix("rename one of them for shorter ids")
+            Diagnostic::warning("renamed-id", message, "rename one of them for shorter ids")
                 .at(placed.place)
                 .in_file(&definition.source.path),
         );
-        definition.fingerprint = fingerprint(FingerprintInput {
-            id: &id,
-            backend: &definition.backend,
-            setup: None,
-            project_bound: false,
-            features: &[],
-            tailoring: None,
-        });
-        definition.id = id;
+        *definition = Definition { id, ..definition.clone() }.with_fingerprint();
     }
     told
 }
@@ -161,10 +147,7 @@ fn read_shape<T: serde::de::DeserializeOwned>(
     if !is_sound {
         return None;
     }
-    let value = serde_json::from_value(root.to_json())
-        .map_err(|_| findings.add(violation::unreadable(schema)))
-        .ok()?;
-    Some((value, root))
+    Some((schema.read(&root, findings)?, root))
 }
 
 /// Notes keys that mean nothing. A mistyped safety flag must not pass for a comment.
@@ -175,27 +158,15 @@ fn check_keys(node: &ValueNode, known: &[&str], findings: &mut FileFindings) {
             continue;
         }
         let meant = nearest_key(key, known.iter().copied());
-        let found = match meant {
+        let fix = did_you_mean(key, known.iter().copied(), "remove it; it is passed over");
+        let found = findings.at(entry.place);
+        match meant {
             Some("confirm" | "destructive" | "required") => {
-                Diagnostic::error("unknown-key", format!("there is no key `{key}`"))
+                found.error("unknown-key", format!("there is no key `{key}`"), fix);
             }
-            _ => Diagnostic::warning("unknown-key", format!("`{key}` means nothing here")),
-        };
-        let fix = match meant {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => "remove it; it is passed over".to_owned(),
-        };
-        findings.add(found.with_fix(fix).at(entry.place));
+            _ => found.warning("unknown-key", format!("`{key}` means nothing here"), fix),
+        }
     }
-}
-
-fn id_of(
-    manifest: &ManifestFile,
-    origin: &FileOrigin<'_>,
-    place: TextPosition,
-    findings: &mut FileFindings,
-) -> Option<CapabilityId> {
-    origin.qualify(&pattern::id_from(&manifest.name), place, findings)
 }
 
 fn presented(manifest: &ManifestFile) -> SharedFields {
@@ -208,26 +179,7 @@ fn presented(manifest: &ManifestFile) -> SharedFields {
     SharedFields {
         name: Some(manifest.name.clone()),
         description: Some(manifest.summary.clone()),
-        presentation: PresentationFields {
-            tags,
-            exposure: None,
-            shadowing: None,
-            pins: None,
-            use_when: None,
-            avoid_when: None,
-            setup: None,
-        },
-        project_binding: None,
-        runtime: None,
-        disabled: false,
+        presentation: PresentationFields { tags, ..PresentationFields::default() },
+        block: BlockFields::default(),
     }
-}
-
-fn quarantine(name: &str, reason: &str, origin: &FileOrigin<'_>) -> QuarantinedItem {
-    let id = pattern::id_from(name);
-    origin.quarantine(if id.is_empty() { name } else { &id }, reason)
-}
-
-fn folder_name(files: &CmpFiles) -> String {
-    files.dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

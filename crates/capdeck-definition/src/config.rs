@@ -7,39 +7,20 @@ use std::collections::{HashMap, HashSet};
 use crate::{
     broken_entries::BrokenEntries,
     client_block,
-    definition_draft::{DefinitionDraft, FileOrigin, SharedFields},
-    diagnostic::{Diagnostic, FileFindings, TextPosition},
+    diagnostic::{FileFindings, TextPosition},
     document::{MapEntries, NodeValue, PathStep, ValueNode, json, yaml},
-    parsed_file::{LocatedDefinition, ParsedFile},
-    rules::{self, BackendDeclaration, DeclarationFile, SharedAuth},
+    parsed_file::{FileOrigin, ParsedFile},
     schema,
-    shape::{
-        PLURAL_KEYS,
-        config_file::{ConfigFile, EntryDraft},
-    },
+    shape::{PLURAL_KEYS, config_file::ConfigOptions},
     violation::{self, SchemaViolation},
 };
 
 /// Keys that only the user's own config decides.
 const USER_ONLY_KEYS: [&str; 4] = ["serve", "telemetry", "storage", "artifacts"];
 
-/// Parses a config file. A broken entry is quarantined, a broken option ignored; only a text that cannot be read at
-/// all loses the whole file.
-pub(crate) fn parse_config(
-    text: &str,
-    file_name: &str,
-    origin: &FileOrigin<'_>,
-    findings: &mut FileFindings,
-) -> ParsedFile {
-    let mut parsed = ParsedFile::default();
-    if read(text, file_name, origin, findings, &mut parsed).is_none() {
-        let reason = findings.first_error_since(0).unwrap_or("the file cannot be used");
-        parsed.quarantined.push(origin.quarantine(file_name, reason));
-    }
-    parsed
-}
-
-fn read(
+/// Reads a config file. A broken entry is quarantined, a broken option ignored; only a text that cannot be read at all
+/// loses the whole file.
+pub(crate) fn read(
     text: &str,
     file_name: &str,
     origin: &FileOrigin<'_>,
@@ -73,14 +54,14 @@ fn read(
     for (id, reason) in broken.reasons() {
         parsed.quarantined.push(origin.quarantine(id, reason));
     }
-    let mut file: ConfigFile = serde_json::from_value(root.to_json())
-        .map_err(|_| findings.add(violation::unreadable(&schema::CONFIG)))
-        .ok()?;
+    let mut file: ConfigOptions = schema::CONFIG.read(&root, findings)?;
     guards.apply_strict_defaults(&mut file, &root, origin.source.layer, findings);
     check_options(&mut file, &root, findings);
     check_aliases(&mut file, &root, findings);
-    for entry in file.take_entries() {
-        define_entry(entry, &root, origin, findings, parsed);
+    for key in PLURAL_KEYS {
+        for entry in root.get(key).map(ValueNode::entries).unwrap_or_default() {
+            origin.define_entry((key, &entry.key), &root, None, findings, parsed);
+        }
     }
     parsed.options = Some(file);
     Some(())
@@ -89,7 +70,7 @@ fn read(
 fn parse_text(text: &str, file_name: &str, findings: &mut FileFindings) -> Option<ValueNode> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_json = file_name.to_ascii_lowercase().ends_with(".json");
-    let root = if is_json { json::parse(text) } else { yaml::parse(text, 1) };
+    let root = if is_json { json::parse(text) } else { yaml::parse(text) };
     let root = root.map_err(|diagnostic| findings.add(diagnostic)).ok()?;
     match root.content {
         NodeValue::Map(_) => Some(root),
@@ -97,15 +78,11 @@ fn parse_text(text: &str, file_name: &str, findings: &mut FileFindings) -> Optio
         NodeValue::Null if !is_json => {
             Some(ValueNode { content: NodeValue::Map(MapEntries::default()), ..root })
         }
-        NodeValue::Null
-        | NodeValue::Bool(_)
-        | NodeValue::Number(_)
-        | NodeValue::Text(_)
-        | NodeValue::List(_) => {
-            findings.add(
-                Diagnostic::error("wrong-type", "a config file must be a mapping")
-                    .with_fix("write keys such as `mcpServers` at the top level")
-                    .at(TextPosition { line: 1, column: 1 }),
+        _ => {
+            findings.at(TextPosition { line: 1, column: 1 }).error(
+                "wrong-type",
+                "a config file must be a mapping",
+                "write keys such as `mcpServers` at the top level",
             );
             None
         }
@@ -117,13 +94,10 @@ fn drop_user_only_keys(root: &mut ValueNode, findings: &mut FileFindings) {
     entries.retain(|entry| {
         let user_only = USER_ONLY_KEYS.contains(&entry.key.as_str());
         if user_only {
-            findings.add(
-                Diagnostic::warning(
-                    "ignored-key",
-                    format!("`{}` in a project's config is ignored", entry.key),
-                )
-                .with_fix("set it in your own config")
-                .at(entry.place),
+            findings.at(entry.place).warning(
+                "ignored-key",
+                format!("`{}` in a project's config is ignored", entry.key),
+                "set it in your own config",
             );
         }
         !user_only
@@ -139,10 +113,10 @@ fn note_repeated_ids(root: &ValueNode, findings: &mut FileFindings, broken: &mut
                 let message = format!("the id `{}` stands in `{first}` and in `{key}`", entry.key);
                 broken.add(first, &entry.key, &message);
                 broken.add(key, &entry.key, &message);
-                findings.add(
-                    Diagnostic::error("duplicate-id", message)
-                        .with_fix("give each capability an id of its own")
-                        .at(entry.place),
+                findings.at(entry.place).error(
+                    "duplicate-id",
+                    message,
+                    "give each capability an id of its own",
                 );
             }
         }
@@ -161,81 +135,41 @@ fn drop_option(root: &mut ValueNode, violation: &SchemaViolation) {
     }
 }
 
-fn check_options(file: &mut ConfigFile, root: &ValueNode, findings: &mut FileFindings) {
+fn check_options(file: &mut ConfigOptions, root: &ValueNode, findings: &mut FileFindings) {
     let ceiling = file.max_search_limit.unwrap_or(50);
     if file.default_search_limit.is_some_and(|limit| limit > ceiling) {
-        findings.add(
-            Diagnostic::error(
-                "out-of-range",
-                "`defaultSearchLimit` is larger than `maxSearchLimit`",
-            )
-            .with_fix(format!("use at most {ceiling}"))
-            .at(root.child("defaultSearchLimit").place),
+        findings.at(root.child("defaultSearchLimit").place).error(
+            "out-of-range",
+            "`defaultSearchLimit` is larger than `maxSearchLimit`",
+            format!("use at most {ceiling}"),
         );
         file.default_search_limit = None;
     }
     let assets = root.child("storage").child("assets");
     if assets.get("accessKeyId").is_some() != assets.get("secretAccessKey").is_some() {
-        findings.add(
-            Diagnostic::error(
-                "missing-key",
-                "`accessKeyId` and `secretAccessKey` are only used together",
-            )
-            .with_fix("add the other one, or remove both")
-            .at(assets.place),
+        findings.at(assets.place).error(
+            "missing-key",
+            "`accessKeyId` and `secretAccessKey` are only used together",
+            "add the other one, or remove both",
         );
     }
 }
 
-fn check_aliases(file: &mut ConfigFile, root: &ValueNode, findings: &mut FileFindings) {
+fn check_aliases(file: &mut ConfigOptions, root: &ValueNode, findings: &mut FileFindings) {
     let Some(aliases) = &file.namespace_aliases else { return };
     let mark = findings.mark();
     let upstreams = root.child("namespaceAliases").child("upstreams");
     let mut seen: HashSet<&str> = aliases.local.iter().map(String::as_str).collect();
     for (origin, label) in &aliases.upstreams {
         if !seen.insert(label) {
-            findings.add(
-                Diagnostic::error("duplicate-item", format!("the label `{label}` is used twice"))
-                    .with_fix("give each deck a label of its own")
-                    .at(upstreams.child(origin).place),
+            findings.at(upstreams.child(origin).place).error(
+                "duplicate-item",
+                format!("the label `{label}` is used twice"),
+                "give each deck a label of its own",
             );
         }
     }
     if findings.first_error_since(mark).is_some() {
         file.namespace_aliases = None;
-    }
-}
-
-fn define_entry(
-    entry: EntryDraft,
-    root: &ValueNode,
-    origin: &FileOrigin<'_>,
-    findings: &mut FileFindings,
-    parsed: &mut ParsedFile,
-) {
-    let mark = findings.mark();
-    let map = root.child(entry.key);
-    let node = map.child(&entry.id);
-    let declaration = BackendDeclaration {
-        node,
-        base_dir: &origin.base_dir,
-        declared_in: DeclarationFile::Config,
-        shared_auth: SharedAuth::Absent,
-    };
-    let mut backend = entry.declared.backend;
-    rules::check_backend(&mut backend, &declaration, findings);
-    let mut shared = SharedFields::from(entry.declared.fields);
-    rules::check_shared(&mut shared, node, findings);
-    let id = origin.qualify(&entry.id, map.key_place(&entry.id), findings);
-    match (id, findings.first_error_since(mark)) {
-        (Some(id), None) => {
-            let draft =
-                DefinitionDraft { id, parent: None, shared, icon: None, backend, tailoring: None };
-            let place = map.key_place(&entry.id);
-            parsed.definitions.push(LocatedDefinition { definition: origin.define(draft), place });
-        }
-        (_, reason) => {
-            parsed.quarantined.push(origin.quarantine(&entry.id, reason.unwrap_or_default()));
-        }
     }
 }

@@ -9,12 +9,11 @@ use std::{
 use crate::{
     Backend, CapabilityFile, CapabilityId, DeckConfig, DeckProject, DeckRoot, Definition,
     DefinitionSource, Diagnostic, RootOwner, SourceFile, SourceFormat, SourceLayer, cmp,
-    definition_draft::FileOrigin,
     fingerprint::sha256_hex,
     load::LoadedFiles,
     parsed_file::{self, LocatedDefinition, ParsedFile},
     set::{self, SetBudget},
-    shape::config_file::ConfigFile,
+    shape::config_file::ConfigOptions,
     skill_hash::{skill_lines, variables_line},
 };
 
@@ -188,7 +187,7 @@ impl DeckBuilder {
             if scope.owner == RootOwner::Project {
                 self.project_lines.push(hash_line(file, &scope.base));
             }
-            let parsed = parsed_file::parse(file, &FileOrigin::of(file, scope.member_of.as_ref()));
+            let parsed = parsed_file::parse(file, scope.member_of.as_ref());
             definitions.extend(self.take(parsed, file, scope));
         }
         self.deck.diagnostics.extend(cmp::disambiguate_ids(&mut definitions));
@@ -230,7 +229,7 @@ impl DeckBuilder {
         parsed.definitions
     }
 
-    fn configure(&mut self, options: Option<&ConfigFile>, layer: SourceLayer) {
+    fn configure(&mut self, options: Option<&ConfigOptions>, layer: SourceLayer) {
         let mut configs = vec![&mut self.deck.config];
         if !layer.needs_trust() {
             configs.push(&mut self.deck.user_config);
@@ -258,8 +257,7 @@ impl DeckBuilder {
             let reason =
                 format!("`{id}` is also defined by `{}`, so neither is used", first.display());
             self.report(
-                Diagnostic::error("duplicate-id", reason.clone())
-                    .with_fix("rename one of the two")
+                Diagnostic::error("duplicate-id", reason.clone(), "rename one of the two")
                     .at(placed.place)
                     .in_file(path),
             );

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CallPolicy, Exposure, FlowMode, PinMode, ServeConfig, SourceLayer, ViewConfig,
-    shape::config_file::{ConfigFile, NamespaceAliases},
+    CallPolicy, Exposure, Glob, ServeConfig, SourceLayer, pattern,
+    shape::config_file::ConfigOptions,
 };
 
 /// The options of a deck. A later config file overrides single options of an earlier one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeckConfig {
     /// Search results returned when no limit is asked for.
     pub default_search_limit: u32,
@@ -51,19 +52,21 @@ pub struct DeckConfig {
     pub serve: ServeConfig,
 }
 
-/// How long large results are kept. `None` means the host's default.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// `artifacts`: how long large results are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "ArtifactFields")]
 pub struct ArtifactConfig {
     /// Older ones are removed.
+    #[schemars(range(min = 1, max = 3650))]
     pub max_age_days: Option<u32>,
     /// The oldest are removed until the rest fits.
+    #[schemars(range(min = 1, max = 1_048_576))]
     pub max_megabytes: Option<u32>,
 }
 
 /// What is kept of runs of code mode. `None` means the host's default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunConfig {
     /// False when no run is recorded.
     pub record: bool,
@@ -73,6 +76,89 @@ pub struct RunConfig {
     pub max_runs: Option<u32>,
     /// The oldest are removed until the rest fits.
     pub max_megabytes: Option<u32>,
+}
+
+/// How closely data is followed from call to call. The later, the stricter.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowMode {
+    /// Nothing is followed.
+    #[default]
+    Off,
+    /// Such a call runs and is told of.
+    Warn,
+    /// Such a call runs only with a person's approval.
+    Ask,
+}
+
+/// How closely definitions are watched. The later, the stricter.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum PinMode {
+    /// Nothing is recorded or compared.
+    Off,
+    /// Changes are shown; calls go on.
+    #[default]
+    Warn,
+    /// A changed, new or deceptive tool is held until a person approves it.
+    Block,
+}
+
+/// What a view has. It has nothing that is not named here.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ViewConfig {
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whole capabilities, with their resources and prompts; `*` and `?` are wildcards.
+    #[serde(default)]
+    pub capabilities: Vec<Glob>,
+    /// Single tools as `capability.tool`; `*` and `?` are wildcards.
+    #[serde(default)]
+    pub tools: Vec<Glob>,
+}
+
+/// Labels that tell apart capabilities of the same id when several decks are attached.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NamespaceAliases {
+    /// The label of this deck.
+    #[schemars(regex(pattern = pattern::LABEL))]
+    pub local: Option<String>,
+    /// Labels of other hosts, by origin.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend(
+        "propertyNames" = { "minLength": 1 },
+        "additionalProperties" = { "type": "string", "pattern": pattern::LABEL },
+    ))]
+    pub upstreams: IndexMap<String, String>,
 }
 
 impl Default for RunConfig {
@@ -113,7 +199,7 @@ impl DeckConfig {
     }
 
     /// Lays one config file over what is known so far.
-    pub(crate) fn apply(&mut self, file: &ConfigFile, layer: SourceLayer) {
+    pub(crate) fn apply(&mut self, file: &ConfigOptions, layer: SourceLayer) {
         if let Some(limit) = file.max_search_limit {
             self.max_search_limit = limit;
         }
@@ -175,7 +261,7 @@ impl DeckConfig {
         }
         // A project must not decide where this machine listens.
         if let (Some(serve), false) = (&file.serve, layer.needs_trust()) {
-            self.serve.apply(serve);
+            self.serve.apply(&serve.config);
         }
     }
 }

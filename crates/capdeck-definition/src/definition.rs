@@ -2,12 +2,11 @@
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Backend, CapabilityTailoring, DefinitionSource, Exposure, PinMode, SetupCommands, pattern,
-};
+use crate::{Backend, CapabilityTailoring, PinMode, pattern};
 
 /// A capability as a file declares it. Plural files yield one of these per child.
 ///
@@ -190,4 +189,119 @@ pub enum ResourceClass {
     Standard,
     Large,
     Heavy,
+}
+
+/// How a capability is offered. The first five are the Caplets names, the rest are Capdeck's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Exposure {
+    /// Every tool as `<id>__<tool>`, with resources, templates, prompts and completions.
+    Direct,
+    /// One wrapper tool named after the capability, with an `operation` argument.
+    Progressive,
+    /// Reached from sandboxed TypeScript.
+    CodeMode,
+    /// Both `direct` and `code_mode`.
+    DirectAndCodeMode,
+    /// Both `progressive` and `code_mode`.
+    ProgressiveAndCodeMode,
+    /// Both `code_mode` and `search`.
+    CodeModeAndSearch,
+    /// Reached through `search`, `describe` and `call_tool`.
+    Search,
+    /// Reached through `setup_tools` and `call_tool`: signatures when a skill or a capability is set up, schemas when a
+    /// call was wrong.
+    OnDemand,
+    /// Not offered over MCP at all.
+    None,
+}
+
+/// The file a definition came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Source")]
+pub struct DefinitionSource {
+    #[serde(rename = "kind")]
+    pub layer: SourceLayer,
+    pub path: PathBuf,
+}
+
+/// The layers of a deck, lowest first: a later layer replaces an earlier one, whole capabilities at a time.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Layer")]
+pub enum SourceLayer {
+    /// What the host itself has.
+    BuiltIn,
+    /// The deck built into the binary, used only when nothing else is configured.
+    Starter,
+    /// Tools in CMP's form, found where that format keeps them.
+    Cmp,
+    UserConfig,
+    UserFile,
+    /// A project's `capabilities.yaml` or `capabilities.json`.
+    ProjectCapabilityFile,
+    ProjectConfig,
+    ProjectFile,
+    /// Loaded by one of the user's own sets. What a project's set loads stays in the project's layers, so that it
+    /// needs the same trust.
+    SetConfig,
+    /// Like [`SourceLayer::SetConfig`], for Caplet files.
+    SetFile,
+    /// Told by a running host that this one is attached to.
+    Remote,
+}
+
+impl SourceLayer {
+    /// Project layers do nothing until the person trusts the folder.
+    pub fn needs_trust(self) -> bool {
+        matches!(self, Self::ProjectCapabilityFile | Self::ProjectConfig | Self::ProjectFile)
+    }
+}
+
+// Never run by parsing or by connecting.
+/// Commands that prepare the machine, then commands that verify it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Setup")]
+pub struct SetupCommands {
+    /// Commands to run before the capability is used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<SetupStep>,
+    /// Commands that check the set-up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verify: Vec<SetupStep>,
+}
+
+/// One set-up command, run without a shell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SetupStep {
+    /// What the step does, for the person who approves it.
+    #[schemars(length(min = 1))]
+    pub label: String,
+    #[schemars(length(min = 1))]
+    pub command: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub env: IndexMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub cwd: Option<String>,
+    #[serde(default = "timeout_ms")]
+    #[schemars(range(min = 1))]
+    pub timeout_ms: u64,
+    #[serde(default = "max_output_bytes")]
+    #[schemars(range(min = 1))]
+    pub max_output_bytes: u64,
+}
+
+fn timeout_ms() -> u64 {
+    120_000
+}
+
+fn max_output_bytes() -> u64 {
+    200_000
 }

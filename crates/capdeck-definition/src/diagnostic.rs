@@ -41,14 +41,38 @@ pub(crate) struct FileFindings {
     diagnostics: Vec<Diagnostic>,
 }
 
-impl Diagnostic {
-    /// An error about a whole file, until [`Diagnostic::at`] and [`FileFindings::add`] place it.
-    pub(crate) fn error(code: &str, message: impl Into<String>) -> Self {
-        Self::new(DiagnosticSeverity::Error, code, message.into())
+/// A place of a file that a problem is found at.
+pub(crate) struct FindingPlace<'a> {
+    findings: &'a mut FileFindings,
+    place: TextPosition,
+}
+
+impl FindingPlace<'_> {
+    pub(crate) fn error(self, code: &str, message: impl Into<String>, fix: impl Into<String>) {
+        self.findings.add(Diagnostic::error(code, message, fix).at(self.place));
     }
 
-    pub(crate) fn warning(code: &str, message: impl Into<String>) -> Self {
-        Self::new(DiagnosticSeverity::Warning, code, message.into())
+    pub(crate) fn warning(self, code: &str, message: impl Into<String>, fix: impl Into<String>) {
+        self.findings.add(Diagnostic::warning(code, message, fix).at(self.place));
+    }
+}
+
+impl Diagnostic {
+    /// An error about a whole file, until [`Diagnostic::at`] and [`FileFindings::add`] place it. `fix` is what to do.
+    pub(crate) fn error(code: &str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            file: PathBuf::new(),
+            line: 0,
+            column: 0,
+            severity: DiagnosticSeverity::Error,
+            code: code.to_owned(),
+            message: message.into(),
+            fix: Some(fix.into()),
+        }
+    }
+
+    pub(crate) fn warning(code: &str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { severity: DiagnosticSeverity::Warning, ..Self::error(code, message, fix) }
     }
 
     pub(crate) fn at(mut self, place: TextPosition) -> Self {
@@ -57,32 +81,20 @@ impl Diagnostic {
         self
     }
 
-    pub(crate) fn with_fix(mut self, fix: impl Into<String>) -> Self {
-        self.fix = Some(fix.into());
-        self
-    }
-
     pub(crate) fn in_file(mut self, file: &Path) -> Self {
         self.file = file.to_owned();
         self
-    }
-
-    fn new(severity: DiagnosticSeverity, code: &str, message: String) -> Self {
-        Self {
-            file: PathBuf::new(),
-            line: 0,
-            column: 0,
-            severity,
-            code: code.to_owned(),
-            message,
-            fix: None,
-        }
     }
 }
 
 impl FileFindings {
     pub(crate) fn new(file: &Path) -> Self {
         Self { file: file.to_owned(), diagnostics: Vec::new() }
+    }
+
+    /// The place of the next problem.
+    pub(crate) fn at(&mut self, place: TextPosition) -> FindingPlace<'_> {
+        FindingPlace { findings: self, place }
     }
 
     /// Records a problem of this file.

@@ -53,25 +53,11 @@ pub(crate) enum PathStep {
 impl ValueNode {
     /// The entries of a mapping; none for anything else.
     pub(crate) fn entries(&self) -> &[MapEntry] {
-        match &self.content {
-            NodeValue::Map(entries) => entries,
-            NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Number(_)
-            | NodeValue::Text(_)
-            | NodeValue::List(_) => &[],
-        }
+        if let NodeValue::Map(entries) = &self.content { entries } else { &[] }
     }
 
     pub(crate) fn entry(&self, key: &str) -> Option<&MapEntry> {
-        match &self.content {
-            NodeValue::Map(entries) => entries.find(key),
-            NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Number(_)
-            | NodeValue::Text(_)
-            | NodeValue::List(_) => None,
-        }
+        if let NodeValue::Map(entries) = &self.content { entries.find(key) } else { None }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&ValueNode> {
@@ -85,14 +71,8 @@ impl ValueNode {
 
     /// The item at `index`, or this node when there is none.
     pub(crate) fn item(&self, index: usize) -> &ValueNode {
-        match &self.content {
-            NodeValue::List(items) => items.get(index).unwrap_or(self),
-            NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Number(_)
-            | NodeValue::Text(_)
-            | NodeValue::Map(_) => self,
-        }
+        let NodeValue::List(items) = &self.content else { return self };
+        items.get(index).unwrap_or(self)
     }
 
     /// Where `key` is written, or where this node starts.
@@ -137,14 +117,7 @@ impl ValueNode {
     }
 
     pub(crate) fn text(&self) -> Option<&str> {
-        match &self.content {
-            NodeValue::Text(text) => Some(text),
-            NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Number(_)
-            | NodeValue::List(_)
-            | NodeValue::Map(_) => None,
-        }
+        if let NodeValue::Text(text) = &self.content { Some(text) } else { None }
     }
 
     pub(crate) fn is_map(&self) -> bool {
@@ -173,8 +146,8 @@ fn too_many_nodes() -> Diagnostic {
     Diagnostic::error(
         "document-too-complex",
         format!("the file holds more than {MAX_NODES} keys and values, and none of it is used"),
+        "split it into several files",
     )
-    .with_fix("split it into several files")
 }
 
 impl NodeValue {

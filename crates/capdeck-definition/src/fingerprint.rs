@@ -1,27 +1,26 @@
 //! The hash that tells whether a change to a file changes behaviour.
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{Backend, CapabilityId, CapabilityTailoring, RuntimeFeature, SetupCommands};
+use crate::Definition;
 
-/// Everything that changes what a capability does.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct FingerprintInput<'a> {
-    pub(crate) id: &'a CapabilityId,
-    pub(crate) backend: &'a Backend,
-    pub(crate) setup: Option<&'a SetupCommands>,
-    pub(crate) project_bound: bool,
-    pub(crate) features: &'a [RuntimeFeature],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tailoring: Option<&'a CapabilityTailoring>,
-}
-
-/// SHA-256 over a capability's behaviour, in a form that key order does not affect.
-pub(crate) fn fingerprint(behaviour: FingerprintInput<'_>) -> String {
-    sha256_hex(sorted(json!(behaviour)).to_string())
+impl Definition {
+    /// The definition with the SHA-256 of everything that changes what it does, in a form that key order does not affect.
+    pub(crate) fn with_fingerprint(mut self) -> Self {
+        let mut behaviour = json!({
+            "id": self.id,
+            "backend": self.backend,
+            "setup": self.setup,
+            "projectBound": self.project_bound,
+            "features": self.runtime.features,
+        });
+        if let Some(tailoring) = &self.tailoring {
+            behaviour["tailoring"] = json!(tailoring);
+        }
+        self.fingerprint = sha256_hex(sorted(behaviour).to_string());
+        self
+    }
 }
 
 /// SHA-256 in lower-case hex.

@@ -3,12 +3,10 @@
 /// A Caplet file cut in two.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CapletFrontmatter<'a> {
+    /// With the line break before it, so that its lines are those of the file.
     pub(crate) yaml: &'a str,
     pub(crate) body: &'a str,
 }
-
-/// The line of the file that the YAML starts on: the one after the opening fence.
-pub(crate) const FIRST_LINE: u32 = 2;
 
 /// Why a text has no frontmatter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,14 +18,11 @@ pub(crate) enum FrontmatterError {
 /// Cuts a text at its fences. A byte order mark before the first fence is ignored.
 pub(crate) fn split(text: &str) -> Result<CapletFrontmatter<'_>, FrontmatterError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (opener, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let opener = text.lines().next().unwrap_or_default();
     if opener.trim_end() != "---" {
         return Err(FrontmatterError::Missing);
     }
-    // The fence may be the very next line, when the frontmatter is empty.
-    if let Some(after) = rest.strip_prefix("---") {
-        return Ok(CapletFrontmatter { yaml: "", body: after_line(after) });
-    }
+    let rest = text.get(opener.len()..).unwrap_or_default();
     let (yaml, after) = rest.split_once("\n---").ok_or(FrontmatterError::Unclosed)?;
     Ok(CapletFrontmatter { yaml, body: after_line(after) })
 }
@@ -44,11 +39,11 @@ mod tests {
     #[test]
     fn cuts_at_the_fences_whatever_the_line_ends() {
         let cases = [
-            ("---\na: 1\n---\nbody", Ok(("a: 1", "body"))),
-            ("---\r\na: 1\r\n---\r\nbody", Ok(("a: 1\r", "body"))),
-            ("\u{feff}---\na: 1\n---", Ok(("a: 1", ""))),
+            ("---\na: 1\n---\nbody", Ok(("\na: 1", "body"))),
+            ("---\r\na: 1\r\n---\r\nbody", Ok(("\r\na: 1\r", "body"))),
+            ("\u{feff}---\na: 1\n---", Ok(("\na: 1", ""))),
             ("---\n---\nbody", Ok(("", "body"))),
-            ("---\na: 1\n--- trailing\nbody", Ok(("a: 1", "body"))),
+            ("---\na: 1\n--- trailing\nbody", Ok(("\na: 1", "body"))),
             ("# Title\n", Err(FrontmatterError::Missing)),
             ("", Err(FrontmatterError::Missing)),
             ("---", Err(FrontmatterError::Unclosed)),

@@ -17,20 +17,15 @@ mod config;
 mod deck;
 mod deck_config;
 mod definition;
-mod definition_draft;
-mod definition_source;
 mod diagnostic;
 mod document;
-mod exposure;
 mod fingerprint;
-mod flow_mode;
 mod frontmatter;
 mod glob;
 mod hidden_characters;
 mod load;
 mod parsed_file;
 mod pattern;
-mod pin_mode;
 mod policy;
 mod project;
 mod reference;
@@ -39,13 +34,11 @@ mod rules;
 mod schema;
 mod serve_config;
 mod set;
-mod setup;
 mod shape;
 mod skill_file;
 mod skill_hash;
 mod suggest;
 mod tailoring;
-mod view_config;
 mod violation;
 
 pub use auth::{BackendAuth, OAuthConfig};
@@ -55,13 +48,12 @@ pub use backend::cli::{
     PlaceholderStyle,
 };
 pub use backend::cmp::{CmpIntent, CmpParam, CmpTool, CmpType};
-pub use backend::google_discovery::GoogleDiscoveryApi;
 pub use backend::graphql::{
     GraphQlEndpoint, GraphQlOperation, GraphQlQueryRights, GraphQlQueryTool,
 };
 pub use backend::http::{HttpAction, HttpApi, HttpMethod};
 pub use backend::mcp::{McpServer, McpTransport, ProtocolEra, ToolFilter};
-pub use backend::openapi::OpenApiEndpoint;
+pub use backend::openapi::{GoogleDiscoveryApi, OpenApiEndpoint};
 pub use backend::request_settings::{
     HttpBlock, NetworkAccess, OutgoingSettings, RateLimit, RatePeriod, RequestSettings,
 };
@@ -75,20 +67,19 @@ pub use cmp::export::{CmpExport, ExportError, export_cmp};
 pub use cmp::matcher::{CmpCandidate, IntentHit, IntentMatch, MatchDoubt, MatchKind, match_intent};
 pub use cmp::schemas::CMP_RESULT;
 pub use deck::{Deck, QuarantinedItem};
-pub use deck_config::{ArtifactConfig, DeckConfig, RunConfig};
-pub use definition::{
-    CapabilityId, CapabilityIdError, Definition, ResourceClass, RuntimeFeature,
-    RuntimeRequirements, RuntimeResources, ShadowingMode, UsageHints,
+pub use deck_config::{
+    ArtifactConfig, DeckConfig, FlowMode, NamespaceAliases, PinMode, RunConfig, ViewConfig,
 };
-pub use definition_source::{DefinitionSource, SourceLayer};
+pub use definition::{
+    CapabilityId, CapabilityIdError, Definition, DefinitionSource, Exposure, ResourceClass,
+    RuntimeFeature, RuntimeRequirements, RuntimeResources, SetupCommands, SetupStep, ShadowingMode,
+    SourceLayer, UsageHints,
+};
 pub use diagnostic::{Diagnostic, DiagnosticSeverity};
-pub use exposure::Exposure;
 pub use fingerprint::sha256_hex;
-pub use flow_mode::FlowMode;
 pub use glob::Glob;
 pub use hidden_characters::{HiddenCharacter, HiddenKind, hidden_characters, reveal};
 pub use load::{DeckRoot, RootOwner, SourceFile, SourceFormat};
-pub use pin_mode::PinMode;
 pub use policy::{CallPolicy, PolicyEffect, PolicyRule, RuleCondition, ToolAnnotation};
 pub use project::{DeckProject, find_project};
 pub use remote_deck::{IdCollision, RemoteCapability, RemoteDeck};
@@ -97,9 +88,6 @@ pub use schema::{capability_file_schema, caplet_schema, cmp_schema, config_schem
 pub use serve_config::{
     BucketConfig, LimitConfig, OidcConfig, OtlpConfig, RedirectConfig, ServeAuthMode, ServeConfig,
 };
-pub use setup::{SetupCommands, SetupStep};
-pub use shape::config_file::NamespaceAliases;
 pub use skill_file::{SkillFileError, skill_frontmatter};
 pub use suggest::nearest;
 pub use tailoring::{CapabilityTailoring, ChosenTool, ToolChoice};
-pub use view_config::ViewConfig;

@@ -128,9 +128,12 @@ impl LoadedFiles {
                 let message =
                     format!("this file is not read, because `{}` is beside it", file_name(chosen));
                 loaded.diagnostics.push(
-                    Diagnostic::warning("several-configs", message)
-                        .with_fix("move its contents there, or delete one of the two")
-                        .in_file(other),
+                    Diagnostic::warning(
+                        "several-configs",
+                        message,
+                        "move its contents there, or delete one of the two",
+                    )
+                    .in_file(other),
                 );
             }
         }
@@ -159,8 +162,8 @@ impl LoadedFiles {
                     format!(
                         "the folder has more than {MAX_CANDIDATES} entries, and only those are read"
                     ),
+                    "keep definitions in a folder of their own",
                 )
-                .with_fix("keep definitions in a folder of their own")
                 .in_file(dir),
             );
         }
@@ -207,9 +210,12 @@ impl LoadedFiles {
                 if let Some(other) = present.iter().find(|other| *other != path) {
                     let message =
                         format!("`{}` is beside this file, so neither is used", file_name(other));
-                    file.text = Err(Diagnostic::error("several-capability-files", message)
-                        .with_fix("keep one of the two")
-                        .in_file(path));
+                    file.text = Err(Diagnostic::error(
+                        "several-capability-files",
+                        message,
+                        "keep one of the two",
+                    )
+                    .in_file(path));
                 }
             }
             loaded.files.extend(file.files);
@@ -279,8 +285,7 @@ impl LoadedFiles {
         for file in rest {
             let message = format!("this file is not read, because the folder `{id}` is beside it");
             self.diagnostics.push(
-                Diagnostic::warning("duplicate-id", message)
-                    .with_fix("delete one of the two")
+                Diagnostic::warning("duplicate-id", message, "delete one of the two")
                     .in_file(&file.path),
             );
         }
@@ -295,8 +300,7 @@ impl LoadedFiles {
                 reason: message.clone(),
             });
             self.diagnostics.push(
-                Diagnostic::error("duplicate-id", message)
-                    .with_fix("rename or delete one of the two")
+                Diagnostic::error("duplicate-id", message, "rename or delete one of the two")
                     .in_file(&second.path),
             );
             return;
@@ -323,9 +327,12 @@ fn list(dir: &Path) -> std::io::Result<Vec<String>> {
 fn read_config(path: &Path, layer: SourceLayer) -> SourceFile {
     let is_symlink = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
     let text = if is_symlink {
-        Err(Diagnostic::error("symlink", "the file is a symbolic link, which is not followed")
-            .with_fix("put the file itself here")
-            .in_file(path))
+        Err(Diagnostic::error(
+            "symlink",
+            "the file is a symbolic link, which is not followed",
+            "put the file itself here",
+        )
+        .in_file(path))
     } else {
         read_text(path, MAX_CONFIG_BYTES)
     };
@@ -335,14 +342,18 @@ fn read_config(path: &Path, layer: SourceLayer) -> SourceFile {
 /// Reads a text no larger than `limit`. The size is asked first, so that a huge file costs nothing.
 fn read_text(path: &Path, limit: u64) -> Result<String, Diagnostic> {
     let too_large = || {
-        Diagnostic::error("file-too-large", format!("the file is larger than {limit} bytes"))
-            .with_fix("split it, or move long text to files beside it")
-            .in_file(path)
+        Diagnostic::error(
+            "file-too-large",
+            format!("the file is larger than {limit} bytes"),
+            "split it, or move long text to files beside it",
+        )
+        .in_file(path)
     };
     let failed = |error: std::io::Error| unreadable(&error).in_file(path);
     let metadata = fs::metadata(path).map_err(failed)?;
     if !metadata.is_file() {
-        return Err(Diagnostic::error("not-a-file", "this is not a regular file").in_file(path));
+        let problem = Diagnostic::error("not-a-file", "this is not a regular file", "");
+        return Err(Diagnostic { fix: None, ..problem.in_file(path) });
     }
     if metadata.len() > limit {
         return Err(too_large());
@@ -354,8 +365,7 @@ fn read_text(path: &Path, limit: u64) -> Result<String, Diagnostic> {
         return Err(too_large());
     }
     String::from_utf8(bytes).map_err(|_| {
-        Diagnostic::error("not-utf8", "the file is not UTF-8 text")
-            .with_fix("save it as UTF-8")
+        Diagnostic::error("not-utf8", "the file is not UTF-8 text", "save it as UTF-8")
             .in_file(path)
     })
 }
@@ -369,13 +379,19 @@ fn is_stray_document(stem: &str, path: &Path) -> bool {
 }
 
 fn symlink() -> Diagnostic {
-    Diagnostic::warning("symlink", "this is a symbolic link, which is not followed")
-        .with_fix("put the file itself here, or nest its folder with a `capletSet`")
+    Diagnostic::warning(
+        "symlink",
+        "this is a symbolic link, which is not followed",
+        "put the file itself here, or nest its folder with a `capletSet`",
+    )
 }
 
 fn unreadable(error: &std::io::Error) -> Diagnostic {
-    Diagnostic::error("unreadable", format!("this cannot be read: {error}"))
-        .with_fix("check that it exists and that you may read it")
+    Diagnostic::error(
+        "unreadable",
+        format!("this cannot be read: {error}"),
+        "check that it exists and that you may read it",
+    )
 }
 
 fn file_name(path: &Path) -> String {

@@ -18,33 +18,29 @@ pub enum PolicyEffect {
 }
 
 /// One rule: an effect and what it is about. The first rule that fits a call decides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyRule {
     pub effect: PolicyEffect,
     pub about: RuleCondition,
 }
 
 /// What a rule is about. Everything that is given must fit; a rule that gives nothing fits every call.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "About")]
 pub struct RuleCondition {
     /// The capability's id, or that of a set around it. `*` stands for any letters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<Glob>,
     /// The tool's own name. `*` stands for any letters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<Glob>,
     /// What the tool itself says it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotation: Option<ToolAnnotation>,
     /// What the client calls itself. `*` stands for any letters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal: Option<Glob>,
 }
 
 /// A hint in a tool's annotations that is set to true.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Annotation")]
 pub enum ToolAnnotation {
@@ -55,8 +51,7 @@ pub enum ToolAnnotation {
 }
 
 /// The rules of a deck. A project's rules can make a decision stricter and never looser.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallPolicy {
     /// The person's own rules, the file of the highest precedence first.
     pub user: Vec<PolicyRule>,

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Backend, BackendAuth, CapabilityId, Deck, Definition, DefinitionSource, Exposure, McpServer,
-    QuarantinedItem, ShadowingMode, SourceLayer, UsageHints,
-    fingerprint::{FingerprintInput, fingerprint, sha256_hex},
+    QuarantinedItem, ShadowingMode, SourceLayer, UsageHints, fingerprint::sha256_hex,
 };
 
 /// A capability as the host that has it tells of it. Its tools are told by its own endpoint.
@@ -119,21 +118,7 @@ impl RemoteDeck {
     /// An MCP server that is the capability's own endpoint, so that everything passes as it is.
     fn define(&self, capability: &RemoteCapability, id: CapabilityId) -> Arc<Definition> {
         let url = format!("{}/servers/{}/mcp", self.origin, capability.id);
-        let mut server = McpServer::at(url);
-        // The key is no part of what the capability is.
-        let identity = fingerprint(FingerprintInput {
-            id: &id,
-            backend: &Backend::Mcp(server.clone()),
-            setup: None,
-            project_bound: false,
-            features: &[],
-            tailoring: None,
-        });
-        server.auth = self
-            .key_variable
-            .as_ref()
-            .map(|name| BackendAuth::Bearer { token: format!("${{{name}}}") });
-        Arc::new(Definition {
+        let mut definition = Definition {
             name: capability.name.clone(),
             description: capability.description.clone(),
             tags: capability.tags.clone(),
@@ -143,9 +128,16 @@ impl RemoteDeck {
                 use_when: capability.use_when.clone(),
                 avoid_when: capability.avoid_when.clone(),
             },
-            fingerprint: identity,
-            ..Definition::new(id, Backend::Mcp(server), self.source())
-        })
+            ..Definition::new(id, Backend::Mcp(McpServer::at(url)), self.source())
+        }
+        .with_fingerprint();
+        // The key is no part of what the capability is.
+        let key = self.key_variable.as_ref();
+        let key = key.map(|name| BackendAuth::Bearer { token: format!("${{{name}}}") });
+        if let Some(key) = key {
+            definition.backend.set_auth(&key);
+        }
+        Arc::new(definition)
     }
 }
 

@@ -3,11 +3,14 @@
 use std::sync::LazyLock;
 
 use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::transform_subschemas};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::{
     capability_file::CapabilityShape,
     client_block::ClientServerBlock,
+    diagnostic::{Diagnostic, FileFindings},
+    document::ValueNode,
     pattern,
     shape::{
         caplet_file::CapletFile,
@@ -77,6 +80,26 @@ pub(crate) static CMP_CAPABILITY: LazyLock<FileSchema> =
     LazyLock::new(|| FileSchema { name: "cmp", schema: generate::<CmpCapabilityFile>() });
 
 impl FileSchema {
+    /// Reads what the schema allows.
+    pub(crate) fn read<T: DeserializeOwned>(
+        &self,
+        node: &ValueNode,
+        findings: &mut FileFindings,
+    ) -> Option<T> {
+        let read = serde_json::from_value(node.to_json()).ok();
+        if read.is_none() {
+            findings.add(self.unreadable());
+        }
+        read
+    }
+
+    /// What serde refuses although the schema allows it: a safety net, since the schema is meant to be at least as
+    /// strict. Serde's own words would show the value, which may be a secret.
+    pub(crate) fn unreadable(&self) -> Diagnostic {
+        let fix = format!("compare the file with `capdeck schema {}`", self.name);
+        Diagnostic::error("invalid-value", "a value does not fit its field", fix)
+    }
+
     /// The keys of the whole file.
     pub(crate) fn keys(&self) -> Vec<&str> {
         property_names(&self.schema)

@@ -3,40 +3,69 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use crate::{pattern, shape::serve_fields::ServeFields};
+use crate::pattern;
 
-/// Defaults of the HTTP host. What is `None` is left to the host.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// `serve`: defaults of the HTTP host.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "some keys are accepted for existing files only")]
+pub(crate) struct ServeFields {
+    #[serde(flatten)]
+    pub(crate) config: ServeConfig,
+    #[schemars(length(min = 1))]
+    remote_state_path: Option<String>,
+    upstream_url: Option<String>,
+    allow_unauthenticated_http: Option<bool>,
+    trust_proxy: Option<bool>,
+    #[schemars(length(min = 1))]
+    admin_upload_staging_dir: Option<String>,
+    #[schemars(range(min = 1))]
+    admin_upload_max_concurrent: Option<u64>,
+    #[schemars(range(min = 369_283_314))]
+    admin_upload_max_staged_bytes: Option<u64>,
+    #[serde(default)]
+    #[schemars(inner(regex(pattern = pattern::ORIGIN)))]
+    public_origins: Vec<String>,
+}
+
+// Defaults of the HTTP host. What is `None` is left to the host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServeConfig {
-    /// The address to listen on.
+    // The address to listen on.
+    #[schemars(length(min = 1))]
     pub host: Option<String>,
-    /// The port to listen on.
+    #[schemars(range(min = 1, max = 65535))]
     pub port: Option<u16>,
     /// How long a client's session lives without being used.
+    #[schemars(range(min = 1000))]
     pub session_idle_ms: Option<u64>,
     /// How long a client without a session may take to answer a question before its call is cancelled.
+    #[schemars(range(min = 1000))]
     pub question_lifetime_ms: Option<u64>,
-    /// Who needs a token.
+    /// Who needs a token: `required` is the default with a key or off loopback, `local` otherwise.
     pub auth: Option<ServeAuthMode>,
-    /// Addresses of proxies whose word about the client's address is taken.
-    pub trusted_proxies: Vec<String>,
+    /// Addresses or networks of proxies whose word about the client's address is taken, such as `10.0.0.0/8`.
+    #[schemars(inner(length(min = 1)))]
+    pub trusted_proxies: Option<Vec<String>>,
     /// How much a client may ask for.
-    pub limits: LimitConfig,
+    pub limits: Option<LimitConfig>,
     /// Where clients that sign in may be sent back to.
-    pub redirects: RedirectConfig,
-    /// How long the token of a client that signed in lives.
+    pub redirects: Option<RedirectConfig>,
+    /// How long the token of a client that signed in lives; an hour when left out.
+    #[schemars(range(min = 60))]
     pub token_lifetime_seconds: Option<u64>,
-    /// Where operators may sign in with an account of theirs.
+    /// Where operators may sign in with an account of theirs, besides with a key.
     pub oidc: Option<OidcConfig>,
-    /// Where spans of calls go.
+    /// Where spans of calls go; the environment's `OTEL_…` come first.
     pub otlp: Option<OtlpConfig>,
 }
 
 /// Who needs a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "AuthMode")]
 pub enum ServeAuthMode {
@@ -47,34 +76,28 @@ pub enum ServeAuthMode {
 }
 
 /// How much a client may ask for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LimitConfig {
     /// Sign-in, `/oauth/*` and enrollments, per address.
-    #[serde(default)]
     pub auth: Option<BucketConfig>,
     /// `/v1/*` and `/api/*`, per credential.
-    #[serde(default)]
     pub api: Option<BucketConfig>,
     /// The MCP endpoints, per credential.
-    #[serde(default)]
     pub mcp: Option<BucketConfig>,
     /// How many requests of one credential may be under way at once.
-    #[serde(default)]
     #[schemars(range(min = 1))]
     pub concurrent: Option<u32>,
     /// How many MCP sessions of one credential may be open at one endpoint.
-    #[serde(default)]
     #[schemars(range(min = 1))]
     pub sessions: Option<u32>,
     /// How many streams of one credential may be open that it listens to with GET.
-    #[serde(default)]
     #[schemars(range(min = 1))]
     pub streams: Option<u32>,
 }
 
 /// A rate, and how much of it may come at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BucketConfig {
     /// How many requests a minute in the long run.
@@ -86,7 +109,7 @@ pub struct BucketConfig {
 }
 
 /// Where clients that sign in may be sent back to. Empty lists allow every safe address.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RedirectConfig {
     /// Host names of web clients. This machine itself is always allowed.
@@ -100,7 +123,7 @@ pub struct RedirectConfig {
 }
 
 /// A provider of OpenID Connect, where operators may sign in instead of with a key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OidcConfig {
     /// How the provider calls itself, letter by letter: its address without `/.well-known/…`.
@@ -110,11 +133,9 @@ pub struct OidcConfig {
     #[schemars(length(min = 1))]
     pub client_id: String,
     /// What proves it, if the provider gave one: a reference such as `$vault:OIDC_SECRET` or `$env:OIDC_SECRET`.
-    #[serde(default)]
     #[schemars(length(min = 1))]
     pub client_secret: Option<String>,
     /// What the provider is called on the button; its host name when left out.
-    #[serde(default)]
     #[schemars(length(min = 1, max = 60))]
     pub label: Option<String>,
     /// Domains such as `example.com`: whoever has a verified address there becomes a member with the first sign-in. Without
@@ -125,48 +146,42 @@ pub struct OidcConfig {
 }
 
 /// A collector of spans, as OTLP over HTTP.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OtlpConfig {
     /// The collector's address, below which `/v1/traces` is, such as `http://127.0.0.1:4318`.
-    #[serde(default)]
     #[schemars(regex(pattern = pattern::WEB_ADDRESS))]
     pub endpoint: Option<String>,
     /// Sent with every request, such as a key; values may be references.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// What this host is called in traces.
-    #[serde(default)]
     #[schemars(length(min = 1))]
     pub service: Option<String>,
 }
 
 impl ServeConfig {
     /// Lays what one file says over what is known so far.
-    pub(crate) fn apply(&mut self, file: &ServeFields) {
-        self.host = file.host.clone().or(self.host.take());
-        self.port = file.port.or(self.port);
-        self.session_idle_ms = file.session_idle_ms.or(self.session_idle_ms);
-        self.question_lifetime_ms = file.question_lifetime_ms.or(self.question_lifetime_ms);
-        self.auth = file.auth.or(self.auth);
-        if let Some(proxies) = &file.trusted_proxies {
-            self.trusted_proxies.clone_from(proxies);
+    pub(crate) fn apply(&mut self, file: &Self) {
+        let known = std::mem::replace(self, file.clone());
+        self.host = self.host.take().or(known.host);
+        self.port = self.port.or(known.port);
+        self.session_idle_ms = self.session_idle_ms.or(known.session_idle_ms);
+        self.question_lifetime_ms = self.question_lifetime_ms.or(known.question_lifetime_ms);
+        self.auth = self.auth.or(known.auth);
+        self.trusted_proxies = self.trusted_proxies.take().or(known.trusted_proxies);
+        if let (Some(limits), Some(known)) = (&mut self.limits, known.limits) {
+            limits.auth = limits.auth.or(known.auth);
+            limits.api = limits.api.or(known.api);
+            limits.mcp = limits.mcp.or(known.mcp);
+            limits.concurrent = limits.concurrent.or(known.concurrent);
+            limits.sessions = limits.sessions.or(known.sessions);
+            limits.streams = limits.streams.or(known.streams);
         }
-        if let Some(limits) = file.limits {
-            self.limits = LimitConfig {
-                auth: limits.auth.or(self.limits.auth),
-                api: limits.api.or(self.limits.api),
-                mcp: limits.mcp.or(self.limits.mcp),
-                concurrent: limits.concurrent.or(self.limits.concurrent),
-                sessions: limits.sessions.or(self.limits.sessions),
-                streams: limits.streams.or(self.limits.streams),
-            };
-        }
-        if let Some(redirects) = &file.redirects {
-            self.redirects.clone_from(redirects);
-        }
-        self.oidc = file.oidc.clone().or(self.oidc.take());
-        self.otlp = file.otlp.clone().or(self.otlp.take());
-        self.token_lifetime_seconds = file.token_lifetime_seconds.or(self.token_lifetime_seconds);
+        self.limits = self.limits.or(known.limits);
+        self.redirects = self.redirects.take().or(known.redirects);
+        self.token_lifetime_seconds = self.token_lifetime_seconds.or(known.token_lifetime_seconds);
+        self.oidc = self.oidc.take().or(known.oidc);
+        self.otlp = self.otlp.take().or(known.otlp);
     }
 }

@@ -37,8 +37,8 @@ pub(crate) fn load_members(
         return Err(Diagnostic::error(
             "set-too-deep",
             format!("sets nest more than {MAX_DEPTH} levels deep"),
-        )
-        .with_fix("flatten the sets"));
+            "flatten the sets",
+        ));
     }
     let layers = member_layers(scope.owner);
     let mut chain = scope.chain.clone();
@@ -56,8 +56,8 @@ pub(crate) fn load_members(
         Diagnostic::error(
             "set-too-large",
             format!("the sets of this deck hold more than {MAX_FILES} files"),
+            "nest fewer sets",
         )
-        .with_fix("nest fewer sets")
     })?;
     let inner = LoadScope {
         owner: scope.owner,
@@ -95,13 +95,16 @@ fn real_path(
         return Err(Diagnostic::error(
             "unresolved-path",
             format!("`{key}` holds a reference, but sets are read before references are resolved"),
-        )
-        .with_fix("write the path out"));
+            "write the path out",
+        ));
     }
     let missing = || {
         let what = if kind == SetSourceKind::File { "file" } else { "folder" };
-        Diagnostic::error("missing-path", format!("`{key}` names no {what}: `{path}`"))
-            .with_fix("create it, or correct the path")
+        Diagnostic::error(
+            "missing-path",
+            format!("`{key}` names no {what}: `{path}`"),
+            "create it, or correct the path",
+        )
     };
     let real = Path::new(path).canonicalize().map_err(|_| missing())?;
     let fits = if kind == SetSourceKind::File { real.is_file() } else { real.is_dir() };
@@ -112,8 +115,8 @@ fn real_path(
         return Err(Diagnostic::error(
             "cyclic-set",
             format!("`{key}` leads back to where this set is nested: `{path}`"),
-        )
-        .with_fix("point the set at a folder that does not contain it"));
+            "point the set at a folder that does not contain it",
+        ));
     }
     Ok(real)
 }

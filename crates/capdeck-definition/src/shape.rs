@@ -3,15 +3,26 @@
 pub(crate) mod caplet_file;
 pub(crate) mod cmp_files;
 pub(crate) mod config_file;
-pub(crate) mod serve_fields;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     Backend, BackendAuth, Exposure, PinMode, RuntimeRequirements, SetupCommands, ShadowingMode,
+    document::ValueNode,
 };
+
+/// The keys of single backends, in a Caplet file.
+pub(crate) const SINGULAR_KEYS: [&str; 7] = [
+    "mcpServer",
+    "openapiEndpoint",
+    "googleDiscoveryApi",
+    "graphqlEndpoint",
+    "httpApi",
+    "cliTools",
+    "capletSet",
+];
 
 /// The plural maps of backends, as keys of a file.
 pub(crate) const PLURAL_KEYS: [&str; 7] = [
@@ -31,35 +42,32 @@ pub(crate) const PLURAL_KEYS: [&str; 7] = [
 #[schemars(deny_unknown_fields, rename = "{B}With{F}")]
 pub(crate) struct DeclaredBlock<F, B> {
     #[serde(flatten)]
-    pub(crate) fields: F,
+    fields: F,
     #[serde(flatten)]
-    pub(crate) backend: B,
+    backend: B,
 }
 
 /// A map of children or entries, by id.
 pub(crate) type DeclaredMap<F, B> = IndexMap<String, DeclaredBlock<F, B>>;
 
 /// What every backend block may carry.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BlockFields {
     /// When true, the capability is left out of discovery.
     #[serde(default)]
     pub(crate) disabled: bool,
-    #[serde(default)]
     pub(crate) project_binding: Option<ProjectBinding>,
-    #[serde(default)]
     pub(crate) runtime: Option<RuntimeRequirements>,
 }
 
-/// What the child of a plural file may carry: everything, and all of it optional.
-#[derive(Debug, Deserialize, JsonSchema)]
+/// What a capability has whatever its backend; for the child of a plural file, all of it is optional.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ChildFields {
-    #[serde(default)]
+#[schemars(rename = "ChildFields")]
+pub(crate) struct SharedFields {
     #[schemars(length(min = 1, max = 80))]
     pub(crate) name: Option<String>,
-    #[serde(default)]
     #[schemars(length(min = 10, max = 1500))]
     pub(crate) description: Option<String>,
     #[serde(flatten)]
@@ -68,18 +76,19 @@ pub(crate) struct ChildFields {
     pub(crate) block: BlockFields,
 }
 
-/// What an entry of a config file carries.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+/// The same for an entry of a config file, which needs a name and a description.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct EntryFields {
     #[schemars(length(min = 1, max = 80))]
-    pub(crate) name: String,
+    name: String,
     #[schemars(length(min = 10, max = 1500))]
-    pub(crate) description: String,
-    #[serde(flatten)]
-    pub(crate) presentation: PresentationFields,
-    #[serde(flatten)]
-    pub(crate) block: BlockFields,
+    description: String,
+    #[schemars(flatten)]
+    presentation: PresentationFields,
+    #[schemars(flatten)]
+    block: BlockFields,
 }
 
 /// How a capability is presented and prepared, wherever it is declared.
@@ -92,22 +101,16 @@ pub(crate) struct PresentationFields {
     #[schemars(inner(length(min = 1, max = 80)))]
     pub(crate) tags: Vec<String>,
     /// How the capability is offered to agents.
-    #[serde(default)]
     pub(crate) exposure: Option<Exposure>,
     /// Whether an attached local deck may replace this capability.
-    #[serde(default)]
     pub(crate) shadowing: Option<ShadowingMode>,
     /// What happens when a server changes a tool's definition; the deck's own choice when left out.
-    #[serde(default)]
     pub(crate) pins: Option<PinMode>,
     /// When agents should prefer this capability.
-    #[serde(default)]
     pub(crate) use_when: Option<String>,
     /// When agents should avoid this capability.
-    #[serde(default)]
     pub(crate) avoid_when: Option<String>,
     /// Commands that prepare and verify the machine, run only when a person asks.
-    #[serde(default)]
     pub(crate) setup: Option<SetupCommands>,
 }
 
@@ -118,11 +121,26 @@ pub(crate) struct ProjectBinding {
     pub(crate) required: bool,
 }
 
-impl<F, B: Into<Backend>> DeclaredBlock<F, B> {
-    /// Forgets which kind of backend this is at compile time.
-    pub(crate) fn erase(self) -> DeclaredBlock<F, Backend> {
-        DeclaredBlock { fields: self.fields, backend: self.backend.into() }
+/// Reads the block of a backend that stands under a key of its kind, singular or plural.
+pub(crate) fn read_block<F: DeserializeOwned>(key: &str, node: &ValueNode) -> Option<(F, Backend)> {
+    match key {
+        "mcpServer" | "mcpServers" => read(node, Backend::Mcp),
+        "openapiEndpoint" | "openapiEndpoints" => read(node, Backend::OpenApi),
+        "googleDiscoveryApi" | "googleDiscoveryApis" => read(node, Backend::GoogleDiscovery),
+        "graphqlEndpoint" | "graphqlEndpoints" => read(node, Backend::GraphQl),
+        "httpApi" | "httpApis" => read(node, Backend::Http),
+        "cliTools" => read(node, Backend::Cli),
+        "capletSet" | "capletSets" => read(node, Backend::Caplets),
+        _ => None,
     }
+}
+
+fn read<F: DeserializeOwned, B: DeserializeOwned>(
+    node: &ValueNode,
+    backend: fn(B) -> Backend,
+) -> Option<(F, Backend)> {
+    let block: DeclaredBlock<F, B> = serde_json::from_value(node.to_json()).ok()?;
+    Some((block.fields, backend(block.backend)))
 }
 
 impl Backend {

@@ -23,7 +23,7 @@ pub enum SkillFileError {
 /// Reads the frontmatter of a `SKILL.md`: at least `name` and `description`, everything else as it is.
 pub fn skill_frontmatter(text: &str) -> Result<Map<String, Value>, SkillFileError> {
     let halves = frontmatter::split(text).map_err(|_| SkillFileError::NoFrontmatter)?;
-    let node = yaml::parse(halves.yaml, frontmatter::FIRST_LINE)
+    let node = yaml::parse(halves.yaml)
         .map_err(|problem| SkillFileError::NotYaml { problem: problem.message })?;
     let Value::Object(members) = node.to_json() else {
         return Err(SkillFileError::Missing { field: "name" });

@@ -38,6 +38,18 @@ pub(crate) fn nearest_key<'a>(
         .map(|(_, candidate)| candidate)
 }
 
+/// What to do about a mistyped key: write the one that was meant, else `otherwise`.
+pub(crate) fn did_you_mean<'a>(
+    written: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    otherwise: impl Into<String>,
+) -> String {
+    match nearest_key(written, candidates) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => otherwise.into(),
+    }
+}
+
 /// The candidate most like `wanted`, if any is close. The first of equals wins.
 pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = plain(wanted);

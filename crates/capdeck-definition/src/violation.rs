@@ -58,20 +58,13 @@ impl SchemaViolation {
     }
 }
 
-/// What serde refuses although the schema allows it: a safety net, since the schema is meant to be at least as
-/// strict. Serde's own words would show the value, which may be a secret.
-pub(crate) fn unreadable(schema: &FileSchema) -> Diagnostic {
-    Diagnostic::error("invalid-value", "a value does not fit its field")
-        .with_fix(format!("compare the file with `capdeck schema {}`", schema.name))
-}
-
 /// The last word about a file with more mistakes than are listed.
 pub(crate) fn too_many() -> Diagnostic {
     Diagnostic::error(
         "too-many-problems",
         format!("the file has {MAX_VIOLATIONS} problems or more and is not used"),
+        "fix the ones listed and look again",
     )
-    .with_fix("fix the ones listed and look again")
 }
 
 /// Whether so much is wrong that what is not listed may be broken too.

@@ -216,15 +216,13 @@ fn open_registry(
     token_lifetime: Option<Duration>,
 ) -> Result<Registry, RegistryUnavailable> {
     let lifetimes = RegistryLifetimes::default();
+    let redirects = config.redirects.clone().unwrap_or_default();
     let options = RegistryOptions {
         lifetimes: RegistryLifetimes {
             access_token: token_lifetime.unwrap_or(lifetimes.access_token),
             ..lifetimes
         },
-        redirects: RedirectPolicy {
-            hosts: config.redirects.hosts.clone(),
-            native_schemes: config.redirects.schemes.clone(),
-        },
+        redirects: RedirectPolicy { hosts: redirects.hosts, native_schemes: redirects.schemes },
         audit: host.capsules().map(|desk| -> Arc<dyn AuditSink> {
             RegistryTrail::new(Arc::clone(desk), Handle::current())
         }),

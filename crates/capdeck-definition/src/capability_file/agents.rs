@@ -4,15 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
+    names::{is_safe_id, skip_unsafe_id},
     repo::RepoTarget,
-    rule::skipped_id,
-    safe_id::is_safe_id,
     text_source::{ContentSource, SourceFields, SourceType},
 };
-use crate::{
-    diagnostic::{Diagnostic, FileFindings},
-    document::ValueNode,
-};
+use crate::{diagnostic::FileFindings, document::ValueNode};
 
 /// The instruction files: a base, and snippets after it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,7 +30,6 @@ pub struct InstructionSnippet {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Agents", deny_unknown_fields)]
 pub(super) struct AgentsShape {
-    #[serde(default)]
     base: Option<BaseShape>,
     #[serde(default)]
     additional: Vec<SnippetShape>,
@@ -58,7 +53,6 @@ struct BaseShape {
 #[schemars(rename = "AgentsSnippet", deny_unknown_fields)]
 struct SnippetShape {
     /// May be left out for `github` and `gitlab`, where it comes from the repository.
-    #[serde(default)]
     id: Option<String>,
     #[serde(rename = "type")]
     kind: SourceType,
@@ -75,13 +69,10 @@ impl AgentsShape {
             let item = list.item(index);
             let Some(snippet) = shape.read(item, findings) else { continue };
             if additional.iter().any(|earlier| earlier.id == snippet.id) {
-                findings.add(
-                    Diagnostic::error(
-                        "duplicate-id",
-                        format!("two snippets have the id `{}`", snippet.id),
-                    )
-                    .with_fix("give each an `id` of its own")
-                    .at(item.place),
+                findings.at(item.place).error(
+                    "duplicate-id",
+                    format!("two snippets have the id `{}`", snippet.id),
+                    "give each an `id` of its own",
                 );
                 continue;
             }
@@ -121,20 +112,15 @@ impl SnippetShape {
             | ContentSource::Local { .. } => None,
         };
         let Some(id) = self.id.or(derived) else {
-            findings.add(
-                Diagnostic::error(
-                    "missing-key",
-                    format!("{what} cannot be distinguished from others"),
-                )
-                .with_fix("add `id`")
-                .at(node.place),
+            findings.at(node.place).error(
+                "missing-key",
+                format!("{what} cannot be distinguished from others"),
+                "add `id`",
             );
             return None;
         };
-        if !is_safe_id(&id) && marker(&id) != id {
-            findings.add(skipped_id(&what).at(node.child("id").place));
-            return None;
-        }
+        let is_safe = is_safe_id(&id) || marker(&id) == id;
+        skip_unsafe_id(is_safe, &what, node, findings)?;
         Some(InstructionSnippet { id, source })
     }
 }

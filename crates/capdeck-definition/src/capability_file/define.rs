@@ -6,17 +6,17 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use super::{
-    ArgumentKind, CapabilityFile, CommandSpec, CommandTool, DeclaredValue as Given,
-    ServerDeclaration, ServerEndpoint, ToolDeclaration, ToolExposure, ToolKind, command_line,
+    CapabilityFile, CommandSpec, CommandTool, DeclaredValue as Given, ServerDeclaration,
+    ServerEndpoint, ToolDeclaration, ToolExposure, ToolKind, command_line,
     read::ParsedCapabilityFile,
 };
 use crate::{
     ALLOW_LEADING_DASH, Backend, BackendAuth, CapabilityId, CapabilityTailoring, ChosenTool,
-    CliAction, CliCommand, CliTools, Exposure, McpServer, PlaceholderStyle, ToolChoice,
-    definition_draft::{DefinitionDraft, FileOrigin, SharedFields},
+    CliAction, CliCommand, CliTools, Definition, Exposure, McpServer, PlaceholderStyle,
+    SourceLayer, ToolChoice,
     diagnostic::TextPosition,
-    parsed_file::LocatedDefinition,
-    shape::{PresentationFields, ProjectBinding},
+    parsed_file::{FileOrigin, LocatedDefinition},
+    shape::{BlockFields, PresentationFields, ProjectBinding, SharedFields},
 };
 
 /// A command of a group, and where its entry is.
@@ -35,8 +35,8 @@ pub(super) fn define(
     let mut placed = Vec::new();
     for (server, place) in file.servers.iter().zip(&reading.server_places) {
         if let Some(id) = file.ids.servers.get(&server.id) {
-            let draft = server_draft(file, server, id.clone());
-            placed.push(LocatedDefinition { definition: origin.define(draft), place: *place });
+            let definition = define_server(file, server, id.clone(), origin);
+            placed.push(LocatedDefinition { definition, place: *place });
         }
     }
     let mut commands: HashMap<Option<&str>, Vec<GroupCommand<'_>>> = HashMap::new();
@@ -48,15 +48,14 @@ pub(super) fn define(
     }
     for (group, id) in &file.ids.groups {
         let members = commands.remove(&group.as_deref()).unwrap_or_default();
-        let (draft, place) = group_draft(file, group.as_deref(), &members, id.clone());
-        placed.push(LocatedDefinition { definition: origin.define(draft), place });
+        placed.push(define_group(file, group.as_deref(), &members, id.clone(), origin));
     }
     placed
 }
 
 impl CapabilityFile {
     /// The tools that the file chooses of a server, its own or a plugin's.
-    pub(super) fn chosen_of(&self, server: &str) -> Vec<ChosenTool> {
+    fn chosen_of(&self, server: &str) -> Vec<ChosenTool> {
         let chosen = self.tools_of(server).filter_map(|tool| match &tool.kind {
             ToolKind::Mcp(mcp) => Some(ChosenTool {
                 id: tool.id.clone(),
@@ -68,13 +67,26 @@ impl CapabilityFile {
         });
         chosen.collect()
     }
+
+    /// A definition of the project's deck with the tools that this file chooses of it. Everything but a server that a plugin
+    /// brought stays as it is.
+    pub(crate) fn tailor(&self, definition: Definition) -> Definition {
+        let is_file = definition.source.layer == SourceLayer::ProjectFile;
+        let is_server = matches!(definition.backend, Backend::Mcp(_));
+        let server = self.ids.of_plugins.get(&definition.id);
+        let Some(server) = server.filter(|_| is_file && is_server) else { return definition };
+        let tools = ToolChoice::Chosen(self.chosen_of(server));
+        let tailoring = Arc::new(CapabilityTailoring { tools, ..CapabilityTailoring::default() });
+        Definition { tailoring: Some(tailoring), ..definition }.with_fingerprint()
+    }
 }
 
-fn server_draft(
+fn define_server(
     file: &CapabilityFile,
     server: &ServerDeclaration,
     id: CapabilityId,
-) -> DefinitionDraft {
+    origin: &FileOrigin<'_>,
+) -> Definition {
     let chosen = file.chosen_of(&server.id);
     let tools = if chosen.is_empty() {
         ToolChoice::Policy(server.expose.clone())
@@ -110,15 +122,9 @@ fn server_draft(
         }
     }
     let name = server.display_name.clone().unwrap_or_else(|| server.id.clone());
-    let description = server.description.clone();
-    DefinitionDraft {
-        shared: shared(file, name, description.unwrap_or_else(|| describe(server)), false),
-        parent: None,
-        icon: None,
-        backend: Backend::Mcp(backend),
-        tailoring: Some(Arc::new(tailoring)),
-        id,
-    }
+    let description = server.description.clone().unwrap_or_else(|| describe(server));
+    let shared = shared(file, name, description, false);
+    origin.define(id, Backend::Mcp(backend), shared, Some(Arc::new(tailoring)))
 }
 
 /// What is written in the file, and what is taken from elsewhere.
@@ -155,13 +161,14 @@ fn describe(server: &ServerDeclaration) -> String {
     }
 }
 
-fn group_draft(
+fn define_group(
     file: &CapabilityFile,
     group: Option<&str>,
     members: &[GroupCommand<'_>],
     id: CapabilityId,
-) -> (DefinitionDraft, TextPosition) {
-    let first = members.first().map(|member| member.place).unwrap_or_default();
+    origin: &FileOrigin<'_>,
+) -> LocatedDefinition {
+    let place = members.first().map(|member| member.place).unwrap_or_default();
     let actions: IndexMap<String, CliAction> = members
         .iter()
         .map(|GroupCommand { tool, command, .. }| {
@@ -176,15 +183,8 @@ fn group_draft(
     let name = group.unwrap_or("commands").to_owned();
     let tools =
         CliTools { placeholders: PlaceholderStyle::Braces, ..CliTools::with_actions(actions) };
-    let draft = DefinitionDraft {
-        shared: shared(file, name, description, true),
-        parent: None,
-        icon: None,
-        backend: Backend::Cli(tools),
-        tailoring: None,
-        id,
-    };
-    (draft, first)
+    let shared = shared(file, name, description, true);
+    LocatedDefinition { definition: origin.define(id, Backend::Cli(tools), shared, None), place }
 }
 
 fn action(tool: &CommandTool, description: Option<String>) -> CliAction {
@@ -223,14 +223,7 @@ fn input_schema(spec: &CommandSpec) -> Map<String, Value> {
     let mut required = Vec::new();
     for argument in &spec.args {
         let mut property = Map::new();
-        let kind = match argument.kind {
-            ArgumentKind::String => "string",
-            ArgumentKind::Number => "number",
-            ArgumentKind::Boolean => "boolean",
-            ArgumentKind::Object => "object",
-            ArgumentKind::Array => "array",
-        };
-        property.insert("type".to_owned(), json!(kind));
+        property.insert("type".to_owned(), json!(argument.kind));
         if let Some(description) = &argument.description {
             property.insert("description".to_owned(), json!(description));
         }
@@ -262,9 +255,10 @@ fn shared(file: &CapabilityFile, name: String, description: String, bound: bool)
             exposure: Some(exposure),
             ..PresentationFields::default()
         },
-        project_binding: bound.then_some(ProjectBinding { required: true }),
-        runtime: None,
-        disabled: false,
+        block: BlockFields {
+            project_binding: bound.then_some(ProjectBinding { required: true }),
+            ..BlockFields::default()
+        },
     }
 }
 

@@ -4,16 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    event::AgentEvent,
-    rule::skipped_id,
-    safe_id::is_safe_id,
+    names::{is_safe_id, skip_unsafe_id},
     text_source::{ContentSource, SourceFields, SourceType},
 };
-use crate::{
-    diagnostic::{Diagnostic, FileFindings},
-    document::ValueNode,
-    suggest::nearest_key,
-};
+use crate::{diagnostic::FileFindings, document::ValueNode, suggest::did_you_mean};
 
 /// A hook of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +36,59 @@ pub enum HookEvent {
     Native { provider: String, event: String },
 }
 
+/// An event that every agent knows under some name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AgentEvent {
+    SessionStart,
+    SessionEnd,
+    UserPromptSubmit,
+    BeforeTool,
+    AfterTool,
+    AfterToolFailure,
+    BeforeShell,
+    AfterShell,
+    BeforeFileRead,
+    AfterFileEdit,
+    BeforeMcpCall,
+    AfterMcpCall,
+    SubagentStart,
+    SubagentStop,
+    PreCompact,
+    Stop,
+}
+
+impl AgentEvent {
+    /// Every event with its name as files write it, in the order they are documented.
+    const NAMES: [(Self, &'static str); 16] = [
+        (Self::SessionStart, "sessionStart"),
+        (Self::SessionEnd, "sessionEnd"),
+        (Self::UserPromptSubmit, "userPromptSubmit"),
+        (Self::BeforeTool, "beforeTool"),
+        (Self::AfterTool, "afterTool"),
+        (Self::AfterToolFailure, "afterToolFailure"),
+        (Self::BeforeShell, "beforeShell"),
+        (Self::AfterShell, "afterShell"),
+        (Self::BeforeFileRead, "beforeFileRead"),
+        (Self::AfterFileEdit, "afterFileEdit"),
+        (Self::BeforeMcpCall, "beforeMcpCall"),
+        (Self::AfterMcpCall, "afterMcpCall"),
+        (Self::SubagentStart, "subagentStart"),
+        (Self::SubagentStop, "subagentStop"),
+        (Self::PreCompact, "preCompact"),
+        (Self::Stop, "stop"),
+    ];
+
+    /// The name as files write it.
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES.iter().find(|(event, _)| *event == self).map_or("", |(_, name)| name)
+    }
+
+    /// The event with this name.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find(|(_, known)| *known == name).map(|(event, _)| event)
+    }
+}
+
 /// What a hook is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookBody {
@@ -64,26 +111,17 @@ pub(super) struct HookShape {
     on: String,
     #[serde(default, rename = "type")]
     kind: Option<HookType>,
-    #[serde(default)]
     command: Option<String>,
-    #[serde(default)]
     prompt: Option<String>,
-    #[serde(default)]
     matcher: Option<String>,
     /// In seconds.
-    #[serde(default)]
     #[schemars(range(min = 0))]
     timeout: Option<f64>,
-    #[serde(default)]
     fail_closed: Option<bool>,
-    #[serde(default)]
     sequential: Option<bool>,
-    #[serde(default)]
     providers: Option<Vec<String>>,
-    #[serde(default)]
     description: Option<String>,
     /// Where the body comes from; wins over `command` and `prompt`.
-    #[serde(default)]
     source: Option<SourceShape>,
 }
 
@@ -111,23 +149,15 @@ impl HookShape {
         findings: &mut FileFindings,
     ) -> Option<HookDeclaration> {
         let what = format!("the hook `{}`", self.id);
-        if !is_safe_id(&self.id) {
-            findings.add(skipped_id(&what).at(node.child("id").place));
-            return None;
-        }
+        skip_unsafe_id(is_safe_id(&self.id), &what, node, findings)?;
         let Some(event) = HookEvent::read(&self.on) else {
-            let names = AgentEvent::ALL.map(AgentEvent::as_str);
-            let fix = match nearest_key(&self.on, names) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("use one of {}, or `provider:event`", names.join(", ")),
-            };
-            findings.add(
-                Diagnostic::warning(
-                    "unknown-value",
-                    format!("{what} stands at no known event, so it is skipped"),
-                )
-                .with_fix(fix)
-                .at(node.child("on").place),
+            let names = AgentEvent::NAMES.map(|(_, name)| name);
+            let otherwise = format!("use one of {}, or `provider:event`", names.join(", "));
+            let fix = did_you_mean(&self.on, names, otherwise);
+            findings.at(node.child("on").place).warning(
+                "unknown-value",
+                format!("{what} stands at no known event, so it is skipped"),
+                fix,
             );
             return None;
         };
@@ -150,13 +180,10 @@ impl HookShape {
         };
         let Some(body) = body else {
             let key = if is_prompt { "prompt" } else { "command" };
-            findings.add(
-                Diagnostic::warning(
-                    "missing-key",
-                    format!("{what} does nothing, so it is skipped"),
-                )
-                .with_fix(format!("add `{key}` or `source`"))
-                .at(node.place),
+            findings.at(node.place).warning(
+                "missing-key",
+                format!("{what} does nothing, so it is skipped"),
+                format!("add `{key}` or `source`"),
             );
             return None;
         };

@@ -3,23 +3,24 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{
-    diagnostic::{Diagnostic, FileFindings},
-    document::ValueNode,
-};
+use crate::{diagnostic::FileFindings, document::ValueNode};
 
-/// The options of a capability file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The `options` mapping.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Options", deny_unknown_fields)]
 pub struct CapabilityFileOptions {
-    /// `None` when the file does not say; then its tools are all exposed.
+    // `None` when the file does not say; then its tools are all exposed.
     pub tool_exposure: Option<ToolExposure>,
-    /// Whether an agent's activity is to be followed.
-    pub agent_activity: bool,
-    /// Programs that must be there before anything is installed.
+    // Whether an agent's activity is to be followed; yes when the file does not say.
+    pub agent_activity: Option<bool>,
+    // Programs that must be there before anything is installed.
+    #[serde(default)]
     pub requires_commands: Vec<RequiredCommand>,
+    #[serde(default)]
     pub security: SecurityOptions,
-    /// What happens when rules contradict each other.
-    pub rule_conflicts: RuleConflicts,
+    #[serde(default)]
+    pub rules: RuleOptions,
     pub on_install_error: Option<InstallErrorMode>,
 }
 
@@ -44,26 +45,43 @@ pub enum ToolExposure {
 pub struct RequiredCommand {
     #[schemars(length(min = 1))]
     pub cli: String,
-    #[serde(default)]
     pub description: Option<String>,
 }
 
-/// What installed texts may not hold.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+// What installed texts may not hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Security", deny_unknown_fields)]
 pub struct SecurityOptions {
     pub blocked_phrases: Option<BlockedPhrases>,
-    /// Characters besides the usual ones, as the inside of a character class.
+    // Characters besides the usual ones, as the inside of a character class.
     pub allowed_characters: Option<String>,
-    /// True when a part of it could not be read. Nobody knows what that would have forbidden.
+    // True when a part of it could not be read. Nobody knows what that would have forbidden.
+    #[serde(skip)]
     pub is_incomplete: bool,
 }
 
-/// Phrases that installed texts may not hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
+// Phrases that installed texts may not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
 pub enum BlockedPhrases {
     List(Vec<String>),
-    /// A file with one phrase per line; a relative path starts at the project.
-    File(String),
+    File(PhraseFile),
+}
+
+// A file with one phrase per line; a relative path starts at the project.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct PhraseFile {
+    #[schemars(length(min = 1))]
+    pub file: String,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct RuleOptions {
+    #[serde(default)]
+    pub conflicts: RuleConflicts,
 }
 
 /// What happens when rules contradict each other.
@@ -84,108 +102,23 @@ pub enum InstallErrorMode {
     Continue,
 }
 
-impl Default for CapabilityFileOptions {
-    fn default() -> Self {
-        Self {
-            tool_exposure: None,
-            agent_activity: true,
-            requires_commands: Vec::new(),
-            security: SecurityOptions::default(),
-            rule_conflicts: RuleConflicts::default(),
-            on_install_error: None,
-        }
-    }
-}
-
-/// The `options` mapping.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "Options", deny_unknown_fields)]
-pub(super) struct OptionsShape {
-    #[serde(default)]
-    tool_exposure: Option<ToolExposure>,
-    #[serde(default)]
-    agent_activity: Option<bool>,
-    #[serde(default)]
-    requires_commands: Vec<RequiredCommand>,
-    #[serde(default)]
-    security: Option<SecurityShape>,
-    #[serde(default)]
-    rules: Option<RuleOptions>,
-    #[serde(default)]
-    on_install_error: Option<InstallErrorMode>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "Security", deny_unknown_fields)]
-struct SecurityShape {
-    #[serde(default)]
-    blocked_phrases: Option<PhrasesShape>,
-    #[serde(default)]
-    allowed_characters: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(rename = "BlockedPhrases")]
-enum PhrasesShape {
-    List(Vec<String>),
-    File(PhraseFile),
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct PhraseFile {
-    #[schemars(length(min = 1))]
-    file: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct RuleOptions {
-    #[serde(default)]
-    conflicts: Option<RuleConflicts>,
-}
-
-impl OptionsShape {
-    pub(super) fn read(
-        self,
-        node: &ValueNode,
-        findings: &mut FileFindings,
-    ) -> CapabilityFileOptions {
+impl CapabilityFileOptions {
+    /// Leaves out required commands that are no names of programs.
+    pub(super) fn check(&mut self, node: &ValueNode, findings: &mut FileFindings) {
         let list = node.child("requiresCommands");
         let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '+' | '-');
-        let mut requires_commands = Vec::new();
-        for (index, command) in self.requires_commands.into_iter().enumerate() {
-            if command.cli.chars().all(legal) {
-                requires_commands.push(command);
-                continue;
-            }
-            findings.add(
-                Diagnostic::error(
+        let mut index = 0..;
+        self.requires_commands.retain(|command| {
+            let index = index.next().unwrap_or_default();
+            let is_name = command.cli.chars().all(legal);
+            if !is_name {
+                findings.at(list.item(index).child("cli").place).error(
                     "bad-format",
                     format!("`requiresCommands[{index}].cli` is not the name of a program"),
-                )
-                .with_fix("use letters, digits, `_`, `.`, `+` and `-`, without a path")
-                .at(list.item(index).child("cli").place),
-            );
-        }
-        let security = self.security.map(|security| SecurityOptions {
-            blocked_phrases: security.blocked_phrases.map(|phrases| match phrases {
-                PhrasesShape::List(phrases) => BlockedPhrases::List(phrases),
-                PhrasesShape::File(file) => BlockedPhrases::File(file.file),
-            }),
-            allowed_characters: security.allowed_characters,
-            is_incomplete: false,
+                    "use letters, digits, `_`, `.`, `+` and `-`, without a path",
+                );
+            }
+            is_name
         });
-        CapabilityFileOptions {
-            tool_exposure: self.tool_exposure,
-            agent_activity: self.agent_activity.unwrap_or(true),
-            requires_commands,
-            security: security.unwrap_or_default(),
-            rule_conflicts: self.rules.and_then(|rules| rules.conflicts).unwrap_or_default(),
-            on_install_error: self.on_install_error,
-        }
     }
 }

@@ -5,15 +5,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
+    names::{is_safe_id, skip_unsafe_id},
     repo::{GitHost, RepoReference, RepoTarget, is_safe_path},
-    rule::skipped_id,
-    safe_id::is_safe_id,
     server::{ExposeType, ServerToolFilter, read_expose},
 };
-use crate::{
-    diagnostic::{Diagnostic, FileFindings},
-    document::ValueNode,
-};
+use crate::{diagnostic::FileFindings, document::ValueNode};
 
 /// A plugin of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,22 +36,13 @@ pub struct PluginServer {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Plugin", deny_unknown_fields)]
 pub(super) struct PluginShape {
-    #[serde(default)]
     #[schemars(length(min = 1))]
     id: Option<String>,
     #[serde(rename = "type")]
-    kind: HostType,
+    host: GitHost,
     def: PluginDef,
     #[serde(default)]
     servers: IndexMap<String, PluginServerShape>,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "GitHost")]
-enum HostType {
-    Github,
-    Gitlab,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -66,14 +53,11 @@ struct PluginDef {
     #[schemars(length(min = 1))]
     repo: String,
     /// The plugin's folder in the repository.
-    #[serde(default)]
     #[schemars(length(min = 1))]
     subpath: Option<String>,
-    #[serde(default)]
     version: Option<String>,
     #[serde(default, rename = "ref")]
     commit: Option<String>,
-    #[serde(default)]
     description: Option<String>,
 }
 
@@ -85,9 +69,7 @@ struct PluginServerShape {
     #[serde(default, rename = "as")]
     #[schemars(length(min = 1))]
     renamed: Option<String>,
-    #[serde(default)]
     expose: Option<ExposeType>,
-    #[serde(default)]
     tools: Option<Vec<String>>,
 }
 
@@ -102,23 +84,15 @@ impl PluginShape {
             Some(id) => format!("the plugin `{id}`"),
             None => "a plugin".to_owned(),
         };
-        if self.id.as_ref().is_some_and(|id| !is_safe_id(id)) {
-            findings.add(skipped_id(&what).at(node.child("id").place));
-            return None;
-        }
-        let host = match self.kind {
-            HostType::Github => GitHost::GitHub,
-            HostType::Gitlab => GitHost::GitLab,
-        };
-        let mut repo = match RepoReference::parse_whole(host, &self.def.repo) {
+        let is_safe = self.id.as_ref().is_none_or(|id| is_safe_id(id));
+        skip_unsafe_id(is_safe, &what, node, findings)?;
+        let mut repo = match RepoReference::parse_whole(self.host, &self.def.repo) {
             Ok(repo) => repo,
             Err(bad) => {
-                findings.add(
-                    Diagnostic::error("bad-repo", format!("`repo` of {what} {bad}"))
-                        .with_fix(
-                            "write `owner/repo`; a version or commit goes into `version` or `ref`",
-                        )
-                        .at(def_node.child("repo").place),
+                findings.at(def_node.child("repo").place).error(
+                    "bad-repo",
+                    format!("`repo` of {what} {bad}"),
+                    "write `owner/repo`; a version or commit goes into `version` or `ref`",
                 );
                 return None;
             }
@@ -138,9 +112,7 @@ impl PluginShape {
                 None
             };
             if let Some((code, problem, fix)) = problem {
-                findings.add(
-                    Diagnostic::error(code, format!("{what} {problem}")).with_fix(fix).at(place),
-                );
+                findings.at(place).error(code, format!("{what} {problem}"), fix);
                 return None;
             }
             repo.target = RepoTarget::Path(subpath);

@@ -9,16 +9,16 @@ use indexmap::IndexSet;
 use serde::de::DeserializeOwned;
 
 use super::{
-    CapabilityFile, CapabilityIds, agents::AgentsShape, hook::HookShape, index::FileIndex,
-    options::OptionsShape, plugin::PluginShape, prune::prune, references, rule::RuleShape,
-    server::ServerShape, shape::KEYS, skill::SkillShape, subagent::SubagentShape, tool::ToolShape,
+    CapabilityFile, CapabilityIds, SubagentDeclaration, agents::AgentsShape, hook::HookShape,
+    index::FileIndex, names::plain_tool_name, plugin::PluginShape, references, rule::RuleShape,
+    server::ServerShape, skill::SkillShape, tool::ToolShape,
 };
 use crate::{
     DiagnosticSeverity,
-    diagnostic::{Diagnostic, FileFindings, TextPosition},
-    document::{NodeValue, PathStep, ValueNode, json, yaml},
+    diagnostic::{FileFindings, TextPosition},
+    document::{MapEntry, NodeValue, PathStep, ValueNode, json, yaml},
     schema,
-    suggest::nearest_key,
+    suggest::did_you_mean,
     violation,
 };
 
@@ -47,23 +47,22 @@ pub(crate) fn read(
     let mut file = CapabilityFile {
         path: path.to_owned(),
         providers: document.value("providers"),
-        options: document
-            .value::<OptionsShape>("options")
-            .unwrap_or_default()
-            .read(document.root.child("options"), findings),
-        servers: document.list("servers", findings, ServerShape::read),
-        tools: document.list("tools", findings, ToolShape::read),
-        skills: document.list("skills", findings, SkillShape::read),
-        rules: document.list("rules", findings, RuleShape::read),
-        hooks: document.list("hooks", findings, HookShape::read),
-        subagents: document.list("subagents", findings, SubagentShape::read),
+        options: document.value("options").unwrap_or_default(),
+        servers: document.list("servers", findings, ServerShape::read, |one| Some(one.id.clone())),
+        tools: document.list("tools", findings, ToolShape::read, |one| Some(one.qualified_name())),
+        skills: document.list("skills", findings, SkillShape::read, |one| Some(one.id.clone())),
+        rules: document.list("rules", findings, RuleShape::read, |one| Some(one.id.clone())),
+        hooks: document.list("hooks", findings, HookShape::read, |one| Some(one.id.clone())),
+        subagents: document
+            .list("subagents", findings, SubagentDeclaration::check, |one| Some(one.id.clone())),
         agents: document
             .value::<AgentsShape>("agents")
             .map(|agents| agents.read(document.root.child("agents"), findings)),
-        plugins: document.list("plugins", findings, PluginShape::read),
+        plugins: document.list("plugins", findings, PluginShape::read, |one| one.id.clone()),
         ids: CapabilityIds::default(),
         index: FileIndex::default(),
     };
+    file.options.check(document.root.child("options"), findings);
     file.options.security.is_incomplete = document.security_is_broken;
     references::check(&mut file, &mut document, findings);
     file.ids = CapabilityIds::of(&file);
@@ -138,12 +137,13 @@ impl CapabilityDocument {
         Some(document)
     }
 
-    /// Reads the entries of a section. One that is broken is left out with its problem told.
-    fn list<S: DeserializeOwned, T: UniqueEntry>(
+    /// Reads the entries of a section. One that is broken, or has the name of another, is left out with its problem told.
+    fn list<S: DeserializeOwned, T>(
         &mut self,
         section: &'static str,
         findings: &mut FileFindings,
         read: impl Fn(S, &ValueNode, &mut FileFindings) -> Option<T>,
+        name: impl Fn(&T) -> Option<String>,
     ) -> Vec<T> {
         let NodeValue::List(items) = self.root.child(section).content.clone() else {
             return Vec::new();
@@ -158,10 +158,11 @@ impl CapabilityDocument {
             let entry = match serde_json::from_value::<S>(item.to_json()) {
                 Ok(shape) => read(shape, item, findings),
                 Err(_) => {
-                    findings.add(violation::unreadable(&schema::CAPABILITIES).at(item.place));
+                    findings.add(schema::CAPABILITIES.unreadable().at(item.place));
                     None
                 }
             };
+            // Broken hooks never stop anything.
             if section == "hooks" {
                 findings.soften_since(mark);
             }
@@ -173,9 +174,20 @@ impl CapabilityDocument {
                     continue;
                 }
             };
-            let is_taken = entry.key().is_some_and(|key| !taken.insert(key));
-            if let Some(name) = entry.name().filter(|_| is_taken) {
-                findings.add(repeated(section, &name).at(item.child("id").place));
+            // Names of tools that some clients send alike are the same name.
+            let plain = |name: &String| match section {
+                "tools" => plain_tool_name(name),
+                _ => name.clone(),
+            };
+            if let Some(name) = name(&entry).filter(|name| !taken.insert(plain(name))) {
+                findings.at(item.child("id").place).error(
+                    "duplicate-id",
+                    format!("`{section}` has `{name}` twice, and the first one is used"),
+                    "rename or remove one of the two",
+                );
+                if section == "hooks" {
+                    findings.soften_since(mark);
+                }
                 continue;
             }
             entries.push(entry);
@@ -222,60 +234,74 @@ impl CapabilityDocument {
     }
 }
 
-/// An entry that must differ from others of its section.
-pub(super) trait UniqueEntry {
-    /// What must differ; `None` when the entry has no name of its own.
-    fn name(&self) -> Option<String>;
-
-    /// What is compared: the same for names that mean the same.
-    fn key(&self) -> Option<String> {
-        self.name()
-    }
-}
-
-fn repeated(section: &str, name: &str) -> Diagnostic {
-    let message = format!("`{section}` has `{name}` twice, and the first one is used");
-    // Broken hooks never stop anything.
-    if section == "hooks" {
-        Diagnostic::warning("duplicate-id", message)
-    } else {
-        Diagnostic::error("duplicate-id", message)
-    }
-    .with_fix("rename or remove one of the two")
-}
-
 fn parse(text: &str, path: &Path, findings: &mut FileFindings) -> Option<ValueNode> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-    let root = if is_json { json::parse(text) } else { yaml::parse(text, 1) };
+    let root = if is_json { json::parse(text) } else { yaml::parse(text) };
     let root = root.map_err(|diagnostic| findings.add(diagnostic)).ok()?;
     if root.is_map() {
         return Some(root);
     }
-    findings.add(
-        Diagnostic::error("wrong-type", "a capability file must be a mapping, and this one is not")
-            .with_fix("write keys such as `servers` and `tools` at the top level")
-            .at(TextPosition { line: 1, column: 1 }),
+    findings.at(TextPosition { line: 1, column: 1 }).error(
+        "wrong-type",
+        "a capability file must be a mapping, and this one is not",
+        "write keys such as `servers` and `tools` at the top level",
     );
     None
 }
 
 fn warn_about_unknown_keys(root: &ValueNode, findings: &mut FileFindings) {
+    let mut keys = schema::CAPABILITIES.keys();
+    keys.retain(|key| !key.starts_with('$'));
     for entry in root.entries().iter().filter(|entry| !entry.key.starts_with('$')) {
-        if KEYS.contains(&entry.key.as_str()) {
+        if keys.contains(&entry.key.as_str()) {
             continue;
         }
-        let fix = match nearest_key(&entry.key, KEYS) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("remove it; the keys are {}", KEYS.join(", ")),
-        };
-        findings.add(
-            Diagnostic::warning(
-                "unknown-key",
-                format!("unknown key `{}`, which is ignored", entry.key),
-            )
-            .with_fix(fix)
-            .at(entry.place),
+        let otherwise = format!("remove it; the keys are {}", keys.join(", "));
+        let fix = did_you_mean(&entry.key, keys.iter().copied(), otherwise);
+        findings.at(entry.place).warning(
+            "unknown-key",
+            format!("unknown key `{}`, which is ignored", entry.key),
+            fix,
         );
+    }
+}
+
+/// Below these keys every value is the author's own data.
+const DATA: [&str; 2] = ["default", "defaults"];
+/// Maps and lists of texts, in which YAML makes numbers and booleans of some.
+const TEXTS: [&str; 3] = ["env", "headers", "args"];
+
+/// Takes out what real files write loosely and every reader accepts: `null` for nothing. Bare numbers and booleans among
+/// texts become texts.
+fn prune(node: &mut ValueNode) {
+    match &mut node.content {
+        NodeValue::Map(entries) => {
+            let is_data = |entry: &MapEntry| DATA.contains(&entry.key.as_str());
+            entries
+                .retain(|entry| is_data(entry) || !matches!(entry.value.content, NodeValue::Null));
+            for entry in entries.iter_mut().filter(|entry| !is_data(entry)) {
+                match &mut entry.value.content {
+                    NodeValue::Map(inner) if TEXTS.contains(&entry.key.as_str()) => {
+                        inner.iter_mut().for_each(|entry| into_text(&mut entry.value));
+                    }
+                    NodeValue::List(items) if TEXTS.contains(&entry.key.as_str()) => {
+                        items.iter_mut().for_each(into_text);
+                    }
+                    _ => {}
+                }
+                prune(&mut entry.value);
+            }
+        }
+        NodeValue::List(items) => items.iter_mut().for_each(prune),
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::Text(_) => {}
+    }
+}
+
+fn into_text(node: &mut ValueNode) {
+    match &node.content {
+        NodeValue::Bool(value) => node.content = NodeValue::Text(value.to_string()),
+        NodeValue::Number(number) => node.content = NodeValue::Text(number.to_string()),
+        NodeValue::Null | NodeValue::Text(_) | NodeValue::List(_) | NodeValue::Map(_) => {}
     }
 }

@@ -3,16 +3,13 @@
 use indexmap::IndexSet;
 
 use super::{
-    CapabilityFile, HookDeclaration, PluginDeclaration, RuleDeclaration, ServerDeclaration,
-    ServerToolFilter, SkillDeclaration, SkillKind, SubagentDeclaration, ToolDeclaration, ToolKind,
-    index::FileIndex,
-    read::{CapabilityDocument, UniqueEntry},
-    tool_name::{plain_tool_name, without_at},
+    CapabilityFile, ServerToolFilter, SkillKind, SubagentDeclaration, ToolKind, index::FileIndex,
+    names::without_at, read::CapabilityDocument,
 };
 use crate::{
-    diagnostic::{Diagnostic, FileFindings},
+    diagnostic::FileFindings,
     document::ValueNode,
-    suggest::{MAX_CANDIDATES, nearest_key},
+    suggest::{MAX_CANDIDATES, did_you_mean},
 };
 
 /// Checks every reference. A tool without its server is left out; anything else that dangles is a warning.
@@ -45,13 +42,10 @@ pub(super) fn check(
         let what = format!("the skill `{}` requires", skill.id);
         check_tool_references(&known, &skill.requires, &what, def.child("requires"), findings);
         if skill.kind == SkillKind::Plugin && file.plugins.is_empty() {
-            findings.add(
-                Diagnostic::warning(
-                    "unknown-reference",
-                    format!("the skill `{}` comes from a plugin, and the file has none", skill.id),
-                )
-                .with_fix("add the plugin to `plugins`, or change `type`")
-                .at(document.entry("skills", index).child("type").place),
+            findings.at(document.entry("skills", index).child("type").place).warning(
+                "unknown-reference",
+                format!("the skill `{}` comes from a plugin, and the file has none", skill.id),
+                "add the plugin to `plugins`, or change `type`",
             );
         }
     }
@@ -86,17 +80,15 @@ fn check_tools(
         }
         let message =
             format!("the tool `{}` is of the server `{}`, which is not there", tool.id, mcp.server);
-        let found = if has_plugins {
-            Diagnostic::warning("unknown-reference", format!("{message} unless a plugin brings it"))
+        let known = known.iter().map(String::as_str);
+        let fix = did_you_mean(&mcp.server, known, "add it to `servers`");
+        let found = findings.at(document.entry("tools", index).child("def").child("server").place);
+        if has_plugins {
+            let message = format!("{message} unless a plugin brings it");
+            found.warning("unknown-reference", message, fix);
         } else {
-            Diagnostic::error("unknown-reference", message)
-        };
-        let fix = match nearest_key(&mcp.server, known.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "add it to `servers`".to_owned(),
-        };
-        let place = document.entry("tools", index).child("def").child("server").place;
-        findings.add(found.with_fix(fix).at(place));
+            found.error("unknown-reference", message, fix);
+        }
     }
     let mut keep = sound.iter();
     file.tools.retain(|_| keep.next().copied().unwrap_or(true));
@@ -115,16 +107,10 @@ fn check_policies(
     for (index, server) in file.servers.iter().enumerate() {
         let node = document.entry("servers", index);
         if node.get("expose").is_some() && file.tools_of(&server.id).next().is_some() {
-            findings.add(
-                Diagnostic::warning(
-                    "ignored-key",
-                    format!(
-                        "`expose` of `{}` is ignored, because `tools` has tools of it",
-                        server.id
-                    ),
-                )
-                .with_fix("remove `expose`, or the entries of `tools`")
-                .at(node.key_place("expose")),
+            findings.at(node.key_place("expose")).warning(
+                "ignored-key",
+                format!("`expose` of `{}` is ignored, because `tools` has tools of it", server.id),
+                "remove `expose`, or the entries of `tools`",
             );
         }
     }
@@ -153,18 +139,13 @@ fn check_tool_references(
         if known.may_resolve(reference) {
             continue;
         }
-        let fix =
-            match nearest_key(without_at(reference), known.tool_names.iter().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "add the tool to `tools`, or remove the reference".to_owned(),
-            };
-        findings.add(
-            Diagnostic::warning(
-                "unknown-reference",
-                format!("{what} `{reference}`, and there is no such tool"),
-            )
-            .with_fix(fix)
-            .at(node.item(index).place),
+        let names = known.tool_names.iter().map(String::as_str);
+        let otherwise = "add the tool to `tools`, or remove the reference";
+        let fix = did_you_mean(without_at(reference), names, otherwise);
+        findings.at(node.item(index).place).warning(
+            "unknown-reference",
+            format!("{what} `{reference}`, and there is no such tool"),
+            fix,
         );
     }
 }
@@ -200,20 +181,12 @@ fn check_skills(
         if known.skills.contains(skill) || !known.file.plugins.is_empty() {
             continue;
         }
-        let fix = match nearest_key(skill, known.skills.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "add it to `skills`, or remove it here".to_owned(),
-        };
-        findings.add(
-            Diagnostic::warning(
-                "unknown-reference",
-                format!(
-                    "the sub-agent `{}` uses the skill `{skill}`, which is not there",
-                    subagent.id
-                ),
-            )
-            .with_fix(fix)
-            .at(node.item(index).place),
+        let skills = known.skills.iter().map(String::as_str);
+        let fix = did_you_mean(skill, skills, "add it to `skills`, or remove it here");
+        findings.at(node.item(index).place).warning(
+            "unknown-reference",
+            format!("the sub-agent `{}` uses the skill `{skill}`, which is not there", subagent.id),
+            fix,
         );
     }
 }
@@ -228,51 +201,5 @@ impl ServerToolFilter {
             Self::Exactly(names) => named(names),
             Self::None => false,
         }
-    }
-}
-
-impl UniqueEntry for ServerDeclaration {
-    fn name(&self) -> Option<String> {
-        Some(self.id.clone())
-    }
-}
-
-impl UniqueEntry for ToolDeclaration {
-    fn name(&self) -> Option<String> {
-        Some(self.qualified_name())
-    }
-
-    fn key(&self) -> Option<String> {
-        Some(plain_tool_name(&self.qualified_name()))
-    }
-}
-
-impl UniqueEntry for SkillDeclaration {
-    fn name(&self) -> Option<String> {
-        Some(self.id.clone())
-    }
-}
-
-impl UniqueEntry for RuleDeclaration {
-    fn name(&self) -> Option<String> {
-        Some(self.id.clone())
-    }
-}
-
-impl UniqueEntry for HookDeclaration {
-    fn name(&self) -> Option<String> {
-        Some(self.id.clone())
-    }
-}
-
-impl UniqueEntry for SubagentDeclaration {
-    fn name(&self) -> Option<String> {
-        Some(self.id.clone())
-    }
-}
-
-impl UniqueEntry for PluginDeclaration {
-    fn name(&self) -> Option<String> {
-        self.id.clone()
     }
 }

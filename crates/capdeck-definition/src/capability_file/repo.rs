@@ -1,10 +1,11 @@
 //! Places in repositories: `owner/repo@name` is looked for, `owner/repo::path` is exact; `#commit` or `:version` may
 //! follow.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a repository is hosted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+// Where a repository is hosted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GitHost {
     GitHub,

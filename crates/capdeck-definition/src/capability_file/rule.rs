@@ -4,13 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    safe_id::{SAFE_ID_FIX, is_safe_id},
+    names::{is_safe_id, skip_unsafe_id},
     text_source::{ContentSource, SourceFields, SourceType},
 };
-use crate::{
-    diagnostic::{Diagnostic, FileFindings},
-    document::ValueNode,
-};
+use crate::{diagnostic::FileFindings, document::ValueNode};
 
 /// A rule of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,19 +43,14 @@ pub(super) struct RuleShape {
     id: String,
     #[serde(rename = "type")]
     kind: SourceType,
-    #[serde(default)]
     providers: Option<Vec<String>>,
     /// Globs of the files it is about.
     #[serde(default)]
     applies_to: Vec<String>,
-    #[serde(default)]
     description: Option<String>,
-    #[serde(default)]
     always_apply: Option<bool>,
-    #[serde(default)]
     visibility: Option<RuleVisibility>,
     /// Another name of `visibility`.
-    #[serde(default)]
     scope: Option<RuleVisibility>,
     #[serde(flatten)]
     source: SourceFields,
@@ -71,10 +63,7 @@ impl RuleShape {
         findings: &mut FileFindings,
     ) -> Option<RuleDeclaration> {
         let what = format!("the rule `{}`", self.id);
-        if !is_safe_id(&self.id) {
-            findings.add(skipped_id(&what).at(node.child("id").place));
-            return None;
-        }
+        skip_unsafe_id(is_safe_id(&self.id), &what, node, findings)?;
         Some(RuleDeclaration {
             source: self.source.read(self.kind, &what, node, findings)?,
             id: self.id,
@@ -85,13 +74,4 @@ impl RuleShape {
             visibility: self.visibility.or(self.scope),
         })
     }
-}
-
-/// An id that cannot name a file costs its entry, and nothing else.
-pub(super) fn skipped_id(what: &str) -> Diagnostic {
-    Diagnostic::warning(
-        "unsafe-id",
-        format!("the id of {what} cannot name a file, so it is skipped"),
-    )
-    .with_fix(SAFE_ID_FIX)
 }

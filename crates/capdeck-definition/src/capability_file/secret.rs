@@ -31,14 +31,11 @@ pub(super) enum ValueShape {
 #[schemars(rename = "ValueReference", deny_unknown_fields)]
 pub(super) struct ReferenceShape {
     /// The name of an environment variable.
-    #[serde(default)]
     #[schemars(length(min = 1))]
     pub(super) from_env: Option<String>,
     /// A command line, or a program and its arguments; its output is the value. No shell is involved.
-    #[serde(default)]
     pub(super) from_command: Option<CommandLineShape>,
     /// A file that holds the value.
-    #[serde(default)]
     #[schemars(length(min = 1))]
     pub(super) from_file: Option<String>,
 }
@@ -52,11 +49,7 @@ pub(super) enum CommandLineShape {
     List(Vec<String>),
 }
 
-use crate::{
-    capability_file::command_line,
-    diagnostic::{Diagnostic, FileFindings},
-    document::ValueNode,
-};
+use crate::{capability_file::command_line, diagnostic::FileFindings, document::ValueNode};
 
 impl ValueShape {
     /// The declared value, unless it says nothing or too much.
@@ -71,7 +64,7 @@ impl ValueShape {
             Self::Reference(reference) => reference,
         };
         let mut problem = |code: &str, message: String, fix: &str| {
-            findings.add(Diagnostic::error(code, message).with_fix(fix).at(node.place));
+            findings.at(node.place).error(code, message, fix);
             None
         };
         match (reference.from_env, reference.from_command, reference.from_file) {

@@ -9,10 +9,7 @@ use super::{
     text_source::check_url,
 };
 use crate::{
-    OAuthConfig,
-    diagnostic::{Diagnostic, FileFindings},
-    document::ValueNode,
-    reference::holds_reference,
+    OAuthConfig, diagnostic::FileFindings, document::ValueNode, reference::holds_reference,
 };
 
 /// An MCP server of the file.
@@ -81,19 +78,13 @@ pub(super) struct ServerShape {
     #[expect(dead_code, reason = "the schema checks it, and there is one kind")]
     kind: Option<ServerType>,
     def: ServerDef,
-    #[serde(default)]
     description: Option<String>,
-    #[serde(default)]
     display_name: Option<String>,
     /// Which tools are offered when `tools` has none of this server.
-    #[serde(default)]
     pub(super) expose: Option<ExposeType>,
     /// Names of tools, for `except` and `exactly`.
-    #[serde(default)]
     tools: Option<Vec<String>>,
-    #[serde(default)]
     source_plugin: Option<String>,
-    #[serde(default)]
     #[expect(dead_code, reason = "written by other tools, used by nothing")]
     source_plugin_server_key: Option<String>,
 }
@@ -120,17 +111,14 @@ pub(super) enum ExposeType {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 struct ServerDef {
-    #[serde(default)]
     #[schemars(length(min = 1))]
     cmd: Option<String>,
     #[serde(default)]
     args: Vec<String>,
     #[serde(default)]
     env: IndexMap<String, ValueShape>,
-    #[serde(default)]
     #[schemars(length(min = 1))]
     cwd: Option<String>,
-    #[serde(default)]
     #[schemars(length(min = 1))]
     url: Option<String>,
     #[serde(default)]
@@ -138,7 +126,6 @@ struct ServerDef {
     #[serde(default)]
     tls_skip_verify: bool,
     /// What is known of the sign-in; normally it is discovered.
-    #[serde(default)]
     oauth2: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
@@ -161,25 +148,19 @@ impl ServerShape {
             };
         let def = self.def;
         if def.tls_skip_verify {
-            findings.add(
-                Diagnostic::warning(
-                    "ignored-key",
-                    format!("`tlsSkipVerify` of `{id}` is refused: certificates are always checked"),
-                )
-                .with_fix("trust the server's certificate on this machine, for example with `SSL_CERT_FILE`")
-                .at(def_node.key_place("tlsSkipVerify")),
+            findings.at(def_node.key_place("tlsSkipVerify")).warning(
+                "ignored-key",
+                format!("`tlsSkipVerify` of `{id}` is refused: certificates are always checked"),
+                "trust the server's certificate on this machine, for example with `SSL_CERT_FILE`",
             );
         }
         let endpoint = match (def.cmd, def.url) {
             (Some(cmd), url) => {
                 if url.is_some() {
-                    findings.add(
-                        Diagnostic::warning(
-                            "conflicting-keys",
-                            format!("the server `{id}` has `cmd` and `url`, and `url` is ignored"),
-                        )
-                        .with_fix("keep one of the two")
-                        .at(def_node.key_place("url")),
+                    findings.at(def_node.key_place("url")).warning(
+                        "conflicting-keys",
+                        format!("the server `{id}` has `cmd` and `url`, and `url` is ignored"),
+                        "keep one of the two",
                     );
                 }
                 let env = values(def.env, "env", findings);
@@ -197,13 +178,10 @@ impl ServerShape {
                 oauth: def.oauth2.map(|written| Box::new(read_oauth(&written))),
             }),
             (None, None) => {
-                findings.add(
-                    Diagnostic::error(
-                        "missing-key",
-                        format!("the server `{id}` has neither `cmd` nor `url`"),
-                    )
-                    .with_fix("add `cmd` to start a program, or `url` to reach a server")
-                    .at(def_node.place),
+                findings.at(def_node.place).error(
+                    "missing-key",
+                    format!("the server `{id}` has neither `cmd` nor `url`"),
+                    "add `cmd` to start a program, or `url` to reach a server",
                 );
                 return None;
             }
@@ -236,15 +214,15 @@ pub(super) fn read_expose(
         Some(ExposeType::All) | None => (ServerToolFilter::All, false),
     };
     match (uses_names, listed) {
-        (true, false) => findings.add(
-            Diagnostic::warning("missing-key", format!("`expose` of `{id}` names no tools"))
-                .with_fix("add `tools` with the server's names of them")
-                .at(node.key_place("expose")),
+        (true, false) => findings.at(node.key_place("expose")).warning(
+            "missing-key",
+            format!("`expose` of `{id}` names no tools"),
+            "add `tools` with the server's names of them",
         ),
-        (false, true) => findings.add(
-            Diagnostic::warning("ignored-key", format!("`tools` of the server `{id}` is ignored"))
-                .with_fix("it goes with `expose: except` or `expose: exactly`")
-                .at(node.key_place("tools")),
+        (false, true) => findings.at(node.key_place("tools")).warning(
+            "ignored-key",
+            format!("`tools` of the server `{id}` is ignored"),
+            "it goes with `expose: except` or `expose: exactly`",
         ),
         (true, true) | (false, false) => {}
     }

@@ -1,17 +1,14 @@
-//! `skills`: instructions for agents, and the tools they need.
+//! `skills` and `subagents`: instructions for agents, and the tools they need.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
+    names::{SAFE_ID_FIX, is_safe_id, skip_unsafe_id},
     repo::{GitHost, RepoReference},
-    safe_id::{SAFE_ID_FIX, is_safe_id},
     text_source::{RepoShape, check_url, needed, read_repo},
 };
-use crate::{
-    diagnostic::{Diagnostic, FileFindings},
-    document::ValueNode,
-};
+use crate::{diagnostic::FileFindings, document::ValueNode};
 
 /// A skill of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +40,34 @@ pub enum SkillKind {
     Plugin,
 }
 
+/// One entry of `subagents`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Subagent", deny_unknown_fields)]
+pub struct SubagentDeclaration {
+    // Safe as the name of a file and of a view.
+    #[schemars(length(min = 1))]
+    pub id: String,
+    pub description: Option<String>,
+    // Ids of skills.
+    #[serde(default)]
+    pub skills: Vec<String>,
+    // As written. It sees no others.
+    /// Tools: `@server.tool`, `server.tool` or a bare id.
+    #[serde(default)]
+    pub tools: Vec<String>,
+    pub instructions: Option<String>,
+    // The agents it is for; `None` means all.
+    pub providers: Option<Vec<String>>,
+}
+
+impl SubagentDeclaration {
+    pub(super) fn check(self, node: &ValueNode, findings: &mut FileFindings) -> Option<Self> {
+        let what = format!("the sub-agent `{}`", self.id);
+        skip_unsafe_id(is_safe_id(&self.id), &what, node, findings).map(|()| self)
+    }
+}
+
 /// One entry of `skills`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -54,7 +79,6 @@ pub(super) struct SkillShape {
     kind: SkillType,
     #[serde(default)]
     def: SkillDef,
-    #[serde(default)]
     source_plugin: Option<String>,
 }
 
@@ -75,24 +99,18 @@ enum SkillType {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields)]
 struct SkillDef {
-    #[serde(default)]
     description: Option<String>,
     /// Tools: `@server.tool`, `server.tool` or a bare id.
     #[serde(default)]
     requires: Vec<String>,
     /// The text of `SKILL.md`, for `inline`.
-    #[serde(default)]
     content: Option<String>,
     /// A folder with `SKILL.md`, for `local`.
-    #[serde(default)]
     path: Option<String>,
     /// The address of `SKILL.md`, for `remote`.
-    #[serde(default)]
     url: Option<String>,
     /// `owner/repo@name` or `owner/repo::path`, for `github` and `gitlab`.
-    #[serde(default)]
     repo: Option<String>,
-    #[serde(default)]
     version: Option<String>,
     #[serde(default, rename = "ref")]
     commit: Option<String>,
@@ -106,10 +124,10 @@ impl SkillShape {
     ) -> Option<SkillDeclaration> {
         let what = format!("the skill `{}`", self.id);
         if !is_safe_id(&self.id) {
-            findings.add(
-                Diagnostic::error("unsafe-id", format!("the id of {what} cannot name a folder"))
-                    .with_fix(SAFE_ID_FIX)
-                    .at(node.child("id").place),
+            findings.at(node.child("id").place).error(
+                "unsafe-id",
+                format!("the id of {what} cannot name a folder"),
+                SAFE_ID_FIX,
             );
         }
         let def_node = node.child("def");

@@ -4,10 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::repo::{GitHost, RepoReference};
-use crate::{
-    diagnostic::{Diagnostic, FileFindings},
-    document::ValueNode,
-};
+use crate::{diagnostic::FileFindings, document::ValueNode};
 
 /// Where a text comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,10 +37,8 @@ pub(super) enum SourceType {
 #[schemars(rename = "RepoDef", deny_unknown_fields)]
 pub(super) struct RepoShape {
     /// `owner/repo@name` or `owner/repo::path`, then `#commit` or `:version` if one is meant.
-    #[serde(default)]
     pub(super) repo: Option<String>,
     /// A tag or branch; wins over the one in `repo`.
-    #[serde(default)]
     pub(super) version: Option<String>,
     /// A commit; wins over the one in `repo`.
     #[serde(default, rename = "ref")]
@@ -54,13 +49,9 @@ pub(super) struct RepoShape {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SourceFields {
-    #[serde(default)]
     content: Option<String>,
-    #[serde(default)]
     pub(super) url: Option<String>,
-    #[serde(default)]
     pub(super) path: Option<String>,
-    #[serde(default)]
     pub(super) def: Option<RepoShape>,
 }
 
@@ -113,10 +104,10 @@ pub(super) fn read_repo(
             Some(repo)
         }
         Err(bad) => {
-            findings.add(
-                Diagnostic::error("bad-repo", format!("`repo` of {what} {bad}"))
-                    .with_fix(bad.fix())
-                    .at(node.child("def").child("repo").place),
+            findings.at(node.child("def").child("repo").place).error(
+                "bad-repo",
+                format!("`repo` of {what} {bad}"),
+                bad.fix(),
             );
             None
         }
@@ -133,13 +124,10 @@ pub(super) fn needed<T>(
     findings: &mut FileFindings,
 ) -> Option<T> {
     if value.is_none() {
-        findings.add(
-            Diagnostic::error(
-                "missing-key",
-                format!("{what} is of type `{kind}` and needs `{key}`"),
-            )
-            .with_fix(format!("add `{key}`, or change `type`"))
-            .at(node.place),
+        findings.at(node.place).error(
+            "missing-key",
+            format!("{what} is of type `{kind}` and needs `{key}`"),
+            format!("add `{key}`, or change `type`"),
         );
     }
     value
@@ -150,10 +138,10 @@ pub(super) fn check_url(address: &str, node: &ValueNode, findings: &mut FileFind
     let fits = url::Url::parse(address)
         .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     if !fits {
-        findings.add(
-            Diagnostic::error("bad-url", "this is not an address that can be fetched")
-                .with_fix("write it whole, starting with `https://`")
-                .at(node.place),
+        findings.at(node.place).error(
+            "bad-url",
+            "this is not an address that can be fetched",
+            "write it whole, starting with `https://`",
         );
     }
     fits

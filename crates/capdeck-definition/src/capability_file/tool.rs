@@ -7,11 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{command_line, repo::is_safe_path, text_source::needed, tool_name::without_at};
-use crate::{
-    diagnostic::{Diagnostic, FileFindings},
-    document::ValueNode,
-};
+use super::{command_line, names::without_at, repo::is_safe_path, text_source::needed};
+use crate::{diagnostic::FileFindings, document::ValueNode};
 
 /// A tool of the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,14 +64,21 @@ pub struct CommandTool {
     pub init: Option<CommandSpec>,
 }
 
-/// A command line with places for arguments.
-#[derive(Debug, Clone, PartialEq)]
+// A command line with places for arguments.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Command", deny_unknown_fields)]
 pub struct CommandSpec {
-    /// Taken apart once, then `{name}` is filled inside each word.
+    // Taken apart once, then `{name}` is filled inside each word.
+    /// A command line; `{name}` takes an argument.
+    #[schemars(length(min = 1))]
     pub cmd: String,
+    #[serde(default)]
     pub args: Vec<CommandArgument>,
     /// A folder below the project.
+    #[schemars(length(min = 1))]
     pub dir: Option<String>,
+    #[serde(default)]
     pub env: IndexMap<String, String>,
 }
 
@@ -87,7 +91,6 @@ pub struct CommandArgument {
     pub name: String,
     #[serde(rename = "type", default)]
     pub kind: ArgumentKind,
-    #[serde(default)]
     pub description: Option<String>,
     /// Whether a caller must give it, unless there is a default.
     #[serde(default = "yes")]
@@ -132,13 +135,10 @@ pub(super) struct ToolShape {
     #[serde(rename = "type")]
     kind: ToolType,
     def: ToolDef,
-    #[serde(default)]
     description: Option<String>,
     /// Commands of one group are offered together.
-    #[serde(default)]
     #[schemars(length(min = 1))]
     group: Option<String>,
-    #[serde(default)]
     source_plugin: Option<String>,
 }
 
@@ -155,39 +155,17 @@ enum ToolType {
 #[schemars(deny_unknown_fields)]
 struct ToolDef {
     /// The server's id, with or without `@`.
-    #[serde(default)]
     server: Option<String>,
     /// The server's own name of the tool.
-    #[serde(default)]
     tool: Option<String>,
     /// Arguments a caller need not give.
     #[serde(default)]
     defaults: Map<String, Value>,
     /// A program that results are passed through.
-    #[serde(default)]
     formatter: Option<ResultFormatter>,
-    #[serde(default)]
-    run: Option<CommandShape>,
+    run: Option<CommandSpec>,
     /// Run once before the first call.
-    #[serde(default)]
-    init: Option<CommandShape>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "Command", deny_unknown_fields)]
-struct CommandShape {
-    /// A command line; `{name}` takes an argument.
-    #[schemars(length(min = 1))]
-    cmd: String,
-    #[serde(default)]
-    args: Vec<CommandArgument>,
-    /// A folder below the project.
-    #[serde(default)]
-    #[schemars(length(min = 1))]
-    dir: Option<String>,
-    #[serde(default)]
-    env: IndexMap<String, String>,
+    init: Option<CommandSpec>,
 }
 
 impl ToolShape {
@@ -212,9 +190,11 @@ impl ToolShape {
             }
             ToolType::Command => {
                 let run = needed(def.run, "command", "def.run", &what, def_node, findings)?;
-                let run = run.read(&what, def_node.child("run"), findings);
-                let init = def.init.map(|init| init.read(&what, def_node.child("init"), findings));
-                ToolKind::Command(CommandTool { run, init })
+                run.check(&what, def_node.child("run"), findings);
+                if let Some(init) = &def.init {
+                    init.check(&what, def_node.child("init"), findings);
+                }
+                ToolKind::Command(CommandTool { run, init: def.init })
             }
         };
         Some(ToolDeclaration {
@@ -227,42 +207,35 @@ impl ToolShape {
     }
 }
 
-impl CommandShape {
-    fn read(self, what: &str, node: &ValueNode, findings: &mut FileFindings) -> CommandSpec {
+impl CommandSpec {
+    fn check(&self, what: &str, node: &ValueNode, findings: &mut FileFindings) {
         match command_line::split(&self.cmd) {
             Ok(words) => check_shell(&words, what, node, findings),
-            Err(bad) => findings.add(
-                Diagnostic::error("bad-command", format!("`cmd` of {what} {bad}"))
-                    .with_fix(bad.fix())
-                    .at(node.child("cmd").place),
+            Err(bad) => findings.at(node.child("cmd").place).error(
+                "bad-command",
+                format!("`cmd` of {what} {bad}"),
+                bad.fix(),
             ),
         }
         if let Some(dir) = self.dir.as_ref().filter(|dir| !is_safe_path(dir)) {
             let shown: String = dir.chars().take(80).collect();
-            findings.add(
-                Diagnostic::error(
-                    "path-escapes",
-                    format!("`dir` of {what} leaves the project: `{shown}`"),
-                )
-                .with_fix("use a relative path without `..`")
-                .at(node.child("dir").place),
+            findings.at(node.child("dir").place).error(
+                "path-escapes",
+                format!("`dir` of {what} leaves the project: `{shown}`"),
+                "use a relative path without `..`",
             );
         }
         let names = node.child("args");
         let mut known = HashSet::new();
         for (index, argument) in self.args.iter().enumerate() {
             if !known.insert(argument.name.as_str()) {
-                findings.add(
-                    Diagnostic::error(
-                        "duplicate-id",
-                        format!("{what} declares the argument `{}` twice", argument.name),
-                    )
-                    .with_fix("keep one of the two")
-                    .at(names.item(index).place),
+                findings.at(names.item(index).place).error(
+                    "duplicate-id",
+                    format!("{what} declares the argument `{}` twice", argument.name),
+                    "keep one of the two",
                 );
             }
         }
-        CommandSpec { cmd: self.cmd, args: self.args, dir: self.dir, env: self.env }
     }
 }
 
@@ -272,13 +245,13 @@ fn check_shell(words: &[String], what: &str, node: &ValueNode, findings: &mut Fi
     if command_line::is_shell(program)
         && arguments.iter().any(|word| command_line::has_placeholder(word))
     {
-        findings.add(
-            Diagnostic::error(
-                "shell-placeholder",
-                format!("`cmd` of {what} puts arguments into the script of a shell, where they could run anything"),
-            )
-            .with_fix("call the program itself, or put the script in a file that takes arguments")
-            .at(node.child("cmd").place),
+        findings.at(node.child("cmd").place).error(
+            "shell-placeholder",
+            format!(
+                "`cmd` of {what} puts arguments into the script of a shell, where they could run \
+                 anything"
+            ),
+            "call the program itself, or put the script in a file that takes arguments",
         );
     }
 }

@@ -3,25 +3,21 @@
 use std::collections::HashMap;
 
 use crate::{
-    diagnostic::{Diagnostic, FileFindings},
+    diagnostic::FileFindings,
     document::ValueNode,
-    shape::PLURAL_KEYS,
+    shape::{PLURAL_KEYS, SINGULAR_KEYS},
     suggest::nearest_key,
     violation::is_singular_cli,
 };
 
-const SINGULAR_KEYS: [&str; 7] = [
-    "mcpServer",
-    "openapiEndpoint",
-    "googleDiscoveryApi",
-    "graphqlEndpoint",
-    "httpApi",
-    "cliTools",
-    "capletSet",
-];
+/// The keys of the backends that a file declares: one singular one, or plural maps.
+pub(super) struct BackendKeys {
+    pub(super) singular: Option<&'static str>,
+    pub(super) plural: Vec<&'static str>,
+}
 
-/// Checks which backends a file declares together. False when the file cannot be used.
-pub(super) fn check(root: &ValueNode, findings: &mut FileFindings) -> bool {
+/// Checks which backends a file declares together. `None` when the file cannot be used.
+pub(super) fn check(root: &ValueNode, findings: &mut FileFindings) -> Option<BackendKeys> {
     let mark = findings.mark();
     let singular_cli = root.get("cliTools").is_some_and(is_singular_cli);
     let present = |keys: [&'static str; 7], with_cli: bool| -> Vec<&'static str> {
@@ -33,26 +29,21 @@ pub(super) fn check(root: &ValueNode, findings: &mut FileFindings) -> bool {
     match (singular.as_slice(), plural.as_slice()) {
         ([], []) => check_none(root, findings),
         ([_], []) | ([], [_, ..]) => {}
-        ([_, second, ..], _) => findings.add(
-            Diagnostic::error(
-                "several-backends",
-                format!("a file has one backend, found {}", names(&singular)),
-            )
-            .with_fix("split the file, or use the plural maps with a child for each")
-            .at(root.key_place(second)),
+        ([_, second, ..], _) => findings.at(root.key_place(second)).error(
+            "several-backends",
+            format!("a file has one backend, found {}", names(&singular)),
+            "split the file, or use the plural maps with a child for each",
         ),
-        ([one], [first, ..]) => findings.add(
-            Diagnostic::error(
-                "several-backends",
-                format!("`{one}` cannot stand beside {}", names(&plural)),
-            )
-            .with_fix(format!("move `{one}` into a plural map, or remove it"))
-            .at(root.key_place(first)),
+        ([one], [first, ..]) => findings.at(root.key_place(first)).error(
+            "several-backends",
+            format!("`{one}` cannot stand beside {}", names(&plural)),
+            format!("move `{one}` into a plural map, or remove it"),
         ),
     }
     check_auth(root, &singular, &plural, findings);
     check_children(root, &plural, findings);
-    findings.first_error_since(mark).is_none()
+    let is_sound = findings.first_error_since(mark).is_none();
+    is_sound.then(|| BackendKeys { singular: singular.first().copied(), plural })
 }
 
 fn check_none(root: &ValueNode, findings: &mut FileFindings) {
@@ -61,10 +52,10 @@ fn check_none(root: &ValueNode, findings: &mut FileFindings) {
     let mistyped =
         root.entries().iter().any(|entry| nearest_key(&entry.key, all.clone()).is_some());
     if !mistyped {
-        findings.add(
-            Diagnostic::error("missing-backend", "the file declares no backend")
-                .with_fix(format!("add one of {}", names(&SINGULAR_KEYS)))
-                .at(root.place),
+        findings.at(root.place).error(
+            "missing-backend",
+            "the file declares no backend",
+            format!("add one of {}", names(&SINGULAR_KEYS)),
         );
     }
 }
@@ -82,10 +73,10 @@ fn check_auth(root: &ValueNode, singular: &[&str], plural: &[&str], findings: &m
         (None, Some(key)) => format!("`auth` at the top does not apply to `{key}`"),
         (None, None) => return,
     };
-    findings.add(
-        Diagnostic::error("misplaced-auth", problem)
-            .with_fix("move `auth` into the backends that need it")
-            .at(root.key_place("auth")),
+    findings.at(root.key_place("auth")).error(
+        "misplaced-auth",
+        problem,
+        "move `auth` into the backends that need it",
     );
 }
 
@@ -94,13 +85,10 @@ fn check_children(root: &ValueNode, plural: &[&str], findings: &mut FileFindings
     for key in plural {
         for entry in root.child(key).entries() {
             if let Some(first) = owners.insert(&entry.key, key) {
-                findings.add(
-                    Diagnostic::error(
-                        "duplicate-id",
-                        format!("the child `{}` stands in `{first}` and in `{key}`", entry.key),
-                    )
-                    .with_fix("give each child an id of its own")
-                    .at(entry.place),
+                findings.at(entry.place).error(
+                    "duplicate-id",
+                    format!("the child `{}` stands in `{first}` and in `{key}`", entry.key),
+                    "give each child an id of its own",
                 );
             }
         }

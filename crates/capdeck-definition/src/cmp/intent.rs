@@ -31,10 +31,10 @@ pub(super) fn read_all(
     check_keys(&root, &CMP_CAPABILITY.keys(), findings);
     let list = root.child("intents");
     if file.intents.is_empty() {
-        findings.add(
-            Diagnostic::error("no-intents", "the tool has no intents")
-                .with_fix("add one with `patterns` and a `command`")
-                .at(list.place),
+        findings.at(list.place).error(
+            "no-intents",
+            "the tool has no intents",
+            "add one with `patterns` and a `command`",
         );
     }
     let mut intents = IndexMap::new();
@@ -65,10 +65,10 @@ fn read_one(
     check_keys(node, &CMP_CAPABILITY.keys_of("Intent"), findings);
     let patterns = usable_patterns(&shape.patterns, node, findings);
     if patterns.is_empty() {
-        findings.add(
-            Diagnostic::error("no-patterns", "no usable phrase leads to this intent")
-                .with_fix("add a plain phrase to `patterns`")
-                .at(node.key_place("patterns")),
+        findings.at(node.key_place("patterns")).error(
+            "no-patterns",
+            "no usable phrase leads to this intent",
+            "add a plain phrase to `patterns`",
         );
     }
     let command = CommandTemplate::parse(&shape.command)
@@ -102,18 +102,15 @@ fn usable_patterns(
     for (index, pattern) in patterns.iter().enumerate() {
         let place = list.item(index).place;
         match matcher::expression(pattern) {
-            _ if pattern.trim().is_empty() => findings.add(
-                Diagnostic::error(BAD_PATTERN, "the pattern is blank, and is left out")
-                    .with_fix("write the phrase people would say")
-                    .at(place),
+            _ if pattern.trim().is_empty() => findings.at(place).error(
+                BAD_PATTERN,
+                "the pattern is blank, and is left out",
+                "write the phrase people would say",
             ),
-            Some(Err(error)) => findings.add(
-                Diagnostic::error(
-                    BAD_PATTERN,
-                    format!("the regular expression cannot be used and is left out: {error}"),
-                )
-                .with_fix("correct it; look-around and back-references do not exist here")
-                .at(place),
+            Some(Err(error)) => findings.at(place).error(
+                BAD_PATTERN,
+                format!("the regular expression cannot be used and is left out: {error}"),
+                "correct it; look-around and back-references do not exist here",
             ),
             Some(Ok(_)) | None => usable.push(pattern.clone()),
         }
@@ -137,7 +134,7 @@ fn bad_command(error: &CommandError) -> Diagnostic {
             "pass the value as a word of its own: `sh -c 'echo \"$1\"' sh {value}`",
         ),
     };
-    Diagnostic::error(code, error.to_string()).with_fix(fix)
+    Diagnostic::error(code, error.to_string(), fix)
 }
 
 /// A name from the first plain phrase that gives one, free of other intents' names. `numbers` holds the number that the

@@ -2,7 +2,7 @@
 
 use super::{check_keys, read_shape};
 use crate::{
-    diagnostic::{Diagnostic, FileFindings, TextPosition},
+    diagnostic::{FileFindings, TextPosition},
     document::ValueNode,
     pattern,
     schema::CMP_MANIFEST,
@@ -23,34 +23,31 @@ pub(super) fn read(text: &str, findings: &mut FileFindings) -> Option<CmpManifes
     let (manifest, root): (ManifestFile, ValueNode) = read_shape(text, &CMP_MANIFEST, findings)?;
     check_keys(&root, &CMP_MANIFEST.keys(), findings);
     if manifest.summary.contains(['\n', '\r']) {
-        findings.add(
-            Diagnostic::error("not-one-line", "the summary has more than one line")
-                .with_fix("say it in one line of at most 100 characters")
-                .at(root.child("summary").place),
+        findings.at(root.child("summary").place).error(
+            "not-one-line",
+            "the summary has more than one line",
+            "say it in one line of at most 100 characters",
         );
     }
     if !is_version(&manifest.version) {
-        findings.add(
-            Diagnostic::error("bad-version", format!("`{}` is no version", manifest.version))
-                .with_fix("write three numbers, such as `1.0.0`")
-                .at(root.child("version").place),
+        findings.at(root.child("version").place).error(
+            "bad-version",
+            format!("`{}` is no version", manifest.version),
+            "write three numbers, such as `1.0.0`",
         );
     }
     if pattern::id_from(&manifest.name).is_empty() {
-        findings.add(
-            Diagnostic::error("bad-id", format!("no id can be made of `{}`", manifest.name))
-                .with_fix("name the tool with letters, digits, `_` or `-`")
-                .at(root.child("name").place),
+        findings.at(root.child("name").place).error(
+            "bad-id",
+            format!("no id can be made of `{}`", manifest.name),
+            "name the tool with letters, digits, `_` or `-`",
         );
     }
     if manifest.adapter == Some(true) && manifest.wraps.is_none() {
-        findings.add(
-            Diagnostic::warning(
-                "missing-key",
-                "an adapter does not say which program it describes",
-            )
-            .with_fix("add `wraps` with the program's name")
-            .at(root.key_place("adapter")),
+        findings.at(root.key_place("adapter")).warning(
+            "missing-key",
+            "an adapter does not say which program it describes",
+            "add `wraps` with the program's name",
         );
     }
     let place = root.child("name").place;

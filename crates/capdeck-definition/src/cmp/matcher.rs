@@ -228,7 +228,7 @@ fn choose(hits: Vec<RankedHit>) -> IntentMatch {
 fn affinity(said: &PhraseText, candidate: &CmpCandidate<'_>) -> usize {
     let about = [candidate.capability, &candidate.tool.domain, candidate.summary].join(" ");
     let about: BTreeSet<String> = sentence::split_words(&about).into_iter().collect();
-    about.iter().filter(|word| !lexicon::is_generic(word) && said.has(word)).count()
+    about.iter().filter(|word| !lexicon::GENERIC.contains(word) && said.has(word)).count()
 }
 
 /// The expression a pattern holds, compiled; `None` for a plain phrase.

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use crate::{
     FlowMode, PinMode, PolicyEffect, PolicyRule, SourceLayer,
-    diagnostic::{Diagnostic, FileFindings},
+    diagnostic::FileFindings,
     document::{MapEntries, NodeValue, PathStep, ValueNode},
     rules::exactly_one,
-    shape::config_file::{ConfigFile, RunFields},
+    shape::config_file::{ConfigOptions, RunFields},
     violation::SchemaViolation,
 };
 
@@ -68,7 +68,7 @@ impl GuardProblems {
     /// Fills in the rules of the file, and the strictest settings where the file's own cannot be read.
     pub(super) fn apply_strict_defaults(
         &self,
-        file: &mut ConfigFile,
+        file: &mut ConfigOptions,
         root: &ValueNode,
         layer: SourceLayer,
         findings: &mut FileFindings,
@@ -101,13 +101,10 @@ impl GuardProblems {
             file.policy_is_incomplete |= rule.is_none();
             let rule = rule.unwrap_or_else(PolicyRule::unreadable);
             if layer.needs_trust() && rule.effect == PolicyEffect::Allow {
-                findings.add(
-                    Diagnostic::warning(
-                        "ignored-rule",
-                        "`allow` in a project's policy is ignored: a project can only make it stricter",
-                    )
-                    .with_fix("allow it in your own config")
-                    .at(node.place),
+                findings.at(node.place).warning(
+                    "ignored-rule",
+                    "`allow` in a project's policy is ignored: a project can only make it stricter",
+                    "allow it in your own config",
                 );
             }
             file.rules.push(rule);

@@ -58,12 +58,6 @@ impl From<Vec<MapEntry>> for MapEntries {
     }
 }
 
-impl FromIterator<MapEntry> for MapEntries {
-    fn from_iter<I: IntoIterator<Item = MapEntry>>(entries: I) -> Self {
-        Self::from(entries.into_iter().collect::<Vec<_>>())
-    }
-}
-
 impl IntoIterator for MapEntries {
     type Item = MapEntry;
     type IntoIter = std::vec::IntoIter<MapEntry>;
@@ -87,7 +81,7 @@ mod tests {
             place: TextPosition::default(),
             value: ValueNode { content: NodeValue::Bool(true), place: TextPosition::default() },
         };
-        (0..count).map(entry).collect()
+        (0..count).map(entry).collect::<Vec<_>>().into()
     }
 
     #[test]

@@ -35,8 +35,8 @@ fn read(
         return Err(Diagnostic::error(
             "document-too-complex",
             format!("the JSON is nested more than {MAX_DEPTH} levels deep"),
+            "use less nesting",
         )
-        .with_fix("use less nesting")
         .at(place));
     }
     let broken = |error: serde_json::Error| syntax_error(&error).at(place);
@@ -54,8 +54,8 @@ fn read(
                     return Err(Diagnostic::error(
                         "duplicate-key",
                         format!("a key is written twice: `{key}`"),
+                        "keep one of the two",
                     )
-                    .with_fix("keep one of the two")
                     .at(place));
                 }
                 let value = value.get();
@@ -172,7 +172,9 @@ fn count_characters(bytes: &[u8]) -> usize {
 fn syntax_error(error: &serde_json::Error) -> Diagnostic {
     let text = error.to_string();
     let detail = text.rsplit_once(" at line ").map_or(text.as_str(), |(detail, _)| detail);
-    Diagnostic::error("invalid-json", format!("the JSON cannot be read: {detail}")).with_fix(
+    Diagnostic::error(
+        "invalid-json",
+        format!("the JSON cannot be read: {detail}"),
         "check commas, quotes and brackets at and before this place; JSON has no comments",
     )
 }

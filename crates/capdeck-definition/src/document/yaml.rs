@@ -10,14 +10,14 @@ use serde_saphyr::{
 use super::{MAX_DEPTH, MAX_NODES, MapEntry, NodeValue, ValueNode, too_many_nodes};
 use crate::diagnostic::{Diagnostic, TextPosition};
 
-/// Parses one document. `first_line` is the line of the file that the text starts on.
-pub(crate) fn parse(text: &str, first_line: u32) -> Result<ValueNode, Diagnostic> {
-    let work = || parse_here(text, first_line);
+/// Parses one document.
+pub(crate) fn parse(text: &str) -> Result<ValueNode, Diagnostic> {
+    let work = || parse_here(text);
     if nesting_bound(text) > MAX_PLAIN_NESTING { on_large_stack(work) } else { work() }
 }
 
 /// As [`parse`], on this thread.
-fn parse_here(text: &str, first_line: u32) -> Result<ValueNode, Diagnostic> {
+fn parse_here(text: &str) -> Result<ValueNode, Diagnostic> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
@@ -41,10 +41,7 @@ fn parse_here(text: &str, first_line: u32) -> Result<ValueNode, Diagnostic> {
         reject_unsupported_tags: true,
         with_snippet: false,
     };
-    match serde_saphyr::from_str_with_options::<Spanned<YamlTree>>(text, options) {
-        Ok(tree) => Ok(into_node(tree, first_line)),
-        Err(error) => Err(syntax_error(&error, first_line)),
-    }
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| syntax_error(&error))
 }
 
 /// Levels for which any thread has enough stack.
@@ -69,8 +66,11 @@ fn on_large_stack(
     work: impl FnOnce() -> Result<ValueNode, Diagnostic> + Send,
 ) -> Result<ValueNode, Diagnostic> {
     let failed = || {
-        Diagnostic::error("unreadable", "the file could not be parsed: no thread could be started")
-            .with_fix("try again when the machine has more memory")
+        Diagnostic::error(
+            "unreadable",
+            "the file could not be parsed: no thread could be started",
+            "try again when the machine has more memory",
+        )
     };
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
@@ -79,111 +79,88 @@ fn on_large_stack(
     })
 }
 
-/// The tree as serde builds it; places are relative to the YAML text.
-enum YamlTree {
-    Leaf(NodeValue),
-    List(Vec<Spanned<YamlTree>>),
-    Map(Vec<(Spanned<String>, Spanned<YamlTree>)>),
-}
-
-struct TreeVisitor;
-
-impl<'de> Deserialize<'de> for YamlTree {
+impl<'de> Deserialize<'de> for ValueNode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TreeVisitor)
+        let read = Spanned::<NodeValue>::deserialize(deserializer)?;
+        Ok(Self { content: read.value, place: place_of(read.referenced) })
     }
 }
 
-impl<'de> Visitor<'de> for TreeVisitor {
-    type Value = YamlTree;
+impl<'de> Deserialize<'de> for NodeValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = NodeValue;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a value")
     }
 
-    fn visit_unit<E>(self) -> Result<YamlTree, E> {
-        Ok(YamlTree::Leaf(NodeValue::Null))
+    fn visit_unit<E>(self) -> Result<NodeValue, E> {
+        Ok(NodeValue::Null)
     }
 
-    fn visit_none<E>(self) -> Result<YamlTree, E> {
-        Ok(YamlTree::Leaf(NodeValue::Null))
+    fn visit_none<E>(self) -> Result<NodeValue, E> {
+        Ok(NodeValue::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<YamlTree, E> {
-        Ok(YamlTree::Leaf(NodeValue::Bool(value)))
+    fn visit_bool<E>(self, value: bool) -> Result<NodeValue, E> {
+        Ok(NodeValue::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<YamlTree, E> {
-        Ok(YamlTree::Leaf(NodeValue::Number(value.into())))
+    fn visit_i64<E>(self, value: i64) -> Result<NodeValue, E> {
+        Ok(NodeValue::Number(value.into()))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<YamlTree, E> {
-        Ok(YamlTree::Leaf(NodeValue::Number(value.into())))
+    fn visit_u64<E>(self, value: u64) -> Result<NodeValue, E> {
+        Ok(NodeValue::Number(value.into()))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<YamlTree, E> {
-        Ok(YamlTree::Leaf(NodeValue::from_f64(value)))
+    fn visit_f64<E>(self, value: f64) -> Result<NodeValue, E> {
+        Ok(NodeValue::from_f64(value))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<YamlTree, E> {
-        Ok(YamlTree::Leaf(NodeValue::Text(value.to_owned())))
+    fn visit_str<E>(self, value: &str) -> Result<NodeValue, E> {
+        Ok(NodeValue::Text(value.to_owned()))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<YamlTree, E> {
-        Ok(YamlTree::Leaf(NodeValue::Text(value)))
+    fn visit_string<E>(self, value: String) -> Result<NodeValue, E> {
+        Ok(NodeValue::Text(value))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<YamlTree, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<NodeValue, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = access.next_element()? {
             items.push(item);
         }
-        Ok(YamlTree::List(items))
+        Ok(NodeValue::List(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<YamlTree, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<NodeValue, A::Error> {
         let mut entries = Vec::new();
-        while let Some(entry) = access.next_entry()? {
-            entries.push(entry);
+        while let Some((key, value)) = access.next_entry::<Spanned<String>, ValueNode>()? {
+            let place = place_of(key.referenced);
+            entries.push(MapEntry { key: key.value, place, value });
         }
-        Ok(YamlTree::Map(entries))
+        Ok(NodeValue::Map(entries.into()))
     }
 }
 
-fn into_node(tree: Spanned<YamlTree>, first_line: u32) -> ValueNode {
-    let place = place_of(tree.referenced, first_line);
-    let content = match tree.value {
-        YamlTree::Leaf(content) => content,
-        YamlTree::List(items) => {
-            NodeValue::List(items.into_iter().map(|item| into_node(item, first_line)).collect())
-        }
-        YamlTree::Map(entries) => NodeValue::Map(
-            entries
-                .into_iter()
-                .map(|(key, value)| MapEntry {
-                    key: key.value,
-                    place: place_of(key.referenced, first_line),
-                    value: into_node(value, first_line),
-                })
-                .collect(),
-        ),
-    };
-    ValueNode { content, place }
-}
-
-fn place_of(location: Location, first_line: u32) -> TextPosition {
+fn place_of(location: Location) -> TextPosition {
     let number = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
     match number(location.line()) {
         0 => TextPosition::default(),
-        line => TextPosition {
-            line: line.saturating_add(first_line).saturating_sub(1),
-            column: number(location.column()),
-        },
+        line => TextPosition { line, column: number(location.column()) },
     }
 }
 
-fn syntax_error(error: &Error, first_line: u32) -> Diagnostic {
-    let place = error.location().map_or_else(TextPosition::default, |at| place_of(at, first_line));
+fn syntax_error(error: &Error) -> Diagnostic {
+    let place = error.location().map(place_of).unwrap_or_default();
     let mut cause = error.without_snippet();
     while let Error::AliasError { error, .. } = cause {
         cause = error.without_snippet();
@@ -193,8 +170,11 @@ fn syntax_error(error: &Error, first_line: u32) -> Diagnostic {
     let diagnostic = match cause {
         Error::DuplicateMappingKey { key, .. } => {
             let key = key.as_deref().unwrap_or("?");
-            Diagnostic::error("duplicate-key", format!("a key is written twice: `{key}`"))
-                .with_fix("keep one of the two")
+            Diagnostic::error(
+                "duplicate-key",
+                format!("a key is written twice: `{key}`"),
+                "keep one of the two",
+            )
         }
         Error::Budget {
             breach: BudgetBreach::Nodes { .. } | BudgetBreach::Events { .. }, ..
@@ -206,10 +186,13 @@ fn syntax_error(error: &Error, first_line: u32) -> Diagnostic {
         | Error::AliasReplayCounterOverflow { .. } => Diagnostic::error(
             "document-too-complex",
             "the YAML is nested or repeated beyond what is read",
-        )
-        .with_fix("use fewer aliases and less nesting"),
-        _ => Diagnostic::error("invalid-yaml", format!("the YAML cannot be read: {detail}"))
-            .with_fix("check indentation, quotes and colons on and above this line"),
+            "use fewer aliases and less nesting",
+        ),
+        _ => Diagnostic::error(
+            "invalid-yaml",
+            format!("the YAML cannot be read: {detail}"),
+            "check indentation, quotes and colons on and above this line",
+        ),
     };
     diagnostic.at(place)
 }

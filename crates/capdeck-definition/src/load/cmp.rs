@@ -73,8 +73,11 @@ impl LoadedFiles {
             read_text(&capability_path, MAX_CAPABILITY_BYTES)
         } else {
             let message = format!("the tool has no `{CAPABILITY}`");
-            Err(Diagnostic::error("missing-file", message)
-                .with_fix("write it beside the manifest, with the tool's intents"))
+            Err(Diagnostic::error(
+                "missing-file",
+                message,
+                "write it beside the manifest, with the tool's intents",
+            ))
         };
         let bin = Some(dir.join("bin")).filter(|bin| bin.is_dir());
         // Commands run in other folders than this one.
@@ -127,7 +130,10 @@ fn cmp_file(dir: &Path, name: &str) -> Option<PathBuf> {
 }
 
 fn not_a_tool(dir: &Path) -> Diagnostic {
-    Diagnostic::warning("not-a-tool", "there is no `cmp/manifest.json` in this folder")
-        .with_fix("add the manifest, or take the folder away")
-        .in_file(dir)
+    Diagnostic::warning(
+        "not-a-tool",
+        "there is no `cmp/manifest.json` in this folder",
+        "add the manifest, or take the folder away",
+    )
+    .in_file(dir)
 }

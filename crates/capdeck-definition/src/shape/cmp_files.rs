@@ -22,7 +22,6 @@ pub(crate) struct ManifestFile {
     #[schemars(length(min = 1))]
     pub(crate) version: String,
     /// The executable, when it is not called like the tool.
-    #[serde(default)]
     #[schemars(length(min = 1))]
     pub(crate) binary: Option<String>,
     /// Domains of other tools that this one needs.
@@ -34,10 +33,8 @@ pub(crate) struct ManifestFile {
     #[schemars(inner(length(min = 1, max = 80)))]
     pub(crate) tags: Vec<String>,
     /// True when the files only describe a program that knows nothing of them.
-    #[serde(default)]
     pub(crate) adapter: Option<bool>,
     /// The program that an adapter describes.
-    #[serde(default)]
     #[schemars(length(min = 1))]
     pub(crate) wraps: Option<String>,
 }
@@ -63,17 +60,13 @@ pub(crate) struct IntentShape {
     #[serde(default)]
     pub(crate) params: IndexMap<String, ParamShape>,
     /// The JSON Schema of what the command prints.
-    #[serde(default)]
     #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     pub(crate) returns: Option<Value>,
     /// A person is asked before it runs.
-    #[serde(default)]
     pub(crate) confirm: Option<bool>,
     /// It cannot be undone; a person is asked before it runs.
-    #[serde(default)]
     pub(crate) destructive: Option<bool>,
     /// It is safe to run again; true if left out.
-    #[serde(default)]
     pub(crate) idempotent: Option<bool>,
 }
 
@@ -84,12 +77,10 @@ pub(crate) struct ParamShape {
     /// `string`, `integer`, `boolean`, `array<string>` or `array<integer>`.
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    #[serde(default)]
     pub(crate) required: Option<bool>,
     #[serde(default)]
     #[schemars(with = "Value")]
     pub(crate) default: Option<Value>,
-    #[serde(default)]
     pub(crate) description: Option<String>,
     /// The values allowed.
     #[serde(default, rename = "enum")]

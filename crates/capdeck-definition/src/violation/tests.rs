@@ -149,11 +149,9 @@ fn fixtures() -> Vec<(String, Value)> {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             let Ok(text) = fs::read_to_string(&path) else { continue };
             let node = match path.extension().unwrap().to_str().unwrap() {
-                "md" => {
-                    frontmatter::split(&text).ok().and_then(|cut| yaml::parse(cut.yaml, 2).ok())
-                }
+                "md" => frontmatter::split(&text).ok().and_then(|cut| yaml::parse(cut.yaml).ok()),
                 "json" => json_document::parse(&text).ok(),
-                "yaml" => yaml::parse(&text, 1).ok(),
+                "yaml" => yaml::parse(&text).ok(),
                 _ => None,
             };
             documents.extend(node.map(|node| (name, node.to_json())));
@@ -180,5 +178,5 @@ fn entries_of(map: &Map<String, Value>) -> Vec<MapEntry> {
         place: TextPosition::default(),
         value: node_of(value),
     };
-    map.iter().map(entry).collect()
+    map.iter().map(entry).collect::<Vec<_>>().into()
 }

@@ -35,7 +35,7 @@ impl UnknownKey<'_> {
             }
             None => format!("remove it; `capdeck schema {schema_name}` lists the keys"),
         };
-        Diagnostic::error("unknown-key", message).with_fix(fix)
+        Diagnostic::error("unknown-key", message, fix)
     }
 }
 
@@ -45,11 +45,14 @@ pub(super) fn bad_name(key: &str, steps: &[PathStep]) -> Diagnostic {
         return Diagnostic::error(
             "reserved-name",
             "`actions` cannot be the id of a child of `cliTools`",
-        )
-        .with_fix("rename the child; `actions` marks the form with a single group of commands");
+            "rename the child; `actions` marks the form with a single group of commands",
+        );
     }
-    Diagnostic::error("bad-id", format!("`{key}` is not a name that {owner} can use"))
-        .with_fix("use 1 to 64 letters, digits, `_` or `-`")
+    Diagnostic::error(
+        "bad-id",
+        format!("`{key}` is not a name that {owner} can use"),
+        "use 1 to 64 letters, digits, `_` or `-`",
+    )
 }
 
 pub(super) fn missing_key(key: &str, steps: &[PathStep], values: &[&Value]) -> Diagnostic {
@@ -62,7 +65,7 @@ pub(super) fn missing_key(key: &str, steps: &[PathStep], values: &[&Value]) -> D
     } else {
         format!("add `{key}`, one of {}", list(values.iter().filter_map(|value| value.as_str())))
     };
-    Diagnostic::error("missing-key", message).with_fix(fix)
+    Diagnostic::error("missing-key", message, fix)
 }
 
 pub(super) fn not_one_of(node: &ValueNode, steps: &[PathStep], values: &[&Value]) -> Diagnostic {
@@ -72,62 +75,77 @@ pub(super) fn not_one_of(node: &ValueNode, steps: &[PathStep], values: &[&Value]
         return Diagnostic::error(
             "wrong-type",
             format!("{} cannot be {}", subject(steps), found(node)),
-        )
-        .with_fix(format!("use one of {allowed}"));
+            format!("use one of {allowed}"),
+        );
     };
     let fix = match nearest_key(written, names.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`? The values are {allowed}"),
         None => format!("use one of {allowed}"),
     };
     let shown: String = written.chars().take(40).collect();
-    Diagnostic::error("unknown-value", format!("{} cannot be `{shown}`", subject(steps)))
-        .with_fix(fix)
+    Diagnostic::error("unknown-value", format!("{} cannot be `{shown}`", subject(steps)), fix)
 }
 
 pub(super) fn must_be(expected: &Value, steps: &[PathStep]) -> Diagnostic {
     let message = format!("{} must be `{}`", subject(steps), plain(expected));
-    Diagnostic::error("unknown-value", message).with_fix("use that value or remove the key")
+    Diagnostic::error("unknown-value", message, "use that value or remove the key")
 }
 
 pub(super) fn too_short(least: u64, steps: &[PathStep]) -> Diagnostic {
     let what = subject(steps);
     if least == 1 {
-        return Diagnostic::error("empty-value", format!("{what} is empty"))
-            .with_fix("give it a value or remove the key");
+        return Diagnostic::error(
+            "empty-value",
+            format!("{what} is empty"),
+            "give it a value or remove the key",
+        );
     }
-    Diagnostic::error("too-short", format!("{what} is too short"))
-        .with_fix(format!("write at least {least} characters"))
+    Diagnostic::error(
+        "too-short",
+        format!("{what} is too short"),
+        format!("write at least {least} characters"),
+    )
 }
 
 pub(super) fn too_long(length: u64, most: u64, steps: &[PathStep]) -> Diagnostic {
     let message = format!("{} has {length} characters, more than {most}", subject(steps));
-    Diagnostic::error("too-long", message)
-        .with_fix(format!("shorten it to at most {most} characters"))
+    Diagnostic::error("too-long", message, format!("shorten it to at most {most} characters"))
 }
 
 pub(super) fn too_small(least: &Value, steps: &[PathStep]) -> Diagnostic {
-    Diagnostic::error("out-of-range", format!("{} must be at least {least}", subject(steps)))
-        .with_fix(format!("use {least} or more"))
+    Diagnostic::error(
+        "out-of-range",
+        format!("{} must be at least {least}", subject(steps)),
+        format!("use {least} or more"),
+    )
 }
 
 pub(super) fn too_large(most: &Value, steps: &[PathStep]) -> Diagnostic {
-    Diagnostic::error("out-of-range", format!("{} must be at most {most}", subject(steps)))
-        .with_fix(format!("use {most} or less"))
+    Diagnostic::error(
+        "out-of-range",
+        format!("{} must be at most {most}", subject(steps)),
+        format!("use {most} or less"),
+    )
 }
 
 pub(super) fn no_entries(steps: &[PathStep]) -> Diagnostic {
-    Diagnostic::error("empty-value", format!("{} is empty", subject(steps)))
-        .with_fix("add at least one entry")
+    Diagnostic::error(
+        "empty-value",
+        format!("{} is empty", subject(steps)),
+        "add at least one entry",
+    )
 }
 
 pub(super) fn repeated(steps: &[PathStep]) -> Diagnostic {
-    Diagnostic::error("duplicate-item", format!("{} lists a value twice", subject(steps)))
-        .with_fix("keep one of them")
+    Diagnostic::error(
+        "duplicate-item",
+        format!("{} lists a value twice", subject(steps)),
+        "keep one of them",
+    )
 }
 
 pub(super) fn bad_pattern(pattern: &TextPattern, steps: &[PathStep]) -> Diagnostic {
-    Diagnostic::error("bad-format", format!("{} {}", subject(steps), pattern.problem))
-        .with_fix(pattern.fix)
+    Diagnostic::error("bad-format", format!("{} {}", subject(steps), pattern.problem), pattern.fix)
 }
 
 pub(super) fn wrong_type(kinds: &[&str], node: &ValueNode, steps: &[PathStep]) -> Diagnostic {
@@ -144,7 +162,7 @@ pub(super) fn wrong_type(kinds: &[&str], node: &ValueNode, steps: &[PathStep]) -
         (Some("boolean"), _) => "use `true` or `false`",
         _ => "change the value",
     };
-    Diagnostic::error("wrong-type", message).with_fix(fix)
+    Diagnostic::error("wrong-type", message, fix)
 }
 
 /// The value as a person would name it: its key, with the key above when it stands in a list or map.

@@ -76,7 +76,7 @@ pub(crate) fn gather(
     };
     let mut content = InstallContent {
         skills: gathering.skills(&file.skills),
-        rule_conflicts: file.options.rule_conflicts,
+        rule_conflicts: file.options.rules.conflicts,
         ..InstallContent::default()
     };
     if let Some(agents) = &file.agents {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use capdeck_definition::{
     HiddenKind,
-    capability_file::{BlockedPhrases, SecurityOptions},
+    capability_file::{BlockedPhrases, PhraseFile, SecurityOptions},
     hidden_characters, reveal,
 };
 use icu_normalizer::ComposingNormalizerBorrowed;
@@ -103,7 +103,7 @@ impl TextFilter {
         let phrases = match &security.blocked_phrases {
             None => PhraseMatcher::default(),
             Some(BlockedPhrases::List(list)) => PhraseMatcher::new(list.iter().map(String::as_str)),
-            Some(BlockedPhrases::File(path)) => {
+            Some(BlockedPhrases::File(PhraseFile { file: path })) => {
                 let about = "options.security.blockedPhrases";
                 let failed = |message: String| {
                     InstallProblem::error(

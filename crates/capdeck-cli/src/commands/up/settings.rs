@@ -63,6 +63,7 @@ impl UpSettings {
             trusted_proxies: file
                 .trusted_proxies
                 .iter()
+                .flatten()
                 .map(|text| proxy(text))
                 .collect::<Result<_, _>>()?,
             token_lifetime: token_lifetime(env, file)?,
@@ -106,17 +107,18 @@ fn limits(file: &ServeConfig) -> HttpLimits {
 
 fn rates(file: &ServeConfig) -> RateLimits {
     let default = RateLimits::default();
+    let limits = file.limits.unwrap_or_default();
     let rate = |set: Option<BucketConfig>, default: BucketRate| match set {
         Some(BucketConfig { per_minute, burst }) => BucketRate { per_minute, burst },
         None => default,
     };
     RateLimits {
-        auth: rate(file.limits.auth, default.auth),
-        api: rate(file.limits.api, default.api),
-        mcp: rate(file.limits.mcp, default.mcp),
-        concurrent: file.limits.concurrent.unwrap_or(default.concurrent),
-        sessions: file.limits.sessions.unwrap_or(default.sessions),
-        streams: file.limits.streams.unwrap_or(default.streams),
+        auth: rate(limits.auth, default.auth),
+        api: rate(limits.api, default.api),
+        mcp: rate(limits.mcp, default.mcp),
+        concurrent: limits.concurrent.unwrap_or(default.concurrent),
+        sessions: limits.sessions.unwrap_or(default.sessions),
+        streams: limits.streams.unwrap_or(default.streams),
     }
 }
 

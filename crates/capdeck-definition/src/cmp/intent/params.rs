@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use crate::{
     CmpParam, CmpType, CommandTemplate,
     cmp::{check_keys, values},
-    diagnostic::{Diagnostic, FileFindings},
+    diagnostic::FileFindings,
     document::ValueNode,
     schema::CMP_CAPABILITY,
     shape::cmp_files::ParamShape,
@@ -39,10 +39,10 @@ pub(super) fn compare(
 ) {
     let place = intent.child("command").place;
     for name in params.keys().filter(|name| !command.params().any(|used| used == *name)) {
-        findings.add(
-            Diagnostic::warning("unused-parameter", format!("the command does not use `{name}`"))
-                .with_fix(format!("write `{{{name}}}` where its value goes, or remove it"))
-                .at(intent.child("params").key_place(name)),
+        findings.at(intent.child("params").key_place(name)).warning(
+            "unused-parameter",
+            format!("the command does not use `{name}`"),
+            format!("write `{{{name}}}` where its value goes, or remove it"),
         );
     }
     for name in command.params() {
@@ -54,10 +54,10 @@ pub(super) fn compare(
             Some(near) => format!("did you mean `{{{near}}}`? Else declare it in `params`"),
             None => "declare it in `params`; until then it is a required string".to_owned(),
         };
-        findings.add(
-            Diagnostic::warning("undeclared-parameter", format!("`{{{name}}}` is not declared"))
-                .with_fix(fix)
-                .at(place),
+        findings.at(place).warning(
+            "undeclared-parameter",
+            format!("`{{{name}}}` is not declared"),
+            fix,
         );
         let undeclared = CmpParam {
             kind: CmpType::String,
@@ -81,13 +81,10 @@ pub(super) fn compare(
             && word.only_param().is_some_and(is_open)
     });
     if let Some((flag, word)) = left {
-        findings.add(
-            Diagnostic::warning(
-                "loose-flag",
-                format!("`{flag}` stays when `{word}` is left out, and takes the next word"),
-            )
-            .with_fix("use the long form of the flag, or give the parameter a default")
-            .at(place),
+        findings.at(place).warning(
+            "loose-flag",
+            format!("`{flag}` stays when `{word}` is left out, and takes the next word"),
+            "use the long form of the flag, or give the parameter a default",
         );
     }
 }
@@ -100,21 +97,14 @@ fn read_one(shape: ParamShape, node: &ValueNode, findings: &mut FileFindings) ->
         let listed = known.map(|kind| format!("`{}`", kind.as_str())).collect::<Vec<_>>();
         let fix = nearest_key(&shape.kind, CmpType::ALL.map(CmpType::as_str))
             .map_or_else(|| format!("use {}", listed.join(", ")), |near| format!("write `{near}`"));
-        findings.add(
-            Diagnostic::error("unknown-type", format!("there is no type `{}`", shape.kind))
-                .with_fix(fix)
-                .at(place),
-        );
+        findings.at(place).error("unknown-type", format!("there is no type `{}`", shape.kind), fix);
         return None;
     };
     if !kind.is_listed() {
-        findings.add(
-            Diagnostic::warning(
-                "unlisted-type",
-                format!("the specification does not list the type `{}`", kind.as_str()),
-            )
-            .with_fix("it works here; other programs may not know it")
-            .at(place),
+        findings.at(place).warning(
+            "unlisted-type",
+            format!("the specification does not list the type `{}`", kind.as_str()),
+            "it works here; other programs may not know it",
         );
     }
     let param = CmpParam {
@@ -130,10 +120,10 @@ fn read_one(shape: ParamShape, node: &ValueNode, findings: &mut FileFindings) ->
         && let Err(problem) = values::check(&param, default)
     {
         is_sound = false;
-        findings.add(
-            Diagnostic::error("bad-default", format!("the default does not fit: {problem}"))
-                .with_fix("correct the default, or the type")
-                .at(node.child("default").place),
+        findings.at(node.child("default").place).error(
+            "bad-default",
+            format!("the default does not fit: {problem}"),
+            "correct the default, or the type",
         );
     }
     let item =
@@ -141,10 +131,10 @@ fn read_one(shape: ParamShape, node: &ValueNode, findings: &mut FileFindings) ->
     for (index, choice) in param.choices.iter().enumerate() {
         if let Err(problem) = values::check(&item, choice) {
             is_sound = false;
-            findings.add(
-                Diagnostic::error("bad-choice", format!("the choice does not fit: {problem}"))
-                    .with_fix("correct the choice, or the type")
-                    .at(node.child("enum").item(index).place),
+            findings.at(node.child("enum").item(index).place).error(
+                "bad-choice",
+                format!("the choice does not fit: {problem}"),
+                "correct the choice, or the type",
             );
         }
     }

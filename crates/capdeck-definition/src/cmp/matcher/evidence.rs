@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{
     EXPRESSION, expression,
     lexicon::{
-        is_changing_verb, is_content, is_destroying_verb, is_gerund, is_light_verb, is_misspelt,
+        DESTROYING_VERBS, LIGHT_VERBS, is_changing_verb, is_content, is_gerund, is_misspelt,
         is_negator, stem,
     },
     sentence::{ClauseMood, ParsedSentence, SentenceClause, split_words},
@@ -77,8 +77,8 @@ pub(super) fn is_changing(intent: &CmpIntent) -> bool {
     // `deploy status` among phrases that ask changes nothing.
     let changing = verbs.iter().filter(|verb| is_changing_verb(verb)).count();
     changing * 2 > verbs.len()
-        || verbs.iter().any(|verb| is_destroying_verb(verb))
-        || command.any(|word| is_destroying_verb(&word))
+        || verbs.iter().any(|verb| DESTROYING_VERBS.contains(verb))
+        || command.any(|word| DESTROYING_VERBS.contains(&word))
 }
 
 /// The words of an intent's patterns.
@@ -218,7 +218,7 @@ impl IntentVocabulary {
 
 /// The places where the verb of a request can be: its first word, or after `run the`.
 fn positions(words: &[String]) -> impl Iterator<Item = &[String]> {
-    let light = words.first().is_some_and(|word| is_light_verb(word));
+    let light = words.first().is_some_and(|word| LIGHT_VERBS.contains(word));
     let later = light.then(|| {
         let article = |word: &String| ["a", "an", "the", "my", "this"].contains(&word.as_str());
         let skipped = 1 + words.iter().skip(1).take_while(|word| article(word)).count();

@@ -1,326 +1,110 @@
 //! The closed word classes that the sentence reader needs. Nouns and most verbs are in no list: manifests bring their own.
 
+use std::{collections::HashSet, sync::OnceLock};
+
+/// A closed class of words, written as one text and looked up in a set.
+pub(super) struct WordList {
+    text: &'static str,
+    words: OnceLock<HashSet<&'static str>>,
+}
+
+impl WordList {
+    const fn new(text: &'static str) -> Self {
+        Self { text, words: OnceLock::new() }
+    }
+
+    pub(super) fn contains(&self, word: &str) -> bool {
+        self.words.get_or_init(|| self.text.split_whitespace().collect()).contains(word)
+    }
+}
+
 /// Words that turn a clause into its opposite. English first; the others are short words of languages that people mix
 /// with English command phrases.
-const NEGATORS: &[&str] = &[
-    "not",
-    "never",
-    "no",
-    "none",
-    "nobody",
-    "nothing",
-    "neither",
-    "nor",
-    "nope",
-    "nah",
-    "nver",
-    "nevr",
-    "dnt",
-    "donot",
-    "nicht",
-    "kein",
-    "keine",
-    "keinen",
-    "nie",
-    "niemals",
-    "nein",
-    "ne",
-    "pas",
-    "jamais",
-    "non",
-    "nunca",
-    "jamás",
-    "não",
-    "nao",
-    "niet",
-    "geen",
-    "nooit",
-    "inte",
-    "aldrig",
-    "ikke",
-    "nigdy",
-    "не",
-    "нет",
-    "никогда",
-    "hayır",
-    "değil",
-];
+static NEGATORS: WordList = WordList::new(
+    "not never no none nobody nothing neither nor nope nah nver nevr dnt donot nicht kein keine \
+     keinen nie niemals nein ne pas jamais non nunca jamás não nao niet geen nooit inte aldrig \
+     ikke nigdy не нет никогда hayır değil",
+);
 
 /// Written without spaces, so they are found inside a word.
 const NEGATING_LETTERS: [char; 5] = ['不', '别', '勿', '没', '未'];
 
 /// Contractions written without their apostrophe.
-const BARE_CONTRACTIONS: &[&str] = &[
-    "dont", "doesnt", "didnt", "cant", "wont", "shouldnt", "couldnt", "wouldnt", "isnt", "arent",
-    "wasnt", "werent", "mustnt", "havent", "hasnt",
-];
+pub(super) static BARE_CONTRACTIONS: WordList = WordList::new(
+    "dont doesnt didnt cant wont shouldnt couldnt wouldnt isnt arent wasnt werent mustnt havent \
+     hasnt",
+);
 
 /// Words that begin a question.
-const QUESTION_WORDS: &[&str] =
-    &["how", "what", "which", "who", "whom", "whose", "why", "where", "when"];
+pub(super) static QUESTION_WORDS: WordList =
+    WordList::new("how what which who whom whose why where when");
 
 /// Verbs that begin a question when they come first.
-const AUXILIARIES: &[&str] = &[
-    "do", "does", "did", "is", "are", "was", "were", "am", "has", "have", "had", "should", "shall",
-    "may", "might", "must", "can", "could", "will", "would",
-];
+pub(super) static AUXILIARIES: WordList = WordList::new(
+    "do does did is are was were am has have had should shall may might must can could will \
+     would",
+);
 
 /// Words that begin a subject or a fragment, so that no imperative follows.
-const SUBJECTS: &[&str] = &[
-    "i",
-    "we",
-    "you",
-    "he",
-    "she",
-    "it",
-    "they",
-    "someone",
-    "somebody",
-    "everyone",
-    "everybody",
-    "anyone",
-    "anybody",
-    "my",
-    "your",
-    "our",
-    "his",
-    "her",
-    "their",
-    "its",
-    "the",
-    "a",
-    "an",
-    "this",
-    "that",
-    "these",
-    "those",
-    "there",
-    "any",
-    "some",
-    "every",
-    "each",
-    "in",
-    "on",
-    "at",
-    "for",
-    "from",
-    "by",
-    "with",
-    "of",
-    "to",
-    "under",
-    "about",
-    "into",
-    "than",
-    "as",
-    "anything",
-    "everything",
-];
+pub(super) static SUBJECTS: WordList = WordList::new(
+    "i we you he she it they someone somebody everyone everybody anyone anybody my your our his \
+     her their its the a an this that these those there any some every each in on at for from by \
+     with of to under about into than as anything everything",
+);
 
 /// Politeness, hesitation and time before an imperative.
-const FRAME_WORDS: &[&str] = &[
-    "please",
-    "pls",
-    "plz",
-    "kindly",
-    "ok",
-    "okay",
-    "hey",
-    "hi",
-    "hello",
-    "yes",
-    "yeah",
-    "sure",
-    "alright",
-    "well",
-    "now",
-    "then",
-    "just",
-    "only",
-    "simply",
-    "also",
-    "maybe",
-    "perhaps",
-    "instead",
-    "rather",
-    "today",
-    "tomorrow",
-    "yesterday",
-    "tonight",
-    "bitte",
-];
+static FRAME_WORDS: WordList = WordList::new(
+    "please pls plz kindly ok okay hey hi hello yes yeah sure alright well now then just only \
+     simply also maybe perhaps instead rather today tomorrow yesterday tonight bitte",
+);
+
+/// Words that begin a condition.
+pub(super) static CONDITIONS: WordList = WordList::new(
+    "if unless whenever once suppose supposing imagine assuming assume whether provided",
+);
 
 /// Verbs that end like adverbs.
-const VERBS_IN_LY: &[&str] =
-    &["reply", "apply", "supply", "multiply", "comply", "imply", "assembly"];
+static VERBS_IN_LY: WordList = WordList::new("reply apply supply multiply comply imply assembly");
 
 /// Verbs that only say that the noun after them is to be done.
-const LIGHT_VERBS: &[&str] =
-    &["do", "make", "run", "start", "perform", "execute", "trigger", "begin", "launch"];
+pub(super) static LIGHT_VERBS: WordList =
+    WordList::new("do make run start perform execute trigger begin launch");
 
 /// Words that ask for something in most patterns, and so say little about which pattern is meant.
-const GENERIC: &[&str] = &[
-    "list", "show", "get", "find", "check", "see", "view", "give", "tell", "display", "print",
-    "how", "many", "what", "which", "the", "all", "and", "for", "with", "from", "new", "you",
-    "your", "are",
-];
+pub(super) static GENERIC: WordList = WordList::new(
+    "list show get find check see view give tell display print how many what which the all and \
+     for with from new you your are",
+);
 
 /// Words that carry no meaning of their own.
-const STOPWORDS: &[&str] = &[
-    "the",
-    "all",
-    "any",
-    "some",
-    "and",
-    "for",
-    "with",
-    "from",
-    "into",
-    "this",
-    "that",
-    "these",
-    "those",
-    "his",
-    "her",
-    "its",
-    "our",
-    "your",
-    "their",
-    "them",
-    "now",
-    "please",
-    "you",
-    "everything",
-    "again",
-];
+static STOPWORDS: WordList = WordList::new(
+    "the all any some and for with from into this that these those his her its our your their \
+     them now please you everything again",
+);
 
 /// Verbs that change something. They matter only for an intent whose manifest says nothing about its effect.
-const CHANGING_VERBS: &[&str] = &[
-    "add",
-    "append",
-    "apply",
-    "approve",
-    "archive",
-    "assign",
-    "block",
-    "book",
-    "buy",
-    "cancel",
-    "change",
-    "clean",
-    "clear",
-    "close",
-    "commit",
-    "copy",
-    "create",
-    "deploy",
-    "disable",
-    "discard",
-    "edit",
-    "empty",
-    "enable",
-    "erase",
-    "finish",
-    "flush",
-    "format",
-    "free",
-    "install",
-    "kill",
-    "launch",
-    "lock",
-    "make",
-    "mark",
-    "merge",
-    "migrate",
-    "move",
-    "order",
-    "overwrite",
-    "pause",
-    "pay",
-    "play",
-    "post",
-    "publish",
-    "push",
-    "recover",
-    "release",
-    "rename",
-    "replace",
-    "reply",
-    "reschedule",
-    "reset",
-    "restart",
-    "restore",
-    "resume",
-    "revert",
-    "revoke",
-    "roll",
-    "rollback",
-    "run",
-    "save",
-    "schedule",
-    "send",
-    "set",
-    "share",
-    "ship",
-    "shut",
-    "skip",
-    "start",
-    "stop",
-    "submit",
-    "switch",
-    "take",
-    "transfer",
-    "turn",
-    "undo",
-    "unlock",
-    "update",
-    "upgrade",
-    "upload",
-    "write",
-];
+static CHANGING_VERBS: WordList = WordList::new(
+    "add append apply approve archive assign block book buy cancel change clean clear close \
+     commit copy create deploy disable discard edit empty enable erase finish flush format free \
+     install kill launch lock make mark merge migrate move order overwrite pause pay play post \
+     publish push recover release rename replace reply reschedule reset restart restore resume \
+     revert revoke roll rollback run save schedule send set share ship shut skip start stop \
+     submit switch take transfer turn undo unlock update upgrade upload write",
+);
 
 /// Verbs that destroy something, also where a command says them.
-const DESTROYING_VERBS: &[&str] = &[
-    "delete",
-    "destroy",
-    "drop",
-    "erase",
-    "kill",
-    "nuke",
-    "prune",
-    "purge",
-    "remove",
-    "rm",
-    "trash",
-    "truncate",
-    "uninstall",
-    "unlink",
-    "wipe",
-];
+pub(super) static DESTROYING_VERBS: WordList = WordList::new(
+    "delete destroy drop erase kill nuke prune purge remove rm trash truncate uninstall unlink \
+     wipe",
+);
 
 pub(super) fn is_negator(word: &str) -> bool {
-    NEGATORS.contains(&word) || word.contains(NEGATING_LETTERS)
-}
-
-pub(super) fn is_bare_contraction(word: &str) -> bool {
-    BARE_CONTRACTIONS.contains(&word)
-}
-
-pub(super) fn is_question_word(word: &str) -> bool {
-    QUESTION_WORDS.contains(&word)
-}
-
-pub(super) fn is_auxiliary(word: &str) -> bool {
-    AUXILIARIES.contains(&word)
-}
-
-pub(super) fn is_subject(word: &str) -> bool {
-    SUBJECTS.contains(&word)
+    NEGATORS.contains(word) || word.contains(NEGATING_LETTERS)
 }
 
 pub(super) fn is_frame(word: &str) -> bool {
-    let is_adverb = word.len() > 4 && word.ends_with("ly") && !VERBS_IN_LY.contains(&word);
-    FRAME_WORDS.contains(&word) || is_adverb
+    let is_adverb = word.len() > 4 && word.ends_with("ly") && !VERBS_IN_LY.contains(word);
+    FRAME_WORDS.contains(word) || is_adverb
 }
 
 /// `deleting`, but not `bring`.
@@ -329,26 +113,14 @@ pub(super) fn is_gerund(word: &str) -> bool {
     word.strip_suffix("ing").is_some_and(|stem| stem.len() > 1 && stem.contains(is_vowel))
 }
 
-pub(super) fn is_light_verb(word: &str) -> bool {
-    LIGHT_VERBS.contains(&word)
-}
-
-pub(super) fn is_generic(word: &str) -> bool {
-    GENERIC.contains(&word)
-}
-
 /// Whether a word says what something is about.
 pub(super) fn is_content(word: &str) -> bool {
-    word.chars().count() > 2 && !STOPWORDS.contains(&word) && !is_negator(word) && !is_frame(word)
+    word.chars().count() > 2 && !STOPWORDS.contains(word) && !is_negator(word) && !is_frame(word)
 }
 
 pub(super) fn is_changing_verb(word: &str) -> bool {
     let verb = word.strip_prefix("un").unwrap_or(word);
-    [word, verb].iter().any(|verb| CHANGING_VERBS.contains(verb) || is_destroying_verb(verb))
-}
-
-pub(super) fn is_destroying_verb(word: &str) -> bool {
-    DESTROYING_VERBS.contains(&word)
+    [word, verb].iter().any(|verb| CHANGING_VERBS.contains(verb) || DESTROYING_VERBS.contains(verb))
 }
 
 /// A word without its ending, so that `deletions` and `deleted` are `delete`.

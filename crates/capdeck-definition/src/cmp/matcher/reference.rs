@@ -1,6 +1,6 @@
 //! The format's own rules: what fits words at all.
 
-use super::{MatchKind, expression, lexicon::is_generic};
+use super::{MatchKind, expression, lexicon::GENERIC};
 
 /// How well a pattern fits, compared from the first field to the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,7 +72,7 @@ impl PhraseText {
         }
         let all: Vec<&str> = words(&lower).collect();
         let shared: Vec<&&str> = all.iter().filter(|word| self.has(word)).collect();
-        let specific = shared.iter().filter(|word| !is_generic(word)).count();
+        let specific = shared.iter().filter(|word| !GENERIC.contains(word)).count();
         let fit = PatternFit { specific, ..fit(MatchKind::Words, shared.len())? };
         (shared.len() * 2 >= all.len()).then_some(fit)
     }

@@ -5,8 +5,8 @@
 //! move`) until a full stop or a word of contrast.
 
 use super::lexicon::{
-    is_auxiliary, is_bare_contraction, is_frame, is_gerund, is_negator, is_question_word,
-    is_subject,
+    AUXILIARIES, BARE_CONTRACTIONS, CONDITIONS, QUESTION_WORDS, SUBJECTS, is_frame, is_gerund,
+    is_negator,
 };
 
 /// What a clause does with what it is about.
@@ -155,7 +155,7 @@ impl ClauseReader {
             }
             // `delete, but never …`: a fixed mood at the very beginning lasts until the pause, except a condition.
             if let ClauseStart::Fixed(_) = next {
-                ends_at_pause = starts_sentence && !is_condition(word) && word != "in";
+                ends_at_pause = starts_sentence && !CONDITIONS.contains(word) && word != "in";
             }
             opening = match (next, opening) {
                 // `what happens when …` asks about all of it.
@@ -230,26 +230,9 @@ fn boundary(word: &str, rest: &[SentenceToken], is_first: bool) -> Option<(Claus
             (subordinate, 1)
         }
         ("so" | "that" | "which" | "who" | "where" | "when", _) if !is_first => (subordinate, 1),
-        (word, _) if is_condition(word) => (subordinate, 1),
+        (word, _) if CONDITIONS.contains(word) => (subordinate, 1),
         _ => return None,
     })
-}
-
-fn is_condition(word: &str) -> bool {
-    let conditions = [
-        "if",
-        "unless",
-        "whenever",
-        "once",
-        "suppose",
-        "supposing",
-        "imagine",
-        "assuming",
-        "assume",
-        "whether",
-        "provided",
-    ];
-    conditions.contains(&word)
 }
 
 /// How many words come before what is asked for, whether they are a polite request, and whether they contrast the clause
@@ -290,9 +273,11 @@ fn own_mood(words: &[String], head: usize, asks: bool) -> ClauseMood {
     }
     let Some(first) = words.get(head) else { return ClauseMood::Request };
     match first.as_str() {
-        first if is_question_word(first) || is_auxiliary(first) => ClauseMood::Question,
+        first if QUESTION_WORDS.contains(first) || AUXILIARIES.contains(first) => {
+            ClauseMood::Question
+        }
         _ if asks => ClauseMood::Question,
-        first if is_subject(first) || is_gerund(first) => ClauseMood::Statement,
+        first if SUBJECTS.contains(first) || is_gerund(first) => ClauseMood::Statement,
         _ => ClauseMood::Request,
     }
 }
@@ -328,13 +313,13 @@ fn written_out(word: &str) -> Vec<String> {
     if let Some(verb) = word.strip_suffix("n't") {
         return both(verb, "not");
     }
-    if is_bare_contraction(word) {
+    if BARE_CONTRACTIONS.contains(word) {
         return both(word.trim_end_matches("nt"), "not");
     }
     match word.split_once('\'') {
         Some((subject, "d")) => both(subject, "would"),
         Some((subject, "ll")) => both(subject, "will"),
-        Some((subject, "s")) if is_question_word(subject) => both(subject, "is"),
+        Some((subject, "s")) if QUESTION_WORDS.contains(subject) => both(subject, "is"),
         Some((subject, _)) if !subject.is_empty() => vec![subject.to_owned()],
         _ => vec![word.to_owned()],
     }
