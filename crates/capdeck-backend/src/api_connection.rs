@@ -4,9 +4,7 @@
 //! into an [`CallableApi`]. Reading is done on first use and again when the tools are asked for later than `operationCacheTtlMs`;
 //! a call never waits for a second reading.
 
-mod answer_schema;
 mod document;
-mod document_cache;
 
 use std::{
     fmt::Debug,
@@ -17,14 +15,10 @@ use std::{
 use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
 use capdeck_catalog::Discovery;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::Mutex;
 
-pub(crate) use self::{
-    answer_schema::answer_schema,
-    document::{DocumentLocation, read_body, read_document},
-    document_cache::DocumentCache,
-};
+pub(crate) use self::document::{DocumentCache, DocumentLocation, read_body, read_document};
 use crate::{
     CallContext, CallError, Connection, ToolCall,
     arguments::read_arguments,
@@ -129,5 +123,63 @@ impl<Kind: ApiReader> Connection for ApiConnection<Kind> {
 
     async fn close(&self) {
         self.endpoint.close();
+    }
+}
+
+/// The schema of a call's structured result whose good answers have this body.
+///
+/// Clients hold every result against it, failures too: an answer with an error status may have any body, a large one is
+/// an artifact, and a call that never reached the API has nothing but its `error`.
+pub(crate) fn answer_schema(body: Value) -> Map<String, Value> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "status": {"type": "integer"},
+            "statusText": {"type": "string"},
+            "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+            "kind": {"enum": ["inline", "local-artifact", "remote-reference"]},
+            "elapsedMs": {"type": "integer"},
+            "uri": {"type": "string"},
+            "filename": {"type": "string"},
+            "mimeType": {"type": "string"},
+            "byteLength": {"type": "integer"},
+            "sha256": {"type": "string"},
+            "error": {"type": "object"},
+        },
+        "anyOf": [
+            {"properties": {"status": {"maximum": 399}, "body": body}, "required": ["status"]},
+            {"required": ["uri"]},
+            {"properties": {"status": {"minimum": 400}}, "required": ["status"]},
+            {"required": ["error"]},
+        ],
+    });
+    match schema {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod answer_schema_tests {
+    use super::*;
+
+    #[test]
+    fn failures_fit_whatever_their_body_and_good_answers_only_with_theirs() {
+        let schema = Value::Object(answer_schema(json!({"type": "array"})));
+        let check = jsonschema::validator_for(&schema).unwrap();
+        for (result, fits) in [
+            (json!({"status": 200, "kind": "inline", "body": []}), true),
+            (json!({"status": 204, "kind": "inline"}), true),
+            (json!({"status": 200, "kind": "inline", "body": "no array"}), false),
+            (json!({"status": 404, "kind": "inline", "body": {"message": "gone"}}), true),
+            (
+                json!({"status": 200, "kind": "remote-reference", "uri": "capdeck://x", "body": "[1, 2"}),
+                true,
+            ),
+            (json!({"error": {"code": "SERVER_UNAVAILABLE"}}), true),
+            (json!({}), false),
+        ] {
+            assert_eq!(check.is_valid(&result), fits, "{result}");
+        }
     }
 }

@@ -1,5 +1,13 @@
-//! The arguments of a call, read for backends that have to look inside.
+//! The arguments of a call, read for backends that have to look inside; files and content that they name.
 
+use std::path::{Path, PathBuf};
+
+use base64::{
+    Engine as _, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use bytes::Bytes;
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, value::RawValue};
 
 use crate::{CallError, ErrorCode};
@@ -47,4 +55,71 @@ pub(crate) fn no_such_tool<'a>(
         known.iter().take(10).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     CallError::new(ErrorCode::ToolNotFound, format!("there is no tool `{name}`"))
         .hint(format!("tools here: {shown}"))
+}
+
+/// The file a path means, relative to the project, with links followed. Why it is not used, as the end of a sentence.
+pub(crate) fn project_file(named: &str, project: Option<&Path>) -> Result<PathBuf, String> {
+    let project = project.ok_or("is a path, and there is no project to read it from")?;
+    let project = project.canonicalize().map_err(|error| format!("cannot be read: {error}"))?;
+    let file = project
+        .join(named)
+        .canonicalize()
+        .map_err(|error| format!("cannot be read: `{named}`: {error}"))?;
+    // Links were followed before the check: one inside the project may lead out of it.
+    if !file.starts_with(&project) {
+        return Err(format!("is outside of the project: `{named}`"));
+    }
+    if !file.is_file() {
+        return Err("is no file".to_owned());
+    }
+    Ok(file)
+}
+
+/// What to do instead of naming such a path.
+pub(crate) const PROJECT_FILE_HINT: &str = "give a path inside the project (`--project DIR` says which), an artifact, or the content itself";
+
+/// What a data URL holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct DataUrl {
+    pub(crate) bytes: Bytes,
+    pub(crate) mime_type: Option<String>,
+}
+
+/// Models leave padding out and mix the two alphabets; both are read.
+const LENIENT: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+const BASE64: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
+
+impl DataUrl {
+    /// Reads one; the error is the end of a sentence.
+    pub(crate) fn read(text: &str) -> Result<Self, &'static str> {
+        let rest = text.trim().strip_prefix("data:").ok_or("is no data URL")?;
+        let (head, data) = rest.split_once(',').ok_or("has no comma")?;
+        let (kind, is_base64) = match head.strip_suffix(";base64") {
+            Some(kind) => (kind, true),
+            None => (head, false),
+        };
+        let bytes = if is_base64 {
+            let data = percent_decode_str(data).decode_utf8_lossy();
+            decode_base64(&data).map_err(|_error| "is not base64 after the comma")?
+        } else {
+            percent_decode_str(data).collect()
+        };
+        let mime_type = (!kind.is_empty()).then(|| kind.to_owned());
+        Ok(Self { bytes: bytes.into(), mime_type })
+    }
+}
+
+/// The bytes of a base64 text.
+pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, base64::DecodeError> {
+    let letters: String = text
+        .chars()
+        .filter(|letter| !letter.is_whitespace())
+        .map(|letter| match letter {
+            '-' => '+',
+            '_' => '/',
+            other => other,
+        })
+        .collect();
+    BASE64.decode(letters)
 }

@@ -4,31 +4,27 @@
 //! Files are private to the user, written atomically, and never reached through links. Old ones are removed by age
 //! and by total size, never while any process writes or reads them.
 
-mod listing;
-mod lock;
 mod reader;
-mod sweep;
 #[cfg(test)]
 mod tests;
 mod uri;
 mod writer;
 
 use std::{
-    io,
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use capdeck_definition::CapabilityId;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use self::reader::ArtifactLock;
 pub use self::{
-    listing::StoredArtifact,
     reader::ArtifactReader,
-    sweep::{ArtifactLimits, ArtifactSweepReport},
     uri::{ArtifactPart, ArtifactUri},
     writer::ArtifactWriter,
 };
@@ -143,31 +139,31 @@ impl ArtifactStore {
     }
 
     pub fn list(&self) -> Vec<StoredArtifact> {
-        listing::list(&self.root)
+        list(&self.root)
     }
 
     /// Deletes one artifact, unless it is being read.
     pub fn delete(&self, uri: &ArtifactUri) -> Result<(), ArtifactError> {
-        listing::delete(&self.root, uri)
+        delete(&self.root, uri)
     }
 
     pub fn prune(&self) -> ArtifactSweepReport {
         let limits = self.upkeep.lock().limits;
-        sweep::sweep(&self.root, &limits)
+        sweep(&self.root, &limits)
     }
 
     /// Removes everything that is not in use.
     pub fn clear(&self) -> ArtifactSweepReport {
-        sweep::sweep(&self.root, &ArtifactLimits::NOTHING)
+        sweep(&self.root, &ArtifactLimits::NOTHING)
     }
 }
 
 /// Sweeping reads the disk, so it must not delay the start or a call.
 fn sweep_in_background(root: PathBuf, limits: ArtifactLimits) {
-    let sweep = move || {
-        sweep::sweep(&root, &limits);
+    let work = move || {
+        sweep(&root, &limits);
     };
-    if let Err(error) = thread::Builder::new().name("artifact-sweep".to_owned()).spawn(sweep) {
+    if let Err(error) = thread::Builder::new().name("artifact-sweep".to_owned()).spawn(work) {
         tracing::debug!(%error, "old artifacts could not be removed");
     }
 }
@@ -209,4 +205,159 @@ fn safe_filename(name: &str) -> String {
         safe.push('_');
     }
     safe
+}
+
+#[derive(Debug, Clone)]
+pub struct StoredArtifact {
+    pub capability: CapabilityId,
+    pub artifact: Artifact,
+    pub created: SystemTime,
+}
+
+/// Lists every artifact, the newest first. Unreadable ones are omitted: they are unfinished, or about to be removed.
+pub(super) fn list(root: &Path) -> Vec<StoredArtifact> {
+    let mut found: Vec<StoredArtifact> = folders(root)
+        .flat_map(|capability| folders(&capability).collect::<Vec<_>>())
+        .flat_map(|call| files(root, &call))
+        .collect();
+    found.sort_by(|one, other| {
+        other.created.cmp(&one.created).then_with(|| one.artifact.uri.cmp(&other.artifact.uri))
+    });
+    found
+}
+
+fn files(root: &Path, call: &Path) -> Vec<StoredArtifact> {
+    let entries = fs::read_dir(call).into_iter().flatten().flatten();
+    let facts = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        Some((name.strip_suffix(FACTS_SUFFIX)?.to_owned(), entry.path()))
+    });
+    let stored = |(name, facts): (String, std::path::PathBuf)| {
+        let segment = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+        let capability = CapabilityId::new(&segment(call.parent()?)?).ok()?;
+        // The URI is derived from the path, so that a changed facts file cannot name another file.
+        let uri = ArtifactUri::new(capability.clone(), segment(call)?, name)?;
+        let created = fs::metadata(uri.file(root).ok()?).ok()?.modified().ok()?;
+        let facts: Artifact = serde_json::from_slice(&fs::read(facts).ok()?).ok()?;
+        let artifact = Artifact { uri: uri.to_string(), ..facts };
+        Some(StoredArtifact { capability, artifact, created })
+    };
+    facts.filter_map(stored).collect()
+}
+
+/// Removes the folder of the call, which has only this artifact.
+pub(super) fn delete(root: &Path, uri: &ArtifactUri) -> Result<(), ArtifactError> {
+    uri.file(root)?;
+    let folder = uri.folder(root);
+    let claim = ArtifactLock::claim(&folder).map_err(|source| read_error(uri, source))?;
+    let Some(_claim) = claim else {
+        return Err(ArtifactError::InUse { uri: uri.to_string() });
+    };
+    fs::remove_dir_all(&folder)
+        .map_err(|source| ArtifactError::Remove { uri: uri.to_string(), source })
+}
+
+/// An unlocked folder of a call that is older than this is left from a killed process.
+const MAX_UNMARKED_AGE: Duration = Duration::from_secs(3600);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArtifactLimits {
+    pub max_age: Duration,
+    pub max_bytes: u64,
+    /// Younger artifacts stay, however large: a client has just received their URI.
+    pub(super) min_age: Duration,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ArtifactSweepReport {
+    pub removed: usize,
+    pub removed_bytes: u64,
+    pub kept: usize,
+    pub kept_bytes: u64,
+}
+
+struct ArtifactFolder {
+    folder: PathBuf,
+    age: Duration,
+    bytes: u64,
+}
+
+impl ArtifactLimits {
+    pub(super) const NOTHING: Self =
+        Self { max_age: Duration::ZERO, max_bytes: 0, min_age: Duration::ZERO };
+
+    const MIN_AGE: Duration = Duration::from_secs(600);
+
+    pub fn new(max_age: Duration, max_bytes: u64) -> Self {
+        Self { max_age, max_bytes, min_age: Self::MIN_AGE.min(max_age) }
+    }
+}
+
+impl Default for ArtifactLimits {
+    fn default() -> Self {
+        Self::new(Duration::from_secs(7 * 24 * 3600), 1 << 30)
+    }
+}
+
+/// Removes calls that are too old, then the oldest until the rest is within the limit. Artifacts in use, and those
+/// that cannot be removed, stay.
+pub(super) fn sweep(root: &Path, limits: &ArtifactLimits) -> ArtifactSweepReport {
+    let now = SystemTime::now();
+    let mut calls: Vec<ArtifactFolder> = folders(root)
+        .flat_map(|capability| folders(&capability).collect::<Vec<_>>())
+        .filter_map(|folder| measure(folder, now))
+        .collect();
+    calls.sort_by_key(|call| call.age);
+    let mut swept = ArtifactSweepReport::default();
+    for call in calls {
+        let fits = swept.kept_bytes + call.bytes <= limits.max_bytes;
+        let is_unmarked = is_hidden(&call.folder) && call.age < MAX_UNMARKED_AGE;
+        let stays = is_unmarked || call.age < limits.min_age || (call.age < limits.max_age && fits);
+        if !stays && remove(&call.folder) {
+            swept.removed += 1;
+            swept.removed_bytes += call.bytes;
+        } else {
+            swept.kept += 1;
+            swept.kept_bytes += call.bytes;
+        }
+    }
+    swept
+}
+
+fn is_hidden(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+fn remove(folder: &Path) -> bool {
+    let outcome = match ArtifactLock::claim(folder) {
+        Ok(Some(_claim)) => fs::remove_dir_all(folder),
+        Ok(None) => return false,
+        Err(error) => Err(error),
+    };
+    outcome
+        .inspect_err(|error| {
+            tracing::debug!(%error, folder = %folder.display(), "an old artifact could not be removed");
+        })
+        .is_ok()
+}
+
+pub(super) fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        // A link has the file type of a link, so nothing outside is visited.
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+}
+
+fn measure(folder: PathBuf, now: SystemTime) -> Option<ArtifactFolder> {
+    let changed = fs::metadata(&folder).ok()?.modified().ok()?;
+    let bytes = fs::read_dir(&folder)
+        .ok()?
+        .flatten()
+        .filter_map(|entry| entry.metadata().ok())
+        .map(|facts| facts.len())
+        .sum();
+    Some(ArtifactFolder { folder, age: now.duration_since(changed).unwrap_or_default(), bytes })
 }

@@ -5,8 +5,6 @@ use std::{borrow::Cow, fmt};
 use capdeck_auth::SecretScrubber;
 use serde_json::{Value, value::RawValue};
 
-use crate::scrub_json::scrub_json;
-
 /// A failed call. `message` is safe to show to an agent, `detail` is for the log only.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
@@ -226,5 +224,17 @@ impl ErrorCode {
             Self::UnsupportedOperation | Self::UnsupportedCapability => ErrorKind::Unsupported,
             Self::InternalError => ErrorKind::Bug,
         }
+    }
+}
+
+/// Scrubs all strings at any depth; keys stay.
+pub(crate) fn scrub_json(value: &mut Value, scrubber: &SecretScrubber) {
+    match value {
+        Value::String(text) => *text = scrubber.text(text).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(|item| scrub_json(item, scrubber)),
+        Value::Object(members) => {
+            members.values_mut().for_each(|member| scrub_json(member, scrubber));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

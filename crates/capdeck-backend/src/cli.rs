@@ -1,9 +1,7 @@
 //! Command-line actions as a connection: every call starts its own process and ends it.
 
-pub(crate) mod command_call;
-mod command_variables;
+pub(crate) mod placeholders;
 pub(crate) mod result;
-pub(crate) mod template;
 
 use std::time::Duration;
 
@@ -14,18 +12,16 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::command_variables::CommandVariables;
+pub(crate) use self::placeholders::CommandVariables;
 use self::{
-    command_call::CommandCall,
-    command_variables::ReadyCommand,
+    placeholders::{ReadyCommand, fill, fill_word},
     result::{CommandOutputStyle, CommandResultOptions, answer},
-    template::{fill, fill_word},
 };
 use crate::{
     CallContext, CallError, Connection, ToolCall,
     arguments::{no_such_tool, read_arguments},
     child_environment::child_environment,
-    command_run::{CommandEnd, CommandOutcome},
+    command_run::{CommandCall, CommandEnd, CommandOutcome},
     connect::ResolvedBackend,
     declared_tool::{DeclaredTool, declared_discovery},
     option_guard::OptionGuard,

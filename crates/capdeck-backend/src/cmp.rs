@@ -1,28 +1,29 @@
 //! CMP tools as a connection: like command-line actions, with the format's own placeholders, values and answers.
 
-mod answer;
-mod argv;
+#[cfg(test)]
+mod argv_tests;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use capdeck_catalog::Discovery;
-use capdeck_definition::{CliOutputType, CmpIntent, CmpTool};
+use capdeck_definition::{
+    CMP_RESULT, CliOutputType, CmpIntent, CmpTool, CommandPiece, CommandWord,
+};
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallContext, CallError, Connection, ToolCall,
-    arguments::{no_such_tool, read_arguments},
+    CallContext, CallError, Connection, ErrorCode, ToolCall,
+    arguments::{no_such_tool, read_arguments, scalar_text},
     child_environment::child_environment,
-    cli::{
-        command_call::CommandCall,
-        result::{CommandOutputStyle, CommandResultOptions},
-    },
+    cli::result::{CommandOutputStyle, CommandResultOptions, answer as ended_early, failure_text},
+    command_run::{CommandCall, CommandEnd, CommandOutcome},
     connect::ResolvedBackend,
     connector_context::ConnectorContext,
-    declared_tool::{DeclaredTool, declared_discovery},
+    declared_tool::{DeclaredTool, ToolResult, declared_discovery},
+    option_guard::OptionGuard,
     process::{ChildCommand, StderrTarget, StdinMode},
 };
 
@@ -74,7 +75,7 @@ impl Connection for CmpConnection {
             result_scrubber: &self.prepared.result_scrubber,
         };
         let outcome = self.prepared.run_command(run, context, &self.closed).await?;
-        answer::answer(outcome, intent, &terms).await
+        answer(outcome, intent, &terms).await
     }
 
     fn ended(&self) -> Option<String> {
@@ -97,7 +98,7 @@ impl CmpConnection {
         intent: &CmpIntent,
         arguments: &Map<String, Value>,
     ) -> Result<ChildCommand, CallError> {
-        let mut words = argv::argv(intent, arguments)?.into_iter();
+        let mut words = argv(intent, arguments)?.into_iter();
         Ok(ChildCommand {
             program: words.next().unwrap_or_default(),
             args: words.collect(),
@@ -161,4 +162,196 @@ fn description(intent: &CmpIntent, phrase: Option<&str>) -> String {
     let mut letters = phrase.trim().chars();
     let capital: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{capital}{}. {runs}", letters.as_str())
+}
+
+/// The program and its arguments.
+pub(super) fn argv(
+    intent: &CmpIntent,
+    arguments: &Map<String, Value>,
+) -> Result<Vec<String>, CallError> {
+    let (program, schema) = (intent.command.program(), intent.input_schema());
+    let mut values =
+        ArgvBuilder { intent, arguments, guard: OptionGuard::new(&program, Some(&schema)) };
+    let mut filled: Vec<String> = Vec::new();
+    // An option whose value may yet be left out.
+    let mut flag: Option<usize> = None;
+    for word in intent.command.words() {
+        values.guard.pass_word(&word.to_string());
+        match values.fill(word)? {
+            Some(words) => {
+                flag = word.is_long_flag().then_some(filled.len());
+                filled.extend(words);
+            }
+            None => {
+                // `--count {count}` goes as a whole; `--count={count}` is a word of its own.
+                if let Some(flag) = flag.take().filter(|_| !starts_with_dash(word)) {
+                    filled.truncate(flag);
+                }
+            }
+        }
+    }
+    Ok(filled)
+}
+
+fn starts_with_dash(word: &CommandWord) -> bool {
+    matches!(word.pieces.first(), Some(CommandPiece::Text(text)) if text.starts_with('-'))
+}
+
+struct ArgvBuilder<'a> {
+    intent: &'a CmpIntent,
+    arguments: &'a Map<String, Value>,
+    guard: OptionGuard<'a>,
+}
+
+impl ArgvBuilder<'_> {
+    /// The words that one word of the template becomes; `None` when it holds a parameter without a value.
+    fn fill(&self, word: &CommandWord) -> Result<Option<Vec<String>>, CallError> {
+        if let Some(name) = word.only_param() {
+            let Some(value) = self.value(name)? else { return Ok(None) };
+            return match value {
+                Value::Array(items) => items
+                    .iter()
+                    .map(|item| self.first(name, item))
+                    .collect::<Result<_, _>>()
+                    .map(Some),
+                single => Ok(Some(vec![self.first(name, single)?])),
+            };
+        }
+        let mut filled = String::new();
+        for piece in &word.pieces {
+            match piece {
+                CommandPiece::Text(text) => filled.push_str(text),
+                CommandPiece::Param(name) => match self.value(name)? {
+                    Some(Value::Array(items)) => {
+                        for (index, item) in items.iter().enumerate() {
+                            filled.push_str(if index > 0 { "," } else { "" });
+                            let text = self.part(name, item, &filled)?;
+                            filled.push_str(&text);
+                        }
+                    }
+                    Some(single) => {
+                        let text = self.part(name, single, &filled)?;
+                        filled.push_str(&text);
+                    }
+                    None => return Ok(None),
+                },
+            }
+        }
+        Ok(Some(vec![filled]))
+    }
+
+    /// A value that begins a word. A default is the author's own, whatever it begins with.
+    fn first(&self, name: &str, value: &Value) -> Result<String, CallError> {
+        let text = text_of(name, value)?;
+        if self.arguments.get(name).is_some_and(|given| !given.is_null()) {
+            self.guard.check(name, value, &text)?;
+        }
+        Ok(text)
+    }
+
+    /// A value that follows what a word already holds.
+    fn part(&self, name: &str, value: &Value, before: &str) -> Result<String, CallError> {
+        if before.is_empty() { self.first(name, value) } else { text_of(name, value) }
+    }
+
+    /// What was given, else the default. An array without elements is no value.
+    fn value(&self, name: &str) -> Result<Option<&Value>, CallError> {
+        let param = self.intent.params.get(name);
+        let given = self.arguments.get(name).filter(|value| !value.is_null());
+        let value = given.or_else(|| param.and_then(|param| param.default.as_ref()));
+        let is_list = param.is_some_and(|param| param.kind.items().is_some());
+        match value {
+            Some(Value::Array(items)) if is_list && items.is_empty() => self.none(name),
+            Some(value) if value.is_array() == is_list => Ok(Some(value)),
+            Some(_) => Err(CallError::new(
+                ErrorCode::RequestInvalid,
+                format!("argument `{name}` must {}be a list", if is_list { "" } else { "not " }),
+            )),
+            None => self.none(name),
+        }
+    }
+
+    fn none(&self, name: &str) -> Result<Option<&Value>, CallError> {
+        if self.intent.params.get(name).is_none_or(|param| param.required) {
+            return Err(CallError::new(
+                ErrorCode::RequestInvalid,
+                format!("argument `{name}` is missing"),
+            )
+            .hint(format!("call the tool with a value for `{name}`")));
+        }
+        Ok(None)
+    }
+}
+
+/// A value as text: an object as JSON, anything else as it is.
+fn text_of(name: &str, value: &Value) -> Result<String, CallError> {
+    let text = scalar_text(value).unwrap_or_else(|| value.to_string());
+    if text.contains('\0') {
+        return Err(CallError::new(
+            ErrorCode::RequestInvalid,
+            format!("argument `{name}` holds a NUL character, which no program can be given"),
+        ));
+    }
+    Ok(text)
+}
+
+/// The answer to a call.
+pub(super) async fn answer(
+    outcome: CommandOutcome,
+    intent: &CmpIntent,
+    terms: &CommandResultOptions<'_>,
+) -> Result<Box<RawValue>, CallError> {
+    let CommandEnd::Exited(exit) = outcome.ending else {
+        return ended_early(outcome, terms).await;
+    };
+    let stdout = outcome.stdout.text(terms.max_output_bytes);
+    let mut result = ToolResult { text: stdout, ..ToolResult::default() };
+    if exit.code != Some(0) {
+        let stderr = outcome.stderr.text(terms.max_output_bytes);
+        result.text = failure_text(exit, &result.text, &stderr);
+        result.is_error = true;
+        return result.build();
+    }
+    let (shown, total) = (result.text.len() as u64, outcome.stdout.total());
+    let read = if total > terms.max_output_bytes {
+        Err("it is too long to be read here".to_owned())
+    } else {
+        serde_json::from_slice(outcome.stdout.head()).map_err(|error| error.to_string())
+    };
+    if total > terms.max_output_bytes {
+        let note = match outcome.stdout.keep().await {
+            Ok(artifact) => {
+                let note = format!("cut at {shown} of {total} bytes; all of it: {}", artifact.uri);
+                result.artifacts.push(artifact);
+                note
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the whole output could not be kept");
+                format!("cut at {shown} of {total} bytes; the rest could not be kept")
+            }
+        };
+        result.text = format!("{}\n\n[{note}]", result.text);
+    }
+    match read {
+        Ok(value) => result.structured = Some(structured(value, intent)),
+        // Clients hold a good answer against the schema that `returns` is; without JSON there is nothing to hold.
+        Err(problem) if intent.returns.is_some() => {
+            let tool = terms.tool;
+            result.is_error = true;
+            result.text = format!(
+                "`{tool}` ran and ended well, but its output is not the JSON that `returns` promises: {problem}\n\n{}",
+                result.text
+            );
+        }
+        Err(_) => {}
+    }
+    result.build()
+}
+
+/// An object as it is, unless the tool says that it answers something else; anything else as a member of one.
+fn structured(value: Value, intent: &CmpIntent) -> Map<String, Value> {
+    match value {
+        Value::Object(members) if intent.returns.is_none() || intent.answers_an_object() => members,
+        other => Map::from_iter([(CMP_RESULT.to_owned(), other)]),
+    }
 }

@@ -5,15 +5,17 @@ mod tests;
 
 use std::time::Duration;
 
+use capdeck_auth::SecretScrubber;
 use tokio::{
-    io::{AsyncRead, AsyncReadExt},
-    time::{Instant, sleep, sleep_until},
+    io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallError,
-    capture::{CapturedStream, StreamCapture},
+    CallContext, CallError,
+    capture::{CapturedStream, MAX_TOTAL, SpillTarget, StreamCapture},
+    connect::ResolvedBackend,
     process::{ChildCommand, Process, ProcessExit, ProcessSpawner},
 };
 
@@ -134,4 +136,133 @@ impl OutputReaderState {
         }
         capture.finish().await
     }
+}
+
+/// What to run for a call.
+#[derive(Debug)]
+pub(crate) struct CommandCall<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) command: &'a ChildCommand,
+    pub(crate) timeout: Duration,
+    pub(crate) max_output_bytes: u64,
+    pub(crate) log_scrubber: &'a SecretScrubber,
+    pub(crate) result_scrubber: &'a SecretScrubber,
+}
+
+impl<T> ResolvedBackend<T> {
+    /// Runs a command until it ends, the caller leaves or `closed` is cancelled.
+    pub(crate) async fn run_command(
+        &self,
+        call: CommandCall<'_>,
+        context: &CallContext,
+        closed: &CancellationToken,
+    ) -> Result<CommandOutcome, CallError> {
+        let capture =
+            |filename| self.capture(filename, call.max_output_bytes, call.result_scrubber);
+        let outcome = run(
+            &self.surroundings.spawner,
+            CommandRun {
+                command: call.command,
+                timeout: call.timeout,
+                cancel: async {
+                    tokio::select! {
+                        () = context.cancel.cancelled() => {}
+                        () = closed.cancelled() => {}
+                    }
+                },
+                stdout: capture("stdout.txt"),
+                stderr: capture("stderr.txt"),
+                max_total: MAX_TOTAL,
+            },
+        )
+        .await?;
+        self.log(call.tool, &outcome, call.log_scrubber);
+        Ok(outcome)
+    }
+
+    fn capture(&self, filename: &str, limit: u64, scrubber: &SecretScrubber) -> StreamCapture {
+        let place = SpillTarget {
+            store: self.surroundings.artifacts.clone(),
+            capability: self.id.clone(),
+            filename: filename.to_owned(),
+            mime_type: Some("text/plain".to_owned()),
+        };
+        StreamCapture::new(limit, scrubber, place)
+    }
+
+    /// Keeps standard error and the ending of a failed call for whoever asks why.
+    fn log(&self, tool: &str, outcome: &CommandOutcome, scrubber: &SecretScrubber) {
+        let ending = match outcome.ending {
+            CommandEnd::Exited(exit) if exit.code == Some(0) => None,
+            CommandEnd::Exited(exit) => Some(exit.to_string()),
+            CommandEnd::TimedOut => Some("timed out".to_owned()),
+            CommandEnd::Cancelled => Some("cancelled".to_owned()),
+            CommandEnd::TooMuchOutput => Some("ended: too much output".to_owned()),
+        };
+        let log = self.surroundings.logs.of(&self.id);
+        let stderr = outcome.stderr.text(u64::MAX);
+        for line in scrubber.text(&stderr).lines() {
+            log.push(format!("{tool}: {line}"));
+        }
+        if let Some(ending) = ending {
+            log.push(format!("{tool}: {ending} after {} ms", outcome.elapsed.as_millis()));
+        }
+    }
+}
+
+/// Why a program's output cannot be taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FilterError {
+    #[error("{0}")]
+    Start(CallError),
+    #[error("it did not end within {} ms", .0.as_millis())]
+    TimedOut(Duration),
+    #[error("{0}")]
+    Failed(ProcessExit),
+    #[error("it printed more than {0} bytes")]
+    TooLong(u64),
+    #[error("it printed something that is not text")]
+    NotText,
+}
+
+/// Runs a command to its end. The output is what it printed, without one line break at the end.
+pub(crate) async fn run_filter(
+    spawner: &ProcessSpawner,
+    command: &ChildCommand,
+    input: &str,
+    longest: Duration,
+    most: u64,
+) -> Result<String, FilterError> {
+    let start = |error| FilterError::Start(CallError::from(error));
+    let (process, pipes) = spawner.spawn(command).map_err(start)?;
+    let write = async {
+        if let Some(mut stdin) = pipes.stdin {
+            // A program that has read enough closes its end, and its exit tells whether all is well.
+            stdin.write_all(input.as_bytes()).await.ok();
+            stdin.shutdown().await.ok();
+        }
+    };
+    let read = async {
+        let mut printed = Vec::new();
+        if let Some(stdout) = pipes.stdout {
+            // A pipe that breaks ends like one that closes.
+            stdout.take(most + 1).read_to_end(&mut printed).await.ok();
+        }
+        printed
+    };
+    let run = async {
+        let ((), printed) = tokio::join!(write, read);
+        if printed.len() as u64 > most {
+            return Err(FilterError::TooLong(most));
+        }
+        let exit = process.exited().await;
+        if exit.code != Some(0) {
+            return Err(FilterError::Failed(exit));
+        }
+        let text = String::from_utf8(printed).map_err(|_| FilterError::NotText)?;
+        let line = text.strip_suffix('\n').unwrap_or(&text);
+        Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
+    };
+    // Dropping the process ends whatever still runs.
+    timeout(longest, run).await.unwrap_or(Err(FilterError::TimedOut(longest)))
 }

@@ -15,16 +15,16 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     ArtifactStore, CallError, Connection, ConnectionListener, ErrorCode, GuardianCommand,
     NoListener,
+    child_environment::WorkingFolder,
     cli::{CliConnection, CommandVariables},
     cmp::CmpConnection,
-    connector_context::ConnectorContext,
+    connector_context::{ConnectorContext, vault_holder},
     google_discovery,
     graphql::GraphQlReader,
     http_actions::HttpActions,
     mcp, openapi,
     project_values::project_variables,
-    tailored, vault_holder,
-    working_folder::WorkingFolder,
+    tailored,
 };
 
 /// Opens connections. Cheap to clone; one per host.

@@ -1,19 +1,24 @@
 //! What every connection of one host shares: processes, logs, artifacts, the HTTP client.
 
 use std::{
+    collections::HashMap,
     path::PathBuf,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use capdeck_auth::{
     EnvironmentSnapshot, GuardedClients, NameResolver, ReferenceLookup, TokenStore, Vault,
     VaultHolder,
 };
+use capdeck_definition::{CapabilityId, ChaosConfig as Declared, ChaosDelay, Definition};
+use capdeck_mcp::client::{FaultSettings, FaultSource};
+use parking_lot::Mutex;
 
 use crate::{
     CallError, api_connection::DocumentCache, artifact::ArtifactStore, connect::ConnectorSettings,
-    fault_sources::FaultSources, guardian::ProcessGuardian, http::client,
-    init_records::InitRecords, process::ProcessSpawner, process_log::ProcessLogs,
+    guardian::ProcessGuardian, http::client, init_records::InitRecords, process::ProcessSpawner,
+    process_log::ProcessLogs,
 };
 
 /// Shared by all connections, behind an `Arc`.
@@ -82,5 +87,67 @@ impl ConnectorContext {
             .get_or_init(|| client::build(&self.client_version))
             .as_ref()
             .map_err(CallError::clone)
+    }
+}
+
+/// Sources by capability.
+#[derive(Debug, Default)]
+pub(crate) struct FaultSources(Mutex<HashMap<CapabilityId, Arc<FaultSource>>>);
+
+impl FaultSources {
+    /// The source of a capability. It starts again from its seed when the file says something else.
+    pub(crate) fn of(&self, id: &CapabilityId, declared: &Declared) -> Arc<FaultSource> {
+        let chaos = chaos(declared);
+        let mut sources = self.0.lock();
+        if let Some(source) = sources.get(id.as_str())
+            && *source.chaos() == chaos
+        {
+            return Arc::clone(source);
+        }
+        tracing::warn!(capability = %id, faults = declared.summary(), "`chaos` injects faults");
+        let source = Arc::new(FaultSource::new(chaos));
+        sources.insert(id.clone(), Arc::clone(&source));
+        source
+    }
+}
+
+fn chaos(declared: &Declared) -> FaultSettings {
+    let millis = |(min, max)| Duration::from_millis(min)..=Duration::from_millis(max);
+    FaultSettings {
+        seed: declared.seed,
+        delay: declared.delay_ms.map(|delay| match delay {
+            ChaosDelay::Always(delay) => millis((delay, delay)),
+            ChaosDelay::Between(range) => millis((range.min, range.max)),
+        }),
+        drop: declared.drop,
+        truncate: declared.truncate,
+        malformed: declared.malformed,
+        list_change: declared.list_change,
+        expire: declared.expire,
+        only: declared.only.clone(),
+    }
+}
+
+/// A definition reads what its id, in its file, was granted. The same id in another file has to be granted anew.
+pub fn vault_holder(definition: &Definition) -> VaultHolder {
+    let source = &definition.source;
+    // A layer is always written as one word.
+    let kind = serde_json::to_value(source.layer).ok();
+    let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or_default();
+    VaultHolder::new(definition.id.as_str(), kind, &source.path)
+}
+
+#[cfg(test)]
+mod fault_sources_tests {
+    use super::*;
+
+    #[test]
+    fn a_source_goes_on_until_the_file_changes() {
+        let (sources, id) = (FaultSources::default(), CapabilityId::new("one").unwrap());
+        let shaky = Declared { drop: 0.5, ..Declared::default() };
+        let first = sources.of(&id, &shaky);
+        assert!(Arc::ptr_eq(&first, &sources.of(&id, &shaky)));
+        let other = Declared { drop: 0.6, ..Declared::default() };
+        assert!(!Arc::ptr_eq(&first, &sources.of(&id, &other)));
     }
 }

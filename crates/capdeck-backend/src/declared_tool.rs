@@ -1,12 +1,14 @@
-//! Tools that stand in a definition rather than being told by a remote.
+//! Tools that stand in a definition rather than being told by a remote, and the results of backends that are not MCP
+//! servers.
 
 use std::sync::Arc;
 
 use capdeck_auth::SecretScrubber;
 use capdeck_catalog::{CONFIRM, Discovery, Tool};
-use serde_json::{Map, Value, json};
+use capdeck_definition::{Backend, Definition};
+use serde_json::{Map, Value, json, value::RawValue};
 
-use crate::{CallError, ErrorCode, scrub_json::scrub_json};
+use crate::{Artifact, CallError, ErrorCode, call_error::scrub_json, cli, cmp, http_actions};
 
 /// One declared tool, in the parts a definition gives.
 #[derive(Debug, Default)]
@@ -78,6 +80,73 @@ impl DeclaredTool<'_> {
                 format!("the tool `{}` cannot be described", self.name),
             )
             .detail(error)
+        })
+    }
+}
+
+/// What a definition declares, references left as text. `None` for backends that must be asked.
+pub fn static_discovery(definition: &Definition) -> Option<Discovery> {
+    let scrubber = SecretScrubber::default();
+    match &definition.backend {
+        Backend::Cli(tools) => {
+            let declared = tools.actions.iter().map(|(name, action)| cli::declare(name, action));
+            declared_discovery(declared, &scrubber).ok()
+        }
+        Backend::Http(api) => {
+            let declared =
+                api.actions.iter().map(|(name, action)| http_actions::declare(name, action));
+            declared_discovery(declared, &scrubber).ok()
+        }
+        Backend::Cmp(tool) => cmp::discovery(tool).ok(),
+        Backend::Mcp(_)
+        | Backend::OpenApi(_)
+        | Backend::GoogleDiscovery(_)
+        | Backend::GraphQl(_)
+        | Backend::Caplets(_)
+        | Backend::Capsules => None,
+    }
+}
+
+/// A call result being put together.
+#[derive(Debug, Default)]
+pub(crate) struct ToolResult {
+    pub(crate) text: String,
+    pub(crate) artifacts: Vec<Artifact>,
+    /// Nothing at all when it could not be what the tool's output schema promises.
+    pub(crate) structured: Option<Map<String, Value>>,
+    pub(crate) is_error: bool,
+    pub(crate) meta: Map<String, Value>,
+}
+
+impl ToolResult {
+    /// The `CallToolResult`. An artifact is a link, so that clients can read it as a resource.
+    pub(crate) fn build(self) -> Result<Box<RawValue>, CallError> {
+        let mut content = vec![json!({"type": "text", "text": self.text})];
+        for artifact in self.artifacts {
+            let mut link = json!({
+                "type": "resource_link",
+                "uri": artifact.uri,
+                "name": artifact.filename,
+                "size": artifact.byte_length,
+                "_meta": { "capdeck/sha256": artifact.sha256 },
+            });
+            if let (Some(mime_type), Some(members)) = (artifact.mime_type, link.as_object_mut()) {
+                members.insert("mimeType".into(), mime_type.into());
+            }
+            content.push(link);
+        }
+        let mut result = Map::new();
+        result.insert("content".into(), content.into());
+        if let Some(structured) = self.structured {
+            result.insert("structuredContent".into(), Value::Object(structured));
+        }
+        result.insert("isError".into(), self.is_error.into());
+        if !self.meta.is_empty() {
+            result.insert("_meta".into(), Value::Object(self.meta));
+        }
+        serde_json::value::to_raw_value(&result).map_err(|error| {
+            CallError::new(ErrorCode::InternalError, "the result cannot be written as JSON")
+                .detail(error)
         })
     }
 }

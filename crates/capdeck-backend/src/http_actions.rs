@@ -1,25 +1,33 @@
 //! Hand-written HTTP actions as a connection.
+//!
+//! A call's arguments are mapped into the declared request: only a string that *is* a reference (`$input.path`) is
+//! replaced, and the value keeps its JSON type. A reference to a missing value is *undefined*, here `None`: undefined
+//! object members are omitted, array items become null, and other uses decide for themselves.
 
-mod mapping;
-mod path;
-mod request;
 #[cfg(test)]
 mod tests;
 
 use async_trait::async_trait;
+use capdeck_auth::{AuthHeader, is_transport_header};
 use capdeck_catalog::Discovery;
 use capdeck_definition::{HttpAction, HttpApi, HttpMethod};
-use serde_json::{json, value::RawValue};
+use reqwest::{
+    Method,
+    header::{CONTENT_TYPE, HeaderValue},
+};
+use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use self::request::build_request;
 use crate::{
-    CallContext, CallError, Connection, ToolCall,
-    arguments::{no_such_tool, read_arguments},
+    CallContext, CallError, Connection, ErrorCode, ToolCall,
+    arguments::{no_such_tool, read_arguments, scalar_text},
     connect::ResolvedBackend,
     declared_tool::{DeclaredTool, declared_discovery},
-    http::{ApiEndpoint, ResponseDelivery, parse_base},
+    http::{
+        ApiEndpoint, EndpointRequest, HttpRequestBody, ResponseDelivery, below, encode_segment,
+        header_name, header_value, parse_base,
+    },
 };
 
 #[derive(Debug)]
@@ -98,4 +106,157 @@ pub(crate) fn declare<'a>(name: &'a str, action: &'a HttpAction) -> DeclaredTool
         }),
         ..DeclaredTool::default()
     }
+}
+
+pub(super) fn build_request(
+    base: &Url,
+    action: &HttpAction,
+    auth: &[AuthHeader],
+    arguments: &Map<String, Value>,
+) -> Result<EndpointRequest, CallError> {
+    let query = map_query(&action.query, arguments)?;
+    let mut url = below(base, &fill_path(&action.path, arguments)?)?;
+    if !query.is_empty() {
+        url.query_pairs_mut().extend_pairs(query);
+    }
+    let mut request = EndpointRequest::new(method(action.method), url);
+    for (name, value) in map_headers(&action.headers, arguments)? {
+        let is_auth = auth.iter().any(|header| header.name.eq_ignore_ascii_case(&name));
+        if is_auth || is_transport_header(&name) {
+            return Err(CallError::new(
+                ErrorCode::ConfigInvalid,
+                format!("header `{name}` cannot be set by an action"),
+            )
+            .hint("sign-in belongs into `auth`; the transport sets the others"));
+        }
+        request.headers.insert(header_name(&name)?, header_value(&name, &value)?);
+    }
+    if let Some(body) = map_body(action.json_body.as_ref(), arguments)? {
+        request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        request.body = Some(HttpRequestBody::default().with_bytes(body.to_string()));
+    }
+    Ok(request)
+}
+
+fn method(method: HttpMethod) -> Method {
+    match method {
+        HttpMethod::Get => Method::GET,
+        HttpMethod::Post => Method::POST,
+        HttpMethod::Put => Method::PUT,
+        HttpMethod::Patch => Method::PATCH,
+        HttpMethod::Delete => Method::DELETE,
+    }
+}
+
+/// Replaces `{name}` by its argument, encoded so that it stays one segment.
+pub(super) fn fill_path(path: &str, arguments: &Map<String, Value>) -> Result<String, CallError> {
+    let mut filled = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((name, after)) = after.split_once('}') else { break };
+        filled.push_str(before);
+        let value = arguments.get(name).and_then(scalar_text).filter(|text| !text.is_empty());
+        let value = value.ok_or_else(|| {
+            CallError::new(
+                ErrorCode::RequestInvalid,
+                format!("argument `{name}` is part of the path and must be a non-empty string, number or boolean"),
+            )
+            .hint(format!("call the tool with a value for `{name}`"))
+        })?;
+        filled.extend(encode_segment(&value));
+        rest = after;
+    }
+    filled.push_str(rest);
+    Ok(filled)
+}
+
+/// Maps a declared JSON value. `None` means undefined.
+pub(super) fn map_value(declared: &Value, arguments: &Map<String, Value>) -> Option<Value> {
+    match declared {
+        Value::String(text) => map_text(text, arguments),
+        Value::Array(items) => Some(Value::Array(
+            items.iter().map(|item| map_value(item, arguments).unwrap_or(Value::Null)).collect(),
+        )),
+        Value::Object(members) => Some(Value::Object(
+            members
+                .iter()
+                .filter_map(|(key, member)| Some((key.clone(), map_value(member, arguments)?)))
+                .collect(),
+        )),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Some(declared.clone()),
+    }
+}
+
+fn map_text(text: &str, arguments: &Map<String, Value>) -> Option<Value> {
+    if text == "$input" {
+        return Some(Value::Object(arguments.clone()));
+    }
+    let Some(path) = text.strip_prefix("$input.") else { return Some(text.into()) };
+    let mut steps = path.split('.');
+    let mut value = arguments.get(steps.next()?)?;
+    for step in steps {
+        // Only objects are traversed: an array index is undefined.
+        value = value.as_object()?.get(step)?;
+    }
+    Some(value.clone())
+}
+
+/// Maps the query parameters. Undefined and null ones are omitted, an array repeats its name.
+pub(super) fn map_query<'a>(
+    declared: impl IntoIterator<Item = (&'a String, &'a Value)>,
+    arguments: &Map<String, Value>,
+) -> Result<Vec<(String, String)>, CallError> {
+    let mut pairs = Vec::new();
+    for (name, declared) in declared {
+        let values = match map_value(declared, arguments) {
+            None | Some(Value::Null) => continue,
+            Some(Value::Array(items)) => items,
+            Some(value) => vec![value],
+        };
+        for value in values {
+            let text = scalar_text(&value).ok_or_else(|| not_scalar("query parameter", name))?;
+            pairs.push((name.clone(), text));
+        }
+    }
+    Ok(pairs)
+}
+
+/// Maps the headers. Undefined and null ones are omitted.
+pub(super) fn map_headers<'a>(
+    declared: impl IntoIterator<Item = (&'a String, &'a Value)>,
+    arguments: &Map<String, Value>,
+) -> Result<Vec<(String, String)>, CallError> {
+    let mut pairs = Vec::new();
+    for (name, declared) in declared {
+        match map_value(declared, arguments) {
+            None | Some(Value::Null) => {}
+            Some(value) => {
+                let text = scalar_text(&value).ok_or_else(|| not_scalar("header", name))?;
+                pairs.push((name.clone(), text));
+            }
+        }
+    }
+    Ok(pairs)
+}
+
+pub(super) fn map_body(
+    declared: Option<&Value>,
+    arguments: &Map<String, Value>,
+) -> Result<Option<Value>, CallError> {
+    let Some(declared) = declared else { return Ok(None) };
+    map_value(declared, arguments).map(Some).ok_or_else(|| {
+        let reference = declared.as_str().unwrap_or("$input");
+        CallError::new(
+            ErrorCode::RequestInvalid,
+            format!("the request body is missing: `{reference}` has no value"),
+        )
+        .hint("call the tool with that argument")
+    })
+}
+
+fn not_scalar(place: &str, name: &str) -> CallError {
+    CallError::new(
+        ErrorCode::RequestInvalid,
+        format!("the value for {place} `{name}` must be a string, a number or a boolean"),
+    )
 }

@@ -1,11 +1,9 @@
 //! Connections to MCP servers: start, handshake, calls and end.
 
 mod bridge;
-mod client_records;
 mod discover;
 mod failure;
 mod open;
-mod server_scrubber;
 mod session;
 mod subscriptions;
 
@@ -21,8 +19,7 @@ use self::{failure::McpOperation, session::McpSession};
 use crate::{
     CallContext, CallError, ConnectOptions, Connection, ErrorCode, ToolCall,
     connect::ResolvedBackend,
-    outbound::credentials,
-    sign_in::{self, CapabilitySignIn},
+    sign_in::{self, CapabilitySignIn, credentials},
 };
 
 /// Opens a connection to an MCP server. Its start and the handshake share one deadline.

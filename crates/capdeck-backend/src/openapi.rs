@@ -7,29 +7,17 @@
 mod body;
 mod document;
 mod file_input;
-mod file_schema;
-mod filter;
 mod form;
-mod form_fields;
 mod import;
-mod input;
-mod large_stack;
-mod media;
-mod names;
 mod operation;
-mod output;
 mod parameter;
-mod path;
-mod problems;
 mod request;
 mod schemas;
-mod security;
 mod server;
 mod style;
-mod swagger2;
-mod syntax;
 #[cfg(test)]
 mod tests;
+mod tool_schema;
 
 use std::{
     path::{Path, PathBuf},
@@ -46,16 +34,14 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+pub(crate) use self::{
+    document::on_large_stack, file_input::FileInputSources, import::OpenApiImport,
+    operation::OpenApiOperation, parameter::PathTemplate, request::build as build_request,
+};
 use self::{
     document::{DocumentFolder, OpenApiDocument},
-    filter::OperationFilter,
-    import::{OpenApiImportRules, import},
-    security::AvailableAuth,
-    server::ServerRules,
-};
-pub(crate) use self::{
-    file_input::FileInputSources, import::OpenApiImport, large_stack::on_large_stack,
-    operation::OpenApiOperation, path::PathTemplate, request::build as build_request,
+    import::{OpenApiImportRules, OperationFilter, import},
+    server::{AvailableAuth, ServerRules},
 };
 use crate::{
     CallError, ErrorCode,

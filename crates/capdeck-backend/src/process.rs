@@ -4,13 +4,17 @@
 //! its group, and reports the end to the guardian. A descendant that leaves the group (its own session) cannot be
 //! ended.
 
-mod exit;
 mod find;
-mod spawn_error;
 #[cfg(test)]
 mod tests;
 
-use std::{path::PathBuf, process::Stdio, time::Duration};
+use std::{
+    fmt,
+    os::unix::process::ExitStatusExt,
+    path::PathBuf,
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
 
 use capdeck_auth::SecretScrubber;
 use indexmap::IndexMap;
@@ -23,7 +27,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::{exit::ProcessExit, find::find_program, spawn_error::SpawnError};
+pub(crate) use self::find::{SpawnError, find_program};
 use crate::{guardian::ProcessGuardian, process_log::ProcessLog};
 
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -276,6 +280,51 @@ impl Drop for ProcessGroup {
         self.signal(Signal::KILL);
         if let Some(id) = self.id.take() {
             self.guardian.unwatch(id);
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProcessExit {
+    /// `None` when a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+}
+
+impl ProcessExit {
+    pub(super) const UNKNOWN: Self = Self { code: None, signal: None };
+
+    pub(crate) fn signal_name(self) -> Option<String> {
+        let name = match self.signal? {
+            1 => "SIGHUP",
+            2 => "SIGINT",
+            3 => "SIGQUIT",
+            4 => "SIGILL",
+            6 => "SIGABRT",
+            8 => "SIGFPE",
+            9 => "SIGKILL",
+            11 => "SIGSEGV",
+            13 => "SIGPIPE",
+            14 => "SIGALRM",
+            15 => "SIGTERM",
+            other => return Some(format!("signal {other}")),
+        };
+        Some(name.to_owned())
+    }
+}
+
+impl From<ExitStatus> for ProcessExit {
+    fn from(status: ExitStatus) -> Self {
+        Self { code: status.code(), signal: status.signal() }
+    }
+}
+
+impl fmt::Display for ProcessExit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.code, self.signal_name()) {
+            (Some(code), _) => write!(formatter, "exit code {code}"),
+            (None, Some(signal)) => write!(formatter, "ended by {signal}"),
+            (None, None) => formatter.write_str("ended with an unknown status"),
         }
     }
 }

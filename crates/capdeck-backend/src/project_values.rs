@@ -10,10 +10,10 @@ use indexmap::IndexMap;
 use crate::{
     CallError, ErrorCode,
     child_environment::child_environment,
+    command_run::run_filter,
     connect::ResolvedBackend,
-    filter_run::run_filter,
+    connector_context::vault_holder,
     process::{ChildCommand, StderrTarget, StdinMode},
-    vault_holder,
 };
 
 /// How long a program may take to print a value.

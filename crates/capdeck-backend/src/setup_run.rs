@@ -13,11 +13,10 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     CallError, Connector, ErrorCode,
     capture::{CapturedStream, MAX_TOTAL, SpillTarget, StreamCapture},
-    child_environment::child_environment,
+    child_environment::{WorkingFolder, child_environment},
     command_run::{CommandEnd, CommandRun, run},
+    connector_context::vault_holder,
     process::{ChildCommand, StderrTarget, StdinMode},
-    vault_holder,
-    working_folder::WorkingFolder,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

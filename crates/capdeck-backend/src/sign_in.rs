@@ -4,7 +4,8 @@ use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
 use capdeck_auth::{
-    LoginKind, OAuthError, OAuthSettings, Secret, SecretScrubber, SignIn, SignInRefusal,
+    LoginKind, OAuthError, OAuthSettings, OutboundError, Secret, SecretScrubber, SignIn,
+    SignInRefusal, StaticCredentials,
 };
 use capdeck_definition::{
     Backend, BackendAuth, CapabilityId, Definition, GoogleDiscoveryApi, McpServer, OAuthConfig,
@@ -338,5 +339,41 @@ fn quoted(scope: &str) -> String {
         scope.to_owned()
     } else {
         format!("'{}'", scope.replace('\'', r"'\''"))
+    }
+}
+
+/// The fixed credentials an `auth` block with resolved references stands for.
+pub(crate) fn credentials(auth: &BackendAuth) -> StaticCredentials {
+    match auth {
+        // The token of a sign-in is asked for with each request instead.
+        BackendAuth::None {} | BackendAuth::OAuth2(_) | BackendAuth::Oidc(_) => {
+            StaticCredentials::None
+        }
+        BackendAuth::Bearer { token } => {
+            StaticCredentials::Bearer { token: Secret::new(token.as_str()) }
+        }
+        BackendAuth::Headers { headers } => StaticCredentials::Headers {
+            headers: headers
+                .iter()
+                .map(|(name, value)| (name.clone(), Secret::new(value.as_str())))
+                .collect(),
+        },
+    }
+}
+
+impl From<OutboundError> for CallError {
+    fn from(error: OutboundError) -> Self {
+        let (code, hint) = match &error {
+            OutboundError::EmptyToken | OutboundError::EmptyHeader { .. } => {
+                (ErrorCode::AuthRequired, "set the variable the `auth` block refers to")
+            }
+            OutboundError::ForbiddenHeader { .. } => {
+                (ErrorCode::ConfigInvalid, "remove it; the transport sets it")
+            }
+            OutboundError::IllegalValue { .. } => {
+                (ErrorCode::ConfigInvalid, "remove line breaks from the value")
+            }
+        };
+        Self::new(code, error.to_string()).hint(hint)
     }
 }

@@ -1,21 +1,25 @@
 //! Gets the text of a description: from a file, or from the web.
 //!
-//! What was fetched is kept. The server is asked whether it has changed, and when nobody answers the copy is used and the log
-//! says so. A server that answers with a refusal is believed: then there is no description.
+//! What was fetched is kept as one file, replaced whole. It is named for the capability and the address, which itself is
+//! not written down: it may hold a key. The server is asked whether it has changed, and when nobody answers the copy is
+//! used and the log says so. A server that answers with a refusal is believed: then there is no description.
 
-mod depth;
-
-use std::{path::PathBuf, time::Duration};
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
 
 use bytes::{Bytes, BytesMut};
+use capdeck_definition::{CapabilityId, sha256_hex};
 use reqwest::{
     Method, Response, StatusCode,
     header::{ETAG, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED},
 };
+use serde::{Deserialize, Serialize};
 use url::Url;
 
-use self::depth::check_depth;
-use super::document_cache::{CachedDocument, DocumentValidators};
 use crate::{
     CallError, ErrorCode,
     http::{ApiEndpoint, EndpointRequest, RedirectScope, header_value},
@@ -214,4 +218,237 @@ fn too_large(limit: u64) -> CallError {
         format!("the description is larger than {} MiB", limit / (1024 * 1024)),
     )
     .hint("save the part that is needed to a file and name that")
+}
+
+/// A folder of copies.
+#[derive(Debug, Clone)]
+pub(crate) struct DocumentCache {
+    folder: PathBuf,
+}
+
+/// The place of one copy.
+#[derive(Debug, Clone)]
+pub(super) struct DocumentCacheEntry {
+    path: PathBuf,
+}
+
+/// A description that was fetched earlier.
+#[derive(Debug, Clone)]
+pub(super) struct CachedDocument {
+    pub(super) marks: DocumentValidators,
+    pub(super) bytes: Bytes,
+    fetched: SystemTime,
+}
+
+/// What the server gave to recognise a version by.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DocumentValidators {
+    pub(super) etag: Option<String>,
+    pub(super) last_modified: Option<String>,
+}
+
+/// The first line of a copy; the description follows.
+#[derive(Debug, Serialize, Deserialize)]
+struct DocumentCacheHeader {
+    #[serde(flatten)]
+    marks: DocumentValidators,
+    length: usize,
+}
+
+impl DocumentCache {
+    /// Copies below this folder, which need not exist yet.
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The place for what one capability reads at this address. What was read with credentials is kept apart.
+    pub(super) fn entry(
+        &self,
+        id: &CapabilityId,
+        url: &Url,
+        is_trusted: bool,
+    ) -> DocumentCacheEntry {
+        let digest = sha256_hex(format!("{is_trusted} {url}"));
+        let mark: String = digest.chars().take(24).collect();
+        DocumentCacheEntry { path: self.folder.join(format!("{id}-{mark}")) }
+    }
+}
+
+impl DocumentCacheEntry {
+    /// The copy, if there is a whole one.
+    pub(super) async fn load(&self) -> Option<CachedDocument> {
+        let path = self.path.clone();
+        tokio::task::spawn_blocking(move || read(&path)).await.ok()?
+    }
+
+    /// The server says that the copy is still right.
+    pub(super) async fn confirm(&self) {
+        let path = self.path.clone();
+        let touch =
+            move || File::options().append(true).open(path)?.set_modified(SystemTime::now());
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(touch).await {
+            tracing::warn!(%error, path = %self.path.display(), "a description could not be kept");
+        }
+    }
+
+    /// Keeps a copy. One that cannot be kept is only told in the log: the description itself is there.
+    pub(super) async fn save(&self, marks: DocumentValidators, bytes: Bytes) {
+        let path = self.path.clone();
+        let saving = tokio::task::spawn_blocking(move || write(&path, marks, &bytes));
+        if let Ok(Err(error)) = saving.await {
+            tracing::warn!(%error, path = %self.path.display(), "a description could not be kept");
+        }
+    }
+}
+
+impl CachedDocument {
+    /// How long ago the server last gave or confirmed it.
+    pub(super) fn age(&self) -> Duration {
+        self.fetched.elapsed().unwrap_or_default()
+    }
+}
+
+fn read(path: &Path) -> Option<CachedDocument> {
+    let fetched = fs::metadata(path).ok()?.modified().ok()?;
+    let whole = Bytes::from(fs::read(path).ok()?);
+    let end = whole.iter().position(|byte| *byte == b'\n')?;
+    let facts: DocumentCacheHeader = serde_json::from_slice(whole.get(..end)?).ok()?;
+    let bytes = whole.slice(end + 1..);
+    (bytes.len() == facts.length).then_some(CachedDocument { marks: facts.marks, bytes, fetched })
+}
+
+fn write(path: &Path, marks: DocumentValidators, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)?;
+    // A temporary file is readable by its owner only, and stays so under its new name.
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    let facts = serde_json::to_string(&DocumentCacheHeader { marks, length: bytes.len() });
+    writeln!(file, "{}", facts.map_err(io::Error::other)?)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    File::open(folder)?.sync_all()
+}
+
+/// The deepest nesting of a description. Readers go down once for each level, and the stack is not endless.
+const MAX_DEPTH: usize = 128;
+
+/// Looks at brackets only, and only at what begins as JSON does. Readers of other formats have limits of their own.
+pub(super) fn check_depth(document: &[u8]) -> Result<(), CallError> {
+    if !matches!(document.trim_ascii_start().first(), Some(b'{' | b'[')) {
+        return Ok(());
+    }
+    let mut depth = 0_usize;
+    let mut bytes = document.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => {
+                while let Some(inner) = bytes.next() {
+                    match inner {
+                        b'"' => break,
+                        b'\\' => {
+                            bytes.next();
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return Err(too_deep());
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn too_deep() -> CallError {
+    CallError::new(
+        ErrorCode::ContentTooLarge,
+        format!("the description is nested deeper than {MAX_DEPTH} levels"),
+    )
+    .hint("this is not what descriptions look like; check where it comes from")
+}
+
+#[cfg(test)]
+mod document_cache_tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_copy_comes_back_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = DocumentCache::new(folder.path().join("documents"));
+        let id = CapabilityId::new("thing").unwrap();
+        let url = Url::parse("https://api.example/spec?key=canary").unwrap();
+        let entry = cache.entry(&id, &url, true);
+        assert!(entry.load().await.is_none());
+        let marks = DocumentValidators { etag: Some("\"1\"".to_owned()), last_modified: None };
+        entry.save(marks.clone(), Bytes::from_static(b"line\nline")).await;
+        let copy = entry.load().await.unwrap();
+        assert_eq!((copy.marks.clone(), copy.bytes.as_ref()), (marks, &b"line\nline"[..]));
+        assert!(copy.age() < Duration::from_secs(60));
+        let long_ago = SystemTime::now() - Duration::from_secs(5_000);
+        File::options().append(true).open(&entry.path).unwrap().set_modified(long_ago).unwrap();
+        assert!(entry.load().await.unwrap().age() >= Duration::from_secs(5_000));
+        entry.confirm().await;
+        assert!(entry.load().await.unwrap().age() < Duration::from_secs(60));
+        for other in [
+            cache.entry(&id, &url, false),
+            cache.entry(&id, &Url::parse("https://api.example/spec").unwrap(), true),
+            cache.entry(&CapabilityId::new("other").unwrap(), &url, true),
+        ] {
+            assert!(other.load().await.is_none());
+        }
+        let whole = fs::read(&entry.path).unwrap();
+        assert!(!String::from_utf8_lossy(&whole).contains("canary"));
+        for damaged in [&whole[..whole.len() - 1], b"{}\n", b"", b"no line"] {
+            fs::write(&entry.path, damaged).unwrap();
+            assert!(entry.load().await.is_none());
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn nobody_else_may_read_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let cache = DocumentCache::new(folder.path().join("documents"));
+        let id = CapabilityId::new("thing").unwrap();
+        let entry = cache.entry(&id, &Url::parse("https://api.example").unwrap(), false);
+        entry.save(DocumentValidators::default(), Bytes::from_static(b"{}")).await;
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&entry.path), mode(&cache.folder)), (0o600, 0o700));
+    }
+}
+
+#[cfg(test)]
+mod depth_tests {
+    use super::*;
+
+    #[test]
+    fn only_nesting_counts() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        for fine in [
+            nested(128),
+            format!("[{}]", "[],".repeat(5_000)),
+            format!("{{\"a\": \"{}\\\"{}\"}}", "[".repeat(500), "{".repeat(500)),
+            format!("type: {}", nested(500)),
+            String::new(),
+        ] {
+            assert!(check_depth(fine.as_bytes()).is_ok(), "{fine}");
+        }
+        for deep in [nested(129), format!("  {{\"a\": {}}}", nested(128)), "[".repeat(1_000_000)] {
+            let error = check_depth(deep.as_bytes()).unwrap_err();
+            assert_eq!(error.message, "the description is nested deeper than 128 levels");
+        }
+    }
 }

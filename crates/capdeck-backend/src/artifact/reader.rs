@@ -1,4 +1,5 @@
-//! Reads one artifact, whole or in parts.
+//! Reads one artifact, whole or in parts. Its folder is locked while it is read or written; the system releases the
+//! lock with its process.
 
 use std::{
     fs::{self, File},
@@ -6,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use super::{Artifact, ArtifactError, ArtifactUri, facts_path, lock::ArtifactLock, read_error};
+use super::{Artifact, ArtifactError, ArtifactUri, facts_path, read_error};
 
 /// An open artifact. It is not removed meanwhile.
 #[derive(Debug)]
@@ -60,5 +61,30 @@ impl ArtifactReader {
 impl Read for ArtifactReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read(buffer)
+    }
+}
+
+/// No process removes the folder while this lives.
+#[derive(Debug)]
+pub(super) struct ArtifactLock {
+    _folder: File,
+}
+
+impl ArtifactLock {
+    /// Marks the folder. Waits for a running removal, after which the folder is gone.
+    pub(super) fn mark(folder: &Path) -> io::Result<Self> {
+        let file = File::open(folder)?;
+        file.lock_shared()?;
+        Ok(Self { _folder: file })
+    }
+
+    /// Claims the folder for removal; `None` while it is in use.
+    pub(super) fn claim(folder: &Path) -> io::Result<Option<Self>> {
+        let file = File::open(folder)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _folder: file })),
+            Err(std::fs::TryLockError::WouldBlock) => Ok(None),
+            Err(std::fs::TryLockError::Error(error)) => Err(error),
+        }
     }
 }

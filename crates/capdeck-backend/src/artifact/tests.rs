@@ -123,14 +123,14 @@ async fn the_sweep_keeps_what_is_young_or_fits() {
         min_age: Duration::from_secs(min_hours * 3600),
         max_bytes,
     };
-    sweep::sweep(&root, &limits(1 << 20, 10, 1));
+    sweep(&root, &limits(1 << 20, 10, 1));
     assert!(store.path(&old.uri).is_ok() && store.path(&new.uri).is_ok());
     // Over the size limit, but too young to be removed.
-    sweep::sweep(&root, &limits(0, 10, 9));
+    sweep(&root, &limits(0, 10, 9));
     assert!(store.path(&old.uri).is_ok() && store.path(&new.uri).is_ok());
-    sweep::sweep(&root, &limits(6000, 10, 1));
+    sweep(&root, &limits(6000, 10, 1));
     assert!(store.path(&old.uri).is_err() && store.path(&new.uri).is_ok());
-    sweep::sweep(&root, &limits(1 << 20, 2, 1));
+    sweep(&root, &limits(1 << 20, 2, 1));
     assert!(store.path(&new.uri).is_err());
 }
 

@@ -13,7 +13,9 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use super::{Artifact, ArtifactError, ArtifactUri, facts_path, lock::ArtifactLock, safe_filename};
+use super::{
+    Artifact, ArtifactError, ArtifactUri, facts_path, reader::ArtifactLock, safe_filename,
+};
 
 /// An unfinished artifact. Dropping it removes its files.
 #[derive(Debug)]

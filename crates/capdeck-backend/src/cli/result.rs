@@ -9,8 +9,8 @@ use crate::{
     Artifact, CallError, ErrorCode,
     capture::{CapturedStream, MAX_INLINE, MAX_TOTAL},
     command_run::{CommandEnd, CommandOutcome},
+    declared_tool::ToolResult,
     process::ProcessExit,
-    tool_result::ToolResult,
 };
 
 /// What the answer depends on beside the outcome.

@@ -2,30 +2,30 @@
 
 use std::collections::HashMap;
 
+use apollo_compiler::ast::OperationType;
 use async_trait::async_trait;
 use capdeck_auth::SecretScrubber;
 use capdeck_catalog::{Discovery, ImportProblem};
-use capdeck_definition::GraphQlEndpoint;
+use capdeck_definition::{GraphQlEndpoint, GraphQlOperation, GraphQlQueryRights};
 use serde_json::{Map, Value, json, value::RawValue};
 use url::Url;
 
 use super::{
-    automatic::automatic_operations,
-    configured::ConfiguredDocument,
-    operation::CompiledOperation,
+    GraphQlRequest,
+    document::{CompiledOperation, GraphQlDocumentError, check_document, choose, nearest_names},
     outcome::mark_errors,
-    problems::GraphQlProblems,
-    query_tool::QueryTool,
-    request::GraphQlRequest,
-    schema::{ApiSchema, SchemaError},
-    selection::SelectionRules,
+    output_schema::open_output_schema,
+    schema::{ApiSchema, GraphQlProblems, SchemaError},
+    selection::{SelectionRules, automatic_operations},
 };
 use crate::{
-    CallError,
+    CallError, ErrorCode,
     api_connection::CallableApi,
     arguments::no_such_tool,
     declared_tool::{DeclaredTool, declared_discovery},
-    http::{ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, ProgressDeadline, ResponseDelivery},
+    http::{
+        ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, EndpointRequest, ProgressDeadline, ResponseDelivery,
+    },
 };
 
 #[derive(Debug)]
@@ -190,4 +190,191 @@ fn of_configuration<'a>(
         }
     }
     offers
+}
+
+#[derive(Debug)]
+pub(super) struct ConfiguredDocument {
+    pub(super) name: String,
+    pub(super) settings: GraphQlOperation,
+    text: Result<String, String>,
+}
+
+impl ConfiguredDocument {
+    pub(super) async fn load_all(block: &GraphQlEndpoint, limit: u64) -> Vec<Self> {
+        let mut documents = Vec::with_capacity(block.operations.len());
+        for (name, settings) in &block.operations {
+            let text = match (&settings.document, &settings.document_path) {
+                (Some(text), _) => Ok(text.clone()),
+                (None, Some(path)) => load(path, limit).await,
+                (None, None) => Err("it has neither `document` nor `documentPath`".to_owned()),
+            };
+            documents.push(Self { name: name.clone(), settings: settings.clone(), text });
+        }
+        documents
+    }
+
+    pub(super) fn compile(
+        &self,
+        schema: &ApiSchema,
+        problems: &mut GraphQlProblems,
+    ) -> Option<CompiledOperation> {
+        let name = self.settings.operation_name.as_deref();
+        let compiled = self.text.clone().and_then(|text| {
+            CompiledOperation::compile(schema, text, name).map_err(|error| error.to_string())
+        });
+        compiled.map_err(|reason| problems.push(&self.name, reason)).ok()
+    }
+
+    pub(super) fn description(&self, operation: &CompiledOperation) -> String {
+        self.settings.description.clone().unwrap_or_else(|| {
+            let kind = if operation.is_mutation { "mutation" } else { "query" };
+            let name = operation.name.as_ref().unwrap_or(&self.name);
+            format!("The GraphQL {kind} `{name}`")
+        })
+    }
+}
+
+async fn load(path: &str, limit: u64) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| format!("`{path}` cannot be read: {error}");
+    let facts = tokio::fs::metadata(path).await.map_err(unreadable)?;
+    if !facts.is_file() {
+        return Err(unreadable(std::io::Error::other("it is no file")));
+    }
+    if facts.len() > limit {
+        return Err(format!("`{path}` is larger than {limit} bytes"));
+    }
+    tokio::fs::read_to_string(path).await.map_err(unreadable)
+}
+
+/// Longer documents are rejected without parsing.
+const MAX_DOCUMENT_LENGTH: usize = 200_000;
+
+#[derive(Debug)]
+pub(super) struct QueryTool {
+    schema: ApiSchema,
+    rights: GraphQlQueryRights,
+    input_schema: Map<String, Value>,
+    output_schema: Map<String, Value>,
+}
+
+impl QueryTool {
+    pub(super) const NAME: &'static str = "query";
+
+    pub(super) fn new(schema: ApiSchema, rights: GraphQlQueryRights) -> Self {
+        let input_schema = json!({
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "The GraphQL document", "minLength": 1},
+                "variables": {
+                    "type": "object", "additionalProperties": true,
+                    "description": "A value for each variable of the operation",
+                },
+                "operationName": {
+                    "type": "string",
+                    "description": "Which operation to run when the document has several",
+                },
+            },
+            "required": ["query"],
+            "additionalProperties": false,
+        });
+        let input_schema =
+            if let Value::Object(members) = input_schema { members } else { Map::new() };
+        Self { schema, rights, input_schema, output_schema: open_output_schema() }
+    }
+
+    /// Declares the tool. Its annotations cover the worst effect of any permitted document.
+    pub(super) fn declare(&self) -> DeclaredTool<'_> {
+        let mutations = self.rights.mutations;
+        let what = if mutations { "queries and mutations" } else { "queries" };
+        DeclaredTool {
+            name: Self::NAME,
+            description: format!(
+                "Runs a GraphQL document of your own ({what}). It is checked against the schema first; ask `__type(name: …)` or `__schema` for what there is."
+            ),
+            input_schema: Some(&self.input_schema),
+            output_schema: Some(&self.output_schema),
+            annotations: json!({"readOnlyHint": !mutations, "destructiveHint": mutations}),
+            ..DeclaredTool::default()
+        }
+    }
+
+    pub(super) fn request(
+        &self,
+        url: &Url,
+        mut arguments: Map<String, Value>,
+    ) -> Result<EndpointRequest, CallError> {
+        let refuse = |message: &str| CallError::new(ErrorCode::RequestInvalid, message);
+        let Some(Value::String(text)) = arguments.remove("query") else {
+            return Err(refuse("`query` must be the text of a GraphQL document"));
+        };
+        let variables = match arguments.remove("variables") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(variables)) => variables,
+            Some(_) => return Err(refuse("`variables` must be an object")),
+        };
+        let operation = match arguments.remove("operationName") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(name)) => Some(name),
+            Some(_) => return Err(refuse("`operationName` must be a string")),
+        };
+        let is_mutation = self.check(&text, operation.as_deref())?;
+        let operation_name = operation.as_deref();
+        GraphQlRequest { query: &text, variables: &variables, operation_name, is_mutation }
+            .request(url)
+    }
+
+    /// Checks a document against the schema and the permissions. Returns true for a mutation.
+    fn check(&self, text: &str, operation: Option<&str>) -> Result<bool, CallError> {
+        if text.len() > MAX_DOCUMENT_LENGTH {
+            let message = format!("the document is longer than {MAX_DOCUMENT_LENGTH} bytes");
+            return Err(
+                CallError::new(ErrorCode::RequestInvalid, message).hint("ask for less at once")
+            );
+        }
+        let document =
+            check_document(&self.schema, text).map_err(|error| self.bad(&error, text))?;
+        let chosen = choose(&document, operation).map_err(|error| self.bad(&error, text))?;
+        for one in document.operations.iter() {
+            match one.operation_type {
+                OperationType::Query => {}
+                OperationType::Mutation if self.rights.mutations => {}
+                OperationType::Mutation => {
+                    return Err(CallError::new(
+                        ErrorCode::Denied,
+                        "the document holds a mutation, and `query` takes queries only",
+                    )
+                    .hint("call the tool of that mutation, or set `queryTool: {mutations: true}` in the definition"));
+                }
+                OperationType::Subscription => {
+                    return Err(CallError::new(
+                        ErrorCode::RequestInvalid,
+                        "the document holds a subscription, which cannot be called as a tool",
+                    ));
+                }
+            }
+        }
+        Ok(chosen.operation_type == OperationType::Mutation)
+    }
+
+    fn bad(&self, error: &GraphQlDocumentError, text: &str) -> CallError {
+        let findings: Vec<Value> = error
+            .findings
+            .iter()
+            .map(|finding| match finding.place {
+                Some((line, column)) => {
+                    json!({"line": line, "column": column, "message": finding.message})
+                }
+                None => json!({"message": finding.message}),
+            })
+            .collect();
+        let nearest = nearest_names(&self.schema, text);
+        let message = format!("the document does not match the schema: {error}");
+        let call_error = CallError::new(ErrorCode::RequestInvalid, message)
+            .data(json!({"problems": findings, "nearest": nearest}));
+        let hints: Vec<String> = nearest
+            .iter()
+            .map(|(wrong, right)| format!("`{wrong}`: did you mean {right}?"))
+            .collect();
+        if hints.is_empty() { call_error } else { call_error.hint(hints.join("; ")) }
+    }
 }

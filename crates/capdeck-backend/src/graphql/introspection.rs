@@ -1,9 +1,20 @@
 //! Parses an introspection result into a schema. The result is untrusted.
 
-mod build;
-mod response;
+use apollo_compiler::{
+    Name, Node, Schema,
+    ast::{self, Definition, Directive, DirectiveList, DirectiveLocation, Selection, Type, Value},
+    collections::{IndexMap, IndexSet},
+    parser::Parser,
+    schema::{
+        self, Component, ComponentName, DirectiveDefinition, EnumType, EnumValueDefinition,
+        ExtendedType, FieldDefinition, InputObjectType, InputValueDefinition, InterfaceType,
+        ObjectType, ScalarType, UnionType,
+    },
+};
+use serde::Deserialize;
+use serde_json::{Map, Value as Json};
 
-pub(super) use self::build::parse;
+use super::schema::{GraphQlProblems, SchemaError};
 
 pub(super) const INTROSPECTION_QUERY: &str = "query IntrospectionQuery { __schema { \
     queryType { name } mutationType { name } subscriptionType { name } \
@@ -32,3 +43,442 @@ pub(super) const LEGACY_INTROSPECTION_QUERY: &str = "query IntrospectionQuery { 
     fragment Input on __InputValue { name description type { ...Reference } defaultValue } \
     fragment Reference on __Type { kind name ofType { kind name ofType { kind name ofType { kind name \
     ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } } } } }";
+
+pub(in super::super) fn parse(
+    text: &str,
+    problems: &mut GraphQlProblems,
+) -> Result<Schema, SchemaError> {
+    let answer: IntrospectionResponse = serde_json::from_str(text)
+        .map_err(|error| SchemaError::NotIntrospection { reason: error.to_string() })?;
+    let schema = answer.schema.or(answer.data.and_then(|data| data.schema));
+    match (schema, answer.errors.unwrap_or_default().into_iter().next()) {
+        (Some(schema), _) => Ok(SchemaBuilder { problems }.schema(schema)),
+        (None, Some(error)) => Err(SchemaError::Refused { message: error.message }),
+        (None, None) => {
+            Err(SchemaError::NotIntrospection { reason: "it has no `__schema`".to_owned() })
+        }
+    }
+}
+
+struct SchemaBuilder<'a> {
+    problems: &'a mut GraphQlProblems,
+}
+
+impl SchemaBuilder<'_> {
+    fn schema(&mut self, answer: IntrospectionSchema) -> Schema {
+        let mut schema = Schema::new();
+        let definition = schema.schema_definition.make_mut();
+        definition.query = self.root(answer.query_type, "queryType");
+        definition.mutation = self.root(answer.mutation_type, "mutationType");
+        definition.subscription = self.root(answer.subscription_type, "subscriptionType");
+        for one in answer.types {
+            let Some(name) = self.name(one.name.as_deref().unwrap_or_default(), "a type") else {
+                continue;
+            };
+            match schema.types.get(&name) {
+                Some(known) if known.is_built_in() => continue,
+                Some(_) => {
+                    self.problems.push(&name, "it is defined twice; the first one counts");
+                    continue;
+                }
+                None => {}
+            }
+            if let Some(built) = self.type_definition(&name, one) {
+                schema.types.insert(name, built);
+            }
+        }
+        for directive in answer.directives.unwrap_or_default() {
+            if let Some(built) = self.directive(directive) {
+                schema.directive_definitions.entry(built.name.clone()).or_insert(Node::new(built));
+            }
+        }
+        schema
+    }
+
+    fn root(&mut self, answer: Option<IntrospectionName>, place: &str) -> Option<ComponentName> {
+        let name = answer?.name?;
+        self.name(&name, place).map(ComponentName::from)
+    }
+
+    fn type_definition(&mut self, name: &Name, answer: IntrospectionType) -> Option<ExtendedType> {
+        let description = text(answer.description);
+        let name = name.clone();
+        Some(match answer.kind.as_str() {
+            "SCALAR" => {
+                let mut directives = schema::DirectiveList::default();
+                if let Some(url) = answer.specified_by {
+                    directives.push(directive("specifiedBy", Some(("url", url))));
+                }
+                ExtendedType::Scalar(Node::new(ScalarType { description, name, directives }))
+            }
+            "OBJECT" => {
+                let fields = self.fields(&name, answer.fields);
+                let implements_interfaces = self.names(&name, answer.interfaces);
+                let directives = schema::DirectiveList::default();
+                ExtendedType::Object(Node::new(ObjectType {
+                    description,
+                    name,
+                    implements_interfaces,
+                    directives,
+                    fields,
+                }))
+            }
+            "INTERFACE" => {
+                let fields = self.fields(&name, answer.fields);
+                let implements_interfaces = self.names(&name, answer.interfaces);
+                let directives = schema::DirectiveList::default();
+                ExtendedType::Interface(Node::new(InterfaceType {
+                    description,
+                    name,
+                    implements_interfaces,
+                    directives,
+                    fields,
+                }))
+            }
+            "UNION" => {
+                let members = self.names(&name, answer.possible_types);
+                let directives = schema::DirectiveList::default();
+                ExtendedType::Union(Node::new(UnionType { description, name, directives, members }))
+            }
+            "ENUM" => {
+                let values = self.values(&name, answer.enum_values);
+                let directives = schema::DirectiveList::default();
+                ExtendedType::Enum(Node::new(EnumType { description, name, directives, values }))
+            }
+            "INPUT_OBJECT" => {
+                let mut directives = schema::DirectiveList::default();
+                if answer.is_one_of == Some(true) {
+                    directives.push(directive("oneOf", None));
+                }
+                let fields = self.inputs(&name, answer.input_fields);
+                let fields =
+                    fields.into_iter().map(|field| (field.name.clone(), Component::from(field)));
+                let fields = fields.collect();
+                ExtendedType::InputObject(Node::new(InputObjectType {
+                    description,
+                    name,
+                    directives,
+                    fields,
+                }))
+            }
+            kind => {
+                self.problems.push(name, format!("there is no kind of type `{kind}`"));
+                return None;
+            }
+        })
+    }
+
+    fn fields(
+        &mut self,
+        owner: &Name,
+        answers: Option<Vec<IntrospectionField>>,
+    ) -> IndexMap<Name, Component<FieldDefinition>> {
+        let mut fields = IndexMap::default();
+        for answer in answers.unwrap_or_default() {
+            let place = format!("{owner}.{}", answer.name);
+            let Some(name) = self.name(&answer.name, &place) else { continue };
+            let Some(ty) = self.reference(&answer.ty, &place) else { continue };
+            let arguments = self.inputs(&place, answer.args);
+            let directives = deprecation(answer.is_deprecated, answer.deprecation_reason);
+            let description = text(answer.description);
+            if fields.contains_key(&name) {
+                self.problems.push(place, "it is defined twice; the first one counts");
+                continue;
+            }
+            let field =
+                FieldDefinition { description, name: name.clone(), arguments, ty, directives };
+            fields.insert(name, Component::new(field));
+        }
+        fields
+    }
+
+    fn inputs(
+        &mut self,
+        owner: &str,
+        answers: Option<Vec<IntrospectionInput>>,
+    ) -> Vec<Node<InputValueDefinition>> {
+        let mut known = IndexSet::default();
+        let mut inputs = Vec::new();
+        for answer in answers.unwrap_or_default() {
+            let place = format!("{owner}.{}", answer.name);
+            let Some(name) = self.name(&answer.name, &place) else { continue };
+            let Some(ty) = self.reference(&answer.ty, &place) else { continue };
+            if !known.insert(name.clone()) {
+                self.problems.push(place, "it is defined twice; the first one counts");
+                continue;
+            }
+            let default_value = answer.default_value.as_deref().and_then(|literal| {
+                let value = parse_literal(literal);
+                if value.is_none() {
+                    self.problems.push(&place, format!("its default `{literal}` is not a value"));
+                }
+                value
+            });
+            inputs.push(Node::new(InputValueDefinition {
+                description: text(answer.description),
+                name,
+                ty: Node::new(ty),
+                default_value,
+                directives: deprecation(answer.is_deprecated, answer.deprecation_reason),
+            }));
+        }
+        inputs
+    }
+
+    fn values(
+        &mut self,
+        owner: &Name,
+        answers: Option<Vec<IntrospectionEnumValue>>,
+    ) -> IndexMap<Name, Component<EnumValueDefinition>> {
+        let mut values = IndexMap::default();
+        for answer in answers.unwrap_or_default() {
+            let Some(value) = self.name(&answer.name, &format!("{owner}.{}", answer.name)) else {
+                continue;
+            };
+            let directives = deprecation(answer.is_deprecated, answer.deprecation_reason);
+            let description = text(answer.description);
+            let definition = EnumValueDefinition { description, value: value.clone(), directives };
+            values.entry(value).or_insert(Component::new(definition));
+        }
+        values
+    }
+
+    fn names(
+        &mut self,
+        owner: &Name,
+        answers: Option<Vec<IntrospectionName>>,
+    ) -> IndexSet<ComponentName> {
+        let names = answers.unwrap_or_default().into_iter().filter_map(|answer| answer.name);
+        names.filter_map(|name| self.name(&name, owner)).map(ComponentName::from).collect()
+    }
+
+    fn directive(&mut self, answer: IntrospectionDirective) -> Option<DirectiveDefinition> {
+        let place = format!("@{}", answer.name);
+        let name = self.name(&answer.name, &place)?;
+        let locations = answer.locations.iter().filter_map(|name| location(name)).collect();
+        let arguments = self.inputs(&place, answer.args);
+        let repeatable = answer.is_repeatable == Some(true);
+        Some(DirectiveDefinition { description: None, name, arguments, repeatable, locations })
+    }
+
+    fn reference(&mut self, answer: &IntrospectionTypeRef, place: &str) -> Option<Type> {
+        let ty = reference(answer);
+        if ty.is_none() {
+            self.problems.push(place, "its type is missing, or is nested too deeply");
+        }
+        ty
+    }
+
+    /// Accepts only valid names. Other names could inject text into the generated documents.
+    fn name(&mut self, name: &str, place: &str) -> Option<Name> {
+        let checked = Name::new(name).ok();
+        if checked.is_none() {
+            self.problems.push(place, format!("`{}` is not a name", name.escape_debug()));
+        }
+        checked
+    }
+}
+
+/// The JSON parser bounds this recursion.
+fn reference(answer: &IntrospectionTypeRef) -> Option<Type> {
+    match (answer.kind.as_str(), &answer.of_type, &answer.name) {
+        ("NON_NULL", Some(inner), _) => Some(reference(inner)?.non_null()),
+        ("LIST", Some(inner), _) => Some(reference(inner)?.list()),
+        ("NON_NULL" | "LIST", None, _) => None,
+        (_, _, Some(name)) => Some(Type::Named(Name::new(name).ok()?)),
+        (_, _, None) => None,
+    }
+}
+
+fn text(text: Option<String>) -> Option<Node<str>> {
+    text.filter(|text| !text.is_empty()).map(Node::from)
+}
+
+fn deprecation(is_deprecated: Option<bool>, reason: Option<String>) -> DirectiveList {
+    let mut directives = DirectiveList::default();
+    if is_deprecated == Some(true) {
+        directives.push(directive("deprecated", reason.map(|reason| ("reason", reason))));
+    }
+    directives
+}
+
+fn directive(name: &'static str, argument: Option<(&'static str, String)>) -> Directive {
+    let argument = argument.map(|(name, text)| {
+        let name = Name::new_static_unchecked(name);
+        Node::new(ast::Argument { name, value: Node::new(Value::String(text)) })
+    });
+    let arguments = argument.into_iter().collect();
+    Directive { name: Name::new_static_unchecked(name), arguments }
+}
+
+/// Locations in executable documents; schema locations are of no use to a client.
+fn location(name: &str) -> Option<DirectiveLocation> {
+    Some(match name {
+        "QUERY" => DirectiveLocation::Query,
+        "MUTATION" => DirectiveLocation::Mutation,
+        "SUBSCRIPTION" => DirectiveLocation::Subscription,
+        "FIELD" => DirectiveLocation::Field,
+        "FRAGMENT_DEFINITION" => DirectiveLocation::FragmentDefinition,
+        "FRAGMENT_SPREAD" => DirectiveLocation::FragmentSpread,
+        "INLINE_FRAGMENT" => DirectiveLocation::InlineFragment,
+        "VARIABLE_DEFINITION" => DirectiveLocation::VariableDefinition,
+        _ => return None,
+    })
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct IntrospectionResponse {
+    pub(super) data: Option<IntrospectionData>,
+    #[serde(rename = "__schema")]
+    pub(super) schema: Option<IntrospectionSchema>,
+    #[serde(default)]
+    pub(super) errors: Option<Vec<IntrospectionError>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct IntrospectionData {
+    #[serde(rename = "__schema")]
+    pub(super) schema: Option<IntrospectionSchema>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct IntrospectionError {
+    #[serde(default)]
+    pub(super) message: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct IntrospectionSchema {
+    pub(super) query_type: Option<IntrospectionName>,
+    pub(super) mutation_type: Option<IntrospectionName>,
+    pub(super) subscription_type: Option<IntrospectionName>,
+    #[serde(default)]
+    pub(super) types: Vec<IntrospectionType>,
+    #[serde(default)]
+    pub(super) directives: Option<Vec<IntrospectionDirective>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct IntrospectionName {
+    pub(super) name: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct IntrospectionType {
+    pub(super) kind: String,
+    pub(super) name: Option<String>,
+    pub(super) description: Option<String>,
+    #[serde(rename = "specifiedByURL", alias = "specifiedByUrl")]
+    pub(super) specified_by: Option<String>,
+    pub(super) is_one_of: Option<bool>,
+    pub(super) fields: Option<Vec<IntrospectionField>>,
+    pub(super) input_fields: Option<Vec<IntrospectionInput>>,
+    pub(super) interfaces: Option<Vec<IntrospectionName>>,
+    pub(super) enum_values: Option<Vec<IntrospectionEnumValue>>,
+    pub(super) possible_types: Option<Vec<IntrospectionName>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct IntrospectionField {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    #[serde(default)]
+    pub(super) args: Option<Vec<IntrospectionInput>>,
+    #[serde(rename = "type")]
+    pub(super) ty: IntrospectionTypeRef,
+    pub(super) is_deprecated: Option<bool>,
+    pub(super) deprecation_reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct IntrospectionInput {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    #[serde(rename = "type")]
+    pub(super) ty: IntrospectionTypeRef,
+    pub(super) default_value: Option<String>,
+    pub(super) is_deprecated: Option<bool>,
+    pub(super) deprecation_reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct IntrospectionEnumValue {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    pub(super) is_deprecated: Option<bool>,
+    pub(super) deprecation_reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct IntrospectionTypeRef {
+    pub(super) kind: String,
+    pub(super) name: Option<String>,
+    pub(super) of_type: Option<Box<IntrospectionTypeRef>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct IntrospectionDirective {
+    pub(super) name: String,
+    pub(super) is_repeatable: Option<bool>,
+    #[serde(default)]
+    pub(super) locations: Vec<String>,
+    #[serde(default)]
+    pub(super) args: Option<Vec<IntrospectionInput>>,
+}
+
+const MAX_LITERAL_DEPTH: usize = 32;
+
+/// Parses a constant, such as the default of an argument. `None` for anything else.
+pub(super) fn parse_literal(text: &str) -> Option<Node<Value>> {
+    let mut parser = Parser::new().recursion_limit(MAX_LITERAL_DEPTH);
+    let document = parser.parse_ast(format!("{{ f(a: {text}\n) }}"), "default").ok()?;
+    // The text must not close the bracket and add its own content.
+    let [Definition::OperationDefinition(operation)] = document.definitions.as_slice() else {
+        return None;
+    };
+    let [Selection::Field(field)] = operation.selection_set.as_slice() else { return None };
+    match field.arguments.as_slice() {
+        [argument] if field.selection_set.is_empty() && field.directives.is_empty() => {
+            is_constant(&argument.value).then(|| argument.value.clone())
+        }
+        _ => None,
+    }
+}
+
+fn is_constant(value: &Value) -> bool {
+    match value {
+        Value::Variable(_) => false,
+        Value::List(items) => items.iter().all(|item| is_constant(item)),
+        Value::Object(members) => members.iter().all(|(_, member)| is_constant(member)),
+        _ => true,
+    }
+}
+
+pub(super) fn literal_json(value: &Value) -> Json {
+    match value {
+        Value::Null | Value::Variable(_) => Json::Null,
+        Value::Enum(name) => name.as_str().into(),
+        Value::String(text) => text.as_str().into(),
+        Value::Boolean(truth) => (*truth).into(),
+        Value::Int(number) => number_json(number.as_str()),
+        Value::Float(number) => number_json(number.as_str()),
+        Value::List(items) => items.iter().map(|item| literal_json(item)).collect(),
+        Value::Object(members) => {
+            let member =
+                |(name, value): &(Name, Node<Value>)| (name.to_string(), literal_json(value));
+            members.iter().map(member).collect::<Map<_, _>>().into()
+        }
+    }
+}
+
+/// Numbers beyond JSON's range become strings.
+fn number_json(text: &str) -> Json {
+    serde_json::from_str(text).unwrap_or_else(|_beyond| text.into())
+}

@@ -14,7 +14,7 @@ use apollo_compiler::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{scalar::output_scalar, schema::ApiSchema};
+use super::{input_schema::output_scalar, schema::ApiSchema};
 
 /// Repeated fragments could describe more fields than they have characters.
 const MAX_PROPERTIES: usize = 2_000;

@@ -4,18 +4,20 @@
 //! validation still finds are listed but stay.
 
 mod repair;
-mod sdl;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt};
 
 use apollo_compiler::{
-    Name, Schema,
-    ast::OperationType,
+    Name, Node, Schema,
+    ast::{Document, OperationType},
+    diagnostic::{Diagnostic, ToCliReport as _},
+    parser::{Parser, SourceSpan},
     schema::{ExtendedType, FieldDefinition},
-    validation::Valid,
+    validation::{DiagnosticData, Valid},
 };
+use capdeck_catalog::ImportProblem;
 
-use super::{introspection, problems::GraphQlProblems};
+use super::introspection;
 
 #[derive(Debug)]
 pub(super) struct ApiSchema {
@@ -46,7 +48,7 @@ impl ApiSchema {
         let mut schema = match text.chars().next() {
             None => return Err(SchemaError::Empty),
             Some('{') => introspection::parse(text, &mut found)?,
-            Some(_) => sdl::parse(text, &mut found),
+            Some(_) => parse_sdl(text, &mut found),
         };
         repair::repair(&mut schema, &mut found);
         let roots = &schema.schema_definition;
@@ -62,7 +64,7 @@ impl ApiSchema {
                 for diagnostic in broken.errors.iter() {
                     found.push_with(|| {
                         let reason = format!("{} (not changed)", diagnostic.error);
-                        (sdl::place(&schema, &diagnostic), reason)
+                        (place_of(&schema, &diagnostic), reason)
                     });
                 }
                 Valid::assume_valid(schema)
@@ -125,4 +127,148 @@ fn possible_types(schema: &Schema) -> HashMap<Name, Vec<Name>> {
         }
     }
     possible
+}
+
+/// Parses what is valid; the rest is listed.
+pub(super) fn parse_sdl(text: &str, problems: &mut GraphQlProblems) -> Schema {
+    let document = match Parser::new().parse_ast(text, "schema.graphql") {
+        Ok(document) => document,
+        Err(broken) => {
+            for diagnostic in broken.errors.iter() {
+                problems.push_with(|| (line(&diagnostic), diagnostic.error.to_string()));
+            }
+            broken.partial
+        }
+    };
+    // Parts of a federated schema extend types of other parts.
+    let builder = Schema::builder()
+        .adopt_orphan_extensions()
+        .ignore_builtin_redefinitions()
+        .add_ast(&document);
+    match builder.build() {
+        Ok(schema) => schema,
+        Err(broken) => {
+            for diagnostic in broken.errors.iter() {
+                problems.push_with(|| {
+                    let span = diagnostic.error.location();
+                    let place = span.and_then(|span| in_document(&document, span));
+                    let place = place.unwrap_or_else(|| line(&diagnostic));
+                    (place, diagnostic.error.to_string())
+                });
+            }
+            broken.partial
+        }
+    }
+}
+
+/// Returns the place of a finding about a schema: `Type.field`, `Type`, or a line.
+pub(super) fn place_of(schema: &Schema, diagnostic: &Diagnostic<'_, DiagnosticData>) -> String {
+    let Some(span) = diagnostic.error.location() else { return "schema".to_owned() };
+    let enclosing = schema.types.values().find(|one| is_inside(one.location(), span));
+    let Some(enclosing) = enclosing else { return line(diagnostic) };
+    let field = match enclosing {
+        ExtendedType::Object(object) => name_at(object.fields.values().map(|one| &one.node), span),
+        ExtendedType::Interface(one) => name_at(one.fields.values().map(|one| &one.node), span),
+        ExtendedType::InputObject(one) => name_at(one.fields.values().map(|one| &one.node), span),
+        _ => None,
+    };
+    coordinate(enclosing.name(), field)
+}
+
+fn in_document(document: &Document, span: SourceSpan) -> Option<String> {
+    use apollo_compiler::ast::Definition;
+    let definition = document.definitions.iter().find(|one| is_inside(one.location(), span))?;
+    let field = match definition {
+        Definition::ObjectTypeDefinition(one) => name_at(&one.fields, span),
+        Definition::ObjectTypeExtension(one) => name_at(&one.fields, span),
+        Definition::InterfaceTypeDefinition(one) => name_at(&one.fields, span),
+        Definition::InterfaceTypeExtension(one) => name_at(&one.fields, span),
+        Definition::InputObjectTypeDefinition(one) => name_at(&one.fields, span),
+        Definition::InputObjectTypeExtension(one) => name_at(&one.fields, span),
+        _ => None,
+    };
+    Some(coordinate(definition.name()?, field))
+}
+
+fn name_at<'a, T: NamedField + 'a>(
+    nodes: impl IntoIterator<Item = &'a Node<T>>,
+    span: SourceSpan,
+) -> Option<&'a str> {
+    nodes.into_iter().find(|node| is_inside(node.location(), span)).map(|node| node.name_str())
+}
+
+fn coordinate(name: &str, field: Option<&str>) -> String {
+    field.map_or_else(|| name.to_owned(), |field| format!("{name}.{field}"))
+}
+
+fn is_inside(outer: Option<SourceSpan>, span: SourceSpan) -> bool {
+    outer.is_some_and(|outer| {
+        outer.file_id() == span.file_id()
+            && outer.offset() <= span.offset()
+            && span.end_offset() <= outer.end_offset()
+    })
+}
+
+fn line(diagnostic: &Diagnostic<'_, DiagnosticData>) -> String {
+    let range = diagnostic.line_column_range();
+    range.map_or_else(|| "schema".to_owned(), |range| format!("line {}", range.start.line))
+}
+
+/// Fields and input fields, which have no common type.
+trait NamedField {
+    fn name_str(&self) -> &str;
+}
+
+impl NamedField for apollo_compiler::ast::FieldDefinition {
+    fn name_str(&self) -> &str {
+        &self.name
+    }
+}
+
+impl NamedField for apollo_compiler::ast::InputValueDefinition {
+    fn name_str(&self) -> &str {
+        &self.name
+    }
+}
+
+/// A hostile schema could have millions.
+const MAX_PROBLEMS: usize = 500;
+
+#[derive(Debug, Default)]
+pub(super) struct GraphQlProblems {
+    listed: Vec<ImportProblem>,
+    unlisted: usize,
+}
+
+impl GraphQlProblems {
+    pub(super) fn push(&mut self, place: impl fmt::Display, reason: impl fmt::Display) {
+        self.push_with(|| (place.to_string(), reason.to_string()));
+    }
+
+    /// Adds one; the description is computed only while the list is not full.
+    pub(super) fn push_with(&mut self, describe: impl FnOnce() -> (String, String)) {
+        if self.listed.len() < MAX_PROBLEMS {
+            let (place, reason) = describe();
+            self.listed.push(ImportProblem { place, reason });
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    pub(super) fn append(&mut self, others: Self) {
+        for ImportProblem { place, reason } in others.listed {
+            self.push(place, reason);
+        }
+        self.unlisted += others.unlisted;
+    }
+
+    pub(super) fn into_list(mut self) -> Vec<ImportProblem> {
+        if self.unlisted > 0 {
+            self.listed.push(ImportProblem {
+                place: "schema".to_owned(),
+                reason: format!("{} more problems are not listed", self.unlisted),
+            });
+        }
+        self.listed
+    }
 }

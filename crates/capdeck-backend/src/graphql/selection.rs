@@ -4,17 +4,18 @@
 //! explode. An object without leaf fields at the last level gets `__typename`; an object beyond the limit is omitted.
 //! The document is always valid.
 
-mod fragments;
-
-use std::{collections::HashMap, fmt::Write as _};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::Write as _,
+};
 
 use apollo_compiler::{
     Name,
-    ast::{FieldDefinition, Type},
+    ast::{FieldDefinition, OperationType, Type},
+    schema::ExtendedType,
 };
 
-use self::fragments::{FragmentNames, fragment_types};
-use super::schema::ApiSchema;
+use super::schema::{ApiSchema, GraphQlProblems};
 
 pub(super) const MAX_FIELDS: usize = 250;
 
@@ -264,4 +265,162 @@ fn page(field: &FieldDefinition) -> &'static str {
 
 fn named(field: &FieldDefinition) -> &Name {
     field.ty.inner_named_type()
+}
+
+/// An abstract type with more possible types gets no fragments.
+const MAX_FRAGMENTS: usize = 30;
+
+#[derive(Debug)]
+pub(super) struct FragmentNames {
+    /// Fields of the abstract type itself, which fragments omit.
+    shared: HashSet<Name>,
+    aliases: HashMap<(Name, Name), String>,
+}
+
+/// Returns the possible types with a fragment. An interface with too many of them has only its own fields.
+pub(super) fn fragment_types<'a>(schema: &'a ApiSchema, of: &str) -> &'a [Name] {
+    let possible = schema.possible_types(of);
+    if possible.len() <= MAX_FRAGMENTS {
+        return possible;
+    }
+    let is_union = schema.get(of).is_some_and(ExtendedType::is_union);
+    let kept = if is_union { MAX_FRAGMENTS } else { 0 };
+    possible.get(..kept).unwrap_or_default()
+}
+
+impl FragmentNames {
+    pub(super) fn new(
+        schema: &ApiSchema,
+        of: &Name,
+        is_chosen: impl Fn(&FieldDefinition) -> bool,
+    ) -> Self {
+        let types = fragment_types(schema, of);
+        let shared: HashSet<Name> = schema
+            .fields(of)
+            .filter(|field| is_chosen(field))
+            .map(|field| field.name.clone())
+            .collect();
+        let mut taken: HashSet<String> = std::iter::once(of)
+            .chain(types)
+            .flat_map(|ty| schema.fields(ty))
+            .map(|field| field.name.to_string())
+            .collect();
+        let mut first: HashMap<&Name, &Type> = HashMap::new();
+        let mut aliases = HashMap::new();
+        for ty in types {
+            for field in schema.fields(ty).filter(|field| is_chosen(field)) {
+                if shared.contains(&field.name)
+                    || *first.entry(&field.name).or_insert(&field.ty) == &field.ty
+                {
+                    continue;
+                }
+                let mut alias = format!("{}_{ty}", field.name);
+                while !taken.insert(alias.clone()) {
+                    alias.push('_');
+                }
+                aliases.insert((ty.clone(), field.name.clone()), alias);
+            }
+        }
+        Self { shared, aliases }
+    }
+
+    pub(super) fn is_shared(&self, field: &Name) -> bool {
+        self.shared.contains(field)
+    }
+
+    pub(super) fn alias(&self, ty: &Name, field: &Name) -> Option<String> {
+        self.aliases.get(&(ty.clone(), field.clone())).cloned()
+    }
+}
+
+const MAX_OPERATIONS: usize = 5_000;
+
+#[derive(Debug)]
+pub(super) struct AutomaticOperation {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) document: String,
+    pub(super) place: String,
+}
+
+pub(super) fn automatic_operations(
+    schema: &ApiSchema,
+    rules: SelectionRules,
+    problems: &mut GraphQlProblems,
+) -> Vec<AutomaticOperation> {
+    let mut selector = SelectionBuilder::new(schema, rules);
+    let mut operations = Vec::new();
+    for (kind, root) in schema.roots() {
+        let fields: Vec<&FieldDefinition> = schema.fields(root).collect();
+        if kind == OperationType::Subscription {
+            let names = fields.iter().map(|field| format!("`{}`", field.name));
+            let names = names.take(5).collect::<Vec<_>>().join(", ");
+            problems.push(
+                root,
+                format!(
+                    "subscriptions cannot be called as tools: {} left out ({names})",
+                    fields.len()
+                ),
+            );
+            continue;
+        }
+        for field in fields {
+            if operations.len() >= MAX_OPERATIONS {
+                let place = format!("{root}.{}", field.name);
+                problems.push(place, format!("there are more than {MAX_OPERATIONS} operations; list those needed in `operations`"));
+                continue;
+            }
+            operations.push(automatic_operation(root, kind, field, rules, &mut selector));
+        }
+    }
+    operations
+}
+
+fn automatic_operation(
+    root: &Name,
+    kind: OperationType,
+    field: &FieldDefinition,
+    rules: SelectionRules,
+    selector: &mut SelectionBuilder<'_>,
+) -> AutomaticOperation {
+    let name = format!("{kind}_{}", field.name);
+    let mut variables = String::new();
+    let mut arguments = String::new();
+    for argument in &field.arguments {
+        let is_old = argument.directives.has("deprecated") && !rules.include_deprecated;
+        if is_old && !argument.is_required() {
+            continue;
+        }
+        let separator = if variables.is_empty() { "" } else { ", " };
+        let argument_name = &argument.name;
+        // An omitted variable leaves the argument at its default, which needs a nullable variable.
+        let ty: Type = match &argument.default_value {
+            Some(_) => (*argument.ty).clone().nullable(),
+            None => (*argument.ty).clone(),
+        };
+        // Writing to a string cannot fail.
+        _ = write!(variables, "{separator}${argument_name}: {ty}");
+        _ = write!(arguments, "{separator}{argument_name}: ${argument_name}");
+    }
+    if !variables.is_empty() {
+        variables = format!("({variables})");
+        arguments = format!("({arguments})");
+    }
+    let selection = selector.select(field.ty.inner_named_type());
+    let document = format!("{kind} {name}{variables} {{ {}{arguments} {selection}}}", field.name);
+    let place = format!("{root}.{}", field.name);
+    AutomaticOperation { description: describe(field, &place), name, document, place }
+}
+
+fn describe(field: &FieldDefinition, place: &str) -> String {
+    let mut text = match &field.description {
+        Some(description) => description.trim().to_owned(),
+        None => format!("`{place}`, which gives `{}`", field.ty),
+    };
+    if let Some(deprecated) = field.directives.get("deprecated") {
+        let reason = deprecated.specified_argument_by_name("reason");
+        let reason = reason.and_then(|reason| reason.as_str()).unwrap_or("no longer supported");
+        text = format!("{text}\n\nDeprecated: {reason}");
+    }
+    text
 }

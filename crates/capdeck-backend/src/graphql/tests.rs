@@ -11,7 +11,10 @@ use capdeck_definition::GraphQlEndpoint;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{api::GraphQlApi, configured::ConfiguredDocument, schema::SchemaError};
+use super::{
+    api::{ConfiguredDocument, GraphQlApi},
+    schema::SchemaError,
+};
 use crate::api_connection::CallableApi as _;
 
 fn try_api(schema: &str, settings: Value) -> Result<GraphQlApi, SchemaError> {

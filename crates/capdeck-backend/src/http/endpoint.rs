@@ -2,39 +2,43 @@
 
 use std::{
     borrow::Cow,
+    fmt,
     sync::Arc,
     time::{Duration, Instant as StdInstant},
 };
 
 use bytes::Bytes;
 use capdeck_auth::{AuthHeader, ReferenceTarget, SecretScrubber, StaticCredentials};
+use capdeck_catalog::RawMembers;
 use capdeck_definition::{CapabilityId, HttpBlock, RequestSettings};
+use parking_lot::Mutex;
 use reqwest::{
-    Response,
+    Response, StatusCode,
     header::{AUTHORIZATION, HeaderMap},
 };
-use serde_json::value::RawValue;
-use tokio::time::Instant;
+use serde_json::{
+    json,
+    value::{RawValue, to_raw_value},
+};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    EndpointRequest, ProgressDeadline,
+    EndpointRequest,
     endpoint_limiter::EndpointLimiter,
     header_name, header_value,
     network::EndpointNetwork,
-    rejected_credentials::RejectedCredentials,
     response::ResponseHead,
     send::{EndpointSender, no_response_error},
 };
 use crate::{
-    ArtifactStore, CallContext, CallError, ErrorCode,
+    ArtifactStore, CallContext, CallError, CallerHandle, ErrorCode,
     api_connection::DocumentCache,
     capture::{MAX_TOTAL, SpillTarget, StreamCapture},
     connect::ResolvedBackend,
     connector_context::ConnectorContext,
-    outbound::credentials,
-    sign_in::{self, CapabilitySignIn},
+    sign_in::{self, CapabilitySignIn, credentials},
 };
 
 tokio::task_local! {
@@ -316,4 +320,142 @@ fn too_large() -> CallError {
         format!("the response is larger than {} MiB", MAX_TOTAL / (1024 * 1024)),
     )
     .hint("ask for less at once, such as one page")
+}
+
+/// The progress of one call. Progress resets the call's deadline.
+pub(crate) struct ProgressDeadline {
+    timeout: Duration,
+    deadline: Mutex<Instant>,
+    caller: Arc<dyn CallerHandle>,
+}
+
+impl ProgressDeadline {
+    pub(super) fn new(context: &CallContext, timeout: Duration) -> Self {
+        let deadline = Mutex::new(Instant::now() + timeout);
+        Self { timeout, deadline, caller: Arc::clone(&context.caller) }
+    }
+
+    pub(super) fn deadline(&self) -> Instant {
+        *self.deadline.lock()
+    }
+
+    /// Reports transferred bytes to the caller.
+    pub(crate) fn report_progress(&self, done: u64, total: u64) {
+        *self.deadline.lock() = Instant::now() + self.timeout;
+        if self.caller.wants_progress() {
+            let facts = [("progress", done), ("total", total)];
+            let params: RawMembers = facts
+                .into_iter()
+                .filter_map(|(name, bytes)| Some((name.to_owned(), to_raw_value(&bytes).ok()?)))
+                .collect();
+            self.caller.progress(params);
+        }
+    }
+
+    /// Resolves at the deadline, which may move.
+    pub(super) async fn expired(&self) {
+        while Instant::now() < self.deadline() {
+            sleep_until(self.deadline()).await;
+        }
+    }
+}
+
+impl fmt::Debug for ProgressDeadline {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Pace").finish_non_exhaustive()
+    }
+}
+
+const MAX_BODY_EXCERPT_BYTES: usize = 4 * 1024;
+
+pub(super) struct RejectedCredentials<'a> {
+    pub(super) id: &'a CapabilityId,
+    pub(super) credentials: &'a StaticCredentials,
+    pub(super) has_sign_in: bool,
+    pub(super) references: &'a [ReferenceTarget],
+}
+
+impl RejectedCredentials<'_> {
+    pub(super) async fn error_for(
+        &self,
+        response: Response,
+        scrubber: &SecretScrubber,
+    ) -> CallError {
+        let status = response.status();
+        let words = read_body_excerpt(response).await;
+        let message = format!("{} (HTTP {})", self.message(status), status.as_u16());
+        CallError::new(ErrorCode::AuthRequired, message)
+            .hint(self.hint())
+            .data(json!({"status": status.as_u16(), "body": scrubber.text(&words)}))
+    }
+
+    fn message(&self, status: StatusCode) -> String {
+        let id = self.id;
+        let has_credentials = self.has_sign_in || *self.credentials != StaticCredentials::None;
+        match (status, has_credentials) {
+            (StatusCode::UNAUTHORIZED, true) => format!("`{id}` does not accept our credentials"),
+            (StatusCode::UNAUTHORIZED, false) => {
+                format!("`{id}` asks for credentials, and its definition has none")
+            }
+            (_, true) => format!("`{id}` does not allow this with our credentials"),
+            (_, false) => format!("`{id}` does not allow this without credentials"),
+        }
+    }
+
+    fn hint(&self) -> String {
+        let id = self.id;
+        if self.has_sign_in {
+            return format!("run: capdeck auth login {id}");
+        }
+        let renewals: Vec<String> = self.references.iter().map(renewal_hint).collect();
+        match (self.credentials, renewals.as_slice()) {
+            (StaticCredentials::None, _) => {
+                format!("give the definition of `{id}` an `auth` block")
+            }
+            (_, []) => format!("renew the credentials in the `auth` block of `{id}`"),
+            (_, renewals) => renewals.join("; "),
+        }
+    }
+}
+
+fn renewal_hint(reference: &ReferenceTarget) -> String {
+    match reference {
+        ReferenceTarget::Variable { name } => {
+            format!("set `{name}` to a valid value where capdeck is started")
+        }
+        ReferenceTarget::Vault { name } => format!("run: capdeck vault set {name}"),
+    }
+}
+
+async fn read_body_excerpt(mut response: Response) -> String {
+    let mut bytes = Vec::new();
+    while bytes.len() < MAX_BODY_EXCERPT_BYTES
+        && let Ok(Some(chunk)) = response.chunk().await
+    {
+        bytes.extend_from_slice(&chunk);
+    }
+    bytes.truncate(MAX_BODY_EXCERPT_BYTES);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod progress_deadline_tests {
+    use tokio::time::sleep;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_advances_is_not_silent() {
+        let pace =
+            ProgressDeadline::new(&CallContext::detached(Duration::ZERO), Duration::from_secs(60));
+        let started = Instant::now();
+        let upload = async {
+            for done in 1..=3 {
+                sleep(Duration::from_secs(50)).await;
+                pace.report_progress(done, 3);
+            }
+        };
+        tokio::join!(upload, pace.expired());
+        assert_eq!(started.elapsed(), Duration::from_secs(3 * 50 + 60));
+    }
 }

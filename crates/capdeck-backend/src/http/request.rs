@@ -1,12 +1,24 @@
-//! One request to send.
+//! One request to send: its URL, which stays below the base URL, its headers and a body that may be larger than memory.
 
+use std::{
+    io::{self, SeekFrom},
+    path::PathBuf,
+};
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use reqwest::{
     Method,
     header::{ACCEPT, HeaderMap, HeaderName, HeaderValue},
 };
+use tokio::{
+    fs::File,
+    io::{AsyncReadExt as _, AsyncSeekExt as _, Take},
+};
+use tokio_util::io::ReaderStream;
 use url::Url;
 
-use super::HttpRequestBody;
 use crate::{CallError, ErrorCode};
 
 /// A request without credentials, which the endpoint adds.
@@ -59,4 +71,143 @@ pub(crate) fn header_value(name: &str, value: &str) -> Result<HeaderValue, CallE
             ),
         )
     })
+}
+
+/// All characters except those that are safe in one path segment.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'!')
+    .remove(b'~')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')');
+
+/// Parses a resolved base URL with the same rules as in a file.
+pub(crate) fn parse_base(text: &str) -> Result<Url, CallError> {
+    let refuse = |reason: &str| {
+        CallError::new(ErrorCode::ConfigInvalid, format!("`baseUrl` cannot be used: {reason}"))
+            .hint("give an https URL without user name, query or fragment")
+    };
+    let url = Url::parse(text).map_err(|error| refuse(&error.to_string()))?;
+    let is_local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    match url.scheme() {
+        "https" => {}
+        "http" if is_local => {}
+        "http" => return Err(refuse("plain http is allowed for this machine only")),
+        _ => return Err(refuse("it is neither http nor https")),
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(refuse("it holds a user name or password"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(refuse("it has a query or a fragment"));
+    }
+    Ok(url)
+}
+
+pub(crate) fn encode_segment(value: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(value, SEGMENT)
+}
+
+/// Returns the URL of a resolved path, which starts with `/`.
+pub(crate) fn below(base: &Url, path: &str) -> Result<Url, CallError> {
+    let base_path = base.path().trim_end_matches('/');
+    let full_path = format!("{base_path}{path}");
+    if full_path.split(['/', '\\']).any(is_dot_segment) {
+        return Err(CallError::new(
+            ErrorCode::RequestInvalid,
+            "the path has a `.` or `..` segment, which would leave the API's base path",
+        )
+        .hint("use a value that is a single name"));
+    }
+    let mut url = base.clone();
+    url.set_path(&full_path);
+    // The parser may still normalise; the final path counts.
+    let is_inside = url.path() == base_path
+        || url.path().strip_prefix(base_path).is_some_and(|rest| rest.starts_with('/'));
+    if url.origin() != base.origin() || !is_inside {
+        return Err(CallError::new(
+            ErrorCode::RequestInvalid,
+            "the path leads outside of the API's base URL",
+        ));
+    }
+    Ok(url)
+}
+
+/// Returns true for `.`, `..` and their encoded forms, which servers and URL parsers treat alike.
+fn is_dot_segment(segment: &str) -> bool {
+    let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+    plain == "." || plain == ".."
+}
+
+/// A sequence of bytes and files. Cheap to clone, so a request can be sent again.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HttpRequestBody {
+    parts: Vec<HttpBodyPart>,
+}
+
+#[derive(Debug, Clone)]
+enum HttpBodyPart {
+    Bytes(Bytes),
+    File { path: PathBuf, offset: u64, length: u64 },
+}
+
+impl HttpRequestBody {
+    #[must_use]
+    pub(crate) fn with_bytes(mut self, bytes: impl Into<Bytes>) -> Self {
+        self.parts.push(HttpBodyPart::Bytes(bytes.into()));
+        self
+    }
+
+    /// Adds a file that is read while it is sent.
+    #[must_use]
+    pub(crate) fn with_file(self, path: PathBuf, length: u64) -> Self {
+        self.with_file_part(path, 0, length)
+    }
+
+    #[must_use]
+    pub(crate) fn with_file_part(mut self, path: PathBuf, offset: u64, length: u64) -> Self {
+        self.parts.push(HttpBodyPart::File { path, offset, length });
+        self
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.parts
+            .iter()
+            .map(|part| match part {
+                HttpBodyPart::Bytes(bytes) => bytes.len() as u64,
+                HttpBodyPart::File { length, .. } => *length,
+            })
+            .sum()
+    }
+
+    /// Returns the body for the HTTP client. Files are opened when they are reached.
+    pub(super) fn to_stream(&self) -> reqwest::Body {
+        if let [HttpBodyPart::Bytes(bytes)] = self.parts.as_slice() {
+            return bytes.clone().into();
+        }
+        reqwest::Body::wrap_stream(stream::iter(self.parts.clone()).flat_map(|part| {
+            match part {
+                HttpBodyPart::Bytes(bytes) => stream::once(async move { Ok(bytes) }).boxed(),
+                HttpBodyPart::File { path, offset, length } => {
+                    stream::once(open(path, offset, length))
+                        .map_ok(ReaderStream::new)
+                        .try_flatten()
+                        .boxed()
+                }
+            }
+        }))
+    }
+}
+
+/// Opens a file range. The file may grow meanwhile; no more than the announced length is sent.
+async fn open(path: PathBuf, offset: u64, length: u64) -> io::Result<Take<File>> {
+    let mut file = File::open(path).await?;
+    if offset > 0 {
+        file.seek(SeekFrom::Start(offset)).await?;
+    }
+    Ok(file.take(length))
 }

@@ -3,18 +3,20 @@
 use std::time::Instant;
 
 use capdeck_auth::SecretScrubber;
+use encoding_rs::{Encoding, UTF_8};
+use percent_encoding::percent_decode_str;
 use reqwest::{
     Response, StatusCode,
     header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderMap},
 };
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{charset::BodyCharset, file_name::file_name, send::RequestAttempts};
+use super::send::RequestAttempts;
 use crate::{
     Artifact, CallError, ErrorCode,
+    call_error::scrub_json,
     capture::{CapturedStream, MAX_INLINE},
-    scrub_json::scrub_json,
-    tool_result::ToolResult,
+    declared_tool::ToolResult,
 };
 
 /// Of no use to an agent, or a credential.
@@ -219,4 +221,153 @@ fn useful_headers(headers: &HeaderMap) -> Map<String, Value> {
         useful.insert(name.as_str().to_owned(), values.join(", ").into());
     }
     useful
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BodyCharset(&'static Encoding);
+
+impl BodyCharset {
+    /// Uses the byte order mark, then the `charset` of the content type. An unknown name is ignored.
+    pub(super) fn of(content_type: Option<&str>, body: &[u8]) -> Self {
+        let marked = Encoding::for_bom(body).map(|(encoding, _length)| encoding);
+        let named = || Encoding::for_label(label(content_type?)?.as_bytes());
+        Self(marked.or_else(named).unwrap_or(UTF_8))
+    }
+
+    /// Decodes the first bytes of a body, without the mark and cut between characters.
+    pub(super) fn text(
+        self,
+        body: &CapturedStream,
+        max_bytes: u64,
+        scrubber: &SecretScrubber,
+    ) -> String {
+        if self.0 == UTF_8 {
+            let text = body.text(max_bytes);
+            return text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+        }
+        let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+        let bytes = body.head().get(..max_bytes).unwrap_or(body.head());
+        let is_whole = bytes.len() as u64 == body.total();
+        let mut decoder = self.0.new_decoder_with_bom_removal();
+        let room = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(bytes.len());
+        let mut text = String::with_capacity(room);
+        // The buffer is large enough: see the length above.
+        let _result = decoder.decode_to_string(bytes, &mut text, is_whole);
+        // Secrets were searched among the bytes, where another encoding hides them.
+        scrubber.text(&text).into_owned()
+    }
+}
+
+/// `iso-8859-1` of `text/plain; charset="iso-8859-1"`.
+fn label(content_type: &str) -> Option<&str> {
+    let mut parameters = content_type.split(';').skip(1).filter_map(|part| part.split_once('='));
+    let (_, label) = parameters.find(|(key, _)| key.trim().eq_ignore_ascii_case("charset"))?;
+    Some(label.trim().trim_matches('"'))
+}
+
+/// Returns the server's name, not yet made safe. `filename*`, which can hold any character, comes before `filename`.
+pub(super) fn file_name(disposition: &str) -> Option<String> {
+    let parameters = parameters(disposition);
+    let value = |name: &str| {
+        let found = parameters.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    };
+    let name =
+        value("filename*").and_then(extended).or_else(|| value("filename").map(str::to_owned));
+    name.filter(|name| !name.is_empty())
+}
+
+/// Parses `UTF-8'en'na%C3%AFve.csv`: an encoding, a language and the text.
+fn extended(value: &str) -> Option<String> {
+    let (charset, rest) = value.split_once('\'')?;
+    let (_language, text) = rest.split_once('\'')?;
+    let encoding = Encoding::for_label(charset.as_bytes())?;
+    let bytes: Vec<u8> = percent_decode_str(text).collect();
+    Some(encoding.decode_without_bom_handling(&bytes).0.into_owned())
+}
+
+/// Parses `key=value` and `key="value; with marks"` after the first word.
+fn parameters(disposition: &str) -> Vec<(&str, String)> {
+    let mut found = Vec::new();
+    let mut rest = disposition.split_once(';').map_or("", |(_, rest)| rest);
+    while let Some((key, after)) = rest.split_once('=') {
+        // Text before the last `;` has no value.
+        let key = key.rsplit(';').next().unwrap_or(key).trim();
+        let after = after.trim_start();
+        let (value, next) = match after.strip_prefix('"') {
+            Some(quoted) => unquote(quoted),
+            None => {
+                let (value, next) = after.split_once(';').unwrap_or((after, ""));
+                (value.trim().to_owned(), next)
+            }
+        };
+        found.push((key, value));
+        rest = next;
+    }
+    found
+}
+
+/// Returns the text up to the closing quote, and the rest. A backslash before a quote or a backslash is an escape;
+/// others are part of the name, because some servers send paths of their own machine.
+fn unquote(quoted: &str) -> (String, &str) {
+    let mut value = String::new();
+    let mut letters = quoted.char_indices().peekable();
+    while let Some((_, letter)) = letters.next() {
+        match letter {
+            '"' => break,
+            '\\' => match letters.next_if(|(_, next)| matches!(next, '"' | '\\')) {
+                Some((_, escaped)) => value.push(escaped),
+                None => value.push(letter),
+            },
+            _ => value.push(letter),
+        }
+    }
+    let end = letters.peek().map_or(quoted.len(), |(index, _)| *index);
+    (value, quoted.get(end..).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod charset_tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_comes_before_a_name_and_an_unknown_name_says_nothing() {
+        for (content_type, body, expected) in [
+            (None, &b""[..], "UTF-8"),
+            (Some("text/plain"), b"", "UTF-8"),
+            (Some("text/plain; charset=utf-8"), b"", "UTF-8"),
+            (Some("text/plain; charset=iso-8859-1"), b"", "windows-1252"),
+            (Some("text/plain;format=flowed; Charset=\"Shift_JIS\""), b"", "Shift_JIS"),
+            (Some("text/plain; charset=klingon"), b"", "UTF-8"),
+            (Some("text/plain; charset=iso-8859-1"), b"\xef\xbb\xbfa", "UTF-8"),
+            (Some("application/json"), b"\xff\xfea\0", "UTF-16LE"),
+        ] {
+            assert_eq!(BodyCharset::of(content_type, body).0.name(), expected, "{content_type:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod file_name_tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_however_they_are_written() {
+        for (disposition, expected) in [
+            ("attachment", None),
+            ("attachment; filename=", None),
+            ("attachment; filename=report.pdf", Some("report.pdf")),
+            ("attachment; FileName = \"a b.pdf\" ; size=3", Some("a b.pdf")),
+            (r#"attachment; filename="a;b=\"c\".csv"; x=y"#, Some(r#"a;b="c".csv"#)),
+            (r#"attachment; filename="C:\tmp\a.csv""#, Some(r"C:\tmp\a.csv")),
+            ("attachment; filename=\"no end", Some("no end")),
+            ("attachment; filename*=UTF-8''na%C3%AFve%20x.csv", Some("naïve x.csv")),
+            ("attachment; filename=plain.csv; filename*=iso-8859-1'de'%FC.csv", Some("ü.csv")),
+            ("attachment; filename=plain.csv; filename*=klingon''x", Some("plain.csv")),
+            ("attachment; odd; filename=x.csv", Some("x.csv")),
+            ("inline; \"", None),
+        ] {
+            assert_eq!(file_name(disposition).as_deref(), expected, "{disposition}");
+        }
+    }
 }

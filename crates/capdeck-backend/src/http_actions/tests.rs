@@ -3,11 +3,7 @@
 use capdeck_auth::{AuthHeader, Secret};
 use serde_json::{Map, Value, json};
 
-use super::{
-    mapping::{map_body, map_headers, map_query, map_value},
-    path::fill_path,
-    *,
-};
+use super::{fill_path, map_body, map_headers, map_query, map_value, *};
 use crate::{ErrorCode, http::below};
 
 fn arguments() -> Map<String, Value> {

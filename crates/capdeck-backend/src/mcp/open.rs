@@ -19,9 +19,8 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    bridge::ListenerBridge,
+    bridge::{ListenerBridge, ServerScrubber},
     failure::{McpOperation, call_error},
-    server_scrubber::ServerScrubber,
     session::{McpSession, McpSessionParts, McpStartError},
 };
 use crate::{
@@ -29,10 +28,9 @@ use crate::{
     child_environment::child_environment,
     connect::ResolvedBackend,
     connector_context::ConnectorContext,
-    outbound::credentials,
     process::{ChildCommand, Process, StderrTarget, StdinMode},
     process_log::ProcessLog,
-    sign_in::CapabilitySignIn,
+    sign_in::{CapabilitySignIn, credentials},
 };
 
 struct McpStartup {

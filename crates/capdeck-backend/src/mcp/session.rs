@@ -1,8 +1,7 @@
 //! The live session with one server: sends requests, reopens a lost session, explains its end.
 
+mod clients;
 mod end;
-mod facts;
-mod log_level;
 
 use std::{
     sync::{
@@ -19,17 +18,17 @@ use capdeck_mcp::{
     Era,
     client::{
         ClientDescription, ClientError, EraChoice, InputRequiredMode, McpClient, RequestOptions,
+        ServerHello,
     },
 };
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
+use self::clients::McpClientRecords;
 use super::{
-    bridge::CallerBridge,
-    client_records::McpClientRecords,
+    bridge::{CallerBridge, ServerScrubber},
     failure::McpOperation,
-    server_scrubber::ServerScrubber,
     subscriptions::{SUBSCRIBE, ServerSubscriptions, UNSUBSCRIBE},
 };
 use crate::{
@@ -381,5 +380,27 @@ impl McpSession {
         if !matches!(sent.await, Ok(Ok(()))) {
             tracing::debug!(server = self.id(), method, "a notification could not be delivered");
         }
+    }
+}
+
+impl McpSession {
+    /// A server may repeat a secret in its handshake, and the facts are stored on disk.
+    pub(super) fn scrubbed_facts(&self, hello: ServerHello) -> ServerDetails {
+        let facts = facts(hello);
+        let given = &self.parts.given;
+        if given.is_empty() {
+            return facts;
+        }
+        let text = serde_json::value::to_raw_value(&facts).map(|text| given.scrub(text));
+        text.and_then(|text| serde_json::from_str(text.get())).unwrap_or_default()
+    }
+}
+
+fn facts(hello: ServerHello) -> ServerDetails {
+    ServerDetails {
+        protocol_version: hello.revision.as_str().to_owned(),
+        capabilities: hello.capabilities,
+        server_info: hello.server_info,
+        instructions: hello.instructions,
     }
 }

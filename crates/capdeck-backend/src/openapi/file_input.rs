@@ -6,13 +6,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::document::OpenApiNode;
 use crate::{
     ArtifactStore, CallError, ErrorCode,
-    data_url::{DataUrl, decode_base64},
+    arguments::{DataUrl, PROJECT_FILE_HINT, decode_base64, project_file},
     http::HttpRequestBody,
-    project_file::{HINT, project_file},
 };
 
 /// Where files may come from.
@@ -56,8 +56,8 @@ impl FileInput {
             let name = file_name(&artifact);
             (plain_file(artifact).map_err(refuse)?, name, None)
         } else if let Some(path) = text("path") {
-            let path =
-                project_file(path, places.project).map_err(|error| refuse(error).hint(HINT))?;
+            let path = project_file(path, places.project)
+                .map_err(|error| refuse(error).hint(PROJECT_FILE_HINT))?;
             let name = file_name(&path);
             (plain_file(path).map_err(refuse)?, name, None)
         } else if let Some(encoded) = text("base64") {
@@ -100,4 +100,83 @@ fn plain_file(path: PathBuf) -> Result<FileInputContent, String> {
 
 fn file_name(path: &Path) -> Option<String> {
     path.file_name().map(|name| name.to_string_lossy().into_owned())
+}
+
+/// The schema of an argument that is a file.
+pub(super) fn file_schema(description: Option<&str>) -> Value {
+    let ways = "A file: give one of `artifact`, `path`, `base64`, `dataUrl` or `text`";
+    let description =
+        description.map_or_else(|| ways.to_owned(), |told| format!("{told}\n\n{ways}"));
+    json!({
+        "type": "object",
+        "description": description,
+        "properties": {
+            "artifact": {"type": "string", "description": "URI of a stored result, `capdeck://artifacts/…`"},
+            "path": {"type": "string", "description": "A file inside the project"},
+            "base64": {"type": "string"},
+            "dataUrl": {"type": "string"},
+            "text": {"type": "string"},
+            "filename": {"type": "string"},
+            "mimeType": {"type": "string"},
+        },
+        "anyOf": [
+            {"required": ["artifact"]},
+            {"required": ["path"]},
+            {"required": ["base64"]},
+            {"required": ["dataUrl"]},
+            {"required": ["text"]},
+        ],
+        "additionalProperties": false,
+    })
+}
+
+/// True for a schema that means the bytes of a file.
+pub(super) fn is_file(schema: OpenApiNode<'_>) -> bool {
+    let is_text_type = match schema.value.get("type") {
+        Some(Value::String(name)) => name == "string",
+        Some(Value::Array(names)) => names.iter().any(|name| name == "string"),
+        None => true,
+        Some(_) => false,
+    };
+    schema.text("type") == Some("file")
+        || (is_text_type && schema.text("format") == Some("binary"))
+        // Since 3.1: bytes of this type, unless they are encoded as text.
+        || (is_text_type
+            && schema.text("contentMediaType").is_some()
+            && schema.text("contentEncoding").is_none())
+}
+
+/// A media type in lower case, without parameters.
+pub(super) fn essence(media_type: &str) -> String {
+    media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// True for JSON and everything built on it.
+pub(super) fn is_json(media_type: &str) -> bool {
+    let essence = essence(media_type);
+    essence == "application/json" || essence.ends_with("+json") || essence.ends_with("/json")
+}
+
+/// True for what a person can read as it is.
+pub(super) fn is_text(media_type: &str) -> bool {
+    let essence = essence(media_type);
+    essence.starts_with("text/")
+        || essence.ends_with("/xml")
+        || essence.ends_with("+xml")
+        || essence.ends_with("/yaml")
+        || essence.ends_with("+yaml")
+        || matches!(
+            essence.as_str(),
+            "application/x-ndjson"
+                | "application/jsonl"
+                | "application/javascript"
+                | "application/graphql"
+                | "application/sql"
+                | "application/x-yaml"
+        )
+}
+
+/// True for a type that stands for several.
+pub(super) fn is_range(media_type: &str) -> bool {
+    essence(media_type).contains('*')
 }

@@ -1,19 +1,19 @@
 //! A whole description, operation by operation. What cannot be imported is told; the rest works.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use capdeck_catalog::{ImportProblem, Tool};
+use capdeck_definition::{Glob, OpenApiEndpoint};
 use url::Url;
 
 use super::{
     document::{OpenApiDocument, OpenApiNode},
-    filter::OperationFilter,
-    names::OperationNames,
     operation::{self, OpenApiImporter, OpenApiOperation, OperationLocation},
-    problems::OpenApiProblems,
     schemas::SchemaConverter,
-    security::{self, AvailableAuth},
-    server::ServerRules,
+    server::{AvailableAuth, ServerRules, check_security},
 };
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
@@ -47,7 +47,7 @@ pub(super) fn import(
         auth_headers: rules.offer.header_names(),
     };
     let spots = selected_operations(&mut import, &rules.filter);
-    security::check(document, &spots, &rules.offer, &mut import.problems);
+    check_security(document, &spots, &rules.offer, &mut import.problems);
     let root_server = rules.servers.root(document).map(Arc::new);
     let mut names = OperationNames::default();
     let mut imported = OpenApiImport::default();
@@ -159,4 +159,159 @@ fn own_server(
         None => rules.of_part(document, spot.path_item)?,
     };
     Ok(own.map(Arc::new))
+}
+
+/// How much of an operation's description is kept beside its summary.
+const MAX_DESCRIPTION_LENGTH: usize = 600;
+
+/// Gives each operation a name of its own.
+#[derive(Debug, Default)]
+pub(super) struct OperationNames {
+    taken: HashSet<String>,
+}
+
+impl OperationNames {
+    /// The operation's id, else `METHOD /path`. The first of several with one id keeps it, the others are named for
+    /// their place, which only they have.
+    pub(super) fn assign(&mut self, spot: OperationLocation<'_>) -> String {
+        let place = spot.place();
+        let wanted = [spot.node.text("operationId"), Some(place.as_str())];
+        for name in wanted.into_iter().flatten() {
+            if self.taken.insert(name.to_owned()) {
+                return name.to_owned();
+            }
+        }
+        // Somebody's id is this operation's place.
+        let mut number = 2;
+        while !self.taken.insert(format!("{place} ({number})")) {
+            number += 1;
+        }
+        format!("{place} ({number})")
+    }
+}
+
+/// The title and the description of a tool.
+pub(super) fn describe(spot: OperationLocation<'_>) -> (Option<String>, String) {
+    let summary = spot.node.text("summary");
+    let long = spot.node.text("description").filter(|text| Some(*text) != summary);
+    let mut description = match (summary, long) {
+        (Some(summary), Some(long)) => format!("{summary}\n\n{}", shortened(long)),
+        (Some(only), None) => only.to_owned(),
+        (None, Some(only)) => shortened(only),
+        (None, None) => spot.place(),
+    };
+    if spot.node.is_true("deprecated") {
+        description.insert_str(0, "Deprecated. ");
+    }
+    (summary.map(str::to_owned), description)
+}
+
+/// A text cut between paragraphs, else between sentences or words.
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= MAX_DESCRIPTION_LENGTH {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(MAX_DESCRIPTION_LENGTH).collect();
+    for (boundary, kept) in [("\n\n", 0), (". ", 1), (" ", 0)] {
+        if let Some(end) = head.rfind(boundary).filter(|end| *end >= MAX_DESCRIPTION_LENGTH / 4)
+            && let Some(cut) = head.get(..end + kept)
+        {
+            return format!("{} …", cut.trim_end());
+        }
+    }
+    format!("{head}…")
+}
+
+/// Patterns with `*` for any text and `?` for one character.
+///
+/// Each is compared with the operation's id, with `METHOD /path`, and with `tag:NAME` for each of its tags.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OperationFilter {
+    include: Vec<String>,
+    exclude: Vec<String>,
+}
+
+impl OperationFilter {
+    pub(super) fn new(block: &OpenApiEndpoint) -> Self {
+        Self {
+            include: block.include_operations.clone(),
+            exclude: block.exclude_operations.clone(),
+        }
+    }
+
+    /// True when an operation with these names is wanted. Nothing to include means all.
+    pub(super) fn matches_any<'a>(&self, names: impl Iterator<Item = &'a str> + Clone) -> bool {
+        let any = |patterns: &[String]| {
+            patterns.iter().any(|pattern| names.clone().any(|name| matches(pattern, name)))
+        };
+        (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
+    }
+
+    /// Patterns that an author wrote and that met nothing, which is nearly always a slip.
+    pub(super) fn unused_patterns<'a>(&'a self, names: &[Vec<String>]) -> Vec<&'a str> {
+        let meets = |pattern: &&String| names.iter().flatten().any(|name| matches(pattern, name));
+        let patterns = self.include.iter().chain(&self.exclude);
+        patterns.filter(|pattern| !meets(pattern)).map(String::as_str).collect()
+    }
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    Glob::new(pattern.trim()).matches(name)
+}
+
+/// Beyond this many, further ones are only counted.
+const MAX_PROBLEMS: usize = 500;
+
+/// Problems of one description, in the order they were found.
+#[derive(Debug, Default)]
+pub(super) struct OpenApiProblems {
+    list: Vec<ImportProblem>,
+    known: HashSet<(String, String)>,
+    more: usize,
+}
+
+impl OpenApiProblems {
+    /// Adds one, unless it is known.
+    pub(super) fn add(&mut self, place: impl Into<String>, reason: impl Into<String>) {
+        let (place, reason) = (place.into(), reason.into());
+        if self.list.len() >= MAX_PROBLEMS {
+            self.more += 1;
+        } else if self.known.insert((place.clone(), reason.clone())) {
+            self.list.push(ImportProblem { place, reason });
+        }
+    }
+
+    /// All of them.
+    pub(super) fn finish(mut self) -> Vec<ImportProblem> {
+        if self.more > 0 {
+            let reason = format!("{} more problems are not listed", self.more);
+            self.list.push(ImportProblem { place: "#".to_owned(), reason });
+        }
+        self.list
+    }
+}
+
+#[cfg(test)]
+mod filter_tests {
+    use super::*;
+
+    #[test]
+    fn include_comes_first_then_exclude() {
+        let filter = OperationFilter {
+            include: vec!["issues/*".to_owned(), "tag:users".to_owned()],
+            exclude: vec!["*/delete".to_owned(), "DELETE *".to_owned(), "nothing".to_owned()],
+        };
+        let wants = |names: &[&str]| filter.matches_any(names.iter().copied());
+        assert!(wants(&["issues/get", "GET /issues/{id}"]));
+        assert!(!wants(&["issues/delete", "POST /issues/{id}"]));
+        assert!(!wants(&["pulls/get", "GET /pulls/{id}"]));
+        assert!(wants(&["whoami", "GET /me", "tag:users"]));
+        assert!(!wants(&["forget", "DELETE /me", "tag:users"]));
+        assert!(OperationFilter::default().matches_any(["anything"].into_iter()));
+        let all = [
+            vec!["issues/delete".to_owned(), "DELETE /i".to_owned()],
+            vec!["tag:users".to_owned()],
+        ];
+        assert_eq!(filter.unused_patterns(&all), ["nothing"]);
+    }
 }

@@ -14,14 +14,13 @@ use url::Url;
 use super::{
     body::{self, BodyPlan, OperationBodies},
     document::{OpenApiDocument, OpenApiNode, OpenApiVersion},
-    input,
-    names::describe,
-    output,
-    parameter::{self, OpenApiParameter, ParameterDescription, ParameterEntry, ParameterLocation},
-    path::PathTemplate,
-    problems::OpenApiProblems,
+    import::{OpenApiProblems, describe},
+    parameter::{
+        self, OpenApiParameter, ParameterDescription, ParameterEntry, ParameterLocation,
+        PathTemplate,
+    },
     schemas::SchemaConverter,
-    swagger2,
+    tool_schema,
 };
 use crate::{CallError, ErrorCode};
 
@@ -107,15 +106,20 @@ pub(super) fn read<'a>(
             body::read(import.document, body, &place, &mut import.schemas, &mut import.problems)?
         }
         None if is_swagger(import.document) => {
-            swagger2::read_body(import, spot.node, body, &form_fields, &place)?
+            body::read_swagger_body(import, spot.node, body, &form_fields, &place)?
         }
         None => OperationBodies::default(),
     };
     let extension = spot.node.get("x-capdeck");
     let own = extension.and_then(|extension| extension.get("arguments"));
-    let input_schema = input::schema(import, &parameters, &bodies, own, &place);
-    let output_schema =
-        output::read(import.document, spot.node, &place, &mut import.schemas, &mut import.problems);
+    let input_schema = tool_schema::input_schema(import, &parameters, &bodies, own, &place);
+    let output_schema = tool_schema::output_schema(
+        import.document,
+        spot.node,
+        &place,
+        &mut import.schemas,
+        &mut import.problems,
+    );
     let tool = build_tool(name, spot, &method, input_schema, output_schema)
         .ok_or("it cannot be described")?;
     let operation = OpenApiOperation {

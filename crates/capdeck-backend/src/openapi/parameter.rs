@@ -4,9 +4,10 @@ use serde_json::{Map, Value};
 
 use super::{
     document::{OpenApiDocument, OpenApiNode, OpenApiVersion},
-    media::is_json,
-    style::{ParameterFormat, ParameterStyle},
+    file_input::is_json,
+    style::{ParameterFormat, ParameterStyle, encode},
 };
+use crate::{CallError, ErrorCode};
 
 /// Where a parameter goes, which is also the argument group it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,4 +198,185 @@ pub(super) fn annotate(node: OpenApiNode<'_>, mut schema: Value) -> Value {
         members.insert("deprecated".to_owned(), true.into());
     }
     schema
+}
+
+/// A path, and the query that some descriptions write behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathTemplate {
+    pieces: Vec<PathTemplatePart>,
+    query: Option<Vec<PathTemplatePart>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum PathTemplatePart {
+    Text(String),
+    Hole(String),
+}
+
+impl PathTemplate {
+    /// Reads a key of `paths`. What follows a `#` only tells operations apart and is not sent.
+    pub(crate) fn parse(path: &str) -> Result<Self, String> {
+        let path = path.split('#').next().unwrap_or_default();
+        let (path, query) = path.split_once('?').map_or((path, None), |(a, b)| (a, Some(b)));
+        if !path.starts_with('/') {
+            return Err("the path does not start with `/`".to_owned());
+        }
+        Ok(Self { pieces: pieces(path), query: query.map(pieces) })
+    }
+
+    /// The names of all holes, each once.
+    pub(super) fn holes(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for piece in self.pieces.iter().chain(self.query.iter().flatten()) {
+            if let PathTemplatePart::Hole(name) = piece
+                && !names.contains(&name.as_str())
+            {
+                names.push(name.as_str());
+            }
+        }
+        names
+    }
+
+    /// The path and the query, filled in.
+    pub(super) fn fill(
+        &self,
+        parameters: &[OpenApiParameter],
+        values: &Map<String, Value>,
+    ) -> Result<(String, Option<String>), CallError> {
+        let fill_all = |pieces: &[PathTemplatePart]| {
+            pieces
+                .iter()
+                .map(|piece| match piece {
+                    PathTemplatePart::Text(text) => Ok(text.clone()),
+                    PathTemplatePart::Hole(name) => fill_hole(name, parameters, values),
+                })
+                .collect::<Result<String, CallError>>()
+        };
+        let query = self.query.as_deref().map(fill_all).transpose()?;
+        Ok((fill_all(&self.pieces)?, query))
+    }
+}
+
+fn fill_hole(
+    name: &str,
+    parameters: &[OpenApiParameter],
+    values: &Map<String, Value>,
+) -> Result<String, CallError> {
+    let value = values.get(name).filter(|value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    });
+    let value = value.ok_or_else(|| {
+        CallError::new(
+            ErrorCode::RequestInvalid,
+            format!("`path.{name}` is part of the path and must not be empty"),
+        )
+        .hint(format!("call the tool with a value for `path.{name}`"))
+    })?;
+    // A whole segment is seen where the URL is made; inside of a value its neighbours are encoded.
+    let leaves = |text: &str| {
+        text.contains(['/', '\\']) && text.split(['/', '\\']).any(|it| matches!(it, "." | ".."))
+    };
+    if value.as_str().is_some_and(leaves) {
+        return Err(CallError::new(
+            ErrorCode::RequestInvalid,
+            format!("`path.{name}` has a `.` or `..` segment, which could lead elsewhere"),
+        )
+        .hint("use the name of the resource as the API gives it"));
+    }
+    let spelling = parameters
+        .iter()
+        .find(|parameter| parameter.location == ParameterLocation::Path && parameter.name == name)
+        .map(|parameter| parameter.spelling);
+    Ok(match spelling {
+        Some(ParameterEncoding::Styled(format)) => format.path_text(name, value),
+        Some(ParameterEncoding::Json) | None => encode(&value.to_string()),
+    })
+}
+
+fn pieces(text: &str) -> Vec<PathTemplatePart> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((name, after)) = after.split_once('}') else { break };
+        if !before.is_empty() {
+            pieces.push(PathTemplatePart::Text(before.to_owned()));
+        }
+        // Some authors borrow the marks of URI templates; the name is the same without them.
+        let name = name.trim().trim_start_matches('+').trim_end_matches('*');
+        pieces.push(PathTemplatePart::Hole(name.to_owned()));
+        rest = after;
+    }
+    if !rest.is_empty() {
+        pieces.push(PathTemplatePart::Text(rest.to_owned()));
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod path_tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fill(path: &str, values: Value) -> Result<(String, Option<String>), String> {
+        let template = PathTemplate::parse(path)?;
+        let parameters: Vec<OpenApiParameter> =
+            template.holes().into_iter().map(OpenApiParameter::in_path).collect();
+        template.fill(&parameters, values.as_object().unwrap()).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn holes_are_filled_and_values_stay_inside() {
+        for (path, values, expected) in [
+            ("/users", json!({}), "/users"),
+            ("/users/{id}", json!({"id": 5}), "/users/5"),
+            ("/{a}/x.{b}", json!({"a": "m/n", "b": "?#"}), "/m%2Fn/x.%3F%23"),
+            ("/items({key})", json!({"key": "k"}), "/items(k)"),
+            ("/files/{+path}", json!({"path": "a b"}), "/files/a%20b"),
+            ("/tags/{tags*}", json!({"tags": ["x", "y"]}), "/tags/x,y"),
+            ("/open/{brace", json!({}), "/open/{brace"),
+            ("/#action=x", json!({}), "/"),
+        ] {
+            assert_eq!(fill(path, values).unwrap(), (expected.to_owned(), None), "{path}");
+        }
+        let filled = fill("/do?action={what}&v=1", json!({"what": "a&b"})).unwrap();
+        assert_eq!(filled, ("/do".to_owned(), Some("action=a%26b&v=1".to_owned())));
+    }
+
+    #[test]
+    fn a_reserved_name_keeps_its_slashes() {
+        let template = PathTemplate::parse("/v1/{+name}:cancel").unwrap();
+        let mut name = OpenApiParameter::in_path("name");
+        if let ParameterEncoding::Styled(format) = &mut name.spelling {
+            format.allow_reserved = true;
+        }
+        for (value, expected) in
+            [("projects/p 1/x", "/v1/projects/p%201/x:cancel"), ("a?b#c", "/v1/a%3Fb%23c:cancel")]
+        {
+            let values = Map::from_iter([("name".to_owned(), value.into())]);
+            let filled = template.fill(std::slice::from_ref(&name), &values).unwrap();
+            assert_eq!(filled, (expected.to_owned(), None));
+        }
+    }
+
+    #[test]
+    fn what_would_lead_elsewhere_is_refused() {
+        for value in ["a/../../b", "a\\..\\b", "a/./b"] {
+            let told = fill("/x/{n}", json!({"n": value})).unwrap_err();
+            assert!(told.contains("`.` or `..` segment"), "{value}: {told}");
+        }
+    }
+
+    #[test]
+    fn an_empty_value_is_refused() {
+        for values in [json!({}), json!({"id": null}), json!({"id": ""}), json!({"id": []})] {
+            let told = fill("/users/{id}", values).unwrap_err();
+            assert_eq!(told, "`path.id` is part of the path and must not be empty");
+        }
+        assert_eq!(fill("users", json!({})).unwrap_err(), "the path does not start with `/`");
+    }
 }

@@ -5,8 +5,6 @@
 //! multiply can make it grow beyond the description.
 
 mod convert;
-mod keywords;
-mod nullable;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +16,7 @@ use serde_json::{Map, Value};
 use self::convert::{SchemaConversion, is_leaf};
 use super::{
     document::{OpenApiDocument, OpenApiNode},
-    problems::OpenApiProblems,
+    import::OpenApiProblems,
 };
 
 /// Which way a value of the schema travels. Members that only travel the other way are left out.

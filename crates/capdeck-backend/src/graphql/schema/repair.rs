@@ -12,7 +12,7 @@ use apollo_compiler::{
     },
 };
 
-use super::super::problems::GraphQlProblems;
+use super::GraphQlProblems;
 
 /// Each removal may break another part. A longer chain is left to strict validation.
 const MAX_PASSES: usize = 64;

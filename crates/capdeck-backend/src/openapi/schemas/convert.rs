@@ -5,12 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    SchemaConverter, SchemaDefinitionId, SchemaDirection,
-    keywords::{SchemaKeyword, keyword, sound_types},
-    nullable::allow_null,
-};
-use crate::openapi::{document::OpenApiNode, problems::OpenApiProblems};
+use super::{SchemaConverter, SchemaDefinitionId, SchemaDirection};
+use crate::openapi::{document::OpenApiNode, import::OpenApiProblems};
 
 /// Examples longer than this as JSON are left out.
 const MAX_EXAMPLE_LENGTH: usize = 160;
@@ -299,4 +295,131 @@ fn number(value: &Value) -> Option<Value> {
         }
         _ => None,
     }
+}
+
+/// What a keyword's value has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SchemaKeyword {
+    Text,
+    Pattern,
+    Flag,
+    Number,
+    /// A whole number from zero on.
+    Count,
+    Any,
+    /// A list of values that is not empty.
+    Choices,
+    Schema,
+    Items,
+    Schemas,
+    SchemaMap,
+    Names,
+    NameLists,
+    Examples,
+}
+
+/// What is known about a keyword. `None` for the many that only tools for people read.
+pub(super) fn keyword(key: &str) -> Option<SchemaKeyword> {
+    Some(match key {
+        "title" | "description" | "format" | "contentMediaType" | "contentEncoding" => {
+            SchemaKeyword::Text
+        }
+        "pattern" => SchemaKeyword::Pattern,
+        "uniqueItems" | "deprecated" => SchemaKeyword::Flag,
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+            SchemaKeyword::Number
+        }
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
+        | "minContains" | "maxContains" => SchemaKeyword::Count,
+        "default" | "const" => SchemaKeyword::Any,
+        "enum" => SchemaKeyword::Choices,
+        "additionalProperties"
+        | "not"
+        | "contains"
+        | "propertyNames"
+        | "if"
+        | "then"
+        | "else"
+        | "unevaluatedItems"
+        | "unevaluatedProperties" => SchemaKeyword::Schema,
+        "items" => SchemaKeyword::Items,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => SchemaKeyword::Schemas,
+        "properties" | "patternProperties" | "dependentSchemas" => SchemaKeyword::SchemaMap,
+        "required" => SchemaKeyword::Names,
+        "dependentRequired" => SchemaKeyword::NameLists,
+        "example" | "examples" => SchemaKeyword::Examples,
+        _ => return None,
+    })
+}
+
+/// The types a schema names, in the words of JSON Schema. `Ok(None)` when any will do.
+pub(super) fn sound_types(types: &Value) -> Result<Option<Value>, String> {
+    let names: Vec<&Value> = match types {
+        Value::Array(names) => names.iter().collect(),
+        one => vec![one],
+    };
+    let mut sound: Vec<&str> = Vec::new();
+    for name in names {
+        let Some(known) = name.as_str().map(sound_type) else {
+            return Err(format!("the type `{name}` is none; any value is accepted there"));
+        };
+        match known {
+            Ok(Some(name)) if sound.contains(&name) => {}
+            Ok(Some(name)) => sound.push(name),
+            Ok(None) => return Ok(None),
+            Err(reason) => return Err(reason),
+        }
+    }
+    Ok(match sound.as_slice() {
+        [] => None,
+        [one] => Some((*one).into()),
+        many => Some(json!(many)),
+    })
+}
+
+/// Authors borrow type names from their own language; those with one meaning are understood.
+fn sound_type(name: &str) -> Result<Option<&'static str>, String> {
+    Ok(Some(match name.to_ascii_lowercase().as_str() {
+        "string" | "str" | "date" | "datetime" | "date-time" | "uuid" | "file" => "string",
+        "integer" | "int" | "long" | "int32" | "int64" => "integer",
+        "number" | "float" | "double" | "decimal" => "number",
+        "boolean" | "bool" => "boolean",
+        "object" | "map" => "object",
+        "array" | "list" => "array",
+        "null" => "null",
+        "any" | "" => return Ok(None),
+        _ => return Err(format!("the type `{name}` is unknown; any value is accepted there")),
+    }))
+}
+
+/// The same schema, accepting null as well.
+pub(super) fn allow_null(mut schema: Value) -> Value {
+    let Value::Object(members) = &mut schema else { return schema };
+    let accepts_only_types = !["$ref", "allOf", "anyOf", "const", "not", "if"]
+        .iter()
+        .any(|keyword| members.contains_key(*keyword));
+    if !accepts_only_types {
+        let description = members.remove("description");
+        let mut either = json!({"anyOf": [schema, {"type": "null"}]});
+        if let (Some(description), Value::Object(members)) = (description, &mut either) {
+            members.insert("description".to_owned(), description);
+        }
+        return either;
+    }
+    match members.get_mut("type") {
+        Some(Value::String(name)) if name != "null" => {
+            let types = json!([name.as_str(), "null"]);
+            members.insert("type".to_owned(), types);
+        }
+        Some(Value::Array(names)) if !names.iter().any(|name| name == "null") => {
+            names.push("null".into());
+        }
+        _ => {}
+    }
+    if let Some(Value::Array(choices)) = members.get_mut("enum")
+        && !choices.iter().any(Value::is_null)
+    {
+        choices.push(Value::Null);
+    }
+    schema
 }
