@@ -7,23 +7,34 @@
 mod document;
 
 use std::{
-    fmt::Debug,
+    fmt::{Debug, Display},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
-use capdeck_catalog::Discovery;
-use serde_json::{Map, Value, json, value::RawValue};
+use capdeck_catalog::{Discovery, ImportProblem};
+use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
-pub(crate) use self::document::{DocumentCache, DocumentLocation, read_body, read_document};
+pub(crate) use self::document::{DocumentLocation, read_body, read_document};
 use crate::{
-    CallContext, CallError, Connection, ToolCall,
+    CallContext, CallError, CallResult, Connection, ToolCall,
     arguments::read_arguments,
     http::{ApiEndpoint, ProgressDeadline},
 };
+use serde::Serialize;
+
+/// Beyond this many problems of one description, further ones are only counted. A hostile one could have millions.
+const MAX_PROBLEMS: usize = 500;
+
+/// What could not be imported, each problem once, in the order they were found.
+#[derive(Debug, Default)]
+pub(crate) struct ImportProblems {
+    listed: Vec<ImportProblem>,
+    unlisted: usize,
+}
 
 /// A document that has been read: its tools and the way to call each.
 #[async_trait]
@@ -38,13 +49,45 @@ pub(crate) trait CallableApi: Debug + Send + Sync {
         tool: &str,
         arguments: Map<String, Value>,
         pace: &ProgressDeadline,
-    ) -> Result<Box<RawValue>, CallError>;
+    ) -> CallResult;
 }
 
 /// Fetches and reads the document of one capability.
 #[async_trait]
 pub(crate) trait ApiReader: Debug + Send + Sync {
     async fn read(&self, endpoint: &ApiEndpoint) -> Result<Arc<dyn CallableApi>, CallError>;
+}
+
+impl ImportProblems {
+    pub(crate) fn add(&mut self, place: impl Display, reason: impl Display) {
+        self.add_with(|| (place.to_string(), reason.to_string()));
+    }
+
+    /// Adds one; the description is computed only while the list is not full.
+    pub(crate) fn add_with(&mut self, describe: impl FnOnce() -> (String, String)) {
+        if self.listed.len() >= MAX_PROBLEMS {
+            self.unlisted += 1;
+            return;
+        }
+        let (place, reason) = describe();
+        let problem = ImportProblem { place, reason };
+        if !self.listed.contains(&problem) {
+            self.listed.push(problem);
+        }
+    }
+
+    pub(crate) fn first(&self) -> Option<&ImportProblem> {
+        self.listed.first()
+    }
+
+    /// All of them; `whole` is the place of those that are only counted.
+    pub(crate) fn finish(mut self, whole: &str) -> Vec<ImportProblem> {
+        if self.unlisted > 0 {
+            let reason = format!("{} more problems are not listed", self.unlisted);
+            self.listed.push(ImportProblem { place: whole.to_owned(), reason });
+        }
+        self.listed
+    }
 }
 
 /// The connection to an API that a document describes.
@@ -104,11 +147,7 @@ impl<Kind: ApiReader> Connection for ApiConnection<Kind> {
         Ok(api.discovery())
     }
 
-    async fn call_tool(
-        &self,
-        call: ToolCall<'_>,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn call_tool(&self, call: ToolCall<'_>, context: &CallContext) -> CallResult {
         let run = async |pace: &ProgressDeadline| {
             let arguments = read_arguments(call.arguments)?;
             let api = self.api(|_any| true).await?;
@@ -124,6 +163,24 @@ impl<Kind: ApiReader> Connection for ApiConnection<Kind> {
     async fn close(&self) {
         self.endpoint.close();
     }
+}
+
+/// The schema of an object with these members.
+pub(crate) fn object_schema(
+    properties: Map<String, Value>,
+    required: &[impl Serialize],
+    is_closed: bool,
+) -> Map<String, Value> {
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("properties".to_owned(), properties.into());
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    if is_closed {
+        schema.insert("additionalProperties".to_owned(), false.into());
+    }
+    schema
 }
 
 /// The schema of a call's structured result whose good answers have this body.

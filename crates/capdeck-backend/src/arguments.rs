@@ -20,10 +20,8 @@ pub(crate) fn read_arguments(
     match serde_json::from_str(arguments.get()) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(Value::Null) => Ok(Map::new()),
-        Ok(_) | Err(_) => {
-            Err(CallError::new(ErrorCode::RequestInvalid, "the arguments are not a JSON object")
-                .hint("send the arguments as one object, such as `{\"name\": \"value\"}`"))
-        }
+        Ok(_) | Err(_) => Err(CallError::invalid_request("the arguments are not a JSON object")
+            .hint("send the arguments as one object, such as `{\"name\": \"value\"}`")),
     }
 }
 
@@ -42,6 +40,16 @@ pub(crate) fn scalar_text(value: &Value) -> Option<String> {
         }),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
+}
+
+/// A value for a program, which no NUL character may be in.
+pub(crate) fn without_nul(name: &str, text: String) -> Result<String, CallError> {
+    if text.contains('\0') {
+        return Err(CallError::invalid_request(format!(
+            "argument `{name}` holds a NUL character, which no program can be given"
+        )));
+    }
+    Ok(text)
 }
 
 /// The error for a tool this backend does not have.

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, fmt};
 
 use capdeck_auth::SecretScrubber;
+use serde::{Deserialize, de::value::StrDeserializer};
 use serde_json::{Value, value::RawValue};
 
 /// A failed call. `message` is safe to show to an agent, `detail` is for the log only.
@@ -46,7 +47,8 @@ pub enum ErrorKind {
 }
 
 /// Stable error codes, with the names that Caplets clients know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ErrorCode {
     ConfigInvalid,
     RequestInvalid,
@@ -74,33 +76,6 @@ pub enum ErrorCode {
     InternalError,
 }
 
-const CODES: [ErrorCode; 24] = [
-    ErrorCode::ConfigInvalid,
-    ErrorCode::RequestInvalid,
-    ErrorCode::ServerNotFound,
-    ErrorCode::ServerUnavailable,
-    ErrorCode::ServerStartTimeout,
-    ErrorCode::UnknownOperation,
-    ErrorCode::UnsupportedOperation,
-    ErrorCode::UnsupportedCapability,
-    ErrorCode::ToolNotFound,
-    ErrorCode::PromptNotFound,
-    ErrorCode::ResourceNotFound,
-    ErrorCode::ToolCallTimeout,
-    ErrorCode::Cancelled,
-    ErrorCode::Denied,
-    ErrorCode::ApprovalRequired,
-    ErrorCode::AuthRequired,
-    ErrorCode::AuthFailed,
-    ErrorCode::DownstreamProtocolError,
-    ErrorCode::DownstreamToolError,
-    ErrorCode::DownstreamResourceError,
-    ErrorCode::DownstreamPromptError,
-    ErrorCode::DownstreamCompletionError,
-    ErrorCode::ContentTooLarge,
-    ErrorCode::InternalError,
-];
-
 impl CallError {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
@@ -112,6 +87,29 @@ impl CallError {
             rpc: None,
             host_stopped: false,
         }
+    }
+
+    /// What the caller sent cannot be used.
+    pub fn invalid_request(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::RequestInvalid, message)
+    }
+
+    /// What a definition says cannot be used.
+    pub fn invalid_config(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::ConfigInvalid, message)
+    }
+
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::ServerUnavailable, message)
+    }
+
+    /// The remote does not keep to its protocol.
+    pub fn protocol_error(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::DownstreamProtocolError, message)
+    }
+
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InternalError, message)
     }
 
     #[must_use]
@@ -197,7 +195,7 @@ impl ErrorCode {
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        CODES.into_iter().find(|code| code.as_str() == name)
+        Self::deserialize(StrDeserializer::<serde::de::value::Error>::new(name)).ok()
     }
 
     pub fn kind(self) -> ErrorKind {

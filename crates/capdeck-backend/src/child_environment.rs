@@ -104,10 +104,10 @@ impl WorkingFolder {
             .hint("start capdeck inside the project or pass `--project DIR`")
         })?;
         let root = project.canonicalize().map_err(|source| {
-            CallError::new(
-                ErrorCode::ServerUnavailable,
-                format!("the project folder cannot be opened: `{}`", project.display()),
-            )
+            CallError::unavailable(format!(
+                "the project folder cannot be opened: `{}`",
+                project.display()
+            ))
             .detail(source)
         })?;
         Ok(Self::Project { root })
@@ -138,12 +138,9 @@ impl WorkingFolder {
 
 fn existing(folder: &Path) -> Result<PathBuf, CallError> {
     let missing = |detail: String| {
-        CallError::new(
-            ErrorCode::ServerUnavailable,
-            format!("the working folder does not exist: `{}`", folder.display()),
-        )
-        .hint("create it or correct `cwd`")
-        .detail(detail)
+        CallError::unavailable(format!("the working folder does not exist: `{}`", folder.display()))
+            .hint("create it or correct `cwd`")
+            .detail(detail)
     };
     let real = folder.canonicalize().map_err(|source| missing(source.to_string()))?;
     if real.is_dir() { Ok(real) } else { Err(missing("not a folder".to_owned())) }

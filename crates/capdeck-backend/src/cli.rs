@@ -14,18 +14,18 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::placeholders::CommandVariables;
 use self::{
-    placeholders::{ReadyCommand, fill, fill_word},
+    placeholders::{fill, fill_word},
     result::{CommandOutputStyle, CommandResultOptions, answer},
 };
 use crate::{
-    CallContext, CallError, Connection, ToolCall,
+    CallContext, CallError, CallResult, Connection, ToolCall,
     arguments::{no_such_tool, read_arguments},
     child_environment::child_environment,
-    command_run::{CommandCall, CommandEnd, CommandOutcome},
+    command_run::{CommandEnd, ReadyCommand},
     connect::ResolvedBackend,
     declared_tool::{DeclaredTool, declared_discovery},
     option_guard::OptionGuard,
-    process::{ChildCommand, StderrTarget, StdinMode},
+    process::ChildCommand,
 };
 
 /// The commands of one capability.
@@ -45,11 +45,7 @@ impl Connection for CliConnection {
         declared_discovery(tools, &self.prepared.result_scrubber)
     }
 
-    async fn call_tool(
-        &self,
-        call: ToolCall<'_>,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn call_tool(&self, call: ToolCall<'_>, context: &CallContext) -> CallResult {
         self.call(call, context).await.map_err(|error| error.scrubbed(&self.prepared.log_scrubber))
     }
 
@@ -77,11 +73,7 @@ impl CliConnection {
         Self { project: Some(project), ..Self::new(prepared, cancel) }
     }
 
-    async fn call(
-        &self,
-        call: ToolCall<'_>,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn call(&self, call: ToolCall<'_>, context: &CallContext) -> CallResult {
         let tools = &self.prepared.block;
         let action = tools
             .actions
@@ -111,7 +103,8 @@ impl CliConnection {
                 result_scrubber: self.prepared.result_scrubber.clone(),
             },
         };
-        let outcome = self.run(&ready, &terms, context).await?;
+        let running = self.prepared.run_command(&ready, &terms, context, &self.closed);
+        let outcome = running.await?;
         answer(outcome, &terms).await
     }
 
@@ -142,7 +135,8 @@ impl CliConnection {
         if records.is_done(&key) {
             return Ok(None);
         }
-        let outcome = self.run(&ready, terms, context).await.map_err(failed)?;
+        let running = self.prepared.run_command(&ready, terms, context, &self.closed);
+        let outcome = running.await.map_err(failed)?;
         if matches!(outcome.ending, CommandEnd::Exited(exit) if exit.code == Some(0)) {
             if let Err(error) = records.mark_done(&key) {
                 // It runs once more next time, which is better than not at all.
@@ -152,24 +146,6 @@ impl CliConnection {
         }
         let terms = CommandResultOptions { style: CommandOutputStyle::Init, ..*terms };
         answer(outcome, &terms).await.map(Some).map_err(failed)
-    }
-
-    async fn run(
-        &self,
-        ready: &ReadyCommand,
-        terms: &CommandResultOptions<'_>,
-        context: &CallContext,
-    ) -> Result<CommandOutcome, CallError> {
-        let call = CommandCall {
-            tool: terms.tool,
-            command: &ready.command,
-            timeout: terms.timeout,
-            max_output_bytes: terms.max_output_bytes,
-            log_scrubber: &ready.log_scrubber,
-            result_scrubber: &ready.result_scrubber,
-        };
-        let running = self.prepared.run_command(call, context, &self.closed);
-        running.await.map_err(|error| error.scrubbed(&ready.log_scrubber))
     }
 
     fn command(
@@ -197,8 +173,7 @@ impl CliConnection {
                 .collect::<Result<_, _>>()?,
             env: child_environment(&self.prepared.surroundings.environment, &layers),
             folder: self.prepared.folder.resolve(configured.as_deref())?,
-            input: StdinMode::Closed,
-            errors: StderrTarget::Piped,
+            ..ChildCommand::default()
         })
     }
 }

@@ -11,20 +11,22 @@ use capdeck_definition::{
     CMP_RESULT, CliOutputType, CmpIntent, CmpTool, CommandPiece, CommandWord,
 };
 use indexmap::IndexMap;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallContext, CallError, Connection, ErrorCode, ToolCall,
-    arguments::{no_such_tool, read_arguments, scalar_text},
+    CallContext, CallError, CallResult, Connection, ToolCall,
+    arguments::{no_such_tool, read_arguments, scalar_text, without_nul},
     child_environment::child_environment,
-    cli::result::{CommandOutputStyle, CommandResultOptions, answer as ended_early, failure_text},
-    command_run::{CommandCall, CommandEnd, CommandOutcome},
+    cli::result::{
+        CommandOutputStyle, CommandResultOptions, answer as ended_early, failure_text, keep,
+    },
+    command_run::{CommandEnd, CommandOutcome, ReadyCommand},
     connect::ResolvedBackend,
     connector_context::ConnectorContext,
     declared_tool::{DeclaredTool, ToolResult, declared_discovery},
     option_guard::OptionGuard,
-    process::{ChildCommand, StderrTarget, StdinMode},
+    process::ChildCommand,
 };
 
 /// How long a command may take. The format has no way to say otherwise.
@@ -46,11 +48,7 @@ impl Connection for CmpConnection {
         discovery(&self.prepared.block)
     }
 
-    async fn call_tool(
-        &self,
-        call: ToolCall<'_>,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn call_tool(&self, call: ToolCall<'_>, context: &CallContext) -> CallResult {
         let tool = &self.prepared.block;
         let intent = tool
             .intents
@@ -58,7 +56,6 @@ impl Connection for CmpConnection {
             .ok_or_else(|| no_such_tool(call.name, tool.intents.keys()))?;
         let mut arguments = read_arguments(call.arguments)?;
         intent.coerce(&mut arguments);
-        let command = self.command(intent, &arguments)?;
         let terms = CommandResultOptions {
             tool: call.name,
             timeout: context.timeout.unwrap_or(COMMAND_TIMEOUT),
@@ -66,15 +63,12 @@ impl Connection for CmpConnection {
             output: CliOutputType::Text,
             style: CommandOutputStyle::Streams,
         };
-        let run = CommandCall {
-            tool: call.name,
-            command: &command,
-            timeout: terms.timeout,
-            max_output_bytes: terms.max_output_bytes,
-            log_scrubber: &self.prepared.log_scrubber,
-            result_scrubber: &self.prepared.result_scrubber,
+        let ready = ReadyCommand {
+            command: self.command(intent, &arguments)?,
+            log_scrubber: self.prepared.log_scrubber.clone(),
+            result_scrubber: self.prepared.result_scrubber.clone(),
         };
-        let outcome = self.prepared.run_command(run, context, &self.closed).await?;
+        let outcome = self.prepared.run_command(&ready, &terms, context, &self.closed).await?;
         answer(outcome, intent, &terms).await
     }
 
@@ -104,8 +98,7 @@ impl CmpConnection {
             args: words.collect(),
             env: environment(&self.prepared.block, &self.prepared.surroundings),
             folder: self.prepared.folder.resolve(None)?,
-            input: StdinMode::Closed,
-            errors: StderrTarget::Piped,
+            ..ChildCommand::default()
         })
     }
 }
@@ -263,21 +256,18 @@ impl ArgvBuilder<'_> {
         match value {
             Some(Value::Array(items)) if is_list && items.is_empty() => self.none(name),
             Some(value) if value.is_array() == is_list => Ok(Some(value)),
-            Some(_) => Err(CallError::new(
-                ErrorCode::RequestInvalid,
-                format!("argument `{name}` must {}be a list", if is_list { "" } else { "not " }),
-            )),
+            Some(_) => Err(CallError::invalid_request(format!(
+                "argument `{name}` must {}be a list",
+                if is_list { "" } else { "not " }
+            ))),
             None => self.none(name),
         }
     }
 
     fn none(&self, name: &str) -> Result<Option<&Value>, CallError> {
         if self.intent.params.get(name).is_none_or(|param| param.required) {
-            return Err(CallError::new(
-                ErrorCode::RequestInvalid,
-                format!("argument `{name}` is missing"),
-            )
-            .hint(format!("call the tool with a value for `{name}`")));
+            return Err(CallError::invalid_request(format!("argument `{name}` is missing"))
+                .hint(format!("call the tool with a value for `{name}`")));
         }
         Ok(None)
     }
@@ -285,14 +275,7 @@ impl ArgvBuilder<'_> {
 
 /// A value as text: an object as JSON, anything else as it is.
 fn text_of(name: &str, value: &Value) -> Result<String, CallError> {
-    let text = scalar_text(value).unwrap_or_else(|| value.to_string());
-    if text.contains('\0') {
-        return Err(CallError::new(
-            ErrorCode::RequestInvalid,
-            format!("argument `{name}` holds a NUL character, which no program can be given"),
-        ));
-    }
-    Ok(text)
+    without_nul(name, scalar_text(value).unwrap_or_else(|| value.to_string()))
 }
 
 /// The answer to a call.
@@ -300,7 +283,7 @@ pub(super) async fn answer(
     outcome: CommandOutcome,
     intent: &CmpIntent,
     terms: &CommandResultOptions<'_>,
-) -> Result<Box<RawValue>, CallError> {
+) -> CallResult {
     let CommandEnd::Exited(exit) = outcome.ending else {
         return ended_early(outcome, terms).await;
     };
@@ -319,17 +302,7 @@ pub(super) async fn answer(
         serde_json::from_slice(outcome.stdout.head()).map_err(|error| error.to_string())
     };
     if total > terms.max_output_bytes {
-        let note = match outcome.stdout.keep().await {
-            Ok(artifact) => {
-                let note = format!("cut at {shown} of {total} bytes; all of it: {}", artifact.uri);
-                result.artifacts.push(artifact);
-                note
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the whole output could not be kept");
-                format!("cut at {shown} of {total} bytes; the rest could not be kept")
-            }
-        };
+        let note = keep("", shown, outcome.stdout, &mut result.artifacts).await;
         result.text = format!("{}\n\n[{note}]", result.text);
     }
     match read {

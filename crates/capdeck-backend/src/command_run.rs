@@ -6,6 +6,7 @@ mod tests;
 use std::time::Duration;
 
 use capdeck_auth::SecretScrubber;
+use capdeck_definition::CapabilityId;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
     time::{Instant, sleep, sleep_until, timeout},
@@ -15,7 +16,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     CallContext, CallError,
     capture::{CapturedStream, MAX_TOTAL, SpillTarget, StreamCapture},
+    cli::result::CommandResultOptions,
     connect::ResolvedBackend,
+    connector_context::ConnectorContext,
     process::{ChildCommand, Process, ProcessExit, ProcessSpawner},
 };
 
@@ -138,56 +141,60 @@ impl OutputReaderState {
     }
 }
 
-/// What to run for a call.
+/// A command ready to run, and what must not be shown of it.
 #[derive(Debug)]
-pub(crate) struct CommandCall<'a> {
-    pub(crate) tool: &'a str,
-    pub(crate) command: &'a ChildCommand,
-    pub(crate) timeout: Duration,
-    pub(crate) max_output_bytes: u64,
-    pub(crate) log_scrubber: &'a SecretScrubber,
-    pub(crate) result_scrubber: &'a SecretScrubber,
+pub(crate) struct ReadyCommand {
+    pub(crate) command: ChildCommand,
+    pub(crate) log_scrubber: SecretScrubber,
+    pub(crate) result_scrubber: SecretScrubber,
+}
+
+/// Takes in the standard output or error of a capability's command.
+pub(crate) fn capture(
+    surroundings: &ConnectorContext,
+    id: &CapabilityId,
+    filename: &str,
+    limit: u64,
+    scrubber: &SecretScrubber,
+) -> StreamCapture {
+    let place = SpillTarget {
+        store: surroundings.artifacts.clone(),
+        capability: id.clone(),
+        filename: filename.to_owned(),
+        mime_type: Some("text/plain".to_owned()),
+    };
+    StreamCapture::new(limit, scrubber, place)
 }
 
 impl<T> ResolvedBackend<T> {
     /// Runs a command until it ends, the caller leaves or `closed` is cancelled.
     pub(crate) async fn run_command(
         &self,
-        call: CommandCall<'_>,
+        ready: &ReadyCommand,
+        terms: &CommandResultOptions<'_>,
         context: &CallContext,
         closed: &CancellationToken,
     ) -> Result<CommandOutcome, CallError> {
-        let capture =
-            |filename| self.capture(filename, call.max_output_bytes, call.result_scrubber);
-        let outcome = run(
-            &self.surroundings.spawner,
-            CommandRun {
-                command: call.command,
-                timeout: call.timeout,
-                cancel: async {
-                    tokio::select! {
-                        () = context.cancel.cancelled() => {}
-                        () = closed.cancelled() => {}
-                    }
-                },
-                stdout: capture("stdout.txt"),
-                stderr: capture("stderr.txt"),
-                max_total: MAX_TOTAL,
-            },
-        )
-        .await?;
-        self.log(call.tool, &outcome, call.log_scrubber);
-        Ok(outcome)
-    }
-
-    fn capture(&self, filename: &str, limit: u64, scrubber: &SecretScrubber) -> StreamCapture {
-        let place = SpillTarget {
-            store: self.surroundings.artifacts.clone(),
-            capability: self.id.clone(),
-            filename: filename.to_owned(),
-            mime_type: Some("text/plain".to_owned()),
+        let (surroundings, limit) = (&self.surroundings, terms.max_output_bytes);
+        let take_in = |name| capture(surroundings, &self.id, name, limit, &ready.result_scrubber);
+        let cancel = async {
+            tokio::select! {
+                () = context.cancel.cancelled() => {}
+                () = closed.cancelled() => {}
+            }
         };
-        StreamCapture::new(limit, scrubber, place)
+        let command_run = CommandRun {
+            command: &ready.command,
+            timeout: terms.timeout,
+            cancel,
+            stdout: take_in("stdout.txt"),
+            stderr: take_in("stderr.txt"),
+            max_total: MAX_TOTAL,
+        };
+        let outcome = run(&surroundings.spawner, command_run).await;
+        let outcome = outcome.map_err(|error| error.scrubbed(&ready.log_scrubber))?;
+        self.log(terms.tool, &outcome, &ready.log_scrubber);
+        Ok(outcome)
     }
 
     /// Keeps standard error and the ending of a failed call for whoever asks why.

@@ -136,14 +136,14 @@ impl Connector {
                 let prepared = self.prepare(definition, api)?;
                 Ok(Arc::new(GraphQlReader::connect(prepared, &options.cancel)?))
             }
-            Backend::Caplets(_) => Err(CallError::new(
-                ErrorCode::InternalError,
-                format!("`{}` is a set; its members are connected one by one", definition.id),
-            )),
-            Backend::Capsules => Err(CallError::new(
-                ErrorCode::InternalError,
-                format!("`{}` is answered by the host itself", definition.id),
-            )),
+            Backend::Caplets(_) => Err(CallError::internal(format!(
+                "`{}` is a set; its members are connected one by one",
+                definition.id
+            ))),
+            Backend::Capsules => Err(CallError::internal(format!(
+                "`{}` is answered by the host itself",
+                definition.id
+            ))),
         }
     }
 

@@ -9,6 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{CallError, ClientProfile, ErrorCode};
 
+/// The MCP result of a call or another request, as the remote wrote it.
+pub type CallResult = Result<Box<RawValue>, CallError>;
+
 /// A live remote. Implemented once per backend kind; called only by the host.
 ///
 /// Every method ends at the context's timeout or when its token is cancelled.
@@ -18,11 +21,7 @@ pub trait Connection: fmt::Debug + Send + Sync {
     async fn discover(&self, context: &CallContext) -> Result<Discovery, CallError>;
 
     /// Calls one tool; returns an MCP `CallToolResult`, byte for byte for MCP servers.
-    async fn call_tool(
-        &self,
-        call: ToolCall<'_>,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError>;
+    async fn call_tool(&self, call: ToolCall<'_>, context: &CallContext) -> CallResult;
 
     /// Sends any other MCP request (`resources/read`, `prompts/get`, `completion/complete`, …).
     async fn request(
@@ -30,7 +29,7 @@ pub trait Connection: fmt::Debug + Send + Sync {
         method: &str,
         _params: Option<RawMembers>,
         _context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         Err(CallError::new(
             ErrorCode::UnsupportedOperation,
             format!("this backend has only tools; it cannot answer `{method}`"),
@@ -103,11 +102,7 @@ pub trait CallerHandle: Send + Sync {
     fn notify(&self, method: &str, params: Option<RawMembers>);
 
     /// Sends a request of the remote to the person's client: sampling, elicitation, roots.
-    async fn request(
-        &self,
-        method: &str,
-        params: Option<RawMembers>,
-    ) -> Result<Box<RawValue>, CallError>;
+    async fn request(&self, method: &str, params: Option<RawMembers>) -> CallResult;
 
     /// Returns whether the caller accepts an `input_required` result and answers it with its next request. Otherwise
     /// [`CallerHandle::request`] is used and the call continues.
@@ -134,11 +129,7 @@ impl CallerHandle for NoCaller {
 
     fn notify(&self, _method: &str, _params: Option<RawMembers>) {}
 
-    async fn request(
-        &self,
-        method: &str,
-        _params: Option<RawMembers>,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn request(&self, method: &str, _params: Option<RawMembers>) -> CallResult {
         Err(CallError::new(
             ErrorCode::UnsupportedCapability,
             format!("no client can answer `{method}`"),
@@ -176,11 +167,7 @@ pub trait ConnectionListener: Send + Sync {
     fn notified(&self, method: &str, params: Option<RawMembers>);
 
     /// A request that belongs to no call, such as `roots/list`.
-    async fn requested(
-        &self,
-        method: &str,
-        params: Option<RawMembers>,
-    ) -> Result<Box<RawValue>, CallError>;
+    async fn requested(&self, method: &str, params: Option<RawMembers>) -> CallResult;
 }
 
 /// A listener that hears nothing and answers nothing.
@@ -191,11 +178,7 @@ pub struct NoListener;
 impl ConnectionListener for NoListener {
     fn notified(&self, _method: &str, _params: Option<RawMembers>) {}
 
-    async fn requested(
-        &self,
-        method: &str,
-        _params: Option<RawMembers>,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn requested(&self, method: &str, _params: Option<RawMembers>) -> CallResult {
         Err(CallError::new(
             ErrorCode::UnsupportedCapability,
             format!("no client can answer `{method}`"),

@@ -16,9 +16,8 @@ use capdeck_mcp::client::{FaultSettings, FaultSource};
 use parking_lot::Mutex;
 
 use crate::{
-    CallError, api_connection::DocumentCache, artifact::ArtifactStore, connect::ConnectorSettings,
-    guardian::ProcessGuardian, http::client, init_records::InitRecords, process::ProcessSpawner,
-    process_log::ProcessLogs,
+    CallError, artifact::ArtifactStore, connect::ConnectorSettings, guardian::ProcessGuardian,
+    http::client, init_records::InitRecords, process::ProcessSpawner, process_log::ProcessLogs,
 };
 
 /// Shared by all connections, behind an `Arc`.
@@ -35,8 +34,8 @@ pub(crate) struct ConnectorContext {
     pub(crate) token_store: TokenStore,
     /// For requests of APIs, and for the addresses that servers name when they ask for a sign-in.
     pub(crate) guarded_clients: GuardedClients,
-    /// Copies of the descriptions of APIs.
-    pub(crate) documents: DocumentCache,
+    /// The folder of copies of the descriptions of APIs.
+    pub(crate) documents: PathBuf,
     pub(crate) faults: FaultSources,
     /// Which tools of projects were prepared.
     pub(crate) inits: InitRecords,
@@ -69,7 +68,7 @@ impl ConnectorContext {
             token_store: TokenStore::new(&vault),
             vault,
             guarded_clients: GuardedClients::new(Arc::new(build)),
-            documents: DocumentCache::new(documents_dir),
+            documents: documents_dir,
             faults: FaultSources::default(),
             inits: InitRecords::new(inits_dir),
             http: OnceLock::new(),

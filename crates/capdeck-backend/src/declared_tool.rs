@@ -6,9 +6,9 @@ use std::sync::Arc;
 use capdeck_auth::SecretScrubber;
 use capdeck_catalog::{CONFIRM, Discovery, Tool};
 use capdeck_definition::{Backend, Definition};
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, json};
 
-use crate::{Artifact, CallError, ErrorCode, call_error::scrub_json, cli, cmp, http_actions};
+use crate::{Artifact, CallError, CallResult, call_error::scrub_json, cli, cmp, http_actions};
 
 /// One declared tool, in the parts a definition gives.
 #[derive(Debug, Default)]
@@ -75,11 +75,8 @@ impl DeclaredTool<'_> {
         // A file may refer to a variable inside a description or a schema.
         scrub_json(&mut tool, scrubber);
         serde_json::from_str(&tool.to_string()).map_err(|error| {
-            CallError::new(
-                ErrorCode::InternalError,
-                format!("the tool `{}` cannot be described", self.name),
-            )
-            .detail(error)
+            CallError::internal(format!("the tool `{}` cannot be described", self.name))
+                .detail(error)
         })
     }
 }
@@ -120,7 +117,7 @@ pub(crate) struct ToolResult {
 
 impl ToolResult {
     /// The `CallToolResult`. An artifact is a link, so that clients can read it as a resource.
-    pub(crate) fn build(self) -> Result<Box<RawValue>, CallError> {
+    pub(crate) fn build(self) -> CallResult {
         let mut content = vec![json!({"type": "text", "text": self.text})];
         for artifact in self.artifacts {
             let mut link = json!({
@@ -145,8 +142,7 @@ impl ToolResult {
             result.insert("_meta".into(), Value::Object(self.meta));
         }
         serde_json::value::to_raw_value(&result).map_err(|error| {
-            CallError::new(ErrorCode::InternalError, "the result cannot be written as JSON")
-                .detail(error)
+            CallError::internal("the result cannot be written as JSON").detail(error)
         })
     }
 }

@@ -4,7 +4,6 @@
 //! tools, and [`GoogleApi`] calls them. Uploads and downloads are part of a call: `media` goes up, `filename` brings
 //! the content down as an artifact.
 
-mod filter;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -19,19 +18,18 @@ use std::{
 
 use async_trait::async_trait;
 use capdeck_catalog::Discovery;
-use capdeck_definition::{BackendAuth, CapabilityId, GoogleDiscoveryApi};
+use capdeck_definition::{BackendAuth, CapabilityId, Glob, GoogleDiscoveryApi};
 use reqwest::Method as Verb;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::{
-    filter::GoogleOperationFilter,
     translate::{DiscoveryDocument, Extras, GoogleBaseUrls},
     upload::{MediaArgument, UploadCall, UploadMedia},
 };
 use crate::{
-    CallError, ErrorCode,
+    CallError, CallResult,
     api_connection::{ApiConnection, ApiReader, CallableApi, DocumentLocation, read_document},
     arguments::{no_such_tool, scalar_text},
     connect::ResolvedBackend,
@@ -40,8 +38,8 @@ use crate::{
         ResponseDelivery, parse_base,
     },
     openapi::{
-        FileInputSources, OpenApiImport, OpenApiOperation, build_request, import_value,
-        on_large_stack,
+        FileInputSources, OpenApiImport, OpenApiOperation, OperationFilter, build_request,
+        import_value, on_large_stack,
     },
 };
 
@@ -53,7 +51,7 @@ const MAX_DOCUMENT_BYTES: u64 = 20 * 1024 * 1024;
 pub(crate) struct GoogleApiReader {
     place: DocumentLocation,
     base_url: Option<String>,
-    filter: GoogleOperationFilter,
+    filter: OperationFilter,
     /// Where callers may name files to upload.
     project: Option<PathBuf>,
     auth: BackendAuth,
@@ -97,10 +95,10 @@ pub(crate) fn server(block: &GoogleDiscoveryApi) -> Result<Option<Url>, CallErro
         DocumentLocation::Url(url) => Ok(Some(url)),
         DocumentLocation::File(path) => {
             let text = std::fs::read(&path).map_err(|error| {
-                CallError::new(
-                    ErrorCode::ConfigInvalid,
-                    format!("the description `{}` cannot be read: {error}", path.display()),
-                )
+                CallError::invalid_config(format!(
+                    "the description `{}` cannot be read: {error}",
+                    path.display()
+                ))
             })?;
             Ok(Some(DiscoveryDocument::read(&text)?.bases(None)?.service))
         }
@@ -116,16 +114,12 @@ fn place(block: &GoogleDiscoveryApi) -> Result<DocumentLocation, CallError> {
         (Some(path), _) => Ok(DocumentLocation::File(PathBuf::from(path))),
         (None, Some(text)) => {
             let url = Url::parse(text).map_err(|error| {
-                CallError::new(
-                    ErrorCode::ConfigInvalid,
-                    format!("`discoveryUrl` cannot be used: {error}"),
-                )
-                .hint("write it as `https://host/path`")
+                CallError::invalid_config(format!("`discoveryUrl` cannot be used: {error}"))
+                    .hint("write it as `https://host/path`")
             })?;
             Ok(DocumentLocation::Url(url))
         }
-        (None, None) => Err(CallError::new(
-            ErrorCode::ConfigInvalid,
+        (None, None) => Err(CallError::invalid_config(
             "the definition names neither `discoveryPath` nor `discoveryUrl`",
         )),
     }
@@ -142,9 +136,10 @@ impl GoogleApiReader {
         Ok(Self {
             place,
             base_url: block.base_url.clone(),
-            filter: GoogleOperationFilter {
+            filter: OperationFilter {
                 include: block.include_operations.clone(),
                 exclude: block.exclude_operations.clone(),
+                matches: matches_method,
             },
             project: project.map(Path::to_path_buf),
             auth: block.requests.auth.clone(),
@@ -165,17 +160,16 @@ impl GoogleApiReader {
             return Ok(());
         }
         let origin = service.origin().ascii_serialization();
-        Err(CallError::new(
-            ErrorCode::ConfigInvalid,
-            format!("the description says that the API is elsewhere: `{origin}`"),
-        )
+        Err(CallError::invalid_config(format!(
+            "the description says that the API is elsewhere: `{origin}`"
+        ))
         .hint(format!("if credentials may go there, set `baseUrl: {service}`")))
     }
 }
 
 /// Refuses a call that the sign-in does not allow before anything is sent, and says which right would do.
 fn check_rights(endpoint: &ApiEndpoint, scopes: &[String]) -> Result<(), CallError> {
-    let Some(sign_in) = endpoint.sign_in() else { return Ok(()) };
+    let Some(sign_in) = &endpoint.sign_in else { return Ok(()) };
     match (sign_in.granted_scopes(), narrowest(scopes)) {
         (Some(granted), Some(wanted)) if !suffices(&granted, scopes) => {
             Err(sign_in.missing_scope_error(wanted))
@@ -196,7 +190,7 @@ impl ApiReader for GoogleApiReader {
         let text =
             read_document(endpoint, &self.place, self.is_trusted, MAX_DOCUMENT_BYTES).await?;
         let (base_url, filter) = (self.base_url.clone(), self.filter.clone());
-        let (id, auth) = (endpoint.id().clone(), self.auth.clone());
+        let (id, auth) = (endpoint.id.clone(), self.auth.clone());
         // Large documents take long enough to hold others up.
         let reading = tokio::task::spawn_blocking(move || {
             on_large_stack(|| {
@@ -207,8 +201,7 @@ impl ApiReader for GoogleApiReader {
         });
         let reading = reading.await.map_err(std::io::Error::other).flatten();
         let mut api = reading.map_err(|error| {
-            CallError::new(ErrorCode::InternalError, "the description could not be read")
-                .detail(error)
+            CallError::internal("the description could not be read").detail(error)
         })??;
         api.project = self.project.clone();
         self.check_bases(&api.bases)?;
@@ -228,7 +221,7 @@ impl CallableApi for GoogleApi {
         tool: &str,
         mut arguments: Map<String, Value>,
         pace: &ProgressDeadline,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         let unknown = || no_such_tool(tool, self.extras.keys());
         let operation = self.operations.get(tool).ok_or_else(unknown)?;
         let extras = self.extras.get(tool).ok_or_else(unknown)?;
@@ -237,12 +230,17 @@ impl CallableApi for GoogleApi {
         operation.check_names(&arguments)?;
         check_rights(endpoint, &extras.scopes)?;
         if let Some(media) = media {
-            let upload = extras.upload.as_ref().ok_or_else(|| {
-                CallError::new(ErrorCode::RequestInvalid, format!("`{tool}` takes no media"))
-            })?;
-            let media =
-                UploadMedia::open(media, upload, self.project.as_deref(), endpoint.artifacts())
-                    .await?;
+            let upload = extras
+                .upload
+                .as_ref()
+                .ok_or_else(|| CallError::invalid_request(format!("`{tool}` takes no media")))?;
+            let media = UploadMedia::open(
+                media,
+                upload,
+                self.project.as_deref(),
+                &endpoint.surroundings.artifacts,
+            )
+            .await?;
             let (bases, arguments, media) = (&self.bases, &arguments, &media);
             let call = UploadCall { endpoint, bases, operation, upload, arguments, media, pace };
             return call.run().await;
@@ -264,7 +262,7 @@ impl GoogleApi {
         document: &DiscoveryDocument,
         bases: GoogleBaseUrls,
         id: &CapabilityId,
-        filter: &GoogleOperationFilter,
+        filter: &OperationFilter,
         auth: &BackendAuth,
     ) -> Result<Self, CallError> {
         let translation = document.translate(id, filter);
@@ -272,7 +270,7 @@ impl GoogleApi {
             OpenApiImport::default()
         } else {
             import_value(translation.document, bases.service.clone(), auth)
-                .map_err(|reason| CallError::new(ErrorCode::ConfigInvalid, reason))?
+                .map_err(|reason| CallError::invalid_config(reason))?
         };
         let (mut extras, mut problems) = (translation.extras, translation.problems);
         extras.retain(|name, _| imported.operations.contains_key(name));
@@ -294,7 +292,7 @@ fn request(
     arguments: &Map<String, Value>,
     extra: Option<(&str, &str)>,
 ) -> Result<EndpointRequest, CallError> {
-    let files = FileInputSources { artifacts: endpoint.artifacts(), project: None };
+    let files = FileInputSources { artifacts: &endpoint.surroundings.artifacts, project: None };
     let mut arguments = arguments.clone();
     let query = arguments.entry("query").or_insert_with(|| Map::new().into());
     if let (Some((name, _)), Value::Object(query)) = (extra, &mut *query) {
@@ -318,9 +316,10 @@ fn request(
 
 fn take_media(arguments: &mut Map<String, Value>) -> Result<Option<MediaArgument>, CallError> {
     let media = arguments.remove("media").filter(|media| !media.is_null());
-    media.map(serde_json::from_value).transpose().map_err(|error| {
-        CallError::new(ErrorCode::RequestInvalid, format!("`media` cannot be used: {error}"))
-    })
+    media
+        .map(serde_json::from_value)
+        .transpose()
+        .map_err(|error| CallError::invalid_request(format!("`media` cannot be used: {error}")))
 }
 
 /// The name that content is to be kept under; `None` when it is not asked for.
@@ -330,16 +329,13 @@ fn take_download_name(arguments: &mut Map<String, Value>) -> Result<Option<Strin
     let mut text = |name: &str| match arguments.remove(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => {
-            Err(CallError::new(ErrorCode::RequestInvalid, format!("`{name}` must be a string")))
-        }
+        Some(_) => Err(CallError::invalid_request(format!("`{name}` must be a string"))),
     };
     let (filename, output_path) = (text("filename")?, text("outputPath")?);
     match output_path {
-        Some(path) if path.contains(['/', '\\']) => Err(CallError::new(
-            ErrorCode::RequestInvalid,
-            format!("`outputPath` names a place, and content is kept as an artifact: `{path}`"),
-        )
+        Some(path) if path.contains(['/', '\\']) => Err(CallError::invalid_request(format!(
+            "`outputPath` names a place, and content is kept as an artifact: `{path}`"
+        ))
         .hint("give `filename`; the result says where the artifact is")),
         path => Ok(filename.or(path)),
     }
@@ -347,7 +343,7 @@ fn take_download_name(arguments: &mut Map<String, Value>) -> Result<Option<Strin
 
 /// Discovery knows no other arguments, and no query parameters that are objects.
 fn check_arguments(arguments: &Map<String, Value>) -> Result<(), CallError> {
-    let refuse = |message: String| CallError::new(ErrorCode::RequestInvalid, message);
+    let refuse = |message: String| CallError::invalid_request(message);
     if let Some(name) =
         arguments.keys().find(|name| !["path", "query", "header", "body"].contains(&name.as_str()))
     {
@@ -409,46 +405,15 @@ fn includes(granted: &str, wanted: &str) -> bool {
     granted == wanted || is_part()
 }
 
-#[cfg(test)]
-mod scopes_tests {
-    use super::*;
-
-    fn scopes(names: &[&str]) -> Vec<String> {
-        names.iter().map(|name| format!("{SCOPE_PREFIX}{name}")).collect()
+/// `*` stands for one part of a dotted name, or for some of its letters. At the start of a pattern that is shorter than
+/// the name it stands for all the parts before.
+fn matches_method(pattern: &str, method: &str) -> bool {
+    let pattern: Vec<&str> = pattern.trim().split('.').collect();
+    let method: Vec<&str> = method.split('.').collect();
+    let Some(surplus) = method.len().checked_sub(pattern.len()) else { return false };
+    if surplus > 0 && pattern.first() != Some(&"*") {
+        return false;
     }
-
-    #[test]
-    fn the_narrowest_scope_is_asked_for() {
-        for (offered, expected) in [
-            (&["drive", "drive.readonly", "drive.file"][..], "drive.readonly"),
-            (&["drive", "drive.appdata", "drive.file"], "drive.file"),
-            (&["drive", "drive.metadata"], "drive.metadata"),
-            (&["drive.metadata.readonly", "drive.readonly"], "drive.metadata.readonly"),
-            (&["cloud-platform", "pubsub"], "pubsub"),
-            (&["cloud-platform", "cloud-platform.read-only"], "cloud-platform.read-only"),
-            (&["cloud-platform"], "cloud-platform"),
-            (&["devstorage.full_control", "devstorage.read_write"], "devstorage.read_write"),
-            (&["gmail.modify", "gmail.compose"], "gmail.compose"),
-        ] {
-            let offered = scopes(offered);
-            assert_eq!(narrowest(&offered), scopes(&[expected]).first(), "{offered:?}");
-        }
-        assert_eq!(narrowest(&[]), None);
-        let mail = ["https://mail.google.com/".to_owned(), format!("{SCOPE_PREFIX}gmail.readonly")];
-        assert_eq!(narrowest(&mail), mail.get(1));
-    }
-
-    #[test]
-    fn a_broad_scope_includes_the_narrow_ones_of_its_name() {
-        let check = |granted: &[&str], wanted: &[&str]| suffices(&scopes(granted), &scopes(wanted));
-        assert!(check(&["drive"], &["drive.file"]));
-        assert!(check(&["gmail.modify"], &["gmail.readonly", "gmail.modify"]));
-        assert!(check(&[], &["drive"]));
-        assert!(check(&["drive"], &[]));
-        assert!(!check(&["drive.file"], &["drive"]));
-        assert!(!check(&["drive"], &["driveapps"]));
-        assert!(!check(&["drive.readonly"], &["drive.file", "drive"]));
-        let foreign = ["https://api.example/x".to_owned()];
-        assert!(!suffices(&foreign, &["https://api.example/x.y".to_owned()]));
-    }
+    let mut pairs = pattern.iter().zip(method.iter().skip(surplus));
+    pairs.all(|(pattern, part)| Glob::new(*pattern).matches(part))
 }

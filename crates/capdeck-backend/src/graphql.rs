@@ -93,11 +93,11 @@ impl GraphQlReader {
         documents: Arc<[ConfiguredDocument]>,
     ) -> Result<Result<GraphQlApi, SchemaError>, CallError> {
         let (block, url) = (Arc::clone(&self.block), self.url.clone());
-        let scrubber = endpoint.result_scrubber().clone();
+        let scrubber = endpoint.result_scrubber.clone();
         let build = move || GraphQlApi::build(&schema, &block, &documents, url, &scrubber);
-        tokio::task::spawn_blocking(build).await.map_err(|error| {
-            CallError::new(ErrorCode::InternalError, "the schema could not be read").detail(error)
-        })?
+        tokio::task::spawn_blocking(build)
+            .await
+            .map_err(|error| CallError::internal("the schema could not be read").detail(error))?
     }
 
     async fn introspect(&self, endpoint: &ApiEndpoint, query: &str) -> Result<Bytes, CallError> {
@@ -125,7 +125,7 @@ impl GraphQlReader {
         // Other content would be parsed as SDL and reported as a syntax error.
         if answer.trim_ascii_start().first() != Some(&b'{') {
             let message = "the server answered the question for its schema with something that is no JSON object";
-            return Err(CallError::new(ErrorCode::DownstreamProtocolError, message)
+            return Err(CallError::protocol_error(message)
                 .hint("check `endpointUrl`; this may be a web page"));
         }
         Ok(answer)
@@ -182,7 +182,7 @@ impl From<SchemaError> for CallError {
 /// Parses a resolved URL with the same rules as in a file.
 pub(super) fn endpoint_url(text: &str, field: &str) -> Result<Url, CallError> {
     let refuse = |reason: &str| {
-        CallError::new(ErrorCode::ConfigInvalid, format!("`{field}` cannot be used: {reason}"))
+        CallError::invalid_config(format!("`{field}` cannot be used: {reason}"))
             .hint("give an https URL")
     };
     let url = Url::parse(text).map_err(|error| refuse(&error.to_string()))?;
@@ -209,9 +209,8 @@ pub(super) struct GraphQlRequest<'a> {
 
 impl GraphQlRequest<'_> {
     pub(super) fn request(&self, url: &Url) -> Result<EndpointRequest, CallError> {
-        let body = serde_json::to_vec(self).map_err(|error| {
-            CallError::new(ErrorCode::InternalError, "the request cannot be written").detail(error)
-        })?;
+        let body = serde_json::to_vec(self)
+            .map_err(|error| CallError::internal("the request cannot be written").detail(error))?;
         let mut request = EndpointRequest::new(Method::POST, url.clone());
         let accept = "application/graphql-response+json, application/json;q=0.9, */*;q=0.1";
         request.headers.insert(ACCEPT, HeaderValue::from_static(accept));
@@ -237,7 +236,7 @@ pub(crate) fn check(prepared: &ResolvedBackend<GraphQlEndpoint>) -> Vec<CallErro
         let error = std::fs::metadata(path).err()?;
         let message = format!("{what}, `{path}`, cannot be read: {error}");
         let hint = "check the path; it is relative to the file that names it";
-        Some(CallError::new(ErrorCode::ConfigInvalid, message).hint(hint))
+        Some(CallError::invalid_config(message).hint(hint))
     });
     addresses.chain(files).map(|problem| problem.scrubbed(&prepared.log_scrubber)).collect()
 }

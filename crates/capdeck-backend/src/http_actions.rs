@@ -15,12 +15,12 @@ use reqwest::{
     Method,
     header::{CONTENT_TYPE, HeaderValue},
 };
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::{
-    CallContext, CallError, Connection, ErrorCode, ToolCall,
+    CallContext, CallError, CallResult, Connection, ToolCall,
     arguments::{no_such_tool, read_arguments, scalar_text},
     connect::ResolvedBackend,
     declared_tool::{DeclaredTool, declared_discovery},
@@ -41,14 +41,10 @@ pub(crate) struct HttpActions {
 impl Connection for HttpActions {
     async fn discover(&self, _context: &CallContext) -> Result<Discovery, CallError> {
         let tools = self.block.actions.iter().map(|(name, action)| declare(name, action));
-        declared_discovery(tools, self.endpoint.result_scrubber())
+        declared_discovery(tools, &self.endpoint.result_scrubber)
     }
 
-    async fn call_tool(
-        &self,
-        call: ToolCall<'_>,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn call_tool(&self, call: ToolCall<'_>, context: &CallContext) -> CallResult {
         let name = call.name;
         self.endpoint.bounded(name, context, self.call(call)).await
     }
@@ -71,11 +67,12 @@ impl HttpActions {
         let base =
             parse_base(&block.base_url).map_err(|error| error.scrubbed(&prepared.log_scrubber))?;
         let server = Some(base.clone());
-        let endpoint = ApiEndpoint::new(&mut prepared, server, cancel);
-        Ok(Self { block, base, endpoint: endpoint.with_auth_errors_as_responses() })
+        let mut endpoint = ApiEndpoint::new(&mut prepared, server, cancel);
+        endpoint.are_refusals_errors = false;
+        Ok(Self { block, base, endpoint })
     }
 
-    async fn call(&self, call: ToolCall<'_>) -> Result<Box<RawValue>, CallError> {
+    async fn call(&self, call: ToolCall<'_>) -> CallResult {
         let actions = &self.block.actions;
         let action =
             actions.get(call.name).ok_or_else(|| no_such_tool(call.name, actions.keys()))?;
@@ -123,10 +120,9 @@ pub(super) fn build_request(
     for (name, value) in map_headers(&action.headers, arguments)? {
         let is_auth = auth.iter().any(|header| header.name.eq_ignore_ascii_case(&name));
         if is_auth || is_transport_header(&name) {
-            return Err(CallError::new(
-                ErrorCode::ConfigInvalid,
-                format!("header `{name}` cannot be set by an action"),
-            )
+            return Err(CallError::invalid_config(format!(
+                "header `{name}` cannot be set by an action"
+            ))
             .hint("sign-in belongs into `auth`; the transport sets the others"));
         }
         request.headers.insert(header_name(&name)?, header_value(&name, &value)?);
@@ -157,9 +153,7 @@ pub(super) fn fill_path(path: &str, arguments: &Map<String, Value>) -> Result<St
         filled.push_str(before);
         let value = arguments.get(name).and_then(scalar_text).filter(|text| !text.is_empty());
         let value = value.ok_or_else(|| {
-            CallError::new(
-                ErrorCode::RequestInvalid,
-                format!("argument `{name}` is part of the path and must be a non-empty string, number or boolean"),
+            CallError::invalid_request(format!("argument `{name}` is part of the path and must be a non-empty string, number or boolean"),
             )
             .hint(format!("call the tool with a value for `{name}`"))
         })?;
@@ -246,17 +240,15 @@ pub(super) fn map_body(
     let Some(declared) = declared else { return Ok(None) };
     map_value(declared, arguments).map(Some).ok_or_else(|| {
         let reference = declared.as_str().unwrap_or("$input");
-        CallError::new(
-            ErrorCode::RequestInvalid,
-            format!("the request body is missing: `{reference}` has no value"),
-        )
+        CallError::invalid_request(format!(
+            "the request body is missing: `{reference}` has no value"
+        ))
         .hint("call the tool with that argument")
     })
 }
 
 fn not_scalar(place: &str, name: &str) -> CallError {
-    CallError::new(
-        ErrorCode::RequestInvalid,
-        format!("the value for {place} `{name}` must be a string, a number or a boolean"),
-    )
+    CallError::invalid_request(format!(
+        "the value for {place} `{name}` must be a string, a number or a boolean"
+    ))
 }

@@ -49,7 +49,8 @@ pub use call_error::{CallError, ErrorCode, ErrorKind, RpcFailure};
 pub use check::LocalImport;
 pub use connect::{ClientProfile, ConnectOptions, Connector, ConnectorSettings};
 pub use connection::{
-    CallContext, CallerHandle, Connection, ConnectionListener, NoCaller, NoListener, ToolCall,
+    CallContext, CallResult, CallerHandle, Connection, ConnectionListener, NoCaller, NoListener,
+    ToolCall,
 };
 pub use connector_context::vault_holder;
 pub use declared_tool::static_discovery;

@@ -12,12 +12,12 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use capdeck_catalog::{Discovery, RawMembers, ServerDetails};
 use capdeck_definition::McpServer;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::to_raw_value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::{failure::McpOperation, session::McpSession};
 use crate::{
-    CallContext, CallError, ConnectOptions, Connection, ErrorCode, ToolCall,
+    CallContext, CallError, CallResult, ConnectOptions, Connection, ErrorCode, ToolCall,
     connect::ResolvedBackend,
     sign_in::{self, CapabilitySignIn, credentials},
 };
@@ -60,11 +60,7 @@ impl Connection for McpConnection {
         found.map_err(|error| explain(self.sign_in.as_ref(), error))
     }
 
-    async fn call_tool(
-        &self,
-        call: ToolCall<'_>,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn call_tool(&self, call: ToolCall<'_>, context: &CallContext) -> CallResult {
         let call_name = call.name;
         let operation = McpOperation::Tool { name: call_name };
         let params = tool_params(call)?;
@@ -76,7 +72,7 @@ impl Connection for McpConnection {
         // Passing it on would make a client close its connection to this host.
         let (id, tool) = (self.session.id(), call_name);
         let message = format!("`{id}` broke the protocol: the result of `{tool}` is no object");
-        Err(CallError::new(ErrorCode::DownstreamProtocolError, message))
+        Err(CallError::protocol_error(message))
     }
 
     async fn request(
@@ -84,7 +80,7 @@ impl Connection for McpConnection {
         method: &str,
         params: Option<RawMembers>,
         context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         let answer = self.session.request(method, params, context, McpOperation::of(method)).await;
         answer.map_err(|error| explain(self.sign_in.as_ref(), error))
     }
@@ -129,9 +125,8 @@ fn explain(sign_in: Option<&CapabilitySignIn>, error: CallError) -> CallError {
 
 /// `{name, arguments, …rest, _meta}`, each value as the caller wrote it.
 fn tool_params(call: ToolCall<'_>) -> Result<RawMembers, CallError> {
-    let unwritable = |error: serde_json::Error| {
-        CallError::new(ErrorCode::InternalError, "the call cannot be written").detail(error)
-    };
+    let unwritable =
+        |error: serde_json::Error| CallError::internal("the call cannot be written").detail(error);
     let mut params = RawMembers::with_capacity(call.rest.len() + 3);
     params.insert("name".to_owned(), to_raw_value(call.name).map_err(unwritable)?);
     if let Some(arguments) = call.arguments {

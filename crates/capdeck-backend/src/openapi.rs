@@ -29,22 +29,26 @@ use bytes::Bytes;
 use capdeck_catalog::Discovery;
 use capdeck_definition::{BackendAuth, OpenApiEndpoint};
 use parking_lot::Mutex;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 pub(crate) use self::{
-    document::on_large_stack, file_input::FileInputSources, import::OpenApiImport,
-    operation::OpenApiOperation, parameter::PathTemplate, request::build as build_request,
+    document::on_large_stack,
+    file_input::FileInputSources,
+    import::{OpenApiImport, OperationFilter},
+    operation::OpenApiOperation,
+    parameter::PathTemplate,
+    request::build as build_request,
 };
 use self::{
     document::{DocumentFolder, OpenApiDocument},
-    import::{OpenApiImportRules, OperationFilter, import},
+    import::{OpenApiImportRules, import},
     server::{AvailableAuth, ServerRules},
 };
 use crate::{
-    CallError, ErrorCode,
+    CallError, CallResult,
     api_connection::{ApiConnection, ApiReader, CallableApi, DocumentLocation, read_document},
     arguments::no_such_tool,
     connect::ResolvedBackend,
@@ -101,7 +105,7 @@ pub(crate) fn check(prepared: &ResolvedBackend<OpenApiEndpoint>) -> Result<(), C
     match &reader.place {
         DocumentLocation::File(path) if !path.is_file() => {
             let message = format!("the description `{}` is not there", path.display());
-            Err(CallError::new(ErrorCode::ConfigInvalid, message)
+            Err(CallError::invalid_config(message)
                 .hint("check `specPath`; it is relative to the file that names it"))
         }
         DocumentLocation::File(_) | DocumentLocation::Url(_) => Ok(()),
@@ -138,10 +142,7 @@ impl OpenApiReader {
             }
             (None, Some(url)) => (DocumentLocation::Url(parse_spec_url(url)?), None),
             (None, None) => {
-                return Err(CallError::new(
-                    ErrorCode::ConfigInvalid,
-                    "there is neither `specPath` nor `specUrl`",
-                ));
+                return Err(CallError::invalid_config("there is neither `specPath` nor `specUrl`"));
             }
         };
         let spec_url = match &place {
@@ -155,7 +156,11 @@ impl OpenApiReader {
             surrounding,
             rules: OpenApiImportRules {
                 servers: ServerRules { base, spec_url, has_credentials },
-                filter: OperationFilter::new(block),
+                filter: OperationFilter {
+                    include: block.include_operations.clone(),
+                    exclude: block.exclude_operations.clone(),
+                    ..OperationFilter::default()
+                },
                 offer,
             },
             project: prepared.surroundings.project.clone(),
@@ -189,9 +194,9 @@ impl ApiReader for OpenApiReader {
         let (rules, surrounding) = (self.rules.clone(), self.surrounding.clone());
         let read = move || on_large_stack(|| read(&bytes, surrounding.as_ref(), &rules));
         let reading = tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other);
-        let reading = reading.flatten().map_err(|error| {
-            CallError::new(ErrorCode::InternalError, "reading the description failed").detail(error)
-        })?;
+        let reading = reading
+            .flatten()
+            .map_err(|error| CallError::internal("reading the description failed").detail(error))?;
         let (imported, is_alone) = reading.map_err(|reason| unusable(&self.place, &reason))?;
         let api = Arc::new(OpenApi { imported, project: self.project.clone() });
         // Other files may change without this one.
@@ -216,12 +221,14 @@ impl CallableApi for OpenApi {
         tool: &str,
         arguments: Map<String, Value>,
         _pace: &ProgressDeadline,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         let operations = &self.imported.operations;
         let operation =
             operations.get(tool).ok_or_else(|| no_such_tool(tool, operations.keys()))?;
-        let files =
-            FileInputSources { artifacts: endpoint.artifacts(), project: self.project.as_deref() };
+        let files = FileInputSources {
+            artifacts: &endpoint.surroundings.artifacts,
+            project: self.project.as_deref(),
+        };
         let request = request::build(operation, &arguments, files)?;
         endpoint
             .exchange(request, ResponseDelivery::Inline { limit: DEFAULT_MAX_INLINE_BYTES })
@@ -266,18 +273,15 @@ fn unusable(place: &DocumentLocation, reason: &str) -> CallError {
     } else {
         "check the document; it has to be OpenAPI 3.x or Swagger 2.0, in JSON or YAML"
     };
-    CallError::new(
-        ErrorCode::ConfigInvalid,
-        format!("the description `{place}` cannot be used: {reason}"),
-    )
-    .hint(hint)
+    CallError::invalid_config(format!("the description `{place}` cannot be used: {reason}"))
+        .hint(hint)
 }
 
 /// A description may come from where an API may be, and its address may have a query.
 fn parse_spec_url(text: &str) -> Result<Url, CallError> {
     let address = text.split(['?', '#']).next().unwrap_or_default();
     let refuse = |reason: &str| {
-        CallError::new(ErrorCode::ConfigInvalid, format!("`specUrl` cannot be used: {reason}"))
+        CallError::invalid_config(format!("`specUrl` cannot be used: {reason}"))
             .hint("give an https URL without user name")
     };
     parse_base(address)

@@ -6,7 +6,7 @@
 use capdeck_definition::{ALLOW_LEADING_DASH, capability_file::command_line::is_shell};
 use serde_json::{Map, Value};
 
-use crate::{CallError, ErrorCode};
+use crate::CallError;
 
 /// How much of a refused value is shown.
 const MAX_SHOWN: usize = 40;
@@ -42,9 +42,7 @@ impl<'a> OptionGuard<'a> {
             shown.push('…');
         }
         let name = path.rsplit('.').next().unwrap_or(path);
-        Err(CallError::new(
-            ErrorCode::RequestInvalid,
-            format!(
+        Err(CallError::invalid_request(format!(
                 "argument `{path}` begins with `-`, and `{}` could take it for an option: `{shown}`",
                 self.program
             ),

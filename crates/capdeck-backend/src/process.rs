@@ -35,7 +35,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// The time for the rest of a group, such as the end of a pipeline, after its program exited.
 const GROUP_EXIT_TIMEOUT: Duration = Duration::from_millis(200);
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ChildCommand {
     pub(crate) program: String,
     pub(crate) args: Vec<String>,
@@ -47,17 +47,22 @@ pub(crate) struct ChildCommand {
     pub(crate) errors: StderrTarget,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum StdinMode {
     /// Reading returns the end of file.
+    #[default]
     Closed,
     Piped,
 }
 
 /// The destination of standard error. It is always read, so that the program never blocks.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) enum StderrTarget {
-    Log { log: ProcessLog, scrubber: SecretScrubber },
+    Log {
+        log: ProcessLog,
+        scrubber: SecretScrubber,
+    },
+    #[default]
     Piped,
 }
 

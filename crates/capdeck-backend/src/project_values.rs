@@ -8,7 +8,7 @@ use capdeck_definition::{Definition, SourceLayer, capability_file::DeclaredValue
 use indexmap::IndexMap;
 
 use crate::{
-    CallError, ErrorCode,
+    CallError,
     child_environment::child_environment,
     command_run::run_filter,
     connect::ResolvedBackend,
@@ -30,7 +30,7 @@ pub fn project_variables(definition: &Definition) -> Result<Option<ProjectVariab
     let file = definition.base_dir.join(".env");
     ProjectVariables::read(&file).map(Some).map_err(|error| {
         let message = format!("the variables in `{}` cannot be read: {error}", file.display());
-        CallError::new(ErrorCode::ConfigInvalid, message).hint("check the file, or remove it")
+        CallError::invalid_config(message).hint("check the file, or remove it")
     })
 }
 
@@ -49,11 +49,8 @@ pub(crate) async fn take_values<T>(
             error
         })?;
         if value.expose().is_empty() {
-            return Err(CallError::new(
-                ErrorCode::ConfigInvalid,
-                format!("{place}: the value is empty"),
-            )
-            .hint("check where it is taken from"));
+            return Err(CallError::invalid_config(format!("{place}: the value is empty"))
+                .hint("check where it is taken from"));
         }
         taken.push((name.clone(), value));
     }
@@ -66,7 +63,7 @@ async fn take<T>(
     definition: &Definition,
 ) -> Result<Secret, CallError> {
     let surroundings = &prepared.surroundings;
-    let invalid = |message: String| CallError::new(ErrorCode::ConfigInvalid, message);
+    let invalid = |message: String| CallError::invalid_config(message);
     match value {
         DeclaredValue::Text(text) => {
             let holder = vault_holder(definition);

@@ -52,7 +52,7 @@ impl RemoteHost {
     /// The host at an address such as `http://127.0.0.1:7717`. Nothing is contacted yet.
     pub fn new(address: &str, key: Option<Secret>, version: &str) -> Result<Self, CallError> {
         let wrong = |why: &str| {
-            CallError::new(ErrorCode::RequestInvalid, format!("`{address}` {why}"))
+            CallError::invalid_request(format!("`{address}` {why}"))
                 .hint("give the address that `capdeck up` shows, such as http://127.0.0.1:7717")
         };
         let url = Url::parse(address).map_err(|_| wrong("is not a URL"))?;
@@ -119,7 +119,7 @@ impl RemoteHost {
 
     fn unreachable(&self, error: &reqwest::Error) -> CallError {
         let why = if error.is_timeout() { "it does not answer" } else { "nothing answers there" };
-        CallError::new(ErrorCode::ServerUnavailable, format!("cannot reach {}: {why}", self.origin))
+        CallError::unavailable(format!("cannot reach {}: {why}", self.origin))
             .hint("is `capdeck up` running there?")
             .detail(error)
     }

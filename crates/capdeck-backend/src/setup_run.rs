@@ -11,12 +11,12 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallError, Connector, ErrorCode,
-    capture::{CapturedStream, MAX_TOTAL, SpillTarget, StreamCapture},
+    CallError, Connector,
+    capture::{CapturedStream, MAX_TOTAL},
     child_environment::{WorkingFolder, child_environment},
-    command_run::{CommandEnd, CommandRun, run},
+    command_run::{CommandEnd, CommandRun, capture, run},
     connector_context::vault_holder,
-    process::{ChildCommand, StderrTarget, StdinMode},
+    process::ChildCommand,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -81,10 +81,7 @@ impl Connector {
         mut tell: impl FnMut(SetupEvent<'_>) + Send,
     ) -> Result<SetupReport, CallError> {
         let setup = definition.setup.as_ref().ok_or_else(|| {
-            CallError::new(
-                ErrorCode::RequestInvalid,
-                format!("`{}` declares no set-up", definition.id),
-            )
+            CallError::invalid_request(format!("`{}` declares no set-up", definition.id))
         })?;
         let surroundings = self.surroundings();
         let holder = vault_holder(definition);
@@ -103,12 +100,19 @@ impl Connector {
             let substituted = resolved.substitutions.iter().map(|one| &one.value);
             let declared: Vec<Secret> = secrets_of(&step).collect();
             let scrubber = SecretScrubber::new(substituted.chain(&declared));
-            let result = self.run_step(&definition.id, &folder, &step, &scrubber, cancel).await;
-            let finished = match result {
-                Ok(finished) => finished,
-                Err(error) => SetupStepResult::not_started(error.scrubbed(&scrubber)),
-            };
-            let step_report = finished.report(phase, step.label);
+            let result =
+                self.run_step(&definition.id, &folder, phase, &step, &scrubber, cancel).await;
+            let step_report = result.unwrap_or_else(|error| {
+                let CallError { message: reason, hint, .. } = error.scrubbed(&scrubber);
+                StepReport {
+                    phase,
+                    label: step.label.clone(),
+                    status: StepStatus::Failed { reason, hint },
+                    stdout: String::new(),
+                    stderr: String::new(),
+                    elapsed_ms: 0,
+                }
+            });
             tell(SetupEvent::Finished { index, count, report: &step_report });
             let failed = step_report.status != StepStatus::Done;
             report.steps.push(step_report);
@@ -124,15 +128,15 @@ impl Connector {
         &self,
         id: &CapabilityId,
         folder: &WorkingFolder,
+        phase: SetupPhase,
         step: &SetupStep,
         scrubber: &SecretScrubber,
         cancel: &CancellationToken,
-    ) -> Result<SetupStepResult, CallError> {
+    ) -> Result<StepReport, CallError> {
         if let Some(cwd) = step.cwd.as_deref().filter(|cwd| !Path::new(cwd).is_absolute()) {
-            return Err(CallError::new(
-                ErrorCode::ConfigInvalid,
-                format!("the working folder of a set-up step must be an absolute path: `{cwd}`"),
-            ));
+            return Err(CallError::invalid_config(format!(
+                "the working folder of a set-up step must be an absolute path: `{cwd}`"
+            )));
         }
         let surroundings = self.surroundings();
         let command = ChildCommand {
@@ -140,24 +144,17 @@ impl Connector {
             args: step.args.clone(),
             env: child_environment(&surroundings.environment, [&step.env]),
             folder: folder.resolve(step.cwd.as_deref())?,
-            input: StdinMode::Closed,
-            errors: StderrTarget::Piped,
+            ..ChildCommand::default()
         };
-        let capture = |filename: &str| {
-            let place = SpillTarget {
-                store: surroundings.artifacts.clone(),
-                capability: id.clone(),
-                filename: filename.to_owned(),
-                mime_type: None,
-            };
-            StreamCapture::new(step.max_output_bytes, scrubber, place)
-        };
+        let take_in = |name| capture(surroundings, id, name, step.max_output_bytes, scrubber);
         let timeout = Duration::from_millis(step.timeout_ms);
-        let (stdout, stderr) = (capture("stdout.txt"), capture("stderr.txt"));
+        let (stdout, stderr) = (take_in("stdout.txt"), take_in("stderr.txt"));
         let (max_total, cancel) = (MAX_TOTAL, cancel.cancelled());
         let run_once = CommandRun { command: &command, timeout, cancel, stdout, stderr, max_total };
         let outcome = run(&surroundings.spawner, run_once).await?;
-        Ok(SetupStepResult {
+        Ok(StepReport {
+            phase,
+            label: step.label.clone(),
             status: match outcome.ending {
                 CommandEnd::Exited(exit) if exit.code == Some(0) => StepStatus::Done,
                 CommandEnd::Exited(exit) => failed(exit.to_string()),
@@ -169,37 +166,8 @@ impl Connector {
             },
             stdout: shown(&outcome.stdout, step.max_output_bytes),
             stderr: shown(&outcome.stderr, step.max_output_bytes),
-            elapsed: outcome.elapsed,
+            elapsed_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
         })
-    }
-}
-
-struct SetupStepResult {
-    status: StepStatus,
-    stdout: String,
-    stderr: String,
-    elapsed: Duration,
-}
-
-impl SetupStepResult {
-    fn not_started(error: CallError) -> Self {
-        Self {
-            status: StepStatus::Failed { reason: error.message, hint: error.hint },
-            stdout: String::new(),
-            stderr: String::new(),
-            elapsed: Duration::ZERO,
-        }
-    }
-
-    fn report(self, phase: SetupPhase, label: String) -> StepReport {
-        StepReport {
-            phase,
-            label,
-            status: self.status,
-            stdout: self.stdout,
-            stderr: self.stderr,
-            elapsed_ms: u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX),
-        }
     }
 }
 

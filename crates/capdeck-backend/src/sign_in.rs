@@ -80,7 +80,7 @@ impl Connector {
         let id = &definition.id;
         found.map(|found| found.sign_in).ok_or_else(|| {
             let message = format!("`{id}` is not something to sign in to with a browser");
-            CallError::new(ErrorCode::RequestInvalid, message)
+            CallError::invalid_request(message)
                 .hint("that takes a server with a `url` and no `auth` block, or one of type `oauth2` or `oidc`")
         })
     }
@@ -174,7 +174,7 @@ fn settings(auth: &BackendAuth, server: Url) -> Option<OAuthSettings> {
 
 fn parse(id: &CapabilityId, field: &str, text: &str) -> Result<Url, CallError> {
     Url::parse(text).map_err(|error| {
-        CallError::new(ErrorCode::ConfigInvalid, format!("the `{field}` of `{id}` is not one"))
+        CallError::invalid_config(format!("the `{field}` of `{id}` is not one"))
             .detail(error)
             .hint("write it as `https://host/path`")
     })

@@ -17,7 +17,7 @@ use serde_json::{
 };
 
 use crate::{
-    CallContext, CallError, ConnectOptions, Connection, ErrorCode, ToolCall,
+    CallContext, CallError, CallResult, ConnectOptions, Connection, ErrorCode, ToolCall,
     child_environment::child_environment,
     command_run::run_filter,
     connect::ResolvedBackend,
@@ -72,8 +72,7 @@ pub(crate) fn split_command(prepared: &mut ResolvedBackend<McpServer>) -> Result
         return Ok(());
     }
     let words = command_line::split(command).map_err(|bad| {
-        CallError::new(ErrorCode::ConfigInvalid, format!("`cmd` of `{}` {bad}", prepared.id))
-            .hint(bad.fix())
+        CallError::invalid_config(format!("`cmd` of `{}` {bad}", prepared.id)).hint(bad.fix())
     })?;
     let mut words = words.into_iter();
     block.command = words.next();
@@ -99,11 +98,7 @@ impl Connection for TailoredConnection {
         Ok(choose(&self.tailoring.tools, self.inner.discover(context).await?))
     }
 
-    async fn call_tool(
-        &self,
-        call: ToolCall<'_>,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn call_tool(&self, call: ToolCall<'_>, context: &CallContext) -> CallResult {
         let tools = &self.tailoring.tools;
         let Some(remote) = tools.remote_name(call.name) else {
             let message = format!("`{}` offers no tool `{}`", self.log_name, call.name);
@@ -130,7 +125,7 @@ impl Connection for TailoredConnection {
         method: &str,
         params: Option<RawMembers>,
         context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         if method != "tools/list" {
             let formatter = self.task_formats.formatter_for(method, params.as_ref());
             let result = self.inner.request(method, params, context).await?;
@@ -141,9 +136,8 @@ impl Connection for TailoredConnection {
         }
         // The selection covers all pages at once, so the response has one page.
         let discovery = self.discover(context).await?;
-        serde_json::value::to_raw_value(&json!({ "tools": discovery.tools })).map_err(|error| {
-            CallError::new(ErrorCode::InternalError, "the tools cannot be listed").detail(error)
-        })
+        serde_json::value::to_raw_value(&json!({ "tools": discovery.tools }))
+            .map_err(|error| CallError::internal("the tools cannot be listed").detail(error))
     }
 
     async fn watch_tasks(&self, ids: Vec<String>, context: &CallContext) -> Result<(), CallError> {
@@ -302,7 +296,7 @@ impl TailoredConnection {
         formatter: &ResultFormatter,
         answer: Box<RawValue>,
         context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         if method == "tasks/result" {
             return Ok(self.format(formatter, answer, context).await);
         }

@@ -35,22 +35,26 @@ pub(crate) enum DocumentLocation {
     Url(Url),
 }
 
-/// What a server said when it was asked for a description.
-enum DocumentResponse {
-    /// The copy is still right.
-    Same,
-    New {
-        bytes: Bytes,
-        marks: DocumentValidators,
-    },
-}
+/// A description that a server gave, and what it gave to recognise that version by. `None` when a copy is still right.
+type FetchedDocument = Option<(Bytes, DocumentValidators)>;
 
 /// Why a server gave no description.
-enum DocumentFetchError {
-    /// For a reason that may pass; a copy will do.
-    Passing(CallError),
-    /// For good.
-    Refused(CallError),
+struct DocumentFetchError {
+    error: CallError,
+    /// True for a reason that may pass: a copy will do.
+    may_pass: bool,
+}
+
+impl From<CallError> for DocumentFetchError {
+    fn from(error: CallError) -> Self {
+        let may_pass = matches!(
+            error.code,
+            ErrorCode::ServerUnavailable
+                | ErrorCode::ToolCallTimeout
+                | ErrorCode::DownstreamProtocolError
+        );
+        Self { error, may_pass }
+    }
 }
 
 /// Reads a description of at most this many bytes.
@@ -65,10 +69,10 @@ pub(crate) async fn read_document(
     let bytes = match place {
         DocumentLocation::File(path) => {
             let unreadable = |error: std::io::Error| {
-                CallError::new(
-                    ErrorCode::ConfigInvalid,
-                    format!("the description `{}` cannot be read: {error}", path.display()),
-                )
+                CallError::invalid_config(format!(
+                    "the description `{}` cannot be read: {error}",
+                    path.display()
+                ))
                 .hint("check the path; it is relative to the file that names it")
             };
             let facts = tokio::fs::metadata(path).await.map_err(unreadable)?;
@@ -111,32 +115,30 @@ async fn fetch(
     is_trusted: bool,
     limit: u64,
 ) -> Result<Bytes, CallError> {
-    let entry = endpoint.documents().entry(endpoint.id(), url, is_trusted);
+    let entry =
+        DocumentCacheEntry::new(&endpoint.surroundings.documents, &endpoint.id, url, is_trusted);
     let copy = entry.load().await.filter(|copy| copy.bytes.len() as u64 <= limit);
     let asking = request_document(endpoint, url, is_trusted, copy.as_ref(), limit);
     let said = match &copy {
         Some(_) => {
             tokio::time::timeout(REVALIDATION_TIMEOUT, asking).await.unwrap_or_else(|_elapsed| {
                 let message = format!("no answer within {} s", REVALIDATION_TIMEOUT.as_secs());
-                Err(DocumentFetchError::Passing(CallError::new(
-                    ErrorCode::ServerUnavailable,
-                    message,
-                )))
+                Err(CallError::unavailable(message).into())
             })
         }
         None => asking.await,
     };
     match (said, copy) {
-        (Ok(DocumentResponse::New { bytes, marks }), _) => {
+        (Ok(Some((bytes, marks))), _) => {
             entry.save(marks, bytes.clone()).await;
             Ok(bytes)
         }
-        (Ok(DocumentResponse::Same), Some(copy)) => {
+        (Ok(None), Some(copy)) => {
             entry.confirm().await;
             Ok(copy.bytes)
         }
-        (Ok(DocumentResponse::Same), None) => Err(http_status_error(url, StatusCode::NOT_MODIFIED)),
-        (Err(DocumentFetchError::Passing(error)), Some(copy)) => {
+        (Ok(None), None) => Err(http_status_error(url, StatusCode::NOT_MODIFIED)),
+        (Err(DocumentFetchError { error, may_pass: true }), Some(copy)) => {
             endpoint.log(&format!(
                 "the description could not be fetched ({}); using the cached copy, {} s old",
                 error.message,
@@ -144,9 +146,7 @@ async fn fetch(
             ));
             Ok(copy.bytes)
         }
-        (Err(DocumentFetchError::Passing(error) | DocumentFetchError::Refused(error)), _) => {
-            Err(error)
-        }
+        (Err(failed), _) => Err(failed.error),
     }
 }
 
@@ -156,7 +156,7 @@ async fn request_document(
     is_trusted: bool,
     copy: Option<&CachedDocument>,
     limit: u64,
-) -> Result<DocumentResponse, DocumentFetchError> {
+) -> Result<FetchedDocument, DocumentFetchError> {
     let mut request = EndpointRequest::new(Method::GET, url.clone());
     request.redirects = RedirectScope::AnyOrigin;
     if let Some(CachedDocument { marks, .. }) = copy {
@@ -172,43 +172,33 @@ async fn request_document(
     } else {
         endpoint.send_anonymously(request).await
     };
-    let mut response = sent.map_err(classify_error)?;
+    let mut response = sent?;
     let status = response.status();
     match status {
-        StatusCode::NOT_MODIFIED if copy.is_some() => return Ok(DocumentResponse::Same),
+        StatusCode::NOT_MODIFIED if copy.is_some() => return Ok(None),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if is_trusted => {
-            return Err(DocumentFetchError::Refused(endpoint.rejection_error(response).await));
+            return Err(endpoint.rejection_error(response).await.into());
         }
         _ if status.is_success() => {}
-        _ if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
-            return Err(DocumentFetchError::Passing(http_status_error(url, status)));
+        _ => {
+            let may_pass = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+            return Err(DocumentFetchError { error: http_status_error(url, status), may_pass });
         }
-        _ => return Err(DocumentFetchError::Refused(http_status_error(url, status))),
     }
     let text = |name: HeaderName| {
         response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
     };
     let marks = DocumentValidators { etag: text(ETAG), last_modified: text(LAST_MODIFIED) };
-    let bytes = read_body(&mut response, url, limit).await.map_err(classify_error)?;
+    let bytes = read_body(&mut response, url, limit).await?;
     // Some repeat what they were asked with; it would be kept with the copy and shown with every tool.
-    Ok(DocumentResponse::New { bytes: endpoint.without_secrets(bytes), marks })
-}
-
-fn classify_error(error: CallError) -> DocumentFetchError {
-    match error.code {
-        ErrorCode::ServerUnavailable | ErrorCode::ToolCallTimeout => {
-            DocumentFetchError::Passing(error)
-        }
-        ErrorCode::DownstreamProtocolError => DocumentFetchError::Passing(error),
-        _ => DocumentFetchError::Refused(error),
-    }
+    Ok(Some((endpoint.without_secrets(bytes), marks)))
 }
 
 fn http_status_error(url: &Url, status: StatusCode) -> CallError {
-    CallError::new(
-        ErrorCode::ServerUnavailable,
-        format!("the description at `{}` was not given: HTTP {status}", url.path()),
-    )
+    CallError::unavailable(format!(
+        "the description at `{}` was not given: HTTP {status}",
+        url.path()
+    ))
     .hint("open the URL in a browser; if it has moved, change the definition")
 }
 
@@ -218,12 +208,6 @@ fn too_large(limit: u64) -> CallError {
         format!("the description is larger than {} MiB", limit / (1024 * 1024)),
     )
     .hint("save the part that is needed to a file and name that")
-}
-
-/// A folder of copies.
-#[derive(Debug, Clone)]
-pub(crate) struct DocumentCache {
-    folder: PathBuf,
 }
 
 /// The place of one copy.
@@ -256,26 +240,15 @@ struct DocumentCacheHeader {
     length: usize,
 }
 
-impl DocumentCache {
-    /// Copies below this folder, which need not exist yet.
-    pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder }
-    }
-
-    /// The place for what one capability reads at this address. What was read with credentials is kept apart.
-    pub(super) fn entry(
-        &self,
-        id: &CapabilityId,
-        url: &Url,
-        is_trusted: bool,
-    ) -> DocumentCacheEntry {
+impl DocumentCacheEntry {
+    /// The place below a folder for what one capability reads at this address. What was read with credentials is kept
+    /// apart.
+    fn new(folder: &Path, id: &CapabilityId, url: &Url, is_trusted: bool) -> Self {
         let digest = sha256_hex(format!("{is_trusted} {url}"));
         let mark: String = digest.chars().take(24).collect();
-        DocumentCacheEntry { path: self.folder.join(format!("{id}-{mark}")) }
+        Self { path: folder.join(format!("{id}-{mark}")) }
     }
-}
 
-impl DocumentCacheEntry {
     /// The copy, if there is a whole one.
     pub(super) async fn load(&self) -> Option<CachedDocument> {
         let path = self.path.clone();
@@ -386,10 +359,10 @@ mod document_cache_tests {
     #[tokio::test]
     async fn a_copy_comes_back_whole_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = DocumentCache::new(folder.path().join("documents"));
+        let cache = folder.path().join("documents");
         let id = CapabilityId::new("thing").unwrap();
         let url = Url::parse("https://api.example/spec?key=canary").unwrap();
-        let entry = cache.entry(&id, &url, true);
+        let entry = DocumentCacheEntry::new(&cache, &id, &url, true);
         assert!(entry.load().await.is_none());
         let marks = DocumentValidators { etag: Some("\"1\"".to_owned()), last_modified: None };
         entry.save(marks.clone(), Bytes::from_static(b"line\nline")).await;
@@ -402,9 +375,14 @@ mod document_cache_tests {
         entry.confirm().await;
         assert!(entry.load().await.unwrap().age() < Duration::from_secs(60));
         for other in [
-            cache.entry(&id, &url, false),
-            cache.entry(&id, &Url::parse("https://api.example/spec").unwrap(), true),
-            cache.entry(&CapabilityId::new("other").unwrap(), &url, true),
+            DocumentCacheEntry::new(&cache, &id, &url, false),
+            DocumentCacheEntry::new(
+                &cache,
+                &id,
+                &Url::parse("https://api.example/spec").unwrap(),
+                true,
+            ),
+            DocumentCacheEntry::new(&cache, &CapabilityId::new("other").unwrap(), &url, true),
         ] {
             assert!(other.load().await.is_none());
         }
@@ -421,12 +399,17 @@ mod document_cache_tests {
     async fn nobody_else_may_read_it() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
-        let cache = DocumentCache::new(folder.path().join("documents"));
+        let cache = folder.path().join("documents");
         let id = CapabilityId::new("thing").unwrap();
-        let entry = cache.entry(&id, &Url::parse("https://api.example").unwrap(), false);
+        let entry = DocumentCacheEntry::new(
+            &cache,
+            &id,
+            &Url::parse("https://api.example").unwrap(),
+            false,
+        );
         entry.save(DocumentValidators::default(), Bytes::from_static(b"{}")).await;
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&entry.path), mode(&cache.folder)), (0o600, 0o700));
+        assert_eq!((mode(&entry.path), mode(&cache)), (0o600, 0o700));
     }
 }
 

@@ -5,8 +5,6 @@
 //! spaces, quotes or `;`. A value that begins an argument passes the guard against options. What a caller gives is never
 //! looked at for variables, and a variable's value never for placeholders.
 
-use std::path::PathBuf;
-
 use capdeck_auth::{
     ReferenceLookup, ReferenceSubstitution, ResolveError, ResolvedValue, SecretScrubber,
     VaultHolder, resolve_text, resolve_value,
@@ -20,13 +18,14 @@ use serde_json::{Map, Value};
 
 use super::CliConnection;
 use crate::{
-    CallError, ErrorCode,
-    arguments::scalar_text,
+    CallError,
+    arguments::{scalar_text, without_nul},
     child_environment::child_environment,
+    command_run::ReadyCommand,
     connector_context::vault_holder,
     init_records::InitKey,
     option_guard::OptionGuard,
-    process::{ChildCommand, StderrTarget, StdinMode},
+    process::ChildCommand,
     project_values::project_variables,
 };
 
@@ -56,10 +55,9 @@ fn fill_guarded(
         filled.push_str(before);
         let path = after.strip_prefix('.').map(path_at_start).unwrap_or_default();
         if path.is_empty() {
-            return Err(CallError::new(
-                ErrorCode::ConfigInvalid,
-                format!("`$input` stands alone in a command: `{template}`"),
-            )
+            return Err(CallError::invalid_config(format!(
+                "`$input` stands alone in a command: `{template}`"
+            ))
             .hint("name the argument, such as `$input.name`"));
         }
         let (value, text) = value_at(path, arguments)?;
@@ -91,7 +89,7 @@ fn value_at<'a>(
     arguments: &'a Map<String, Value>,
 ) -> Result<(&'a Value, String), CallError> {
     let missing = || {
-        CallError::new(ErrorCode::RequestInvalid, format!("argument `{path}` is missing"))
+        CallError::invalid_request(format!("argument `{path}` is missing"))
             .hint(format!("call the tool with a value for `{path}`"))
     };
     let mut steps = path.split('.');
@@ -103,18 +101,11 @@ fn value_at<'a>(
         return Err(missing());
     }
     let text = scalar_text(value).ok_or_else(|| {
-        CallError::new(
-            ErrorCode::RequestInvalid,
-            format!("argument `{path}` must be a string, a number or a boolean"),
-        )
+        CallError::invalid_request(format!(
+            "argument `{path}` must be a string, a number or a boolean"
+        ))
     })?;
-    if text.contains('\0') {
-        return Err(CallError::new(
-            ErrorCode::RequestInvalid,
-            format!("argument `{path}` holds a NUL character, which no program can be given"),
-        ));
-    }
-    Ok((value, text))
+    Ok((value, without_nul(path, text)?))
 }
 
 /// Where the commands of a capability file find their variables.
@@ -122,14 +113,6 @@ fn value_at<'a>(
 pub(crate) struct CommandVariables {
     definition: Definition,
     holder: VaultHolder,
-}
-
-/// A command ready to run, and what must not be shown of it.
-#[derive(Debug)]
-pub(super) struct ReadyCommand {
-    pub(super) command: ChildCommand,
-    pub(super) log_scrubber: SecretScrubber,
-    pub(super) result_scrubber: SecretScrubber,
 }
 
 impl CommandVariables {
@@ -149,7 +132,9 @@ impl CommandVariables {
             args: action.args.clone(),
             env: action.env.clone(),
             cwd: action.cwd.clone(),
-            defaults: schema_defaults(action),
+            defaults: properties(action)
+                .filter_map(|(name, one)| Some((name.clone(), one.get("default")?.clone())))
+                .collect(),
         };
         self.fill(connection, &command, action, arguments)
     }
@@ -183,7 +168,7 @@ impl CommandVariables {
         let variables = project_variables(&self.definition)?;
         let lookup = surroundings.lookup(&self.holder);
         let lookup = lookup.in_project(variables.as_ref());
-        let declared = &declared(action);
+        let declared = &properties(action).map(|(name, _)| name.as_str()).collect::<Vec<_>>();
         let mut words = CommandFiller { lookup, arguments, command, declared, used: Vec::new() };
         let program = words.fill(&command.command, None)?;
         let mut guard = OptionGuard::new(&command.command, action.input_schema.as_ref());
@@ -201,21 +186,12 @@ impl CommandVariables {
                 program,
                 args,
                 env: child_environment(&surroundings.environment, [&env.value]),
-                folder: self.folder(connection, folder.as_deref())?,
-                input: StdinMode::Closed,
-                errors: StderrTarget::Piped,
+                folder: connection.prepared.folder.resolve(folder.as_deref())?,
+                ..ChildCommand::default()
             },
             log_scrubber: SecretScrubber::of_all(&used),
             result_scrubber: SecretScrubber::of_sensitive(&used),
         })
-    }
-
-    fn folder(
-        &self,
-        connection: &CliConnection,
-        configured: Option<&str>,
-    ) -> Result<Option<PathBuf>, CallError> {
-        connection.prepared.folder.resolve(configured)
     }
 }
 
@@ -224,7 +200,7 @@ struct CommandFiller<'a> {
     arguments: &'a Map<String, Value>,
     command: &'a CliCommand,
     /// The names that are placeholders; any other word in braces is only that.
-    declared: &'a [String],
+    declared: &'a [&'a str],
     used: Vec<ReferenceSubstitution>,
 }
 
@@ -254,8 +230,7 @@ impl CommandFiller<'_> {
     }
 
     fn is_known(&self, name: &str) -> bool {
-        self.declared.iter().any(|declared| declared == name)
-            || self.command.defaults.contains_key(name)
+        self.declared.contains(&name) || self.command.defaults.contains_key(name)
     }
 
     /// The caller's value, else the default, else nothing. What must be given was checked before.
@@ -265,31 +240,13 @@ impl CommandFiller<'_> {
             None | Some(Value::Null) => String::new(),
             Some(value) => scalar_text(value).unwrap_or_else(|| value.to_string()),
         };
-        if text.contains('\0') {
-            return Err(CallError::new(
-                ErrorCode::RequestInvalid,
-                format!("argument `{name}` holds a NUL character, which no program can be given"),
-            ));
-        }
-        Ok(text)
+        without_nul(name, text)
     }
 }
 
-fn declared(action: &CliAction) -> Vec<String> {
+fn properties(action: &CliAction) -> impl Iterator<Item = (&String, &Value)> {
     let properties = action.input_schema.as_ref().and_then(|schema| schema.get("properties"));
-    properties
-        .and_then(Value::as_object)
-        .map(|map| map.keys().cloned().collect())
-        .unwrap_or_default()
-}
-
-fn schema_defaults(action: &CliAction) -> Map<String, Value> {
-    let properties = action.input_schema.as_ref().and_then(|schema| schema.get("properties"));
-    let properties = properties.and_then(Value::as_object).into_iter().flatten();
-    let default = |(name, property): (&String, &Value)| {
-        Some((name.clone(), property.get("default")?.clone()))
-    };
-    properties.filter_map(default).collect()
+    properties.and_then(Value::as_object).into_iter().flatten()
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use capdeck_definition::CliOutputType;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, json};
 
 use crate::{
-    Artifact, CallError, ErrorCode,
+    Artifact, CallError, CallResult, ErrorCode,
     capture::{CapturedStream, MAX_INLINE, MAX_TOTAL},
     command_run::{CommandEnd, CommandOutcome},
     declared_tool::ToolResult,
@@ -38,38 +38,70 @@ pub(crate) enum CommandOutputStyle {
 pub(crate) async fn answer(
     outcome: CommandOutcome,
     terms: &CommandResultOptions<'_>,
-) -> Result<Box<RawValue>, CallError> {
+) -> CallResult {
+    let CommandOutcome { ending, stdout, stderr, elapsed } = outcome;
     let limit = terms.max_output_bytes.min(MAX_INLINE);
-    let (stdout_share, stderr_share) =
-        shares(outcome.stdout.total(), outcome.stderr.total(), limit);
-    let printed = CommandStreams {
-        stdout: outcome.stdout.text(stdout_share),
-        stderr: outcome.stderr.text(stderr_share),
-        elapsed_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
-    };
+    let (stdout_share, stderr_share) = shares(stdout.total(), stderr.total(), limit);
+    let (printed, errors) = (stdout.text(stdout_share), stderr.text(stderr_share));
+    let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     let tool = terms.tool;
-    match outcome.ending {
+    let (code, message, hint) = match ending {
         CommandEnd::Exited(exit) => {
-            let stdout = OutputStream { captured: outcome.stdout, share: stdout_share };
-            let stderr = OutputStream { captured: outcome.stderr, share: stderr_share };
-            printed.result(exit, terms, stdout, stderr).await
+            let mut structured = Map::from_iter([
+                ("exitCode".into(), exit.code.into()),
+                ("stdout".into(), printed.as_str().into()),
+                ("stderr".into(), errors.as_str().into()),
+                ("elapsedMs".into(), elapsed_ms.into()),
+            ]);
+            structured.extend(exit.signal_name().map(|name| ("signal".into(), name.into())));
+            let (is_error, text) = result_text(exit, terms, &printed, &errors);
+            let mut result = ToolResult { text, is_error, ..ToolResult::default() };
+            let is_cut = stdout.total() > stdout_share;
+            if terms.output == CliOutputType::Json && !printed.trim().is_empty() {
+                match read_json(&stdout, is_cut) {
+                    Ok(value) => drop(structured.insert("json".into(), value)),
+                    Err(problem) => {
+                        if !is_error && !is_cut {
+                            result.is_error = true;
+                            result.text = format!("{problem}\n\n{}", result.text);
+                        }
+                        structured.insert("jsonParseError".into(), problem.into());
+                    }
+                }
+            }
+            let streams = [("stdout ", stdout, stdout_share), ("stderr ", stderr, stderr_share)];
+            for (name, stream, share) in streams {
+                if stream.total() > share {
+                    let note = keep(name, share, stream, &mut result.artifacts).await;
+                    structured.insert("truncated".into(), true.into());
+                    result.text = format!("{}\n\n[{note}]", result.text);
+                }
+            }
+            // `artifact` is the first one, as clients know it.
+            for (key, artifact) in ["artifact", "stderrArtifact"].iter().zip(&result.artifacts) {
+                structured.insert((*key).into(), json!(artifact));
+            }
+            result.structured = Some(structured);
+            return result.build();
         }
-        CommandEnd::TimedOut => Err(printed.error(
+        CommandEnd::TimedOut => (
             ErrorCode::ToolCallTimeout,
             format!("`{tool}` did not end within {} ms and was ended", terms.timeout.as_millis()),
             "raise `timeoutMs`, or ask for less at once",
-        )),
-        CommandEnd::Cancelled => Err(printed.error(
+        ),
+        CommandEnd::Cancelled => (
             ErrorCode::Cancelled,
             format!("`{tool}` was cancelled and ended"),
             "call it again if the answer is still wanted",
-        )),
-        CommandEnd::TooMuchOutput => Err(printed.error(
+        ),
+        CommandEnd::TooMuchOutput => (
             ErrorCode::ContentTooLarge,
             format!("`{tool}` wrote more than {} MiB and was ended", MAX_TOTAL / (1024 * 1024)),
             "ask for less at once",
-        )),
-    }
+        ),
+    };
+    let data = json!({"stdout": printed, "stderr": errors, "elapsedMs": elapsed_ms});
+    Err(CallError::new(code, message).hint(hint).data(data))
 }
 
 /// How much of each stream fits: half each, and what one does not need goes to the other.
@@ -84,93 +116,27 @@ fn shares(stdout: u64, stderr: u64, limit: u64) -> (u64, u64) {
     }
 }
 
-struct CommandStreams {
-    stdout: String,
-    stderr: String,
-    elapsed_ms: u64,
-}
-
-struct OutputStream {
-    captured: CapturedStream,
-    share: u64,
-}
-
-impl OutputStream {
-    fn is_cut(&self) -> bool {
-        self.captured.total() > self.share
-    }
-}
-
-impl CommandStreams {
-    fn error(self, code: ErrorCode, message: String, hint: &str) -> CallError {
-        CallError::new(code, message).hint(hint).data(json!({
-            "stdout": self.stdout,
-            "stderr": self.stderr,
-            "elapsedMs": self.elapsed_ms,
-        }))
-    }
-
-    async fn result(
-        self,
-        exit: ProcessExit,
-        terms: &CommandResultOptions<'_>,
-        stdout: OutputStream,
-        stderr: OutputStream,
-    ) -> Result<Box<RawValue>, CallError> {
-        let mut structured = Map::new();
-        structured.insert("exitCode".into(), exit.code.into());
-        structured.insert("stdout".into(), self.stdout.as_str().into());
-        structured.insert("stderr".into(), self.stderr.as_str().into());
-        structured.insert("elapsedMs".into(), self.elapsed_ms.into());
-        if let Some(signal) = exit.signal_name() {
-            structured.insert("signal".into(), signal.into());
+/// Whether a command failed, and the text of its answer.
+fn result_text(
+    exit: ProcessExit,
+    terms: &CommandResultOptions<'_>,
+    stdout: &str,
+    stderr: &str,
+) -> (bool, String) {
+    let failure = (exit.code != Some(0)).then(|| failure_text(exit, stdout, stderr));
+    let text = match (&failure, terms.style) {
+        (Some(failure), CommandOutputStyle::Init) => format!(
+            "the initialisation of `{}` failed, and is tried again with the next call: {failure}",
+            terms.tool
+        ),
+        (Some(failure), CommandOutputStyle::Streams | CommandOutputStyle::Plain) => failure.clone(),
+        (None, CommandOutputStyle::Plain) => {
+            let text = if stdout.is_empty() { stderr } else { stdout };
+            text.strip_suffix('\n').unwrap_or(text).to_owned()
         }
-        let mut is_error = exit.code != Some(0);
-        let mut text = match (is_error, terms.style) {
-            (true, CommandOutputStyle::Init) => {
-                let failure = self.failure_text(exit);
-                format!(
-                    "the initialisation of `{}` failed, and is tried again with the next call: {failure}",
-                    terms.tool
-                )
-            }
-            (true, CommandOutputStyle::Streams | CommandOutputStyle::Plain) => {
-                self.failure_text(exit)
-            }
-            (false, CommandOutputStyle::Plain) => self.plain_text().to_owned(),
-            (false, CommandOutputStyle::Streams | CommandOutputStyle::Init) => self.stdout.clone(),
-        };
-        if terms.output == CliOutputType::Json && !self.stdout.trim().is_empty() {
-            match read_json(&stdout) {
-                Ok(value) => drop(structured.insert("json".into(), value)),
-                Err(problem) => {
-                    if !is_error && !stdout.is_cut() {
-                        is_error = true;
-                        text = format!("{problem}\n\n{text}");
-                    }
-                    structured.insert("jsonParseError".into(), problem.into());
-                }
-            }
-        }
-        let mut artifacts = Vec::new();
-        for (name, stream) in [("stdout", stdout), ("stderr", stderr)] {
-            if stream.is_cut() {
-                let note = keep(name, stream, &mut structured, &mut artifacts).await;
-                text = format!("{text}\n\n[{note}]");
-            }
-        }
-        ToolResult { text, artifacts, structured: Some(structured), is_error, meta: Map::new() }
-            .build()
-    }
-
-    fn plain_text(&self) -> &str {
-        let text = if self.stdout.is_empty() { &self.stderr } else { &self.stdout };
-        text.strip_suffix('\n').unwrap_or(text)
-    }
-
-    fn failure_text(&self, exit: ProcessExit) -> String {
-        failure_text(exit, &self.stdout, &self.stderr)
-    }
+        (None, CommandOutputStyle::Streams | CommandOutputStyle::Init) => stdout.to_owned(),
+    };
+    (failure.is_some(), text)
 }
 
 /// How a command failed, and what it said.
@@ -184,37 +150,32 @@ pub(crate) fn failure_text(exit: ProcessExit, stdout: &str, stderr: &str) -> Str
     text
 }
 
-/// Keeps a cut stream as an artifact and says so. `artifact` is the first one, as clients know it.
-async fn keep(
+/// Keeps a cut stream as an artifact and says so.
+pub(crate) async fn keep(
     name: &str,
-    stream: OutputStream,
-    structured: &mut Map<String, Value>,
+    shown: u64,
+    stream: CapturedStream,
     artifacts: &mut Vec<Artifact>,
 ) -> String {
-    let (shown, total) = (stream.share, stream.captured.total());
-    let kept = stream.captured.keep().await;
-    structured.insert("truncated".into(), true.into());
-    match kept {
+    let total = stream.total();
+    let place = match stream.keep().await {
         Ok(artifact) => {
-            let note =
-                format!("{name} cut at {shown} of {total} bytes; all of it: {}", artifact.uri);
-            let key = if artifacts.is_empty() { "artifact" } else { "stderrArtifact" };
-            structured.insert(key.into(), json!(artifact));
-            artifacts.push(artifact);
-            note
+            artifacts.push(artifact.clone());
+            format!("all of it: {}", artifact.uri)
         }
         Err(error) => {
             tracing::warn!(%error, "the whole output could not be kept");
-            format!("{name} cut at {shown} of {total} bytes; the rest could not be kept")
+            "the rest could not be kept".to_owned()
         }
-    }
+    };
+    format!("{name}cut at {shown} of {total} bytes; {place}")
 }
 
-fn read_json(stdout: &OutputStream) -> Result<Value, String> {
-    if stdout.is_cut() {
+fn read_json(stdout: &CapturedStream, is_cut: bool) -> Result<Value, String> {
+    if is_cut {
         return Err("the output is too long to be read as JSON here".to_owned());
     }
-    serde_json::from_slice(stdout.captured.head())
+    serde_json::from_slice(stdout.head())
         .map_err(|error| format!("standard output is not JSON: {error}"))
 }
 

@@ -39,7 +39,7 @@ fn imported(document: &Value, include: &[&str]) -> GoogleApi {
     let document = DiscoveryDocument::read(document.to_string().as_bytes()).unwrap();
     let include = include.iter().map(|pattern| (*pattern).to_owned()).collect();
     let id = CapabilityId::new("thing").unwrap();
-    let filter = GoogleOperationFilter { include, exclude: Vec::new() };
+    let filter = OperationFilter { include, exclude: Vec::new(), matches: matches_method };
     let bases = document.bases(Some("https://things.example/things/v1/")).unwrap();
     GoogleApi::import(&document, bases, &id, &filter, &BackendAuth::None {}).unwrap()
 }
@@ -172,4 +172,84 @@ fn every_input_schema_compiles() {
     for tool in &imported(&small(), &[]).discovery.tools {
         assert_eq!(tool.argument_check().problem(), None, "{}", tool.name());
     }
+}
+
+fn scopes(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| format!("{SCOPE_PREFIX}{name}")).collect()
+}
+
+#[test]
+fn the_narrowest_scope_is_asked_for() {
+    for (offered, expected) in [
+        (&["drive", "drive.readonly", "drive.file"][..], "drive.readonly"),
+        (&["drive", "drive.appdata", "drive.file"], "drive.file"),
+        (&["drive", "drive.metadata"], "drive.metadata"),
+        (&["drive.metadata.readonly", "drive.readonly"], "drive.metadata.readonly"),
+        (&["cloud-platform", "pubsub"], "pubsub"),
+        (&["cloud-platform", "cloud-platform.read-only"], "cloud-platform.read-only"),
+        (&["cloud-platform"], "cloud-platform"),
+        (&["devstorage.full_control", "devstorage.read_write"], "devstorage.read_write"),
+        (&["gmail.modify", "gmail.compose"], "gmail.compose"),
+    ] {
+        let offered = scopes(offered);
+        assert_eq!(narrowest(&offered), scopes(&[expected]).first(), "{offered:?}");
+    }
+    assert_eq!(narrowest(&[]), None);
+    let mail = ["https://mail.google.com/".to_owned(), format!("{SCOPE_PREFIX}gmail.readonly")];
+    assert_eq!(narrowest(&mail), mail.get(1));
+}
+
+#[test]
+fn a_broad_scope_includes_the_narrow_ones_of_its_name() {
+    let check = |granted: &[&str], wanted: &[&str]| suffices(&scopes(granted), &scopes(wanted));
+    assert!(check(&["drive"], &["drive.file"]));
+    assert!(check(&["gmail.modify"], &["gmail.readonly", "gmail.modify"]));
+    assert!(check(&[], &["drive"]));
+    assert!(check(&["drive"], &[]));
+    assert!(!check(&["drive.file"], &["drive"]));
+    assert!(!check(&["drive"], &["driveapps"]));
+    assert!(!check(&["drive.readonly"], &["drive.file", "drive"]));
+    let foreign = ["https://api.example/x".to_owned()];
+    assert!(!suffices(&foreign, &["https://api.example/x.y".to_owned()]));
+}
+
+#[test]
+fn patterns_stand_for_parts_of_names() {
+    for (pattern, method, expected) in [
+        ("drive.files.list", "drive.files.list", true),
+        ("drive.files.list", "drive.files.listLabels", false),
+        ("drive.files.*", "drive.files.list", true),
+        ("drive.files.*", "drive.files.labels.list", false),
+        ("drive.*", "drive.files.list", false),
+        ("*.list", "drive.files.list", true),
+        ("*.files.list", "drive.files.list", true),
+        ("*.list", "list", false),
+        ("*", "drive.files.list", true),
+        ("*.*.list", "drive.files.list", true),
+        ("drive.*.list", "drive.files.list", true),
+        ("drive.files.get*", "drive.files.getMedia", true),
+        ("drive.files.*s", "drive.files.generateIds", true),
+        ("drive.files.g*e*s", "drive.files.generateIds", true),
+        ("drive.files.g*x*s", "drive.files.generateIds", false),
+        (" drive.files.list ", "drive.files.list", true),
+        ("", "drive.files.list", false),
+    ] {
+        assert_eq!(matches_method(pattern, method), expected, "{pattern} {method}");
+    }
+}
+
+#[test]
+fn exclusion_comes_last_and_idle_patterns_are_told() {
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let filter = OperationFilter {
+        include: owned(&["*.list", "a.b.gone"]),
+        exclude: owned(&["a.c.*", "x.*"]),
+        matches: matches_method,
+    };
+    assert!(filter.accepts(&["a.b.list".to_owned()]));
+    assert!(!filter.accepts(&["a.c.list".to_owned()]));
+    assert!(!filter.accepts(&["a.b.get".to_owned()]));
+    let methods: Vec<String> = owned(&["a.b.list", "a.c.list"]);
+    let idle: Vec<_> = filter.unused_patterns(&methods).collect();
+    assert_eq!(idle, [("includeOperations", "a.b.gone"), ("excludeOperations", "x.*")]);
 }

@@ -10,11 +10,8 @@ use capdeck_definition::CapabilityId;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{
-    filter::GoogleOperationFilter,
-    schema::{Dialect, GoogleSchemaDirection, is_required, number},
-};
-use crate::{CallError, ErrorCode, http::parse_base};
+use super::schema::{Dialect, GoogleSchemaDirection, is_required, number};
+use crate::{CallError, http::parse_base, openapi::OperationFilter};
 
 const VERBS: [&str; 7] = ["get", "head", "post", "put", "patch", "delete", "options"];
 
@@ -80,9 +77,7 @@ impl DiscoveryDocument {
     /// Reads a document. What is wrong with single methods is found out later.
     pub(super) fn read(text: &[u8]) -> Result<Self, CallError> {
         let unusable = |reason: String| {
-            CallError::new(
-                ErrorCode::ConfigInvalid,
-                format!("the description is not a Discovery document: {reason}"),
+            CallError::invalid_config(format!("the description is not a Discovery document: {reason}"),
             )
             .hint("name the document itself, such as `https://gmail.googleapis.com/$discovery/rest?version=v1`")
         };
@@ -113,8 +108,7 @@ impl DiscoveryDocument {
             (Some(base), _, _) | (None, Some(base), _) => base.to_owned(),
             (None, None, Some(root)) => format!("{}/{service_path}", root.trim_end_matches('/')),
             (None, None, None) => {
-                return Err(CallError::new(
-                    ErrorCode::ConfigInvalid,
+                return Err(CallError::invalid_config(
                     "neither the definition nor the document says where the API is",
                 )
                 .hint("set `baseUrl`"));
@@ -130,11 +124,7 @@ impl DiscoveryDocument {
     }
 
     /// Translates the methods that a filter accepts.
-    pub(super) fn translate(
-        &self,
-        id: &CapabilityId,
-        filter: &GoogleOperationFilter,
-    ) -> Translation {
+    pub(super) fn translate(&self, id: &CapabilityId, filter: &OperationFilter) -> Translation {
         let (mut paths, mut own_schemas) = (Map::new(), Map::new());
         let (mut extras, mut problems) = (BTreeMap::new(), Vec::new());
         let mut names: Vec<String> = Vec::new();
@@ -145,7 +135,7 @@ impl DiscoveryDocument {
                 _ => format!("{id}.{place}"),
             };
             names.push(name.clone());
-            if !filter.accepts(&name) {
+            if !filter.accepts(std::slice::from_ref(&name)) {
                 continue;
             }
             let operation = if extras.contains_key(&name) {

@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value};
 use url::Url;
 use uuid::Uuid;
 
@@ -22,7 +22,7 @@ use super::{
     translate::{GoogleBaseUrls, MediaUpload},
 };
 use crate::{
-    ArtifactStore, CallError, ErrorCode,
+    ArtifactStore, CallError, CallResult,
     arguments::{DataUrl, PROJECT_FILE_HINT, project_file},
     http::{
         ApiEndpoint, DEFAULT_MAX_INLINE_BYTES, EndpointRequest, HttpRequestBody, ProgressDeadline,
@@ -59,7 +59,7 @@ pub(super) struct UploadCall<'a> {
 
 impl UploadCall<'_> {
     /// Sends the content and tells the answer.
-    pub(super) async fn run(&self) -> Result<Box<RawValue>, CallError> {
+    pub(super) async fn run(&self) -> CallResult {
         let started = Instant::now();
         let body = self.arguments.get("body").filter(|body| !body.is_null());
         let (protocol, path) = choose(self.upload, body.is_some(), self.media.length)?;
@@ -69,7 +69,7 @@ impl UploadCall<'_> {
             UploadProtocol::Resumable => "resumable",
         };
         let path = PathTemplate::parse(&format!("/{}", path.trim_start_matches('/')))
-            .map_err(|reason| CallError::new(ErrorCode::ConfigInvalid, reason))?;
+            .map_err(|reason| CallError::invalid_config(reason))?;
         let mut operation = self.operation.clone();
         (operation.server, operation.path) = (self.bases.root.clone().into(), path);
         let upload_type = Some(("uploadType", kind));
@@ -95,12 +95,7 @@ impl UploadCall<'_> {
         self.answer(response, &url, started).await
     }
 
-    async fn answer(
-        &self,
-        response: reqwest::Response,
-        url: &Url,
-        started: Instant,
-    ) -> Result<Box<RawValue>, CallError> {
+    async fn answer(&self, response: reqwest::Response, url: &Url, started: Instant) -> CallResult {
         let delivery = ResponseDelivery::Inline { limit: DEFAULT_MAX_INLINE_BYTES };
         self.endpoint.answer(response, url, delivery, started).await
     }
@@ -152,7 +147,7 @@ fn choose(
         at_once.or(resumable)
     };
     chosen.ok_or_else(|| {
-        CallError::new(ErrorCode::RequestInvalid, "this method takes media or a body, not both")
+        CallError::invalid_request("this method takes media or a body, not both")
             .hint("call it with one of them")
     })
 }
@@ -195,7 +190,7 @@ impl UploadMedia {
         let (source, known_type, known_name) = match (path, artifact, data_url) {
             (Some(path), None, None) => {
                 let file = project_file(&path, project).map_err(|reason| {
-                    CallError::new(ErrorCode::RequestInvalid, format!("`media.path` {reason}"))
+                    CallError::invalid_request(format!("`media.path` {reason}"))
                         .hint(PROJECT_FILE_HINT)
                 })?;
                 let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -203,7 +198,7 @@ impl UploadMedia {
             }
             (None, Some(uri), None) => {
                 let unusable = |error: crate::ArtifactError| {
-                    CallError::new(ErrorCode::RequestInvalid, error.to_string())
+                    CallError::invalid_request(error.to_string())
                         .hint("use the `uri` of an artifact that a call of this host gave")
                 };
                 let facts = artifacts.describe(&uri).await.map_err(unusable)?;
@@ -212,14 +207,13 @@ impl UploadMedia {
             }
             (None, None, Some(url)) => {
                 let read = DataUrl::read(&url).map_err(|reason| {
-                    CallError::new(ErrorCode::RequestInvalid, format!("`media.dataUrl` {reason}"))
+                    CallError::invalid_request(format!("`media.dataUrl` {reason}"))
                         .hint("write it as `data:text/plain;base64,aGVsbG8=`")
                 })?;
                 (MediaSource::Bytes(read.bytes), read.mime_type, None)
             }
             _ => {
-                return Err(CallError::new(
-                    ErrorCode::RequestInvalid,
+                return Err(CallError::invalid_request(
                     "`media` needs exactly one of `path`, `artifact` and `dataUrl`",
                 ));
             }
@@ -230,10 +224,9 @@ impl UploadMedia {
                 let facts = tokio::fs::metadata(path).await;
                 facts
                     .map_err(|error| {
-                        CallError::new(
-                            ErrorCode::RequestInvalid,
-                            format!("the file to upload cannot be read: {error}"),
-                        )
+                        CallError::invalid_request(format!(
+                            "the file to upload cannot be read: {error}"
+                        ))
                     })?
                     .len()
             }
@@ -274,19 +267,17 @@ impl UploadMedia {
 /// Says what the API would say, before anything is sent.
 fn check(upload: &MediaUpload, length: u64, mime_type: &str) -> Result<(), CallError> {
     if let Some(largest) = upload.max_size.filter(|largest| length > *largest) {
-        return Err(CallError::new(
-            ErrorCode::RequestInvalid,
-            format!("the content has {length} bytes; this method takes at most {largest}"),
-        ));
+        return Err(CallError::invalid_request(format!(
+            "the content has {length} bytes; this method takes at most {largest}"
+        )));
     }
     if accepts(&upload.accept, mime_type) {
         return Ok(());
     }
     let accepted = upload.accept.join("`, `");
-    Err(CallError::new(
-        ErrorCode::RequestInvalid,
-        format!("this method does not take content of type `{mime_type}`"),
-    )
+    Err(CallError::invalid_request(format!(
+        "this method does not take content of type `{mime_type}`"
+    ))
     .hint(format!("set `media.mimeType` to what the content is; accepted: `{accepted}`")))
 }
 
@@ -351,6 +342,7 @@ fn accepts(accepted: &[String], mime_type: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorCode;
 
     #[test]
     fn the_protocol_follows_from_size_and_body() {

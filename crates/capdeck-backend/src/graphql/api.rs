@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use capdeck_auth::SecretScrubber;
 use capdeck_catalog::{Discovery, ImportProblem};
 use capdeck_definition::{GraphQlEndpoint, GraphQlOperation, GraphQlQueryRights};
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::{
@@ -15,12 +15,12 @@ use super::{
     document::{CompiledOperation, GraphQlDocumentError, check_document, choose, nearest_names},
     outcome::mark_errors,
     output_schema::open_output_schema,
-    schema::{ApiSchema, GraphQlProblems, SchemaError},
+    schema::{ApiSchema, SchemaError},
     selection::{SelectionRules, automatic_operations},
 };
 use crate::{
-    CallError, ErrorCode,
-    api_connection::CallableApi,
+    CallError, CallResult, ErrorCode,
+    api_connection::{CallableApi, ImportProblems},
     arguments::no_such_tool,
     declared_tool::{DeclaredTool, declared_discovery},
     http::{
@@ -64,7 +64,7 @@ impl GraphQlApi {
         url: Url,
         scrubber: &SecretScrubber,
     ) -> Result<Result<Self, SchemaError>, CallError> {
-        let mut problems = GraphQlProblems::default();
+        let mut problems = ImportProblems::default();
         let schema = match ApiSchema::read(schema, &mut problems) {
             Ok(schema) => schema,
             Err(error) => return Ok(Err(error)),
@@ -78,7 +78,7 @@ impl GraphQlApi {
         let mut declared: Vec<DeclaredTool<'_>> = offers.iter().map(GraphQlTool::declare).collect();
         if let Some(query_tool) = &query_tool {
             if offers.iter().any(|offer| offer.name == QueryTool::NAME) {
-                problems.push(
+                problems.add(
                     QueryTool::NAME,
                     "an operation has the name of the query tool; the operation is offered",
                 );
@@ -92,7 +92,7 @@ impl GraphQlApi {
             place: scrubber.text(&problem.place).into_owned(),
             reason: scrubber.text(&problem.reason).into_owned(),
         };
-        discovery.problems = problems.into_list().into_iter().map(scrubbed).collect();
+        discovery.problems = problems.finish("schema").into_iter().map(scrubbed).collect();
         let documents = offers.into_iter().map(|offer| {
             let CompiledOperation { document, name, is_mutation, .. } = offer.operation;
             (offer.name, CallableDocument { text: document, operation: name, is_mutation })
@@ -113,7 +113,7 @@ impl CallableApi for GraphQlApi {
         tool: &str,
         arguments: Map<String, Value>,
         _pace: &ProgressDeadline,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         let request = match (self.documents.get(tool), &self.query_tool) {
             (Some(document), _) => GraphQlRequest {
                 query: &document.text,
@@ -129,7 +129,7 @@ impl CallableApi for GraphQlApi {
         };
         let delivery = ResponseDelivery::Inline { limit: DEFAULT_MAX_INLINE_BYTES };
         let result = endpoint.exchange(request, delivery).await?;
-        mark_errors(result, endpoint.artifacts()).await
+        mark_errors(result, &endpoint.surroundings.artifacts).await
     }
 }
 
@@ -155,7 +155,7 @@ impl GraphQlTool<'_> {
 fn automatic<'a>(
     schema: &ApiSchema,
     block: &GraphQlEndpoint,
-    problems: &mut GraphQlProblems,
+    problems: &mut ImportProblems,
 ) -> Vec<GraphQlTool<'a>> {
     let rules = SelectionRules {
         depth: block.selection_depth,
@@ -170,7 +170,7 @@ fn automatic<'a>(
                 operation,
                 configured: None,
             }),
-            Err(error) => problems.push(made.place, error),
+            Err(error) => problems.add(made.place, error),
         }
     }
     offers
@@ -179,7 +179,7 @@ fn automatic<'a>(
 fn of_configuration<'a>(
     schema: &ApiSchema,
     configured: &'a [ConfiguredDocument],
-    problems: &mut GraphQlProblems,
+    problems: &mut ImportProblems,
 ) -> Vec<GraphQlTool<'a>> {
     let mut offers = Vec::new();
     for one in configured {
@@ -216,13 +216,13 @@ impl ConfiguredDocument {
     pub(super) fn compile(
         &self,
         schema: &ApiSchema,
-        problems: &mut GraphQlProblems,
+        problems: &mut ImportProblems,
     ) -> Option<CompiledOperation> {
         let name = self.settings.operation_name.as_deref();
         let compiled = self.text.clone().and_then(|text| {
             CompiledOperation::compile(schema, text, name).map_err(|error| error.to_string())
         });
-        compiled.map_err(|reason| problems.push(&self.name, reason)).ok()
+        compiled.map_err(|reason| problems.add(&self.name, reason)).ok()
     }
 
     pub(super) fn description(&self, operation: &CompiledOperation) -> String {
@@ -303,7 +303,7 @@ impl QueryTool {
         url: &Url,
         mut arguments: Map<String, Value>,
     ) -> Result<EndpointRequest, CallError> {
-        let refuse = |message: &str| CallError::new(ErrorCode::RequestInvalid, message);
+        let refuse = |message: &str| CallError::invalid_request(message);
         let Some(Value::String(text)) = arguments.remove("query") else {
             return Err(refuse("`query` must be the text of a GraphQL document"));
         };
@@ -327,9 +327,7 @@ impl QueryTool {
     fn check(&self, text: &str, operation: Option<&str>) -> Result<bool, CallError> {
         if text.len() > MAX_DOCUMENT_LENGTH {
             let message = format!("the document is longer than {MAX_DOCUMENT_LENGTH} bytes");
-            return Err(
-                CallError::new(ErrorCode::RequestInvalid, message).hint("ask for less at once")
-            );
+            return Err(CallError::invalid_request(message).hint("ask for less at once"));
         }
         let document =
             check_document(&self.schema, text).map_err(|error| self.bad(&error, text))?;
@@ -346,8 +344,7 @@ impl QueryTool {
                     .hint("call the tool of that mutation, or set `queryTool: {mutations: true}` in the definition"));
                 }
                 OperationType::Subscription => {
-                    return Err(CallError::new(
-                        ErrorCode::RequestInvalid,
+                    return Err(CallError::invalid_request(
                         "the document holds a subscription, which cannot be called as a tool",
                     ));
                 }
@@ -369,7 +366,7 @@ impl QueryTool {
             .collect();
         let nearest = nearest_names(&self.schema, text);
         let message = format!("the document does not match the schema: {error}");
-        let call_error = CallError::new(ErrorCode::RequestInvalid, message)
+        let call_error = CallError::invalid_request(message)
             .data(json!({"problems": findings, "nearest": nearest}));
         let hints: Vec<String> = nearest
             .iter()

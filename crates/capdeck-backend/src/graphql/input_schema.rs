@@ -14,6 +14,7 @@ use apollo_compiler::{
 use serde_json::{Map, Value, json};
 
 use super::{introspection::literal_json, schema::ApiSchema};
+use crate::api_connection::object_schema;
 
 const MAX_DEFINITIONS: usize = 60;
 
@@ -50,7 +51,7 @@ pub(super) fn input_schema(
         }
         properties.insert(variable.name.to_string(), property.into());
     }
-    let mut members = object(properties, required);
+    let mut members = object_schema(properties, &required, true);
     let definitions = shapes.definitions();
     if !definitions.is_empty() {
         members.insert("$defs".into(), definitions.into());
@@ -170,7 +171,7 @@ impl<'a> InputTypeSet<'a> {
             }
             properties.insert(field.name.to_string(), property.into());
         }
-        let mut members = object(properties, required);
+        let mut members = object_schema(properties, &required, true);
         if is_one_of {
             members.insert("minProperties".into(), 1.into());
             members.insert("maxProperties".into(), 1.into());
@@ -180,17 +181,6 @@ impl<'a> InputTypeSet<'a> {
         }
         members
     }
-}
-
-fn object(properties: Map<String, Value>, required: Vec<String>) -> Map<String, Value> {
-    let mut members = Map::new();
-    members.insert("type".into(), "object".into());
-    members.insert("properties".into(), properties.into());
-    if !required.is_empty() {
-        members.insert("required".into(), required.into());
-    }
-    members.insert("additionalProperties".into(), false.into());
-    members
 }
 
 fn enum_values(one: &EnumType) -> Map<String, Value> {
@@ -215,12 +205,12 @@ fn reference(name: &Name) -> Map<String, Value> {
     Map::from_iter([("$ref".to_owned(), format!("#/$defs/{name}").into())])
 }
 
-fn list(item: Map<String, Value>) -> Map<String, Value> {
+pub(super) fn list(item: Map<String, Value>) -> Map<String, Value> {
     members(json!({"type": "array", "items": item}))
 }
 
 /// Makes a schema nullable. Inside an input object `null` differs from omitted.
-fn or_null(mut schema: Map<String, Value>) -> Map<String, Value> {
+pub(super) fn or_null(mut schema: Map<String, Value>) -> Map<String, Value> {
     if schema.contains_key("$ref") {
         return members(json!({"anyOf": [schema, {"type": "null"}]}));
     }

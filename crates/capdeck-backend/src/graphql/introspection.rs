@@ -14,7 +14,8 @@ use apollo_compiler::{
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-use super::schema::{GraphQlProblems, SchemaError};
+use super::schema::SchemaError;
+use crate::api_connection::ImportProblems;
 
 pub(super) const INTROSPECTION_QUERY: &str = "query IntrospectionQuery { __schema { \
     queryType { name } mutationType { name } subscriptionType { name } \
@@ -46,7 +47,7 @@ pub(super) const LEGACY_INTROSPECTION_QUERY: &str = "query IntrospectionQuery { 
 
 pub(in super::super) fn parse(
     text: &str,
-    problems: &mut GraphQlProblems,
+    problems: &mut ImportProblems,
 ) -> Result<Schema, SchemaError> {
     let answer: IntrospectionResponse = serde_json::from_str(text)
         .map_err(|error| SchemaError::NotIntrospection { reason: error.to_string() })?;
@@ -61,7 +62,7 @@ pub(in super::super) fn parse(
 }
 
 struct SchemaBuilder<'a> {
-    problems: &'a mut GraphQlProblems,
+    problems: &'a mut ImportProblems,
 }
 
 impl SchemaBuilder<'_> {
@@ -78,7 +79,7 @@ impl SchemaBuilder<'_> {
             match schema.types.get(&name) {
                 Some(known) if known.is_built_in() => continue,
                 Some(_) => {
-                    self.problems.push(&name, "it is defined twice; the first one counts");
+                    self.problems.add(&name, "it is defined twice; the first one counts");
                     continue;
                 }
                 None => {}
@@ -162,7 +163,7 @@ impl SchemaBuilder<'_> {
                 }))
             }
             kind => {
-                self.problems.push(name, format!("there is no kind of type `{kind}`"));
+                self.problems.add(name, format!("there is no kind of type `{kind}`"));
                 return None;
             }
         })
@@ -182,7 +183,7 @@ impl SchemaBuilder<'_> {
             let directives = deprecation(answer.is_deprecated, answer.deprecation_reason);
             let description = text(answer.description);
             if fields.contains_key(&name) {
-                self.problems.push(place, "it is defined twice; the first one counts");
+                self.problems.add(place, "it is defined twice; the first one counts");
                 continue;
             }
             let field =
@@ -204,13 +205,13 @@ impl SchemaBuilder<'_> {
             let Some(name) = self.name(&answer.name, &place) else { continue };
             let Some(ty) = self.reference(&answer.ty, &place) else { continue };
             if !known.insert(name.clone()) {
-                self.problems.push(place, "it is defined twice; the first one counts");
+                self.problems.add(place, "it is defined twice; the first one counts");
                 continue;
             }
             let default_value = answer.default_value.as_deref().and_then(|literal| {
                 let value = parse_literal(literal);
                 if value.is_none() {
-                    self.problems.push(&place, format!("its default `{literal}` is not a value"));
+                    self.problems.add(&place, format!("its default `{literal}` is not a value"));
                 }
                 value
             });
@@ -264,7 +265,7 @@ impl SchemaBuilder<'_> {
     fn reference(&mut self, answer: &IntrospectionTypeRef, place: &str) -> Option<Type> {
         let ty = reference(answer);
         if ty.is_none() {
-            self.problems.push(place, "its type is missing, or is nested too deeply");
+            self.problems.add(place, "its type is missing, or is nested too deeply");
         }
         ty
     }
@@ -273,7 +274,7 @@ impl SchemaBuilder<'_> {
     fn name(&mut self, name: &str, place: &str) -> Option<Name> {
         let checked = Name::new(name).ok();
         if checked.is_none() {
-            self.problems.push(place, format!("`{}` is not a name", name.escape_debug()));
+            self.problems.add(place, format!("`{}` is not a name", name.escape_debug()));
         }
         checked
     }

@@ -9,7 +9,7 @@ use serde::{
 };
 use serde_json::{Value, json, value::RawValue};
 
-use crate::{ArtifactStore, CallError, ErrorCode};
+use crate::{ArtifactStore, CallError, CallResult};
 
 /// The maximum number of server errors in a message. The body has all of them.
 const MAX_REPORTED_ERRORS: usize = 5;
@@ -29,12 +29,9 @@ struct GraphQlOutcome {
 }
 
 /// Marks a result as an error when the server reports one. The response stays complete.
-pub(super) async fn mark_errors(
-    result: Box<RawValue>,
-    artifacts: &ArtifactStore,
-) -> Result<Box<RawValue>, CallError> {
+pub(super) async fn mark_errors(result: Box<RawValue>, artifacts: &ArtifactStore) -> CallResult {
     let bug = |error: serde_json::Error| {
-        CallError::new(ErrorCode::InternalError, "the response cannot be encoded").detail(error)
+        CallError::internal("the response cannot be encoded").detail(error)
     };
     let mut members: RawMembers = serde_json::from_str(result.get()).map_err(bug)?;
     if members.get("isError").is_some_and(|flag| flag.get() == "true") {

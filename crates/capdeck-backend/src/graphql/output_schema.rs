@@ -14,7 +14,11 @@ use apollo_compiler::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{input_schema::output_scalar, schema::ApiSchema};
+use super::{
+    input_schema::{list, or_null, output_scalar},
+    schema::ApiSchema,
+};
+use crate::api_connection::object_schema;
 
 /// Repeated fragments could describe more fields than they have characters.
 const MAX_PROPERTIES: usize = 2_000;
@@ -122,12 +126,7 @@ impl<'a> OutputSchemaWriter<'a> {
             }
             properties.insert(name.to_string(), self.member(&member, depth).into());
         }
-        let mut schema = Map::new();
-        schema.insert("type".into(), "object".into());
-        schema.insert("properties".into(), properties.into());
-        if !required.is_empty() {
-            schema.insert("required".into(), required.into());
-        }
+        let mut schema = object_schema(properties, &required, false);
         if !is_whole {
             schema.insert("additionalProperties".into(), true.into());
         }
@@ -207,15 +206,4 @@ fn in_shape(ty: &Type, named: Map<String, Value>) -> Map<String, Value> {
         Type::NonNullList(item) => list(in_shape(item, named)),
         Type::List(item) => or_null(list(in_shape(item, named))),
     }
-}
-
-fn list(item: Map<String, Value>) -> Map<String, Value> {
-    Map::from_iter([("type".to_owned(), "array".into()), ("items".to_owned(), item.into())])
-}
-
-fn or_null(mut schema: Map<String, Value>) -> Map<String, Value> {
-    if let Some(ty) = schema.get_mut("type") {
-        *ty = json!([ty.take(), "null"]);
-    }
-    schema
 }

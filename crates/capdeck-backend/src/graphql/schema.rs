@@ -5,7 +5,7 @@
 
 mod repair;
 
-use std::{collections::HashMap, fmt};
+use std::collections::HashMap;
 
 use apollo_compiler::{
     Name, Node, Schema,
@@ -15,9 +15,9 @@ use apollo_compiler::{
     schema::{ExtendedType, FieldDefinition},
     validation::{DiagnosticData, Valid},
 };
-use capdeck_catalog::ImportProblem;
 
 use super::introspection;
+use crate::api_connection::ImportProblems;
 
 #[derive(Debug)]
 pub(super) struct ApiSchema {
@@ -41,19 +41,18 @@ pub(super) enum SchemaError {
 }
 
 impl ApiSchema {
-    pub(super) fn read(bytes: &[u8], problems: &mut GraphQlProblems) -> Result<Self, SchemaError> {
+    pub(super) fn read(bytes: &[u8], problems: &mut ImportProblems) -> Result<Self, SchemaError> {
         let text = std::str::from_utf8(bytes).map_err(|_invalid| SchemaError::NotText)?;
         let text = text.trim_start_matches('\u{feff}').trim_start();
-        let mut found = GraphQlProblems::default();
         let mut schema = match text.chars().next() {
             None => return Err(SchemaError::Empty),
-            Some('{') => introspection::parse(text, &mut found)?,
-            Some(_) => parse_sdl(text, &mut found),
+            Some('{') => introspection::parse(text, problems)?,
+            Some(_) => parse_sdl(text, problems),
         };
-        repair::repair(&mut schema, &mut found);
+        repair::repair(&mut schema, problems);
         let roots = &schema.schema_definition;
         if roots.query.is_none() && roots.mutation.is_none() {
-            let reason = found.into_list().into_iter().next().map(|problem| problem.reason);
+            let reason = problems.first().map(|problem| problem.reason.clone());
             let reason = reason.unwrap_or_else(|| "it defines neither".to_owned());
             return Err(SchemaError::NoRoot { reason });
         }
@@ -62,7 +61,7 @@ impl ApiSchema {
             Err(broken) => {
                 let schema = broken.partial;
                 for diagnostic in broken.errors.iter() {
-                    found.push_with(|| {
+                    problems.add_with(|| {
                         let reason = format!("{} (not changed)", diagnostic.error);
                         (place_of(&schema, &diagnostic), reason)
                     });
@@ -70,7 +69,6 @@ impl ApiSchema {
                 Valid::assume_valid(schema)
             }
         };
-        problems.append(found);
         Ok(Self { possible_types: possible_types(&schema), schema })
     }
 
@@ -130,12 +128,12 @@ fn possible_types(schema: &Schema) -> HashMap<Name, Vec<Name>> {
 }
 
 /// Parses what is valid; the rest is listed.
-pub(super) fn parse_sdl(text: &str, problems: &mut GraphQlProblems) -> Schema {
+pub(super) fn parse_sdl(text: &str, problems: &mut ImportProblems) -> Schema {
     let document = match Parser::new().parse_ast(text, "schema.graphql") {
         Ok(document) => document,
         Err(broken) => {
             for diagnostic in broken.errors.iter() {
-                problems.push_with(|| (line(&diagnostic), diagnostic.error.to_string()));
+                problems.add_with(|| (line(&diagnostic), diagnostic.error.to_string()));
             }
             broken.partial
         }
@@ -149,7 +147,7 @@ pub(super) fn parse_sdl(text: &str, problems: &mut GraphQlProblems) -> Schema {
         Ok(schema) => schema,
         Err(broken) => {
             for diagnostic in broken.errors.iter() {
-                problems.push_with(|| {
+                problems.add_with(|| {
                     let span = diagnostic.error.location();
                     let place = span.and_then(|span| in_document(&document, span));
                     let place = place.unwrap_or_else(|| line(&diagnostic));
@@ -228,47 +226,5 @@ impl NamedField for apollo_compiler::ast::FieldDefinition {
 impl NamedField for apollo_compiler::ast::InputValueDefinition {
     fn name_str(&self) -> &str {
         &self.name
-    }
-}
-
-/// A hostile schema could have millions.
-const MAX_PROBLEMS: usize = 500;
-
-#[derive(Debug, Default)]
-pub(super) struct GraphQlProblems {
-    listed: Vec<ImportProblem>,
-    unlisted: usize,
-}
-
-impl GraphQlProblems {
-    pub(super) fn push(&mut self, place: impl fmt::Display, reason: impl fmt::Display) {
-        self.push_with(|| (place.to_string(), reason.to_string()));
-    }
-
-    /// Adds one; the description is computed only while the list is not full.
-    pub(super) fn push_with(&mut self, describe: impl FnOnce() -> (String, String)) {
-        if self.listed.len() < MAX_PROBLEMS {
-            let (place, reason) = describe();
-            self.listed.push(ImportProblem { place, reason });
-        } else {
-            self.unlisted += 1;
-        }
-    }
-
-    pub(super) fn append(&mut self, others: Self) {
-        for ImportProblem { place, reason } in others.listed {
-            self.push(place, reason);
-        }
-        self.unlisted += others.unlisted;
-    }
-
-    pub(super) fn into_list(mut self) -> Vec<ImportProblem> {
-        if self.unlisted > 0 {
-            self.listed.push(ImportProblem {
-                place: "schema".to_owned(),
-                reason: format!("{} more problems are not listed", self.unlisted),
-            });
-        }
-        self.listed
     }
 }

@@ -15,7 +15,8 @@ use apollo_compiler::{
     schema::ExtendedType,
 };
 
-use super::schema::{ApiSchema, GraphQlProblems};
+use super::schema::ApiSchema;
+use crate::api_connection::ImportProblems;
 
 pub(super) const MAX_FIELDS: usize = 250;
 
@@ -346,7 +347,7 @@ pub(super) struct AutomaticOperation {
 pub(super) fn automatic_operations(
     schema: &ApiSchema,
     rules: SelectionRules,
-    problems: &mut GraphQlProblems,
+    problems: &mut ImportProblems,
 ) -> Vec<AutomaticOperation> {
     let mut selector = SelectionBuilder::new(schema, rules);
     let mut operations = Vec::new();
@@ -355,7 +356,7 @@ pub(super) fn automatic_operations(
         if kind == OperationType::Subscription {
             let names = fields.iter().map(|field| format!("`{}`", field.name));
             let names = names.take(5).collect::<Vec<_>>().join(", ");
-            problems.push(
+            problems.add(
                 root,
                 format!(
                     "subscriptions cannot be called as tools: {} left out ({names})",
@@ -367,7 +368,7 @@ pub(super) fn automatic_operations(
         for field in fields {
             if operations.len() >= MAX_OPERATIONS {
                 let place = format!("{root}.{}", field.name);
-                problems.push(place, format!("there are more than {MAX_OPERATIONS} operations; list those needed in `operations`"));
+                problems.add(place, format!("there are more than {MAX_OPERATIONS} operations; list those needed in `operations`"));
                 continue;
             }
             operations.push(automatic_operation(root, kind, field, rules, &mut selector));

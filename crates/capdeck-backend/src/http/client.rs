@@ -15,14 +15,14 @@ use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::Verifier;
 use url::Url;
 
-use crate::{CallError, ErrorCode, api_connection::read_body};
+use crate::{CallError, api_connection::read_body};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Builds a client for MCP servers, whose addresses the user configured. Callers set deadlines.
 pub(crate) fn build(client_version: &str) -> Result<reqwest::Client, CallError> {
     let internal = |error: &dyn std::fmt::Display| {
-        CallError::new(ErrorCode::InternalError, "the HTTP client cannot be built").detail(error)
+        CallError::internal("the HTTP client cannot be built").detail(error)
     };
     let builder = settings(client_version).map_err(|error| internal(&error))?;
     builder.build().map_err(|error| internal(&error))
@@ -83,7 +83,7 @@ pub async fn fetch_text(
     let fetching = fetch(url, reach, limit, client_version);
     tokio::time::timeout(FETCH_TIMEOUT, fetching).await.unwrap_or_else(|_elapsed| {
         let message = format!("no answer within {} s", FETCH_TIMEOUT.as_secs());
-        Err(CallError::new(ErrorCode::ServerUnavailable, message))
+        Err(CallError::unavailable(message))
     })
 }
 
@@ -93,10 +93,10 @@ async fn fetch(
     limit: u64,
     client_version: &str,
 ) -> Result<Vec<u8>, CallError> {
-    let refused = |message: String| CallError::new(ErrorCode::RequestInvalid, message);
+    let refused = |message: String| CallError::invalid_request(message);
     let mut url = Url::parse(url).map_err(|_| refused("this is no address".to_owned()))?;
     let http = build_guarded(client_version, reach, Arc::new(SystemResolver))
-        .map_err(|error| CallError::new(ErrorCode::InternalError, error))?;
+        .map_err(|error| CallError::internal(error))?;
     for _redirect in 0..=MAX_REDIRECTS {
         reach.check(&url).map_err(|reason| refused(reason.to_string()))?;
         let sent = http.get(url.clone()).send().await;
@@ -110,7 +110,7 @@ async fn fetch(
             return read_body(&mut response, &url, limit).await.map(Vec::from);
         } else {
             let message = format!("HTTP {status}");
-            return Err(CallError::new(ErrorCode::ServerUnavailable, message));
+            return Err(CallError::unavailable(message));
         }
     }
     Err(refused(format!("it redirects more than {MAX_REDIRECTS} times")))
@@ -144,7 +144,7 @@ impl JsonSender {
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
-        let unavailable = |reason: String| CallError::new(ErrorCode::ServerUnavailable, reason);
+        let unavailable = |reason: String| CallError::unavailable(reason);
         // Neither the address nor the headers are shown: both may contain a key.
         let answer = request.body(body).send().await;
         let answer = answer.map_err(|error| unavailable(error.without_url().to_string()))?;

@@ -16,10 +16,7 @@ use reqwest::{
     Response, StatusCode,
     header::{AUTHORIZATION, HeaderMap},
 };
-use serde_json::{
-    json,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::{json, value::to_raw_value};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -33,8 +30,7 @@ use super::{
     send::{EndpointSender, no_response_error},
 };
 use crate::{
-    ArtifactStore, CallContext, CallError, CallerHandle, ErrorCode,
-    api_connection::DocumentCache,
+    CallContext, CallError, CallResult, CallerHandle, ErrorCode,
     capture::{MAX_TOTAL, SpillTarget, StreamCapture},
     connect::ResolvedBackend,
     connector_context::ConnectorContext,
@@ -49,19 +45,20 @@ tokio::task_local! {
 /// The endpoint of one capability, with its credentials and limits. Shared by all of its calls.
 #[derive(Debug)]
 pub(crate) struct ApiEndpoint {
-    id: CapabilityId,
+    pub(crate) id: CapabilityId,
     credentials: StaticCredentials,
-    sign_in: Option<CapabilitySignIn>,
+    pub(crate) sign_in: Option<CapabilitySignIn>,
     sender: EndpointSender,
     log_scrubber: SecretScrubber,
-    result_scrubber: SecretScrubber,
-    surroundings: Arc<ConnectorContext>,
+    pub(crate) result_scrubber: SecretScrubber,
+    pub(crate) surroundings: Arc<ConnectorContext>,
     timeout: Duration,
     /// Cancelled when the connection is closed; running requests end with it.
     closed: CancellationToken,
     /// The references in the `auth` block, for hints.
     auth_references: Vec<ReferenceTarget>,
-    are_refusals_errors: bool,
+    /// False where 401 and 403 are responses like any other.
+    pub(crate) are_refusals_errors: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -113,16 +110,6 @@ impl ApiEndpoint {
         }
     }
 
-    /// Returns 401 and 403 responses like any other.
-    #[must_use]
-    pub(crate) fn with_auth_errors_as_responses(self) -> Self {
-        Self { are_refusals_errors: false, ..self }
-    }
-
-    pub(crate) fn id(&self) -> &CapabilityId {
-        &self.id
-    }
-
     pub(crate) fn without_secrets(&self, document: Bytes) -> Bytes {
         let scrubber = self.with_tokens(&self.result_scrubber);
         match std::str::from_utf8(&document).map(|text| scrubber.text(text)) {
@@ -131,36 +118,45 @@ impl ApiEndpoint {
         }
     }
 
-    pub(crate) fn result_scrubber(&self) -> &SecretScrubber {
-        &self.result_scrubber
-    }
-
-    pub(crate) fn artifacts(&self) -> &ArtifactStore {
-        &self.surroundings.artifacts
-    }
-
-    pub(crate) fn sign_in(&self) -> Option<&CapabilitySignIn> {
-        self.sign_in.as_ref()
-    }
-
-    pub(crate) fn documents(&self) -> &DocumentCache {
-        &self.surroundings.documents
-    }
-
     pub(crate) fn log(&self, line: &str) {
         let line = self.log_scrubber.text(line);
         tracing::warn!(capability = %self.id, "{line}");
         self.surroundings.logs.of(&self.id).push(line.into_owned());
     }
 
+    /// The error for a refusal of our credentials, which names what to renew.
     pub(crate) async fn rejection_error(&self, response: Response) -> CallError {
-        let refusal = RejectedCredentials {
-            id: &self.id,
-            credentials: &self.credentials,
-            has_sign_in: self.sign_in.is_some(),
-            references: &self.auth_references,
+        let (id, status) = (&self.id, response.status());
+        let words = read_body_excerpt(response).await;
+        let has_credentials = self.sign_in.is_some() || self.credentials != StaticCredentials::None;
+        let reason = match (status, has_credentials) {
+            (StatusCode::UNAUTHORIZED, true) => "does not accept our credentials",
+            (StatusCode::UNAUTHORIZED, false) => {
+                "asks for credentials, and its definition has none"
+            }
+            (_, true) => "does not allow this with our credentials",
+            (_, false) => "does not allow this without credentials",
         };
-        refusal.error_for(response, &self.result_scrubber).await
+        let message = format!("`{id}` {reason} (HTTP {})", status.as_u16());
+        let body = self.result_scrubber.text(&words);
+        CallError::new(ErrorCode::AuthRequired, message)
+            .hint(self.renewal_hint())
+            .data(json!({"status": status.as_u16(), "body": body}))
+    }
+
+    fn renewal_hint(&self) -> String {
+        let id = &self.id;
+        if self.sign_in.is_some() {
+            return format!("run: capdeck auth login {id}");
+        }
+        if self.credentials == StaticCredentials::None {
+            return format!("give the definition of `{id}` an `auth` block");
+        }
+        let renewals: Vec<String> = self.auth_references.iter().map(renewal_hint).collect();
+        match renewals.as_slice() {
+            [] => format!("renew the credentials in the `auth` block of `{id}`"),
+            renewals => renewals.join("; "),
+        }
     }
 
     pub(crate) fn auth_headers(&self) -> Result<Vec<AuthHeader>, CallError> {
@@ -253,7 +249,7 @@ impl ApiEndpoint {
         &self,
         request: EndpointRequest,
         delivery: ResponseDelivery,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         let started = StdInstant::now();
         let url = request.url.clone();
         let response = self.send(request).await?;
@@ -266,7 +262,7 @@ impl ApiEndpoint {
         url: &Url,
         delivery: ResponseDelivery,
         started: StdInstant,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         if self.are_refusals_errors && matches!(response.status().as_u16(), 401 | 403) {
             return Err(self.rejection_error(response).await);
         }
@@ -367,56 +363,6 @@ impl fmt::Debug for ProgressDeadline {
 }
 
 const MAX_BODY_EXCERPT_BYTES: usize = 4 * 1024;
-
-pub(super) struct RejectedCredentials<'a> {
-    pub(super) id: &'a CapabilityId,
-    pub(super) credentials: &'a StaticCredentials,
-    pub(super) has_sign_in: bool,
-    pub(super) references: &'a [ReferenceTarget],
-}
-
-impl RejectedCredentials<'_> {
-    pub(super) async fn error_for(
-        &self,
-        response: Response,
-        scrubber: &SecretScrubber,
-    ) -> CallError {
-        let status = response.status();
-        let words = read_body_excerpt(response).await;
-        let message = format!("{} (HTTP {})", self.message(status), status.as_u16());
-        CallError::new(ErrorCode::AuthRequired, message)
-            .hint(self.hint())
-            .data(json!({"status": status.as_u16(), "body": scrubber.text(&words)}))
-    }
-
-    fn message(&self, status: StatusCode) -> String {
-        let id = self.id;
-        let has_credentials = self.has_sign_in || *self.credentials != StaticCredentials::None;
-        match (status, has_credentials) {
-            (StatusCode::UNAUTHORIZED, true) => format!("`{id}` does not accept our credentials"),
-            (StatusCode::UNAUTHORIZED, false) => {
-                format!("`{id}` asks for credentials, and its definition has none")
-            }
-            (_, true) => format!("`{id}` does not allow this with our credentials"),
-            (_, false) => format!("`{id}` does not allow this without credentials"),
-        }
-    }
-
-    fn hint(&self) -> String {
-        let id = self.id;
-        if self.has_sign_in {
-            return format!("run: capdeck auth login {id}");
-        }
-        let renewals: Vec<String> = self.references.iter().map(renewal_hint).collect();
-        match (self.credentials, renewals.as_slice()) {
-            (StaticCredentials::None, _) => {
-                format!("give the definition of `{id}` an `auth` block")
-            }
-            (_, []) => format!("renew the credentials in the `auth` block of `{id}`"),
-            (_, renewals) => renewals.join("; "),
-        }
-    }
-}
 
 fn renewal_hint(reference: &ReferenceTarget) -> String {
     match reference {

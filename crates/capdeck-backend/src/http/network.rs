@@ -41,10 +41,9 @@ impl EndpointNetwork {
 
     fn client_within(&self, reach: NetworkReach, url: &Url) -> Result<Client, CallError> {
         reach.check(url).map_err(|reason| self.blocked_error(&reason))?;
-        self.clients.get(reach).map_err(|error| {
-            CallError::new(ErrorCode::InternalError, "the HTTP client cannot be built")
-                .detail(error)
-        })
+        self.clients
+            .get(reach)
+            .map_err(|error| CallError::internal("the HTTP client cannot be built").detail(error))
     }
 
     pub(super) fn blocked_error(&self, reason: &ReachError) -> CallError {

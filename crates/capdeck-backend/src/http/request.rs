@@ -19,7 +19,7 @@ use tokio::{
 use tokio_util::io::ReaderStream;
 use url::Url;
 
-use crate::{CallError, ErrorCode};
+use crate::CallError;
 
 /// A request without credentials, which the endpoint adds.
 #[derive(Debug, Clone)]
@@ -56,20 +56,16 @@ impl EndpointRequest {
 }
 
 pub(crate) fn header_name(name: &str) -> Result<HeaderName, CallError> {
-    HeaderName::from_bytes(name.as_bytes()).map_err(|_invalid| {
-        CallError::new(ErrorCode::ConfigInvalid, format!("`{name}` is not a header name"))
-    })
+    HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_invalid| CallError::invalid_config(format!("`{name}` is not a header name")))
 }
 
 /// Rejects line breaks, which could inject another header. The value is not shown.
 pub(crate) fn header_value(name: &str, value: &str) -> Result<HeaderValue, CallError> {
     HeaderValue::from_bytes(value.as_bytes()).map_err(|_invalid| {
-        CallError::new(
-            ErrorCode::RequestInvalid,
-            format!(
-                "the value for header `{name}` holds a line break or another control character"
-            ),
-        )
+        CallError::invalid_request(format!(
+            "the value for header `{name}` holds a line break or another control character"
+        ))
     })
 }
 
@@ -88,7 +84,7 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
 /// Parses a resolved base URL with the same rules as in a file.
 pub(crate) fn parse_base(text: &str) -> Result<Url, CallError> {
     let refuse = |reason: &str| {
-        CallError::new(ErrorCode::ConfigInvalid, format!("`baseUrl` cannot be used: {reason}"))
+        CallError::invalid_config(format!("`baseUrl` cannot be used: {reason}"))
             .hint("give an https URL without user name, query or fragment")
     };
     let url = Url::parse(text).map_err(|error| refuse(&error.to_string()))?;
@@ -117,8 +113,7 @@ pub(crate) fn below(base: &Url, path: &str) -> Result<Url, CallError> {
     let base_path = base.path().trim_end_matches('/');
     let full_path = format!("{base_path}{path}");
     if full_path.split(['/', '\\']).any(is_dot_segment) {
-        return Err(CallError::new(
-            ErrorCode::RequestInvalid,
+        return Err(CallError::invalid_request(
             "the path has a `.` or `..` segment, which would leave the API's base path",
         )
         .hint("use a value that is a single name"));
@@ -129,10 +124,7 @@ pub(crate) fn below(base: &Url, path: &str) -> Result<Url, CallError> {
     let is_inside = url.path() == base_path
         || url.path().strip_prefix(base_path).is_some_and(|rest| rest.starts_with('/'));
     if url.origin() != base.origin() || !is_inside {
-        return Err(CallError::new(
-            ErrorCode::RequestInvalid,
-            "the path leads outside of the API's base URL",
-        ));
+        return Err(CallError::invalid_request("the path leads outside of the API's base URL"));
     }
     Ok(url)
 }

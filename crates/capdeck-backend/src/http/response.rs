@@ -9,11 +9,11 @@ use reqwest::{
     Response, StatusCode,
     header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderMap},
 };
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, json};
 
 use super::send::RequestAttempts;
 use crate::{
-    Artifact, CallError, ErrorCode,
+    Artifact, CallError, CallResult, ErrorCode,
     call_error::scrub_json,
     capture::{CapturedStream, MAX_INLINE},
     declared_tool::ToolResult,
@@ -123,7 +123,7 @@ impl ResponseHead {
         max_response_bytes: u64,
         started: Instant,
         scrubber: &SecretScrubber,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         let limit = max_response_bytes.min(MAX_INLINE);
         let is_inline_kind = self.is_text()
             && !self.is_attachment

@@ -21,7 +21,7 @@ use super::{
     EndpointRequest, endpoint_limiter::EndpointLimiter, network::EndpointNetwork,
     request::RedirectScope,
 };
-use crate::{CallError, ErrorCode};
+use crate::CallError;
 
 const MAX_REDIRECTS: usize = 5;
 
@@ -43,6 +43,12 @@ enum EndpointSendError {
     },
     /// Not retryable.
     Settled(CallError),
+}
+
+impl From<CallError> for EndpointSendError {
+    fn from(error: CallError) -> Self {
+        Self::Settled(error)
+    }
 }
 
 impl EndpointSender {
@@ -95,10 +101,10 @@ impl EndpointSender {
         deadline: Instant,
     ) -> Result<Response, EndpointSendError> {
         let mut url = request.url.clone();
-        let mut client = self.network.client(&url).map_err(EndpointSendError::Settled)?;
+        let mut client = self.network.client(&url)?;
         let mut is_at_home = true;
         for _hop in 0..=MAX_REDIRECTS {
-            self.turns.wait_for_rate(deadline).await.map_err(EndpointSendError::Settled)?;
+            self.turns.wait_for_rate(deadline).await?;
             let mut builder = client
                 .request(request.method.clone(), url.clone())
                 .headers(request.headers.clone());
@@ -112,43 +118,34 @@ impl EndpointSender {
                 Ok(response) => response,
                 Err(error) => return Err(EndpointSendError::Unanswered { url, error }),
             };
-            let Some(target) =
-                redirect_target(request, &url, &response).map_err(EndpointSendError::Settled)?
-            else {
+            let Some(target) = redirect_target(request, &url, &response)? else {
                 return Ok(response);
             };
             if target.origin() != url.origin() {
-                client = self
-                    .network
-                    .client_for_remote_url(&target)
-                    .map_err(EndpointSendError::Settled)?;
+                client = self.network.client_for_remote_url(&target)?;
                 is_at_home = false;
             }
             url = target;
         }
-        Err(EndpointSendError::Settled(
-            CallError::new(
-                ErrorCode::DownstreamProtocolError,
-                format!("the server redirected more than {MAX_REDIRECTS} times"),
-            )
-            .hint("open the address in a browser; it may ask for a sign-in"),
+        let error = CallError::protocol_error(format!(
+            "the server redirected more than {MAX_REDIRECTS} times"
         ))
+        .hint("open the address in a browser; it may ask for a sign-in");
+        Err(error.into())
     }
 
     fn call_error_for(&self, failure: EndpointSendError, attempts: u32) -> CallError {
         match failure {
             EndpointSendError::Settled(error) => error,
             EndpointSendError::Unanswered { url, error } => {
-                match find_cause::<ReachError>(&error) {
-                    Some(reason) => self.network.blocked_error(reason),
-                    None => {
-                        let mut told = self::no_response_error(&url, error);
-                        if attempts > 1 {
-                            told.message.push_str(&format!(" (after {attempts} attempts)"));
-                        }
-                        told
-                    }
+                if let Some(reason) = find_cause::<ReachError>(&error) {
+                    return self.network.blocked_error(reason);
                 }
+                let mut told = no_response_error(&url, error);
+                if attempts > 1 {
+                    told.message.push_str(&format!(" (after {attempts} attempts)"));
+                }
+                told
             }
         }
     }
@@ -166,15 +163,10 @@ fn redirect_target(
     let Some(location) = response.headers().get(LOCATION) else { return Ok(None) };
     let target = location.to_str().ok().and_then(|location| url.join(location).ok());
     let target = target.ok_or_else(|| {
-        CallError::new(
-            ErrorCode::DownstreamProtocolError,
-            "the server redirected to something that is not a URL",
-        )
-        .hint("report the problem to the operator of the server")
+        CallError::protocol_error("the server redirected to something that is not a URL")
+            .hint("report the problem to the operator of the server")
     })?;
-    let refuse = |message: String, hint: &str| {
-        Err(CallError::new(ErrorCode::DownstreamProtocolError, message).hint(hint))
-    };
+    let refuse = |message: String, hint: &str| Err(CallError::protocol_error(message).hint(hint));
     let origin = || target.origin().ascii_serialization();
     if target.origin() != url.origin() {
         match request.redirects {
@@ -213,16 +205,10 @@ pub(crate) fn no_response_error(url: &Url, error: reqwest::Error) -> CallError {
         source = inner.source();
     }
     if error.is_connect() {
-        return CallError::new(
-            ErrorCode::ServerUnavailable,
-            format!("`{origin}` cannot be reached: {cause}"),
-        )
-        .hint("check that the service is running and that `baseUrl` is right");
+        return CallError::unavailable(format!("`{origin}` cannot be reached: {cause}"))
+            .hint("check that the service is running and that `baseUrl` is right");
     }
-    CallError::new(
-        ErrorCode::DownstreamProtocolError,
-        format!("the exchange with `{origin}` broke off: {cause}"),
-    )
+    CallError::protocol_error(format!("the exchange with `{origin}` broke off: {cause}"))
 }
 
 /// The delay before the first retry; it doubles each time.
@@ -230,15 +216,6 @@ const INITIAL_RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// The maximum delay without `Retry-After`.
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RequestStage {
-    Connecting,
-    /// Later: the server may have acted on it.
-    Exchanging,
-    /// Not retryable.
-    Settled,
-}
 
 /// Returns the delay before a retry of an answered request; `None` for a final response.
 pub(super) fn delay_after_response(
@@ -261,11 +238,16 @@ pub(super) fn delay_after_failure(
     error: &reqwest::Error,
     attempt: u32,
 ) -> Option<Duration> {
-    let is_worth_it = match stage(error) {
-        RequestStage::Connecting => true,
-        RequestStage::Exchanging => is_idempotent,
-        RequestStage::Settled => false,
+    let is_final =
+        find_cause::<ReachError>(error).is_some() || find_cause::<rustls::Error>(error).is_some();
+    // Once connected, the server may have acted on it.
+    let is_cut = || {
+        let is_cut = find_cause::<hyper::Error>(error).is_some_and(|error| {
+            error.is_incomplete_message() || error.is_canceled() || error.is_closed()
+        });
+        is_cut || find_cause::<io::Error>(error).is_some()
     };
+    let is_worth_it = !is_final && (error.is_connect() || (is_idempotent && is_cut()));
     is_worth_it.then(|| retry_delay(attempt))
 }
 
@@ -283,23 +265,6 @@ pub(super) fn find_cause<Kind: Error + 'static>(error: &reqwest::Error) -> Optio
         source = inner.source();
     }
     None
-}
-
-fn stage(error: &reqwest::Error) -> RequestStage {
-    let is_refused = find_cause::<ReachError>(error).is_some();
-    let is_untrusted = find_cause::<rustls::Error>(error).is_some();
-    let is_cut = find_cause::<hyper::Error>(error).is_some_and(|error| {
-        error.is_incomplete_message() || error.is_canceled() || error.is_closed()
-    });
-    if is_refused || is_untrusted {
-        RequestStage::Settled
-    } else if error.is_connect() {
-        RequestStage::Connecting
-    } else if is_cut || find_cause::<io::Error>(error).is_some() {
-        RequestStage::Exchanging
-    } else {
-        RequestStage::Settled
-    }
 }
 
 /// Doubles each time, with jitter so that callers that failed together do not retry together.

@@ -13,25 +13,6 @@ use crate::{CallContext, CallError, ErrorCode};
 const MAX_PAGES: usize = 1000;
 const MAX_ENTRIES: usize = 100_000;
 
-#[derive(Debug, Clone, Copy)]
-struct McpListMethod {
-    method: &'static str,
-    member: &'static str,
-    capability: &'static str,
-}
-
-const TOOLS: McpListMethod =
-    McpListMethod { method: "tools/list", member: "tools", capability: "tools" };
-const RESOURCES: McpListMethod =
-    McpListMethod { method: "resources/list", member: "resources", capability: "resources" };
-const TEMPLATES: McpListMethod = McpListMethod {
-    method: "resources/templates/list",
-    member: "resourceTemplates",
-    capability: "resources",
-};
-const PROMPTS: McpListMethod =
-    McpListMethod { method: "prompts/list", member: "prompts", capability: "prompts" };
-
 pub(super) async fn discover(
     session: &McpSession,
     context: &CallContext,
@@ -50,7 +31,7 @@ pub(super) async fn discover(
 }
 
 async fn read_all(session: &McpSession, context: &CallContext) -> Result<Discovery, CallError> {
-    let tools = read_list(session, context, TOOLS).await?;
+    let tools = read_list(session, context, "tools/list", "tools").await?;
     let mut seen = HashSet::new();
     let tools = tools
         .into_iter()
@@ -66,9 +47,15 @@ async fn read_all(session: &McpSession, context: &CallContext) -> Result<Discove
         .collect();
     Ok(Discovery {
         tools,
-        resources: read_list(session, context, RESOURCES).await?,
-        resource_templates: read_list(session, context, TEMPLATES).await?,
-        prompts: read_list(session, context, PROMPTS).await?,
+        resources: read_list(session, context, "resources/list", "resources").await?,
+        resource_templates: read_list(
+            session,
+            context,
+            "resources/templates/list",
+            "resourceTemplates",
+        )
+        .await?,
+        prompts: read_list(session, context, "prompts/list", "prompts").await?,
         server: Some(session.facts()),
         ..Discovery::default()
     })
@@ -77,23 +64,27 @@ async fn read_all(session: &McpSession, context: &CallContext) -> Result<Discove
 async fn read_list(
     session: &McpSession,
     context: &CallContext,
-    listing: McpListMethod,
+    method: &str,
+    member: &str,
 ) -> Result<Vec<RawMembers>, CallError> {
     let capabilities = session.facts().capabilities;
+    let capability = method.split('/').next().unwrap_or_default();
     // A server that declares nothing is old or incomplete and is asked anyway.
-    if !capabilities.is_empty() && !capabilities.contains_key(listing.capability) {
+    if !capabilities.is_empty() && !capabilities.contains_key(capability) {
         return Ok(Vec::new());
     }
     let mut entries = Vec::new();
     let mut cursors = HashSet::new();
     let mut params = None;
     for _ in 0..MAX_PAGES {
-        let answer = match session.list(listing.method, params, context).await {
+        // No message of the server belongs to it: a listing during a call must not make the recipient of that call's
+        // question ambiguous.
+        let answer = match session.forward(method, params, context).await {
             Ok(answer) => answer,
             Err(error) if error.code == ErrorCode::UnsupportedCapability => return Ok(entries),
             Err(error) => return Err(error),
         };
-        let next = read_page(session, listing, &answer, &mut entries)?;
+        let next = read_page(session, method, member, &answer, &mut entries)?;
         let Some(cursor) = next else { return Ok(entries) };
         if entries.len() >= MAX_ENTRIES || !cursors.insert(cursor.clone()) {
             break;
@@ -103,7 +94,7 @@ async fn read_list(
     }
     tracing::warn!(
         server = session.id(),
-        method = listing.method,
+        method,
         entries = entries.len(),
         "the list does not end; what was read so far is used"
     );
@@ -113,31 +104,29 @@ async fn read_list(
 /// Adds one page's entries and returns the next cursor. An entry that is not an object is omitted.
 fn read_page(
     session: &McpSession,
-    listing: McpListMethod,
+    method: &str,
+    member: &str,
     answer: &RawValue,
     entries: &mut Vec<RawMembers>,
 ) -> Result<Option<String>, CallError> {
     let malformed = || {
-        CallError::new(
-            ErrorCode::DownstreamProtocolError,
-            format!(
-                "`{}` answered `{}` without a list of `{}`",
-                session.id(),
-                listing.method,
-                listing.member
-            ),
-        )
+        CallError::protocol_error(format!(
+            "`{}` answered `{}` without a list of `{}`",
+            session.id(),
+            method,
+            member
+        ))
     };
     let page: IndexMap<String, &RawValue> =
         serde_json::from_str(answer.get()).map_err(|_| malformed())?;
-    let list = page.get(listing.member).ok_or_else(malformed)?;
+    let list = page.get(member).ok_or_else(malformed)?;
     let items: Vec<&RawValue> = serde_json::from_str(list.get()).map_err(|_| malformed())?;
     for item in items {
         match serde_json::from_str(item.get()) {
             Ok(entry) => entries.push(entry),
             Err(_) => tracing::warn!(
                 server = session.id(),
-                method = listing.method,
+                method,
                 "an entry that is no object was left out"
             ),
         }

@@ -53,26 +53,22 @@ pub(super) fn call_error(id: &str, operation: McpOperation<'_>, error: ClientErr
         ClientError::Rpc(error) => of_rpc(id, operation, error),
         ClientError::Timeout { after, .. } => timed_out(id, operation, after.as_millis()),
         ClientError::Cancelled => CallError::new(ErrorCode::Cancelled, "the call was cancelled"),
-        ClientError::Closed { reason } => CallError::new(
-            ErrorCode::ServerUnavailable,
-            format!("the connection to `{id}` is over: {reason}"),
-        ),
-        ClientError::SessionExpired => CallError::new(
-            ErrorCode::ServerUnavailable,
-            format!("`{id}` lost its session several times"),
-        ),
+        ClientError::Closed { reason } => {
+            CallError::unavailable(format!("the connection to `{id}` is over: {reason}"))
+        }
+        ClientError::SessionExpired => {
+            CallError::unavailable(format!("`{id}` lost its session several times"))
+        }
         ClientError::Http { status, excerpt, www_authenticate } => {
             of_status(id, status, &excerpt, www_authenticate.as_deref())
         }
-        ClientError::Unreachable { reason, .. } => CallError::new(
-            ErrorCode::ServerUnavailable,
-            format!("`{id}` cannot be reached: {reason}"),
-        )
-        .hint("check the `url` and that the server is running"),
-        ClientError::Protocol { message } => CallError::new(
-            ErrorCode::DownstreamProtocolError,
-            format!("`{id}` broke the protocol: {message}"),
-        ),
+        ClientError::Unreachable { reason, .. } => {
+            CallError::unavailable(format!("`{id}` cannot be reached: {reason}"))
+                .hint("check the `url` and that the server is running")
+        }
+        ClientError::Protocol { message } => {
+            CallError::protocol_error(format!("`{id}` broke the protocol: {message}"))
+        }
         ClientError::Unanswered { method, error } => unanswered(id, operation, &method, error),
         ClientError::TooLarge { limit } => CallError::new(
             ErrorCode::ContentTooLarge,
@@ -149,13 +145,10 @@ fn of_status(id: &str, status: u16, excerpt: &str, challenge: Option<&str>) -> C
         )
         .hint("check the permissions of the credential in its `auth` block"),
         300..=399 | 500..=599 | 404 | 408 | 429 => {
-            CallError::new(ErrorCode::ServerUnavailable, format!("`{id}` answered with {answer}"))
+            CallError::unavailable(format!("`{id}` answered with {answer}"))
                 .hint("check the `url` of its definition")
         }
-        _ => CallError::new(
-            ErrorCode::DownstreamProtocolError,
-            format!("`{id}` answered with {answer}"),
-        ),
+        _ => CallError::protocol_error(format!("`{id}` answered with {answer}")),
     };
     match challenge {
         Some(challenge) => call_error.detail(format!("WWW-Authenticate: {challenge}")),

@@ -24,7 +24,7 @@ use super::{
     session::{McpSession, McpSessionParts, McpStartError},
 };
 use crate::{
-    CallError, ConnectOptions, ErrorCode,
+    CallError, ConnectOptions,
     child_environment::child_environment,
     connect::ResolvedBackend,
     connector_context::ConnectorContext,
@@ -105,7 +105,7 @@ impl McpStartup {
     fn start_program(&self) -> Result<(McpClient, LoggedProcess), CallError> {
         let ResolvedBackend { id, block, folder, surroundings, log_scrubber, .. } = &self.prepared;
         let program = block.command.clone().ok_or_else(|| {
-            CallError::new(ErrorCode::ConfigInvalid, format!("`{id}` has no `command` to start"))
+            CallError::invalid_config(format!("`{id}` has no `command` to start"))
         })?;
         let log = surroundings.logs.of_process(id);
         let command = ChildCommand {
@@ -119,7 +119,7 @@ impl McpStartup {
         let (process, pipes) = surroundings.spawner.spawn(&command)?;
         let (Some(stdin), Some(stdout)) = (pipes.stdin, pipes.stdout) else {
             let message = format!("`{id}` was started without its pipes");
-            return Err(CallError::new(ErrorCode::InternalError, message));
+            return Err(CallError::internal(message));
         };
         Ok((McpClient::stdio(stdout, stdin, self.handler()), LoggedProcess { process, log }))
     }
@@ -204,30 +204,23 @@ impl McpStartup {
     fn target(&self) -> Result<HttpTarget, CallError> {
         let ResolvedBackend { id, block, surroundings, .. } = &self.prepared;
         let text = block.url.as_deref().ok_or_else(|| {
-            CallError::new(ErrorCode::ConfigInvalid, format!("`{id}` has no `url` to connect to"))
+            CallError::invalid_config(format!("`{id}` has no `url` to connect to"))
         })?;
         let url = Url::parse(text).map_err(|error| {
-            CallError::new(ErrorCode::ConfigInvalid, format!("the `url` of `{id}` is not one"))
+            CallError::invalid_config(format!("the `url` of `{id}` is not one"))
                 .detail(error)
                 .hint("write it as `https://host/path`")
         })?;
         let mut headers = HeaderMap::new();
-        for header in block.auth.as_ref().map(credentials).unwrap_or_default().headers()? {
-            let name = HeaderName::try_from(header.name.as_str());
-            let value = HeaderValue::try_from(header.value.expose());
-            let (Ok(name), Ok(mut value)) = (name, value) else {
-                let message = format!("`{}` is not an HTTP header that can be sent", header.name);
-                return Err(CallError::new(ErrorCode::ConfigInvalid, message));
-            };
-            value.set_sensitive(true);
-            headers.append(name, value);
-        }
-        for (name, value) in &self.prepared.headers {
+        let declared = block.auth.as_ref().map(credentials).unwrap_or_default().headers()?;
+        let declared = declared.iter().map(|header| (&header.name, &header.value));
+        let taken = self.prepared.headers.iter().map(|(name, value)| (name, value));
+        for (name, value) in declared.chain(taken) {
             let parsed =
                 (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value.expose()));
             let (Ok(name), Ok(mut value)) = parsed else {
                 let message = format!("`{name}` is not an HTTP header that can be sent");
-                return Err(CallError::new(ErrorCode::ConfigInvalid, message));
+                return Err(CallError::invalid_config(message));
             };
             value.set_sensitive(true);
             headers.append(name, value);

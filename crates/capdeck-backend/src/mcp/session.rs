@@ -32,7 +32,7 @@ use super::{
     subscriptions::{SUBSCRIBE, ServerSubscriptions, UNSUBSCRIBE},
 };
 use crate::{
-    CallContext, CallError, ConnectionListener, ErrorCode, process::Process,
+    CallContext, CallError, CallResult, ConnectionListener, ErrorCode, process::Process,
     process_log::ProcessLog,
 };
 
@@ -149,7 +149,7 @@ impl McpSession {
         params: Option<RawMembers>,
         context: &CallContext,
         operation: McpOperation<'_>,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         match method {
             SUBSCRIBE | UNSUBSCRIBE => {
                 return self.subscriptions.update(self, method, params, context).await;
@@ -183,7 +183,7 @@ impl McpSession {
         method: &str,
         params: Option<RawMembers>,
         context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         self.exchange(method, params, self.options(context), McpOperation::of(method)).await
     }
 
@@ -196,14 +196,8 @@ impl McpSession {
             let message = format!("`{}` does not report resource changes", self.id());
             return Err(CallError::new(ErrorCode::UnsupportedCapability, message));
         }
-        let watched = tokio::select! {
-            watched = self.parts.client.watch_resources(uris, self.timeout(context)) => watched,
-            () = context.cancel.cancelled() => Err(ClientError::Cancelled),
-        };
-        match watched {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.explain(McpOperation::Resource, error).await),
-        }
+        let watching = self.parts.client.watch_resources(uris, self.timeout(context));
+        self.until_cancelled(watching, McpOperation::Resource, context).await
     }
 
     pub(super) async fn watch_tasks(
@@ -212,25 +206,24 @@ impl McpSession {
         context: &CallContext,
     ) -> Result<(), CallError> {
         self.watched_tasks.lock().clone_from(&ids);
+        let watching = self.parts.client.watch_tasks(ids, self.timeout(context));
+        self.until_cancelled(watching, McpOperation::of("tasks/get"), context).await
+    }
+
+    async fn until_cancelled(
+        &self,
+        watching: impl Future<Output = Result<(), ClientError>>,
+        operation: McpOperation<'_>,
+        context: &CallContext,
+    ) -> Result<(), CallError> {
         let watched = tokio::select! {
-            watched = self.parts.client.watch_tasks(ids, self.timeout(context)) => watched,
+            watched = watching => watched,
             () = context.cancel.cancelled() => Err(ClientError::Cancelled),
         };
         match watched {
             Ok(()) => Ok(()),
-            Err(error) => Err(self.explain(McpOperation::of("tasks/get"), error).await),
+            Err(error) => Err(self.explain(operation, error).await),
         }
-    }
-
-    /// Requests one page of a list. No message of the server belongs to it: a listing during a call must not make the
-    /// recipient of that call's question ambiguous.
-    pub(super) async fn list(
-        &self,
-        method: &str,
-        params: Option<RawMembers>,
-        context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
-        self.forward(method, params, context).await
     }
 
     fn options(&self, context: &CallContext) -> RequestOptions {
@@ -271,7 +264,7 @@ impl McpSession {
         params: Option<RawMembers>,
         options: RequestOptions,
         operation: McpOperation<'_>,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         match self.send(method, params, options).await {
             Ok(result) => Ok(self.parts.given.scrub(result)),
             Err(error) => Err(self.explain(operation, error).await),
@@ -386,21 +379,17 @@ impl McpSession {
 impl McpSession {
     /// A server may repeat a secret in its handshake, and the facts are stored on disk.
     pub(super) fn scrubbed_facts(&self, hello: ServerHello) -> ServerDetails {
-        let facts = facts(hello);
+        let facts = ServerDetails {
+            protocol_version: hello.revision.as_str().to_owned(),
+            capabilities: hello.capabilities,
+            server_info: hello.server_info,
+            instructions: hello.instructions,
+        };
         let given = &self.parts.given;
         if given.is_empty() {
             return facts;
         }
         let text = serde_json::value::to_raw_value(&facts).map(|text| given.scrub(text));
         text.and_then(|text| serde_json::from_str(text.get())).unwrap_or_default()
-    }
-}
-
-fn facts(hello: ServerHello) -> ServerDetails {
-    ServerDetails {
-        protocol_version: hello.revision.as_str().to_owned(),
-        capabilities: hello.capabilities,
-        server_info: hello.server_info,
-        instructions: hello.instructions,
     }
 }

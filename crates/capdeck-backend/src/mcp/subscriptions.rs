@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 use super::{failure::McpOperation, session::McpSession};
-use crate::{CallContext, CallError, ErrorCode};
+use crate::{CallContext, CallError, CallResult, ErrorCode};
 
 const MAX_WATCHED: usize = 10_000;
 
@@ -36,14 +36,14 @@ impl ServerSubscriptions {
         method: &str,
         params: Option<RawMembers>,
         context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         let Some(uri) = params.as_ref().and_then(uri_of) else {
             // A legacy server may know members that this host does not.
             if !session.is_modern() {
                 return session.forward(method, params, context).await;
             }
             let message = format!("`{method}` needs the `uri` of a resource");
-            return Err(CallError::new(ErrorCode::RequestInvalid, message));
+            return Err(CallError::invalid_request(message));
         };
         let _order = tokio::select! {
             order = self.telling.lock() => order,
@@ -79,8 +79,9 @@ impl ServerSubscriptions {
         if method == SUBSCRIBE {
             if uris.len() >= MAX_WATCHED {
                 let message = format!("more than {MAX_WATCHED} resources of `{}`", session.id());
-                return Err(CallError::new(ErrorCode::RequestInvalid, message)
-                    .hint("unsubscribe from some of them first"));
+                return Err(
+                    CallError::invalid_request(message).hint("unsubscribe from some of them first")
+                );
             }
             uris.push(uri.to_owned());
         }

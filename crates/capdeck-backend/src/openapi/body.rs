@@ -3,14 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    document::{OpenApiDocument, OpenApiNode},
+    document::OpenApiNode,
     file_input::{essence, file_schema, is_file, is_json, is_range, is_text},
     form::{FormField, FormFieldKind, fields_of},
-    import::OpenApiProblems,
     operation::OpenApiImporter,
     parameter::{ParameterEncoding, ParameterLocation, annotate, collection_format},
-    schemas::{ConvertedSchema, SchemaConverter, SchemaDirection},
+    schemas::{ConvertedSchema, SchemaDirection},
 };
+use crate::api_connection::object_schema;
 
 /// A way to send a body.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,13 +41,10 @@ pub(super) struct OperationBodies {
 
 /// Reads a `requestBody`. The error says why the operation cannot be called.
 pub(super) fn read<'a>(
-    document: &'a OpenApiDocument,
+    import: &mut OpenApiImporter<'a>,
     body: OpenApiNode<'a>,
-    place: &str,
-    schemas: &mut SchemaConverter<'a>,
-    problems: &mut OpenApiProblems,
 ) -> Result<OperationBodies, String> {
-    let body = document.follow(body)?;
+    let body = import.document.follow(body)?;
     let mut media: Vec<(&str, OpenApiNode<'a>)> = match body.get("content") {
         Some(content) => content.members().collect(),
         None => return Err("its request body has no `content`".to_owned()),
@@ -59,9 +56,9 @@ pub(super) fn read<'a>(
         ..OperationBodies::default()
     };
     for (media_type, media) in media {
-        let media = document.follow(media)?;
-        let (plan, schema) = read_media(document, media_type, media, place, schemas, problems);
-        bodies.plans.push(plan);
+        let media = import.document.follow(media)?;
+        let (media_type, kind, schema) = read_media(import, media_type, media);
+        bodies.plans.push(BodyPlan { media_type: media_type.to_owned(), kind });
         bodies.schemas.push(schema);
     }
     if bodies.plans.is_empty() {
@@ -70,80 +67,61 @@ pub(super) fn read<'a>(
     Ok(bodies)
 }
 
-fn read_media<'a>(
-    document: &'a OpenApiDocument,
-    media_type: &str,
+fn read_media<'a, 't>(
+    import: &mut OpenApiImporter<'a>,
+    media_type: &'t str,
     media: OpenApiNode<'a>,
-    place: &str,
-    schemas: &mut SchemaConverter<'a>,
-    problems: &mut OpenApiProblems,
-) -> (BodyPlan, ConvertedSchema) {
+) -> (&'t str, BodyKind, ConvertedSchema) {
     let schema = media.get("schema");
-    let plan = |media_type: &str, kind| BodyPlan { media_type: media_type.to_owned(), kind };
     let essence = essence(media_type);
     match essence.as_str() {
-        "multipart/form-data" | "application/x-www-form-urlencoded" => {
-            let is_multipart = essence.starts_with("multipart/");
-            let (fields, schema) = form(
-                document,
-                schema,
-                media.get("encoding"),
-                is_multipart,
-                place,
-                schemas,
-                problems,
-            );
-            let kind =
-                if is_multipart { BodyKind::Multipart(fields) } else { BodyKind::Form(fields) };
-            (plan(media_type, kind), schema)
+        "multipart/form-data" => {
+            let (fields, schema) = form(import, schema, media.get("encoding"), true);
+            (media_type, BodyKind::Multipart(fields), schema)
         }
-        _ if is_json(media_type) => {
-            (plan(media_type, BodyKind::Json), json_schema(schema, place, schemas, problems))
+        "application/x-www-form-urlencoded" => {
+            let (fields, schema) = form(import, schema, media.get("encoding"), false);
+            (media_type, BodyKind::Form(fields), schema)
         }
-        _ if is_text(media_type) => (plan(media_type, BodyKind::Text), text_schema(&essence)),
-        _ => match schema.map(|schema| document.follow(schema)) {
+        _ if is_json(media_type) => (media_type, BodyKind::Json, json_schema(import, schema)),
+        _ if is_text(media_type) => {
+            let description = format!("The text to send, as `{essence}`");
+            let schema = json!({"type": "string", "description": description});
+            (media_type, BodyKind::Text, plain(schema))
+        }
+        _ => match schema.map(|schema| import.document.follow(schema)) {
             // Any media type will do, so the one that fits the schema is taken.
             Some(Ok(target)) if is_range(media_type) && !is_plain_text(target) => {
-                let schema = json_schema(schema, place, schemas, problems);
-                (plan("application/json", BodyKind::Json), schema)
+                ("application/json", BodyKind::Json, json_schema(import, schema))
             }
             _ => {
-                let sent =
-                    if is_range(media_type) { "application/octet-stream" } else { media_type };
-                let value = file_schema(Some("The content to send"));
-                (plan(sent, BodyKind::File), ConvertedSchema { value, needs: Vec::new() })
+                let is_range = is_range(media_type);
+                let sent = if is_range { "application/octet-stream" } else { media_type };
+                (sent, BodyKind::File, plain(file_schema(Some("The content to send"))))
             }
         },
     }
 }
 
 /// The schema and the fields of a form, which is always an object.
-pub(super) fn form<'a>(
-    document: &'a OpenApiDocument,
+fn form<'a>(
+    import: &mut OpenApiImporter<'a>,
     schema: Option<OpenApiNode<'a>>,
     encoding: Option<OpenApiNode<'a>>,
     is_multipart: bool,
-    place: &str,
-    schemas: &mut SchemaConverter<'a>,
-    problems: &mut OpenApiProblems,
 ) -> (Vec<FormField>, ConvertedSchema) {
-    let form = fields_of(document, schema, encoding, is_multipart, place, problems);
-    let mut properties = Map::new();
-    let mut needs = Vec::new();
-    let mut plans = Vec::new();
+    let form = fields_of(import, schema, encoding, is_multipart);
+    let (mut properties, mut needs, mut plans) = (Map::new(), Vec::new(), Vec::new());
     for (field, node) in form.fields {
+        let file = || {
+            let target = import.document.follow(node).ok();
+            file_schema(target.and_then(|target| target.text("description")))
+        };
         let value = match field.kind {
-            FormFieldKind::File | FormFieldKind::Files => {
-                let description = document.follow(node).ok().and_then(|it| it.text("description"));
-                let file = file_schema(description);
-                if field.kind == FormFieldKind::Files {
-                    json!({"type": "array", "items": file})
-                } else {
-                    file
-                }
-            }
+            FormFieldKind::File => file(),
+            FormFieldKind::Files => json!({"type": "array", "items": file()}),
             FormFieldKind::Value => {
-                let schema = schemas.convert(node, SchemaDirection::Request, place, problems);
+                let schema = import.convert(node, SchemaDirection::Request);
                 needs.extend(schema.needs);
                 schema.value
             }
@@ -151,35 +129,17 @@ pub(super) fn form<'a>(
         properties.insert(field.name.clone(), value);
         plans.push(field);
     }
-    let mut value = json!({"type": "object", "properties": properties});
-    if let Value::Object(members) = &mut value {
-        if !form.required.is_empty() {
-            members.insert("required".to_owned(), json!(form.required));
-        }
-        if form.is_closed {
-            members.insert("additionalProperties".to_owned(), false.into());
-        }
-    }
+    let value = object_schema(properties, &form.required, form.is_closed).into();
     (plans, ConvertedSchema { value, needs })
 }
 
 fn json_schema<'a>(
+    import: &mut OpenApiImporter<'a>,
     schema: Option<OpenApiNode<'a>>,
-    place: &str,
-    schemas: &mut SchemaConverter<'a>,
-    problems: &mut OpenApiProblems,
 ) -> ConvertedSchema {
     match schema {
-        Some(schema) => schemas.convert(schema, SchemaDirection::Request, place, problems),
-        None => ConvertedSchema { value: json!({}), needs: Vec::new() },
-    }
-}
-
-fn text_schema(essence: &str) -> ConvertedSchema {
-    let description = format!("The text to send, as `{essence}`");
-    ConvertedSchema {
-        value: json!({"type": "string", "description": description}),
-        needs: Vec::new(),
+        Some(schema) => import.convert(schema, SchemaDirection::Request),
+        None => plain(json!({})),
     }
 }
 
@@ -207,28 +167,23 @@ pub(super) fn read_swagger_body<'a>(
     operation: OpenApiNode<'a>,
     body: Option<OpenApiNode<'a>>,
     form_fields: &[OpenApiNode<'a>],
-    place: &str,
 ) -> Result<OperationBodies, String> {
-    let consumes = operation.get("consumes").or_else(|| import.document.root().get("consumes"));
-    let consumes: Vec<&str> = consumes
-        .into_iter()
-        .flat_map(OpenApiNode::items)
-        .filter_map(|it| it.value.as_str())
-        .collect();
+    let has_own = operation.get("consumes").is_some();
+    let consumes = if has_own { operation } else { import.document.root() };
+    let consumes: Vec<&str> = consumes.texts("consumes").collect();
     if let Some(body) = body {
-        return Ok(read_parameter(import, body, &consumes, place));
+        return Ok(read_parameter(import, body, &consumes));
     }
     if form_fields.is_empty() {
         return Ok(OperationBodies::default());
     }
-    read_form(import, form_fields, &consumes, place)
+    read_form(import, form_fields, &consumes)
 }
 
 fn read_parameter<'a>(
     import: &mut OpenApiImporter<'a>,
     body: OpenApiNode<'a>,
     consumes: &[&str],
-    place: &str,
 ) -> OperationBodies {
     let json = consumes.iter().find(|it| is_json(it));
     let other = consumes.first().filter(|it| !it.contains('*'));
@@ -242,10 +197,7 @@ fn read_parameter<'a>(
     let schema = match (&kind, body.get("schema")) {
         (BodyKind::Text, _) => plain(json!({"type": "string"})),
         (BodyKind::File, _) => plain(file_schema(body.text("description"))),
-        (_, Some(schema)) => {
-            import.schemas.convert(schema, SchemaDirection::Request, place, &mut import.problems)
-        }
-        (_, None) => plain(json!({})),
+        (_, schema) => json_schema(import, schema),
     };
     OperationBodies {
         plans: vec![BodyPlan { media_type: media_type.to_owned(), kind }],
@@ -259,7 +211,6 @@ fn read_form<'a>(
     import: &mut OpenApiImporter<'a>,
     nodes: &[OpenApiNode<'a>],
     consumes: &[&str],
-    place: &str,
 ) -> Result<OperationBodies, String> {
     let mut fields = Vec::new();
     let mut properties = serde_json::Map::new();
@@ -268,17 +219,14 @@ fn read_form<'a>(
     for node in nodes {
         let name = node.text("name").ok_or("a form field has no `name`")?;
         let kind = if is_file(*node) { FormFieldKind::File } else { FormFieldKind::Value };
-        let schema = match kind {
-            FormFieldKind::File | FormFieldKind::Files => {
-                plain(file_schema(node.text("description")))
-            }
+        let value = match kind {
+            FormFieldKind::File | FormFieldKind::Files => file_schema(node.text("description")),
             FormFieldKind::Value => {
-                import.schemas.convert(*node, SchemaDirection::Request, place, &mut import.problems)
+                let schema = import.convert(*node, SchemaDirection::Request);
+                needs.extend(schema.needs);
+                annotate(*node, schema.value)
             }
         };
-        needs.extend(schema.needs);
-        let value =
-            if kind == FormFieldKind::Value { annotate(*node, schema.value) } else { schema.value };
         properties.insert(name.to_owned(), value);
         if node.is_true("required") {
             required.push(name);
@@ -293,15 +241,11 @@ fn read_form<'a>(
     let has_file = fields.iter().any(|field| field.kind == FormFieldKind::File);
     let multipart = consumes.iter().find(|it| essence(it) == "multipart/form-data");
     let urlencoded = consumes.iter().find(|it| essence(it) == "application/x-www-form-urlencoded");
-    let plan = match (has_file, multipart, urlencoded) {
-        (true, _, _) | (false, Some(_), None) => BodyPlan {
-            media_type: "multipart/form-data".to_owned(),
-            kind: BodyKind::Multipart(fields),
-        },
-        (false, _, _) => BodyPlan {
-            media_type: "application/x-www-form-urlencoded".to_owned(),
-            kind: BodyKind::Form(fields),
-        },
+    let (media_type, kind) = match (has_file, multipart, urlencoded) {
+        (true, _, _) | (false, Some(_), None) => {
+            ("multipart/form-data", BodyKind::Multipart(fields))
+        }
+        (false, _, _) => ("application/x-www-form-urlencoded", BodyKind::Form(fields)),
     };
     let mut value = json!({
         "type": "object", "properties": properties, "additionalProperties": false,
@@ -312,7 +256,7 @@ fn read_form<'a>(
         members.insert("required".to_owned(), json!(required));
     }
     Ok(OperationBodies {
-        plans: vec![plan],
+        plans: vec![BodyPlan { media_type: media_type.to_owned(), kind }],
         schemas: vec![ConvertedSchema { value, needs }],
         is_required: !required.is_empty(),
         description: None,

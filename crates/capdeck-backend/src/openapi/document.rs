@@ -158,6 +158,12 @@ impl<'a> OpenApiNode<'a> {
         (!text.is_empty()).then_some(text)
     }
 
+    /// The texts in a member that is a list.
+    pub(super) fn texts(self, key: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+        let items = self.value.get(key).and_then(Value::as_array).into_iter().flatten();
+        items.filter_map(Value::as_str)
+    }
+
     /// True when the member is `true`.
     pub(super) fn is_true(self, key: &str) -> bool {
         self.value.get(key).and_then(Value::as_bool) == Some(true)

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::document::OpenApiNode;
 use crate::{
-    ArtifactStore, CallError, ErrorCode,
+    ArtifactStore, CallError,
     arguments::{DataUrl, PROJECT_FILE_HINT, decode_base64, project_file},
     http::HttpRequestBody,
 };
@@ -45,9 +45,7 @@ impl FileInput {
         places: FileInputSources<'_>,
     ) -> Result<Self, CallError> {
         let text = |key: &str| value.get(key).and_then(Value::as_str);
-        let refuse = |reason: String| {
-            CallError::new(ErrorCode::RequestInvalid, format!("`{argument}` {reason}"))
-        };
+        let refuse = |reason: String| CallError::invalid_request(format!("`{argument}` {reason}"));
         let (content, filename, mime_type) = if let Some(uri) = text("artifact") {
             let artifact = places
                 .artifacts

@@ -7,11 +7,11 @@ use uuid::Uuid;
 use super::{
     document::{OpenApiDocument, OpenApiNode},
     file_input::{FileInput, FileInputSources, is_file, is_json},
-    import::OpenApiProblems,
+    operation::OpenApiImporter,
     parameter::{self, ParameterEncoding, ParameterLocation},
     style::{ParameterFormat, ParameterStyle, encode, text},
 };
-use crate::{CallError, ErrorCode, http::HttpRequestBody};
+use crate::{CallError, http::HttpRequestBody};
 
 /// A form as the text of a query.
 pub(super) fn urlencoded(fields: &[FormField], members: &Map<String, Value>) -> String {
@@ -55,9 +55,8 @@ pub(super) fn multipart(
         }
     }
     let body = body.with_bytes(format!("--{boundary}--\r\n"));
-    let content_type =
-        HeaderValue::try_from(format!("multipart/form-data; boundary={boundary}"))
-            .map_err(|error| CallError::new(ErrorCode::InternalError, error.to_string()))?;
+    let content_type = HeaderValue::try_from(format!("multipart/form-data; boundary={boundary}"))
+        .map_err(|error| CallError::internal(error.to_string()))?;
     Ok((content_type, body))
 }
 
@@ -81,10 +80,7 @@ fn part(
         let mime_type = file.mime_type.as_deref().or(declared);
         let mime_type = mime_type.unwrap_or("application/octet-stream");
         let mime_type = HeaderValue::try_from(mime_type).map_err(|_invalid| {
-            CallError::new(
-                ErrorCode::RequestInvalid,
-                format!("`{argument}.mimeType` is no media type"),
-            )
+            CallError::invalid_request(format!("`{argument}.mimeType` is no media type"))
         })?;
         let mime_type = String::from_utf8_lossy(mime_type.as_bytes());
         head.push_str(&format!(
@@ -166,13 +162,12 @@ pub(super) const FORM_ENCODING: ParameterEncoding = ParameterEncoding::Styled(Pa
 
 /// Collects the fields of a form's schema.
 pub(super) fn fields_of<'a>(
-    document: &'a OpenApiDocument,
+    import: &mut OpenApiImporter<'a>,
     schema: Option<OpenApiNode<'a>>,
     encoding: Option<OpenApiNode<'a>>,
     is_multipart: bool,
-    place: &str,
-    problems: &mut OpenApiProblems,
 ) -> FormFields<'a> {
+    let document = import.document;
     let mut form = FormFields::default();
     let mut pending: Vec<(OpenApiNode<'a>, usize)> =
         schema.into_iter().map(|node| (node, 0)).collect();
@@ -180,7 +175,7 @@ pub(super) fn fields_of<'a>(
         let node = match document.follow(node) {
             Ok(node) => node,
             Err(reason) => {
-                problems.add(place, format!("{reason}; some form fields may be missing"));
+                import.add_problem(format!("{reason}; some form fields may be missing"));
                 continue;
             }
         };
@@ -188,10 +183,8 @@ pub(super) fn fields_of<'a>(
             pending.extend(parts.items().map(|part| (part, level + 1)));
         }
         form.is_closed |= node.value.get("additionalProperties") == Some(&Value::Bool(false));
-        for name in node.get("required").into_iter().flat_map(OpenApiNode::items) {
-            if let Some(name) = name.value.as_str()
-                && !form.required.iter().any(|known| known == name)
-            {
+        for name in node.texts("required") {
+            if !form.required.iter().any(|known| known == name) {
                 form.required.push(name.to_owned());
             }
         }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use capdeck_catalog::{ImportProblem, Tool};
-use capdeck_definition::{Glob, OpenApiEndpoint};
+use capdeck_definition::Glob;
 use url::Url;
 
 use super::{
@@ -15,6 +15,7 @@ use super::{
     schemas::SchemaConverter,
     server::{AvailableAuth, ServerRules, check_security},
 };
+use crate::api_connection::ImportProblems;
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
@@ -43,8 +44,9 @@ pub(super) fn import(
     let mut import = OpenApiImporter {
         document,
         schemas: SchemaConverter::new(document),
-        problems: OpenApiProblems::default(),
+        problems: ImportProblems::default(),
         auth_headers: rules.offer.header_names(),
+        place: String::new(),
     };
     let spots = selected_operations(&mut import, &rules.filter);
     check_security(document, &spots, &rules.offer, &mut import.problems);
@@ -86,7 +88,7 @@ pub(super) fn import(
         import.problems.add("servers", format!("{reason}; {uses_root} operations have no other"));
     }
     imported.tools.sort_by(|one, other| one.name().cmp(other.name()));
-    imported.problems = import.problems.finish();
+    imported.problems = import.problems.finish("#");
     Ok(imported)
 }
 
@@ -103,12 +105,12 @@ fn selected_operations<'a>(
         if path.starts_with("x-") {
             continue;
         }
-        let path_item = match document.follow(item) {
-            Ok(path_item) if path_item.value.is_object() => path_item,
-            Ok(_) => {
-                import.problems.add(path, "a path item is no object");
-                continue;
-            }
+        let is_object = |item: &OpenApiNode<'_>| item.value.is_object();
+        let path_item = document.follow(item).and_then(|item| {
+            Some(item).filter(is_object).ok_or_else(|| "a path item is no object".to_owned())
+        });
+        let path_item = match path_item {
+            Ok(path_item) => path_item,
             Err(reason) => {
                 import.problems.add(path, reason);
                 continue;
@@ -121,19 +123,17 @@ fn selected_operations<'a>(
                 import.problems.add(spot.place(), "the operation is no object");
                 continue;
             }
-            names.push(names_of(spot));
-            if names
-                .last()
-                .is_some_and(|names| filter.matches_any(names.iter().map(String::as_str)))
-            {
+            let own = names_of(spot);
+            if filter.accepts(&own) {
                 spots.push(spot);
             }
+            names.extend(own);
         }
     }
     if names.is_empty() {
         import.problems.add("paths", "the description has no operations");
     } else {
-        for pattern in filter.unused_patterns(&names) {
+        for (_, pattern) in filter.unused_patterns(&names) {
             import.problems.add("filters", format!("the pattern `{pattern}` meets no operation"));
         }
     }
@@ -142,8 +142,7 @@ fn selected_operations<'a>(
 
 /// What a filter may call an operation.
 fn names_of(spot: OperationLocation<'_>) -> Vec<String> {
-    let tags = spot.node.get("tags").into_iter().flat_map(OpenApiNode::items);
-    let tags = tags.filter_map(|tag| tag.value.as_str()).map(|tag| format!("tag:{tag}"));
+    let tags = spot.node.texts("tags").map(|tag| format!("tag:{tag}"));
     let id = spot.node.text("operationId").map(str::to_owned);
     id.into_iter().chain([spot.place()]).chain(tags).collect()
 }
@@ -222,73 +221,47 @@ fn shortened(text: &str) -> String {
     format!("{head}…")
 }
 
-/// Patterns with `*` for any text and `?` for one character.
-///
-/// Each is compared with the operation's id, with `METHOD /path`, and with `tag:NAME` for each of its tags.
-#[derive(Debug, Clone, Default)]
-pub(super) struct OperationFilter {
-    include: Vec<String>,
-    exclude: Vec<String>,
+/// `includeOperations` and `excludeOperations`: which operations become tools.
+#[derive(Debug, Clone)]
+pub(crate) struct OperationFilter {
+    pub(crate) include: Vec<String>,
+    pub(crate) exclude: Vec<String>,
+    /// Whether a pattern means a name.
+    pub(crate) matches: fn(&str, &str) -> bool,
+}
+
+impl Default for OperationFilter {
+    fn default() -> Self {
+        Self { include: Vec::new(), exclude: Vec::new(), matches: matches_glob }
+    }
 }
 
 impl OperationFilter {
-    pub(super) fn new(block: &OpenApiEndpoint) -> Self {
-        Self {
-            include: block.include_operations.clone(),
-            exclude: block.exclude_operations.clone(),
-        }
-    }
-
     /// True when an operation with these names is wanted. Nothing to include means all.
-    pub(super) fn matches_any<'a>(&self, names: impl Iterator<Item = &'a str> + Clone) -> bool {
-        let any = |patterns: &[String]| {
-            patterns.iter().any(|pattern| names.clone().any(|name| matches(pattern, name)))
-        };
+    pub(crate) fn accepts(&self, names: &[String]) -> bool {
+        let any = |patterns: &[String]| patterns.iter().any(|pattern| self.meets(pattern, names));
         (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
     }
 
-    /// Patterns that an author wrote and that met nothing, which is nearly always a slip.
-    pub(super) fn unused_patterns<'a>(&'a self, names: &[Vec<String>]) -> Vec<&'a str> {
-        let meets = |pattern: &&String| names.iter().flatten().any(|name| matches(pattern, name));
-        let patterns = self.include.iter().chain(&self.exclude);
-        patterns.filter(|pattern| !meets(pattern)).map(String::as_str).collect()
+    /// Patterns that an author wrote and that met nothing, which is nearly always a slip; with their setting.
+    pub(crate) fn unused_patterns<'a>(
+        &'a self,
+        names: &'a [String],
+    ) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let include = self.include.iter().map(|pattern| ("includeOperations", pattern.as_str()));
+        let exclude = self.exclude.iter().map(|pattern| ("excludeOperations", pattern.as_str()));
+        include.chain(exclude).filter(|(_, pattern)| !self.meets(pattern, names))
+    }
+
+    fn meets(&self, pattern: &str, names: &[String]) -> bool {
+        names.iter().any(|name| (self.matches)(pattern, name))
     }
 }
 
-fn matches(pattern: &str, name: &str) -> bool {
+/// `*` stands for any text and `?` for one character. A pattern is compared with the operation's id, with
+/// `METHOD /path`, and with `tag:NAME` for each of its tags.
+fn matches_glob(pattern: &str, name: &str) -> bool {
     Glob::new(pattern.trim()).matches(name)
-}
-
-/// Beyond this many, further ones are only counted.
-const MAX_PROBLEMS: usize = 500;
-
-/// Problems of one description, in the order they were found.
-#[derive(Debug, Default)]
-pub(super) struct OpenApiProblems {
-    list: Vec<ImportProblem>,
-    known: HashSet<(String, String)>,
-    more: usize,
-}
-
-impl OpenApiProblems {
-    /// Adds one, unless it is known.
-    pub(super) fn add(&mut self, place: impl Into<String>, reason: impl Into<String>) {
-        let (place, reason) = (place.into(), reason.into());
-        if self.list.len() >= MAX_PROBLEMS {
-            self.more += 1;
-        } else if self.known.insert((place.clone(), reason.clone())) {
-            self.list.push(ImportProblem { place, reason });
-        }
-    }
-
-    /// All of them.
-    pub(super) fn finish(mut self) -> Vec<ImportProblem> {
-        if self.more > 0 {
-            let reason = format!("{} more problems are not listed", self.more);
-            self.list.push(ImportProblem { place: "#".to_owned(), reason });
-        }
-        self.list
-    }
 }
 
 #[cfg(test)]
@@ -300,18 +273,19 @@ mod filter_tests {
         let filter = OperationFilter {
             include: vec!["issues/*".to_owned(), "tag:users".to_owned()],
             exclude: vec!["*/delete".to_owned(), "DELETE *".to_owned(), "nothing".to_owned()],
+            ..OperationFilter::default()
         };
-        let wants = |names: &[&str]| filter.matches_any(names.iter().copied());
+        let owned =
+            |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let wants = |names: &[&str]| filter.accepts(&owned(names));
         assert!(wants(&["issues/get", "GET /issues/{id}"]));
         assert!(!wants(&["issues/delete", "POST /issues/{id}"]));
         assert!(!wants(&["pulls/get", "GET /pulls/{id}"]));
         assert!(wants(&["whoami", "GET /me", "tag:users"]));
         assert!(!wants(&["forget", "DELETE /me", "tag:users"]));
-        assert!(OperationFilter::default().matches_any(["anything"].into_iter()));
-        let all = [
-            vec!["issues/delete".to_owned(), "DELETE /i".to_owned()],
-            vec!["tag:users".to_owned()],
-        ];
-        assert_eq!(filter.unused_patterns(&all), ["nothing"]);
+        assert!(OperationFilter::default().accepts(&owned(&["anything"])));
+        let all = owned(&["issues/delete", "DELETE /i", "tag:users"]);
+        let unused: Vec<_> = filter.unused_patterns(&all).collect();
+        assert_eq!(unused, [("excludeOperations", "nothing")]);
     }
 }

@@ -1,6 +1,6 @@
 //! One operation of a description: the tool that agents see, and the plan that a call follows.
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use capdeck_auth::is_transport_header;
 use capdeck_catalog::{RawMembers, Tool};
@@ -14,15 +14,15 @@ use url::Url;
 use super::{
     body::{self, BodyPlan, OperationBodies},
     document::{OpenApiDocument, OpenApiNode, OpenApiVersion},
-    import::{OpenApiProblems, describe},
+    import::describe,
     parameter::{
         self, OpenApiParameter, ParameterDescription, ParameterEntry, ParameterLocation,
         PathTemplate,
     },
-    schemas::SchemaConverter,
+    schemas::{ConvertedSchema, SchemaConverter, SchemaDirection},
     tool_schema,
 };
-use crate::{CallError, ErrorCode};
+use crate::{CallError, api_connection::ImportProblems};
 
 /// What a call needs to know.
 #[derive(Debug, Clone)]
@@ -49,9 +49,29 @@ pub(super) struct OperationLocation<'a> {
 pub(super) struct OpenApiImporter<'a> {
     pub(super) document: &'a OpenApiDocument,
     pub(super) schemas: SchemaConverter<'a>,
-    pub(super) problems: OpenApiProblems,
+    pub(super) problems: ImportProblems,
     /// Names of headers that carry the definition's credentials, in lower case.
     pub(super) auth_headers: Vec<String>,
+    /// The operation that is being read, for problems.
+    pub(super) place: String,
+}
+
+impl<'a> OpenApiImporter<'a> {
+    pub(super) fn convert(
+        &mut self,
+        schema: OpenApiNode<'a>,
+        direction: SchemaDirection,
+    ) -> ConvertedSchema {
+        self.schemas.convert(schema, direction, &self.place, &mut self.problems)
+    }
+
+    pub(super) fn add_problem(&mut self, reason: impl Display) {
+        self.problems.add(&self.place, reason);
+    }
+
+    pub(super) fn is_swagger(&self) -> bool {
+        self.document.version == OpenApiVersion::Swagger2
+    }
 }
 
 impl OpenApiOperation {
@@ -72,7 +92,7 @@ impl OpenApiOperation {
             let mut names = given.filter(|(_, value)| !value.is_null()).map(|(name, _)| name);
             if let Some(name) = names.find(|name| !known.contains(&name.as_str())) {
                 let message = format!("there is no `{group}.{name}`");
-                return Err(CallError::new(ErrorCode::RequestInvalid, message)
+                return Err(CallError::invalid_request(message)
                     .hint(format!("known here: {}", known.join(", "))));
             }
         }
@@ -94,32 +114,22 @@ pub(super) fn read<'a>(
     name: &str,
     server: Arc<Url>,
 ) -> Result<(Tool, OpenApiOperation), String> {
-    let place = spot.place();
+    import.place = spot.place();
     let path = PathTemplate::parse(spot.path)?;
     let method = Method::from_bytes(spot.method.to_ascii_uppercase().as_bytes())
         .map_err(|error| error.to_string())?;
-    let OperationParameters { mut parameters, body, form_fields } = collect(import, spot, &place);
+    let OperationParameters { mut parameters, body, form_fields } = collect(import, spot);
     fit_to_path(&mut parameters, &path, import.document.root());
     let default_headers = take_default_headers(import, &mut parameters);
-    let bodies = match spot.node.get("requestBody").filter(|_| !is_swagger(import.document)) {
-        Some(body) => {
-            body::read(import.document, body, &place, &mut import.schemas, &mut import.problems)?
-        }
-        None if is_swagger(import.document) => {
-            body::read_swagger_body(import, spot.node, body, &form_fields, &place)?
-        }
+    let bodies = match spot.node.get("requestBody") {
+        _ if import.is_swagger() => body::read_swagger_body(import, spot.node, body, &form_fields)?,
+        Some(body) => body::read(import, body)?,
         None => OperationBodies::default(),
     };
     let extension = spot.node.get("x-capdeck");
     let own = extension.and_then(|extension| extension.get("arguments"));
-    let input_schema = tool_schema::input_schema(import, &parameters, &bodies, own, &place);
-    let output_schema = tool_schema::output_schema(
-        import.document,
-        spot.node,
-        &place,
-        &mut import.schemas,
-        &mut import.problems,
-    );
+    let input_schema = tool_schema::input_schema(import, &parameters, &bodies, own);
+    let output_schema = tool_schema::output_schema(import, spot.node);
     let tool = build_tool(name, spot, &method, input_schema, output_schema)
         .ok_or("it cannot be described")?;
     let operation = OpenApiOperation {
@@ -131,10 +141,6 @@ pub(super) fn read<'a>(
         bodies: bodies.plans,
     };
     Ok((tool, operation))
-}
-
-fn is_swagger(document: &OpenApiDocument) -> bool {
-    document.version == OpenApiVersion::Swagger2
 }
 
 /// The entries of both `parameters` lists.
@@ -149,7 +155,6 @@ struct OperationParameters<'a> {
 fn collect<'a>(
     import: &mut OpenApiImporter<'a>,
     spot: OperationLocation<'a>,
-    place: &str,
 ) -> OperationParameters<'a> {
     let mut collected = OperationParameters::default();
     let lists = [spot.path_item.get("parameters"), spot.node.get("parameters")];
@@ -170,7 +175,7 @@ fn collect<'a>(
                 collected.form_fields.retain(|known| known.text("name") != node.text("name"));
                 collected.form_fields.push(node);
             }
-            Err(reason) => import.problems.add(place, format!("{reason}; it is left out")),
+            Err(reason) => import.add_problem(format!("{reason}; it is left out")),
         }
     }
     collected

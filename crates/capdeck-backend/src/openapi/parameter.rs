@@ -7,7 +7,7 @@ use super::{
     file_input::is_json,
     style::{ParameterFormat, ParameterStyle, encode},
 };
-use crate::{CallError, ErrorCode};
+use crate::CallError;
 
 /// Where a parameter goes, which is also the argument group it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -270,10 +270,9 @@ fn fill_hole(
         Value::Bool(_) | Value::Number(_) => true,
     });
     let value = value.ok_or_else(|| {
-        CallError::new(
-            ErrorCode::RequestInvalid,
-            format!("`path.{name}` is part of the path and must not be empty"),
-        )
+        CallError::invalid_request(format!(
+            "`path.{name}` is part of the path and must not be empty"
+        ))
         .hint(format!("call the tool with a value for `path.{name}`"))
     })?;
     // A whole segment is seen where the URL is made; inside of a value its neighbours are encoded.
@@ -281,10 +280,9 @@ fn fill_hole(
         text.contains(['/', '\\']) && text.split(['/', '\\']).any(|it| matches!(it, "." | ".."))
     };
     if value.as_str().is_some_and(leaves) {
-        return Err(CallError::new(
-            ErrorCode::RequestInvalid,
-            format!("`path.{name}` has a `.` or `..` segment, which could lead elsewhere"),
-        )
+        return Err(CallError::invalid_request(format!(
+            "`path.{name}` has a `.` or `..` segment, which could lead elsewhere"
+        ))
         .hint("use the name of the resource as the API gives it"));
     }
     let spelling = parameters

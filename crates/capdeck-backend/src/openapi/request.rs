@@ -12,7 +12,7 @@ use super::{
     style::{encode, text},
 };
 use crate::{
-    CallError, ErrorCode,
+    CallError,
     http::{EndpointRequest, HttpRequestBody, below, header_name, header_value},
 };
 
@@ -112,7 +112,7 @@ fn chosen_plan<'a>(
     operation: &'a OpenApiOperation,
     arguments: &Map<String, Value>,
 ) -> Result<&'a BodyPlan, CallError> {
-    let invalid = |message: String| CallError::new(ErrorCode::RequestInvalid, message);
+    let invalid = |message: String| CallError::invalid_request(message);
     match arguments.get("contentType").and_then(Value::as_str) {
         None => operation
             .bodies
@@ -155,6 +155,6 @@ fn build_body(
 }
 
 fn not_an_object(name: &str) -> CallError {
-    CallError::new(ErrorCode::RequestInvalid, format!("`{name}` is not a JSON object"))
+    CallError::invalid_request(format!("`{name}` is not a JSON object"))
         .hint(format!("send `{name}` as one object, such as `{{\"name\": \"value\"}}`"))
 }

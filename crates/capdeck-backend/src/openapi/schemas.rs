@@ -13,11 +13,9 @@ use std::fmt::Write as _;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
 
-use self::convert::{SchemaConversion, is_leaf};
-use super::{
-    document::{OpenApiDocument, OpenApiNode},
-    import::OpenApiProblems,
-};
+use self::convert::SchemaConversion;
+use super::document::{OpenApiDocument, OpenApiNode};
+use crate::api_connection::ImportProblems;
 
 /// Which way a value of the schema travels. Members that only travel the other way are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,7 +72,7 @@ impl<'a> SchemaConverter<'a> {
         node: OpenApiNode<'a>,
         direction: SchemaDirection,
         place: &str,
-        problems: &mut OpenApiProblems,
+        problems: &mut ImportProblems,
     ) -> ConvertedSchema {
         let schema = self.convert_one(node, direction, place, problems, true);
         // Not by recursion: a chain of definitions may be longer than the stack is deep.
@@ -96,7 +94,7 @@ impl<'a> SchemaConverter<'a> {
         node: OpenApiNode<'a>,
         direction: SchemaDirection,
         place: &str,
-        problems: &mut OpenApiProblems,
+        problems: &mut ImportProblems,
         is_root: bool,
     ) -> ConvertedSchema {
         let mut conversion =
@@ -162,11 +160,6 @@ impl<'a> SchemaConverter<'a> {
 
     fn definition(&self, id: SchemaDefinitionId) -> Option<&SchemaDefinition> {
         self.definitions.get(id.0)
-    }
-
-    /// True when what a reference leads to is so small that it is written out.
-    fn is_written_out(target: OpenApiNode<'_>) -> bool {
-        is_leaf(target.value)
     }
 }
 

@@ -16,10 +16,9 @@ use url::Url;
 
 use super::{
     document::{OpenApiDocument, OpenApiNode, OpenApiVersion},
-    import::OpenApiProblems,
     operation::OperationLocation,
 };
-use crate::{arguments::scalar_text, http::parse_base};
+use crate::{api_connection::ImportProblems, arguments::scalar_text, http::parse_base};
 
 /// What decides about servers besides the description.
 #[derive(Debug, Clone)]
@@ -144,12 +143,7 @@ fn swagger_address(root: OpenApiNode<'_>, spec_url: Option<&Url>) -> Result<Stri
             None => Err("it names no `host`".to_owned()),
         };
     };
-    let schemes: Vec<&str> = root
-        .get("schemes")
-        .into_iter()
-        .flat_map(OpenApiNode::items)
-        .filter_map(|scheme| scheme.value.as_str())
-        .collect();
+    let schemes: Vec<&str> = root.texts("schemes").collect();
     let scheme = if schemes.is_empty() || schemes.contains(&"https") {
         // Nothing said means the scheme of the description itself.
         schemes.is_empty().then(|| spec_url.map(Url::scheme)).flatten().unwrap_or("https")
@@ -197,7 +191,7 @@ pub(super) fn check_security(
     document: &OpenApiDocument,
     spots: &[OperationLocation<'_>],
     offer: &AvailableAuth,
-    problems: &mut OpenApiProblems,
+    problems: &mut ImportProblems,
 ) {
     let root = document.root();
     let schemes = match document.version {

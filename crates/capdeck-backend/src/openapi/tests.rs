@@ -49,3 +49,11 @@ fn problems(imported: &OpenApiImport) -> Vec<String> {
     let problems = imported.problems.iter();
     problems.map(|problem| format!("{}: {}", problem.place, problem.reason)).collect()
 }
+
+fn filter(block: &OpenApiEndpoint) -> OperationFilter {
+    OperationFilter {
+        include: block.include_operations.clone(),
+        exclude: block.exclude_operations.clone(),
+        ..OperationFilter::default()
+    }
+}

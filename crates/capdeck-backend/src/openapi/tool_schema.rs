@@ -5,14 +5,13 @@ use serde_json::{Map, Value, json};
 
 use super::{
     body::OperationBodies,
-    document::{OpenApiDocument, OpenApiNode, OpenApiVersion},
+    document::OpenApiNode,
     file_input::{is_json, is_text},
-    import::OpenApiProblems,
     operation::OpenApiImporter,
     parameter::{ParameterDescription, ParameterLocation, annotate},
-    schemas::{ConvertedSchema, SchemaConverter, SchemaDefinitionId, SchemaDirection},
+    schemas::{ConvertedSchema, SchemaDefinitionId, SchemaDirection},
 };
-use crate::api_connection::answer_schema;
+use crate::api_connection::{answer_schema, object_schema};
 
 /// The schema as text, complete in itself. `own` are arguments beside parameters and body.
 pub(super) fn input_schema<'a>(
@@ -20,7 +19,6 @@ pub(super) fn input_schema<'a>(
     parameters: &[ParameterDescription<'a>],
     bodies: &OperationBodies,
     own: Option<OpenApiNode<'a>>,
-    place: &str,
 ) -> String {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -34,7 +32,7 @@ pub(super) fn input_schema<'a>(
         if members.iter().any(|member| member.is_required) {
             required.push(location.group());
         }
-        let schema = group(import, &members, place, &mut needs);
+        let schema = group(import, &members, &mut needs);
         properties.insert(location.group().to_owned(), schema);
     }
     if let Some(schema) = body(bodies, &mut needs) {
@@ -49,20 +47,13 @@ pub(super) fn input_schema<'a>(
     for (name, schema) in own.into_iter().flat_map(OpenApiNode::members) {
         properties.insert(name.to_owned(), schema.value.clone());
     }
-    let mut root = Map::new();
-    root.insert("type".to_owned(), "object".into());
-    root.insert("properties".to_owned(), Value::Object(properties));
-    if !required.is_empty() {
-        root.insert("required".to_owned(), json!(required));
-    }
-    root.insert("additionalProperties".to_owned(), false.into());
+    let root = object_schema(properties, &required, true);
     import.schemas.assemble(&root, &needs)
 }
 
 fn group<'a>(
     import: &mut OpenApiImporter<'a>,
     members: &[&ParameterDescription<'a>],
-    place: &str,
     needs: &mut Vec<SchemaDefinitionId>,
 ) -> Value {
     let mut properties = Map::new();
@@ -71,9 +62,7 @@ fn group<'a>(
         let name = &member.parameter.name;
         let value = match member.schema {
             Some(node) => {
-                let problems = &mut import.problems;
-                let schema =
-                    import.schemas.convert(node, SchemaDirection::Request, place, problems);
+                let schema = import.convert(node, SchemaDirection::Request);
                 needs.extend(schema.needs);
                 schema.value
             }
@@ -87,14 +76,12 @@ fn group<'a>(
             required.push(name);
         }
     }
-    let mut group = json!({"type": "object", "properties": properties});
-    if let Value::Object(group) = &mut group {
-        if !required.is_empty() {
-            group.insert("required".to_owned(), json!(required));
-        }
-        group.insert("additionalProperties".to_owned(), false.into());
-    }
-    group
+    object_schema(properties, &required, true).into()
+}
+
+/// The one schema, or any of several.
+fn any_of(mut options: Vec<Value>) -> Option<Value> {
+    if options.len() > 1 { Some(json!({"anyOf": options})) } else { options.pop() }
 }
 
 /// What the body may be, whichever way it is sent.
@@ -106,11 +93,7 @@ fn body(bodies: &OperationBodies, needs: &mut Vec<SchemaDefinitionId>) -> Option
             options.push(schema.value.clone());
         }
     }
-    let mut schema = match options.len() {
-        0 => return None,
-        1 => options.pop()?,
-        _ => json!({"anyOf": options}),
-    };
+    let mut schema = any_of(options)?;
     if let (Value::Object(members), Some(description)) = (&mut schema, &bodies.description) {
         members.entry("description").or_insert_with(|| description.as_str().into());
     }
@@ -133,11 +116,8 @@ fn content_type(bodies: &OperationBodies) -> Option<Value> {
 
 /// The output schema as text. `None` when the description does not say what comes back.
 pub(super) fn output_schema<'a>(
-    document: &'a OpenApiDocument,
+    import: &mut OpenApiImporter<'a>,
     operation: OpenApiNode<'a>,
-    place: &str,
-    schemas: &mut SchemaConverter<'a>,
-    problems: &mut OpenApiProblems,
 ) -> Option<String> {
     let responses = operation.get("responses")?;
     let is_good = |status: &str| status.len() == 3 && status.starts_with('2');
@@ -151,65 +131,50 @@ pub(super) fn output_schema<'a>(
     }
     let mut bodies: Vec<ConvertedSchema> = Vec::new();
     for response in good {
-        let response = match document.follow(response) {
+        let response = match import.document.follow(response) {
             Ok(response) => response,
             Err(reason) => {
-                problems.add(place, format!("{reason}; that answer is not described"));
+                import.add_problem(format!("{reason}; that answer is not described"));
                 continue;
             }
         };
-        let body = match body_schema(document, operation, response) {
-            Some(ResponseBodySchema::Schema(node)) => {
-                schemas.convert(node, SchemaDirection::Response, place, problems)
-            }
-            Some(ResponseBodySchema::Text) => {
-                ConvertedSchema { value: json!({"type": "string"}), needs: Vec::new() }
-            }
-            None => continue,
-        };
+        let Some(body) = response_schema(import, operation, response) else { continue };
         let is_known = bodies.iter().any(|known| known.value == body.value);
         if !is_known {
             bodies.push(body);
         }
     }
     let needs: Vec<_> = bodies.iter().flat_map(|body| body.needs.iter().copied()).collect();
-    let mut values: Vec<Value> = bodies.into_iter().map(|body| body.value).collect();
-    let body = match values.len() {
-        0 => return None,
-        1 => values.pop()?,
-        _ => json!({"anyOf": values}),
-    };
-    Some(schemas.assemble(&answer_schema(body), &needs))
-}
-
-enum ResponseBodySchema<'a> {
-    Schema(OpenApiNode<'a>),
-    Text,
+    let body = any_of(bodies.into_iter().map(|body| body.value).collect())?;
+    Some(import.schemas.assemble(&answer_schema(body), &needs))
 }
 
 /// The JSON body of an answer, else its text. Other answers are artifacts and have no schema.
-fn body_schema<'a>(
-    document: &'a OpenApiDocument,
+fn response_schema<'a>(
+    import: &mut OpenApiImporter<'a>,
     operation: OpenApiNode<'a>,
     response: OpenApiNode<'a>,
-) -> Option<ResponseBodySchema<'a>> {
-    if document.version == OpenApiVersion::Swagger2 {
+) -> Option<ConvertedSchema> {
+    let document = import.document;
+    let gives_json = |media_type: &str| is_json(media_type) || media_type == "*/*";
+    let schema = if import.is_swagger() {
         let schema = response.get("schema")?;
-        let produces = operation.get("produces").or_else(|| document.root().get("produces"));
-        let types: Vec<&str> = produces
-            .into_iter()
-            .flat_map(OpenApiNode::items)
-            .filter_map(|it| it.value.as_str())
-            .collect();
+        let has_own = operation.get("produces").is_some();
+        let produces = if has_own { operation } else { document.root() };
         let is_file = document.follow(schema).is_ok_and(|it| it.text("type") == Some("file"));
-        let gives_json = types.is_empty() || types.iter().any(|it| is_json(it) || *it == "*/*");
-        return (gives_json && !is_file).then_some(ResponseBodySchema::Schema(schema));
-    }
-    let content = response.get("content")?;
-    let json =
-        content.members().find(|(media_type, _)| is_json(media_type) || *media_type == "*/*");
-    if let Some((_, media)) = json {
-        return document.follow(media).ok()?.get("schema").map(ResponseBodySchema::Schema);
-    }
-    content.members().any(|(media_type, _)| is_text(media_type)).then_some(ResponseBodySchema::Text)
+        let is_silent = produces.texts("produces").next().is_none();
+        let is_json = is_silent || produces.texts("produces").any(gives_json);
+        Some(schema).filter(|_| is_json && !is_file)?
+    } else {
+        let content = response.get("content")?;
+        match content.members().find(|(media_type, _)| gives_json(media_type)) {
+            Some((_, media)) => document.follow(media).ok()?.get("schema")?,
+            None if content.members().any(|(media_type, _)| is_text(media_type)) => {
+                let value = json!({"type": "string"});
+                return Some(ConvertedSchema { value, needs: Vec::new() });
+            }
+            None => return None,
+        }
+    };
+    Some(import.convert(schema, SchemaDirection::Response))
 }

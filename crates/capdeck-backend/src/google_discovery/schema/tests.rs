@@ -4,7 +4,7 @@ use capdeck_definition::{BackendAuth, CapabilityId};
 use serde_json::json;
 
 use super::*;
-use crate::google_discovery::{DiscoveryDocument, GoogleApi, GoogleOperationFilter};
+use crate::google_discovery::{DiscoveryDocument, GoogleApi, OperationFilter};
 
 /// What a schema becomes among these types as a body or a response, with its `$defs` and the problems found.
 fn written(
@@ -21,7 +21,7 @@ fn written(
     let root = json!({"schemas": types, "methods": {"insert": method}});
     let document = DiscoveryDocument::read(root.to_string().as_bytes()).unwrap();
     let bases = document.bases(Some("https://things.example/")).unwrap();
-    let (id, filter) = (CapabilityId::new("thing").unwrap(), GoogleOperationFilter::default());
+    let (id, filter) = (CapabilityId::new("thing").unwrap(), OperationFilter::default());
     let api = GoogleApi::import(&document, bases, &id, &filter, &BackendAuth::None {}).unwrap();
     let tool = serde_json::to_value(&api.discovery.tools[0]).unwrap();
     let definitions = match direction {

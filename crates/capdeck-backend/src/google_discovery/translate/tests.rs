@@ -1,6 +1,7 @@
 //! Documents, good and bad.
 
 use super::*;
+use crate::ErrorCode;
 
 fn document(root: &Value) -> Result<DiscoveryDocument, CallError> {
     DiscoveryDocument::read(root.to_string().as_bytes())

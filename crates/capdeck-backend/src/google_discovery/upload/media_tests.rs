@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::ErrorCode;
 
 fn upload(accept: &[&str], max_size: Option<u64>) -> MediaUpload {
     let accept = accept.iter().map(|kind| (*kind).to_owned()).collect();

@@ -91,18 +91,15 @@ impl<'a> UploadSession<'a> {
     fn session_url(&self, location: Option<&str>) -> Result<Url, CallError> {
         let opening = &self.opening.url;
         let url = location.and_then(|location| opening.join(location).ok()).ok_or_else(|| {
-            CallError::new(
-                ErrorCode::DownstreamProtocolError,
-                "the API began an upload without saying where to send it",
-            )
+            CallError::protocol_error("the API began an upload without saying where to send it")
         })?;
         if url.scheme() == "https" || url.origin() == opening.origin() {
             return Ok(url);
         }
-        Err(CallError::new(
-            ErrorCode::DownstreamProtocolError,
-            format!("the API wants the upload sent to `{}`", url.origin().ascii_serialization()),
-        )
+        Err(CallError::protocol_error(format!(
+            "the API wants the upload sent to `{}`",
+            url.origin().ascii_serialization()
+        ))
         .hint("only https, or the API itself, is allowed"))
     }
 
@@ -116,10 +113,9 @@ impl<'a> UploadSession<'a> {
                 UploadAttempt::Ended(ended) => return Ok(ended),
                 UploadAttempt::Interrupted => has = None,
                 UploadAttempt::Has(count) if count > total => {
-                    return Err(CallError::new(
-                        ErrorCode::DownstreamProtocolError,
-                        format!("the API says it has {count} bytes of an upload of {total}"),
-                    ));
+                    return Err(CallError::protocol_error(format!(
+                        "the API says it has {count} bytes of an upload of {total}"
+                    )));
                 }
                 UploadAttempt::Has(count) => {
                     if count > most {
@@ -127,10 +123,9 @@ impl<'a> UploadSession<'a> {
                         self.failures = 0;
                         self.call.pace.report_progress(count, total);
                     } else if !self.may_try_again() {
-                        return Err(CallError::new(
-                            ErrorCode::DownstreamProtocolError,
-                            format!("the upload does not get beyond {count} of {total} bytes"),
-                        ));
+                        return Err(CallError::protocol_error(format!(
+                            "the upload does not get beyond {count} of {total} bytes"
+                        )));
                     }
                     has = Some(count);
                 }

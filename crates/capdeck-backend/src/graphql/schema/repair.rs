@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::api_connection::ImportProblems;
 use apollo_compiler::{
     Name, Node, Schema,
     ast::{self, DirectiveLocation},
@@ -11,8 +12,6 @@ use apollo_compiler::{
         InputValueDefinition,
     },
 };
-
-use super::GraphQlProblems;
 
 /// Each removal may break another part. A longer chain is left to strict validation.
 const MAX_PASSES: usize = 64;
@@ -30,7 +29,7 @@ enum GraphQlTypeKind {
 
 type GraphQlTypeKinds = HashMap<Name, GraphQlTypeKind>;
 
-pub(super) fn repair(schema: &mut Schema, problems: &mut GraphQlProblems) {
+pub(super) fn repair(schema: &mut Schema, problems: &mut ImportProblems) {
     forget_foreign_directives(schema);
     for _pass in 0..MAX_PASSES {
         let uses = uses(schema);
@@ -47,7 +46,7 @@ pub(super) fn repair(schema: &mut Schema, problems: &mut GraphQlProblems) {
             has_changed |= pass.has_changed;
         }
         for (name, reason) in &doomed {
-            problems.push(name, reason);
+            problems.add(name, reason);
         }
         if !doomed.is_empty() {
             has_changed = true;
@@ -67,7 +66,7 @@ pub(super) fn repair(schema: &mut Schema, problems: &mut GraphQlProblems) {
 
 struct RepairPass<'a> {
     uses: &'a GraphQlTypeKinds,
-    problems: &'a mut GraphQlProblems,
+    problems: &'a mut ImportProblems,
     owner: &'a Name,
     has_changed: bool,
 }
@@ -114,7 +113,7 @@ impl RepairPass<'_> {
             if !is_right {
                 self.has_changed = true;
                 let what = if found.is_some() { "not one" } else { "not defined" };
-                self.problems.push(owner, format!("its {word} `{name}` is {what}"));
+                self.problems.add(owner, format!("its {word} `{name}` is {what}"));
             }
             is_right
         });
@@ -132,7 +131,7 @@ impl RepairPass<'_> {
             };
             if let Some(reason) = &reason {
                 self.has_changed = true;
-                self.problems.push(format!("{owner}.{name}"), reason);
+                self.problems.add(format!("{owner}.{name}"), reason);
             }
             reason.is_none()
         });
@@ -154,7 +153,7 @@ impl RepairPass<'_> {
         }
         for (argument, _, reason) in &broken {
             self.has_changed = true;
-            self.problems.push(format!("{}.{name}({argument}:)", self.owner), reason);
+            self.problems.add(format!("{}.{name}({argument}:)", self.owner), reason);
         }
         if !broken.is_empty() {
             let is_broken = |one: &Node<InputValueDefinition>| {
@@ -176,7 +175,7 @@ impl RepairPass<'_> {
             if let Some(reason) = &reason {
                 self.has_changed = true;
                 lacks_required |= field.is_required();
-                self.problems.push(format!("{owner}.{name}"), reason);
+                self.problems.add(format!("{owner}.{name}"), reason);
             }
             reason.is_none()
         });
@@ -220,7 +219,7 @@ fn is_input(uses: &GraphQlTypeKinds, ty: &ast::Type) -> bool {
     matches!(uses.get(ty.inner_named_type()), Some(GraphQlTypeKind::Leaf | GraphQlTypeKind::Input))
 }
 
-fn check_roots(schema: &mut Schema, uses: &GraphQlTypeKinds, problems: &mut GraphQlProblems) {
+fn check_roots(schema: &mut Schema, uses: &GraphQlTypeKinds, problems: &mut ImportProblems) {
     let definition = schema.schema_definition.make_mut();
     let roots = [
         ("query", &mut definition.query),
@@ -232,7 +231,7 @@ fn check_roots(schema: &mut Schema, uses: &GraphQlTypeKinds, problems: &mut Grap
             && uses.get(&name) != Some(&GraphQlTypeKind::Object)
         {
             problems
-                .push(&name, format!("the {word} type is not an object type with usable fields"));
+                .add(&name, format!("the {word} type is not an object type with usable fields"));
             *root = None;
         }
     }

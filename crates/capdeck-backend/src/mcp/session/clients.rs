@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::McpSession;
-use crate::{CallContext, CallError, ClientProfile, ErrorCode, mcp::subscriptions::empty_result};
+use crate::{CallContext, CallError, CallResult, ClientProfile, mcp::subscriptions::empty_result};
 
 /// The introduction and the log level of each client. Clients that are gone are removed.
 pub(super) struct McpClientRecords {
@@ -79,7 +79,7 @@ impl McpSession {
         &self,
         params: Option<RawMembers>,
         context: &CallContext,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> CallResult {
         let level = params
             .as_ref()
             .and_then(|params| serde_json::from_str::<String>(params.get("level")?.get()).ok());
@@ -94,7 +94,7 @@ impl McpSession {
                 self.clients.set_level(context.client.as_ref(), level);
                 Ok(empty_result())
             }
-            None => Err(CallError::new(ErrorCode::RequestInvalid, "there is no such log level")
+            None => Err(CallError::invalid_request("there is no such log level")
                 .hint(format!("choose one of {}", LEVELS.join(", ")))),
         }
     }

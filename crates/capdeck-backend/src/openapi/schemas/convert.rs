@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{SchemaConverter, SchemaDefinitionId, SchemaDirection};
-use crate::openapi::{document::OpenApiNode, import::OpenApiProblems};
+use crate::{api_connection::ImportProblems, openapi::document::OpenApiNode};
 
 /// Examples longer than this as JSON are left out.
 const MAX_EXAMPLE_LENGTH: usize = 160;
@@ -16,7 +16,7 @@ pub(super) struct SchemaConversion<'s, 'a> {
     pub(super) schemas: &'s mut SchemaConverter<'a>,
     pub(super) direction: SchemaDirection,
     pub(super) place: &'s str,
-    pub(super) problems: &'s mut OpenApiProblems,
+    pub(super) problems: &'s mut ImportProblems,
     pub(super) needs: Vec<SchemaDefinitionId>,
 }
 
@@ -36,7 +36,7 @@ impl<'a> SchemaConversion<'_, 'a> {
             Ok(target) => target,
             Err(reason) => return self.broken(reason),
         };
-        let mut schema = if SchemaConverter::is_written_out(target) {
+        let mut schema = if is_leaf(target.value) {
             self.plain(target)
         } else {
             let id = self.schemas.define(target, reference, self.direction);
@@ -118,13 +118,9 @@ impl<'a> SchemaConversion<'_, 'a> {
             SchemaKeyword::Choices => {
                 value.as_array().filter(|choices| !choices.is_empty()).map(|choices| json!(choices))
             }
+            // A list of schemas per position, as older drafts wrote `items`, is left to `tidy`.
             SchemaKeyword::Schema => match value {
                 Value::Object(_) | Value::Bool(_) => Some(self.schema(node)),
-                _ => None,
-            },
-            SchemaKeyword::Items => match value {
-                Value::Object(_) | Value::Bool(_) => Some(self.schema(node)),
-                // A list of schemas per position, as older drafts wrote it: what comes later is free anyway.
                 _ => None,
             },
             SchemaKeyword::Schemas => {
@@ -269,7 +265,7 @@ impl<'a> SchemaConversion<'_, 'a> {
 }
 
 /// True for a schema of a plain value that is short enough to be repeated.
-pub(super) fn is_leaf(schema: &Value) -> bool {
+fn is_leaf(schema: &Value) -> bool {
     let Value::Object(members) = schema else { return schema.is_boolean() };
     let is_flat = |value: &Value| match value {
         Value::Object(_) => false,
@@ -310,7 +306,6 @@ pub(super) enum SchemaKeyword {
     /// A list of values that is not empty.
     Choices,
     Schema,
-    Items,
     Schemas,
     SchemaMap,
     Names,
@@ -341,8 +336,8 @@ pub(super) fn keyword(key: &str) -> Option<SchemaKeyword> {
         | "then"
         | "else"
         | "unevaluatedItems"
-        | "unevaluatedProperties" => SchemaKeyword::Schema,
-        "items" => SchemaKeyword::Items,
+        | "unevaluatedProperties"
+        | "items" => SchemaKeyword::Schema,
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => SchemaKeyword::Schemas,
         "properties" | "patternProperties" | "dependentSchemas" => SchemaKeyword::SchemaMap,
         "required" => SchemaKeyword::Names,

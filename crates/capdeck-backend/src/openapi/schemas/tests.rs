@@ -6,7 +6,7 @@ use super::*;
 
 fn convert_in(document: Value, direction: SchemaDirection) -> (Value, Vec<String>) {
     let document = OpenApiDocument::read(document.to_string().as_bytes(), None).unwrap();
-    let mut problems = OpenApiProblems::default();
+    let mut problems = ImportProblems::default();
     let mut schemas = SchemaConverter::new(&document);
     let node = document.root().get("s").unwrap();
     let schema = schemas.convert(node, direction, "here", &mut problems);
@@ -15,7 +15,7 @@ fn convert_in(document: Value, direction: SchemaDirection) -> (Value, Vec<String
         other => Map::from_iter([("is".to_owned(), other.clone())]),
     };
     let text = schemas.assemble(&root, &schema.needs);
-    let problems = problems.finish().into_iter();
+    let problems = problems.finish("#").into_iter();
     let told = problems.map(|problem| format!("{}: {}", problem.place, problem.reason));
     (serde_json::from_str(&text).unwrap(), told.collect())
 }

@@ -173,20 +173,16 @@ fn filters_choose_by_id_place_and_tag() {
             "specPath": "x", "includeOperations": include, "excludeOperations": exclude,
         }))
         .unwrap();
-        let imported = imported_with(
-            &description,
-            &OpenApiImportRules { filter: OperationFilter::new(&block), ..rules() },
-        );
+        let imported =
+            imported_with(&description, &OpenApiImportRules { filter: filter(&block), ..rules() });
         let names: Vec<&str> = imported.tools.iter().map(|tool| tool.name()).collect();
         assert_eq!(names, expected);
         assert_eq!(problems(&imported), Vec::<String>::new());
     }
     let block: OpenApiEndpoint =
         serde_json::from_value(json!({"specPath": "x", "includeOperations": ["isues/*"]})).unwrap();
-    let imported = imported_with(
-        &description,
-        &OpenApiImportRules { filter: OperationFilter::new(&block), ..rules() },
-    );
+    let imported =
+        imported_with(&description, &OpenApiImportRules { filter: filter(&block), ..rules() });
     assert_eq!(problems(&imported), ["filters: the pattern `isues/*` meets no operation"]);
 }
 
