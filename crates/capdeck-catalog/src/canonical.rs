@@ -1,8 +1,6 @@
 //! One text for all spellings of a JSON value, so that digests depend on what is said and nothing else.
 
-use std::{fmt, marker::PhantomData};
-
-use serde::{Deserialize, Deserializer, de::MapAccess, de::Visitor};
+use capdeck_definition::object_members;
 use serde_json::value::RawValue;
 
 /// Deeper values are taken as they are written.
@@ -16,32 +14,6 @@ pub fn canonical(value: &RawValue) -> String {
     let mut text = String::with_capacity(value.get().len());
     write(value.get(), 0, &mut text);
     text
-}
-
-/// The members of an object in the order they are written, repeated keys included.
-struct ObjectMembers<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for ObjectMembers<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ObjectMembersVisitor<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for ObjectMembersVisitor<'a> {
-            type Value = ObjectMembers<'a>;
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-            fn visit_map<M: MapAccess<'de>>(
-                self,
-                mut map: M,
-            ) -> Result<ObjectMembers<'a>, M::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry::<String, &'de RawValue>()? {
-                    members.push(member);
-                }
-                Ok(ObjectMembers(members))
-            }
-        }
-        deserializer.deserialize_map(ObjectMembersVisitor(PhantomData))
-    }
 }
 
 fn write(value: &str, depth: usize, text: &mut String) {
@@ -63,7 +35,7 @@ fn write(value: &str, depth: usize, text: &mut String) {
 }
 
 fn write_object(value: &str, depth: usize, text: &mut String) -> serde_json::Result<()> {
-    let ObjectMembers(mut members) = serde_json::from_str(value)?;
+    let mut members = object_members(value)?;
     members.sort_by(|one, other| one.0.cmp(&other.0));
     text.push('{');
     for (index, (key, member)) in members.iter().enumerate() {

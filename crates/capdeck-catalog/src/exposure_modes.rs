@@ -1,6 +1,7 @@
 //! In which ways somebody may be offered a capability.
 
 use capdeck_definition::Exposure;
+use serde::{Deserialize, de::IntoDeserializer};
 
 /// A choice among the ways that exposures are made of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -12,19 +13,29 @@ const CODE_MODE: u8 = 4;
 const SEARCH: u8 = 8;
 const ON_DEMAND: u8 = 16;
 
+/// The ways that each exposure is made of.
+const WAYS: [(Exposure, u8); 8] = [
+    (Exposure::Direct, DIRECT),
+    (Exposure::Progressive, PROGRESSIVE),
+    (Exposure::CodeMode, CODE_MODE),
+    (Exposure::DirectAndCodeMode, DIRECT | CODE_MODE),
+    (Exposure::ProgressiveAndCodeMode, PROGRESSIVE | CODE_MODE),
+    (Exposure::CodeModeAndSearch, CODE_MODE | SEARCH),
+    (Exposure::Search, SEARCH),
+    (Exposure::OnDemand, ON_DEMAND),
+];
+
+fn ways_of(exposure: Exposure) -> u8 {
+    WAYS.iter().find(|(known, _)| *known == exposure).map_or(0, |(_, ways)| *ways)
+}
+
 impl ExposureModes {
     /// The ways that exposures of these names have. An unknown name has none, and still narrows the choice.
     pub fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
-        let ways = |name: &str| match name {
-            "direct" => DIRECT,
-            "progressive" => PROGRESSIVE,
-            "code_mode" => CODE_MODE,
-            "direct_and_code_mode" => DIRECT | CODE_MODE,
-            "progressive_and_code_mode" => PROGRESSIVE | CODE_MODE,
-            "code_mode_and_search" => CODE_MODE | SEARCH,
-            "search" => SEARCH,
-            "on_demand" => ON_DEMAND,
-            _ => 0,
+        let ways = |name: &'n str| {
+            let named: Result<_, serde::de::value::Error> =
+                Exposure::deserialize(name.into_deserializer());
+            named.map_or(0, ways_of)
         };
         Self(names.into_iter().map(ways).fold(0, |all, ways| all | ways))
     }
@@ -42,39 +53,18 @@ impl ExposureModes {
     /// What is left of an exposure. Where nothing is left, the first way that may be had takes its place, the one that
     /// costs a client least.
     pub fn restrict(self, exposure: Exposure) -> Exposure {
-        let wanted = match exposure {
-            Exposure::Direct => DIRECT,
-            Exposure::Progressive => PROGRESSIVE,
-            Exposure::CodeMode => CODE_MODE,
-            Exposure::DirectAndCodeMode => DIRECT | CODE_MODE,
-            Exposure::ProgressiveAndCodeMode => PROGRESSIVE | CODE_MODE,
-            Exposure::CodeModeAndSearch => CODE_MODE | SEARCH,
-            Exposure::Search => SEARCH,
-            Exposure::OnDemand => ON_DEMAND,
-            Exposure::None => return Exposure::None,
-        };
+        if exposure == Exposure::None {
+            return exposure;
+        }
         let cheapest = || {
             let ways = [SEARCH, CODE_MODE, ON_DEMAND, PROGRESSIVE, DIRECT];
             ways.into_iter().find(|way| self.0 & way != 0).unwrap_or_default()
         };
-        let left = match self.0 & wanted {
+        let left = match self.0 & ways_of(exposure) {
             0 => cheapest(),
             left => left,
         };
-        const DIRECT_AND_CODE: u8 = DIRECT | CODE_MODE;
-        const PROGRESSIVE_AND_CODE: u8 = PROGRESSIVE | CODE_MODE;
-        const CODE_AND_SEARCH: u8 = CODE_MODE | SEARCH;
-        match left {
-            DIRECT => Exposure::Direct,
-            PROGRESSIVE => Exposure::Progressive,
-            CODE_MODE => Exposure::CodeMode,
-            DIRECT_AND_CODE => Exposure::DirectAndCodeMode,
-            PROGRESSIVE_AND_CODE => Exposure::ProgressiveAndCodeMode,
-            CODE_AND_SEARCH => Exposure::CodeModeAndSearch,
-            SEARCH => Exposure::Search,
-            ON_DEMAND => Exposure::OnDemand,
-            _ => Exposure::None,
-        }
+        WAYS.iter().find(|(_, ways)| *ways == left).map_or(Exposure::None, |(kept, _)| *kept)
     }
 }
 

@@ -1,9 +1,5 @@
 //! What a tool's results look like, learned from results: types and names of fields, never a value.
 
-mod field_name;
-mod merge;
-mod type_script;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +17,8 @@ const MAX_VARIANTS: usize = 4;
 const MAX_TEXT_BYTES: usize = 4_000;
 /// The longest JSON form.
 const MAX_JSON_BYTES: usize = 16_000;
+/// The longest name of a field.
+const MAX_NAME_LENGTH: usize = 48;
 
 /// The types that were seen at one place.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,7 +85,7 @@ impl ObservedShape {
             Value::Object(members) => {
                 let mut object = ObjectShape::default();
                 let below = |member: &Value| Self::at_depth(member, depth + 1);
-                if members.keys().all(|key| field_name::is_field_name(key)) {
+                if members.keys().all(|key| is_field_name(key)) {
                     let known = members.iter().take(MAX_FIELDS);
                     object.fields = known.map(|(key, one)| (key.clone(), below(one))).collect();
                     object.more = members.len() > MAX_FIELDS;
@@ -106,7 +104,7 @@ impl ObservedShape {
     /// As TypeScript, to at most 4,000 letters. True when something had to be left out.
     pub fn type_script(&self) -> (String, bool) {
         for depth in (1..=MAX_DEPTH).rev() {
-            let text = type_script::render(self, depth);
+            let text = render(self, depth);
             if text.len() <= MAX_TEXT_BYTES {
                 return (text, depth < MAX_DEPTH || self.is_incomplete());
             }
@@ -151,6 +149,141 @@ impl ObservedShape {
         });
         self.unknown || object || self.items.as_ref().is_some_and(|items| items.is_incomplete())
     }
+
+    /// Adds what another observation saw. True when that was news.
+    pub fn merge(&mut self, other: Self) -> bool {
+        let mut is_news = other.unknown && !self.unknown;
+        self.unknown |= other.unknown;
+        for scalar in other.scalars {
+            is_news |= self.scalars.insert(scalar);
+        }
+        is_news |= merge(&mut self.object, other.object, |known, seen| known.merge(*seen));
+        is_news | merge(&mut self.items, other.items, |known, seen| known.merge(*seen))
+    }
+}
+
+impl ObjectShape {
+    fn merge(&mut self, other: Self) -> bool {
+        let mut is_news = other.more && !self.more;
+        self.more |= other.more;
+        is_news |= merge(&mut self.values, other.values, ObservedShape::merge);
+        for (name, shape) in other.fields {
+            if let Some(values) = &mut self.values {
+                // Once some names were data, all of them may be.
+                is_news |= values.merge(shape);
+            } else if let Some(known) = self.fields.get_mut(&name) {
+                is_news |= known.merge(shape);
+            } else if self.fields.len() < MAX_FIELDS {
+                self.fields.insert(name, shape);
+                is_news = true;
+            } else {
+                is_news |= !self.more;
+                self.more = true;
+            }
+        }
+        if let Some(values) = &mut self.values {
+            for shape in std::mem::take(&mut self.fields).into_values() {
+                is_news = true;
+                values.merge(shape);
+            }
+        }
+        is_news
+    }
+}
+
+/// Adds what was seen to what is known, if anything was.
+fn merge<T>(known: &mut Option<T>, seen: Option<T>, add: impl FnOnce(&mut T, T) -> bool) -> bool {
+    match (known, seen) {
+        (_, None) => false,
+        (Some(known), Some(seen)) => add(known, seen),
+        (known, seen) => {
+            *known = seen;
+            true
+        }
+    }
+}
+
+/// True for a key that somebody chose as a name. A map from addresses, identifiers or dates has keys that are data, and
+/// data is never kept.
+fn is_field_name(key: &str) -> bool {
+    let is_plain = |letter: char| {
+        letter.is_alphanumeric() || matches!(letter, '_' | '-' | '$' | '.' | ' ' | '@')
+    };
+    let digits = key.chars().filter(char::is_ascii_digit).count();
+    let letters = key.chars().filter(|letter| letter.is_alphabetic()).count();
+    let words = key.split([' ', '_', '-', '.']).count();
+    let is_address = key.chars().skip(1).any(|letter| letter == '@');
+    let is_hexadecimal = key.len() >= 12 && key.chars().all(|letter| letter.is_ascii_hexdigit());
+    let has_long_part = key.split([' ', '_', '-', '.']).any(|word| word.len() > 24);
+    !key.is_empty()
+        && key.len() <= MAX_NAME_LENGTH
+        && key.chars().all(is_plain)
+        && letters > 0
+        && digits <= 4
+        && words <= 6
+        && !is_address
+        && !is_hexadecimal
+        && !has_long_part
+}
+
+/// The type, spelled out to this many levels.
+fn render(shape: &ObservedShape, levels: usize) -> String {
+    variants(shape, levels).join(" | ")
+}
+
+fn variants(shape: &ObservedShape, levels: usize) -> Vec<String> {
+    let mut variants: Vec<String> = Vec::new();
+    if let Some(object) = &shape.object {
+        variants.push(if levels == 0 { "object".to_owned() } else { fields(object, levels) });
+    }
+    if let Some(items) = &shape.items {
+        let below = match levels {
+            0 => vec!["unknown".to_owned()],
+            _ => self::variants(items, levels - 1),
+        };
+        variants.push(match below.as_slice() {
+            [one] => format!("{one}[]"),
+            several => format!("({})[]", several.join(" | ")),
+        });
+    }
+    variants.extend(shape.scalars.iter().map(|scalar| {
+        let name = match scalar {
+            ScalarKind::String => "string",
+            ScalarKind::Number => "number",
+            ScalarKind::Boolean => "boolean",
+            ScalarKind::Null => "null",
+        };
+        name.to_owned()
+    }));
+    if shape.unknown || variants.is_empty() || variants.len() > MAX_VARIANTS {
+        return vec!["unknown".to_owned()];
+    }
+    variants
+}
+
+fn fields(object: &ObjectShape, levels: usize) -> String {
+    if let Some(values) = &object.values {
+        return format!("{{ [key: string]: {} }}", render(values, levels - 1));
+    }
+    let known = object.fields.iter();
+    let mut members: Vec<String> = known
+        .map(|(name, shape)| format!("{}?: {}", key(name), render(shape, levels - 1)))
+        .collect();
+    if object.more {
+        members.push("…".to_owned());
+    }
+    match members.as_slice() {
+        [] => "{}".to_owned(),
+        _ => format!("{{ {} }}", members.join("; ")),
+    }
+}
+
+fn key(name: &str) -> String {
+    let is_identifier = !name.starts_with(|letter: char| letter.is_ascii_digit())
+        && name
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '$');
+    if is_identifier { name.to_owned() } else { format!("{name:?}") }
 }
 
 #[cfg(test)]

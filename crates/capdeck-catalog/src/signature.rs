@@ -2,29 +2,42 @@
 //!
 //! The name in front is the caller's: the name, command or expression by which its surface reaches the tool.
 
-mod brief;
-mod schema_walk;
+use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
-pub use brief::brief_signature;
-
-use self::schema_walk::{SchemaBudget, SchemaWalk};
 use crate::{
     Tool,
-    input_shape::{InputShape, object},
+    input_shape::{InputShape, object, resolve},
 };
 
 /// Arguments named in a signature; optional ones beyond this become `…`.
 const MAX_ARGUMENTS: usize = 12;
 /// Alternatives named in a union; more become `…`.
 const MAX_ALTERNATIVES: usize = 6;
-/// Object levels that are spelled out; deeper ones read `object`.
-const MAX_OBJECT_DEPTH: usize = 2;
+/// References that are followed one inside the other. A schema that contains itself ends here.
+const MAX_REFERENCES: usize = 3;
+/// Schemas inside one another that are looked at.
+const MAX_NESTING: usize = 32;
+/// Schemas that are looked at for one signature. Without it, alternatives that refer to alternatives multiply.
+const MAX_SCHEMAS: usize = 2_000;
+
+/// How much a signature says.
+#[derive(Debug, Clone, Copy)]
+enum SignatureStyle {
+    Full,
+    /// As few words as still say how to call a tool: no type stands for `string`, the commonest one.
+    Brief,
+}
 
 /// The call of a tool under the name that the caller uses, required arguments first.
 pub fn signature(name: &str, tool: &Tool) -> String {
     format!("{name}({})", argument_list(tool))
+}
+
+/// The call of a tool in few words: `notes.add(text, tags?: string[])`.
+pub fn brief_signature(name: &str, tool: &Tool) -> String {
+    format!("{name}({})", SignatureStyle::Brief.render(&InputShape::of(tool)))
 }
 
 /// The arguments of a tool, required ones first: `path: string, limit?: number`.
@@ -33,80 +46,151 @@ pub fn argument_list(tool: &Tool) -> String {
 }
 
 pub(crate) fn render(shape: &InputShape) -> String {
-    let required = shape.required();
-    let optional = shape.accepted().into_iter().filter(|argument| !shape.is_required(argument));
-    let room = MAX_ARGUMENTS.max(required.len());
-    let named: Vec<&str> = required.into_iter().chain(optional).collect();
-    let budget = SchemaBudget::default();
-    let walk = SchemaWalk::new(shape.root(), &budget);
-    let mut arguments: Vec<String> = named
-        .iter()
-        .take(room)
-        .map(|argument| {
-            let mark = if shape.is_required(argument) { "" } else { "?" };
-            let kind = shape
-                .argument(argument)
-                .map_or_else(|| "unknown".to_owned(), |schema| kind(walk, schema));
-            format!("{}{mark}: {kind}", key(argument))
-        })
-        .collect();
-    if named.len() > room {
-        arguments.push("…".to_owned());
-    }
-    arguments.join(", ")
+    SignatureStyle::Full.render(shape)
 }
 
-/// The TypeScript-like name of what a schema accepts.
-fn kind(walk: SchemaWalk<'_>, schema: &Value) -> String {
-    let Some((schema, walk)) = walk.enter(schema) else { return "unknown".to_owned() };
-    if let Some(constant) = schema.get("const") {
-        return constant.to_string();
+impl SignatureStyle {
+    fn render(self, shape: &InputShape) -> String {
+        let required = shape.required();
+        let optional = shape.accepted().into_iter().filter(|argument| !shape.is_required(argument));
+        let room = match self {
+            Self::Full => MAX_ARGUMENTS.max(required.len()),
+            Self::Brief => usize::MAX,
+        };
+        let named: Vec<&str> = required.into_iter().chain(optional).collect();
+        let budget = Cell::new(MAX_SCHEMAS);
+        let walk = SchemaWalk {
+            root: shape.root(),
+            budget: &budget,
+            objects: 0,
+            nesting: 0,
+            references: 0,
+        };
+        let argument = |name: &&str| {
+            let schema = shape.argument(name);
+            let kind = schema.map_or_else(|| self.unknown(), |schema| self.kind(walk, schema));
+            self.member(name, shape.is_required(name), &kind)
+        };
+        let mut arguments: Vec<String> = named.iter().take(room).map(argument).collect();
+        if named.len() > room {
+            arguments.push("…".to_owned());
+        }
+        arguments.join(", ")
     }
-    if let Some(options) = schema.get("enum").and_then(Value::as_array) {
-        return union(options.iter().map(Value::to_string));
-    }
-    for keyword in ["anyOf", "oneOf"] {
-        if let Some(options) = schema.get(keyword).and_then(Value::as_array) {
-            return union(options.iter().map(|option| kind(walk, option)));
+
+    fn member(self, name: &str, is_required: bool, kind: &str) -> String {
+        let mark = if is_required { "" } else { "?" };
+        match self {
+            Self::Brief if kind == "string" => format!("{}{mark}", key(name)),
+            Self::Full | Self::Brief => format!("{}{mark}: {kind}", key(name)),
         }
     }
-    match schema.get("type") {
-        Some(Value::String(name)) => named(walk, schema, name),
-        Some(Value::Array(names)) => {
-            union(names.iter().filter_map(Value::as_str).map(|name| named(walk, schema, name)))
+
+    /// What is said of a schema that does not say what it accepts.
+    fn unknown(self) -> String {
+        match self {
+            Self::Full => "unknown".to_owned(),
+            Self::Brief => "string".to_owned(),
         }
-        _ if schema.get("properties").is_some() => named(walk, schema, "object"),
-        _ => "unknown".to_owned(),
+    }
+
+    /// The TypeScript-like name of what a schema accepts.
+    fn kind(self, walk: SchemaWalk<'_>, schema: &Value) -> String {
+        let Some((schema, walk)) = walk.enter(schema) else { return self.unknown() };
+        if let Some(constant) = schema.get("const") {
+            return constant.to_string();
+        }
+        if let Some(options) = schema.get("enum").and_then(Value::as_array) {
+            return self.union(options.iter().map(Value::to_string));
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(options) = schema.get(keyword).and_then(Value::as_array) {
+                return self.union(options.iter().map(|option| self.kind(walk, option)));
+            }
+        }
+        let named = |name: &str| self.named(walk, schema, name);
+        match schema.get("type") {
+            Some(Value::String(name)) => named(name),
+            Some(Value::Array(names)) => {
+                self.union(names.iter().filter_map(Value::as_str).map(named))
+            }
+            _ if schema.get("properties").is_some() => named("object"),
+            _ => self.unknown(),
+        }
+    }
+
+    fn named(self, walk: SchemaWalk<'_>, schema: &Value, name: &str) -> String {
+        // An argument that is an object says nothing by its name alone.
+        let spelled_out = match self {
+            Self::Full => 2,
+            Self::Brief => 1,
+        };
+        match name {
+            "integer" | "number" => "number".to_owned(),
+            "array" => match schema.get("items").map(|items| self.kind(walk, items)) {
+                Some(item) if item.contains(self.or()) => format!("({item})[]"),
+                Some(item) => format!("{item}[]"),
+                None => "unknown[]".to_owned(),
+            },
+            "object" => match object(schema, "properties") {
+                Some(properties) if walk.objects < spelled_out && !properties.is_empty() => {
+                    let inside = SchemaWalk { objects: walk.objects + 1, ..walk };
+                    let members = members(schema, properties, |member, is_required, schema| {
+                        self.member(member, is_required, &self.kind(inside, schema))
+                    });
+                    match self {
+                        Self::Full => format!("{{ {} }}", members.join("; ")),
+                        Self::Brief => format!("{{{}}}", members.join(", ")),
+                    }
+                }
+                _ => "object".to_owned(),
+            },
+            other => other.to_owned(),
+        }
+    }
+
+    fn or(self) -> &'static str {
+        match self {
+            Self::Full => " | ",
+            Self::Brief => "|",
+        }
+    }
+
+    /// Alternatives, each once. A brief signature says nothing of `null`: such an argument may be left out.
+    fn union(self, options: impl Iterator<Item = String>) -> String {
+        let is_said = |option: &String| matches!(self, Self::Full) || option != "null";
+        let shown = alternatives(options.filter(is_said));
+        match (self, shown.is_empty()) {
+            (Self::Full, true) => "never".to_owned(),
+            (Self::Brief, true) => self.unknown(),
+            (_, false) => shown.join(self.or()),
+        }
     }
 }
 
-fn named(walk: SchemaWalk<'_>, schema: &Value, name: &str) -> String {
-    match name {
-        "integer" | "number" => "number".to_owned(),
-        "array" => match schema.get("items") {
-            Some(items) => {
-                let item = kind(walk, items);
-                if item.contains(" | ") { format!("({item})[]") } else { format!("{item}[]") }
-            }
-            None => "unknown[]".to_owned(),
-        },
-        "object" => match object(schema, "properties") {
-            Some(properties) if walk.objects < MAX_OBJECT_DEPTH && !properties.is_empty() => {
-                let members = members(schema, properties, |member, is_required, schema| {
-                    let mark = if is_required { "" } else { "?" };
-                    format!("{}{mark}: {}", key(member), kind(walk.in_object(), schema))
-                });
-                format!("{{ {} }}", members.join("; "))
-            }
-            _ => "object".to_owned(),
-        },
-        other => other.to_owned(),
-    }
+/// A place in a tool's schema: schemas come from outside, may refer to themselves, and may multiply.
+#[derive(Debug, Clone, Copy)]
+struct SchemaWalk<'a> {
+    root: &'a Value,
+    /// How many schemas the signature may still look at.
+    budget: &'a Cell<usize>,
+    /// Objects around this place.
+    objects: usize,
+    nesting: usize,
+    references: usize,
 }
 
-fn union(options: impl Iterator<Item = String>) -> String {
-    let shown = alternatives(options);
-    if shown.is_empty() { "never".to_owned() } else { shown.join(" | ") }
+impl<'a> SchemaWalk<'a> {
+    /// The schema with its references followed, and the place of what is inside it. `None` when it lies too deep, or enough
+    /// was looked at.
+    fn enter(self, schema: &'a Value) -> Option<(&'a Value, Self)> {
+        let left = self.budget.get().checked_sub(1)?;
+        self.budget.set(left);
+        let references = self.references + usize::from(schema.get("$ref").is_some());
+        let inside = Self { nesting: self.nesting + 1, references, ..self };
+        let is_near = inside.nesting <= MAX_NESTING && references <= MAX_REFERENCES;
+        is_near.then(|| (resolve(self.root, schema), inside))
+    }
 }
 
 /// Each alternative once, and not too many of them.
@@ -230,5 +314,60 @@ mod tests {
         let schema = json!({"properties": {"x": {"$ref": "#/$defs/L0"}}, "$defs": levels});
         let text = render(&InputShape::from_schema(schema));
         assert!(text.len() < 200, "{text}");
+    }
+
+    #[track_caller]
+    fn check_brief(schema: Value, expected: &str) {
+        assert_eq!(
+            format!(
+                "notes.add({})",
+                SignatureStyle::Brief.render(&InputShape::from_schema(schema))
+            ),
+            expected
+        );
+    }
+
+    #[test]
+    fn strings_need_no_type_and_the_rest_is_short() {
+        check_brief(json!({}), "notes.add()");
+        check_brief(
+            json!({"properties": {
+                "mode": {"enum": ["a", "b"]}, "limit": {"type": "integer"}, "text": {"type": "string"},
+                "tags": {"type": "array", "items": {"type": "string"}}, "any": {}}, "required": ["text"]}),
+            "notes.add(text, mode?: \"a\"|\"b\", limit?: number, tags?: string[], any?)",
+        );
+        check_brief(
+            json!({"properties": {"a": {"type": ["string", "null"]}, "b": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                "c": {"type": ["string", "integer"]}, "d": {"type": "array"}}}),
+            "notes.add(a?, b?: number, c?: string|number, d?: unknown[])",
+        );
+    }
+
+    #[test]
+    fn objects_are_spelled_out_once() {
+        check_brief(
+            json!({"properties": {"who": {"type": "object", "required": ["name"], "properties": {
+                "name": {"type": "string"}, "age": {"type": "integer"},
+                "home": {"type": "object", "properties": {"street": {}}}}}}}),
+            "notes.add(who?: {name, age?: number, home?: object})",
+        );
+        check_brief(
+            json!({"properties": {"all": {"type": "array", "items": {"$ref": "#/$defs/One"}}},
+                "$defs": {"One": {"type": "object", "properties": {"next": {"$ref": "#/$defs/One"}}}}}),
+            "notes.add(all?: {next?: object}[])",
+        );
+        check_brief(
+            json!({"properties": {"free": {"type": "object"}}}),
+            "notes.add(free?: object)",
+        );
+    }
+
+    #[test]
+    fn a_schema_that_contains_itself_ends() {
+        let value = json!({"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#/$defs/Value"}}]});
+        check_brief(
+            json!({"properties": {"x": {"$ref": "#/$defs/Value"}}, "$defs": {"Value": value}}),
+            "notes.add(x?: number|(number|(number|(number|string[])[])[])[])",
+        );
     }
 }

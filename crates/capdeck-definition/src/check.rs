@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    Deck, DeckProject, DeckRoot, Diagnostic, RootOwner,
+    Deck, DeckProject, DeckRoot, Diagnostic, RootOwner, SourceFormat, SourceLayer,
     deck::{DeckBuilder, LoadScope},
     load::{LoadedFiles, cmp_tool_of, holds_cmp_tools, is_cmp_tool},
     project::{has_capability_file, project_roots},
@@ -20,17 +20,13 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
     let mut assembly = DeckBuilder::default();
     for path in paths {
         let layers = RootOwner::User.layers();
+        let caplet = |id| SourceFormat::Caplet { id };
         let is_dir = match fs::metadata(path) {
             Ok(metadata) => metadata.is_dir(),
             Err(error) => {
-                assembly.report(
-                    Diagnostic::error(
-                        "unreadable",
-                        format!("this cannot be read: {error}"),
-                        "check the path",
-                    )
-                    .in_file(path),
-                );
+                let message = format!("this cannot be read: {error}");
+                let problem = Diagnostic::error("unreadable", message, "check the path");
+                assembly.report(problem.in_file(path));
                 continue;
             }
         };
@@ -44,7 +40,7 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
         let loaded = if is_dir {
             let capability = path.join("CAPLET.md");
             if capability.is_file() {
-                LoadedFiles::caplet(&capability, name_of(path), layers.file)
+                LoadedFiles::one(&capability, layers.file, caplet(name_of(path)))
             } else if is_cmp_tool(path) {
                 LoadedFiles::cmp_tool(path)
             } else if holds_cmp_tools(path) {
@@ -55,23 +51,22 @@ pub fn check_paths(paths: &[PathBuf]) -> Deck {
         } else {
             match extension(path).as_str() {
                 "md" if path.file_name().is_some_and(|name| name == "CAPLET.md") => {
-                    LoadedFiles::caplet(path, name_of(&root.dir), layers.file)
+                    LoadedFiles::one(path, layers.file, caplet(name_of(&root.dir)))
                 }
-                "md" => LoadedFiles::caplet(path, stem(path), layers.file),
+                "md" => LoadedFiles::one(path, layers.file, caplet(stem(path))),
                 "json" if let Some(tool) = cmp_tool_of(path) => LoadedFiles::cmp_tool(&tool),
                 "json" | "yaml" | "yml" if stem(path) == "capabilities" => {
-                    LoadedFiles::capability_file(path)
+                    let layer = SourceLayer::ProjectCapabilityFile;
+                    LoadedFiles::one(path, layer, SourceFormat::CapabilityFile)
                 }
-                "json" | "yaml" | "yml" => LoadedFiles::config(path, layers.config),
+                "json" | "yaml" | "yml" => {
+                    LoadedFiles::one(path, layers.config, SourceFormat::Config)
+                }
                 _ => {
-                    assembly.report(
-                        Diagnostic::error(
-                            "not-a-definition",
-                            "this is not a kind of file that is read",
-                            "name a `.md`, `.json` or `.yaml` file, or a folder",
-                        )
-                        .in_file(path),
-                    );
+                    let message = "this is not a kind of file that is read";
+                    let fix = "name a `.md`, `.json` or `.yaml` file, or a folder";
+                    let problem = Diagnostic::error("not-a-definition", message, fix);
+                    assembly.report(problem.in_file(path));
                     continue;
                 }
             }

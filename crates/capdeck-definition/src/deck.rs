@@ -12,9 +12,9 @@ use crate::{
     fingerprint::sha256_hex,
     load::LoadedFiles,
     parsed_file::{self, LocatedDefinition, ParsedFile},
+    project::{skill_lines, variables_line},
     set::{self, SetBudget},
     shape::config_file::ConfigOptions,
-    skill_hash::{skill_lines, variables_line},
 };
 
 /// Everything read from a deck's roots. Reading never fails as a whole.
@@ -54,15 +54,7 @@ pub struct QuarantinedItem {
 impl Deck {
     /// Reads the roots, the lowest precedence first. Nothing but definition files is touched.
     pub fn read(roots: &[DeckRoot]) -> Self {
-        let mut assembly = DeckBuilder::default();
-        for root in roots {
-            assembly.add_root(root);
-        }
-        let mut deck = assembly.finish();
-        if roots.iter().all(|root| root.owner != RootOwner::Project) {
-            deck.project_hash = None;
-        }
-        deck
+        Self::open(roots, None)
     }
 
     /// Reads the person's roots and, above them, a project: its capability file, then its roots.
@@ -74,11 +66,7 @@ impl Deck {
         if let Some(project) = project {
             assembly.add_project(project);
         }
-        let mut deck = assembly.finish();
-        if !project.is_some_and(DeckProject::has_deck) {
-            deck.project_hash = None;
-        }
-        deck
+        assembly.finish()
     }
 
     /// Builds a deck from texts that are already in memory, such as one that is built in.
@@ -86,20 +74,11 @@ impl Deck {
         let mut assembly = DeckBuilder::default();
         let (project, user): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|file| file.layer.needs_trust());
-        let has_project = !project.is_empty();
         for (files, owner) in [(user, RootOwner::User), (project, RootOwner::Project)] {
-            let scope = LoadScope {
-                owner,
-                member_of: None,
-                depth: 0,
-                chain: Vec::new(),
-                base: PathBuf::new(),
-            };
+            let scope = LoadScope { owner, ..LoadScope::of_project(Path::new("")) };
             assembly.add(LoadedFiles { files, ..LoadedFiles::default() }, &scope);
         }
-        let mut deck = assembly.finish();
-        deck.project_hash = deck.project_hash.filter(|_| has_project);
-        deck
+        assembly.finish()
     }
 }
 
@@ -138,6 +117,7 @@ fn takes_variables(file: &SourceFile) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct DeckBuilder {
     deck: Deck,
+    has_project: bool,
     /// One line per file read for a project: its name and the hash of its contents.
     project_lines: Vec<String>,
     pub(crate) set_budget: SetBudget,
@@ -154,6 +134,7 @@ impl DeckBuilder {
         };
         let scope = LoadScope::of_root(root);
         if root.owner == RootOwner::Project {
+            self.has_project = true;
             self.project_lines.extend(skill_lines(&root.dir, &scope.base));
         }
         self.add(loaded, &scope);
@@ -185,6 +166,7 @@ impl DeckBuilder {
         let mut definitions = Vec::new();
         for file in &loaded.files {
             if scope.owner == RootOwner::Project {
+                self.has_project = true;
                 self.project_lines.push(hash_line(file, &scope.base));
             }
             let parsed = parsed_file::parse(file, scope.member_of.as_ref());
@@ -202,7 +184,8 @@ impl DeckBuilder {
 
     pub(crate) fn finish(mut self) -> Deck {
         self.project_lines.sort();
-        self.deck.project_hash = Some(sha256_hex(self.project_lines.concat().as_bytes()));
+        let hash = || sha256_hex(self.project_lines.concat().as_bytes());
+        self.deck.project_hash = self.has_project.then(hash);
         self.deck.watched.sort();
         self.deck.watched.dedup();
         self.deck

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Backend, CapabilityTailoring, PinMode, pattern};
+use crate::{Backend, CapabilityTailoring, PinMode, backend::number, pattern};
 
 /// A capability as a file declares it. Plural files yield one of these per child.
 ///
@@ -290,18 +290,10 @@ pub struct SetupStep {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub cwd: Option<String>,
-    #[serde(default = "timeout_ms")]
+    #[serde(default = "number::<120_000>")]
     #[schemars(range(min = 1))]
     pub timeout_ms: u64,
-    #[serde(default = "max_output_bytes")]
+    #[serde(default = "number::<200_000>")]
     #[schemars(range(min = 1))]
     pub max_output_bytes: u64,
-}
-
-fn timeout_ms() -> u64 {
-    120_000
-}
-
-fn max_output_bytes() -> u64 {
-    200_000
 }

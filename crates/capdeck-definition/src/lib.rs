@@ -28,7 +28,6 @@ mod parsed_file;
 mod pattern;
 mod policy;
 mod project;
-mod reference;
 mod remote_deck;
 mod rules;
 mod schema;
@@ -36,7 +35,6 @@ mod serve_config;
 mod set;
 mod shape;
 mod skill_file;
-mod skill_hash;
 mod suggest;
 mod tailoring;
 mod violation;
@@ -65,7 +63,7 @@ pub use cmp::CmpFiles;
 pub use cmp::command::{CommandError, CommandPiece, CommandTemplate, CommandWord};
 pub use cmp::export::{CmpExport, ExportError, export_cmp};
 pub use cmp::matcher::{CmpCandidate, IntentHit, IntentMatch, MatchDoubt, MatchKind, match_intent};
-pub use cmp::schemas::CMP_RESULT;
+pub use cmp::values::CMP_RESULT;
 pub use deck::{Deck, QuarantinedItem};
 pub use deck_config::{
     ArtifactConfig, DeckConfig, FlowMode, NamespaceAliases, PinMode, RunConfig, ViewConfig,
@@ -76,6 +74,7 @@ pub use definition::{
     SourceLayer, UsageHints,
 };
 pub use diagnostic::{Diagnostic, DiagnosticSeverity};
+pub use document::json::object_members;
 pub use fingerprint::sha256_hex;
 pub use glob::Glob;
 pub use hidden_characters::{HiddenCharacter, HiddenKind, hidden_characters, reveal};

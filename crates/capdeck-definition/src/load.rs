@@ -17,7 +17,7 @@ use crate::{
 
 pub(crate) use cmp::{cmp_tool_of, holds_cmp_tools, is_cmp_tool};
 
-/// The largest Caplet file, in bytes.
+/// The largest Caplet file, and the largest manifest of a CMP tool, in bytes.
 const MAX_CAPLET_BYTES: u64 = 131_072;
 /// The largest config file, in bytes.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
@@ -122,19 +122,15 @@ impl LoadedFiles {
             .filter(|path| fs::symlink_metadata(path).is_ok())
             .collect();
         if let Some((chosen, others)) = present.split_first() {
-            loaded.files.insert(0, read_config(chosen, layers.config));
+            let config = read_file(chosen.clone(), layers.config, SourceFormat::Config);
+            loaded.files.insert(0, config);
             for other in others {
                 // JSON is what existing decks have, so an added YAML file must not silently replace it.
                 let message =
                     format!("this file is not read, because `{}` is beside it", file_name(chosen));
-                loaded.diagnostics.push(
-                    Diagnostic::warning(
-                        "several-configs",
-                        message,
-                        "move its contents there, or delete one of the two",
-                    )
-                    .in_file(other),
-                );
+                let fix = "move its contents there, or delete one of the two";
+                let problem = Diagnostic::warning("several-configs", message, fix);
+                loaded.diagnostics.push(problem.in_file(other));
             }
         }
         loaded
@@ -143,29 +139,15 @@ impl LoadedFiles {
     /// Reads only the Caplet files of a folder.
     pub(crate) fn caplets(dir: &Path, layers: FolderLayers) -> Self {
         let mut loaded = Self { watched: vec![dir.to_owned()], ..Self::default() };
-        let mut names = match list(dir) {
-            Ok(names) => names,
-            Err(error) => {
-                // A root that is not there is an empty one.
-                if error.kind() != std::io::ErrorKind::NotFound {
-                    loaded.diagnostics.push(unreadable(&error).in_file(dir));
-                }
-                return loaded;
-            }
-        };
-        names.sort();
+        let mut names = loaded.names(dir);
         if names.len() > MAX_CANDIDATES {
             names.truncate(MAX_CANDIDATES);
-            loaded.diagnostics.push(
-                Diagnostic::error(
-                    "too-many-files",
-                    format!(
-                        "the folder has more than {MAX_CANDIDATES} entries, and only those are read"
-                    ),
-                    "keep definitions in a folder of their own",
-                )
-                .in_file(dir),
+            let message = format!(
+                "the folder has more than {MAX_CANDIDATES} entries, and only those are read"
             );
+            let fix = "keep definitions in a folder of their own";
+            let problem = Diagnostic::error("too-many-files", message, fix);
+            loaded.diagnostics.push(problem.in_file(dir));
         }
         let mut candidates: IndexMap<String, Vec<CapletCandidate>> = IndexMap::new();
         for name in names {
@@ -179,24 +161,10 @@ impl LoadedFiles {
         loaded
     }
 
-    /// Reads one Caplet file that a person named.
-    pub(crate) fn caplet(path: &Path, id: String, layer: SourceLayer) -> Self {
-        let file = SourceFile {
-            path: path.to_owned(),
-            layer,
-            format: SourceFormat::Caplet { id },
-            text: read_text(path, MAX_CAPLET_BYTES),
-        };
-        Self { files: vec![file], watched: vec![path.to_owned()], ..Self::default() }
-    }
-
-    /// Reads one config file.
-    pub(crate) fn config(path: &Path, layer: SourceLayer) -> Self {
-        Self {
-            files: vec![read_config(path, layer)],
-            watched: vec![path.to_owned()],
-            ..Self::default()
-        }
+    /// Reads one file.
+    pub(crate) fn one(path: &Path, layer: SourceLayer, format: SourceFormat) -> Self {
+        let files = vec![read_file(path.to_owned(), layer, format)];
+        Self { files, watched: vec![path.to_owned()], ..Self::default() }
     }
 
     /// Reads the capability file of a project. Two of them leave open which one is meant, so neither is used.
@@ -205,33 +173,30 @@ impl LoadedFiles {
         let present: Vec<&PathBuf> = paths.iter().filter(|path| path.is_file()).collect();
         let mut loaded = Self { watched: vec![project.to_owned()], ..Self::default() };
         for path in &present {
-            let mut file = Self::capability_file(path);
-            for file in &mut file.files {
-                if let Some(other) = present.iter().find(|other| *other != path) {
-                    let message =
-                        format!("`{}` is beside this file, so neither is used", file_name(other));
-                    file.text = Err(Diagnostic::error(
-                        "several-capability-files",
-                        message,
-                        "keep one of the two",
-                    )
-                    .in_file(path));
-                }
+            let layer = SourceLayer::ProjectCapabilityFile;
+            let mut file = read_file(path.to_path_buf(), layer, SourceFormat::CapabilityFile);
+            if let Some(other) = present.iter().find(|other| *other != path) {
+                let message =
+                    format!("`{}` is beside this file, so neither is used", file_name(other));
+                let fix = "keep one of the two";
+                let problem = Diagnostic::error("several-capability-files", message, fix);
+                file.text = Err(problem.in_file(path));
             }
-            loaded.files.extend(file.files);
+            loaded.files.push(file);
         }
         loaded
     }
 
-    /// Reads one capability file.
-    pub(crate) fn capability_file(path: &Path) -> Self {
-        let file = SourceFile {
-            path: path.to_owned(),
-            layer: SourceLayer::ProjectCapabilityFile,
-            format: SourceFormat::CapabilityFile,
-            text: read_text(path, MAX_CONFIG_BYTES),
-        };
-        Self { files: vec![file], watched: vec![path.to_owned()], ..Self::default() }
+    /// A folder's names in order. A folder that is not there is an empty one.
+    fn names(&mut self, dir: &Path) -> Vec<String> {
+        let mut names = list(dir).unwrap_or_else(|error| {
+            if error.kind() != std::io::ErrorKind::NotFound {
+                self.diagnostics.push(unreadable(&error).in_file(dir));
+            }
+            Vec::new()
+        });
+        names.sort();
+        names
     }
 
     /// The Caplet file that a folder entry stands for, if it is one.
@@ -284,31 +249,24 @@ impl LoadedFiles {
         let (chosen, rest) = if folders.is_empty() { (files, folders) } else { (folders, files) };
         for file in rest {
             let message = format!("this file is not read, because the folder `{id}` is beside it");
-            self.diagnostics.push(
-                Diagnostic::warning("duplicate-id", message, "delete one of the two")
-                    .in_file(&file.path),
-            );
+            let problem = Diagnostic::warning("duplicate-id", message, "delete one of the two");
+            self.diagnostics.push(problem.in_file(&file.path));
         }
         if let [first, second, ..] = chosen.as_slice() {
             let message = format!(
                 "`{}` and this file both define `{id}`, so neither is used",
                 file_name(&first.path)
             );
-            self.quarantined.push(QuarantinedItem {
-                id,
-                source: DefinitionSource { layer, path: second.path.clone() },
-                reason: message.clone(),
-            });
-            self.diagnostics.push(
-                Diagnostic::error("duplicate-id", message, "rename or delete one of the two")
-                    .in_file(&second.path),
-            );
+            let source = DefinitionSource { layer, path: second.path.clone() };
+            self.quarantined.push(QuarantinedItem { id, source, reason: message.clone() });
+            let fix = "rename or delete one of the two";
+            let problem = Diagnostic::error("duplicate-id", message, fix);
+            self.diagnostics.push(problem.in_file(&second.path));
             return;
         }
         for candidate in chosen {
-            let text = read_text(&candidate.path, MAX_CAPLET_BYTES);
             let format = SourceFormat::Caplet { id: id.clone() };
-            self.files.push(SourceFile { path: candidate.path, layer, format, text });
+            self.files.push(read_file(candidate.path, layer, format));
         }
     }
 }
@@ -324,50 +282,44 @@ fn list(dir: &Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
-fn read_config(path: &Path, layer: SourceLayer) -> SourceFile {
-    let is_symlink = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
-    let text = if is_symlink {
-        Err(Diagnostic::error(
-            "symlink",
-            "the file is a symbolic link, which is not followed",
-            "put the file itself here",
-        )
-        .in_file(path))
-    } else {
-        read_text(path, MAX_CONFIG_BYTES)
+fn read_file(path: PathBuf, layer: SourceLayer, format: SourceFormat) -> SourceFile {
+    let is_symlink = || fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
+    let text = match format {
+        SourceFormat::Config if is_symlink() => {
+            let message = "the file is a symbolic link, which is not followed";
+            Err(Diagnostic::error("symlink", message, "put the file itself here").in_file(&path))
+        }
+        SourceFormat::Config | SourceFormat::CapabilityFile => read_text(&path, MAX_CONFIG_BYTES),
+        SourceFormat::Caplet { .. } | SourceFormat::Cmp(_) => read_text(&path, MAX_CAPLET_BYTES),
     };
-    SourceFile { path: path.to_owned(), layer, format: SourceFormat::Config, text }
+    SourceFile { path, layer, format, text }
 }
 
 /// Reads a text no larger than `limit`. The size is asked first, so that a huge file costs nothing.
 fn read_text(path: &Path, limit: u64) -> Result<String, Diagnostic> {
-    let too_large = || {
-        Diagnostic::error(
-            "file-too-large",
-            format!("the file is larger than {limit} bytes"),
-            "split it, or move long text to files beside it",
-        )
-        .in_file(path)
+    let read = || {
+        let metadata = fs::metadata(path).map_err(|error| unreadable(&error))?;
+        if !metadata.is_file() {
+            let problem = Diagnostic::error("not-a-file", "this is not a regular file", "");
+            return Err(Diagnostic { fix: None, ..problem });
+        }
+        let mut bytes = Vec::new();
+        if metadata.len() <= limit {
+            // The file may grow between the two calls.
+            let file = File::open(path).map(|file| file.take(limit + 1));
+            let read = file.and_then(|mut file| file.read_to_end(&mut bytes));
+            read.map_err(|error| unreadable(&error))?;
+        }
+        if metadata.len().max(bytes.len() as u64) > limit {
+            let message = format!("the file is larger than {limit} bytes");
+            let fix = "split it, or move long text to files beside it";
+            return Err(Diagnostic::error("file-too-large", message, fix));
+        }
+        String::from_utf8(bytes).map_err(|_| {
+            Diagnostic::error("not-utf8", "the file is not UTF-8 text", "save it as UTF-8")
+        })
     };
-    let failed = |error: std::io::Error| unreadable(&error).in_file(path);
-    let metadata = fs::metadata(path).map_err(failed)?;
-    if !metadata.is_file() {
-        let problem = Diagnostic::error("not-a-file", "this is not a regular file", "");
-        return Err(Diagnostic { fix: None, ..problem.in_file(path) });
-    }
-    if metadata.len() > limit {
-        return Err(too_large());
-    }
-    let mut bytes = Vec::new();
-    // The file may grow between the two calls.
-    File::open(path).map_err(failed)?.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > limit {
-        return Err(too_large());
-    }
-    String::from_utf8(bytes).map_err(|_| {
-        Diagnostic::error("not-utf8", "the file is not UTF-8 text", "save it as UTF-8")
-            .in_file(path)
-    })
+    read().map_err(|problem| problem.in_file(path))
 }
 
 /// A README and its like in a root are for people, unless they do declare something.

@@ -1,8 +1,11 @@
-//! Which project a folder belongs to.
+//! Which project a folder belongs to, and what its skills and variables contribute to its hash.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
-use crate::{CAPABILITY_FILE_NAMES, DeckRoot, RootOwner};
+use crate::{CAPABILITY_FILE_NAMES, DeckRoot, RootOwner, fingerprint::sha256_hex};
 
 /// A project that has a deck.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,4 +56,71 @@ pub(crate) fn project_roots(dir: &Path) -> Vec<DeckRoot> {
 
 pub(crate) fn has_capability_file(dir: &Path) -> bool {
     CAPABILITY_FILE_NAMES.iter().any(|name| dir.join(name).is_file())
+}
+
+// Agents act on skills, and a variable may stand in a command, so changing one needs trust again.
+/// How many files are looked at; a folder with more counts as changed by its number alone.
+const MAX_HASHED_FILES: usize = 10_000;
+
+/// One line per file below `<root>/skills`, named by its path below `base`. Links are not followed.
+pub(crate) fn skill_lines(root: &Path, base: &Path) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut waiting = vec![root.join("skills")];
+    while let Some(folder) = waiting.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            let Ok(about) = path.symlink_metadata() else { continue };
+            if about.is_dir() {
+                waiting.push(path);
+            } else if about.is_file() {
+                lines.push(line(&path, base));
+            }
+            if lines.len() + waiting.len() >= MAX_HASHED_FILES {
+                lines.push(format!("more than {MAX_HASHED_FILES} files\n"));
+                return lines;
+            }
+        }
+    }
+    lines
+}
+
+/// The line of a project's `.env`, if it has one.
+pub(crate) fn variables_line(project: &Path) -> Option<String> {
+    let path = project.join(".env");
+    path.is_file().then(|| line(&path, project))
+}
+
+fn line(path: &Path, base: &Path) -> String {
+    let name = path.strip_prefix(base).unwrap_or(path);
+    let content = match fs::read(path) {
+        Ok(bytes) => sha256_hex(&bytes),
+        Err(error) => format!("unread {}", error.kind()),
+    };
+    format!("{} {content}\n", sha256_hex(name.to_string_lossy().as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Deck, DeckRoot, RootOwner};
+
+    #[test]
+    fn a_changed_skill_changes_the_hash_of_its_project() {
+        let project = tempfile::tempdir().unwrap();
+        let dir = project.path().join(".capdeck");
+        let skill = dir.join("skills/notes/scripts");
+        fs::create_dir_all(&skill).unwrap();
+        fs::write(skill.join("run.sh"), "echo one").unwrap();
+        let hash = || {
+            let root = DeckRoot { dir: dir.clone(), owner: RootOwner::Project };
+            Deck::read(&[root]).project_hash.unwrap()
+        };
+        let before = hash();
+        assert_eq!(before, hash());
+        fs::write(skill.join("run.sh"), "echo two").unwrap();
+        let changed = hash();
+        assert_ne!(before, changed);
+        fs::rename(skill.join("run.sh"), skill.join("go.sh")).unwrap();
+        assert_ne!(changed, hash());
+    }
 }

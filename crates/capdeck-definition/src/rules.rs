@@ -18,7 +18,7 @@ use crate::{
     HttpAction, HttpApi, HttpBlock, HttpMethod, McpServer, McpTransport, OpenApiEndpoint,
     diagnostic::{FileFindings, TextPosition},
     document::ValueNode,
-    reference::holds_reference,
+    pattern::holds_reference,
 };
 
 /// A declared backend while it is checked.

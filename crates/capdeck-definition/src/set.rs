@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    CapletSet, Definition, Diagnostic, RootOwner, SourceLayer,
+    CapletSet, Definition, Diagnostic, RootOwner, SourceFormat, SourceLayer,
     deck::LoadScope,
     load::{FolderLayers, LoadedFiles},
-    reference::holds_reference,
+    pattern::holds_reference,
 };
 
 /// Sets inside sets inside sets; deeper is a mistake.
@@ -45,7 +45,7 @@ pub(crate) fn load_members(
     let mut loaded = Vec::new();
     if let Some(path) = &set.config_path {
         chain.push(real_path(path, "configPath", SetSourceKind::File, &scope.chain)?);
-        loaded.push(LoadedFiles::config(Path::new(path), layers.config));
+        loaded.push(LoadedFiles::one(Path::new(path), layers.config, SourceFormat::Config));
     }
     if let Some(path) = &set.caplets_root {
         chain.push(real_path(path, "capletsRoot", SetSourceKind::Folder, &scope.chain)?);

@@ -5,7 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::number;
 use crate::definition::id_pattern;
+
+const TIMEOUT_MS: u64 = 60_000;
+const MAX_OUTPUT_BYTES: u64 = 200_000;
 
 /// The key in the schema of an argument that lets its values begin with `-` where the program could take them for an
 /// option.
@@ -22,10 +26,10 @@ pub struct CliTools {
     pub cwd: Option<String>,
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub env: IndexMap<String, String>,
-    #[serde(default = "timeout_ms")]
+    #[serde(default = "number::<TIMEOUT_MS>")]
     #[schemars(range(min = 1))]
     pub timeout_ms: u64,
-    #[serde(default = "max_output_bytes")]
+    #[serde(default = "number::<MAX_OUTPUT_BYTES>")]
     #[schemars(range(min = 1))]
     pub max_output_bytes: u64,
     /// How commands take the caller's values; a capability file has its own way.
@@ -68,8 +72,8 @@ impl CliTools {
             actions,
             cwd: None,
             env: IndexMap::new(),
-            timeout_ms: timeout_ms(),
-            max_output_bytes: max_output_bytes(),
+            timeout_ms: TIMEOUT_MS,
+            max_output_bytes: MAX_OUTPUT_BYTES,
             placeholders: PlaceholderStyle::Input,
         }
     }
@@ -150,12 +154,4 @@ pub struct CliAnnotations {
     pub idempotent_hint: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
-}
-
-fn timeout_ms() -> u64 {
-    60_000
-}
-
-fn max_output_bytes() -> u64 {
-    200_000
 }

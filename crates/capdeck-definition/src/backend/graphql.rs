@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{openapi::operation_cache_ttl_ms, request_settings::RequestSettings};
+use super::{number, openapi::OPERATION_CACHE_TTL_MS, request_settings::RequestSettings};
 use crate::definition::id_pattern;
 
 /// A GraphQL endpoint whose schema comes from a file, a URL or introspection.
@@ -28,7 +28,7 @@ pub struct GraphQlEndpoint {
     pub operations: IndexMap<String, GraphQlOperation>,
     #[serde(flatten)]
     pub requests: RequestSettings,
-    #[serde(default = "operation_cache_ttl_ms")]
+    #[serde(default = "number::<OPERATION_CACHE_TTL_MS>")]
     pub operation_cache_ttl_ms: u64,
     #[serde(default = "selection_depth")]
     #[schemars(range(min = 1, max = 5))]

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::request_settings::RequestSettings;
+use super::{number, request_settings::RequestSettings};
 use crate::{definition::id_pattern, pattern};
 
 /// HTTP actions below one base URL.
@@ -19,7 +19,7 @@ pub struct HttpApi {
     pub actions: IndexMap<String, HttpAction>,
     #[serde(flatten)]
     pub requests: RequestSettings,
-    #[serde(default = "max_response_bytes")]
+    #[serde(default = "number::<200_000>")]
     #[schemars(range(min = 1))]
     pub max_response_bytes: u64,
 }
@@ -65,10 +65,6 @@ pub enum HttpMethod {
     Put,
     Patch,
     Delete,
-}
-
-fn max_response_bytes() -> u64 {
-    200_000
 }
 
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {

@@ -4,7 +4,12 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::number;
 use crate::{BackendAuth, ChaosConfig, capability_file::ServerToolFilter};
+
+const STARTUP_TIMEOUT_MS: u64 = 10_000;
+const CALL_TIMEOUT_MS: u64 = 60_000;
+const TOOL_CACHE_TTL_MS: u64 = 30_000;
 
 /// An MCP server, started by `command` or reached at `url`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,14 +38,14 @@ pub struct McpServer {
     pub url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<BackendAuth>,
-    #[serde(default = "startup_timeout_ms")]
+    #[serde(default = "number::<STARTUP_TIMEOUT_MS>")]
     #[schemars(range(min = 1))]
     pub startup_timeout_ms: u64,
-    #[serde(default = "call_timeout_ms")]
+    #[serde(default = "number::<CALL_TIMEOUT_MS>")]
     #[schemars(range(min = 1))]
     pub call_timeout_ms: u64,
     /// How long a tool list stays fresh. 0 asks again every time.
-    #[serde(default = "tool_cache_ttl_ms")]
+    #[serde(default = "number::<TOOL_CACHE_TTL_MS>")]
     pub tool_cache_ttl_ms: u64,
     /// Stop the server after this long without a call. Absent means it stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,9 +124,9 @@ impl Default for McpServer {
             cwd: None,
             url: None,
             auth: None,
-            startup_timeout_ms: startup_timeout_ms(),
-            call_timeout_ms: call_timeout_ms(),
-            tool_cache_ttl_ms: tool_cache_ttl_ms(),
+            startup_timeout_ms: STARTUP_TIMEOUT_MS,
+            call_timeout_ms: CALL_TIMEOUT_MS,
+            tool_cache_ttl_ms: TOOL_CACHE_TTL_MS,
             idle_timeout_ms: None,
             tools: None,
             chaos: None,
@@ -143,16 +148,4 @@ impl McpServer {
             McpTransport::Http
         })
     }
-}
-
-fn startup_timeout_ms() -> u64 {
-    10_000
-}
-
-fn call_timeout_ms() -> u64 {
-    60_000
-}
-
-fn tool_cache_ttl_ms() -> u64 {
-    30_000
 }

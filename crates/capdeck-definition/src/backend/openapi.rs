@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::request_settings::RequestSettings;
+use super::{number, request_settings::RequestSettings};
+
+/// How long a list of operations stays fresh.
+pub(super) const OPERATION_CACHE_TTL_MS: u64 = 30_000;
 
 /// An API described by a document at `specPath` or `specUrl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,7 +24,7 @@ pub struct OpenApiEndpoint {
     pub base_url: Option<String>,
     #[serde(flatten)]
     pub requests: RequestSettings,
-    #[serde(default = "operation_cache_ttl_ms")]
+    #[serde(default = "number::<OPERATION_CACHE_TTL_MS>")]
     pub operation_cache_ttl_ms: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(length(min = 1, max = 160)))]
@@ -47,7 +50,7 @@ pub struct GoogleDiscoveryApi {
     pub base_url: Option<String>,
     #[serde(flatten)]
     pub requests: RequestSettings,
-    #[serde(default = "operation_cache_ttl_ms")]
+    #[serde(default = "number::<OPERATION_CACHE_TTL_MS>")]
     pub operation_cache_ttl_ms: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(length(min = 1, max = 160)))]
@@ -55,8 +58,4 @@ pub struct GoogleDiscoveryApi {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(inner(length(min = 1, max = 160)))]
     pub exclude_operations: Vec<String>,
-}
-
-pub(crate) fn operation_cache_ttl_ms() -> u64 {
-    30_000
 }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::number;
 use crate::{BackendAuth, GoogleDiscoveryApi, GraphQlEndpoint, HttpApi, OpenApiEndpoint};
 
 /// How often a request that may be repeated is sent again, where a file does not say.
@@ -17,7 +18,7 @@ const MAX_CONCURRENCY: u16 = 16;
 pub struct RequestSettings {
     #[serde(default)]
     pub auth: BackendAuth,
-    #[serde(default = "request_timeout_ms")]
+    #[serde(default = "number::<60_000>")]
     #[schemars(range(min = 1))]
     pub request_timeout_ms: u64,
     /// Which networks requests may go to. `private` also opens private networks and this machine.
@@ -147,8 +148,4 @@ impl HttpBlock for GraphQlEndpoint {
     fn addresses(&self) -> Vec<&str> {
         self.schema_url.iter().chain([&self.endpoint_url]).map(String::as_str).collect()
     }
-}
-
-fn request_timeout_ms() -> u64 {
-    60_000
 }

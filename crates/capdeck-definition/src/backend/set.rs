@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::number;
+
 /// A nested collection, loaded on its own from a config file, a folder, or both.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -19,7 +21,7 @@ pub struct CapletSet {
     #[serde(default = "max_search_limit")]
     #[schemars(range(min = 1, max = 50))]
     pub max_search_limit: u32,
-    #[serde(default = "tool_cache_ttl_ms")]
+    #[serde(default = "number::<30_000>")]
     pub tool_cache_ttl_ms: u64,
 }
 
@@ -29,8 +31,4 @@ fn default_search_limit() -> u32 {
 
 fn max_search_limit() -> u32 {
     50
-}
-
-fn tool_cache_ttl_ms() -> u64 {
-    30_000
 }

@@ -8,9 +8,7 @@ use super::{
     secret::{DeclaredValue, ValueShape},
     text_source::check_url,
 };
-use crate::{
-    OAuthConfig, diagnostic::FileFindings, document::ValueNode, reference::holds_reference,
-};
+use crate::{OAuthConfig, diagnostic::FileFindings, document::ValueNode, pattern::holds_reference};
 
 /// An MCP server of the file.
 #[derive(Debug, Clone, PartialEq)]

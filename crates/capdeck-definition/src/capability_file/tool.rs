@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{command_line, names::without_at, repo::is_safe_path, text_source::needed};
-use crate::{diagnostic::FileFindings, document::ValueNode};
+use crate::{backend::number, diagnostic::FileFindings, document::ValueNode};
 
 /// A tool of the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +51,7 @@ pub struct ResultFormatter {
     #[schemars(length(min = 1))]
     pub cmd: String,
     /// How long it may take, in milliseconds.
-    #[serde(default = "formatter_timeout", rename = "timeout")]
+    #[serde(default = "number::<3_000>", rename = "timeout")]
     #[schemars(range(min = 1))]
     pub timeout_ms: u64,
 }
@@ -254,10 +254,6 @@ fn check_shell(words: &[String], what: &str, node: &ValueNode, findings: &mut Fi
             "call the program itself, or put the script in a file that takes arguments",
         );
     }
-}
-
-fn formatter_timeout() -> u64 {
-    3_000
 }
 
 fn yes() -> bool {

@@ -4,7 +4,7 @@ mod action;
 
 use serde_json::{Map, Value, json};
 
-use crate::{Backend, CmpIntent, CmpParam, CmpTool, Definition};
+use crate::{Backend, CmpIntent, CmpTool, Definition};
 
 /// The longest summary a manifest may have.
 const MAX_SUMMARY_LENGTH: usize = 100;
@@ -122,44 +122,19 @@ fn summary(description: &str, notes: &mut Vec<String>) -> String {
 
 /// An intent as a file has it, with nothing said that is so anyway.
 fn write_intent(intent: &CmpIntent) -> Value {
-    let mut written = Map::new();
-    let mut put = |key: &str, value: Value| drop(written.insert(key.to_owned(), value));
-    put("patterns", json!(intent.patterns));
-    put("command", json!(intent.command.text()));
-    if !intent.params.is_empty() {
-        let params = intent.params.iter().map(|(name, param)| (name.clone(), write_param(param)));
-        put("params", Value::Object(params.collect()));
+    let mut written = json!(intent);
+    leave_out(&mut written, &[("confirm", false), ("destructive", false), ("idempotent", true)]);
+    let params = written.get_mut("params").and_then(Value::as_object_mut);
+    for param in params.into_iter().flat_map(|params| params.values_mut()) {
+        // That a value may begin with `-` is ours to say.
+        leave_out(param, &[("required", false), ("allowLeadingDash", true)]);
     }
-    if let Some(returns) = &intent.returns {
-        put("returns", returns.clone());
-    }
-    if intent.confirm {
-        put("confirm", json!(true));
-    }
-    if intent.destructive {
-        put("destructive", json!(true));
-    }
-    if !intent.idempotent {
-        put("idempotent", json!(false));
-    }
-    Value::Object(written)
+    written
 }
 
-fn write_param(param: &CmpParam) -> Value {
-    let mut written = Map::new();
-    let mut put = |key: &str, value: Value| drop(written.insert(key.to_owned(), value));
-    put("type", json!(param.kind.as_str()));
-    if param.required {
-        put("required", json!(true));
-    }
-    if let Some(default) = &param.default {
-        put("default", default.clone());
-    }
-    if let Some(description) = &param.description {
-        put("description", json!(description));
-    }
-    if !param.choices.is_empty() {
-        put("enum", json!(param.choices));
-    }
-    Value::Object(written)
+/// Takes out the members that have these values.
+fn leave_out(written: &mut Value, defaults: &[(&str, bool)]) {
+    let Some(members) = written.as_object_mut() else { return };
+    members
+        .retain(|key, value| !defaults.iter().any(|(name, known)| key == name && *value == *known));
 }

@@ -17,41 +17,28 @@ use crate::{
 pub(super) struct GuardProblems {
     /// Rules that the schema refuses.
     broken_rules: BTreeSet<usize>,
-    policy_is_broken: bool,
-    pins_are_broken: bool,
-    flow_is_broken: bool,
-    runs_are_broken: bool,
+    /// Settings that cannot be read at all.
+    broken_settings: BTreeSet<&'static str>,
 }
 
 impl GuardProblems {
     /// Notes a violation of one of these settings. False when it is about something else.
     pub(super) fn record_violation(&mut self, violation: &SchemaViolation) -> bool {
-        match violation.steps.as_slice() {
-            [PathStep::Key(key), PathStep::Index(index), ..] if key == "policy" => {
-                self.broken_rules.insert(*index);
-            }
-            [PathStep::Key(key), ..] if key == "policy" => self.policy_is_broken = true,
-            [PathStep::Key(key), ..] if key == "pins" => self.pins_are_broken = true,
-            [PathStep::Key(key), ..] if key == "flow" => self.flow_is_broken = true,
-            [PathStep::Key(key), ..] if key == "runs" => self.runs_are_broken = true,
-            _ => return false,
-        }
+        let mut settings = ["policy", "pins", "flow", "runs"].into_iter();
+        let Some(setting) = settings.find(|setting| violation.is_below(setting)) else {
+            return false;
+        };
+        match violation.steps.get(1) {
+            Some(PathStep::Index(index)) if setting == "policy" => self.broken_rules.insert(*index),
+            _ => self.broken_settings.insert(setting),
+        };
         true
     }
 
     /// Makes the document readable: a broken rule becomes one that says nothing.
     pub(super) fn clear(&self, root: &mut ValueNode) {
-        if self.policy_is_broken {
-            root.remove(&["policy"]);
-        }
-        if self.pins_are_broken {
-            root.remove(&["pins"]);
-        }
-        if self.flow_is_broken {
-            root.remove(&["flow"]);
-        }
-        if self.runs_are_broken {
-            root.remove(&["runs"]);
+        for setting in &self.broken_settings {
+            root.remove(&[setting]);
         }
         let NodeValue::Map(entries) = &mut root.content else { return };
         let policy = entries.iter_mut().find(|entry| entry.key == "policy");
@@ -73,16 +60,16 @@ impl GuardProblems {
         layer: SourceLayer,
         findings: &mut FileFindings,
     ) {
-        if self.pins_are_broken {
+        if self.broken_settings.contains("pins") {
             file.pins = Some(PinMode::Block);
         }
-        if self.flow_is_broken {
+        if self.broken_settings.contains("flow") {
             file.flow = Some(FlowMode::Ask);
         }
-        if self.runs_are_broken {
+        if self.broken_settings.contains("runs") {
             file.runs = Some(RunFields { record: Some(false), ..RunFields::default() });
         }
-        if self.policy_is_broken {
+        if self.broken_settings.contains("policy") {
             file.rules.push(PolicyRule::unreadable());
             file.policy_is_incomplete = true;
         }

@@ -44,8 +44,7 @@ fn read(
         Some(b'{') => {
             let mut entries = Vec::new();
             let mut seen = HashSet::new();
-            let members =
-                Deserializer::from_str(raw).deserialize_map(JsonMembersVisitor).map_err(broken)?;
+            let members = object_members(raw).map_err(broken)?;
             spend(members.len())?;
             let mut before = raw.get(1..).unwrap_or_default();
             for (key, value) in members {
@@ -86,7 +85,11 @@ fn read(
     Ok(ValueNode { content, place })
 }
 
-/// Reads an object into its members in order, duplicates included.
+/// The members of a JSON object in the order they are written, repeated keys included.
+pub fn object_members(text: &str) -> serde_json::Result<Vec<(String, &RawValue)>> {
+    Deserializer::from_str(text).deserialize_map(JsonMembersVisitor)
+}
+
 struct JsonMembersVisitor;
 
 impl<'de> Visitor<'de> for JsonMembersVisitor {

@@ -5,32 +5,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CONFIG_NAMES, LoadedFiles, MAX_CANDIDATES, list, read_text, unreadable};
-use crate::{CmpFiles, Diagnostic, DiagnosticSeverity, SourceFile, SourceFormat, SourceLayer};
+use super::{
+    CONFIG_NAMES, LoadedFiles, MAX_CANDIDATES, MAX_CONFIG_BYTES, list, read_file, read_text,
+};
+use crate::{CmpFiles, Diagnostic, DiagnosticSeverity, SourceFormat, SourceLayer};
 
 /// The folder of a tool's files, in the order they are preferred.
 const FOLDERS: [&str; 2] = ["cmp", ".cmp"];
 const MANIFEST: &str = "manifest.json";
 const CAPABILITY: &str = "capability.json";
-/// The largest manifest, in bytes.
-const MAX_MANIFEST_BYTES: u64 = 131_072;
-/// The largest file of intents, in bytes.
-const MAX_CAPABILITY_BYTES: u64 = 1 << 20;
 
 impl LoadedFiles {
     /// Reads the tools in a folder, by name. A folder that is not there holds none.
     pub(crate) fn cmp_tools(dir: &Path) -> Self {
         let mut loaded = Self { watched: vec![dir.to_owned()], ..Self::default() };
-        let mut names = match list(dir) {
-            Ok(names) => names,
-            Err(error) => {
-                if error.kind() != std::io::ErrorKind::NotFound {
-                    loaded.diagnostics.push(unreadable(&error).in_file(dir));
-                }
-                return loaded;
-            }
-        };
-        names.sort();
+        let mut names = loaded.names(dir);
         names.truncate(MAX_CANDIDATES);
         for name in names.iter().filter(|name| !name.starts_with('.')) {
             let tool = dir.join(name);
@@ -70,7 +59,7 @@ impl LoadedFiles {
             self.watched.extend(path.parent().map(Path::to_owned));
         }
         let capability = if capability_path.exists() {
-            read_text(&capability_path, MAX_CAPABILITY_BYTES)
+            read_text(&capability_path, MAX_CONFIG_BYTES)
         } else {
             let message = format!("the tool has no `{CAPABILITY}`");
             Err(Diagnostic::error(
@@ -83,12 +72,8 @@ impl LoadedFiles {
         // Commands run in other folders than this one.
         let bin = bin.map(|bin| bin.canonicalize().unwrap_or(bin));
         let files = CmpFiles { dir: dir.to_owned(), capability_path, capability, bin };
-        self.files.push(SourceFile {
-            text: read_text(&manifest, MAX_MANIFEST_BYTES),
-            path: manifest,
-            layer: SourceLayer::Cmp,
-            format: SourceFormat::Cmp(Box::new(files)),
-        });
+        let format = SourceFormat::Cmp(Box::new(files));
+        self.files.push(read_file(manifest, SourceLayer::Cmp, format));
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     BackendAuth, HttpBlock, NetworkAccess, OAuthConfig,
     diagnostic::{FileFindings, TextPosition},
     document::ValueNode,
-    reference::holds_reference,
+    pattern::holds_reference,
 };
 
 /// Headers that belong to the transport or to sign-in. Lower case.

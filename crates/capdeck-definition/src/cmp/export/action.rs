@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     ALLOW_LEADING_DASH, CliAction, CliOutputType, CliTools, CmpIntent, CmpParam, CmpType,
-    CommandTemplate, cmp::intent::tool_name, reference::holds_reference,
+    CommandTemplate, cmp::intent::tool_name, pattern::holds_reference,
 };
 
 /// An action as an intent, and what it says differently.
