@@ -7,23 +7,15 @@
 mod call;
 mod chaos;
 mod connect;
-mod credentials;
-mod error;
-mod exchange;
 mod http_target;
-mod initialize;
 mod input_required;
 mod legacy_sse;
 mod message_hub;
 mod modern;
-mod request_head;
-mod request_options;
-mod result_type;
 mod stdio;
 mod streamable_http;
 mod subscription;
 mod tool_headers;
-mod transport;
 mod wakeup_timer;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -35,21 +27,17 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::Instant,
 };
+use tokio_util::sync::CancellationToken;
 
 pub use chaos::{FaultSettings, FaultSource};
-pub use connect::EraChoice;
-pub use credentials::CredentialProvider;
-pub use error::ClientError;
-pub use http_target::HttpTarget;
-pub use initialize::{ClientDescription, ServerHello};
-pub use request_options::{InputRequiredMode, ProgressCallback, RequestOptions};
+pub use connect::{ClientDescription, EraChoice, ServerHello};
+pub use http_target::{CredentialProvider, HttpTarget};
 
 use crate::{MAX_MESSAGE_BYTES, RawObject, RpcError, encode};
-use exchange::{OutgoingRequest, exchange, saturating_deadline};
+use call::{ClientTransport, OutgoingRequest, exchange, saturating_deadline};
 use message_hub::MessageHub;
 use modern::ModernProtocol;
 use subscription::SubscriptionTargets;
-use transport::ClientTransport;
 
 /// Receives messages of a server, for the connection or for one request.
 ///
@@ -118,10 +106,9 @@ impl McpClient {
         timeout: Duration,
     ) -> Result<Self, ClientError> {
         let hub = MessageHub::new(handler);
-        let transport =
-            tokio::time::timeout(timeout, legacy_sse::open(target, &hub)).await.map_err(
-                |_| ClientError::Timeout { method: "endpoint".to_owned(), after: timeout },
-            )??;
+        let transport = tokio::time::timeout(timeout, legacy_sse::open(target, &hub))
+            .await
+            .map_err(|_| ClientError::timeout("endpoint", timeout))??;
         Ok(Self::over(hub, transport))
     }
 
@@ -129,12 +116,10 @@ impl McpClient {
         Self { inner: Arc::new(McpClientInner { hub, transport, modern: RwLock::default() }) }
     }
 
-    /// Injects faults. Has an effect only before the client is shared.
+    /// Injects faults. Only the first source has an effect.
     #[must_use]
-    pub fn with_chaos(mut self, faults: Arc<FaultSource>) -> Self {
-        if let Some(inner) = Arc::get_mut(&mut self.inner) {
-            inner.transport = chaos::wrap(faults, &inner.hub, Arc::clone(&inner.transport));
-        }
+    pub fn with_chaos(self, faults: Arc<FaultSource>) -> Self {
+        self.inner.hub.faults.set(faults).ok();
         self
     }
 
@@ -191,10 +176,15 @@ impl McpClient {
         timeout: Duration,
     ) -> Result<(), ClientError> {
         self.inner.hub.check_open()?;
-        match self.inner.modern() {
-            Some(modern) => modern.watch(watched, timeout).await,
-            None => Err(ClientError::protocol("the server has no stream of subscriptions")),
-        }
+        let Some(modern) = self.inner.modern() else {
+            return Err(ClientError::protocol("the server has no stream of subscriptions"));
+        };
+        let Some(listening) = modern.listening.get() else {
+            return Err(self.inner.hub.closed_error());
+        };
+        tokio::time::timeout(timeout, listening.watch(watched))
+            .await
+            .unwrap_or_else(|_| Err(ClientError::timeout("subscriptions/listen", timeout)))
     }
 
     pub fn ended(&self) -> Option<String> {
@@ -239,5 +229,117 @@ impl Drop for McpClientInner {
 impl fmt::Debug for McpClient {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Client").field("ended", &self.ended()).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ClientError {
+    #[error(transparent)]
+    Rpc(RpcError),
+    #[error("no answer to `{method}` within {} ms", after.as_millis())]
+    Timeout { method: String, after: Duration },
+    #[error("the request was cancelled")]
+    Cancelled,
+    #[error("{reason}")]
+    Closed { reason: String },
+    /// The server lost the session and did not process the request.
+    #[error("the server no longer knows this session")]
+    SessionExpired,
+    #[error("the server answered with HTTP status {status}{}", quoted(excerpt))]
+    Http { status: u16, excerpt: String, www_authenticate: Option<String> },
+    /// No HTTP response. `sent` is false when the request certainly was not sent.
+    #[error("the server cannot be reached: {reason}")]
+    Unreachable { reason: String, sent: bool },
+    #[error("the server broke the protocol: {message}")]
+    Protocol { message: String },
+    /// The server needs input, and no handler provided it.
+    #[error("the server asked for `{method}` and got no answer: {}", error.message)]
+    Unanswered { method: String, error: RpcError },
+    #[error("the server sent a message over the limit of {limit} bytes")]
+    TooLarge { limit: usize },
+}
+
+impl ClientError {
+    fn timeout(method: &str, after: Duration) -> Self {
+        Self::Timeout { method: method.to_owned(), after }
+    }
+
+    fn protocol(message: impl Into<String>) -> Self {
+        Self::Protocol { message: message.into() }
+    }
+
+    /// Names the innermost cause without the URL, which may contain a credential.
+    fn unreachable(error: reqwest::Error) -> Self {
+        let sent = !error.is_connect() && !error.is_builder();
+        let error = error.without_url();
+        let mut reason: &dyn std::error::Error = &error;
+        while let Some(source) = reason.source() {
+            reason = source;
+        }
+        Self::Unreachable { reason: reason.to_string(), sent }
+    }
+}
+
+fn quoted(excerpt: &str) -> String {
+    if excerpt.is_empty() { String::new() } else { format!(": {excerpt}") }
+}
+
+/// Receives the params of a progress notification, without the token.
+pub type ProgressCallback = Arc<dyn Fn(RawObject) + Send + Sync>;
+
+#[derive(Clone)]
+pub struct RequestOptions {
+    /// Idle timeout; progress resets it.
+    pub timeout: Duration,
+    /// Total timeout, regardless of progress.
+    pub max_timeout: Duration,
+    pub cancel: CancellationToken,
+    /// Requests progress with a generated token, and receives it.
+    pub on_progress: Option<ProgressCallback>,
+    pub events: Option<Arc<dyn ClientHandler>>,
+    /// Requests with the same number are for the same person. A question on a shared stream that could be for several
+    /// of them goes to the newest; without a number it goes to the connection's handler.
+    pub group: Option<u64>,
+    /// The sender that a modern server sees. `None` means the connection's own introduction.
+    pub client: Option<Arc<ClientDescription>>,
+    /// The minimum log level of messages from a modern server during the request. `None` disables them.
+    pub log_level: Option<String>,
+    pub input_required: InputRequiredMode,
+}
+
+/// The reaction to an `input_required` result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum InputRequiredMode {
+    /// Sends its questions to the request's events, then sends the request again with the responses.
+    #[default]
+    Answer,
+    HandBack,
+}
+
+impl RequestOptions {
+    /// Options with only a deadline, which progress does not move.
+    pub fn within(timeout: Duration) -> Self {
+        Self {
+            timeout,
+            max_timeout: timeout,
+            cancel: CancellationToken::new(),
+            on_progress: None,
+            events: None,
+            group: None,
+            client: None,
+            log_level: None,
+            input_required: InputRequiredMode::Answer,
+        }
+    }
+}
+
+impl fmt::Debug for RequestOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("RequestOptions")
+            .field("timeout", &self.timeout)
+            .field("max_timeout", &self.max_timeout)
+            .field("input_required", &self.input_required)
+            .finish_non_exhaustive()
     }
 }

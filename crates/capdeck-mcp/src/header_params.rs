@@ -1,13 +1,13 @@
 //! Tool parameters that are also sent as HTTP headers: `x-mcp-header` in a tool's schema, `Mcp-Param-…` on the wire.
+//! Values are plain if valid in a header, else wrapped as `=?base64?…?=`.
 //!
 //! One implementation for both halves: the client sends the result of [`HeaderParams::headers`], the server compares
 //! with it.
 
-mod value;
+use std::borrow::Cow;
 
-use serde_json::{Map, Value, value::RawValue};
-
-pub(crate) use value::{decode, encode, same};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Map, Number, Value, value::RawValue};
 
 const PREFIX: &str = "Mcp-Param-";
 
@@ -151,7 +151,7 @@ impl HeaderParam {
         match (self.kind, value) {
             (HeaderParamType::Text, Value::String(text)) => Some(text.clone()),
             (HeaderParamType::Boolean, Value::Bool(truth)) => Some(truth.to_string()),
-            (HeaderParamType::Integer, Value::Number(number)) => value::integer_text(number),
+            (HeaderParamType::Integer, Value::Number(number)) => integer_text(number),
             _ => None,
         }
     }
@@ -187,6 +187,53 @@ fn mentions(value: &Value, is_map: bool) -> bool {
 fn is_token(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(allowed)
+}
+
+const OPENING: &str = "=?base64?";
+const CLOSING: &str = "?=";
+
+pub(crate) fn encode(text: &str) -> Cow<'_, str> {
+    let printable = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    let padded = text.starts_with(' ') || text.ends_with(' ');
+    let wrapped = text.starts_with(OPENING) && text.ends_with(CLOSING);
+    if printable && !padded && !wrapped {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{OPENING}{}{CLOSING}", STANDARD.encode(text)))
+}
+
+/// Decodes a header value. `None` when it is wrapped and not Base64 of UTF-8 text.
+pub(crate) fn decode(value: &str) -> Option<Cow<'_, str>> {
+    let value = value.trim_matches([' ', '\t']);
+    let inner = value.strip_prefix(OPENING).and_then(|value| value.strip_suffix(CLOSING));
+    match inner {
+        None => Some(Cow::Borrowed(value)),
+        Some(inner) => {
+            let bytes = STANDARD.decode(inner).ok()?;
+            String::from_utf8(bytes).ok().map(Cow::Owned)
+        }
+    }
+}
+
+/// Returns whether two header values are equal. Numbers may have different notations.
+pub(crate) fn same(given: &str, expected: &str) -> bool {
+    let (Some(given), Some(expected)) = (decode(given), decode(expected)) else { return false };
+    if given == expected {
+        return true;
+    }
+    match (serde_json::from_str::<Number>(&given), expected.parse::<i128>()) {
+        (Ok(given), Ok(_)) => integer_text(&given).is_some_and(|given| given == expected),
+        _ => false,
+    }
+}
+
+fn integer_text(number: &Number) -> Option<String> {
+    if number.is_i64() || number.is_u64() {
+        return Some(number.to_string());
+    }
+    // A larger float does not identify one integer.
+    let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9e15)?;
+    Some(format!("{float:.0}"))
 }
 
 #[cfg(test)]

@@ -5,14 +5,12 @@
 //!
 //! This crate never knows the meaning of a tool, the catalog, or file locations.
 
-mod canonical;
 mod encode;
 mod header_params;
 mod line;
 mod message;
-mod nesting;
 mod raw;
-mod request_id;
+mod request_head;
 mod request_meta;
 mod revision;
 mod rpc_error;
@@ -24,9 +22,8 @@ pub mod server;
 
 pub use header_params::{HeaderParams, HeaderParamsError, ParamHeader};
 pub use line::{FramedLine, LineReader};
-pub use message::{MalformedMessage, RpcFrame, RpcMessage};
+pub use message::{MalformedMessage, RequestId, RpcFrame, RpcMessage};
 pub use raw::RawObject;
-pub use request_id::RequestId;
 pub use revision::{Era, ProtocolRevision};
 pub use rpc_error::RpcError;
 pub use seal::{SealError, TextSealer};

@@ -1,11 +1,11 @@
-//! One JSON-RPC message, parsed only to its envelope.
+//! One JSON-RPC message, parsed only to its envelope, and the id that connects a response to its request.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, value::RawValue};
 
-use crate::{RequestId, RpcError, raw::present};
+use crate::{RpcError, raw::present};
 
 /// A message with its payload as the exact text that was sent.
 #[derive(Debug, Clone)]
@@ -152,5 +152,86 @@ fn parse_error_body(raw: &RawValue) -> RpcError {
     }
 }
 
+/// A JSON-RPC request id: a number or a string, echoed unchanged.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RequestId {
+    Number(Number),
+    String(String),
+}
+
+impl RequestId {
+    /// Returns the id as one of our own, which are counters.
+    pub(crate) fn as_counter(&self) -> Option<u64> {
+        match self {
+            Self::Number(number) => number.as_u64(),
+            Self::String(_) => None,
+        }
+    }
+}
+
+impl From<u64> for RequestId {
+    fn from(counter: u64) -> Self {
+        Self::Number(counter.into())
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(formatter),
+            Self::String(text) => write!(formatter, "{text:?}"),
+        }
+    }
+}
+
+/// Values deeper than this cannot be parsed later, so the message is rejected early.
+const MAX_DEPTH: usize = 127;
+
+pub(crate) fn check_nesting(text: &[u8]) -> Result<(), MalformedMessage> {
+    let mut depth = 0_usize;
+    let mut in_string = false;
+    let mut escaped = false;
+    for byte in text {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            let error = RpcError::parse_error(format!(
+                "the message is nested deeper than {MAX_DEPTH} levels"
+            ));
+            return Err(MalformedMessage::of_nobody(error));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod nesting_tests {
+    use super::*;
+
+    #[test]
+    fn brackets_count_outside_of_strings_only() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(check_nesting(nested(MAX_DEPTH).as_bytes()).is_ok());
+        let error = check_nesting(nested(MAX_DEPTH + 1).as_bytes()).unwrap_err().error;
+        assert_eq!(error.code, RpcError::PARSE_ERROR);
+        let text = format!(r#"{{"a":"\"{}\\"}}"#, "[".repeat(1000));
+        assert!(check_nesting(text.as_bytes()).is_ok());
+    }
+}

@@ -27,22 +27,19 @@ pub(crate) struct RequestMeta {
 impl RequestMeta {
     /// Removes the sender from a request's params, so that the rest can be forwarded to another server.
     pub(crate) fn take(params: &mut RawObject) -> Self {
-        let Some(mut meta) = raw::object_member(params, "_meta") else { return Self::default() };
-        let sender = Self {
-            protocol_version: raw::text_member(&meta, PROTOCOL_VERSION),
-            capabilities: raw::object_member(&meta, CLIENT_CAPABILITIES),
-            info: raw::object_member(&meta, CLIENT_INFO),
-            log_level: raw::text_member(&meta, LOG_LEVEL),
-        };
-        for key in [PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL] {
-            meta.shift_remove(key);
-        }
-        if meta.is_empty() {
-            params.shift_remove("_meta");
-        } else {
-            params.insert("_meta".to_owned(), raw::raw(&meta));
-        }
-        sender
+        raw::edit_meta(params, |meta| {
+            let sender = Self {
+                protocol_version: raw::text_member(meta, PROTOCOL_VERSION),
+                capabilities: raw::object_member(meta, CLIENT_CAPABILITIES),
+                info: raw::object_member(meta, CLIENT_INFO),
+                log_level: raw::text_member(meta, LOG_LEVEL),
+            };
+            for key in [PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL] {
+                meta.shift_remove(key);
+            }
+            Some(sender)
+        })
+        .unwrap_or_default()
     }
 
     pub(crate) fn put(
@@ -52,14 +49,13 @@ impl RequestMeta {
         info: &RawObject,
         log_level: Option<&str>,
     ) {
-        let mut meta = raw::object_member(params, "_meta").unwrap_or_default();
-        meta.insert(PROTOCOL_VERSION.to_owned(), raw::raw(revision.as_str()));
-        meta.insert(CLIENT_CAPABILITIES.to_owned(), raw::raw(capabilities));
-        meta.insert(CLIENT_INFO.to_owned(), raw::raw(info));
-        if let Some(level) = log_level {
-            meta.insert(LOG_LEVEL.to_owned(), raw::raw(level));
-        }
-        params.insert("_meta".to_owned(), raw::raw(&meta));
+        let sender = [
+            (PROTOCOL_VERSION, raw::raw(revision.as_str())),
+            (CLIENT_CAPABILITIES, raw::raw(capabilities)),
+            (CLIENT_INFO, raw::raw(info)),
+        ];
+        let level = log_level.map(|level| (LOG_LEVEL, raw::raw(level)));
+        raw::extend_meta(params, sender.into_iter().chain(level));
     }
 }
 

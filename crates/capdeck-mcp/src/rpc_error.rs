@@ -15,6 +15,9 @@ pub struct RpcError {
     pub data: Option<Box<RawValue>>,
 }
 
+/// The answer to a request.
+pub(crate) type RpcResult = Result<Box<RawValue>, RpcError>;
+
 impl RpcError {
     pub const PARSE_ERROR: i64 = -32700;
     pub const INVALID_REQUEST: i64 = -32600;

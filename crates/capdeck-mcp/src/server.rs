@@ -6,33 +6,43 @@
 
 mod conversation;
 mod event_stream;
-mod handshake;
-mod header_check;
 mod http_endpoint;
 mod http_session;
-mod in_flight;
-mod legacy_result;
-mod load;
-mod message_outlet;
 mod modern;
 mod peer;
 mod response_body;
 mod session_table;
 mod stdio;
 
-use std::sync::Arc;
+use std::{ops::Add, panic::AssertUnwindSafe, sync::Arc};
 
 use async_trait::async_trait;
+use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 pub use http_endpoint::{HttpEndpoint, HttpOptions};
-pub use load::ServerLoad;
 pub use peer::ClientPeer;
 pub use response_body::ResponseBody;
 pub use stdio::{StdioOptions, serve_stdio, serve_stdio_with};
 
 use crate::{HeaderParams, ProtocolRevision, RawObject, RequestId, RpcError, raw::raw};
+
+/// Runs code of a session. A panic fails only what it was run for.
+async fn guarded<T>(
+    work: impl Future<Output = Result<T, RpcError>>,
+    fault: impl FnOnce() -> String,
+) -> Result<T, RpcError> {
+    let caught = AssertUnwindSafe(work).catch_unwind().await;
+    caught.unwrap_or_else(|_| Err(RpcError::internal(fault())))
+}
+
+/// Tells a session of its end.
+async fn close_session(session: &dyn ServerSession) {
+    if AssertUnwindSafe(session.closed()).catch_unwind().await.is_err() {
+        tracing::error!("a fault in this server disturbed the end of a session");
+    }
+}
 
 /// Opens sessions, one per client.
 #[async_trait]
@@ -132,5 +142,28 @@ impl RequestExchange {
     pub fn acknowledge(&self, notifications: &RawObject) {
         let params = RawObject::from_iter([("notifications".to_owned(), raw(notifications))]);
         self.peer.notify("notifications/subscriptions/acknowledged", Some(params));
+    }
+}
+
+/// The open resources of one endpoint, or a sum of several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ServerLoad {
+    pub sessions: usize,
+    /// Running requests, including subscriptions.
+    pub requests: usize,
+    pub streams: usize,
+    pub suspended_calls: usize,
+}
+
+impl Add for ServerLoad {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            sessions: self.sessions + other.sessions,
+            requests: self.requests + other.requests,
+            streams: self.streams + other.streams,
+            suspended_calls: self.suspended_calls + other.suspended_calls,
+        }
     }
 }

@@ -1,19 +1,60 @@
-//! One pending request: its progress, its response and its cancellation.
+//! One pending request: it is sent, waits for its response within its deadlines, and is cancelled when its caller is gone.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep_until},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ClientError, ClientHandler, ProgressCallback, RequestOptions, message_hub::MessageHub,
-    request_head::RequestHead, transport::ClientTransport,
+    ClientError, ClientHandler, ProgressCallback, RequestOptions, chaos, message_hub::MessageHub,
 };
-use crate::{RawObject, raw};
+use crate::{ProtocolRevision, RawObject, encode, raw, request_head::RequestHead};
 
 pub(super) type ResponseResult = Result<Box<RawValue>, ClientError>;
+
+/// Sends messages. Called by the client, and by the reading task for replies.
+#[async_trait]
+pub(super) trait ClientTransport: Send + Sync {
+    /// Sends a request and waits for its response. The caller drops the future at its deadline.
+    async fn exchange(&self, call: &Arc<PendingCall>, body: Vec<u8>) -> ResponseResult;
+
+    async fn send(&self, method: Option<&str>, body: Vec<u8>) -> Result<(), ClientError>;
+
+    /// Sends without waiting; may drop the message.
+    fn send_detached(&self, body: Vec<u8>);
+
+    fn cancel(&self, call: &PendingCall, reason: &str) {
+        self.send_detached(encode::cancelled(&call.id.into(), reason));
+    }
+
+    fn has_headers(&self) -> bool {
+        false
+    }
+
+    /// A handshake is about to start; forget any earlier session.
+    fn reset(&self) {}
+
+    fn negotiated(&self, _revision: ProtocolRevision) {}
+
+    /// The server received `notifications/initialized`.
+    fn opened(&self) {}
+
+    async fn close(&self) {}
+
+    /// Parses a frame as the response to one call. `None` where all calls share a stream.
+    fn take_answer(&self, _call: &Arc<PendingCall>, _frame: &[u8]) -> Option<ResponseResult> {
+        None
+    }
+
+    /// Simulates a lost session; returns the error of the next request. `None` without sessions.
+    fn lose_session(&self) -> Option<ClientError>;
+}
 
 pub(super) struct PendingCall {
     pub(super) id: u64,
@@ -30,28 +71,6 @@ pub(super) struct PendingCall {
 }
 
 impl PendingCall {
-    pub(super) fn new(
-        id: u64,
-        method: &str,
-        options: &RequestOptions,
-        head: Option<RequestHead>,
-        acknowledged: Option<CancellationToken>,
-        task: Option<String>,
-    ) -> Self {
-        Self {
-            id,
-            method: method.to_owned(),
-            events: options.events.clone(),
-            group: options.group,
-            task,
-            head,
-            acknowledged,
-            on_progress: options.on_progress.clone(),
-            last_activity: Mutex::new(Instant::now()),
-            waiter: Mutex::new(None),
-        }
-    }
-
     pub(super) fn outcome(&self) -> oneshot::Receiver<ResponseResult> {
         let (sender, receiver) = oneshot::channel();
         *self.waiter.lock() = Some(sender);
@@ -76,38 +95,15 @@ impl PendingCall {
             acknowledged.cancel();
         }
     }
-
-    pub(super) fn last_activity(&self) -> Instant {
-        *self.last_activity.lock()
-    }
 }
 
 /// Registers a call while its future lives, and cancels it at the server when the future is dropped.
-pub(super) struct PendingCallGuard<'a> {
+struct PendingCallGuard<'a> {
     hub: &'a Arc<MessageHub>,
     transport: &'a Arc<dyn ClientTransport>,
     call: &'a Arc<PendingCall>,
     /// The cancellation reason; `None` when there is nothing to cancel.
     reason: Option<&'static str>,
-}
-
-impl<'a> PendingCallGuard<'a> {
-    pub(super) fn start(
-        hub: &'a Arc<MessageHub>,
-        transport: &'a Arc<dyn ClientTransport>,
-        call: &'a Arc<PendingCall>,
-    ) -> Self {
-        hub.add_call(Arc::clone(call));
-        Self { hub, transport, call, reason: Some("the caller went away") }
-    }
-
-    pub(super) fn finish(&mut self) {
-        self.reason = None;
-    }
-
-    pub(super) fn abandon(&mut self, reason: &'static str) {
-        self.reason = Some(reason);
-    }
 }
 
 impl Drop for PendingCallGuard<'_> {
@@ -122,9 +118,80 @@ impl Drop for PendingCallGuard<'_> {
     }
 }
 
-pub(super) fn with_progress_token(mut params: RawObject, token: u64) -> RawObject {
-    let mut meta = raw::object_member(&params, "_meta").unwrap_or_default();
-    meta.insert("progressToken".to_owned(), raw::raw(&token));
-    params.insert("_meta".to_owned(), raw::raw(&meta));
-    params
+pub(super) struct OutgoingRequest<'a> {
+    pub(super) method: &'a str,
+    /// Stays with the caller, who may send it again; a progress token is added.
+    pub(super) params: &'a mut Option<RawObject>,
+    pub(super) head: Option<RequestHead>,
+    /// Cancelled when the server acknowledges a subscription.
+    pub(super) acknowledged: Option<CancellationToken>,
+}
+
+/// Sends a request and waits for its response, within the options and never beyond `hard_end`.
+pub(super) async fn exchange(
+    hub: &Arc<MessageHub>,
+    transport: &Arc<dyn ClientTransport>,
+    outgoing: OutgoingRequest<'_>,
+    options: &RequestOptions,
+    hard_end: Instant,
+) -> ResponseResult {
+    let OutgoingRequest { method, params, head, acknowledged } = outgoing;
+    let id = hub.next_id();
+    if options.on_progress.is_some() {
+        let token = [("progressToken", raw::raw(&id))];
+        raw::extend_meta(params.get_or_insert_default(), token);
+    }
+    let body = encode::request(&id.into(), method, params.as_ref());
+    let waited_for = || raw::text_member(params.as_ref()?, "taskId");
+    let call = Arc::new(PendingCall {
+        id,
+        method: method.to_owned(),
+        events: options.events.clone(),
+        group: options.group,
+        task: (method == "tasks/result").then(waited_for).flatten(),
+        head,
+        acknowledged,
+        on_progress: options.on_progress.clone(),
+        last_activity: Mutex::new(Instant::now()),
+        waiter: Mutex::new(None),
+    });
+    hub.add_call(Arc::clone(&call));
+    let reason = Some("the caller went away");
+    let mut in_flight = PendingCallGuard { hub, transport, call: &call, reason };
+
+    let started = Instant::now();
+    let exchange = chaos::exchange(hub, transport, &call, body);
+    tokio::pin!(exchange);
+    let deadline_now =
+        || saturating_deadline(*call.last_activity.lock(), options.timeout).min(hard_end);
+    loop {
+        let deadline = deadline_now();
+        tokio::select! {
+            biased;
+            outcome = &mut exchange => {
+                in_flight.reason = None;
+                return outcome;
+            }
+            () = options.cancel.cancelled() => {
+                in_flight.reason = Some("cancelled by the caller");
+                return Err(ClientError::Cancelled);
+            }
+            () = hub.stopped() => {
+                in_flight.reason = None;
+                return Err(hub.closed_error());
+            }
+            () = sleep_until(deadline) => {
+                if deadline_now() <= deadline {
+                    in_flight.reason = Some("no answer in time");
+                    return Err(ClientError::timeout(method, started.elapsed()));
+                }
+            }
+        }
+    }
+}
+
+/// Returns `start + delay`, or a far time on overflow.
+pub(super) fn saturating_deadline(start: Instant, delay: Duration) -> Instant {
+    const FAR_FUTURE: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+    start.checked_add(delay.min(FAR_FUTURE)).unwrap_or(start)
 }

@@ -6,8 +6,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::{
-    ClientDescription, ClientError, McpClient, ServerHello, exchange::saturating_deadline,
-    modern::ModernProtocol,
+    ClientError, McpClient, RequestOptions, call::saturating_deadline, modern::ModernProtocol,
 };
 use crate::{Era, ProtocolRevision, RawObject, RpcError, raw, request_meta};
 
@@ -27,10 +26,8 @@ pub enum EraChoice {
     Modern,
 }
 
-enum EraProbe {
-    Modern(Box<ServerHello>),
-    Not(ClientError),
-}
+/// The server, or why it is not modern.
+type EraProbe = Result<ServerHello, ClientError>;
 
 impl McpClient {
     /// Opens the connection. May be called again when the server lost the session or changed its era.
@@ -44,18 +41,15 @@ impl McpClient {
         let hello = Arc::new(hello);
         match choice {
             EraChoice::Legacy => self.initialize(&hello, timeout).await,
-            EraChoice::Modern => match self.probe(&hello, timeout).await? {
-                EraProbe::Modern(found) => Ok(*found),
-                EraProbe::Not(why) => Err(why),
-            },
+            EraChoice::Modern => self.probe(&hello, timeout).await?,
             EraChoice::LegacyFirst => match self.initialize(&hello, timeout).await {
                 Ok(found) => Ok(found),
                 Err(error) => self.probe_after(error, &hello, end).await,
             },
             EraChoice::Auto => {
                 let silent = match self.probe(&hello, PROBE_TIMEOUT.min(timeout / 2)).await? {
-                    EraProbe::Modern(found) => return Ok(*found),
-                    EraProbe::Not(why) => matches!(why, ClientError::Timeout { .. }),
+                    Ok(found) => return Ok(found),
+                    Err(why) => matches!(why, ClientError::Timeout { .. }),
                 };
                 match self.initialize(&hello, remaining(end)).await {
                     // A slow modern server has received both messages and rejects the second.
@@ -82,8 +76,8 @@ impl McpClient {
             return Err(error);
         }
         match self.probe(hello, remaining(end)).await {
-            Ok(EraProbe::Modern(found)) => Ok(*found),
-            Ok(EraProbe::Not(_)) | Err(_) => Err(error),
+            Ok(Ok(found)) => Ok(found),
+            Ok(Err(_)) | Err(_) => Err(error),
         }
     }
 
@@ -101,24 +95,19 @@ impl McpClient {
             let modern = ModernProtocol::new(inner, revision, Arc::clone(hello));
             match modern.discover(end).await {
                 Ok(answer) => {
-                    return match read_discovery(answer, revision) {
-                        Ok(found) => {
-                            inner.enter(Arc::new(modern), &found);
-                            Ok(EraProbe::Modern(Box::new(found)))
-                        }
-                        Err(why) => Ok(EraProbe::Not(why)),
-                    };
+                    return Ok(read_discovery(answer, revision)
+                        .inspect(|found| inner.enter(Arc::new(modern), found)));
                 }
                 Err(ClientError::Rpc(error)) => match offered(&error) {
                     Some(other) => revision = other,
-                    None => return Ok(EraProbe::Not(ClientError::Rpc(error))),
+                    None => return Ok(Err(ClientError::Rpc(error))),
                 },
                 Err(error) if ends_connecting(&error) => return Err(error),
-                Err(error) => return Ok(EraProbe::Not(error)),
+                Err(error) => return Ok(Err(error)),
             }
         }
         let message = "the server rejects the protocol versions that it offers";
-        Ok(EraProbe::Not(ClientError::protocol(message)))
+        Ok(Err(ClientError::protocol(message)))
     }
 }
 
@@ -162,15 +151,85 @@ fn read_discovery(raw: Box<RawValue>, asked: ProtocolRevision) -> Result<ServerH
     let server_info = raw::object_member(&result, "_meta")
         .and_then(|meta| raw::object_member(&meta, request_meta::SERVER_INFO))
         .or_else(|| raw::object_member(&result, "serverInfo"));
-    Ok(ServerHello {
-        revision: newest,
-        capabilities: raw::object_member(&result, "capabilities").unwrap_or_default(),
-        server_info: server_info.unwrap_or_default(),
-        instructions: raw::text_member(&result, "instructions"),
-        raw,
-    })
+    Ok(ServerHello::new(newest, &result, server_info, raw))
 }
 
 fn remaining(end: Instant) -> Duration {
     end.saturating_duration_since(Instant::now())
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct ClientDescription {
+    pub info: RawObject,
+    pub capabilities: RawObject,
+}
+
+/// The server's description of itself, from the handshake or the probe.
+#[derive(Debug, Clone)]
+pub struct ServerHello {
+    pub revision: ProtocolRevision,
+    pub capabilities: RawObject,
+    pub server_info: RawObject,
+    pub instructions: Option<String>,
+    pub raw: Box<RawValue>,
+}
+
+impl ServerHello {
+    fn new(
+        revision: ProtocolRevision,
+        result: &RawObject,
+        server_info: Option<RawObject>,
+        raw: Box<RawValue>,
+    ) -> Self {
+        Self {
+            revision,
+            capabilities: raw::object_member(result, "capabilities").unwrap_or_default(),
+            server_info: server_info.unwrap_or_default(),
+            instructions: raw::text_member(result, "instructions"),
+            raw,
+        }
+    }
+}
+
+impl McpClient {
+    /// Opens the session. May be called again when the server lost it.
+    async fn initialize(
+        &self,
+        hello: &ClientDescription,
+        timeout: Duration,
+    ) -> Result<ServerHello, ClientError> {
+        self.inner.reset_era();
+        let transport = &self.inner.transport;
+        transport.reset();
+        let params = [
+            ("protocolVersion".to_owned(), raw::raw(ProtocolRevision::LATEST_LEGACY.as_str())),
+            ("capabilities".to_owned(), raw::raw(&hello.capabilities)),
+            ("clientInfo".to_owned(), raw::raw(&hello.info)),
+        ];
+        let options = RequestOptions::within(timeout);
+        let answer =
+            self.request("initialize", Some(params.into_iter().collect()), options).await?;
+        let hello = read_hello(answer)?;
+        transport.negotiated(hello.revision);
+        let initialized = self.notify("notifications/initialized", None);
+        tokio::time::timeout(timeout, initialized)
+            .await
+            .map_err(|_| ClientError::timeout("notifications/initialized", timeout))??;
+        transport.opened();
+        Ok(hello)
+    }
+}
+
+fn read_hello(raw: Box<RawValue>) -> Result<ServerHello, ClientError> {
+    let result: RawObject = serde_json::from_str(raw.get())
+        .map_err(|_| ClientError::protocol("the answer to `initialize` is not an object"))?;
+    let Some(version) = raw::text_member(&result, "protocolVersion") else {
+        return Err(ClientError::protocol("the answer to `initialize` has no `protocolVersion`"));
+    };
+    let known = ProtocolRevision::parse(&version).filter(|revision| revision.era() == Era::Legacy);
+    let revision = known.ok_or_else(|| {
+        ClientError::protocol(format!("the server speaks an unknown protocol version: `{version}`"))
+    })?;
+    let server_info = raw::object_member(&result, "serverInfo");
+    Ok(ServerHello::new(revision, &result, server_info, raw))
 }

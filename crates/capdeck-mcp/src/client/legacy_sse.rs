@@ -6,15 +6,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::Response;
-use serde_json::value::RawValue;
 use url::Url;
 
 use super::{
     ClientError, HttpTarget,
-    call::PendingCall,
+    call::{ClientTransport, PendingCall, ResponseResult},
     message_hub::{MessageHub, MessageOrigin},
     streamable_http::{check_status, deliver_detached},
-    transport::ClientTransport,
 };
 use crate::{
     MAX_MESSAGE_BYTES,
@@ -122,11 +120,7 @@ impl LegacySse {
 
 #[async_trait]
 impl ClientTransport for LegacySse {
-    async fn exchange(
-        &self,
-        call: &Arc<PendingCall>,
-        body: Vec<u8>,
-    ) -> Result<Box<RawValue>, ClientError> {
+    async fn exchange(&self, call: &Arc<PendingCall>, body: Vec<u8>) -> ResponseResult {
         let outcome = call.outcome();
         tokio::pin!(outcome);
         // The response may arrive before the reply to the post.

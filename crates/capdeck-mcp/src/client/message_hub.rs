@@ -13,8 +13,10 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ClientError, ClientHandler, call::PendingCall, tool_headers::ToolHeaders,
-    transport::ClientTransport, wakeup_timer::WakeupTimer,
+    ClientError, ClientHandler, FaultSource,
+    call::{ClientTransport, PendingCall},
+    tool_headers::ToolHeaders,
+    wakeup_timer::WakeupTimer,
 };
 use crate::{
     MalformedMessage, RawObject, RequestId, RpcError, RpcFrame, RpcMessage, encode, raw,
@@ -42,6 +44,7 @@ pub(super) struct MessageHub {
     modern: AtomicBool,
     listening: AtomicU64,
     pub(super) tools: ToolHeaders,
+    pub(super) faults: OnceLock<Arc<FaultSource>>,
 }
 
 #[derive(Clone, Copy)]
@@ -67,6 +70,7 @@ impl MessageHub {
             modern: AtomicBool::new(false),
             listening: AtomicU64::new(0),
             tools: ToolHeaders::default(),
+            faults: OnceLock::new(),
         })
     }
 
@@ -337,13 +341,9 @@ fn newest_of_one<'a>(
 }
 
 fn take_subscription(params: &mut RawObject) -> Option<u64> {
-    let mut meta = raw::object_member(params, "_meta")?;
-    let id: RequestId = serde_json::from_str(meta.shift_remove(SUBSCRIPTION_ID)?.get()).ok()?;
-    if meta.is_empty() {
-        params.shift_remove("_meta");
-    } else {
-        params.insert("_meta".to_owned(), raw::raw(&meta));
-    }
+    let id: RequestId = raw::edit_meta(params, |meta| {
+        serde_json::from_str(meta.shift_remove(SUBSCRIPTION_ID)?.get()).ok()
+    })?;
     id.as_counter()
 }
 

@@ -1,9 +1,6 @@
 //! Modern requests: each describes its sender and is sent again when the server needs input.
 
-use std::{
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -11,17 +8,16 @@ use tokio::time::Instant;
 
 use super::{
     ClientDescription, ClientError, InputRequiredMode, McpClientInner, RequestOptions, ServerHello,
-    call::ResponseResult,
+    call::{ClientTransport, OutgoingRequest, ResponseResult, exchange, saturating_deadline},
     connect::offered,
-    exchange::{OutgoingRequest, exchange, saturating_deadline},
-    input_required::{InputRequiredResult, MAX_ROUNDS},
+    input_required::{InputRequiredResult, MAX_ROUNDS, ResultType, result_type},
     message_hub::MessageHub,
-    request_head::RequestHead,
-    result_type::{ResultType, result_type},
-    subscription::{SubscriptionHandle, SubscriptionTargets},
-    transport::ClientTransport,
+    subscription::SubscriptionHandle,
 };
-use crate::{ParamHeader, ProtocolRevision, RawObject, RpcError, request_meta::RequestMeta};
+use crate::{
+    ParamHeader, ProtocolRevision, RawObject, RpcError, request_head::RequestHead,
+    request_meta::RequestMeta,
+};
 
 const MAX_PAGES: usize = 1000;
 
@@ -30,7 +26,7 @@ pub(super) struct ModernProtocol {
     transport: Arc<dyn ClientTransport>,
     revision: Mutex<ProtocolRevision>,
     hello: Arc<ClientDescription>,
-    listening: OnceLock<SubscriptionHandle>,
+    pub(super) listening: OnceLock<SubscriptionHandle>,
 }
 
 /// Failures that a retry can repair, each once.
@@ -70,10 +66,6 @@ impl ModernProtocol {
             &found.capabilities,
         );
         self.listening.set(listening).ok();
-    }
-
-    pub(super) fn listening(&self) -> Option<&SubscriptionHandle> {
-        self.listening.get()
     }
 
     pub(super) async fn request(
@@ -193,8 +185,7 @@ impl ModernProtocol {
             () = self.hub.stopped() => Err(self.hub.closed_error()),
             // A person may take longer than a server: only the hard end of the request counts.
             () = tokio::time::sleep_until(hard_end) => {
-                let after = started.elapsed();
-                Err(ClientError::Timeout { method: method.to_owned(), after })
+                Err(ClientError::timeout(method, started.elapsed()))
             }
         }
     }
@@ -216,8 +207,7 @@ impl ModernProtocol {
                 reader = tools.listing.lock() => reader,
                 () = options.cancel.cancelled() => return Err(ClientError::Cancelled),
                 () = tokio::time::sleep(options.timeout) => {
-                    let after = options.timeout;
-                    return Err(ClientError::Timeout { method: method.to_owned(), after });
+                    return Err(ClientError::timeout(method, options.timeout));
                 }
             };
             if !tools.is_listed() {
@@ -259,17 +249,5 @@ impl ModernProtocol {
         }
         tools.give_up();
         Ok(())
-    }
-
-    pub(super) async fn watch(
-        &self,
-        watched: SubscriptionTargets,
-        timeout: Duration,
-    ) -> Result<(), ClientError> {
-        let Some(listening) = self.listening() else { return Err(self.hub.closed_error()) };
-        let method = "subscriptions/listen";
-        tokio::time::timeout(timeout, listening.watch(watched)).await.unwrap_or_else(|_| {
-            Err(ClientError::Timeout { method: method.to_owned(), after: timeout })
-        })
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::value::RawValue;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::mpsc,
@@ -12,9 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     ClientError,
-    call::PendingCall,
+    call::{ClientTransport, PendingCall, ResponseResult},
     message_hub::{MessageHub, MessageOrigin},
-    transport::ClientTransport,
 };
 use crate::line::{FramedLine, LineReader, write_lines};
 
@@ -79,11 +77,7 @@ impl StdioTransport {
 
 #[async_trait]
 impl ClientTransport for StdioTransport {
-    async fn exchange(
-        &self,
-        call: &Arc<PendingCall>,
-        body: Vec<u8>,
-    ) -> Result<Box<RawValue>, ClientError> {
+    async fn exchange(&self, call: &Arc<PendingCall>, body: Vec<u8>) -> ResponseResult {
         let outcome = call.outcome();
         self.send(None, body).await?;
         outcome.await.unwrap_or_else(|_| Err(self.hub.closed_error()))

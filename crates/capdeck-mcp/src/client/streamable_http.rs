@@ -1,6 +1,5 @@
 //! Streamable HTTP: every message is a POST, answered by JSON or by its own event stream.
 
-mod listen;
 mod response;
 mod stream;
 
@@ -9,26 +8,23 @@ use std::{sync::Arc, sync::Weak, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{
-    HeaderName, HeaderValue, Method, StatusCode,
+    HeaderValue, Method, StatusCode,
     header::{ACCEPT, CONTENT_TYPE},
 };
 use parking_lot::Mutex;
 use reqwest::RequestBuilder;
-use serde_json::value::RawValue;
 
 use super::{
     ClientError, HttpTarget,
-    call::{PendingCall, ResponseResult},
+    call::{ClientTransport, PendingCall, ResponseResult},
     message_hub::MessageHub,
-    request_head::{METHOD, PROTOCOL_VERSION},
-    transport::ClientTransport,
 };
-use crate::{ProtocolRevision, encode};
+use crate::{
+    ProtocolRevision, encode,
+    request_head::{METHOD, PROTOCOL_VERSION, SESSION},
+};
 
 pub(super) use response::check_status;
-
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 const DETACHED_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -82,23 +78,15 @@ impl StreamableHttp {
     }
 
     fn post(&self, body: Vec<u8>) -> RequestBuilder {
-        self.request(Method::POST)
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "application/json, text/event-stream")
-            .body(Bytes::from(body))
+        with_body(self.request(Method::POST), body)
     }
 
     /// A modern request is self-contained; a legacy one belongs to the session.
     fn post_call(&self, call: &PendingCall, body: Vec<u8>) -> RequestBuilder {
         let Some(head) = &call.head else { return self.post(body) };
-        self.target
-            .http
-            .post(self.target.url.clone())
-            .headers(self.target.headers.clone())
-            .headers(head.headers(&call.method))
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "application/json, text/event-stream")
-            .body(Bytes::from(body))
+        let HttpTarget { http, url, headers, .. } = &self.target;
+        let request = http.post(url.clone()).headers(headers.clone());
+        with_body(request.headers(head.headers(&call.method)), body)
     }
 
     fn has_session(&self) -> bool {
@@ -110,13 +98,16 @@ impl StreamableHttp {
     }
 }
 
+fn with_body(request: RequestBuilder, body: Vec<u8>) -> RequestBuilder {
+    request
+        .header(CONTENT_TYPE, "application/json")
+        .header(ACCEPT, "application/json, text/event-stream")
+        .body(Bytes::from(body))
+}
+
 #[async_trait]
 impl ClientTransport for StreamableHttp {
-    async fn exchange(
-        &self,
-        call: &Arc<PendingCall>,
-        body: Vec<u8>,
-    ) -> Result<Box<RawValue>, ClientError> {
+    async fn exchange(&self, call: &Arc<PendingCall>, body: Vec<u8>) -> ResponseResult {
         let had_session = call.head.is_none() && self.has_session();
         let request = self.post_call(call, body);
         let response = self.target.send(request).await.map_err(ClientError::unreachable)?;

@@ -14,13 +14,13 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     ClientDescription, ClientError, RequestOptions,
-    call::ResponseResult,
-    exchange::{OutgoingRequest, exchange, saturating_deadline},
+    call::{ClientTransport, OutgoingRequest, ResponseResult, exchange, saturating_deadline},
     message_hub::MessageHub,
-    request_head::RequestHead,
-    transport::ClientTransport,
 };
-use crate::{ProtocolRevision, RawObject, RpcError, raw, request_meta::RequestMeta};
+use crate::{
+    ProtocolRevision, RawObject, RpcError, raw, request_head::RequestHead,
+    request_meta::RequestMeta,
+};
 
 const LISTEN_METHOD: &str = "subscriptions/listen";
 
@@ -247,7 +247,7 @@ impl SubscriptionStream {
                 _ => Err(ClientError::protocol("the stream ended before it was acknowledged")),
             },
             () = tokio::time::sleep(ACKNOWLEDGE_TIMEOUT) => {
-                Err(ClientError::Timeout { method: LISTEN_METHOD.to_owned(), after: ACKNOWLEDGE_TIMEOUT })
+                Err(ClientError::timeout(LISTEN_METHOD, ACKNOWLEDGE_TIMEOUT))
             }
         }
     }

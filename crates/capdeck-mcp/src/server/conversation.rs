@@ -1,7 +1,7 @@
-//! The requests, notifications and responses of one client, for any transport.
+//! The handshake, requests, notifications and responses of one client, for any transport.
 
 use std::{
-    panic::AssertUnwindSafe,
+    collections::HashMap,
     pin::Pin,
     sync::{
         Arc, OnceLock,
@@ -10,18 +10,18 @@ use std::{
     time::Duration,
 };
 
-use futures_util::FutureExt;
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    RequestExchange, ServerSession,
-    in_flight::{InFlightRequests, RunningRequest},
-    legacy_result::legacy_result,
-    message_outlet::MessageOutlet,
-    peer::{ClientPeer, PeerRequests},
+    ClientHello, RequestExchange, ServerSession, SessionFactory, close_session, guarded,
+    peer::{ClientPeer, MessageOutlet, PeerRequests},
 };
-use crate::{ProtocolRevision, RawObject, RequestId, RpcError, raw};
+use crate::{
+    ProtocolRevision, RawObject, RequestId, RpcError, raw, request_meta::SERVER_INFO,
+    rpc_error::RpcResult,
+};
 
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -41,7 +41,7 @@ pub(super) struct IncomingRequest {
 }
 
 pub(super) enum RequestCompletion {
-    Outcome(Result<Box<RawValue>, RpcError>),
+    Outcome(RpcResult),
     /// The client cancelled it and expects no response.
     Cancelled,
 }
@@ -120,10 +120,10 @@ impl ServerConversation {
         };
         let session = Arc::clone(session);
         let work = Box::pin(async move {
-            let work = AssertUnwindSafe(session.request(&method, params, exchange)).catch_unwind();
-            work.await.unwrap_or_else(|_| {
-                Err(RpcError::internal(format!("a fault in this server ended `{method}`")))
+            guarded(session.request(&method, params, exchange), || {
+                format!("a fault in this server ended `{method}`")
             })
+            .await
         });
         Ok(Some(StartedRequest { running, work }))
     }
@@ -140,15 +140,14 @@ impl ServerConversation {
             self.in_flight.cancel(params.as_ref());
             return;
         }
-        if let Some((_, session)) = self.session.get() {
-            let handled = AssertUnwindSafe(session.notification(method, params)).catch_unwind();
-            if handled.await.is_err() {
-                tracing::error!(method, "a fault in this server lost a notification");
-            }
+        if let Some((_, session)) = self.session.get()
+            && let Err(error) = notify(&**session, method, params).await
+        {
+            tracing::error!(method, "{}", error.message);
         }
     }
 
-    pub(super) fn response(&self, id: &RequestId, outcome: Result<Box<RawValue>, RpcError>) {
+    pub(super) fn response(&self, id: &RequestId, outcome: RpcResult) {
         self.questions.answer(id.as_counter(), outcome);
     }
 
@@ -159,10 +158,7 @@ impl ServerConversation {
             return;
         }
         if let Some((_, session)) = self.session.get() {
-            let closed = AssertUnwindSafe(session.closed()).catch_unwind();
-            if closed.await.is_err() {
-                tracing::error!("a fault in this server disturbed the end of a session");
-            }
+            close_session(&**session).await;
         }
     }
 
@@ -173,7 +169,7 @@ impl ServerConversation {
 
 struct StartedRequest {
     running: RunningRequest,
-    work: Pin<Box<dyn Future<Output = Result<Box<RawValue>, RpcError>> + Send>>,
+    work: Pin<Box<dyn Future<Output = RpcResult> + Send>>,
 }
 
 impl StartedRequest {
@@ -195,7 +191,165 @@ impl StartedRequest {
     }
 }
 
-fn progress_token(params: &RawObject) -> Option<Box<RawValue>> {
+/// Passes on a notification.
+pub(super) async fn notify(
+    session: &dyn ServerSession,
+    method: &str,
+    params: Option<RawObject>,
+) -> Result<(), RpcError> {
+    let handled = async {
+        session.notification(method, params).await;
+        Ok(())
+    };
+    guarded(handled, || "a fault in this server lost a notification".to_owned()).await
+}
+
+pub(super) fn progress_token(params: &RawObject) -> Option<Box<RawValue>> {
     // Most requests have no `_meta`; only those with one are parsed deeper.
     raw::object_member(params, "_meta")?.shift_remove("progressToken")
+}
+
+pub(super) const MAX_IN_FLIGHT: usize = 1024;
+
+/// Running requests by id, so that ids are unique and can be cancelled.
+pub(super) struct InFlightRequests {
+    requests: Mutex<HashMap<RequestId, CancellationToken>>,
+    ended: CancellationToken,
+}
+
+/// A registered request. Dropping it removes it.
+pub(super) struct RunningRequest {
+    table: Arc<InFlightRequests>,
+    id: RequestId,
+    pub(super) cancel: CancellationToken,
+}
+
+impl InFlightRequests {
+    pub(super) fn new(ended: CancellationToken) -> Arc<Self> {
+        Arc::new(Self { requests: Mutex::default(), ended })
+    }
+
+    pub(super) fn start(self: &Arc<Self>, id: &RequestId) -> Result<RunningRequest, RpcError> {
+        let mut requests = self.requests.lock();
+        if requests.contains_key(id) {
+            return Err(RpcError::invalid_request(format!("request id {id} is in use")));
+        }
+        if requests.len() >= MAX_IN_FLIGHT {
+            return Err(RpcError::internal(format!(
+                "{MAX_IN_FLIGHT} requests are unanswered; wait for some of them"
+            )));
+        }
+        let cancel = self.ended.child_token();
+        requests.insert(id.clone(), cancel.clone());
+        Ok(RunningRequest { table: Arc::clone(self), id: id.clone(), cancel })
+    }
+
+    pub(super) fn cancel(&self, params: Option<&RawObject>) {
+        let id = params.and_then(|params| {
+            serde_json::from_str::<RequestId>(params.get("requestId")?.get()).ok()
+        });
+        if let Some(cancel) = id.and_then(|id| self.requests.lock().get(&id).cloned()) {
+            cancel.cancel();
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.requests.lock().len()
+    }
+}
+
+impl Drop for RunningRequest {
+    fn drop(&mut self) {
+        self.table.requests.lock().remove(&self.id);
+    }
+}
+
+/// Opens a session. Also returns the result of its handshake.
+pub(super) async fn open(
+    service: &Arc<dyn SessionFactory>,
+    conversation: &Arc<ServerConversation>,
+    outlet: MessageOutlet,
+    params: Option<Box<RawValue>>,
+    extensions: http::Extensions,
+) -> Result<(ProtocolRevision, Box<RawValue>), RpcError> {
+    let params = raw::parse_params(params.as_deref())?.unwrap_or_default();
+    let requested = raw::text_member(&params, "protocolVersion").ok_or_else(|| {
+        RpcError::invalid_params("`initialize` needs a `protocolVersion`, such as `2025-11-25`")
+    })?;
+    let revision = ProtocolRevision::negotiate(&requested);
+    let hello = ClientHello {
+        requested,
+        revision,
+        info: raw::object_member(&params, "clientInfo").unwrap_or_default(),
+        capabilities: raw::object_member(&params, "capabilities").unwrap_or_default(),
+        extensions,
+    };
+    let fault = || "a fault in this server ended the handshake".to_owned();
+    let session = guarded(service.open(hello, conversation.peer(outlet)), fault).await?;
+    let described = match guarded(session.describe(), fault).await {
+        Ok(described) => described,
+        Err(error) => {
+            session.closed().await;
+            return Err(error);
+        }
+    };
+    conversation.begin(revision, session);
+    let mut result = RawObject::with_capacity(described.len() + 1);
+    result.insert("protocolVersion".to_owned(), raw::raw(revision.as_str()));
+    result.extend(described);
+    Ok((revision, raw::raw(&result)))
+}
+
+const MODERN_RESULT_MEMBERS: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
+
+/// Removes modern members from a result for a legacy client, when a modern server or another host answered. One without a type is returned unparsed.
+fn legacy_result(result: Box<RawValue>) -> Box<RawValue> {
+    if !result.get().contains(r#""resultType""#) {
+        return result;
+    }
+    let Ok(mut members) = serde_json::from_str::<RawObject>(result.get()) else { return result };
+    if members.get("resultType").is_none_or(|kind| kind.get() != r#""complete""#) {
+        return result;
+    }
+    members.retain(|name, _| !MODERN_RESULT_MEMBERS.contains(&name.as_str()));
+    raw::edit_meta(&mut members, |meta| meta.shift_remove(SERVER_INFO));
+    raw::raw(&members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        legacy_result(RawValue::from_string(text.to_owned()).unwrap()).get().to_owned()
+    }
+
+    #[test]
+    fn what_the_modern_era_adds_is_taken_away() {
+        let info = r#""io.modelcontextprotocol/serverInfo":{"name":"s"}"#;
+        assert_eq!(
+            shown(&format!(
+                r#"{{"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{{{info}}},"tools":[1.0]}}"#
+            )),
+            r#"{"tools":[1.0]}"#
+        );
+        assert_eq!(
+            shown(&format!(
+                r#"{{"content":[],"resultType":"complete","_meta":{{{info},"own":1}}}}"#
+            )),
+            r#"{"content":[],"_meta":{"own":1}}"#
+        );
+    }
+
+    #[test]
+    fn everything_else_is_the_same_text() {
+        for text in [
+            r#"{ "content": [ {"text": "resultType"} ] }"#,
+            r#"{ "content": [ {"resultType": "complete"} ], "ttlMs": 1 }"#,
+            r#"{ "resultType": "mine", "ttlMs": 1 }"#,
+            r#"[ "resultType" ]"#,
+        ] {
+            assert_eq!(shown(text), text);
+        }
+    }
 }

@@ -2,7 +2,6 @@
 //!
 //! Earlier layers check the host, the origin and the principal.
 
-mod get;
 mod headers;
 mod modern_post;
 mod post;
@@ -25,10 +24,10 @@ use super::{
     ServerLoad, SessionFactory, SessionOwner,
     http_session::HttpSession,
     modern::{ModernServer, SuspensionLimits},
-    response_body::ResponseBody,
+    response_body::{EventReader, ResponseBody},
     session_table::SessionTable,
 };
-use crate::{MAX_MESSAGE_BYTES, TextSealer};
+use crate::{MAX_MESSAGE_BYTES, TextSealer, request_head::SESSION};
 use reply::HttpErrorReply;
 
 /// Limits and delays of an HTTP endpoint.
@@ -105,8 +104,8 @@ impl HttpEndpoint {
         let (parts, body) = request.into_parts();
         let answer = match parts.method {
             Method::POST => self.inner.post(parts, body).await,
-            Method::GET if parts.headers.contains_key(headers::SESSION) => self.inner.get(&parts),
-            Method::DELETE if parts.headers.contains_key(headers::SESSION) => {
+            Method::GET if parts.headers.contains_key(SESSION) => self.inner.get(&parts),
+            Method::DELETE if parts.headers.contains_key(SESSION) => {
                 self.inner.delete(&parts).await
             }
             Method::GET | Method::DELETE => Ok(not_allowed("POST")),
@@ -190,5 +189,34 @@ impl fmt::Debug for HttpEndpoint {
             .debug_struct("HttpEndpoint")
             .field("options", &self.inner.options)
             .finish_non_exhaustive()
+    }
+}
+
+impl HttpEndpointInner {
+    fn get(&self, parts: &Parts) -> Result<Response<ResponseBody>, HttpErrorReply> {
+        headers::check_accept(&parts.headers, &["text/event-stream"])?;
+        let session = self.session(parts)?;
+        if let Some(event_id) = headers::last_event_id(&parts.headers) {
+            let (stream, position) = session.find_stream(event_id).ok_or_else(|| {
+                HttpErrorReply::bad_request(
+                    "the stream of this `Last-Event-ID` can no longer be read",
+                )
+            })?;
+            return Ok(reply::events(EventReader::new(stream, position, self.options.keep_alive)));
+        }
+        let stream = Arc::clone(&session.unasked);
+        // Two readers would each see half of the messages.
+        if stream.is_attached() {
+            return Err(HttpErrorReply::new(
+                StatusCode::CONFLICT,
+                "this session has an open GET stream already",
+            ));
+        }
+        let position = stream.delivered();
+        let mut reader = EventReader::new(stream, position, self.options.keep_alive);
+        if session.revision.has_priming_event() {
+            reader = reader.primed(self.options.retry);
+        }
+        Ok(reply::events(reader))
     }
 }

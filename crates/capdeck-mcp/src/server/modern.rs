@@ -8,36 +8,37 @@ mod client_table;
 mod finish;
 mod input_capability;
 mod legacy_error;
-mod log_level;
 mod request_state;
 mod result;
 mod running_call;
 mod sender;
-mod suspended_calls;
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, future::join_all};
+use futures_util::future::join_all;
 use serde_json::value::RawValue;
 
 pub(super) use call::ModernCall;
-pub(super) use sender::RequestSender;
-pub(super) use suspended_calls::SuspensionLimits;
+pub(super) use running_call::SuspensionLimits;
 
 use super::{
     ClientPeer, RequestExchange, ServerLoad, ServerSession, SessionFactory, SessionLimit,
-    SessionOwner, header_check, message_outlet::MessageOutlet,
+    SessionOwner,
+    conversation::{IncomingRequest, notify, progress_token},
+    peer::MessageOutlet,
 };
 use crate::{
     ProtocolRevision, RawObject, RequestId, RpcError, TextSealer,
     raw::{self, object_member, raw},
+    request_head,
+    request_meta::{self, RequestMeta},
 };
 use call::WaitingRequest;
 use client_table::{ClientActivityGuard, ClientTable, ClientTableEntry};
 use request_state::{RequestState, StateBinding};
 use result::ResultAdditions;
-use running_call::RunningCall;
-use suspended_calls::SuspendedTable;
+use running_call::{RunningCall, SuspendedTable};
+use sender::RequestSender;
 
 pub(super) struct ModernServer {
     service: Arc<dyn SessionFactory>,
@@ -61,6 +62,23 @@ pub(super) struct ModernRequest {
     pub(super) headers: Option<http::HeaderMap>,
 }
 
+impl ModernRequest {
+    /// Reads a request whose version `check_version` accepts.
+    pub(super) fn read(
+        request: IncomingRequest,
+        principal: SessionOwner,
+        check_version: impl FnOnce(Option<&str>) -> Result<(), RpcError>,
+    ) -> Result<Self, RpcError> {
+        let IncomingRequest { id, method, params: written } = request;
+        let mut params = raw::parse_params(written.as_deref())?.unwrap_or_default();
+        let meta = RequestMeta::take(&mut params);
+        check_version(meta.protocol_version.as_deref())?;
+        let sender = RequestSender::read(meta)?;
+        let extensions = http::Extensions::new();
+        Ok(Self { id, method, written, params, sender, principal, extensions, headers: None })
+    }
+}
+
 /// Returns whether a request is modern: it describes its sender or uses a modern method.
 pub(super) fn is_modern(method: &str, params: Option<&RawValue>) -> bool {
     if method == "server/discover" {
@@ -70,8 +88,7 @@ pub(super) fn is_modern(method: &str, params: Option<&RawValue>) -> bool {
     // Legacy requests rarely contain this, so most are not parsed.
     params.get().contains("io.modelcontextprotocol/")
         && raw::parse_params(Some(params)).ok().flatten().is_some_and(|params| {
-            object_member(&params, "_meta")
-                .is_some_and(|meta| crate::request_meta::is_sender(&meta))
+            object_member(&params, "_meta").is_some_and(|meta| request_meta::is_sender(&meta))
         })
 }
 
@@ -107,7 +124,11 @@ impl ModernServer {
         if let Some(headers) = &request.headers
             && method == "tools/call"
         {
-            header_check::check_params(headers, &*session, &params).await?;
+            let tool = raw::text_member(&params, "name");
+            if let Some(tool) = tool {
+                let annotated = session.header_params(&tool).await;
+                request_head::check_params(headers, &annotated, &params)?;
+            }
         }
         if method == "server/discover" {
             return self.discover(&client).await;
@@ -140,8 +161,7 @@ impl ModernServer {
         let busy = self.enter(&request)?;
         let ModernRequest { method, params, sender, extensions, .. } = request;
         let session = self.clients.session(&busy.0, &self.service, &sender, extensions).await?;
-        let handled = AssertUnwindSafe(session.notification(&method, Some(params))).catch_unwind();
-        handled.await.map_err(|_| RpcError::internal("a fault in this server lost a notification"))
+        notify(&*session, &method, Some(params)).await
     }
 
     pub(super) async fn sweep(&self, idle_limit: Duration) {
@@ -274,8 +294,4 @@ pub(super) fn is_removed(method: &str) -> bool {
             | "notifications/initialized"
             | "notifications/roots/list_changed"
     )
-}
-
-fn progress_token(params: &RawObject) -> Option<Box<RawValue>> {
-    object_member(params, "_meta")?.shift_remove("progressToken")
 }

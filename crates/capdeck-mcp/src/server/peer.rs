@@ -11,14 +11,11 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use serde_json::value::RawValue;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::{message_outlet::MessageOutlet, modern::ModernCall};
-use crate::{RawObject, RpcError, encode};
-
-type PeerResponse = Result<Box<RawValue>, RpcError>;
+use super::{event_stream::EventStream, modern::ModernCall};
+use crate::{RawObject, RpcError, encode, rpc_error::RpcResult};
 
 const MAX_PENDING_REQUESTS: usize = 256;
 
@@ -39,7 +36,7 @@ enum PeerRoute {
 #[derive(Debug)]
 pub(super) struct PeerRequests {
     next_id: AtomicU64,
-    open: Mutex<HashMap<u64, oneshot::Sender<PeerResponse>>>,
+    open: Mutex<HashMap<u64, oneshot::Sender<RpcResult>>>,
     /// Cancelled with the session.
     ended: CancellationToken,
 }
@@ -92,7 +89,7 @@ impl ClientPeer {
         method: &str,
         params: Option<RawObject>,
         timeout: Duration,
-    ) -> Result<Box<RawValue>, RpcError> {
+    ) -> RpcResult {
         match &self.0 {
             PeerRoute::Session(questions, outlet) => {
                 questions.put(outlet, method, params, timeout).await
@@ -116,7 +113,7 @@ impl PeerRequests {
         method: &str,
         params: Option<RawObject>,
         timeout: Duration,
-    ) -> PeerResponse {
+    ) -> RpcResult {
         let (id, answer) = self.ask()?;
         let mut asking = PeerRequestGuard { questions: self, outlet, id, answered: false };
         let work = async {
@@ -143,7 +140,7 @@ impl PeerRequests {
         }
     }
 
-    fn ask(&self) -> Result<(u64, oneshot::Receiver<PeerResponse>), RpcError> {
+    fn ask(&self) -> Result<(u64, oneshot::Receiver<RpcResult>), RpcError> {
         let (sender, receiver) = oneshot::channel();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut open = self.open.lock();
@@ -155,7 +152,7 @@ impl PeerRequests {
     }
 
     /// Delivers a client's response. One without a waiting request is dropped.
-    pub(super) fn answer(&self, id: Option<u64>, outcome: PeerResponse) {
+    pub(super) fn answer(&self, id: Option<u64>, outcome: RpcResult) {
         match id.and_then(|id| self.open.lock().remove(&id)) {
             Some(waiting) => drop(waiting.send(outcome)),
             None => tracing::debug!("an answer to no open request was dropped"),
@@ -176,4 +173,43 @@ impl fmt::Debug for ClientPeer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Peer").finish_non_exhaustive()
     }
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum MessageOutlet {
+    Lines(mpsc::Sender<Vec<u8>>),
+    Events(Arc<EventStream>),
+}
+
+impl MessageOutlet {
+    /// Sends a message that may be lost; a full queue drops it.
+    pub(super) fn offer(&self, message: Vec<u8>) {
+        let taken = match self {
+            Self::Lines(lines) => lines.try_send(ended(message)).is_ok(),
+            Self::Events(stream) => stream.offer(message.into()),
+        };
+        if !taken {
+            tracing::debug!("a notification to a client that does not read was dropped");
+        }
+    }
+
+    /// Ends the connection of a client that knows how to resume.
+    pub(super) fn pause(&self) {
+        if let Self::Events(stream) = self {
+            stream.pause();
+        }
+    }
+
+    /// Sends a message that must arrive; waits for space. Returns false when the client is gone.
+    pub(super) async fn send(&self, message: Vec<u8>) -> bool {
+        match self {
+            Self::Lines(lines) => lines.send(ended(message)).await.is_ok(),
+            Self::Events(stream) => stream.push(message.into()),
+        }
+    }
+}
+
+fn ended(mut message: Vec<u8>) -> Vec<u8> {
+    message.push(b'\n');
+    message
 }

@@ -6,17 +6,11 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parking_lot::Mutex;
 
 use super::{ServerLoad, SessionLimit, http_session::HttpSession};
+use crate::RpcError;
 
 #[derive(Default)]
 pub(super) struct SessionTable {
     sessions: Mutex<HashMap<String, Arc<HttpSession>>>,
-}
-
-/// The table is full, and every candidate for removal is busy.
-#[derive(Debug)]
-pub(super) enum SessionLimitError {
-    Total,
-    Principal(usize),
 }
 
 impl SessionTable {
@@ -24,22 +18,24 @@ impl SessionTable {
         self.sessions.lock().get(id).cloned()
     }
 
-    /// Adds a session. Beyond the cap the one idle longest is returned to be ended; beyond the limit of its
+    /// Adds a session; fails when all that could make room are busy. Beyond the cap the one idle longest is returned to be ended; beyond the limit of its
     /// principal, one of the same principal.
     pub(super) fn insert(
         &self,
         session: Arc<HttpSession>,
         cap: usize,
         limit: Option<SessionLimit>,
-    ) -> Result<Option<Arc<HttpSession>>, SessionLimitError> {
+    ) -> Result<Option<Arc<HttpSession>>, RpcError> {
         let mut sessions = self.sessions.lock();
         let own = || sessions.values().filter(|other| other.principal == session.principal);
         let victim = match limit {
             Some(SessionLimit(most)) if own().count() >= most => {
-                Some(idlest(own()).ok_or(SessionLimitError::Principal(most))?)
+                Some(idlest(own()).ok_or_else(|| RpcError::too_many_sessions(most))?)
             }
             _ if sessions.len() >= cap => {
-                Some(idlest(sessions.values()).ok_or(SessionLimitError::Total)?)
+                let message = "too many sessions are in use; try again later";
+                let full = || RpcError::new(RpcError::REFUSED, message);
+                Some(idlest(sessions.values()).ok_or_else(full)?)
             }
             _ => None,
         };

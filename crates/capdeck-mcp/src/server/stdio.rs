@@ -4,8 +4,6 @@
 //! makes the rest of the connection legacy. So a client that first sends `server/discover` can still choose, and the
 //! `_meta` that a legacy client forwards is never taken for its own.
 
-mod modern_stdio;
-
 use std::{io, sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
@@ -16,20 +14,21 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    SessionFactory,
-    conversation::{IncomingRequest, RequestCompletion, ServerConversation},
-    handshake,
-    in_flight::MAX_IN_FLIGHT,
-    message_outlet::MessageOutlet,
-    modern,
+    SessionFactory, SessionOwner,
+    conversation::{
+        self, InFlightRequests, IncomingRequest, MAX_IN_FLIGHT, RequestCompletion,
+        ServerConversation,
+    },
+    modern::{self, ModernRequest, ModernServer, SuspensionLimits},
+    peer::MessageOutlet,
 };
 use crate::{
     MAX_MESSAGE_BYTES, MalformedMessage, ProtocolRevision, RpcError, RpcFrame, RpcMessage,
     TextSealer, encode,
     line::{FramedLine, LineReader, write_lines},
-    nesting,
+    message::check_nesting,
+    raw::parse_params,
 };
-use modern_stdio::ModernStdio;
 
 /// Limits of a stdio server.
 #[derive(Debug, Clone)]
@@ -160,7 +159,7 @@ impl StdioServer {
     }
 
     async fn receive(&mut self, line: &[u8]) {
-        match nesting::check(line).and_then(|()| RpcFrame::parse(line)) {
+        match check_nesting(line).and_then(|()| RpcFrame::parse(line)) {
             Ok(RpcFrame::Single(message)) => self.receive_message(message).await,
             Ok(RpcFrame::Batch(parts))
                 if self.revision.is_some_and(ProtocolRevision::has_batches) =>
@@ -202,10 +201,11 @@ impl StdioServer {
                 let outlet = self.outlet.clone();
                 let (service, extensions) = (&self.service, http::Extensions::new());
                 let opened =
-                    handshake::open(service, &self.conversation, outlet, params, extensions).await;
-                let outcome = opened.map(|greeting| {
-                    self.revision = Some(greeting.revision);
-                    greeting.result
+                    conversation::open(service, &self.conversation, outlet, params, extensions)
+                        .await;
+                let outcome = opened.map(|(revision, result)| {
+                    self.revision = Some(revision);
+                    result
                 });
                 self.outlet.send(encode::response(&id, &outcome)).await;
             }
@@ -249,4 +249,90 @@ impl StdioServer {
         }
         self.outlet.send(encode::failure(malformed.id.as_ref(), &malformed.error)).await;
     }
+}
+
+/// One program uses the connection, whatever its descriptions.
+const MAX_CLIENTS: usize = 64;
+
+struct ModernStdio {
+    modern: Arc<ModernServer>,
+    in_flight: Arc<InFlightRequests>,
+    ended: CancellationToken,
+}
+
+impl ModernStdio {
+    fn new(service: Arc<dyn SessionFactory>, options: &StdioOptions) -> Arc<Self> {
+        let limits = SuspensionLimits {
+            in_all: MAX_IN_FLIGHT,
+            per_principal: MAX_IN_FLIGHT,
+            lifetime: options.question_lifetime,
+        };
+        let modern = ModernServer::new(service, Arc::clone(&options.sealer), MAX_CLIENTS, limits);
+        let ended = CancellationToken::new();
+        Arc::new(Self { modern, in_flight: InFlightRequests::new(ended.clone()), ended })
+    }
+
+    /// Accepts a request and returns the remaining work; a rejected request is answered at once.
+    async fn accept(
+        self: Arc<Self>,
+        request: IncomingRequest,
+        outlet: MessageOutlet,
+    ) -> Option<impl Future<Output = ()> + Send + 'static> {
+        let id = request.id.clone();
+        let started = admit(request).and_then(|request| Ok((request, self.in_flight.start(&id)?)));
+        let (request, running) = match started {
+            Ok(started) => started,
+            Err(error) => {
+                outlet.send(encode::failure(Some(&id), &error)).await;
+                return None;
+            }
+        };
+        Some(async move {
+            let answering = self.modern.answer(request, outlet.clone());
+            let outcome = tokio::select! {
+                biased;
+                // A cancelled request is not answered.
+                () = running.cancel.cancelled() => None,
+                outcome = answering => Some(outcome),
+            };
+            drop(running);
+            if let Some(outcome) = outcome {
+                outlet.send(encode::text_response(&id, &outcome)).await;
+            }
+        })
+    }
+
+    async fn notification(&self, method: String, params: Option<Box<RawValue>>) {
+        if method == "notifications/cancelled" {
+            return self.cancel(params.as_deref());
+        }
+        // Notifications have no id, and no message uses this one.
+        let handled = match admit(IncomingRequest { id: 0.into(), method, params }) {
+            Ok(request) => self.modern.notification(request).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = handled {
+            tracing::debug!(%error, "a notification was dropped");
+        }
+    }
+
+    fn cancel(&self, params: Option<&RawValue>) {
+        self.in_flight.cancel(parse_params(params).ok().flatten().as_ref());
+    }
+
+    async fn end(&self) {
+        self.ended.cancel();
+        self.modern.end().await;
+    }
+
+    fn abort(&self) {
+        self.ended.cancel();
+    }
+}
+
+fn admit(request: IncomingRequest) -> Result<ModernRequest, RpcError> {
+    if modern::is_removed(&request.method) {
+        return Err(RpcError::method_not_found(&request.method));
+    }
+    ModernRequest::read(request, SessionOwner::default(), |_| Ok(()))
 }

@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::{
     MAX_MESSAGE_BYTES, MalformedMessage, RpcError, RpcMessage,
-    client::{ClientError, credentials::challenge, message_hub::excerpt},
+    client::{ClientError, http_target::challenge, message_hub::excerpt},
 };
 
 const ERROR_BODY: usize = 64 * 1024;

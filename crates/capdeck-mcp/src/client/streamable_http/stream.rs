@@ -1,50 +1,51 @@
-//! Reads the response to one request: JSON, or an event stream that may break and be resumed.
+//! Reads the response to one request: JSON, or an event stream that may break and be resumed. Also listens on the GET
+//! stream for messages that a server sends on its own.
 
 use std::{sync::Arc, time::Duration};
 
 use http::{HeaderValue, Method, StatusCode, header::ACCEPT};
 use reqwest::Response;
-use serde_json::value::RawValue;
 
 use super::{
-    LAST_EVENT_ID, StreamableHttp,
+    StreamableHttp,
     response::{ResponseForm, check_status, form, read_message},
 };
 use crate::{
     MAX_MESSAGE_BYTES, RpcFrame, RpcMessage,
     client::{
         ClientError,
-        call::PendingCall,
+        call::{PendingCall, ResponseResult},
         message_hub::{MessageOrigin, excerpt},
     },
+    request_head::LAST_EVENT_ID,
     sse::{SseEvent, SseParser},
 };
 
-pub(super) const DEFAULT_RETRY: Duration = Duration::from_secs(1);
+const DEFAULT_RETRY: Duration = Duration::from_secs(1);
 
 const MAX_EMPTY_RESUMES: u32 = 3;
 
 #[derive(Debug, Default)]
-pub(super) struct StreamPosition {
-    pub(super) last_event: Option<HeaderValue>,
-    pub(super) retry: Option<Duration>,
+struct StreamPosition {
+    last_event: Option<HeaderValue>,
+    retry: Option<Duration>,
 }
 
 impl StreamPosition {
-    pub(super) fn note(&mut self, event: &SseEvent) {
+    fn note(&mut self, event: &SseEvent) {
         if let Some(id) = &event.id {
             self.last_event = HeaderValue::from_str(id).ok().filter(|id| !id.is_empty());
         }
         self.retry = event.retry.or(self.retry);
     }
 
-    pub(super) fn retry(&self) -> Duration {
+    fn retry(&self) -> Duration {
         self.retry.unwrap_or(DEFAULT_RETRY)
     }
 }
 
 enum StreamReadResult {
-    Answer(Result<Box<RawValue>, ClientError>),
+    Answer(ResponseResult),
     /// The stream ended first; true when it had at least one event.
     Ended(bool),
 }
@@ -54,7 +55,7 @@ impl StreamableHttp {
         &self,
         call: &Arc<PendingCall>,
         response: Response,
-    ) -> Result<Box<RawValue>, ClientError> {
+    ) -> ResponseResult {
         let response = check_status(response).await?;
         match form(&response) {
             ResponseForm::Events => self.read_events(call, response).await,
@@ -72,11 +73,7 @@ impl StreamableHttp {
         }
     }
 
-    pub(super) fn read_json(
-        &self,
-        call: &Arc<PendingCall>,
-        body: &[u8],
-    ) -> Result<Box<RawValue>, ClientError> {
+    pub(super) fn read_json(&self, call: &Arc<PendingCall>, body: &[u8]) -> ResponseResult {
         self.take_messages(call, body)?.unwrap_or_else(|| {
             Err(ClientError::protocol(format!(
                 "the answer to `{}` is for another request: {}",
@@ -86,11 +83,7 @@ impl StreamableHttp {
         })
     }
 
-    async fn read_events(
-        &self,
-        call: &Arc<PendingCall>,
-        response: Response,
-    ) -> Result<Box<RawValue>, ClientError> {
+    async fn read_events(&self, call: &Arc<PendingCall>, response: Response) -> ResponseResult {
         let mut position = StreamPosition::default();
         let mut fruitless = 0;
         let mut reading = self.read_stream(call, response, &mut position).await;
@@ -173,7 +166,7 @@ impl StreamableHttp {
         &self,
         call: &Arc<PendingCall>,
         frame: &[u8],
-    ) -> Result<Option<Result<Box<RawValue>, ClientError>>, ClientError> {
+    ) -> Result<Option<ResponseResult>, ClientError> {
         let transport = self.as_transport().ok_or_else(|| self.hub.closed_error())?;
         let messages = match RpcFrame::parse(frame) {
             Ok(RpcFrame::Single(message)) => vec![Ok(message)],
@@ -201,5 +194,69 @@ impl StreamableHttp {
             }
         }
         Ok(answer)
+    }
+}
+
+const MAX_DELAY: Duration = Duration::from_secs(60);
+
+impl StreamableHttp {
+    /// Listens while this session lasts. A server without such a stream rejects the request, which is not an error.
+    pub(super) async fn listen(self: Arc<Self>) {
+        let generation = self.session.lock().generation;
+        let mut position = StreamPosition::default();
+        let mut failures = 0_u32;
+        while self.session.lock().generation == generation {
+            let mut request = self.request(Method::GET).header(ACCEPT, "text/event-stream");
+            if let Some(id) = &position.last_event {
+                request = request.header(LAST_EVENT_ID, id.clone());
+            }
+            let response = tokio::select! {
+                response = self.target.send(request) => response,
+                () = self.hub.stopped() => return,
+            };
+            match response {
+                Ok(response)
+                    if response.status() == StatusCode::OK
+                        && form(&response) == ResponseForm::Events =>
+                {
+                    failures = 0;
+                    tokio::select! {
+                        () = self.read_session_stream(response, &mut position) => {}
+                        () = self.hub.stopped() => return,
+                    }
+                }
+                Ok(response) if !response.status().is_server_error() => {
+                    tracing::debug!(status = %response.status(), "the server offers no stream to listen on");
+                    return;
+                }
+                Ok(_) | Err(_) => failures = failures.saturating_add(1),
+            }
+            let delay = position.retry().saturating_mul(2_u32.saturating_pow(failures.min(6)));
+            tokio::select! {
+                () = tokio::time::sleep(delay.min(MAX_DELAY)) => {}
+                () = self.hub.stopped() => return,
+            }
+        }
+    }
+
+    async fn read_session_stream(
+        self: &Arc<Self>,
+        mut response: Response,
+        position: &mut StreamPosition,
+    ) {
+        let Some(transport) = self.as_transport() else { return };
+        let mut parser = SseParser::new(MAX_MESSAGE_BYTES);
+        while let Ok(Some(chunk)) = response.chunk().await {
+            if parser.push(&chunk).is_err() {
+                tracing::warn!("the server sent a message over the limit on its own stream");
+                return;
+            }
+            while let Some(event) = parser.pop() {
+                position.note(&event);
+                if event.is_message() {
+                    self.hub.receive(&event.data, MessageOrigin::Session, &transport);
+                }
+            }
+        }
     }
 }

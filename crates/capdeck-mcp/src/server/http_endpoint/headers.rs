@@ -1,15 +1,15 @@
 //! Checks the headers of a request.
 
 use http::{
-    HeaderMap, HeaderName, StatusCode,
+    HeaderMap, StatusCode,
     header::{ACCEPT, CONTENT_TYPE},
 };
 
 use super::reply::HttpErrorReply;
-use crate::{Era, ProtocolRevision, server::header_check::PROTOCOL_VERSION};
-
-pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+use crate::{
+    Era, ProtocolRevision,
+    request_head::{LAST_EVENT_ID, PROTOCOL_VERSION, SESSION},
+};
 
 pub(super) fn session_id(headers: &HeaderMap) -> Result<&str, HttpErrorReply> {
     let Some(value) = headers.get(SESSION) else {

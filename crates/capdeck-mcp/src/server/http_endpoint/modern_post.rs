@@ -7,18 +7,17 @@ use serde_json::value::RawValue;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    HttpEndpointInner, headers, principal,
+    HttpEndpointInner, principal,
     reply::{self, HttpErrorReply},
 };
 use crate::{
-    RpcError, encode, raw,
-    request_meta::RequestMeta,
+    RpcError, encode,
+    request_head::{self, SESSION},
     server::{
         conversation::IncomingRequest,
         event_stream::{EventStream, ReaderBehaviour},
-        header_check,
-        message_outlet::MessageOutlet,
-        modern::{self, ModernRequest, RequestSender},
+        modern::{self, ModernRequest},
+        peer::MessageOutlet,
         response_body::{EventReader, ResponseBody},
     },
 };
@@ -31,9 +30,9 @@ pub(super) fn is_modern_request(
     method: &str,
     params: Option<&RawValue>,
 ) -> bool {
-    !headers.contains_key(headers::SESSION)
+    !headers.contains_key(SESSION)
         && (modern::is_modern(method, params)
-            || (method != "initialize" && header_check::names_modern(headers)))
+            || (method != "initialize" && request_head::names_modern(headers)))
 }
 
 /// The same for notifications, which never open a session.
@@ -42,8 +41,8 @@ pub(super) fn is_modern_notification(
     method: &str,
     params: Option<&RawValue>,
 ) -> bool {
-    !headers.contains_key(headers::SESSION)
-        && (modern::is_modern(method, params) || header_check::names_modern(headers))
+    !headers.contains_key(SESSION)
+        && (modern::is_modern(method, params) || request_head::names_modern(headers))
 }
 
 impl HttpEndpointInner {
@@ -82,7 +81,8 @@ impl HttpEndpointInner {
         };
         match outcome {
             Some(outcome) if stream.is_empty() => {
-                reply::json(status(&outcome), encode::text_response(&id, &outcome))
+                let status = outcome.as_ref().err().map_or(StatusCode::OK, reply::status_of);
+                reply::json(status, encode::text_response(&id, &outcome))
             }
             // Earlier notifications come first.
             Some(outcome) => {
@@ -130,33 +130,14 @@ impl HttpEndpointInner {
 
 fn admit(parts: Parts, request: IncomingRequest) -> Result<ModernRequest, RpcError> {
     let mut request = admit_body(&parts, request)?;
-    header_check::check_target(&parts.headers, &request.method, &request.params)?;
+    request_head::check_target(&parts.headers, &request.method, &request.params)?;
     request.headers = Some(parts.headers);
     request.extensions = parts.extensions;
     Ok(request)
 }
 
 fn admit_body(parts: &Parts, request: IncomingRequest) -> Result<ModernRequest, RpcError> {
-    let IncomingRequest { id, method, params: written } = request;
-    let mut params = raw::parse_params(written.as_deref())?.unwrap_or_default();
-    let meta = RequestMeta::take(&mut params);
-    header_check::check_version(&parts.headers, meta.protocol_version.as_deref())?;
-    let sender = RequestSender::read(meta)?;
-    let principal = principal(&parts.extensions);
-    let extensions = http::Extensions::new();
-    Ok(ModernRequest { id, method, written, params, sender, principal, extensions, headers: None })
-}
-
-fn status(outcome: &Result<String, RpcError>) -> StatusCode {
-    match outcome.as_ref().map_err(|error| error.code) {
-        Err(RpcError::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
-        Err(
-            RpcError::HEADER_MISMATCH
-            | RpcError::MISSING_CAPABILITY
-            | RpcError::UNSUPPORTED_VERSION,
-        ) => StatusCode::BAD_REQUEST,
-        Err(RpcError::REFUSED) => StatusCode::SERVICE_UNAVAILABLE,
-        Err(RpcError::TOO_MANY_SESSIONS) => StatusCode::TOO_MANY_REQUESTS,
-        _ => StatusCode::OK,
-    }
+    ModernRequest::read(request, principal(&parts.extensions), |version| {
+        request_head::check_version(&parts.headers, version)
+    })
 }

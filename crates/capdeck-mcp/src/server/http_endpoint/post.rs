@@ -12,14 +12,15 @@ use super::{
     reply::{self, HttpErrorReply},
 };
 use crate::{
-    MalformedMessage, ProtocolRevision, RequestId, RpcError, RpcFrame, RpcMessage, encode, nesting,
+    MalformedMessage, RequestId, RpcError, RpcFrame, RpcMessage, encode,
+    message::check_nesting,
+    request_head::SESSION,
     server::{
         MissingScopes, SessionLimit,
-        conversation::{IncomingRequest, RequestCompletion, ServerConversation},
+        conversation::{self, IncomingRequest, RequestCompletion, ServerConversation},
         event_stream::{EventStream, StreamStart},
-        handshake,
         http_session::HttpSession,
-        message_outlet::MessageOutlet,
+        peer::MessageOutlet,
         response_body::{EventReader, ResponseBody},
         session_table::new_session_id,
     },
@@ -45,7 +46,7 @@ impl HttpEndpointInner {
         } else {
             ReplyForm::Json
         };
-        let incoming = match nesting::check(&body).and_then(|()| RpcFrame::parse(&body)) {
+        let incoming = match check_nesting(&body).and_then(|()| RpcFrame::parse(&body)) {
             Ok(incoming) => incoming,
             Err(malformed) if malformed.is_stray_answer() => return Ok(reply::accepted()),
             Err(MalformedMessage { id, error, .. }) => {
@@ -65,7 +66,7 @@ impl HttpEndpointInner {
                 self.notify_modern(parts, method, params).await
             }
             RpcFrame::Single(RpcMessage::Request { id, method, params })
-                if method == "initialize" && !parts.headers.contains_key(headers::SESSION) =>
+                if method == "initialize" && !parts.headers.contains_key(SESSION) =>
             {
                 self.initialize(IncomingRequest { id, method, params }, parts.extensions).await
             }
@@ -131,14 +132,13 @@ impl HttpEndpointInner {
         let limit = extensions.get::<SessionLimit>().copied();
         let outlet = MessageOutlet::Events(Arc::clone(&unasked));
         let opened =
-            handshake::open(&self.service, &conversation, outlet, request.params, extensions).await;
-        let greeting = match opened {
-            Ok(greeting) => greeting,
+            conversation::open(&self.service, &conversation, outlet, request.params, extensions);
+        let (revision, result) = match opened.await {
+            Ok(opened) => opened,
             Err(error) => {
                 return Ok(reply::json(StatusCode::OK, encode::failure(Some(&id), &error)));
             }
         };
-        let revision: ProtocolRevision = greeting.revision;
         let session =
             HttpSession::new(session_id.clone(), principal, revision, conversation, unasked);
         match self.sessions.insert(Arc::clone(&session), self.options.max_sessions, limit) {
@@ -149,13 +149,13 @@ impl HttpEndpointInner {
             }
             Err(full) => {
                 session.end().await;
-                return Err(HttpErrorReply::full(full).of(id));
+                return Err(HttpErrorReply::with_status(reply::status_of(&full), full).of(id));
             }
         }
         self.start_sweeping();
-        let mut response = reply::json(StatusCode::OK, encode::response(&id, &Ok(greeting.result)));
+        let mut response = reply::json(StatusCode::OK, encode::response(&id, &Ok(result)));
         if let Ok(value) = HeaderValue::from_str(&session_id) {
-            response.headers_mut().insert(headers::SESSION, value);
+            response.headers_mut().insert(SESSION, value);
         }
         Ok(response)
     }

@@ -11,7 +11,6 @@ use crate::{
     server::{
         MissingScopes,
         response_body::{EventReader, ResponseBody},
-        session_table::SessionLimitError,
     },
 };
 
@@ -27,19 +26,6 @@ pub(super) struct HttpErrorReply {
 impl HttpErrorReply {
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self::with_status(status, RpcError::new(RpcError::REFUSED, message))
-    }
-
-    pub(super) fn full(full: SessionLimitError) -> Self {
-        match full {
-            SessionLimitError::Total => {
-                let message = "too many sessions are in use; try again later";
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, message)
-            }
-            SessionLimitError::Principal(most) => {
-                let error = RpcError::too_many_sessions(most);
-                Self::with_status(StatusCode::TOO_MANY_REQUESTS, error)
-            }
-        }
     }
 
     /// The token of the sender has no scope for a request.
@@ -78,6 +64,19 @@ impl HttpErrorReply {
             response.extensions_mut().insert(missing);
         }
         response
+    }
+}
+
+/// The HTTP status that says the same as an error.
+pub(super) fn status_of(error: &RpcError) -> StatusCode {
+    match error.code {
+        RpcError::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        RpcError::HEADER_MISMATCH
+        | RpcError::MISSING_CAPABILITY
+        | RpcError::UNSUPPORTED_VERSION => StatusCode::BAD_REQUEST,
+        RpcError::REFUSED => StatusCode::SERVICE_UNAVAILABLE,
+        RpcError::TOO_MANY_SESSIONS => StatusCode::TOO_MANY_REQUESTS,
+        _ => StatusCode::OK,
     }
 }
 

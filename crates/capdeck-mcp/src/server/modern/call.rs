@@ -11,12 +11,13 @@ use serde_json::value::RawValue;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::{input_capability::InputCapability, log_level::LogSeverity};
+use super::{input_capability::InputCapability, sender::LogSeverity};
 use crate::{
     RawObject, RequestId, RpcError, encode,
-    raw::{object_member, raw},
+    raw::{self, raw},
     request_meta::SUBSCRIPTION_ID,
-    server::message_outlet::MessageOutlet,
+    rpc_error::RpcResult,
+    server::peer::MessageOutlet,
 };
 
 const MAX_OPEN_QUESTIONS: usize = 64;
@@ -55,10 +56,8 @@ struct OpenQuestions {
 struct OpenQuestion {
     need: InputCapability,
     request: Box<RawValue>,
-    answer: oneshot::Sender<QuestionOutcome>,
+    answer: oneshot::Sender<RpcResult>,
 }
-
-type QuestionOutcome = Result<Box<RawValue>, RpcError>;
 
 impl ModernCall {
     pub(super) fn new(
@@ -136,10 +135,7 @@ impl ModernCall {
             _ => {}
         }
         if let Some(id) = &self.subscription {
-            let params = params.get_or_insert_default();
-            let mut meta = object_member(params, "_meta").unwrap_or_default();
-            meta.insert(SUBSCRIPTION_ID.to_owned(), raw(id));
-            params.insert("_meta".to_owned(), raw(&meta));
+            raw::extend_meta(params.get_or_insert_default(), [(SUBSCRIPTION_ID, raw(id))]);
         }
         outlet.offer(encode::notification(method, params.as_ref()));
     }
@@ -150,7 +146,7 @@ impl ModernCall {
         method: &str,
         mut params: Option<RawObject>,
         timeout: Duration,
-    ) -> Result<Box<RawValue>, RpcError> {
+    ) -> RpcResult {
         let need = InputCapability::of(method, params.as_ref())?;
         if !self.may_ask {
             return Err(RpcError::internal(format!(
@@ -165,7 +161,10 @@ impl ModernCall {
             // Identifies the question of a later notification for legacy clients, which modern clients do not get.
             params.shift_remove("elicitationId");
         }
-        let key = params.as_mut().and_then(take_input_key);
+        let key = params
+            .as_mut()
+            .and_then(|params| raw::edit_meta(params, |meta| meta.shift_remove(INPUT_KEY)));
+        let key = key.and_then(|key| serde_json::from_str::<String>(key.get()).ok());
         if let Some(key) = &key
             && let Some(answer) = self.questions.lock().early.shift_remove(key)
         {
@@ -193,7 +192,7 @@ impl ModernCall {
         need: InputCapability,
         method: &str,
         params: Option<RawObject>,
-    ) -> Result<(String, oneshot::Receiver<QuestionOutcome>), RpcError> {
+    ) -> Result<(String, oneshot::Receiver<RpcResult>), RpcError> {
         let request = RawObject::from_iter([
             ("method".to_owned(), raw(method)),
             ("params".to_owned(), raw(&params.unwrap_or_default())),
@@ -225,17 +224,6 @@ impl OpenQuestions {
             self.missing.push(need);
         }
     }
-}
-
-fn take_input_key(params: &mut RawObject) -> Option<String> {
-    let mut meta = object_member(params, "_meta")?;
-    let key = serde_json::from_str(meta.shift_remove(INPUT_KEY)?.get()).ok();
-    if meta.is_empty() {
-        params.shift_remove("_meta");
-    } else {
-        params.insert("_meta".to_owned(), raw(&meta));
-    }
-    key
 }
 
 /// Withdraws a question when its future is dropped.

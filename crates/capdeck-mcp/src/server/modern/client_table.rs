@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    panic::AssertUnwindSafe,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -10,7 +9,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_util::FutureExt;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -20,11 +18,12 @@ use tokio_util::sync::CancellationToken;
 use super::sender::RequestSender;
 use crate::{
     RawObject, RpcError,
-    canonical::canonical_object,
-    server::{ClientHello, ClientPeer, ServerSession, SessionFactory, SessionLimit, SessionOwner},
+    raw::canonical_object,
+    server::{
+        ClientHello, ClientPeer, ServerSession, SessionFactory, SessionLimit, SessionOwner,
+        close_session, conversation::MAX_IN_FLIGHT, guarded,
+    },
 };
-
-const MAX_IN_FLIGHT: usize = 1024;
 
 /// Bounds the wait for the server's name after a session has answered.
 const SERVER_INFO_TIMEOUT: Duration = Duration::from_secs(1);
@@ -143,11 +142,10 @@ impl ClientTable {
                 capabilities: (*sender.capabilities).clone(),
                 extensions,
             };
-            let opening =
-                AssertUnwindSafe(service.open(hello, ClientPeer::unreachable())).catch_unwind();
-            let fault =
-                || RpcError::internal("a fault in this server prevented the session from opening");
-            opening.await.unwrap_or_else(|_| Err(fault()))
+            guarded(service.open(hello, ClientPeer::unreachable()), || {
+                "a fault in this server prevented the session from opening".to_owned()
+            })
+            .await
         };
         match client.session.get_or_try_init(open).await {
             Ok(session) => {
@@ -178,10 +176,9 @@ impl ClientTableEntry {
     }
 
     pub(super) async fn describe(&self) -> Result<RawObject, RpcError> {
-        let fault = || RpcError::internal("a fault in this server prevented its description");
-        let session = self.session.get().ok_or_else(fault)?;
-        let describing = AssertUnwindSafe(session.describe()).catch_unwind();
-        let described = describing.await.unwrap_or_else(|_| Err(fault()))?;
+        let fault = || "a fault in this server prevented its description".to_owned();
+        let session = self.session.get().ok_or_else(|| RpcError::internal(fault()))?;
+        let described = guarded(session.describe(), fault).await?;
         *self.server_info.lock() = described.get("serverInfo").cloned().map(Arc::from);
         Ok(described)
     }
@@ -203,9 +200,7 @@ impl ClientTableEntry {
         if self.closed.swap(true, Ordering::Relaxed) {
             return;
         }
-        if AssertUnwindSafe(session.closed()).catch_unwind().await.is_err() {
-            tracing::error!("a fault in this server disturbed the end of a session");
-        }
+        close_session(&**session).await;
     }
 }
 

@@ -12,12 +12,12 @@ use super::{
     may_ask,
     request_state::RequestState,
     result::{ResultAdditions, ResultEnvelope},
-    running_call::{CallResponse, CallStep, RunningCall},
-    suspended_calls,
+    running_call::{CallStep, RunningCall, SuspensionHandle},
 };
 use crate::{
     RawObject, RpcError,
     raw::{self, empty_object, object_member, raw},
+    rpc_error::RpcResult,
     server::SessionOwner,
 };
 
@@ -50,7 +50,7 @@ impl ModernServer {
         running: RunningCall,
         context: &ModernRequestContext<'_>,
     ) -> Result<String, RpcError> {
-        let mut handle = suspended_calls::SuspensionHandle::default();
+        let mut handle = SuspensionHandle::default();
         getrandom::fill(&mut handle)
             .map_err(|_| RpcError::internal("a question cannot be asked now"))?;
         let client = Arc::clone(&running.busy.0);
@@ -82,7 +82,7 @@ impl ModernServer {
 
     async fn finish(
         &self,
-        outcome: CallResponse,
+        outcome: RpcResult,
         call: &ModernCall,
         client: &ClientTableEntry,
         context: &ModernRequestContext<'_>,

@@ -2,11 +2,10 @@
 
 use serde_json::value::RawValue;
 
-use super::suspended_calls::SuspensionHandle;
+use super::running_call::SuspensionHandle;
 use crate::{
     RawObject, RpcError, TextSealer,
-    canonical::canonical_object,
-    raw::{parse_params, raw},
+    raw::{canonical_object, parse_params, raw},
     server::SessionOwner,
 };
 

@@ -1,16 +1,16 @@
-//! A running call, until it ends or asks.
+//! A running call, until it ends or asks, and the calls that wait for a client's answers.
 
-use std::{future::pending, panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::HashMap, future::pending, pin::Pin, sync::Arc, time::Duration};
 
-use futures_util::FutureExt;
-use serde_json::value::RawValue;
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{call::ModernCall, client_table::ClientActivityGuard};
 use crate::{
     RawObject, RpcError,
-    server::{RequestExchange, ServerSession},
+    rpc_error::RpcResult,
+    server::{RequestExchange, ServerSession, SessionOwner, guarded},
 };
 
 /// Questions within this time of the first are sent together.
@@ -18,8 +18,7 @@ const QUESTION_BATCH_INTERVAL: Duration = Duration::from_millis(4);
 
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) type CallResponse = Result<Box<RawValue>, RpcError>;
-type CallFuture = Pin<Box<dyn Future<Output = CallResponse> + Send>>;
+type CallFuture = Pin<Box<dyn Future<Output = RpcResult> + Send>>;
 
 /// A running call. Dropping it cancels the call.
 pub(super) struct RunningCall {
@@ -30,7 +29,7 @@ pub(super) struct RunningCall {
 }
 
 pub(super) enum CallStep {
-    Ended(CallResponse),
+    Ended(RpcResult),
     Asked(RawObject),
     Cancelled,
 }
@@ -47,10 +46,10 @@ impl RunningCall {
     ) -> Self {
         let cancel = exchange.cancel.clone();
         let work: CallFuture = Box::pin(async move {
-            let work = AssertUnwindSafe(session.request(&method, Some(params), exchange));
-            work.catch_unwind().await.unwrap_or_else(|_| {
-                Err(RpcError::internal(format!("a fault in this server ended `{method}`")))
+            guarded(session.request(&method, Some(params), exchange), || {
+                format!("a fault in this server ended `{method}`")
             })
+            .await
         });
         Self { call, work: Some(work), cancel, busy }
     }
@@ -89,14 +88,14 @@ impl RunningCall {
         }
     }
 
-    fn ended(&mut self, outcome: CallResponse) -> CallStep {
+    fn ended(&mut self, outcome: RpcResult) -> CallStep {
         self.work = None;
         self.call.disconnect();
         CallStep::Ended(outcome)
     }
 }
 
-async fn work(work: &mut Option<CallFuture>) -> CallResponse {
+async fn work(work: &mut Option<CallFuture>) -> RpcResult {
     match work {
         Some(work) => work.await,
         None => pending().await,
@@ -110,5 +109,73 @@ impl Drop for RunningCall {
         if let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) {
             runtime.spawn(tokio::time::timeout(CANCEL_TIMEOUT, work));
         }
+    }
+}
+
+/// An unguessable handle of a suspended call.
+pub(super) type SuspensionHandle = [u8; 16];
+
+#[derive(Debug, Clone, Copy)]
+pub(in crate::server) struct SuspensionLimits {
+    pub(in crate::server) in_all: usize,
+    pub(in crate::server) per_principal: usize,
+    pub(in crate::server) lifetime: Duration,
+}
+
+/// Suspended calls by handle. A call that leaves the table without being taken is cancelled.
+#[derive(Default)]
+pub(super) struct SuspendedTable {
+    calls: Mutex<HashMap<SuspensionHandle, SuspendedCall>>,
+}
+
+struct SuspendedCall {
+    running: RunningCall,
+    principal: SessionOwner,
+    /// Ends the wait; dropped with the entry.
+    _expiry: AbortOnDropHandle<()>,
+}
+
+#[derive(Debug)]
+pub(super) struct SuspensionLimitError;
+
+impl SuspendedTable {
+    pub(super) fn insert(
+        self: &Arc<Self>,
+        handle: SuspensionHandle,
+        mut running: RunningCall,
+        principal: SessionOwner,
+        limits: SuspensionLimits,
+    ) -> Result<(), SuspensionLimitError> {
+        let table = Arc::downgrade(self);
+        let mut calls = self.calls.lock();
+        let of_principal = calls.values().filter(|call| call.principal == principal).count();
+        if calls.len() >= limits.in_all || of_principal >= limits.per_principal {
+            return Err(SuspensionLimitError);
+        }
+        running.detach();
+        let expiry = tokio::spawn(async move {
+            tokio::time::sleep(limits.lifetime).await;
+            let expired = table.upgrade().and_then(|table| table.calls.lock().remove(&handle));
+            if expired.is_some() {
+                tracing::debug!("a call was cancelled because its questions were not answered");
+            }
+        });
+        let entry = SuspendedCall { running, principal, _expiry: AbortOnDropHandle::new(expiry) };
+        calls.insert(handle, entry);
+        Ok(())
+    }
+
+    /// Resumes a call. Its handle can be used once.
+    pub(super) fn take(&self, handle: &SuspensionHandle) -> Option<RunningCall> {
+        self.calls.lock().remove(handle).map(|suspended| suspended.running)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.calls.lock().len()
+    }
+
+    pub(super) fn clear(&self) {
+        let calls = std::mem::take(&mut *self.calls.lock());
+        drop(calls);
     }
 }

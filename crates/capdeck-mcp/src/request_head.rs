@@ -1,29 +1,87 @@
-//! Checks that the headers of a modern HTTP request match its body.
+//! The HTTP headers of a modern request, which proxies can read without parsing the body: the client writes them, and
+//! the server checks that they match the body.
 
 use std::borrow::Cow;
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::ServerSession;
 use crate::{
-    Era, ProtocolRevision, RawObject, RpcError,
-    header_params::{decode, same},
+    Era, HeaderParams, ParamHeader, ProtocolRevision, RawObject, RpcError,
+    header_params::{decode, encode, same},
     raw::text_member,
 };
 
-pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// Of a legacy session.
+pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Returns the member of a request's params that the name header repeats.
+fn named_member(method: &str) -> Option<&'static str> {
+    match method {
+        "tools/call" | "prompts/get" => Some("name"),
+        "resources/read" => Some("uri"),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
+        _ => None,
+    }
+}
+
+/// The headers of one modern request. Transports without headers only use it to detect a modern request.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestHead {
+    revision: ProtocolRevision,
+    name: Option<String>,
+    params: Vec<ParamHeader>,
+}
+
+impl RequestHead {
+    pub(crate) fn bare(revision: ProtocolRevision) -> Self {
+        Self { revision, name: None, params: Vec::new() }
+    }
+
+    pub(crate) fn of(
+        revision: ProtocolRevision,
+        method: &str,
+        request: &RawObject,
+        params: Vec<ParamHeader>,
+    ) -> Self {
+        let name = named_member(method).and_then(|member| text_member(request, member));
+        Self { revision, name, params }
+    }
+
+    /// Returns the headers. A value that is invalid in a header is omitted, and the server rejects the request.
+    pub(crate) fn headers(&self, method: &str) -> HeaderMap {
+        let mut headers = HeaderMap::with_capacity(self.params.len() + 3);
+        headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(self.revision.as_str()));
+        if let Ok(method) = HeaderValue::from_str(method) {
+            headers.insert(METHOD, method);
+        }
+        let name = self.name.as_deref().map(encode);
+        if let Some(Ok(name)) = name.map(|name| HeaderValue::from_str(&name)) {
+            headers.insert(NAME, name);
+        }
+        for param in &self.params {
+            let name = HeaderName::try_from(param.name.as_str());
+            let value = param.value.as_deref().map(HeaderValue::from_str);
+            if let (Ok(name), Some(Ok(value))) = (name, value) {
+                headers.insert(name, value);
+            }
+        }
+        headers
+    }
+}
 
 /// Returns whether the version header names something other than a revision with a handshake.
-pub(super) fn names_modern(headers: &HeaderMap) -> bool {
+pub(crate) fn names_modern(headers: &HeaderMap) -> bool {
     headers.get(PROTOCOL_VERSION).is_some_and(|value| {
         let known = value.to_str().ok().and_then(|text| ProtocolRevision::parse(text.trim()));
         known.is_none_or(|revision| revision.era() == Era::Modern)
     })
 }
 
-pub(super) fn check_version(headers: &HeaderMap, body: Option<&str>) -> Result<(), RpcError> {
+pub(crate) fn check_version(headers: &HeaderMap, body: Option<&str>) -> Result<(), RpcError> {
     let header = single(headers, &PROTOCOL_VERSION)?;
     match (header, body) {
         // An unsupported version may have other rules for the body.
@@ -36,7 +94,7 @@ pub(super) fn check_version(headers: &HeaderMap, body: Option<&str>) -> Result<(
     }
 }
 
-pub(super) fn check_target(
+pub(crate) fn check_target(
     headers: &HeaderMap,
     method: &str,
     params: &RawObject,
@@ -45,12 +103,7 @@ pub(super) fn check_target(
     if header.as_deref() != Some(method) {
         return Err(mismatch(&METHOD, header.as_deref(), Some(method)));
     }
-    let member = match method {
-        "tools/call" | "prompts/get" => "name",
-        "resources/read" => "uri",
-        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
-        _ => return Ok(()),
-    };
+    let Some(member) = named_member(method) else { return Ok(()) };
     let header = single(headers, &NAME)?;
     let body = text_member(params, member);
     if header.as_deref() != body.as_deref() {
@@ -59,13 +112,11 @@ pub(super) fn check_target(
     Ok(())
 }
 
-pub(super) async fn check_params(
+pub(crate) fn check_params(
     headers: &HeaderMap,
-    session: &dyn ServerSession,
+    annotated: &HeaderParams,
     params: &RawObject,
 ) -> Result<(), RpcError> {
-    let Some(tool) = text_member(params, "name") else { return Ok(()) };
-    let annotated = session.header_params(&tool).await;
     for expected in annotated.headers(params.get("arguments").map(AsRef::as_ref)) {
         let Ok(name) = expected.name.parse::<HeaderName>() else { continue };
         let given = raw_single(headers, &name)?;
