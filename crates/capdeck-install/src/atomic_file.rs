@@ -6,8 +6,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sha2::{Digest as _, Sha256};
-
 /// A file could not be replaced. What stood there still stands.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write `{}`: {source}", path.display())]
@@ -83,14 +81,13 @@ fn write_beside(
         return Ok(false);
     }
     file.persist(path).map_err(|error| error.error)?;
-    // Only the folder's own sync makes the new name last.
-    File::open(folder)?.sync_all()?;
+    sync_folder(folder)?;
     Ok(true)
 }
 
-/// Held until it is dropped, or until the process ends in whatever way.
+/// The lock of a folder. Held until it is dropped, or until the process ends in whatever way.
 #[derive(Debug)]
-pub(crate) struct FolderLock(#[expect(dead_code, reason = "held for its lock")] File);
+pub struct FolderLock(#[expect(dead_code, reason = "held for its lock")] File);
 
 impl FolderLock {
     /// Waits for the holder of the lock file at `path`.
@@ -104,9 +101,17 @@ impl FolderLock {
     }
 }
 
-/// A hash as lower-case hexadecimal digits.
-pub(crate) fn sha256_hex(bytes: impl AsRef<[u8]>) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+/// Removes a file that may be gone already.
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes new names in a folder last.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
 }
 
 #[cfg(test)]

@@ -90,6 +90,19 @@ impl AgentClient {
         Self::all().iter().find(|client| client.id == id)
     }
 
+    /// A client with files of the common form.
+    pub(crate) const COMMON: &Self = &table::COMMON_CLIENT;
+
+    /// The file of a project by its first name; empty where it has none.
+    pub(crate) fn project_file_name(&self) -> &'static str {
+        self.project.and_then(|place| place.names.first().copied()).unwrap_or_default()
+    }
+
+    /// The first of the keys that lead to the map of servers.
+    pub(crate) fn servers_key(&self) -> &'static str {
+        self.container.first().copied().unwrap_or_default()
+    }
+
     /// The scopes it has a file for.
     pub fn scopes(&self) -> Vec<ClientScope> {
         let user = self.user.map(|_| ClientScope::User);

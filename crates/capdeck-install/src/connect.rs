@@ -3,24 +3,23 @@
 //! A [`ClientEntryPlan`] is made first and changes nothing; it can be shown, and applied. What was written is kept in a [`ClientEntryRecords`]
 //! folder, so that taking it back restores the former bytes.
 
+mod entry_record;
 mod plan;
-mod record;
-mod target;
 
 use std::{io, path::PathBuf};
 
+use capdeck_definition::sha256_hex;
 use serde_json::{Map, Value};
 
-use self::{record::ClientEntryRecord, target::FoundEntry};
+use self::entry_record::{ClientEntryRecord, FoundEntry};
 use crate::{
-    atomic_file::{WriteError, sha256_hex},
+    atomic_file::WriteError,
     edit::{ConfigDocument, DocumentStep, EditError, SyntaxError},
 };
 
 pub use self::{
+    entry_record::{ClientEntryRecords, ClientEntryTarget},
     plan::{ClientEntryChange, ClientEntryPlan},
-    record::{ClientEntryRecords, ClientRecordsLock},
-    target::ClientEntryTarget,
 };
 
 /// What may be done to an entry that is not ours.
@@ -111,7 +110,8 @@ pub fn plan_takeover(
     }
     let change =
         if existing.is_some() { ClientEntryChange::Replace } else { ClientEntryChange::Add };
-    Ok(ClientEntryPlan::write(target, found, change, Some(after), Some(written)))
+    let (after, record) = (Some(after), Some(written));
+    Ok(ClientEntryPlan { change, after, record, ..ClientEntryPlan::unchanged(target, found) })
 }
 
 /// Plans the entry out of the file.
@@ -131,8 +131,10 @@ pub fn plan_disconnect(
         return Err(ConnectError::NotOurs { name, file });
     }
     let after = without_ours(target, &found, record.as_ref())?;
-    Ok(ClientEntryPlan::write(target, found, ClientEntryChange::Remove, after, None)
-        .after_removal(record))
+    // What the record says was made goes again with the file.
+    let folders = record.map(|record| record.made_folders).unwrap_or_default();
+    let change = ClientEntryChange::Remove;
+    Ok(ClientEntryPlan { change, after, folders, ..ClientEntryPlan::unchanged(target, found) })
 }
 
 /// Whether an entry looks like one that leads to Capdeck.
@@ -225,14 +227,14 @@ fn without_ours(
     let text = found.text.as_deref().unwrap_or_default();
     if let Some(record) = record
         && sha256_hex(text) == record.after
-        && let Some(before) = record.splice().undo(text)
+        && let Some(before) = record.splice.undo(text)
         && sha256_hex(&before) == record.before
     {
         return Ok((!record.made_file).then_some(before));
     }
     // Something else changed: what the file should say is known, and what we wrote may still stand there as it was.
     let removed = remove_structurally(target, &found.document, record)?;
-    let exact = record.and_then(|record| record.splice().undo_anywhere(text)).filter(|text| {
+    let exact = record.and_then(|record| record.splice.undo_anywhere(text)).filter(|text| {
         target.parse(text).is_ok_and(|document| {
             let container = target.client.container(&document);
             bare(document.value(), &container) == bare(removed.value(), &container)

@@ -138,7 +138,8 @@ impl GitClient {
     ) -> Result<Option<ResolvedRevision>, GitError> {
         let _lock = self.lock(repo)?;
         let (_stage, git_dir) = self.new_staging_repository(repo)?;
-        let command = self.command(repo)?.in_folder(&git_dir);
+        let mut command = self.command(repo)?;
+        command.git_dir = Some(&git_dir);
         let all = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
         let mut arguments = vec!["fetch", "--quiet", "--filter=tree:0", "--", repo.url()];
         arguments.extend(all);
@@ -173,7 +174,8 @@ impl GitClient {
 
     fn fetch(&self, repo: &RepoAddress, commit: &str) -> Result<PathBuf, GitError> {
         let (stage, git_dir) = self.new_staging_repository(repo)?;
-        let command = self.command(repo)?.in_folder(&git_dir);
+        let mut command = self.command(repo)?;
+        command.git_dir = Some(&git_dir);
         let fetched =
             command.run(&["fetch", "--quiet", "--depth=1", "--no-tags", "--", repo.url(), commit]);
         fetched.map_err(|error| match error {
@@ -203,9 +205,8 @@ impl GitClient {
 
     fn command<'a>(&'a self, repo: &'a RepoAddress) -> Result<GitCommand<'a>, GitError> {
         let mut command = GitCommand::new(&self.program, repo, self.deadline);
-        for (from, to) in &self.bases {
-            command = command.set(format!("url.{to}.insteadOf={from}"));
-        }
+        let bases = self.bases.iter().map(|(from, to)| format!("url.{to}.insteadOf={from}"));
+        command.settings.extend(bases.map(OsString::from));
         if repo.is_ssh() {
             let own = GitCommand::new(&self.program, repo, self.deadline);
             let own = match own.run(&["config", "--get", "core.sshCommand"]) {
@@ -214,7 +215,7 @@ impl GitClient {
                 Err(other) => return Err(other),
             };
             // A question would wait without being seen.
-            command = command.set(format!("core.sshCommand={own} -oBatchMode=yes"));
+            command.settings.push(format!("core.sshCommand={own} -oBatchMode=yes").into());
         }
         Ok(command)
     }

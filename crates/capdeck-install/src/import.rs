@@ -50,14 +50,14 @@ pub fn import_server(server: &ClientServerEntry) -> Result<ImportedServer, Strin
     let mut entry = Value::Object(server);
     translate(&mut entry)?;
     let Value::Object(mut entry) = entry else { return Err("it is not a map".to_owned()) };
-    let mut hidden = SecretExtractor::new(&id);
+    let mut hidden = SecretExtractor { prefix: entry_name(&id), secrets: Vec::new() };
     hidden.environment(entry.get_mut("env"));
     hidden.environment(entry.get_mut("headers"));
     hidden.arguments(entry.get_mut("args"));
     hidden.address(entry.get_mut("url"))?;
     let summary = summary(&name, &entry);
     let fields = fields(entry)?;
-    Ok(ImportedServer { name, id, fields, summary, ignored, secrets: hidden.into_secrets() })
+    Ok(ImportedServer { name, id, fields, summary, ignored, secrets: hidden.secrets })
 }
 
 /// The fields as a capability file names them.
@@ -134,14 +134,6 @@ struct SecretExtractor {
 }
 
 impl SecretExtractor {
-    fn new(id: &str) -> Self {
-        Self { prefix: entry_name(id), secrets: Vec::new() }
-    }
-
-    fn into_secrets(self) -> Vec<ImportedSecret> {
-        self.secrets
-    }
-
     /// Named values: variables and headers.
     fn environment(&mut self, values: Option<&mut Value>) {
         let Some(Value::Object(entries)) = values else { return };

@@ -16,14 +16,14 @@ mod provider;
 mod secrets;
 mod source;
 
-pub use atomic_file::{WriteError, replace_file};
+pub use atomic_file::{FolderLock, WriteError, replace_file};
 pub use client::{
     AgentClient, ClientFolders, ClientScope, ClientServerEntry, LaunchTarget, ServerFields,
 };
 pub use connect::{
-    ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget, ClientRecordsLock,
-    ConnectError, EntryPresence, ForeignPolicy, is_capdeck, plan_connect, plan_disconnect,
-    plan_takeover, presence,
+    ClientEntryChange, ClientEntryPlan, ClientEntryRecords, ClientEntryTarget, ConnectError,
+    EntryPresence, ForeignPolicy, is_capdeck, plan_connect, plan_disconnect, plan_takeover,
+    presence,
 };
 pub use edit::{
     ConfigDocument, DocumentStep, EditError, FileFormat, SyntaxError, TextSplice, keys,
@@ -40,7 +40,6 @@ pub use project::{
     InstallPlan, InstallProblem, InstallRequest, OpenError, PinUse, ProjectInstaller,
 };
 pub use provider::{
-    AgentProvider, EntryTarget, HookAgent, HookFile, McpFile, RuleFiles, RuleHeader, SubagentFiles,
-    SubagentForm,
+    AgentProvider, HookAgent, HookFile, McpFile, RuleFiles, RuleHeader, SubagentFiles, SubagentForm,
 };
 pub use secrets::looks_secret;

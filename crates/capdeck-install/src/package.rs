@@ -24,9 +24,9 @@ use crate::{GitError, WriteError};
 
 pub use contents::{CapabilityPackage, PackageKind};
 pub use deck::PackageDeck;
-pub use lock::{LockedPackage, LockedSource, PackageLock};
+pub use lock::{LockedPackage, PackageLock};
 pub use risk::{PackageRisk, RiskChange};
-pub use source::{FetchedSource, PackageSource};
+pub use source::{FetchedSource, LockedSource, PackageSource};
 
 /// A request about packages that failed. Nothing half-written is left.
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,6 @@ mod compose;
 mod content;
 mod desired_files;
 mod document;
-mod entries;
 mod gather;
 mod hooks;
 mod journal;
@@ -26,22 +25,22 @@ use std::{
 };
 
 use capdeck_definition::{DiagnosticSeverity, capability_file::CapabilityFile};
-use compose::compose;
+use compose::FileComposer;
 use desired_files::DesiredFiles;
-use gather::{GatheredContent, SourceAccess, gather};
+use gather::{SourceAccess, gather};
 use journal::InstallJournal;
 use lock::{lock_path, parse_lock, render_lock};
 use manifest::{InstallManifest, ProjectState};
 use pins::SourcePins;
-use plan::{PlannedChanges, change, plan};
+use plan::{change, plan};
 use serde::Serialize;
 
 use crate::{atomic_file::FolderLock, git::GitClient, provider::AgentProvider};
 
-pub use entries::AgentEndpoints;
 pub use gather::PinUse;
 pub use journal::ApplyError;
 pub use plan::{EditedPolicy, FileAction, FileChange};
+pub use subagents::AgentEndpoints;
 
 /// Installs into one project. While it lives, no other process installs there.
 #[derive(Debug)]
@@ -140,12 +139,19 @@ impl ProjectInstaller {
         let old_lock = self.read_lock(&mut problems);
         let plugin_dir = self.state.plugins();
         let ways = SourceAccess { git, fetch, cache_dir: &self.cache_dir };
-        let GatheredContent { mut content, pins, problems: found } =
+        let (mut content, pins, found) =
             gather(file, &self.project, ways, &old_lock.pins, *pin_use, providers, &plugin_dir);
         problems.extend(found);
         problems.extend(screen::screen(&mut content, &file.options.security, &self.project));
-        let desired = compose(&self.project, &self.state, &content, endpoints, providers);
-        let mut plan = self.compare(desired, *edited);
+        let composer = FileComposer {
+            project: &self.project,
+            state: &self.state,
+            content: &content,
+            endpoints,
+            providers,
+            files: DesiredFiles::default(),
+        };
+        let mut plan = plan(&self.state, &self.recorded, composer.compose(), *edited);
         problems.append(&mut plan.problems);
         plan.problems = problems;
         self.lock_change(&mut plan, old_lock, &pins, *pin_use, now);
@@ -156,7 +162,7 @@ impl ProjectInstaller {
 
     /// What taking everything back would do.
     pub fn plan_clean(&self, edited: EditedPolicy) -> InstallPlan {
-        let mut plan = self.compare(DesiredFiles::default(), edited);
+        let mut plan = plan(&self.state, &self.recorded, DesiredFiles::default(), edited);
         let path = lock_path(&self.project);
         if self.recorded.has_lock
             && let Ok(bytes) = fs::read(&path)
@@ -223,13 +229,6 @@ impl ProjectInstaller {
             plan.changes.push(change);
         }
     }
-
-    fn compare(&self, desired: DesiredFiles, edited: EditedPolicy) -> InstallPlan {
-        let PlannedChanges { mut changes, problems, manifest, kept } =
-            plan(&self.state, &self.recorded, desired, edited);
-        changes.sort_by(|one, other| one.path.cmp(&other.path));
-        InstallPlan { changes, problems, surface: Vec::new(), manifest, kept }
-    }
 }
 
 /// The lock before a run.
@@ -251,15 +250,12 @@ fn missing_commands(file: &CapabilityFile, search_path: &[PathBuf]) -> Vec<Insta
     let missing = file.options.requires_commands.iter().filter(|needed| !is_there(&needed.cli));
     missing
         .map(|needed| {
-            let problem = InstallProblem::error(
+            InstallProblem::error(
                 "missing-command",
                 "options.requiresCommands",
                 format!("`{}` is not on the PATH", needed.cli),
-            );
-            match &needed.description {
-                Some(description) => problem.with_hint(description.clone()),
-                None => problem,
-            }
+            )
+            .with_hint_if(needed.description.clone())
         })
         .collect()
 }
@@ -301,8 +297,17 @@ impl InstallProblem {
         Self { severity: DiagnosticSeverity::Warning, ..Self::error(code, about, message) }
     }
 
-    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+    /// Content that cannot be had.
+    pub(crate) fn bad_source(about: &str, why: impl ToString) -> Self {
+        Self::error("bad-source", about, why.to_string())
+    }
+
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
+        self.with_hint_if(Some(hint))
+    }
+
+    pub(crate) fn with_hint_if(mut self, hint: Option<impl Into<String>>) -> Self {
+        self.hint = hint.map(Into::into);
         self
     }
 

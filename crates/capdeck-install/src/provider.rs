@@ -5,7 +5,9 @@
 mod rows;
 
 use rows::{FOLDED_RULE_PROVIDERS, OWN_RULES, PLAIN_PROVIDERS};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+
+use crate::client::{AgentClient, LaunchTarget};
 
 /// One agent and its places in a project. Paths are relative, with `/` between their parts.
 #[derive(Debug, PartialEq, Eq)]
@@ -99,78 +101,32 @@ impl AgentProvider {
     }
 }
 
-/// A configuration file with MCP servers, and the shape of one entry.
+/// A configuration file with MCP servers. How it is written is known from the agent that is connected with it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct McpFile {
-    pub path: &'static str,
-    /// The key that holds the servers.
-    pub servers: &'static str,
-    shape: Shape,
+    /// The id of an agent that has such a file.
+    client: &'static str,
     /// Whether a sub-agent can have a server that the main agent does not use.
     pub has_subagent_entries: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    /// `{url}` and `{command, args}`.
-    Plain,
-    /// `{httpUrl}` and `{command, args}`.
-    HttpUrl,
-    /// With a `type`: this one for an address, `stdio` for a program.
-    Typed(&'static str),
-    /// With a `type` for an address only.
-    TypedAddress(&'static str),
-    /// `{type, url, enabled}` and `{type, command: [program, …], enabled}`.
-    OpenCode,
-}
-
-/// What an entry leads to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EntryTarget {
-    /// A program that speaks MCP on its standard streams.
-    Program { command: String, args: Vec<String> },
-    /// A running host.
-    Address(String),
-}
-
 impl McpFile {
-    /// Whether the file is TOML. All others are JSON, with comments where people wrote some.
-    pub fn is_toml(&self) -> bool {
-        self.path.ends_with(".toml")
+    fn client(&self) -> &'static AgentClient {
+        AgentClient::find(self.client).unwrap_or(AgentClient::COMMON)
+    }
+
+    pub fn path(&self) -> &'static str {
+        self.client().project_file_name()
+    }
+
+    /// The key that holds the servers.
+    pub fn servers(&self) -> &'static str {
+        self.client().servers_key()
     }
 
     /// The entry as this agent reads it.
-    pub fn entry(&self, target: &EntryTarget) -> Value {
-        let mut entry = Map::new();
-        let kind = match (self.shape, target) {
-            (Shape::Plain | Shape::HttpUrl, _)
-            | (Shape::TypedAddress(_), EntryTarget::Program { .. }) => None,
-            (Shape::Typed(kind) | Shape::TypedAddress(kind), EntryTarget::Address(_)) => Some(kind),
-            (Shape::Typed(_), EntryTarget::Program { .. }) => Some("stdio"),
-            (Shape::OpenCode, EntryTarget::Address(_)) => Some("remote"),
-            (Shape::OpenCode, EntryTarget::Program { .. }) => Some("local"),
-        };
-        if let Some(kind) = kind {
-            entry.insert("type".to_owned(), json!(kind));
-        }
-        match target {
-            EntryTarget::Address(url) => {
-                let key = if self.shape == Shape::HttpUrl { "httpUrl" } else { "url" };
-                entry.insert(key.to_owned(), json!(url));
-            }
-            EntryTarget::Program { command, args } if self.shape == Shape::OpenCode => {
-                let words: Vec<&String> = std::iter::once(command).chain(args).collect();
-                entry.insert("command".to_owned(), json!(words));
-            }
-            EntryTarget::Program { command, args } => {
-                entry.insert("command".to_owned(), json!(command));
-                entry.insert("args".to_owned(), json!(args));
-            }
-        }
-        if self.shape == Shape::OpenCode {
-            entry.insert("enabled".to_owned(), json!(true));
-        }
-        Value::Object(entry)
+    pub fn entry(&self, launch: &LaunchTarget) -> Value {
+        self.client().entry("capdeck", launch)
     }
 }
 
@@ -178,8 +134,9 @@ impl McpFile {
 mod tests {
     use std::collections::BTreeSet;
 
+    use serde_json::json;
+
     use super::*;
-    use crate::provider::AgentProvider;
 
     #[test]
     fn every_row_has_an_id_of_its_own_and_paths_inside_the_project() {
@@ -193,8 +150,10 @@ mod tests {
                 provider.rules.as_ref().map(|rules| rules.folder),
                 provider.subagents.as_ref().map(|subagents| subagents.folder),
                 provider.hooks.map(|hooks| hooks.path),
-                provider.mcp.as_ref().map(|mcp| mcp.path),
+                provider.mcp.as_ref().map(McpFile::path),
             ];
+            let client = provider.mcp.as_ref().map(|mcp| mcp.client);
+            assert!(client.is_none_or(|id| AgentClient::find(id).is_some()), "{}", provider.id);
             for path in paths.into_iter().flatten() {
                 let is_plain = |part: &str| !matches!(part, "" | "." | "..");
                 assert!(path.split('/').all(is_plain), "{}: {path}", provider.id);
@@ -207,9 +166,9 @@ mod tests {
     #[test]
     fn each_agent_gets_the_shape_it_reads() {
         let program =
-            EntryTarget::Program { command: "capdeck".to_owned(), args: vec!["serve".to_owned()] };
-        let address = EntryTarget::Address("http://127.0.0.1:7717/mcp".to_owned());
+            LaunchTarget::Program { command: "capdeck".to_owned(), args: vec!["serve".to_owned()] };
         let url = "http://127.0.0.1:7717/mcp";
+        let address = LaunchTarget::Url { url: url.to_owned(), command: "capdeck".to_owned() };
         let table = [
             (
                 "claude-code",

@@ -12,38 +12,32 @@ const MAX_NAMED_MATCHES: usize = 8;
 /// Folders a search goes down.
 const MAX_FOLDER_DEPTH: usize = 12;
 
-/// Nothing, or too much, goes by a name.
+/// Why content of a source cannot be had. Nothing is decided by it: people read it.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FindError {
-    #[error("`{path}` leads outside its source")]
-    Escapes { path: String },
-    #[error("there is no `{path}` in its source")]
-    Missing { path: String },
-    #[error("there is no skill `{name}`; there are: {}", listed(known))]
-    NoSkill { name: String, known: Vec<String> },
-    #[error("there are several skills `{name}`: {}", listed(found))]
-    ManySkills { name: String, found: Vec<String> },
-    #[error("there is no file `{name}`; there are: {}", listed(known))]
-    NoFile { name: String, known: Vec<String> },
-    #[error("there are several files `{name}`: {}; name one with `::path`", listed(found))]
-    ManyFiles { name: String, found: Vec<String> },
+#[error("{0}")]
+pub(crate) struct SourceError(pub(crate) String);
+
+impl SourceError {
+    fn unreadable(path: &Path, source: &io::Error) -> Self {
+        Self(format!("cannot read `{}`: {source}", path.display()))
+    }
 }
 
 /// What stands at a path below `root`, links followed. It must still be below.
-pub(crate) fn inside(root: &Path, path: &str) -> Result<PathBuf, FindError> {
-    let escapes = || FindError::Escapes { path: path.to_owned() };
+pub(crate) fn inside(root: &Path, path: &str) -> Result<PathBuf, SourceError> {
+    let escapes = || SourceError(format!("`{path}` leads outside its source"));
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     if path.contains(['\\', '\0']) || !Path::new(path).components().all(is_plain) {
         return Err(escapes());
     }
-    let missing = |_| FindError::Missing { path: path.to_owned() };
+    let missing = |_| SourceError(format!("there is no `{path}` in its source"));
     let root = fs::canonicalize(root).map_err(missing)?;
     let real = fs::canonicalize(root.join(path)).map_err(missing)?;
     if real.starts_with(&root) { Ok(real) } else { Err(escapes()) }
 }
 
 /// The folder of the skill that has this name, as its folder or in its own words.
-pub(crate) fn find_skill(root: &Path, name: &str) -> Result<PathBuf, FindError> {
+pub(crate) fn find_skill(root: &Path, name: &str) -> Result<PathBuf, SourceError> {
     let mut skills = Vec::new();
     walk(root, 0, &mut |folder, file| {
         if file == "SKILL.md" {
@@ -64,7 +58,7 @@ pub(crate) fn find_skill(root: &Path, name: &str) -> Result<PathBuf, FindError> 
         [] => {
             let known =
                 skills.iter().filter_map(|path| folder_name(path).or_else(|| own_name(path)));
-            Err(FindError::NoSkill { name: name.to_owned(), known: known.collect() })
+            Err(SourceError(format!("there is no skill `{name}`; there are: {}", listed(known))))
         }
         _ => {
             // One copy per agent is one skill; only different ones leave a choice.
@@ -76,14 +70,14 @@ pub(crate) fn find_skill(root: &Path, name: &str) -> Result<PathBuf, FindError> 
             {
                 return Ok((*skill).clone());
             }
-            let found = found.into_iter().map(|path| relative(root, path)).collect();
-            Err(FindError::ManySkills { name: name.to_owned(), found })
+            let found = found.into_iter().map(|path| relative(root, path));
+            Err(SourceError(format!("there are several skills `{name}`: {}", listed(found))))
         }
     }
 }
 
 /// The one file that has this name.
-pub(crate) fn find_file(root: &Path, name: &str) -> Result<PathBuf, FindError> {
+pub(crate) fn find_file(root: &Path, name: &str) -> Result<PathBuf, SourceError> {
     let (mut found, mut others) = (Vec::new(), Vec::new());
     let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
     walk(root, 0, &mut |folder, file| {
@@ -97,10 +91,14 @@ pub(crate) fn find_file(root: &Path, name: &str) -> Result<PathBuf, FindError> {
     });
     match &found[..] {
         [file] => Ok(file.clone()),
-        [] => Err(FindError::NoFile { name: name.to_owned(), known: others }),
+        [] => {
+            let others = listed(others.into_iter());
+            Err(SourceError(format!("there is no file `{name}`; there are: {others}")))
+        }
         _ => {
-            let found = found.iter().map(|path| relative(root, path)).collect();
-            Err(FindError::ManyFiles { name: name.to_owned(), found })
+            let found = listed(found.iter().map(|path| relative(root, path)));
+            let message = format!("there are several files `{name}`: {found}");
+            Err(SourceError(format!("{message}; name one with `::path`")))
         }
     }
 }
@@ -140,18 +138,14 @@ fn relative(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string()
 }
 
-fn listed(names: &[String]) -> String {
-    match names {
-        [] => "none".to_owned(),
-        names => {
-            let more = names.len().saturating_sub(MAX_NAMED_MATCHES);
-            let mut text =
-                names.iter().take(MAX_NAMED_MATCHES).cloned().collect::<Vec<_>>().join(", ");
-            if more > 0 {
-                text.push_str(&format!(" and {more} more"));
-            }
-            text
-        }
+fn listed(names: impl Iterator<Item = String>) -> String {
+    let mut names: Vec<String> = names.collect();
+    let more = names.len().saturating_sub(MAX_NAMED_MATCHES);
+    names.truncate(MAX_NAMED_MATCHES);
+    match (names.is_empty(), more) {
+        (true, _) => "none".to_owned(),
+        (false, 0) => names.join(", "),
+        (false, more) => format!("{} and {more} more", names.join(", ")),
     }
 }
 
@@ -173,33 +167,15 @@ pub(crate) struct FolderFile {
     pub(crate) is_program: bool,
 }
 
-/// A folder could not be taken.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum FolderError {
-    #[error("cannot read `{}`: {source}", path.display())]
-    Unreadable {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error("the link `{path}` leads outside its folder")]
-    Escapes { path: String },
-    #[error("the link `{path}` leads nowhere or in a circle")]
-    BrokenLink { path: String },
-    #[error("`{path}` is neither a file nor a folder")]
-    Special { path: String },
-    #[error("the name of `{}` is not UTF-8", path.display())]
-    BadName { path: PathBuf },
-    #[error("`{path}` is larger than {} MB", MAX_FILE_BYTES >> 20)]
-    FileTooLarge { path: String },
-    #[error("the folder holds more than {} MB or {MAX_FOLDER_FILES} files", MAX_FOLDER_BYTES >> 20)]
-    TooLarge,
+/// The bytes of a file.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, SourceError> {
+    fs::read(path).map_err(|source| SourceError::unreadable(path, &source))
 }
 
 /// Reads every file below `folder`, by path. Links become what they lead to, which must be inside.
-pub(crate) fn read_folder(folder: &Path) -> Result<Vec<FolderFile>, FolderError> {
-    let unreadable = |source| FolderError::Unreadable { path: folder.to_owned(), source };
-    let root = fs::canonicalize(folder).map_err(unreadable)?;
+pub(crate) fn read_folder(folder: &Path) -> Result<Vec<FolderFile>, SourceError> {
+    let root =
+        fs::canonicalize(folder).map_err(|source| SourceError::unreadable(folder, &source))?;
     let mut reading = FolderReader { root: root.clone(), files: Vec::new(), bytes: 0 };
     reading.folder(&root, "", &mut vec![root.clone()])?;
     reading.files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
@@ -219,32 +195,30 @@ impl FolderReader {
         folder: &Path,
         prefix: &str,
         above: &mut Vec<PathBuf>,
-    ) -> Result<(), FolderError> {
-        let unreadable = |source| FolderError::Unreadable { path: folder.to_owned(), source };
+    ) -> Result<(), SourceError> {
         let entries: Result<Vec<_>, _> = fs::read_dir(folder).and_then(Iterator::collect);
-        let mut entries = entries.map_err(unreadable)?;
+        let mut entries = entries.map_err(|source| SourceError::unreadable(folder, &source))?;
         // The same problem is found first on every machine.
         entries.sort_unstable_by_key(fs::DirEntry::file_name);
         for entry in entries {
             let path = entry.path();
             let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
-                return Err(FolderError::BadName { path });
+                return Err(SourceError(format!("the name of `{}` is not UTF-8", path.display())));
             };
             if LEFT_OUT.contains(&name.as_str()) {
                 continue;
             }
             let shown = format!("{prefix}{name}");
-            let Ok(real) = fs::canonicalize(&path) else {
-                return Err(FolderError::BrokenLink { path: shown });
-            };
+            let broken = || SourceError(format!("the link `{shown}` leads nowhere or in a circle"));
+            let real = fs::canonicalize(&path).map_err(|_| broken())?;
             if !real.starts_with(&self.root) {
-                return Err(FolderError::Escapes { path: shown });
+                return Err(SourceError(format!("the link `{shown}` leads outside its folder")));
             }
-            let unreadable = |source| FolderError::Unreadable { path: path.clone(), source };
-            let known = fs::metadata(&real).map_err(unreadable)?;
+            let known =
+                fs::metadata(&real).map_err(|source| SourceError::unreadable(&path, &source))?;
             if known.is_dir() {
                 if above.contains(&real) {
-                    return Err(FolderError::BrokenLink { path: shown });
+                    return Err(broken());
                 }
                 above.push(real.clone());
                 self.folder(&real, &format!("{shown}/"), above)?;
@@ -252,22 +226,25 @@ impl FolderReader {
             } else if known.is_file() {
                 self.file(&real, shown, &known)?;
             } else {
-                return Err(FolderError::Special { path: shown });
+                return Err(SourceError(format!("`{shown}` is neither a file nor a folder")));
             }
         }
         Ok(())
     }
 
-    fn file(&mut self, real: &Path, path: String, known: &fs::Metadata) -> Result<(), FolderError> {
+    fn file(&mut self, real: &Path, path: String, known: &fs::Metadata) -> Result<(), SourceError> {
         if known.len() > MAX_FILE_BYTES {
-            return Err(FolderError::FileTooLarge { path });
+            let most = MAX_FILE_BYTES >> 20;
+            return Err(SourceError(format!("`{path}` is larger than {most} MB")));
         }
         self.bytes = self.bytes.saturating_add(known.len());
         if self.bytes > MAX_FOLDER_BYTES || self.files.len() >= MAX_FOLDER_FILES {
-            return Err(FolderError::TooLarge);
+            let most = MAX_FOLDER_BYTES >> 20;
+            let message =
+                format!("the folder holds more than {most} MB or {MAX_FOLDER_FILES} files");
+            return Err(SourceError(message));
         }
-        let unreadable = |source| FolderError::Unreadable { path: real.to_owned(), source };
-        let content = fs::read(real).map_err(unreadable)?;
+        let content = read_file(real)?;
         self.files.push(FolderFile { path, content, is_program: is_program(known) });
         Ok(())
     }
@@ -312,7 +289,8 @@ mod tests {
         let error = find_skill(root, "hidden").unwrap_err().to_string();
         assert_eq!(error, "there is no skill `hidden`; there are: notes, notes, web");
         put(root, "copies/web/SKILL.md", "another");
-        assert!(matches!(find_skill(root, "web"), Err(FindError::ManySkills { .. })));
+        let error = find_skill(root, "web").unwrap_err().to_string();
+        assert_eq!(error, "there are several skills `web`: copies/web, skills/web");
     }
 
     #[test]
@@ -325,7 +303,8 @@ mod tests {
         assert_eq!(find_file(root, "style.md").unwrap(), root.join("rules/style.md"));
         let error = find_file(root, "Style.mdc").unwrap_err().to_string();
         assert_eq!(error, "there is no file `Style.mdc`; there are: rules/style.md");
-        assert!(matches!(find_file(root, "dup.md"), Err(FindError::ManyFiles { .. })));
+        let error = find_file(root, "dup.md").unwrap_err().to_string();
+        assert!(error.starts_with("there are several files `dup.md`: a/dup.md, b/dup.md; "));
     }
 
     #[cfg(unix)]
@@ -338,9 +317,11 @@ mod tests {
         std::os::unix::fs::symlink("../outside.md", root.join("link.md")).unwrap();
         assert!(inside(&root, "a/b.md").is_ok());
         for bad in ["../outside.md", "/etc/passwd", "a/../../outside.md", "link.md", "a\\b.md"] {
-            assert!(matches!(inside(&root, bad), Err(FindError::Escapes { .. })), "{bad}");
+            let error = inside(&root, bad).unwrap_err().to_string();
+            assert_eq!(error, format!("`{bad}` leads outside its source"));
         }
-        assert!(matches!(inside(&root, "none"), Err(FindError::Missing { .. })));
+        let error = inside(&root, "none").unwrap_err().to_string();
+        assert_eq!(error, "there is no `none` in its source");
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -371,16 +352,17 @@ mod tests {
         let folder = dir.path().join("a");
         fs::create_dir(&folder).unwrap();
         symlink(".", folder.join("round")).unwrap();
-        assert!(matches!(read_folder(&folder), Err(FolderError::BrokenLink { .. })));
+        let error = || read_folder(&folder).unwrap_err().to_string();
+        assert_eq!(error(), "the link `round` leads nowhere or in a circle");
         fs::remove_file(folder.join("round")).unwrap();
         symlink("nowhere", folder.join("dead")).unwrap();
-        assert!(matches!(read_folder(&folder), Err(FolderError::BrokenLink { .. })));
+        assert_eq!(error(), "the link `dead` leads nowhere or in a circle");
         fs::remove_file(folder.join("dead")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(folder.join("socket")).unwrap();
-        assert!(matches!(read_folder(&folder), Err(FolderError::Special { .. })));
+        assert_eq!(error(), "`socket` is neither a file nor a folder");
         let big = fs::File::create(dir.path().join("a/socket2")).unwrap();
         fs::remove_file(folder.join("socket")).unwrap();
         big.set_len(MAX_FILE_BYTES + 1).unwrap();
-        assert!(matches!(read_folder(&folder), Err(FolderError::FileTooLarge { .. })));
+        assert_eq!(error(), "`socket2` is larger than 50 MB");
     }
 }

@@ -241,7 +241,7 @@ fn likely_agents(project: &Path) -> Vec<&'static AgentProvider> {
         // Folders that many share tell nothing.
         let is_own = home.starts_with('.') && home != ".agents";
         (is_own && project.join(home).is_dir())
-            || provider.mcp.as_ref().is_some_and(|mcp| project.join(mcp.path).is_file())
+            || provider.mcp.as_ref().is_some_and(|mcp| project.join(mcp.path()).is_file())
     };
     AgentProvider::all().into_iter().filter(has_traces).collect()
 }

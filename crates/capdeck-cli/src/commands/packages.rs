@@ -136,7 +136,7 @@ pub(crate) fn update(args: &UpdateArgs, context: &CommandContext<'_>) -> Command
     let mut sources: HashMap<String, FetchedSource> = HashMap::new();
     let mut outcomes = Vec::new();
     for known in chosen {
-        let source = PackageSource::from(&known.source);
+        let source = &known.source.source;
         let key = format!("{source:?}");
         if !sources.contains_key(&key) {
             let _progress = printer.progress(&format!("fetching {}", known.source.describe()));

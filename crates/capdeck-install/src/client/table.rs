@@ -44,7 +44,7 @@ const GEMINI: ServerEntryShape =
 const TYPED_SHAPE: ServerEntryShape = shape(ProgramShape::Typed("stdio"), typed("http"));
 
 /// A client with files of the common form in the home folder and in the project.
-const COMMON_CLIENT: AgentClient = AgentClient {
+pub(super) const COMMON_CLIENT: AgentClient = AgentClient {
     id: "",
     name: "",
     user: None,
@@ -56,206 +56,128 @@ const COMMON_CLIENT: AgentClient = AgentClient {
     is_desktop_app: false,
 };
 
+/// One with a file of the same name in the home folder and in the project.
+const fn both(id: &'static str, name: &'static str, file: &'static [&'static str]) -> AgentClient {
+    AgentClient { user: home(file), project: in_project(file), ..client(id, name) }
+}
+
+/// One with a file in the project alone.
+const fn of_project(
+    id: &'static str,
+    name: &'static str,
+    file: &'static [&'static str],
+) -> AgentClient {
+    let project = in_project(file);
+    AgentClient { project, default_scope: ClientScope::Project, ..client(id, name) }
+}
+
+const fn client(id: &'static str, name: &'static str) -> AgentClient {
+    AgentClient { id, name, ..COMMON_CLIENT }
+}
+
 pub(super) const CLIENTS: &[AgentClient] = &[
     AgentClient {
-        id: "claude-code",
-        name: "Claude Code",
         user: home(&[".claude.json"]),
-        project: in_project(&[".mcp.json"]),
-        default_scope: ClientScope::Project,
         shape: TYPED_SHAPE,
-        ..COMMON_CLIENT
+        ..of_project("claude-code", "Claude Code", &[".mcp.json"])
     },
     AgentClient {
-        id: "claude-desktop",
-        name: "Claude Desktop",
         user: at(ClientBaseFolder::ApplicationData, &["Claude/claude_desktop_config.json"]),
         shape: shape(ProgramShape::Plain, UrlShape::Bridge),
         is_desktop_app: true,
-        ..COMMON_CLIENT
+        ..client("claude-desktop", "Claude Desktop")
     },
     AgentClient {
-        id: "cursor",
-        name: "Cursor",
-        user: home(&[".cursor/mcp.json"]),
-        project: in_project(&[".cursor/mcp.json"]),
         shape: ServerEntryShape { workspace: Some("${workspaceFolder}"), ..COMMON_CLIENT.shape },
-        ..COMMON_CLIENT
+        ..both("cursor", "Cursor", &[".cursor/mcp.json"])
     },
     AgentClient {
-        id: "vscode",
-        name: "VS Code (GitHub Copilot)",
         user: at(ClientBaseFolder::ApplicationData, &["Code/User/mcp.json"]),
-        project: in_project(&[".vscode/mcp.json"]),
-        default_scope: ClientScope::Project,
         container: &["servers"],
         shape: ServerEntryShape { workspace: Some("${workspaceFolder}"), ..TYPED_SHAPE },
-        ..COMMON_CLIENT
+        ..of_project("vscode", "VS Code (GitHub Copilot)", &[".vscode/mcp.json"])
     },
     AgentClient {
-        id: "codex",
-        name: "Codex",
-        user: home(&[".codex/config.toml"]),
-        project: in_project(&[".codex/config.toml"]),
         format: FileFormat::Toml,
         container: &["mcp_servers"],
-        ..COMMON_CLIENT
+        ..both("codex", "Codex", &[".codex/config.toml"])
     },
+    AgentClient { shape: GEMINI, ..both("gemini-cli", "Gemini CLI", &[".gemini/settings.json"]) },
     AgentClient {
-        id: "gemini-cli",
-        name: "Gemini CLI",
-        user: home(&[".gemini/settings.json"]),
-        project: in_project(&[".gemini/settings.json"]),
-        shape: GEMINI,
-        ..COMMON_CLIENT
-    },
-    AgentClient {
-        id: "windsurf",
-        name: "Windsurf",
         user: home(&[".codeium/windsurf/mcp_config.json"]),
         shape: shape(ProgramShape::Plain, key("serverUrl")),
-        ..COMMON_CLIENT
+        ..client("windsurf", "Windsurf")
     },
     AgentClient {
-        id: "opencode",
-        name: "OpenCode",
         user: at(ClientBaseFolder::Config, &["opencode/opencode.json", "opencode/opencode.jsonc"]),
         project: in_project(&["opencode.json", "opencode.jsonc"]),
         container: &["mcp"],
         shape: shape(ProgramShape::Words, UrlShape::Remote),
-        ..COMMON_CLIENT
+        ..client("opencode", "OpenCode")
     },
     AgentClient {
-        id: "zed",
-        name: "Zed",
         user: at(ClientBaseFolder::Config, &["zed/settings.json"]),
         project: in_project(&[".zed/settings.json"]),
         container: &["context_servers"],
-        ..COMMON_CLIENT
+        ..client("zed", "Zed")
     },
     AgentClient {
-        id: "goose",
-        name: "Goose",
         user: at(ClientBaseFolder::Config, &["goose/config.yaml"]),
         format: FileFormat::Yaml,
         container: &["extensions"],
         shape: shape(ProgramShape::Goose, UrlShape::Goose),
-        ..COMMON_CLIENT
+        ..client("goose", "Goose")
     },
     AgentClient {
-        id: "copilot-cli",
-        name: "GitHub Copilot CLI",
         user: home(&[".copilot/mcp-config.json"]),
         shape: ServerEntryShape {
             names_tools: true,
             ..shape(ProgramShape::Typed("local"), typed("http"))
         },
-        ..COMMON_CLIENT
+        ..client("copilot-cli", "GitHub Copilot CLI")
     },
     AgentClient {
-        id: "cline",
-        name: "Cline",
         user: at(
             ClientBaseFolder::ApplicationData,
             &["Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"],
         ),
         shape: shape(ProgramShape::Plain, typed("streamableHttp")),
-        ..COMMON_CLIENT
+        ..client("cline", "Cline")
     },
     AgentClient {
-        id: "roo",
-        name: "Roo Code",
         user: at(
             ClientBaseFolder::ApplicationData,
             &["Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"],
         ),
-        project: in_project(&[".roo/mcp.json"]),
-        default_scope: ClientScope::Project,
         shape: shape(ProgramShape::Plain, typed("streamable-http")),
-        ..COMMON_CLIENT
+        ..of_project("roo", "Roo Code", &[".roo/mcp.json"])
     },
     AgentClient {
-        id: "kilo",
-        name: "Kilo Code",
         user: at(
             ClientBaseFolder::ApplicationData,
             &["Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json"],
         ),
-        project: in_project(&[".kilocode/mcp.json"]),
-        default_scope: ClientScope::Project,
         shape: shape(ProgramShape::Plain, typed("streamable-http")),
-        ..COMMON_CLIENT
+        ..of_project("kilo", "Kilo Code", &[".kilocode/mcp.json"])
     },
+    both("kiro", "Kiro", &[".kiro/settings/mcp.json"]),
+    AgentClient { shape: GEMINI, ..both("qwen-code", "Qwen Code", &[".qwen/settings.json"]) },
+    AgentClient { shape: GEMINI, ..both("iflow-cli", "iFlow CLI", &[".iflow/settings.json"]) },
+    AgentClient { shape: TYPED_SHAPE, ..both("droid", "Droid", &[".factory/mcp.json"]) },
     AgentClient {
-        id: "kiro",
-        name: "Kiro",
-        user: home(&[".kiro/settings/mcp.json"]),
-        project: in_project(&[".kiro/settings/mcp.json"]),
-        ..COMMON_CLIENT
-    },
-    AgentClient {
-        id: "qwen-code",
-        name: "Qwen Code",
-        user: home(&[".qwen/settings.json"]),
-        project: in_project(&[".qwen/settings.json"]),
-        shape: GEMINI,
-        ..COMMON_CLIENT
-    },
-    AgentClient {
-        id: "iflow-cli",
-        name: "iFlow CLI",
-        user: home(&[".iflow/settings.json"]),
-        project: in_project(&[".iflow/settings.json"]),
-        shape: GEMINI,
-        ..COMMON_CLIENT
-    },
-    AgentClient {
-        id: "droid",
-        name: "Droid",
-        user: home(&[".factory/mcp.json"]),
-        project: in_project(&[".factory/mcp.json"]),
-        shape: TYPED_SHAPE,
-        ..COMMON_CLIENT
-    },
-    AgentClient {
-        id: "crush",
-        name: "Crush",
         user: at(ClientBaseFolder::Config, &["crush/crush.json"]),
         project: in_project(&[".crush.json", "crush.json"]),
         container: &["mcp"],
         shape: ServerEntryShape { has_bare_variables: true, ..TYPED_SHAPE },
-        ..COMMON_CLIENT
+        ..client("crush", "Crush")
     },
+    both("junie", "Junie", &[".junie/mcp/mcp.json"]),
     AgentClient {
-        id: "junie",
-        name: "Junie",
-        user: home(&[".junie/mcp/mcp.json"]),
-        project: in_project(&[".junie/mcp/mcp.json"]),
-        ..COMMON_CLIENT
-    },
-    AgentClient {
-        id: "neovate",
-        name: "Neovate",
-        project: in_project(&[".neovate/config.json"]),
-        default_scope: ClientScope::Project,
         shape: TYPED_SHAPE,
-        ..COMMON_CLIENT
+        ..of_project("neovate", "Neovate", &[".neovate/config.json"])
     },
-    AgentClient {
-        id: "pochi",
-        name: "Pochi",
-        project: in_project(&[".pochi/config.jsonc"]),
-        default_scope: ClientScope::Project,
-        container: &["mcp"],
-        ..COMMON_CLIENT
-    },
-    AgentClient {
-        id: "trae",
-        name: "Trae",
-        project: in_project(&[".trae/mcp.json"]),
-        default_scope: ClientScope::Project,
-        ..COMMON_CLIENT
-    },
+    AgentClient { container: &["mcp"], ..of_project("pochi", "Pochi", &[".pochi/config.jsonc"]) },
+    of_project("trae", "Trae", &[".trae/mcp.json"]),
 ];
 
 #[cfg(test)]

@@ -7,8 +7,7 @@ use std::{
 
 use super::{
     ClientEntryRecords, ClientEntryTarget, ConnectError,
-    record::ClientEntryRecord,
-    target::{FoundEntry, read_text},
+    entry_record::{ClientEntryRecord, FoundEntry, read_text},
 };
 use crate::{atomic_file::replace_file_if, secrets::mask};
 
@@ -27,35 +26,24 @@ pub enum ClientEntryChange {
 pub struct ClientEntryPlan {
     pub target: ClientEntryTarget,
     pub change: ClientEntryChange,
-    before: Option<String>,
+    pub(super) before: Option<String>,
     /// No text: the file goes.
-    after: Option<String>,
-    record: Option<ClientEntryRecord>,
+    pub(super) after: Option<String>,
+    pub(super) record: Option<ClientEntryRecord>,
     /// Folders that go when they are empty, the deepest first.
-    folders: Vec<PathBuf>,
+    pub(super) folders: Vec<PathBuf>,
 }
 
 impl ClientEntryPlan {
     pub(super) fn unchanged(target: &ClientEntryTarget, found: FoundEntry) -> Self {
-        let after = found.text.clone();
-        Self::write(target, found, ClientEntryChange::None, after, None)
-    }
-
-    pub(super) fn write(
-        target: &ClientEntryTarget,
-        found: FoundEntry,
-        change: ClientEntryChange,
-        after: Option<String>,
-        record: Option<ClientEntryRecord>,
-    ) -> Self {
-        let target = target.clone();
-        Self { target, change, before: found.text, after, record, folders: Vec::new() }
-    }
-
-    /// What the record says was made goes again with the file.
-    pub(super) fn after_removal(mut self, record: Option<ClientEntryRecord>) -> Self {
-        self.folders = record.map(|record| record.made_folders).unwrap_or_default();
-        self
+        Self {
+            target: target.clone(),
+            change: ClientEntryChange::None,
+            before: found.text.clone(),
+            after: found.text,
+            record: None,
+            folders: Vec::new(),
+        }
     }
 
     /// The text that the file will have; none when it goes.

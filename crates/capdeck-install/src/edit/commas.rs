@@ -126,19 +126,6 @@ pub(super) fn remove(
     Some(changes)
 }
 
-/// The comma in a stretch of blanks and comments that begin with `#`.
-pub(super) fn comma_between(text: &str, from: usize, to: usize) -> Option<usize> {
-    let mut at = from;
-    for line in part(text, from..to).split_inclusive('\n') {
-        let code = line.split('#').next().unwrap_or_default();
-        if let Some(found) = code.find(',') {
-            return Some(at + found);
-        }
-        at += line.len();
-    }
-    None
-}
-
 /// Whether the container is all there is: `{}` in a file of its own says nothing about how the file is laid out.
 fn is_bare_root(text: &str, container: &DocumentNode) -> bool {
     text.trim().len() == container.span.len()

@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    DocumentStep, SyntaxError,
+    DocumentStep, EditOperation, SyntaxError,
     commas::{self, CommaRules, ItemLayout},
-    operation::EditOperation,
     splice::{self, TextChange, indentation, newline, place_of, starts_line},
     tree::{DocumentNode, NodeContent},
 };

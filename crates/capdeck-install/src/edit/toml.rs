@@ -9,13 +9,12 @@ use serde_json::{Map, Number, Value};
 use toml_edit::{Item, Table, Value as TomlValue};
 
 use super::{
-    DocumentStep, SyntaxError,
-    commas::{self, CommaRules, comma_between},
-    operation::EditOperation,
+    DocumentStep, EditOperation, SyntaxError,
+    commas::{self, CommaRules},
     splice::{
         self, TextChange, line_end, line_start, newline, next_line, part, place_of, skip_blanks,
     },
-    tree::{DocumentNode, NodeContent, NodeEntry, NodeStyle},
+    tree::{DocumentNode, NodeContent, NodeEntry},
 };
 
 const RULES: CommaRules = CommaRules { line_comment: "#", may_break: false, unit: "  " };
@@ -71,9 +70,7 @@ fn insert(
             None => block_at_end(text, &rendered),
         }]);
     }
-    let own = |statement: &&TomlStatement| {
-        matches!(statement.kind, StatementKind::Pair(_)) && statement.section == map
-    };
+    let own = |statement: &&TomlStatement| !statement.is_header() && statement.section == map;
     if let Some(last) = known.iter().rev().find(own) {
         let at = line_end(text, last.span.end);
         return Some(vec![TextChange::insert(at, format!("{newline}{rendered}"))]);
@@ -195,7 +192,8 @@ fn block_at_end(text: &str, block: &str) -> TextChange {
 /// One header or pair of the text.
 #[derive(Debug)]
 struct TomlStatement {
-    kind: StatementKind,
+    /// Of a pair; a header has none.
+    value: Option<TomlValue>,
     /// What it defines, from the root, with the positions in arrays of tables.
     path: Vec<DocumentStep>,
     /// The section it belongs to; its own path for a header.
@@ -204,15 +202,9 @@ struct TomlStatement {
     span: Range<usize>,
 }
 
-#[derive(Debug)]
-enum StatementKind {
-    Header,
-    Pair(TomlValue),
-}
-
 impl TomlStatement {
     fn is_header(&self) -> bool {
-        matches!(self.kind, StatementKind::Header)
+        self.value.is_none()
     }
 
     /// Whether `path` leads into, or to, the value of this pair.
@@ -222,10 +214,7 @@ impl TomlStatement {
 
     /// The value of a pair with the places of its parts. Dotted keys in an inline table are not taken apart.
     fn node(&self, text: &str) -> Option<DocumentNode> {
-        match &self.kind {
-            StatementKind::Pair(value) => node(text, value),
-            StatementKind::Header => None,
-        }
+        node(text, self.value.as_ref()?)
     }
 }
 
@@ -254,8 +243,8 @@ fn collect(
                 // A dotted key begins before its last part.
                 let start = skip_blanks(text, line_start(text, key.span()?.start));
                 let span = start..value.span()?.end;
-                let kind = StatementKind::Pair(value.clone());
-                found.push(TomlStatement { kind, path, section: section.to_vec(), span });
+                let (value, section) = (Some(value.clone()), section.to_vec());
+                found.push(TomlStatement { value, path, section, span });
             }
             Item::Table(inner) if inner.is_dotted() => collect(text, inner, &path, section, found)?,
             Item::Table(inner) => {
@@ -278,7 +267,7 @@ fn collect(
 
 fn header_of(table: &Table, path: &[DocumentStep]) -> Option<TomlStatement> {
     let (path, section) = (path.to_vec(), path.to_vec());
-    Some(TomlStatement { kind: StatementKind::Header, path, section, span: table.span()? })
+    Some(TomlStatement { value: None, path, section, span: table.span()? })
 }
 
 /// A whole table.
@@ -314,47 +303,20 @@ fn plain(value: &TomlValue) -> Value {
 }
 
 fn node(text: &str, value: &TomlValue) -> Option<DocumentNode> {
-    let span = value.span()?;
-    let mut children: Vec<NodeEntry> = Vec::new();
-    match value {
+    let content = match value {
         TomlValue::Array(items) => {
-            for item in items {
-                let value = node(text, item)?;
-                let start = value.span.start;
-                children.push(NodeEntry {
-                    key: String::new(),
-                    start,
-                    head: start,
-                    value,
-                    comma: None,
-                });
-            }
+            let items = items.iter().map(|item| node(text, item).map(NodeEntry::item));
+            NodeContent::List(items.collect::<Option<_>>()?)
         }
         TomlValue::InlineTable(entries) => {
-            for (name, item) in entries {
+            let entry = |(name, item): (&str, &TomlValue)| {
                 let (key, _) = entries.get_key_value(name)?;
-                let start = key.span()?.start;
-                let value = node(text, item)?;
-                let head = value.span.start;
-                children.push(NodeEntry { key: name.to_owned(), start, head, value, comma: None });
-            }
+                let (start, item) = (key.span()?.start, NodeEntry::item(node(text, item)?));
+                Some(NodeEntry { key: name.to_owned(), start, ..item })
+            };
+            NodeContent::Map(entries.iter().map(entry).collect::<Option<_>>()?)
         }
-        _ => {
-            return Some(DocumentNode {
-                span,
-                content: NodeContent::Scalar(plain(value)),
-                style: NodeStyle::Enclosed,
-            });
-        }
-    }
-    let starts: Vec<usize> = children.iter().skip(1).map(|child| child.start).collect();
-    let ends = starts.into_iter().chain([span.end - 1]);
-    for (child, end) in children.iter_mut().zip(ends) {
-        child.comma = comma_between(text, child.value.span.end, end);
-    }
-    let content = match value {
-        TomlValue::Array(_) => NodeContent::List(children),
-        _ => NodeContent::Map(children),
+        _ => return Some(DocumentNode::scalar(value.span()?, plain(value))),
     };
-    Some(DocumentNode { span, content, style: NodeStyle::Enclosed })
+    Some(DocumentNode::enclosed(text, value.span()?, content))
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::DocumentStep;
+use super::{DocumentStep, splice::part};
 
 /// One value.
 #[derive(Debug, Clone)]
@@ -45,7 +45,31 @@ pub(super) struct NodeEntry {
     pub(super) comma: Option<usize>,
 }
 
+impl NodeEntry {
+    /// An item of a list.
+    pub(super) fn item(value: DocumentNode) -> Self {
+        let start = value.span.start;
+        Self { key: String::new(), start, head: start, value, comma: None }
+    }
+}
+
 impl DocumentNode {
+    pub(super) fn scalar(span: Range<usize>, value: Value) -> Self {
+        Self { span, content: NodeContent::Scalar(value), style: NodeStyle::Enclosed }
+    }
+
+    /// A map or a list between brackets, with comments that begin with `#`.
+    pub(super) fn enclosed(text: &str, span: Range<usize>, mut content: NodeContent) -> Self {
+        if let NodeContent::Map(entries) | NodeContent::List(entries) = &mut content {
+            let starts: Vec<usize> = entries.iter().skip(1).map(|entry| entry.start).collect();
+            let ends = starts.into_iter().chain([span.end.saturating_sub(1)]);
+            for (entry, end) in entries.iter_mut().zip(ends) {
+                entry.comma = comma_between(text, entry.value.span.end, end);
+            }
+        }
+        Self { span, content, style: NodeStyle::Enclosed }
+    }
+
     pub(super) fn entries(&self) -> &[NodeEntry] {
         match &self.content {
             NodeContent::Map(entries) | NodeContent::List(entries) => entries,
@@ -81,4 +105,17 @@ impl DocumentNode {
             )),
         }
     }
+}
+
+/// The comma in a stretch of blanks and comments that begin with `#`.
+fn comma_between(text: &str, from: usize, to: usize) -> Option<usize> {
+    let mut at = from;
+    for line in part(text, from..to).split_inclusive('\n') {
+        let code = line.split('#').next().unwrap_or_default();
+        if let Some(found) = code.find(',') {
+            return Some(at + found);
+        }
+        at += line.len();
+    }
+    None
 }

@@ -5,9 +5,8 @@ mod parse;
 use serde_json::Value;
 
 use super::{
-    DocumentStep, SyntaxError,
+    DocumentStep, EditOperation, SyntaxError,
     commas::{self, CommaRules},
-    operation::EditOperation,
     splice::{
         TextChange, indentation, line_end, line_start, newline, next_line, part, starts_line,
     },
@@ -166,42 +165,32 @@ fn value_end(text: &str, node: &DocumentNode) -> usize {
 /// A key with its value, block style. The first line is written without indentation, the others with it.
 fn entry_lines(key: &str, value: &Value, indent: &str, newline: &str) -> String {
     let key = scalar_text(key);
-    let deeper = format!("{indent}  ");
-    match value {
-        Value::Object(entries) if !entries.is_empty() => {
-            let lines = entries.iter().map(|(name, value)| {
-                format!("{newline}{deeper}{}", entry_lines(name, value, &deeper, newline))
-            });
-            format!("{key}:{}", lines.collect::<String>())
-        }
-        Value::Array(items) if !items.is_empty() => {
-            let lines = items
-                .iter()
-                .map(|one| format!("{newline}{deeper}{}", item_lines(one, &deeper, newline)));
-            format!("{key}:{}", lines.collect::<String>())
-        }
-        _ => format!("{key}: {}", flow_text(value)),
+    match child_lines(value, indent, newline) {
+        Some((lines, separator)) => format!("{key}:{separator}{}", lines.join(&separator)),
+        None => format!("{key}: {}", flow_text(value)),
     }
 }
 
 /// An item of a list, with its dash.
 fn item_lines(value: &Value, indent: &str, newline: &str) -> String {
-    let deeper = format!("{indent}  ");
-    match value {
-        Value::Object(entries) if !entries.is_empty() => {
-            let lines: Vec<String> = entries
-                .iter()
-                .map(|(name, value)| entry_lines(name, value, &deeper, newline))
-                .collect();
-            format!("- {}", lines.join(&format!("{newline}{deeper}")))
-        }
-        Value::Array(items) if !items.is_empty() => {
-            let lines: Vec<String> =
-                items.iter().map(|one| item_lines(one, &deeper, newline)).collect();
-            format!("- {}", lines.join(&format!("{newline}{deeper}")))
-        }
-        _ => format!("- {}", flow_text(value)),
+    match child_lines(value, indent, newline) {
+        Some((lines, separator)) => format!("- {}", lines.join(&separator)),
+        None => format!("- {}", flow_text(value)),
     }
+}
+
+/// What stands one level deeper, and what begins each of its lines; none where there is nothing.
+fn child_lines(value: &Value, indent: &str, newline: &str) -> Option<(Vec<String>, String)> {
+    let deeper = format!("{indent}  ");
+    let lines: Vec<String> = match value {
+        Value::Object(entries) => {
+            let lines = entries.iter();
+            lines.map(|(name, value)| entry_lines(name, value, &deeper, newline)).collect()
+        }
+        Value::Array(items) => items.iter().map(|one| item_lines(one, &deeper, newline)).collect(),
+        _ => Vec::new(),
+    };
+    (!lines.is_empty()).then(|| (lines, format!("{newline}{deeper}")))
 }
 
 /// A value on one line. Flow style in double quotes is JSON.

@@ -1,10 +1,9 @@
 //! Which repository is meant: `owner/repo` on a known site, or a full address.
 
-use capdeck_definition::capability_file::GitHost;
+use capdeck_definition::{capability_file::GitHost, sha256_hex};
 use url::Url;
 
 use super::GitError;
-use crate::atomic_file::sha256_hex;
 
 /// The machine of a site where a repository is named by its path alone.
 fn host_name(host: GitHost) -> &'static str {

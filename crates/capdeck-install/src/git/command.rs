@@ -44,8 +44,8 @@ const MAX_ERROR_BYTES: u64 = 64 * 1024;
 pub(super) struct GitCommand<'a> {
     program: &'a OsStr,
     repo: &'a RepoAddress,
-    settings: Vec<OsString>,
-    git_dir: Option<&'a Path>,
+    pub(super) settings: Vec<OsString>,
+    pub(super) git_dir: Option<&'a Path>,
     deadline: Duration,
 }
 
@@ -53,16 +53,6 @@ impl<'a> GitCommand<'a> {
     pub(super) fn new(program: &'a OsStr, repo: &'a RepoAddress, deadline: Duration) -> Self {
         let settings = SETTINGS.iter().map(OsString::from).collect();
         Self { program, repo, settings, git_dir: None, deadline }
-    }
-
-    pub(super) fn set(mut self, setting: String) -> Self {
-        self.settings.push(setting.into());
-        self
-    }
-
-    pub(super) fn in_folder(mut self, git_dir: &'a Path) -> Self {
-        self.git_dir = Some(git_dir);
-        self
     }
 
     /// What git wrote; an error when it failed.

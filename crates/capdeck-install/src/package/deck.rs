@@ -13,6 +13,7 @@ use super::{
     contents::{MAIN_FILE, PackageFile, diff, hash, read_files},
     lock::load_caplets_lock,
 };
+use crate::atomic_file::sync_folder;
 
 /// A package as it is in a deck now.
 struct PresentPackage {
@@ -172,16 +173,10 @@ impl PackageDeck {
     fn put(&self, package: &CapabilityPackage) -> Result<(), PackageError> {
         let stage = self.stage()?;
         let (new, old) = (stage.path().join("new"), stage.path().join("old"));
-        match package.kind {
-            PackageKind::File => {
-                for file in package.files.values() {
-                    write(&new, file)?;
-                }
-            }
-            PackageKind::Directory => {
-                for (name, file) in &package.files {
-                    write(&new.join(name), file)?;
-                }
+        for (name, file) in &package.files {
+            match package.kind {
+                PackageKind::File => write(&new, file)?,
+                PackageKind::Directory => write(&new.join(name), file)?,
             }
         }
         let place = self.place(&package.id, package.kind);
@@ -207,9 +202,7 @@ impl PackageDeck {
             fs::rename(&other, stage.path().join("other"))
                 .map_err(|source| PackageError::file("remove", &other, source))?;
         }
-        File::open(&self.dir)
-            .and_then(|folder| folder.sync_all())
-            .map_err(|source| PackageError::file("write", &self.dir, source))
+        sync_folder(&self.dir).map_err(|source| PackageError::file("write", &self.dir, source))
     }
 
     /// One writer at a time among all processes, so that no record is lost.

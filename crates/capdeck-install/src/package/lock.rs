@@ -1,14 +1,11 @@
 //! The record of what was installed in a deck: where from, what exactly, and what it can do.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use serde::{Deserialize, Serialize};
 
-use super::{PackageError, PackageKind, PackageRisk};
-use crate::replace_file;
+use super::{LockedSource, PackageError, PackageKind, PackageRisk, PackageSource};
+use crate::{atomic_file::remove_file, replace_file};
 
 /// The name of the lock in a deck's folder.
 const NAME: &str = "capdeck.lock.json";
@@ -37,24 +34,6 @@ pub struct LockedPackage {
     pub risk: PackageRisk,
 }
 
-/// Where a package came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase")]
-pub enum LockedSource {
-    Folder {
-        path: PathBuf,
-    },
-    Git {
-        repository: String,
-        /// What is followed; the newest release if nothing is named.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reference: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        subfolder: Option<String>,
-        commit: String,
-    },
-}
-
 impl PackageLock {
     /// Reads the lock of a deck. No file is an empty lock.
     pub(super) fn load(deck: &Path) -> Result<Self, PackageError> {
@@ -79,12 +58,8 @@ impl PackageLock {
     pub(super) fn save(&mut self, deck: &Path) -> Result<(), PackageError> {
         let path = deck.join(NAME);
         if self.packages.is_empty() {
-            return match fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(PackageError::file("remove", &path, error))
-                }
-                _ => Ok(()),
-            };
+            return remove_file(&path)
+                .map_err(|source| PackageError::file("remove", &path, source));
         }
         self.packages.sort_by(|one, other| one.id.cmp(&other.id));
         let text = serde_json::to_string_pretty(self).map_err(|error| PackageError::BadLock {
@@ -110,23 +85,6 @@ impl PackageLock {
     }
 }
 
-impl LockedSource {
-    /// The source as people read it.
-    pub fn describe(&self) -> String {
-        match self {
-            Self::Folder { path } => path.display().to_string(),
-            Self::Git { repository, reference, subfolder, commit } => {
-                let below =
-                    subfolder.as_ref().map_or_else(String::new, |below| format!("/{below}"));
-                let reference =
-                    reference.as_ref().map_or_else(String::new, |name| format!("#{name}"));
-                let short: String = commit.chars().take(12).collect();
-                format!("{repository}{below}{reference} at {short}")
-            }
-        }
-    }
-}
-
 /// The name of a lock that Caplets wrote, in the deck or beside it.
 const CAPLETS_LOCK_NAME: &str = ".caplets.lock.json";
 
@@ -149,11 +107,8 @@ struct ForeignEntry {
 enum ForeignSource {
     Git {
         repository: String,
-        #[serde(default)]
         path: Option<String>,
-        #[serde(default)]
         tracked_ref: Option<String>,
-        #[serde(default)]
         resolved_revision: Option<String>,
     },
     Local {
@@ -186,16 +141,14 @@ fn adopt(entry: ForeignEntry, folder: &Path) -> LockedPackage {
     };
     let source = match entry.source {
         ForeignSource::Git { repository, path, tracked_ref, resolved_revision } => {
-            LockedSource::Git {
-                repository,
-                reference: tracked_ref,
-                subfolder: path.as_deref().and_then(above),
-                commit: resolved_revision.unwrap_or_default(),
-            }
+            let subfolder = path.as_deref().and_then(above);
+            let source = PackageSource::Git { repository, reference: tracked_ref, subfolder };
+            LockedSource { source, commit: Some(resolved_revision.unwrap_or_default()) }
         }
         ForeignSource::Local { path } => {
             let path = folder.join(path);
-            LockedSource::Folder { path: path.parent().map(Path::to_owned).unwrap_or(path) }
+            let path = path.parent().map(Path::to_owned).unwrap_or(path);
+            LockedSource { source: PackageSource::Folder { path }, commit: None }
         }
     };
     LockedPackage {

@@ -2,11 +2,14 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{LockedSource, PackageError};
+use serde::{Deserialize, Serialize};
+
+use super::PackageError;
 use crate::{GitClient, GitRevision, RepoAddress};
 
 /// A source as a person names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
 pub enum PackageSource {
     /// A folder on this machine.
     Folder { path: PathBuf },
@@ -15,10 +18,22 @@ pub enum PackageSource {
         /// The address without what follows.
         repository: String,
         /// The tag, branch or commit; the newest release if none is named.
+        #[serde(skip_serializing_if = "Option::is_none")]
         reference: Option<String>,
         /// The folder in it, with `/` between its parts.
+        #[serde(skip_serializing_if = "Option::is_none")]
         subfolder: Option<String>,
     },
+}
+
+/// Where a package came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockedSource {
+    #[serde(flatten)]
+    pub source: PackageSource,
+    /// Of a repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
 }
 
 /// A source whose files are on this machine now.
@@ -93,7 +108,7 @@ impl PackageSource {
                 if !path.is_dir() {
                     return Err(PackageError::NoFolder { path: path.clone() });
                 }
-                let source = LockedSource::Folder { path: path.clone() };
+                let source = LockedSource { source: self.clone(), commit: None };
                 Ok(FetchedSource { dir: path.clone(), source })
             }
             Self::Git { repository, reference, subfolder } => {
@@ -114,27 +129,26 @@ impl PackageSource {
                     let path = PathBuf::from(subfolder.clone().unwrap_or_default());
                     return Err(PackageError::NoFolder { path });
                 }
-                let source = LockedSource::Git {
-                    repository: repository.clone(),
-                    reference: reference.clone(),
-                    subfolder: subfolder.clone(),
-                    commit: snapshot.commit,
-                };
+                let source = LockedSource { source: self.clone(), commit: Some(snapshot.commit) };
                 Ok(FetchedSource { dir, source })
             }
         }
     }
 }
 
-impl From<&LockedSource> for PackageSource {
-    fn from(locked: &LockedSource) -> Self {
-        match locked {
-            LockedSource::Folder { path } => Self::Folder { path: path.clone() },
-            LockedSource::Git { repository, reference, subfolder, .. } => Self::Git {
-                repository: repository.clone(),
-                reference: reference.clone(),
-                subfolder: subfolder.clone(),
-            },
+impl LockedSource {
+    /// The source as people read it.
+    pub fn describe(&self) -> String {
+        match &self.source {
+            PackageSource::Folder { path } => path.display().to_string(),
+            PackageSource::Git { repository, reference, subfolder } => {
+                let below = subfolder.iter().map(|below| format!("/{below}"));
+                let reference = reference.iter().map(|name| format!("#{name}"));
+                let after: String = below.chain(reference).collect();
+                let short: String =
+                    self.commit.iter().flat_map(|hash| hash.chars()).take(12).collect();
+                format!("{repository}{after} at {short}")
+            }
         }
     }
 }

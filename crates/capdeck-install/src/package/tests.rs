@@ -86,7 +86,8 @@ fn files_and_folders_are_copied_and_recorded() {
     assert_eq!(place.read("deck/tool/docs/more.md"), "text");
     let lock = place.deck().lock().unwrap();
     let tool = lock.get("tool").unwrap();
-    assert_eq!(tool.source, LockedSource::Folder { path: place.path("source") });
+    let source = PackageSource::Folder { path: place.path("source") };
+    assert_eq!(tool.source, LockedSource { source, commit: None });
     assert_eq!(tool.hash.len(), 64);
     assert_eq!(tool.risk.programs.len(), 1);
     assert!(place.changes(&[]).iter().all(|change| change.action == PackageAction::Nothing));

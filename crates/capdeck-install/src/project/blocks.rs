@@ -6,6 +6,8 @@
 //! <!-- capa:end:ID -->
 //! ```
 
+use std::ops::Range;
+
 /// One part of an instruction file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MarkerBlock {
@@ -14,12 +16,9 @@ pub(crate) struct MarkerBlock {
 }
 
 /// A block as it stands in a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
 struct FoundBlock {
-    id: String,
-    body: String,
-    start: usize,
-    end: usize,
+    block: MarkerBlock,
+    range: Range<usize>,
 }
 
 impl MarkerBlock {
@@ -38,7 +37,7 @@ impl MarkerBlock {
 
 /// The blocks of a text, in order. A start without its end is no block.
 pub(crate) fn blocks_in(text: &str) -> Vec<MarkerBlock> {
-    find(text).into_iter().map(|FoundBlock { id, body, .. }| MarkerBlock { id, body }).collect()
+    find(text).into_iter().map(|found| found.block).collect()
 }
 
 /// Puts the blocks into a text: those that are there are replaced where they stand, new ones go to the end. With nothing
@@ -48,9 +47,9 @@ pub(crate) fn put_blocks(text: &str, blocks: &[MarkerBlock]) -> String {
     let mut text = text.to_owned();
     for block in blocks {
         let rendered = block.render(newline);
-        let standing = find(&text).into_iter().find(|found| found.id == block.id);
+        let standing = find(&text).into_iter().find(|found| found.block.id == block.id);
         text = match standing {
-            Some(found) => splice(&text, found.start, found.end, &rendered),
+            Some(found) => splice(&text, found.range, &rendered),
             None => {
                 let gap = match text.as_str() {
                     "" => "",
@@ -68,11 +67,12 @@ pub(crate) fn put_blocks(text: &str, blocks: &[MarkerBlock]) -> String {
 /// Takes the blocks out that `is_unwanted` names, with the empty line before each.
 pub(crate) fn take_blocks(text: &str, is_unwanted: impl Fn(&str) -> bool) -> String {
     let mut text = text.to_owned();
-    for found in find(&text.clone()).into_iter().rev().filter(|found| is_unwanted(&found.id)) {
-        let before = text.get(..found.start).unwrap_or_default();
+    let found = find(&text).into_iter().rev();
+    for FoundBlock { range, .. } in found.filter(|found| is_unwanted(&found.block.id)) {
+        let before = text.get(..range.start).unwrap_or_default();
         let gap =
             if before.ends_with("\r\n\r\n") { 2 } else { usize::from(before.ends_with("\n\n")) };
-        text = splice(&text, found.start - gap, found.end, "");
+        text = splice(&text, range.start - gap..range.end, "");
     }
     text
 }
@@ -83,9 +83,9 @@ fn newline_of(text: &str) -> &'static str {
     if two * 2 > all { "\r\n" } else { "\n" }
 }
 
-fn splice(text: &str, start: usize, end: usize, middle: &str) -> String {
-    let before = text.get(..start).unwrap_or_default();
-    format!("{before}{middle}{}", text.get(end..).unwrap_or_default())
+fn splice(text: &str, range: Range<usize>, middle: &str) -> String {
+    let before = text.get(..range.start).unwrap_or_default();
+    format!("{before}{middle}{}", text.get(range.end..).unwrap_or_default())
 }
 
 fn with_newlines(body: &str) -> String {
@@ -105,7 +105,8 @@ fn find(text: &str) -> Vec<FoundBlock> {
         {
             let body = text.get(inner..offset).unwrap_or_default().replace("\r\n", "\n");
             let body = body.strip_suffix('\n').unwrap_or(&body).to_owned();
-            found.push(FoundBlock { id: id.to_owned(), body, start, end: next });
+            let block = MarkerBlock { id: id.to_owned(), body };
+            found.push(FoundBlock { block, range: start..next });
         }
         offset = next;
     }

@@ -53,17 +53,16 @@ pub(crate) enum DocumentPart {
     Absent { keys: Vec<String>, value: Value },
 }
 
-impl DesiredFiles {
-    /// Adds a file of our own.
-    pub(crate) fn add_own(&mut self, project: &Path, relative: &str, file: OwnFile) {
-        match place_in(project, relative) {
-            Ok(place) => self.add_own_at(place, file),
-            Err(problem) => self.refuse(problem),
-        }
+impl OwnFile {
+    /// A text that is a part of something.
+    pub(crate) fn text(content: impl Into<Vec<u8>>, part_of: String) -> Self {
+        Self { content: content.into(), is_program: false, part_of, unit: None }
     }
+}
 
+impl DesiredFiles {
     /// Adds a file of our own at a real path.
-    pub(crate) fn add_own_at(&mut self, place: PathBuf, file: OwnFile) {
+    pub(crate) fn add_own(&mut self, place: PathBuf, file: OwnFile) {
         match self.own.get(&place) {
             Some(known) if known.content != file.content => self.refuse(InstallProblem::error(
                 "two-contents",
@@ -78,46 +77,28 @@ impl DesiredFiles {
     }
 
     /// Adds blocks to an instruction file. A block that is there already stays as it is.
-    pub(crate) fn add_blocks(&mut self, project: &Path, relative: &str, blocks: Vec<MarkerBlock>) {
-        match place_in(project, relative) {
-            Ok(place) => {
-                let file = self.shared.entry(place).or_insert_with(|| SharedFile::Text(Vec::new()));
-                if let SharedFile::Text(known) = file {
-                    for block in blocks {
-                        if !known.iter().any(|other| other.id == block.id) {
-                            known.push(block);
-                        }
-                    }
-                }
+    pub(crate) fn add_blocks(&mut self, place: PathBuf, blocks: Vec<MarkerBlock>) {
+        let file = self.shared.entry(place).or_insert_with(|| SharedFile::Text(Vec::new()));
+        let SharedFile::Text(known) = file else { return };
+        for block in blocks {
+            if !known.iter().any(|other| other.id == block.id) {
+                known.push(block);
             }
-            Err(problem) => self.refuse(problem),
         }
     }
 
     /// Adds a value to a configuration file.
-    pub(crate) fn add_part(
-        &mut self,
-        project: &Path,
-        relative: &str,
-        format: FileFormat,
-        part: DocumentPart,
-    ) {
-        match place_in(project, relative) {
-            Ok(place) => {
-                let empty = || SharedFile::Document { format, parts: Vec::new() };
-                if let SharedFile::Document { parts, .. } =
-                    self.shared.entry(place).or_insert_with(empty)
-                    && !parts.contains(&part)
-                {
-                    parts.push(part);
-                }
-            }
-            Err(problem) => self.refuse(problem),
+    pub(crate) fn add_part(&mut self, place: PathBuf, format: FileFormat, part: DocumentPart) {
+        let empty = || SharedFile::Document { format, parts: Vec::new() };
+        if let SharedFile::Document { parts, .. } = self.shared.entry(place).or_insert_with(empty)
+            && !parts.contains(&part)
+        {
+            parts.push(part);
         }
     }
 
     /// One link in the way of many files is one problem.
-    fn refuse(&mut self, problem: InstallProblem) {
+    pub(crate) fn refuse(&mut self, problem: InstallProblem) {
         let is_known = |known: &InstallProblem| known.message == problem.message;
         if !self.problems.iter().any(is_known) {
             self.problems.push(problem);

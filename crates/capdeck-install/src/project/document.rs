@@ -11,7 +11,7 @@ pub(crate) const NAME_PREFIX: &str = "capdeck:";
 /// Where the hooks of a group stand in it.
 const HOOKS_KEY: &str = "hooks";
 
-/// A configuration file after an edit.
+/// A shared file after an edit.
 #[derive(Debug)]
 pub(crate) struct DocumentEdit {
     /// With our values.

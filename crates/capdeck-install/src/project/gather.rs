@@ -4,10 +4,7 @@
 mod content_origins;
 mod plugins;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use capdeck_definition::capability_file::{
     AgentInstructions, CapabilityFile, ContentSource, HookBody, HookDeclaration, RepoReference,
@@ -28,8 +25,11 @@ use crate::{
     git::GitClient,
     project::content::SkillContent,
     provider::AgentProvider,
-    source::{FolderFile, find_file, find_skill, inside, read_folder},
+    source::{FolderFile, SourceError, find_file, find_skill, inside, read_file, read_folder},
 };
+
+/// The largest text of one rule, hook or snippet.
+const MAX_LOCAL_TEXT_BYTES: usize = 1 << 20;
 
 /// What may happen to pins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,15 +50,8 @@ pub(crate) struct SourceAccess<'a> {
     pub(crate) cache_dir: &'a Path,
 }
 
-/// Everything that was found, with what is wrong.
-#[derive(Debug)]
-pub(crate) struct GatheredContent {
-    pub(crate) content: InstallContent,
-    pub(crate) pins: SourcePins,
-    pub(crate) problems: Vec<InstallProblem>,
-}
-
-/// Reads all sections of a file. `project` is its real folder; plugins are taken apart for `providers`.
+/// Reads all sections of a file: what was found, what is pinned now, and what is wrong. `project` is its real folder;
+/// plugins are taken apart for `providers`.
 pub(crate) fn gather(
     file: &CapabilityFile,
     project: &Path,
@@ -67,7 +60,7 @@ pub(crate) fn gather(
     pin_use: PinUse,
     providers: &[&'static AgentProvider],
     plugin_dir: &Path,
-) -> GatheredContent {
+) -> (InstallContent, SourcePins, Vec<InstallProblem>) {
     let mut gathering = ContentGatherer {
         project,
         plugin_dir,
@@ -116,7 +109,7 @@ pub(crate) fn gather(
     content.subagents.splice(0..0, declared);
     content.servers = servers(file, &content);
     let ContentGatherer { origins, problems, .. } = gathering;
-    GatheredContent { content, pins: origins.into_pins(), problems }
+    (content, origins.into_pins(), problems)
 }
 
 struct ContentGatherer<'a> {
@@ -162,7 +155,8 @@ impl ContentGatherer<'_> {
                     problem.severity = capdeck_definition::DiagnosticSeverity::Warning;
                 }
                 if text.is_none() {
-                    self.origins.keep_pin(PinSection::Hook, |pin| pin.id == hook.id);
+                    let ContentOrigins { pins, pinned, .. } = &mut self.origins;
+                    pins.keep_pin(pinned, PinSection::Hook, |pin| pin.id == hook.id);
                 }
                 text.map(|text| match is_prompt {
                     true => HookAction::Prompt(text),
@@ -176,6 +170,127 @@ impl ContentGatherer<'_> {
         let message = format!("{message}, so it is left out");
         self.problems.push(InstallProblem::warning("bad-source", about, message));
         None
+    }
+
+    /// The text that a source leads to. None is a problem that has been noted.
+    fn text(
+        &mut self,
+        section: PinSection,
+        id: &str,
+        about: &str,
+        source: &ContentSource,
+    ) -> Option<String> {
+        let bytes = match source {
+            ContentSource::Inline { content } => Ok(content.clone().into_bytes()),
+            ContentSource::Remote { url } => self.origins.remote(section, id, about, url),
+            ContentSource::Local { path } => inside(self.project, path)
+                .and_then(|file| read_file(&file))
+                .map_err(|error| InstallProblem::bad_source(about, error)),
+            ContentSource::Git(repo) => {
+                let read = self.origins.snapshot(section, id, about, repo).and_then(|root| {
+                    let found = match &repo.target {
+                        RepoTarget::Named(name) => find_file(&root, name),
+                        RepoTarget::Path(path) => inside(&root, path),
+                        RepoTarget::Root => inside(&root, "README.md"),
+                    };
+                    found
+                        .and_then(|file| read_file(&file))
+                        .map_err(|error| InstallProblem::bad_source(about, error))
+                });
+                read.and_then(|bytes| {
+                    self.origins.check_body(section, id, about, &bytes).map(|()| bytes)
+                })
+            }
+        };
+        let text = bytes.and_then(|bytes| {
+            if bytes.len() > MAX_LOCAL_TEXT_BYTES {
+                return Err(InstallProblem::bad_source(about, "it is larger than 1 MB"));
+            }
+            String::from_utf8(bytes)
+                .map_err(|_| InstallProblem::bad_source(about, "it is not UTF-8 text"))
+        });
+        text.map_err(|problem| self.problems.push(problem)).ok()
+    }
+
+    fn skills(&mut self, declared: &[SkillDeclaration]) -> Vec<SkillContent> {
+        let mut skills = Vec::new();
+        for skill in declared {
+            let about = format!("skill `{}`", skill.id);
+            let files = match &skill.kind {
+                SkillKind::Inline { content } => Ok(one_file(content.clone().into_bytes())),
+                SkillKind::Local { path } => self.local(path, &about),
+                SkillKind::Remote { url } => self
+                    .origins
+                    .remote(PinSection::RemoteSkill, &skill.id, &about, url)
+                    .map(one_file),
+                SkillKind::Git(repo) => self.in_repo(&skill.id, repo, &about),
+                SkillKind::Installed | SkillKind::Plugin => continue,
+            };
+            match files {
+                Ok(files) => skills.push(self.skill(skill, files, &about)),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+        skills
+    }
+
+    fn local(&self, path: &str, about: &str) -> Result<Vec<FolderFile>, InstallProblem> {
+        let folder = if Path::new(path).is_absolute() {
+            Ok(PathBuf::from(path))
+        } else {
+            inside(self.project, path)
+        };
+        folder
+            .and_then(|folder| skill_files(&folder))
+            .map_err(|error| InstallProblem::bad_source(about, error))
+    }
+
+    fn in_repo(
+        &mut self,
+        id: &str,
+        repo: &RepoReference,
+        about: &str,
+    ) -> Result<Vec<FolderFile>, InstallProblem> {
+        let root = self.origins.snapshot(PinSection::Skill, id, about, repo)?;
+        let folder = match &repo.target {
+            RepoTarget::Named(name) => find_skill(&root, name),
+            RepoTarget::Path(path) => inside(&root, path),
+            RepoTarget::Root => Ok(root),
+        };
+        folder
+            .and_then(|place| match place.is_file() {
+                true => read_file(&place).map(one_file),
+                false => skill_files(&place),
+            })
+            .map_err(|error| InstallProblem::bad_source(about, format!("{}: {error}", repo.name)))
+    }
+
+    fn skill(
+        &mut self,
+        declared: &SkillDeclaration,
+        files: Vec<FolderFile>,
+        about: &str,
+    ) -> SkillContent {
+        let text = files.iter().find(|file| file.path == "SKILL.md");
+        let text = text.map(|file| String::from_utf8_lossy(&file.content).into_owned());
+        let text = text.unwrap_or_default();
+        let head = MarkdownFrontmatter::parse(&text);
+        if head.text("name").is_none() {
+            self.problems.push(
+                InstallProblem::warning(
+                    "unnamed-skill",
+                    about,
+                    "its SKILL.md has no `name` in its frontmatter, so agents may not find it",
+                )
+                .with_hint("begin it with: ---, name: …, description: …, ---"),
+            );
+        }
+        let own = head.text("description").map(str::to_owned);
+        SkillContent {
+            id: declared.id.clone(),
+            description: declared.description.clone().or(own),
+            files,
+        }
     }
 }
 
@@ -238,157 +353,13 @@ fn servers(file: &CapabilityFile, content: &InstallContent) -> ServerInstruction
     }
 }
 
-/// Reads a file of the project.
-fn read_local(path: &Path) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
-}
-
-/// The largest text of one rule, hook or snippet.
-const MAX_LOCAL_TEXT_BYTES: usize = 1 << 20;
-
-impl ContentGatherer<'_> {
-    /// The text that a source leads to. None is a problem that has been noted.
-    fn text(
-        &mut self,
-        section: PinSection,
-        id: &str,
-        about: &str,
-        source: &ContentSource,
-    ) -> Option<String> {
-        let bytes = match source {
-            ContentSource::Inline { content } => Ok(content.clone().into_bytes()),
-            ContentSource::Remote { url } => self.origins.remote(section, id, about, url),
-            ContentSource::Local { path } => inside(self.project, path)
-                .map_err(|error| error.to_string())
-                .and_then(|file| read_local(&file))
-                .map_err(|message| InstallProblem::error("bad-source", about, message)),
-            ContentSource::Git(repo) => {
-                let read = self.origins.snapshot(section, id, about, repo).and_then(|root| {
-                    let found = match &repo.target {
-                        RepoTarget::Named(name) => find_file(&root, name),
-                        RepoTarget::Path(path) => inside(&root, path),
-                        RepoTarget::Root => inside(&root, "README.md"),
-                    };
-                    found
-                        .map_err(|error| error.to_string())
-                        .and_then(|file| read_local(&file))
-                        .map_err(|message| InstallProblem::error("bad-source", about, message))
-                });
-                read.and_then(|bytes| {
-                    self.origins.check_body(section, id, about, &bytes).map(|()| bytes)
-                })
-            }
-        };
-        let text = bytes.and_then(|bytes| {
-            let refused = |message| InstallProblem::error("bad-source", about, message);
-            if bytes.len() > MAX_LOCAL_TEXT_BYTES {
-                return Err(refused("it is larger than 1 MB"));
-            }
-            String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8 text"))
-        });
-        match text {
-            Ok(text) => Some(text),
-            Err(problem) => {
-                self.problems.push(problem);
-                None
-            }
-        }
-    }
-}
-
-impl ContentGatherer<'_> {
-    fn skills(&mut self, declared: &[SkillDeclaration]) -> Vec<SkillContent> {
-        let mut skills = Vec::new();
-        for skill in declared {
-            let about = format!("skill `{}`", skill.id);
-            let files = match &skill.kind {
-                SkillKind::Inline { content } => Ok(one_file(content.clone().into_bytes())),
-                SkillKind::Local { path } => self.local(path, &about),
-                SkillKind::Remote { url } => self
-                    .origins
-                    .remote(PinSection::RemoteSkill, &skill.id, &about, url)
-                    .map(one_file),
-                SkillKind::Git(repo) => self.in_repo(&skill.id, repo, &about),
-                SkillKind::Installed | SkillKind::Plugin => continue,
-            };
-            match files {
-                Ok(files) => skills.push(self.skill(skill, files, &about)),
-                Err(problem) => self.problems.push(problem),
-            }
-        }
-        skills
-    }
-
-    fn local(&self, path: &str, about: &str) -> Result<Vec<FolderFile>, InstallProblem> {
-        let folder = if Path::new(path).is_absolute() {
-            Ok(PathBuf::from(path))
-        } else {
-            inside(self.project, path).map_err(|error| error.to_string())
-        };
-        folder
-            .and_then(|folder| skill_files(&folder))
-            .map_err(|message| InstallProblem::error("bad-source", about, message))
-    }
-
-    fn in_repo(
-        &mut self,
-        id: &str,
-        repo: &RepoReference,
-        about: &str,
-    ) -> Result<Vec<FolderFile>, InstallProblem> {
-        let root = self.origins.snapshot(PinSection::Skill, id, about, repo)?;
-        let folder = match &repo.target {
-            RepoTarget::Named(name) => find_skill(&root, name),
-            RepoTarget::Path(path) => inside(&root, path),
-            RepoTarget::Root => Ok(root),
-        };
-        folder
-            .map_err(|error| error.to_string())
-            .and_then(|place| match place.is_file() {
-                true => read_local(&place).map(one_file),
-                false => skill_files(&place),
-            })
-            .map_err(|message| {
-                InstallProblem::error("bad-source", about, format!("{}: {message}", repo.name))
-            })
-    }
-
-    fn skill(
-        &mut self,
-        declared: &SkillDeclaration,
-        files: Vec<FolderFile>,
-        about: &str,
-    ) -> SkillContent {
-        let text = files.iter().find(|file| file.path == "SKILL.md");
-        let text = text.map(|file| String::from_utf8_lossy(&file.content).into_owned());
-        let text = text.unwrap_or_default();
-        let head = MarkdownFrontmatter::parse(&text);
-        if head.text("name").is_none() {
-            self.problems.push(
-                InstallProblem::warning(
-                    "unnamed-skill",
-                    about,
-                    "its SKILL.md has no `name` in its frontmatter, so agents may not find it",
-                )
-                .with_hint("begin it with: ---, name: …, description: …, ---"),
-            );
-        }
-        let own = head.text("description").map(str::to_owned);
-        SkillContent {
-            id: declared.id.clone(),
-            description: declared.description.clone().or(own),
-            files,
-        }
-    }
-}
-
 /// The files of a folder that must be a skill.
-pub(in crate::project) fn skill_files(folder: &Path) -> Result<Vec<FolderFile>, String> {
-    let files = read_folder(folder).map_err(|error| error.to_string())?;
+fn skill_files(folder: &Path) -> Result<Vec<FolderFile>, SourceError> {
+    let files = read_folder(folder)?;
     if files.iter().any(|file| file.path == "SKILL.md") {
         Ok(files)
     } else {
-        Err(format!("`{}` holds no SKILL.md", folder.display()))
+        Err(SourceError(format!("`{}` holds no SKILL.md", folder.display())))
     }
 }
 

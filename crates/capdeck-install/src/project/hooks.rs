@@ -1,108 +1,86 @@
 //! Hooks in agents' configuration: each under the agent's own name for the event, tagged with a name of ours.
 
-use std::path::Path;
-
 use capdeck_definition::capability_file::{AgentEvent, HookEvent};
 use serde_json::{Map, Value, json};
 
 use super::{
     InstallProblem,
+    compose::FileComposer,
     content::{HookAction, HookContent, is_for},
-    desired_files::{DesiredFiles, DocumentPart, OwnFile, format_of},
+    desired_files::{DocumentPart, OwnFile},
     document::NAME_PREFIX,
-    manifest::ProjectState,
 };
 use crate::provider::{AgentProvider, HookAgent, HookFile};
 
-/// Adds the hooks of all providers.
-pub(crate) fn add_hooks(
-    desired: &mut DesiredFiles,
-    project: &Path,
-    state: &ProjectState,
-    hooks: &[HookContent],
-    providers: &[&'static AgentProvider],
-) {
-    for provider in providers {
-        let meant: Vec<&HookContent> =
-            hooks.iter().filter(|hook| is_for(hook.providers.as_ref(), provider.id)).collect();
-        match (&provider.hooks, meant.is_empty()) {
-            (Some(file), false) => add_for(desired, project, state, &meant, provider, *file),
-            (None, false) if !hooks.is_empty() => desired.problems.push(InstallProblem::warning(
-                "no-hooks",
-                provider.id,
-                "this agent has no hooks that can be installed, so it gets none",
-            )),
-            _ => {}
-        }
-    }
-}
-
-fn add_for(
-    desired: &mut DesiredFiles,
-    project: &Path,
-    state: &ProjectState,
-    hooks: &[&HookContent],
-    provider: &AgentProvider,
-    file: HookFile,
-) {
-    // In the order of their first hook, so that the file reads like the declaration.
-    let mut events: Vec<(String, Vec<Value>)> = Vec::new();
-    for hook in hooks {
-        let (event, implicit) = match &hook.event {
-            HookEvent::Native { provider: other, .. } if other != provider.id => continue,
-            HookEvent::Native { event, .. } => (event.clone(), None),
-            HookEvent::Any(event) => match native_event(file.agent, *event) {
-                Some((name, implicit)) => (name.to_owned(), implicit),
-                None => {
-                    let message = format!("{} has no event `{}`", provider.id, event.as_str());
-                    desired.problems.push(InstallProblem::warning(
-                        "no-event",
-                        about(hook),
-                        message,
-                    ));
-                    continue;
-                }
-            },
-        };
-        let command = match &hook.action {
-            HookAction::Command(command) => Some(command.clone()),
-            HookAction::Prompt(_) => None,
-            HookAction::Script(content) => {
-                let path = state.hook_script(&hook.id);
-                desired.add_own_at(
-                    path.clone(),
-                    OwnFile {
-                        content: content.clone(),
-                        is_program: true,
-                        part_of: about(hook),
-                        unit: None,
-                    },
-                );
-                Some(shell_word(&path.to_string_lossy()))
+impl FileComposer<'_> {
+    /// Adds the hooks of all providers.
+    pub(super) fn add_hooks(&mut self) {
+        for provider in self.providers {
+            let all = self.content.hooks.iter();
+            let meant: Vec<&HookContent> =
+                all.filter(|hook| is_for(hook.providers.as_ref(), provider.id)).collect();
+            match (&provider.hooks, meant.is_empty()) {
+                (Some(file), false) => self.add_hooks_for(&meant, provider, *file),
+                (None, false) => self.files.problems.push(InstallProblem::warning(
+                    "no-hooks",
+                    provider.id,
+                    "this agent has no hooks that can be installed, so it gets none",
+                )),
+                _ => {}
             }
-        };
-        let matcher = match (implicit, hook.matcher.as_deref()) {
-            (Some(implicit), Some(own)) => Some(format!("(?:{implicit})|(?:{own})")),
-            (Some(one), None) | (None, Some(one)) => Some(one.to_owned()),
-            (None, None) => None,
-        };
-        let known = events.iter().position(|(name, _)| *name == event);
-        let at = known.unwrap_or_else(|| {
-            events.push((event, Vec::new()));
-            events.len() - 1
-        });
-        if let Some((_, items)) = events.get_mut(at) {
-            add_item(items, file.agent, hook, command.as_deref(), matcher);
         }
     }
-    let format = format_of(file.path);
-    if file.agent == HookAgent::Cursor && !events.is_empty() {
-        let version = DocumentPart::Default { keys: vec!["version".to_owned()], value: json!(1) };
-        desired.add_part(project, file.path, format, version);
-    }
-    for (event, items) in events {
-        let keys = vec!["hooks".to_owned(), event];
-        desired.add_part(project, file.path, format, DocumentPart::Items { keys, items });
+
+    fn add_hooks_for(&mut self, hooks: &[&HookContent], provider: &AgentProvider, file: HookFile) {
+        // In the order of their first hook, so that the file reads like the declaration.
+        let mut events: Vec<(String, Vec<Value>)> = Vec::new();
+        for hook in hooks {
+            let (event, implicit) = match &hook.event {
+                HookEvent::Native { provider: other, .. } if other != provider.id => continue,
+                HookEvent::Native { event, .. } => (event.clone(), None),
+                HookEvent::Any(event) => match native_event(file.agent, *event) {
+                    Some((name, implicit)) => (name.to_owned(), implicit),
+                    None => {
+                        let message = format!("{} has no event `{}`", provider.id, event.as_str());
+                        let problem = InstallProblem::warning("no-event", about(hook), message);
+                        self.files.problems.push(problem);
+                        continue;
+                    }
+                },
+            };
+            let command = match &hook.action {
+                HookAction::Command(command) => Some(command.clone()),
+                HookAction::Prompt(_) => None,
+                HookAction::Script(content) => {
+                    let path = self.state.hook_script(&hook.id);
+                    let script = OwnFile::text(content.clone(), about(hook));
+                    let script = OwnFile { is_program: true, ..script };
+                    self.files.add_own(path.clone(), script);
+                    Some(shell_word(&path.to_string_lossy()))
+                }
+            };
+            let matcher = match (implicit, hook.matcher.as_deref()) {
+                (Some(implicit), Some(own)) => Some(format!("(?:{implicit})|(?:{own})")),
+                (Some(one), None) | (None, Some(one)) => Some(one.to_owned()),
+                (None, None) => None,
+            };
+            let known = events.iter().position(|(name, _)| *name == event);
+            let at = known.unwrap_or_else(|| {
+                events.push((event, Vec::new()));
+                events.len() - 1
+            });
+            if let Some((_, items)) = events.get_mut(at) {
+                add_item(items, file.agent, hook, command.as_deref(), matcher);
+            }
+        }
+        if file.agent == HookAgent::Cursor && !events.is_empty() {
+            let keys = vec!["version".to_owned()];
+            self.part(file.path, DocumentPart::Default { keys, value: json!(1) });
+        }
+        for (event, items) in events {
+            let keys = vec!["hooks".to_owned(), event];
+            self.part(file.path, DocumentPart::Items { keys, items });
+        }
     }
 }
 
@@ -183,84 +161,43 @@ fn native_event(
     agent: HookAgent,
     event: AgentEvent,
 ) -> Option<(&'static str, Option<&'static str>)> {
-    match agent {
-        HookAgent::ClaudeCode => claude_code(event),
-        HookAgent::Codex => codex(event),
-        HookAgent::Cursor => Some((cursor(event), None)),
-        HookAgent::GeminiCli => gemini_cli(event),
-    }
-}
-
-fn claude_code(event: AgentEvent) -> Option<(&'static str, Option<&'static str>)> {
     use AgentEvent as Event;
-    Some(match event {
-        Event::SessionStart => ("SessionStart", None),
-        Event::SessionEnd => ("SessionEnd", None),
-        Event::UserPromptSubmit => ("UserPromptSubmit", None),
-        Event::BeforeTool => ("PreToolUse", None),
-        Event::AfterTool => ("PostToolUse", None),
-        Event::AfterToolFailure => ("PostToolUseFailure", None),
-        Event::BeforeShell => ("PreToolUse", Some("Bash")),
-        Event::AfterShell => ("PostToolUse", Some("Bash")),
-        Event::BeforeFileRead => return None,
-        Event::AfterFileEdit => ("PostToolUse", Some("Edit|MultiEdit|Write")),
-        Event::BeforeMcpCall => ("PreToolUse", Some("mcp__")),
-        Event::AfterMcpCall => ("PostToolUse", Some("mcp__")),
-        Event::SubagentStart => ("SubagentStart", None),
-        Event::SubagentStop => ("SubagentStop", None),
-        Event::PreCompact => ("PreCompact", None),
-        Event::Stop => ("Stop", None),
-    })
-}
-
-fn codex(event: AgentEvent) -> Option<(&'static str, Option<&'static str>)> {
-    match event {
-        AgentEvent::SessionEnd | AgentEvent::AfterToolFailure => None,
-        AgentEvent::AfterFileEdit => Some(("PostToolUse", Some("apply_patch"))),
-        other => claude_code(other),
-    }
-}
-
-fn cursor(event: AgentEvent) -> &'static str {
-    use AgentEvent as Event;
-    match event {
-        Event::UserPromptSubmit => "beforeSubmitPrompt",
-        Event::BeforeTool => "preToolUse",
-        Event::AfterTool => "postToolUse",
-        Event::AfterToolFailure => "postToolUseFailure",
-        Event::BeforeShell => "beforeShellExecution",
-        Event::AfterShell => "afterShellExecution",
-        Event::BeforeFileRead => "beforeReadFile",
-        Event::BeforeMcpCall => "beforeMCPExecution",
-        Event::AfterMcpCall => "afterMCPExecution",
-        // The names are the same.
-        Event::SessionStart
-        | Event::SessionEnd
-        | Event::AfterFileEdit
-        | Event::SubagentStart
-        | Event::SubagentStop
-        | Event::PreCompact
-        | Event::Stop => event.as_str(),
-    }
-}
-
-fn gemini_cli(event: AgentEvent) -> Option<(&'static str, Option<&'static str>)> {
-    use AgentEvent as Event;
-    Some(match event {
-        Event::SessionStart => ("SessionStart", None),
-        Event::SessionEnd => ("SessionEnd", None),
-        Event::UserPromptSubmit => ("BeforeAgent", None),
-        Event::BeforeTool => ("BeforeTool", None),
-        Event::AfterTool => ("AfterTool", None),
-        Event::BeforeShell => ("BeforeTool", Some("run_shell_command")),
-        Event::AfterShell => ("AfterTool", Some("run_shell_command")),
-        Event::BeforeFileRead => ("BeforeTool", Some("read_file")),
-        Event::AfterFileEdit => ("AfterTool", Some("write_file|replace|edit_file")),
-        Event::BeforeMcpCall => ("BeforeTool", Some("mcp_.*")),
-        Event::AfterMcpCall => ("AfterTool", Some("mcp_.*")),
-        Event::PreCompact => ("PreCompress", None),
-        Event::AfterToolFailure | Event::SubagentStart | Event::SubagentStop | Event::Stop => {
-            return None;
-        }
-    })
+    // Of Claude Code, which Codex follows but for three; of Cursor; of Gemini CLI. Empty where an agent has none.
+    let (claude, cursor, gemini) = match event {
+        Event::SessionStart => ("SessionStart", "sessionStart", "SessionStart"),
+        Event::SessionEnd => ("SessionEnd", "sessionEnd", "SessionEnd"),
+        Event::UserPromptSubmit => ("UserPromptSubmit", "beforeSubmitPrompt", "BeforeAgent"),
+        Event::BeforeTool => ("PreToolUse", "preToolUse", "BeforeTool"),
+        Event::AfterTool => ("PostToolUse", "postToolUse", "AfterTool"),
+        Event::AfterToolFailure => ("PostToolUseFailure", "postToolUseFailure", ""),
+        Event::BeforeShell => ("PreToolUse", "beforeShellExecution", "BeforeTool"),
+        Event::AfterShell => ("PostToolUse", "afterShellExecution", "AfterTool"),
+        Event::BeforeFileRead => ("", "beforeReadFile", "BeforeTool"),
+        Event::AfterFileEdit => ("PostToolUse", "afterFileEdit", "AfterTool"),
+        Event::BeforeMcpCall => ("PreToolUse", "beforeMCPExecution", "BeforeTool"),
+        Event::AfterMcpCall => ("PostToolUse", "afterMCPExecution", "AfterTool"),
+        Event::SubagentStart => ("SubagentStart", "subagentStart", ""),
+        Event::SubagentStop => ("SubagentStop", "subagentStop", ""),
+        Event::PreCompact => ("PreCompact", "preCompact", "PreCompress"),
+        Event::Stop => ("Stop", "stop", ""),
+    };
+    let name = match agent {
+        HookAgent::Codex if matches!(event, Event::SessionEnd | Event::AfterToolFailure) => "",
+        HookAgent::ClaudeCode | HookAgent::Codex => claude,
+        HookAgent::Cursor => cursor,
+        HookAgent::GeminiCli => gemini,
+    };
+    let matcher = match (agent, event) {
+        (HookAgent::Cursor, _) => None,
+        (HookAgent::GeminiCli, Event::BeforeShell | Event::AfterShell) => Some("run_shell_command"),
+        (HookAgent::GeminiCli, Event::BeforeFileRead) => Some("read_file"),
+        (HookAgent::GeminiCli, Event::AfterFileEdit) => Some("write_file|replace|edit_file"),
+        (HookAgent::GeminiCli, Event::BeforeMcpCall | Event::AfterMcpCall) => Some("mcp_.*"),
+        (_, Event::BeforeShell | Event::AfterShell) => Some("Bash"),
+        (HookAgent::Codex, Event::AfterFileEdit) => Some("apply_patch"),
+        (_, Event::AfterFileEdit) => Some("Edit|MultiEdit|Write"),
+        (_, Event::BeforeMcpCall | Event::AfterMcpCall) => Some("mcp__"),
+        _ => None,
+    };
+    (!name.is_empty()).then_some((name, matcher))
 }

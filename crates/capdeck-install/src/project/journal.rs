@@ -5,18 +5,19 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, OpenOptions},
+    fs::{self, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
+use capdeck_definition::sha256_hex;
 use serde::{Deserialize, Serialize};
 
 use super::{
     manifest::{InstallManifest, ProjectState},
     plan::FileChange,
 };
-use crate::atomic_file::sha256_hex;
+use crate::atomic_file::{remove_file, sync_folder};
 
 /// One file to be changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -53,6 +54,11 @@ pub struct ApplyError {
     pub source: io::Error,
 }
 
+/// The error of what is done to a path.
+fn failed(path: &Path) -> impl Fn(io::Error) -> ApplyError + Copy {
+    move |source| ApplyError { path: path.to_owned(), source }
+}
+
 impl InstallJournal {
     /// Puts the changes in force. Nothing of the project is touched yet.
     pub(crate) fn commit(
@@ -61,10 +67,6 @@ impl InstallJournal {
         manifest: InstallManifest,
         kept: &BTreeMap<String, Vec<u8>>,
     ) -> Result<Self, ApplyError> {
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |source| ApplyError { path, source }
-        };
         let (stage, dir) = (state.dir.join("journal.new"), state.dir.join("journal"));
         remove_folder(&stage).map_err(failed(&stage))?;
         make_private(&state.dir).map_err(failed(&state.dir))?;
@@ -106,7 +108,7 @@ impl InstallJournal {
     pub(crate) fn pending(state: &ProjectState) -> Result<Option<Self>, ApplyError> {
         let dir = state.dir.join("journal");
         let path = dir.join("steps.json");
-        let failed = |source| ApplyError { path: path.clone(), source };
+        let failed = failed(&path);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -132,7 +134,7 @@ impl InstallJournal {
     /// Takes one step, if the file is as it was planned for or the step is taken already. False when another program changed
     /// the file in between: then it is left alone.
     fn take(&self, step: &JournalStep) -> Result<bool, ApplyError> {
-        let failed = |source| ApplyError { path: step.path.clone(), source };
+        let failed = failed(&step.path);
         let current = match fs::read(&step.path) {
             Ok(bytes) => Some(sha256_hex(&bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -163,10 +165,6 @@ impl InstallJournal {
 
     fn close(self) -> Result<(), ApplyError> {
         let Self { dir, state, mut manifest, .. } = self;
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |source| ApplyError { path, source }
-        };
         // The deepest first: a folder goes when nothing is in it any more.
         let folders: Vec<PathBuf> = manifest.folders.iter().rev().cloned().collect();
         for folder in folders {
@@ -177,12 +175,7 @@ impl InstallJournal {
         let path = state.join("manifest.json");
         if manifest.is_empty() {
             // What is left of this project is the folder itself.
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(failed(&path)(error));
-                }
-                _ => {}
-            }
+            remove_file(&path).map_err(failed(&path))?;
         } else {
             let bytes = manifest.to_bytes();
             write_private_atomically(&path, &bytes).map_err(failed(&path))?;
@@ -234,13 +227,6 @@ fn replace(path: &Path, beside: &Path, content: &[u8]) -> io::Result<()> {
     sync_folder(folder)
 }
 
-fn remove_file(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
 fn remove_folder(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -277,10 +263,6 @@ fn write_private_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
     write_private(&beside, content)?;
     fs::rename(&beside, path)
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
 }
 
 fn make_program(path: &Path) -> io::Result<()> {

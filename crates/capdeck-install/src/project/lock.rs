@@ -29,29 +29,17 @@ const HOOK_KEYS: [&str; 5] =
 struct LockRow {
     id: String,
     source: String,
-    #[serde(default)]
     repo: Option<String>,
-    #[serde(default)]
     skill_name: Option<String>,
-    #[serde(default)]
     subpath: Option<String>,
-    #[serde(default)]
     requested_search_name: Option<String>,
-    #[serde(default)]
     url: Option<String>,
-    #[serde(default)]
     requested_version: Option<String>,
-    #[serde(default)]
     requested_ref: Option<String>,
-    #[serde(default)]
     resolved_ref: Option<String>,
-    #[serde(default)]
     resolved_version: Option<String>,
-    #[serde(default)]
     body_sha256: Option<String>,
-    #[serde(default)]
     manifest_name: Option<String>,
-    #[serde(default)]
     manifest_version: Option<String>,
     #[serde(flatten)]
     others: Map<String, Value>,

@@ -6,10 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use capdeck_definition::sha256_hex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::atomic_file::sha256_hex;
 
 const VERSION: u32 = 1;
 

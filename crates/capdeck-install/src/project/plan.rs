@@ -8,16 +8,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use capdeck_definition::sha256_hex;
 use serde::Serialize;
 
 use super::{
-    InstallProblem,
-    desired_files::DesiredFiles,
-    manifest::{InstallManifest, ProjectState},
-};
-use crate::{
-    atomic_file::sha256_hex,
-    project::{desired_files::OwnFile, manifest::OwnRecord},
+    InstallPlan, InstallProblem,
+    desired_files::{DesiredFiles, OwnFile},
+    manifest::{InstallManifest, OwnRecord, ProjectState},
 };
 
 /// One file that changes.
@@ -50,49 +47,34 @@ pub enum EditedPolicy {
     Overwrite,
 }
 
-/// The changes of a run and the record it would leave.
-#[derive(Debug)]
-pub(crate) struct PlannedChanges {
-    pub(crate) changes: Vec<FileChange>,
-    pub(crate) problems: Vec<InstallProblem>,
-    pub(crate) manifest: InstallManifest,
-    pub(crate) kept: BTreeMap<String, Vec<u8>>,
-}
-
 /// Compares and decides. Nothing is written.
 pub(crate) fn plan(
     state: &ProjectState,
     recorded: &InstallManifest,
     desired: DesiredFiles,
     edited: EditedPolicy,
-) -> PlannedChanges {
+) -> InstallPlan {
     let DesiredFiles { own, shared, problems } = desired;
-    let mut planning = PlanBuilder {
-        state,
-        recorded,
-        edited,
+    let folders = recorded.folders.clone();
+    let plan = InstallPlan {
         changes: Vec::new(),
         problems,
-        manifest: InstallManifest {
-            folders: recorded.folders.clone(),
-            ..InstallManifest::default()
-        },
+        surface: Vec::new(),
+        manifest: InstallManifest { folders, ..InstallManifest::default() },
         kept: BTreeMap::new(),
     };
+    let mut planning = PlanBuilder { state, recorded, edited, plan };
     planning.own_files(&own);
     planning.shared_files(&shared);
-    let PlanBuilder { changes, problems, manifest, kept, .. } = planning;
-    PlannedChanges { changes, problems, manifest, kept }
+    planning.plan.changes.sort_by(|one, other| one.path.cmp(&other.path));
+    planning.plan
 }
 
 struct PlanBuilder<'a> {
     state: &'a ProjectState,
     recorded: &'a InstallManifest,
     edited: EditedPolicy,
-    changes: Vec<FileChange>,
-    problems: Vec<InstallProblem>,
-    manifest: InstallManifest,
-    kept: BTreeMap<String, Vec<u8>>,
+    plan: InstallPlan,
 }
 
 impl PlanBuilder<'_> {
@@ -103,7 +85,7 @@ impl PlanBuilder<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Some(None),
             Err(error) => {
                 let message = format!("cannot read it: {error}");
-                self.problems.push(InstallProblem::error("unreadable", shown(path), message));
+                self.plan.problems.push(InstallProblem::error("unreadable", shown(path), message));
                 None
             }
         }
@@ -116,7 +98,7 @@ impl PlanBuilder<'_> {
             Ok(content) => Some(Some(content)),
             Err(error) => {
                 let message = format!("what stood there before is lost: {error}");
-                self.problems.push(InstallProblem::warning("lost", shown(path), message));
+                self.plan.problems.push(InstallProblem::warning("lost", shown(path), message));
                 None
             }
         }
@@ -124,7 +106,7 @@ impl PlanBuilder<'_> {
 
     fn keep(&mut self, content: &[u8]) -> String {
         let hash = sha256_hex(content);
-        self.kept.entry(hash.clone()).or_insert_with(|| content.to_vec());
+        self.plan.kept.entry(hash.clone()).or_insert_with(|| content.to_vec());
         hash
     }
 
@@ -133,45 +115,11 @@ impl PlanBuilder<'_> {
             return;
         }
         if change.before.is_none() {
-            self.manifest.folders.extend(missing_folders(&change.path));
+            self.plan.manifest.folders.extend(missing_folders(&change.path));
         }
-        self.changes.push(change);
+        self.plan.changes.push(change);
     }
-}
 
-/// The change from one content to another.
-pub(crate) fn change(
-    path: &Path,
-    what: &str,
-    before: Option<Vec<u8>>,
-    after: Option<Vec<u8>>,
-) -> FileChange {
-    let action = match (&before, &after) {
-        (None, _) => FileAction::Create,
-        (Some(_), Some(_)) => FileAction::Update,
-        (Some(_), None) => FileAction::Remove,
-    };
-    FileChange {
-        path: path.to_owned(),
-        action,
-        what: what.to_owned(),
-        before,
-        after,
-        is_program: false,
-    }
-}
-
-/// The folders above a path that do not exist.
-fn missing_folders(path: &Path) -> BTreeSet<PathBuf> {
-    let missing = path.ancestors().skip(1).take_while(|folder| !folder.exists());
-    missing.map(Path::to_owned).collect()
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
-}
-
-impl PlanBuilder<'_> {
     fn own_files(&mut self, desired: &BTreeMap<PathBuf, OwnFile>) {
         let taken = self.taken_units(desired);
         for (path, file) in desired {
@@ -203,7 +151,7 @@ impl PlanBuilder<'_> {
             {
                 continue;
             }
-            self.problems.push(
+            self.plan.problems.push(
                 InstallProblem::error(
                     "not-ours",
                     shown(unit),
@@ -238,14 +186,14 @@ impl PlanBuilder<'_> {
                 part_of: file.part_of.clone(),
                 before,
             };
-            self.manifest.own.insert(path.to_owned(), record);
+            self.plan.manifest.own.insert(path.to_owned(), record);
             let change = change(path, &file.part_of, current, Some(file.content.clone()));
             self.change(FileChange { is_program: file.is_program, ..change });
         } else if let Some(record) = record {
-            self.problems.push(kept_because_edited(path, &file.part_of));
-            self.manifest.own.insert(path.to_owned(), record.clone());
+            self.plan.problems.push(kept_because_edited(path, &file.part_of));
+            self.plan.manifest.own.insert(path.to_owned(), record.clone());
         } else {
-            self.problems.push(
+            self.plan.problems.push(
                 InstallProblem::error(
                     "not-ours",
                     shown(path),
@@ -262,9 +210,9 @@ impl PlanBuilder<'_> {
         let Some(current) = self.read(path) else { return };
         let Some(content) = current else { return };
         if sha256_hex(&content) != record.sha256 && self.edited == EditedPolicy::Keep {
-            self.problems.push(kept_because_edited(path, &record.part_of));
+            self.plan.problems.push(kept_because_edited(path, &record.part_of));
             self.recorded_before(path, record);
-            self.manifest.own.insert(path.to_owned(), record.clone());
+            self.plan.manifest.own.insert(path.to_owned(), record.clone());
             return;
         }
         let before = self.kept(path, record.before.as_ref()).unwrap_or_default();
@@ -276,6 +224,38 @@ impl PlanBuilder<'_> {
         let content = self.kept(path, record.before.as_ref())??;
         Some(self.keep(&content))
     }
+}
+
+/// The change from one content to another.
+pub(crate) fn change(
+    path: &Path,
+    what: &str,
+    before: Option<Vec<u8>>,
+    after: Option<Vec<u8>>,
+) -> FileChange {
+    let action = match (&before, &after) {
+        (None, _) => FileAction::Create,
+        (Some(_), Some(_)) => FileAction::Update,
+        (Some(_), None) => FileAction::Remove,
+    };
+    FileChange {
+        path: path.to_owned(),
+        action,
+        what: what.to_owned(),
+        before,
+        after,
+        is_program: false,
+    }
+}
+
+/// The folders above a path that do not exist.
+fn missing_folders(path: &Path) -> BTreeSet<PathBuf> {
+    let missing = path.ancestors().skip(1).take_while(|folder| !folder.exists());
+    missing.map(Path::to_owned).collect()
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
 }
 
 fn kept_because_edited(path: &Path, part_of: &str) -> InstallProblem {

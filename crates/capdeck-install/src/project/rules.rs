@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 use super::{
     InstallProblem,
     blocks::MarkerBlock,
+    compose::FileComposer,
     content::{RuleContent, is_for},
-    desired_files::{DesiredFiles, OwnFile},
+    desired_files::OwnFile,
 };
 use crate::{
     frontmatter::{MarkdownFrontmatter, render_frontmatter},
@@ -22,99 +23,86 @@ const FOLDER_INSTRUCTIONS: &str = "AGENTS.md";
 /// Keys of other agents that mean the files a rule is about.
 const GLOB_KEYS: [&str; 4] = ["globs", "paths", "applyTo", "appliesTo"];
 
-/// Adds the rules of all providers.
-pub(crate) fn add_rules(
-    desired: &mut DesiredFiles,
-    project: &Path,
-    rules: &[RuleContent],
-    conflicts: RuleConflicts,
-    providers: &[&'static AgentProvider],
-) {
-    for rule in rules {
-        let meant: Vec<&AgentProvider> = providers
-            .iter()
-            .copied()
-            .filter(|provider| is_for(rule.providers.as_ref(), provider.id))
-            .collect();
-        let mut folded: BTreeSet<&str> = BTreeSet::new();
-        for provider in &meant {
-            match (&provider.rules, provider.instructions) {
-                (Some(_), _) => {}
-                (None, Some(file)) => {
-                    if may_fold(desired, rule, file, conflicts, providers) {
-                        folded.insert(file);
+impl FileComposer<'_> {
+    /// Adds the rules of all providers.
+    pub(super) fn add_rules(&mut self) {
+        for rule in &self.content.rules {
+            let meant: Vec<&AgentProvider> = self
+                .providers
+                .iter()
+                .copied()
+                .filter(|provider| is_for(rule.providers.as_ref(), provider.id))
+                .collect();
+            let mut folded: BTreeSet<&str> = BTreeSet::new();
+            for provider in &meant {
+                match (&provider.rules, provider.instructions) {
+                    (Some(_), _) => {}
+                    (None, Some(file)) => {
+                        if self.may_fold(rule, file) {
+                            folded.insert(file);
+                        }
                     }
+                    (None, None) => self.files.problems.push(InstallProblem::warning(
+                        "no-rules",
+                        provider.id,
+                        format!("this agent reads no rules, so it does not get `{}`", rule.id),
+                    )),
                 }
-                (None, None) => desired.problems.push(InstallProblem::warning(
-                    "no-rules",
-                    provider.id,
-                    format!("this agent reads no rules, so it does not get `{}`", rule.id),
-                )),
             }
-        }
-        for provider in &meant {
-            let reads_it_already = provider.instructions.is_some_and(|file| folded.contains(file));
-            if let Some(files) = &provider.rules
-                && !reads_it_already
-            {
-                let path = format!("{}/{}{}", files.folder, rule.id, files.ending);
-                let file = OwnFile {
-                    content: rule_file(rule, files).into_bytes(),
-                    is_program: false,
-                    part_of: about(rule),
-                    unit: None,
-                };
-                desired.add_own(project, &path, file);
+            for provider in &meant {
+                let reads_it_already =
+                    provider.instructions.is_some_and(|file| folded.contains(file));
+                if let Some(files) = &provider.rules
+                    && !reads_it_already
+                {
+                    let path = format!("{}/{}{}", files.folder, rule.id, files.ending);
+                    self.own(&path, OwnFile::text(rule_file(rule, files), about(rule)));
+                }
             }
-        }
-        let id = format!("rule:{}", rule.id);
-        for file in folded {
-            let folders = own_folders(project, rule, file);
-            if folders.is_empty() {
-                desired.add_blocks(project, file, vec![MarkerBlock::new(&id, &folded_text(rule))]);
-            }
-            for folder in folders {
-                let block =
-                    MarkerBlock::new(&id, MarkdownFrontmatter::parse(&rule.text).body.trim());
-                desired.add_blocks(project, &format!("{folder}/{file}"), vec![block]);
+            let id = format!("rule:{}", rule.id);
+            for file in folded {
+                let folders = own_folders(self.project, rule, file);
+                if folders.is_empty() {
+                    self.blocks(file, vec![MarkerBlock::new(&id, &folded_text(rule))]);
+                }
+                for folder in folders {
+                    let body = MarkdownFrontmatter::parse(&rule.text).body.trim();
+                    let block = MarkerBlock::new(&id, body);
+                    self.blocks(&format!("{folder}/{file}"), vec![block]);
+                }
             }
         }
     }
-}
 
-/// Whether a rule may go into a file that agents read which it is not for.
-fn may_fold(
-    desired: &mut DesiredFiles,
-    rule: &RuleContent,
-    file: &str,
-    conflicts: RuleConflicts,
-    providers: &[&'static AgentProvider],
-) -> bool {
-    let reads = |provider: &&&AgentProvider| provider.instructions == Some(file);
-    let mut others: Vec<&str> = providers
-        .iter()
-        .filter(reads)
-        .filter(|provider| !is_for(rule.providers.as_ref(), provider.id))
-        .map(|provider| provider.id)
-        .collect();
-    others.dedup();
-    if others.is_empty() {
-        return true;
+    /// Whether a rule may go into a file that agents read which it is not for.
+    fn may_fold(&mut self, rule: &RuleContent, file: &str) -> bool {
+        let reads = |provider: &&&AgentProvider| provider.instructions == Some(file);
+        let mut others: Vec<&str> = self
+            .providers
+            .iter()
+            .filter(reads)
+            .filter(|provider| !is_for(rule.providers.as_ref(), provider.id))
+            .map(|provider| provider.id)
+            .collect();
+        others.dedup();
+        if others.is_empty() {
+            return true;
+        }
+        let is_strict = rule.visibility == Some(RuleVisibility::Strict);
+        let outcome = if is_strict { "so it is left out there" } else { "so they see it too" };
+        let others = others.join(", ");
+        let message = format!("`{file}` is also read by {others}, which it is not for, {outcome}");
+        let problem = match self.content.rule_conflicts {
+            RuleConflicts::Error => InstallProblem::error("rule-conflict", about(rule), message),
+            RuleConflicts::Warn => InstallProblem::warning("rule-conflict", about(rule), message),
+        };
+        let hint = "widen its `providers`, or set its `visibility` to `best-effort` or `strict`";
+        let problem = problem.with_hint(hint);
+        if !self.files.problems.contains(&problem) {
+            self.files.problems.push(problem);
+        }
+        !is_strict
     }
-    let is_strict = rule.visibility == Some(RuleVisibility::Strict);
-    let outcome = if is_strict { "so it is left out there" } else { "so they see it too" };
-    let message =
-        format!("`{file}` is also read by {}, which it is not for, {outcome}", others.join(", "));
-    let problem = match conflicts {
-        RuleConflicts::Error => InstallProblem::error("rule-conflict", about(rule), message),
-        RuleConflicts::Warn => InstallProblem::warning("rule-conflict", about(rule), message),
-    };
-    let hint = "widen its `providers`, or set its `visibility` to `best-effort` or `strict`";
-    let problem = problem.with_hint(hint);
-    if !desired.problems.contains(&problem) {
-        desired.problems.push(problem);
-    }
-    !is_strict
 }
 
 /// The folders a folded rule is about, where it is about nothing else: `AGENTS.md` counts for the folder it is in. A folder

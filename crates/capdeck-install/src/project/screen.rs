@@ -1,7 +1,7 @@
 //! What installed texts may not hold: phrases that the project forbids, characters it does not know, characters that
 //! nobody sees.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use capdeck_definition::{
     HiddenKind,
@@ -91,71 +91,73 @@ fn screen_bytes(bytes: &mut Vec<u8>, about: &str, look: &mut impl FnMut(&mut Str
 }
 
 struct TextFilter {
-    phrases: PhraseMatcher,
+    /// Phrases as they are shown and in their plainest form.
+    phrases: Vec<(String, String)>,
     allowed: Option<AllowedCharacters>,
 }
 
-/// The characters that may stay.
-struct AllowedCharacters(Option<Regex>);
+/// The characters that may stay besides the usual ones.
+type AllowedCharacters = Option<Regex>;
 
 impl TextFilter {
     fn new(security: &SecurityOptions, project: &Path) -> Result<Self, InstallProblem> {
         let phrases = match &security.blocked_phrases {
-            None => PhraseMatcher::default(),
-            Some(BlockedPhrases::List(list)) => PhraseMatcher::new(list.iter().map(String::as_str)),
+            None => Vec::new(),
+            Some(BlockedPhrases::List(list)) => list.clone(),
             Some(BlockedPhrases::File(PhraseFile { file: path })) => {
-                let about = "options.security.blockedPhrases";
-                let failed = |message: String| {
-                    InstallProblem::error(
-                        "security",
-                        about,
-                        format!("`{path}` cannot be used: {message}"),
-                    )
-                };
-                let file = inside(project, path).map_err(|error| failed(error.to_string()))?;
-                let text =
-                    std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
-                PhraseMatcher::new(text.lines())
+                let file = inside(project, path).map_err(|error| unusable(path, &error))?;
+                let text = fs::read_to_string(file).map_err(|error| unusable(path, &error))?;
+                text.lines().map(str::to_owned).collect()
             }
         };
+        // Blank lines are no phrases.
+        let plain = phrases.iter().map(|phrase| (phrase.trim().to_owned(), plain(phrase)));
         Ok(Self {
-            phrases,
-            allowed: security.allowed_characters.as_deref().map(AllowedCharacters::new),
+            phrases: plain.filter(|(_, plain)| !plain.is_empty()).collect(),
+            allowed: security.allowed_characters.as_deref().map(allowed_characters),
         })
     }
 
     fn text(&self, text: &mut String, about: &str, problems: &mut Vec<InstallProblem>) {
         // What is forbidden is looked for before anything is blanked out, which could split a phrase.
-        if let Some(phrase) = self.phrases.find(text) {
+        if let Some(phrase) = self.blocked_phrase(text) {
             problems.push(
                 InstallProblem::error("blocked-phrase", about, format!("it holds the phrase `{phrase}`"))
                     .with_hint("`options.security.blockedPhrases` forbids it; remove what brings it, or the phrase"),
             );
         }
         if let Some(allowed) = &self.allowed {
-            *text = allowed.apply(text);
+            let mut buffer = [0; 4];
+            let mut keeps = |c: char| {
+                matches!(c, '\t' | '\n' | '\r' | ' '..='~')
+                    || allowed.as_ref().is_some_and(|one| one.is_match(c.encode_utf8(&mut buffer)))
+            };
+            *text = text.chars().map(|c| if keeps(c) { c } else { ' ' }).collect();
         }
         problems.extend(hidden(text, about));
     }
+
+    /// The first phrase that a text holds.
+    fn blocked_phrase(&self, text: &str) -> Option<&str> {
+        if self.phrases.is_empty() {
+            return None;
+        }
+        let text = plain(text);
+        let found = self.phrases.iter().find(|(_, phrase)| text.contains(phrase));
+        found.map(|(shown, _)| shown.as_str())
+    }
 }
 
-impl AllowedCharacters {
-    /// The inside of a character class, with or without brackets. One that is none allows nothing more than usual.
-    fn new(class: &str) -> Self {
-        let inner = class.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-        let inner = inner.unwrap_or(class);
-        let regex = (!inner.is_empty()).then(|| Regex::new(&format!("^[{inner}]$")).ok()).flatten();
-        Self(regex)
-    }
+fn unusable(path: &str, why: &dyn std::error::Error) -> InstallProblem {
+    let message = format!("`{path}` cannot be used: {why}");
+    InstallProblem::error("security", "options.security.blockedPhrases", message)
+}
 
-    fn apply(&self, text: &str) -> String {
-        let mut buffer = [0; 4];
-        let mut keeps = |c: char| {
-            matches!(c, '\t' | '\n' | '\r' | ' '..='~')
-                || self.0.as_ref().is_some_and(|regex| regex.is_match(c.encode_utf8(&mut buffer)))
-        };
-        text.chars().map(|c| if keeps(c) { c } else { ' ' }).collect()
-    }
+/// The inside of a character class, with or without brackets. One that is none allows nothing more than usual.
+fn allowed_characters(class: &str) -> AllowedCharacters {
+    let inner = class.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let inner = inner.unwrap_or(class);
+    (!inner.is_empty()).then(|| Regex::new(&format!("^[{inner}]$")).ok()).flatten()
 }
 
 /// Characters that a model reads and a person does not see. Those that can only carry a hidden message are refused.
@@ -185,27 +187,6 @@ fn hidden(text: &str, about: &str) -> Option<InstallProblem> {
         InstallProblem::warning("hidden-text", about, message)
     };
     Some(problem.with_hint(hint))
-}
-
-/// Phrases in their plainest form.
-#[derive(Debug, Default)]
-struct PhraseMatcher(Vec<(String, String)>);
-
-impl PhraseMatcher {
-    /// Blank lines are no phrases.
-    fn new<'a>(phrases: impl Iterator<Item = &'a str>) -> Self {
-        let plain = phrases.map(|phrase| (phrase.trim().to_owned(), plain(phrase)));
-        Self(plain.filter(|(_, plain)| !plain.is_empty()).collect())
-    }
-
-    /// The first phrase that a text holds.
-    fn find(&self, text: &str) -> Option<&str> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let text = plain(text);
-        self.0.iter().find(|(_, phrase)| text.contains(phrase)).map(|(shown, _)| shown.as_str())
-    }
 }
 
 /// Compatible characters as one, lower case, nothing invisible, one blank between words.

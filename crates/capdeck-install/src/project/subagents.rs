@@ -1,50 +1,115 @@
-//! Files that declare sub-agents.
-
-use std::path::Path;
+//! Where agents find us: the files that declare sub-agents, and our entries among an agent's MCP servers.
 
 use serde_json::{Map, Value, json};
 
 use super::{
+    compose::FileComposer,
     content::{ServerInstructions, SubagentContent, is_for, one_line},
-    desired_files::{DesiredFiles, OwnFile},
-    entries::{AgentEndpoints, subagent_key},
+    desired_files::{DocumentPart, OwnFile},
 };
 use crate::{
+    client::LaunchTarget,
     edit::{ConfigDocument, DocumentStep, FileFormat},
     frontmatter::render_frontmatter,
     provider::{AgentProvider, McpFile, SubagentFiles, SubagentForm},
 };
 
-/// Adds the files of all providers.
-pub(crate) fn add_subagents(
-    desired: &mut DesiredFiles,
-    project: &Path,
-    subagents: &[SubagentContent],
-    servers: ServerInstructions,
-    endpoints: &AgentEndpoints,
-    providers: &[&'static AgentProvider],
-) {
-    for provider in providers {
-        let Some(files) = &provider.subagents else { continue };
-        for subagent in subagents {
-            if !is_for(subagent.providers.as_ref(), provider.id) {
+/// The key of the main entry.
+const MAIN_KEY: &str = "capdeck";
+
+/// Where agents find us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentEndpoints {
+    /// They start the program, in the project's folder.
+    Program { command: String },
+    /// They connect to a host that runs at this address.
+    Host { base_url: String },
+}
+
+impl AgentEndpoints {
+    /// What the main agent connects to, or a sub-agent with a view of its own.
+    fn launch(&self, view: Option<&str>) -> LaunchTarget {
+        match self {
+            Self::Program { command } => {
+                let view = view.iter().flat_map(|id| ["--view", id]);
+                let args = ["serve"].into_iter().chain(view).map(str::to_owned).collect();
+                LaunchTarget::Program { command: command.clone(), args }
+            }
+            Self::Host { base_url } => {
+                let base = base_url.trim_end_matches('/');
+                let view = view.map(|id| format!("/views/{id}")).unwrap_or_default();
+                LaunchTarget::Url { url: format!("{base}{view}/mcp"), command: MAIN_KEY.to_owned() }
+            }
+        }
+    }
+}
+
+/// The key of a sub-agent's entry.
+fn subagent_key(id: &str) -> String {
+    format!("{MAIN_KEY}-{id}")
+}
+
+impl<'a> FileComposer<'a> {
+    fn subagents_for(
+        &self,
+        provider: &'static AgentProvider,
+    ) -> impl Iterator<Item = &'a SubagentContent> + use<'a> {
+        let all = self.content.subagents.iter();
+        all.filter(|subagent| is_for(subagent.providers.as_ref(), provider.id))
+    }
+
+    /// Adds the files that declare the sub-agents of all providers.
+    pub(super) fn add_subagents(&mut self) {
+        let servers = self.content.servers;
+        for provider in self.providers {
+            let Some(files) = &provider.subagents else { continue };
+            for subagent in self.subagents_for(provider) {
+                let ending = if files.form == SubagentForm::Codex { "toml" } else { "md" };
+                let path = format!("{}/{}.{ending}", files.folder, subagent.id);
+                let own_server = provider.mcp.as_ref().filter(|mcp| {
+                    mcp.has_subagent_entries
+                        && servers == ServerInstructions::Connected
+                        && subagent.has_view
+                });
+                let text = render(subagent, files, servers, own_server, self.endpoints);
+                self.own(&path, OwnFile::text(text, format!("sub-agent `{}`", subagent.id)));
+            }
+        }
+    }
+
+    /// Adds the entries of all providers, or sees to it that there are none.
+    pub(super) fn add_entries(&mut self) {
+        for provider in self.providers {
+            let Some(file) = &provider.mcp else { continue };
+            self.put_entry(
+                file,
+                file.servers(),
+                MAIN_KEY,
+                file.entry(&self.endpoints.launch(None)),
+            );
+            if !file.has_subagent_entries {
                 continue;
             }
-            let ending = if files.form == SubagentForm::Codex { "toml" } else { "md" };
-            let path = format!("{}/{}.{ending}", files.folder, subagent.id);
-            let own_server = provider.mcp.as_ref().filter(|mcp| {
-                mcp.has_subagent_entries
-                    && servers == ServerInstructions::Connected
-                    && subagent.has_view
-            });
-            let text = render(subagent, files, servers, own_server, endpoints);
-            let file = OwnFile {
-                content: text.into_bytes(),
-                is_program: false,
-                part_of: format!("sub-agent `{}`", subagent.id),
-                unit: None,
-            };
-            desired.add_own(project, &path, file);
+            let mut has_some = false;
+            for subagent in self.subagents_for(provider).filter(|subagent| subagent.has_view) {
+                has_some = true;
+                let entry = file.entry(&self.endpoints.launch(Some(&subagent.id)));
+                self.put_entry(file, file.servers(), &subagent_key(&subagent.id), entry);
+            }
+            // The main agent leaves the tools of sub-agents to them.
+            if has_some && provider.id == "opencode" {
+                let tools = format!("{MAIN_KEY}-*_*");
+                self.put_entry(file, "permission", &tools, json!("deny"));
+            }
+        }
+    }
+
+    fn put_entry(&mut self, file: &McpFile, map: &str, name: &str, value: Value) {
+        let keys = vec![map.to_owned(), name.to_owned()];
+        if self.content.servers == ServerInstructions::Connected {
+            self.part(file.path(), DocumentPart::Entry { keys, value });
+        } else if self.project.join(file.path()).exists() {
+            self.part(file.path(), DocumentPart::Absent { keys, value });
         }
     }
 }
@@ -81,9 +146,9 @@ fn render(
         SubagentForm::Codex => {
             fields.insert("developer_instructions".to_owned(), json!(body));
             if let Some(mcp) = own_server {
-                let entry = mcp.entry(&endpoints.view(&subagent.id));
+                let entry = mcp.entry(&endpoints.launch(Some(&subagent.id)));
                 let key = subagent_key(&subagent.id);
-                fields.insert(mcp.servers.to_owned(), json!({ key: entry }));
+                fields.insert(mcp.servers().to_owned(), json!({ key: entry }));
             }
             toml(&fields)
         }

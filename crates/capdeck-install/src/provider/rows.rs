@@ -1,8 +1,7 @@
 //! The rows of the provider table.
 
 use super::{
-    AgentProvider, HookAgent, HookFile, McpFile, RuleFiles, RuleHeader, Shape, SubagentFiles,
-    SubagentForm,
+    AgentProvider, HookAgent, HookFile, McpFile, RuleFiles, RuleHeader, SubagentFiles, SubagentForm,
 };
 
 const SHARED_SKILLS: &str = ".agents/skills";
@@ -36,12 +35,13 @@ const fn markdown(folder: &'static str, more: &'static [&'static str]) -> Option
     Some(SubagentFiles { folder, form: SubagentForm::Markdown { more } })
 }
 
-const fn mcp(path: &'static str, servers: &'static str, shape: Shape) -> Option<McpFile> {
-    Some(McpFile { path, servers, shape, has_subagent_entries: true })
+/// The file of a project for which this agent is known to `connect`.
+const fn mcp(client: &'static str) -> Option<McpFile> {
+    Some(McpFile { client, has_subagent_entries: true })
 }
 
-const fn mcp_for_all(path: &'static str, servers: &'static str, shape: Shape) -> Option<McpFile> {
-    Some(McpFile { path, servers, shape, has_subagent_entries: false })
+const fn mcp_for_all(client: &'static str) -> Option<McpFile> {
+    Some(McpFile { client, has_subagent_entries: false })
 }
 
 const fn hooks(path: &'static str, agent: HookAgent) -> Option<HookFile> {
@@ -55,7 +55,7 @@ pub(super) const OWN_RULES: &[AgentProvider] = &[
         rules: rules(".claude/rules", ".md", RuleHeader::Paths),
         subagents: markdown(".claude/agents", &["model: inherit"]),
         hooks: hooks(".claude/settings.json", HookAgent::ClaudeCode),
-        mcp: mcp(".mcp.json", "mcpServers", Shape::Typed("http")),
+        mcp: mcp("claude-code"),
         ..skills_only("claude-code", ".claude/skills")
     },
     AgentProvider {
@@ -65,14 +65,14 @@ pub(super) const OWN_RULES: &[AgentProvider] = &[
             &["model: inherit", "readonly: false", "is_background: false"],
         ),
         hooks: hooks(".cursor/hooks.json", HookAgent::Cursor),
-        mcp: mcp_for_all(".cursor/mcp.json", "mcpServers", Shape::Plain),
+        mcp: mcp_for_all("cursor"),
         ..instructed("cursor", ".cursor/skills")
     },
     AgentProvider {
         instructions: Some(".github/copilot-instructions.md"),
         rules: rules(".github/instructions", ".instructions.md", RuleHeader::ApplyTo),
         subagents: markdown(".github/agents", &[]),
-        mcp: mcp_for_all(".vscode/mcp.json", "servers", Shape::Typed("http")),
+        mcp: mcp_for_all("vscode"),
         ..skills_only("github-copilot", SHARED_SKILLS)
     },
     AgentProvider {
@@ -82,22 +82,22 @@ pub(super) const OWN_RULES: &[AgentProvider] = &[
     AgentProvider {
         rules: rules(".kilo/rules", ".md", RuleHeader::Nothing),
         subagents: markdown(".kilo/agent", &[]),
-        mcp: mcp(".kilocode/mcp.json", "mcpServers", Shape::TypedAddress("streamable-http")),
+        mcp: mcp("kilo"),
         ..instructed("kilo", ".kilocode/skills")
     },
     AgentProvider {
         rules: rules(".kiro/steering", ".md", RuleHeader::Nothing),
-        mcp: mcp(".kiro/settings/mcp.json", "mcpServers", Shape::Plain),
+        mcp: mcp("kiro"),
         ..instructed("kiro-cli", ".kiro/skills")
     },
     AgentProvider {
         rules: rules(".trae/rules", ".md", RuleHeader::Nothing),
-        mcp: mcp(".trae/mcp.json", "mcpServers", Shape::Plain),
+        mcp: mcp("trae"),
         ..instructed("trae", ".trae/skills")
     },
     AgentProvider {
         rules: rules(".trae/rules", ".md", RuleHeader::Nothing),
-        mcp: mcp(".trae/mcp.json", "mcpServers", Shape::Plain),
+        mcp: mcp("trae"),
         ..instructed("trae-cn", ".trae/skills")
     },
     AgentProvider {
@@ -116,65 +116,53 @@ pub(super) const FOLDED_RULE_PROVIDERS: &[AgentProvider] = &[
     AgentProvider {
         subagents: Some(SubagentFiles { folder: ".codex/agents", form: SubagentForm::Codex }),
         hooks: hooks(".codex/config.toml", HookAgent::Codex),
-        mcp: mcp(".codex/config.toml", "mcp_servers", Shape::Plain),
+        mcp: mcp("codex"),
         ..instructed("codex", SHARED_SKILLS)
     },
     AgentProvider {
         subagents: markdown(".gemini/agents", &[]),
         hooks: hooks(".gemini/settings.json", HookAgent::GeminiCli),
-        mcp: mcp(".gemini/settings.json", "mcpServers", Shape::HttpUrl),
+        mcp: mcp("gemini-cli"),
         ..instructed("gemini-cli", SHARED_SKILLS)
     },
     AgentProvider {
         subagents: Some(SubagentFiles { folder: ".opencode/agents", form: SubagentForm::OpenCode }),
-        mcp: mcp("opencode.json", "mcp", Shape::OpenCode),
+        mcp: mcp("opencode"),
         ..instructed("opencode", SHARED_SKILLS)
     },
-    AgentProvider {
-        mcp: mcp(".roo/mcp.json", "mcpServers", Shape::TypedAddress("streamable-http")),
-        ..skills_only("roo", ".roo/skills")
-    },
+    AgentProvider { mcp: mcp("roo"), ..skills_only("roo", ".roo/skills") },
     AgentProvider {
         subagents: markdown(".qwen/agents", &[]),
-        mcp: mcp(".qwen/settings.json", "mcpServers", Shape::HttpUrl),
+        mcp: mcp("qwen-code"),
         ..instructed("qwen-code", ".qwen/skills")
     },
-    AgentProvider {
-        mcp: mcp(".iflow/settings.json", "mcpServers", Shape::HttpUrl),
-        ..instructed("iflow-cli", ".iflow/skills")
-    },
+    AgentProvider { mcp: mcp("iflow-cli"), ..instructed("iflow-cli", ".iflow/skills") },
     AgentProvider {
         subagents: markdown(".factory/droids", &["model: inherit"]),
-        mcp: mcp(".factory/mcp.json", "mcpServers", Shape::Typed("http")),
+        mcp: mcp("droid"),
         ..instructed("droid", ".factory/skills")
     },
-    AgentProvider {
-        mcp: mcp(".crush.json", "mcp", Shape::Typed("http")),
-        ..instructed("crush", ".crush/skills")
-    },
+    AgentProvider { mcp: mcp("crush"), ..instructed("crush", ".crush/skills") },
     AgentProvider {
         subagents: markdown(".junie/agents", &[]),
-        mcp: mcp(".junie/mcp/mcp.json", "mcpServers", Shape::Plain),
+        mcp: mcp("junie"),
         ..instructed("junie", ".junie/skills")
     },
     AgentProvider {
         subagents: markdown(".kode/agents", &[]),
-        mcp: mcp(".mcp.json", "mcpServers", Shape::Typed("http")),
+        mcp: mcp("claude-code"),
         ..instructed("kode", ".kode/skills")
     },
     AgentProvider {
         instructions: Some("CODEBUDDY.md"),
-        mcp: mcp(".mcp.json", "mcpServers", Shape::Typed("http")),
+        mcp: mcp("claude-code"),
         ..skills_only("codebuddy", ".codebuddy/skills")
     },
-    AgentProvider {
-        mcp: mcp(".neovate/config.json", "mcpServers", Shape::Typed("http")),
-        ..skills_only("neovate", ".neovate/skills")
-    },
+    AgentProvider { mcp: mcp("neovate"), ..skills_only("neovate", ".neovate/skills") },
     AgentProvider {
         instructions: Some("README.pochi.md"),
         subagents: markdown(".pochi/agents", &[]),
-        mcp: mcp(".pochi/config.jsonc", "mcp", Shape::Plain),
+        mcp: mcp("pochi"),
         ..skills_only("pochi", ".pochi/skills")
     },
 ];

@@ -7,7 +7,6 @@ use serde_json::{Number, Value};
 
 use crate::edit::{
     SyntaxError,
-    commas::comma_between,
     splice::{part, place_of},
     tree::{DocumentNode, NodeContent, NodeEntry, NodeStyle},
 };
@@ -69,15 +68,7 @@ impl<'a> YamlTreeBuilder<'a> {
         }
         let (node, anchor) = match event {
             Event::Scalar(value, style, anchor, tag) => {
-                let value = resolve(&value, style, tag.as_deref());
-                (
-                    DocumentNode {
-                        span,
-                        content: NodeContent::Scalar(value),
-                        style: NodeStyle::Enclosed,
-                    },
-                    anchor,
-                )
+                (DocumentNode::scalar(span, resolve(&value, style, tag.as_deref())), anchor)
             }
             Event::Alias(id) => {
                 let value = self.anchors.get(&id).cloned().unwrap_or_default();
@@ -85,14 +76,7 @@ impl<'a> YamlTreeBuilder<'a> {
                 if self.aliased > MAX_ALIASED {
                     return Err(self.wrong(span.start, "the aliases stand for too much"));
                 }
-                (
-                    DocumentNode {
-                        span,
-                        content: NodeContent::Scalar(value),
-                        style: NodeStyle::Enclosed,
-                    },
-                    0,
-                )
+                (DocumentNode::scalar(span, value), 0)
             }
             Event::SequenceStart(style, anchor, _) => {
                 let (entries, end) = self.items(depth)?;
@@ -117,9 +101,7 @@ impl<'a> YamlTreeBuilder<'a> {
                 let (_, span) = self.next()?;
                 return Ok((items, span.end));
             }
-            let value = self.node(depth + 1)?;
-            let start = value.span.start;
-            items.push(NodeEntry { key: String::new(), start, head: start, value, comma: None });
+            items.push(NodeEntry::item(self.node(depth + 1)?));
         }
     }
 
@@ -157,23 +139,16 @@ impl<'a> YamlTreeBuilder<'a> {
         mut content: NodeContent,
         style: StructureStyle,
     ) -> DocumentNode {
-        let is_flow = style == StructureStyle::Flow;
-        if let NodeContent::Map(entries) | NodeContent::List(entries) = &mut content {
-            let starts: Vec<usize> = entries.iter().skip(1).map(|entry| entry.start).collect();
-            let ends = starts.into_iter().chain([span.end.saturating_sub(1)]);
-            let is_list =
-                entries.first().is_some_and(|entry| entry.start == entry.value.span.start);
-            for (entry, end) in entries.iter_mut().zip(ends) {
-                if is_flow {
-                    entry.comma = comma_between(self.text, entry.value.span.end, end);
-                } else if is_list {
-                    // An item of a block begins with its dash.
-                    entry.start = part(self.text, 0..entry.start).rfind('-').unwrap_or(entry.start);
-                }
+        if style == StructureStyle::Flow {
+            return DocumentNode::enclosed(self.text, span, content);
+        }
+        if let NodeContent::List(entries) = &mut content {
+            for entry in entries {
+                // An item of a block begins with its dash.
+                entry.start = part(self.text, 0..entry.start).rfind('-').unwrap_or(entry.start);
             }
         }
-        let style = if is_flow { NodeStyle::Enclosed } else { NodeStyle::Block };
-        DocumentNode { span, content, style }
+        DocumentNode { span, content, style: NodeStyle::Block }
     }
 
     fn scan_error(&self, error: &ScanError) -> SyntaxError {

@@ -2,15 +2,14 @@
 
 use std::{collections::HashMap, fs, path::PathBuf};
 
-use capdeck_definition::capability_file::RepoReference;
+use capdeck_definition::{capability_file::RepoReference, sha256_hex};
 
 use super::{PinUse, SourceAccess};
 use crate::{
-    atomic_file::sha256_hex,
-    git::{CommitSnapshot, GitRevision, RepoAddress},
+    git::{CommitSnapshot, GitError, GitRevision, RepoAddress},
     project::{
         InstallProblem,
-        pins::{PinOrigin, PinSection, PinnedManifest, SourcePin, SourcePins},
+        pins::{PinOrigin, PinSection, SourcePin, SourcePins},
     },
     replace_file,
 };
@@ -21,9 +20,9 @@ const MAX_REMOTE_TEXT_BYTES: usize = 10 << 20;
 /// Where content was found, and what is pinned because of it.
 pub(super) struct ContentOrigins<'a> {
     ways: SourceAccess<'a>,
-    pinned: &'a SourcePins,
+    pub(super) pinned: &'a SourcePins,
     pin_use: PinUse,
-    pins: SourcePins,
+    pub(super) pins: SourcePins,
     /// One repository is asked once for one revision, however many things come from it.
     snapshots: HashMap<(RepoAddress, String), CommitSnapshot>,
 }
@@ -39,16 +38,6 @@ impl<'a> ContentOrigins<'a> {
         self.pins
     }
 
-    /// Keeps what pins a hook or a plugin that could not be had and that the rest works without.
-    pub(super) fn keep_pin(&mut self, section: PinSection, is_it: impl Fn(&SourcePin) -> bool) {
-        self.pins.keep_pin(self.pinned, section, is_it);
-    }
-
-    /// Notes which plugin the last snapshot held.
-    pub(super) fn note_plugin(&mut self, id: &str, manifest: PinnedManifest) {
-        self.pins.note_plugin(id, manifest);
-    }
-
     /// The files of a repository, at the pinned commit if there is one.
     pub(super) fn snapshot(
         &mut self,
@@ -57,13 +46,8 @@ impl<'a> ContentOrigins<'a> {
         about: &str,
         repo: &RepoReference,
     ) -> Result<PathBuf, InstallProblem> {
-        let failed = |error: crate::git::GitError| {
-            let problem = InstallProblem::error("bad-source", about, error.to_string());
-            match error.hint() {
-                Some(hint) => problem.with_hint(hint),
-                None => problem,
-            }
-        };
+        let failed =
+            |error: GitError| InstallProblem::bad_source(about, &error).with_hint_if(error.hint());
         let address = RepoAddress::on(repo.host, &repo.name).map_err(failed)?;
         let pinned =
             self.pinned.commit(section, id, repo).filter(|_| self.pin_use != PinUse::Update);
@@ -123,7 +107,7 @@ impl<'a> ContentOrigins<'a> {
         about: &str,
         url: &str,
     ) -> Result<Vec<u8>, InstallProblem> {
-        let failed = |message: String| InstallProblem::error("bad-source", about, message);
+        let failed = |message: String| InstallProblem::bad_source(about, message);
         let pinned = self.pinned.hash(section, id, url).filter(|_| self.pin_use != PinUse::Update);
         if pinned.is_none() && self.pin_use == PinUse::Frozen {
             return Err(not_pinned(about));
@@ -137,11 +121,7 @@ impl<'a> ContentOrigins<'a> {
             Some(content) => content,
             None => {
                 let content = self.ways.fetch.fetch(url).map_err(|error| {
-                    let problem = failed(format!("`{url}` cannot be fetched: {error}"));
-                    match error.hint {
-                        Some(hint) => problem.with_hint(hint),
-                        None => problem,
-                    }
+                    failed(format!("`{url}` cannot be fetched: {error}")).with_hint_if(error.hint)
                 })?;
                 check(&content).map_err(|reason| failed(format!("`{url}` {reason}")))?;
                 content

@@ -14,7 +14,7 @@ use capdeck_definition::capability_file::{
 };
 use serde_json::{Map, Value};
 
-use super::ContentGatherer;
+use super::{ContentGatherer, content_origins::ContentOrigins};
 use crate::{
     project::{
         InstallProblem,
@@ -43,7 +43,8 @@ impl ContentGatherer<'_> {
             match self.plugin(plugin, &about, providers) {
                 Ok(found) => self.take_apart(plugin, &found, &about, file, content),
                 Err(mut problem) => {
-                    self.origins.keep_pin(PinSection::Plugin, |pin| pin.is_from(&plugin.repo));
+                    let ContentOrigins { pins, pinned, .. } = &mut self.origins;
+                    pins.keep_pin(pinned, PinSection::Plugin, |pin| pin.is_from(&plugin.repo));
                     problem.severity = capdeck_definition::DiagnosticSeverity::Warning;
                     self.problems.push(problem);
                 }
@@ -66,7 +67,7 @@ impl ContentGatherer<'_> {
         about: &str,
         providers: &[&'static AgentProvider],
     ) -> Result<PluginFolder, InstallProblem> {
-        let refused = |message: String| InstallProblem::error("bad-source", about, message);
+        let refused = |message: String| InstallProblem::bad_source(about, message);
         let pin_id = plugin.id.clone().unwrap_or_else(|| plugin.repo.name.clone());
         let root = self.origins.snapshot(PinSection::Plugin, &pin_id, about, &plugin.repo)?;
         let is_claude_first = providers.iter().any(|provider| provider.id == "claude-code");
@@ -83,7 +84,7 @@ impl ContentGatherer<'_> {
         }
         let version = found.manifest.get("version").and_then(Value::as_str).map(str::to_owned);
         let name = found.name.clone().unwrap_or_else(|| own.clone());
-        self.origins.note_plugin(&own, PinnedManifest { name, version });
+        self.origins.pins.note_plugin(&own, PinnedManifest { name, version });
         Ok(PluginFolder { id: own, ..found })
     }
 

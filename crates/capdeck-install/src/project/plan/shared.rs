@@ -5,26 +5,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{EditedPolicy, PlanBuilder, change, shown};
-use crate::{
-    atomic_file::sha256_hex,
-    project::{
-        InstallProblem,
-        blocks::{MarkerBlock, blocks_in, put_blocks, take_blocks},
-        desired_files::{DocumentPart, SharedFile, format_of},
-        document::{self, DocumentEdit},
-        manifest::{PartRecord, SharedRecord},
-    },
-};
+use capdeck_definition::sha256_hex;
 
-/// A shared file after a run.
-struct SharedFileResult {
-    /// With our parts.
-    text: String,
-    /// Without them.
-    base: String,
-    parts: Vec<PartRecord>,
-}
+use super::{EditedPolicy, PlanBuilder, change, shown};
+use crate::project::{
+    InstallProblem,
+    blocks::{MarkerBlock, blocks_in, put_blocks, take_blocks},
+    desired_files::{DocumentPart, SharedFile, format_of},
+    document::{self, DocumentEdit},
+    manifest::{PartRecord, SharedRecord},
+};
 
 impl PlanBuilder<'_> {
     pub(super) fn shared_files(&mut self, desired: &BTreeMap<PathBuf, SharedFile>) {
@@ -40,7 +30,7 @@ impl PlanBuilder<'_> {
         let recorded: &[PartRecord] = record.map_or(&[], |record| &record.parts);
         let Ok(text) = String::from_utf8(current.clone().unwrap_or_default()) else {
             let message = "it is not UTF-8 text, so nothing can be added to it";
-            self.problems.push(InstallProblem::error("not-text", shown(path), message));
+            self.plan.problems.push(InstallProblem::error("not-text", shown(path), message));
             return;
         };
         let is_text = match desired {
@@ -61,7 +51,7 @@ impl PlanBuilder<'_> {
             };
             self.document(path, &text, format, recorded, parts)
         };
-        let Some(SharedFileResult { text, base, parts }) = outcome else { return };
+        let Some(DocumentEdit { text, base, parts, .. }) = outcome else { return };
 
         // As long as no other program wrote the file, what it was before is known to the byte.
         let untouched = record.filter(|record| {
@@ -93,7 +83,7 @@ impl PlanBuilder<'_> {
             let before = base.as_deref().map(|content| self.keep(content));
             let sha256 = after.as_deref().map(sha256_hex).unwrap_or_default();
             let record = SharedRecord { sha256, before, parts };
-            self.manifest.shared.insert(path.to_owned(), record);
+            self.plan.manifest.shared.insert(path.to_owned(), record);
         } else if current == after {
             return;
         }
@@ -107,7 +97,7 @@ impl PlanBuilder<'_> {
         text: &str,
         recorded: &[PartRecord],
         desired: &[MarkerBlock],
-    ) -> SharedFileResult {
+    ) -> DocumentEdit {
         let written: BTreeMap<&str, &str> = recorded
             .iter()
             .filter_map(|part| match part {
@@ -124,7 +114,7 @@ impl PlanBuilder<'_> {
             let is_wanted = desired.contains(block);
             if is_edited && !is_wanted && self.edited == EditedPolicy::Keep {
                 let message = format!("the block `{}` was changed and stays as it is", block.id);
-                self.problems.push(
+                self.plan.problems.push(
                     InstallProblem::warning("edited", shown(path), message)
                         .with_hint("give --force to overwrite the change"),
                 );
@@ -149,7 +139,7 @@ impl PlanBuilder<'_> {
             })
             .collect();
         let base = take_blocks(&stripped, |_| true);
-        SharedFileResult { text, base, parts }
+        DocumentEdit { text, base, parts, kept: Vec::new() }
     }
 
     fn document(
@@ -159,21 +149,21 @@ impl PlanBuilder<'_> {
         format: crate::edit::FileFormat,
         recorded: &[PartRecord],
         desired: &[DocumentPart],
-    ) -> Option<SharedFileResult> {
+    ) -> Option<DocumentEdit> {
         match document::edit(text, format, recorded, desired, self.edited) {
-            Ok(DocumentEdit { text, base, parts, kept }) => {
-                for what in kept {
+            Ok(edit) => {
+                for what in &edit.kept {
                     let message =
                         format!("`{what}` was changed or set by others and stays as it is");
-                    self.problems.push(
+                    self.plan.problems.push(
                         InstallProblem::warning("edited", shown(path), message)
                             .with_hint("give --force to overwrite it"),
                     );
                 }
-                Some(SharedFileResult { text, base, parts })
+                Some(edit)
             }
             Err(reason) => {
-                self.problems.push(
+                self.plan.problems.push(
                     InstallProblem::error("unreadable", shown(path), reason).with_hint(
                         "correct the file; nothing of it is touched until it can be read",
                     ),
