@@ -1,13 +1,11 @@
 //! Checks a call's arguments before anything is called, and explains what is wrong with them.
 
 mod invalid_arguments;
-mod template;
 
 use jsonschema::{Draft, Validator};
 use serde_json::Value;
 
 pub use invalid_arguments::{ArgumentError, ArgumentProblem, InvalidArguments, UnexpectedArgument};
-pub(crate) use template::template;
 
 use crate::{Tool, input_shape::InputShape};
 

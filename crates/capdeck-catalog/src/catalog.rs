@@ -6,11 +6,11 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use capdeck_definition::{CapabilityId, DeckConfig, Diagnostic, QuarantinedItem};
+use capdeck_definition::{BackendKind, CapabilityId, DeckConfig, Diagnostic, QuarantinedItem};
 
 use crate::{
-    Capability, CatalogPart, DeckParts, Discovery, HeldTools, SearchCursorError, SkillTools, Tool,
-    ToolSearchRequest, ToolSearchResult, nearest, search::ToolIndex,
+    Capability, CatalogPart, DeckParts, Discovery, HeldTools, ImportProblem, SearchCursorError,
+    SkillTools, Tool, ToolSearchRequest, ToolSearchResult, nearest, search::ToolIndex,
 };
 
 /// The merged deck: capabilities with their state, tools and provenance.
@@ -48,7 +48,7 @@ impl Catalog {
     }
 
     /// The capabilities in force that belong to a set. Their ids begin with the set's.
-    pub(crate) fn members_of(&self, set: &CapabilityId) -> impl Iterator<Item = &Arc<Capability>> {
+    fn members_of(&self, set: &CapabilityId) -> impl Iterator<Item = &Arc<Capability>> {
         let prefix = format!("{set}__");
         let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
         let range = self.capabilities.range::<str, _>(from);
@@ -198,4 +198,32 @@ impl Catalog {
     fn index(&self) -> &ToolIndex {
         self.index.get_or_init(|| ToolIndex::build(self.capabilities()))
     }
+}
+
+/// What was left out of a capability's description. For a set: what was left out of its members', and the members that
+/// do not load at all.
+pub fn import_problems(catalog: &Catalog, capability: &Capability) -> Vec<ImportProblem> {
+    let own = capability.discovery.iter().flat_map(|known| known.problems.iter().cloned());
+    let mut all: Vec<ImportProblem> = own.collect();
+    // Only a set has members.
+    if capability.definition.backend.kind() != BackendKind::Caplets {
+        return all;
+    }
+    let prefix = format!("{}__", capability.definition.id);
+    for member in catalog.members_of(&capability.definition.id) {
+        let id = member.definition.id.as_str();
+        let name = id.strip_prefix(&prefix).unwrap_or(id);
+        // A set inside a set tells of its own members.
+        let below = import_problems(catalog, member).into_iter();
+        all.extend(below.map(|problem| ImportProblem {
+            place: format!("{name}: {}", problem.place),
+            reason: problem.reason,
+        }));
+    }
+    let broken = catalog.quarantined().iter().filter_map(|entry| {
+        let place = entry.id.strip_prefix(&prefix)?.to_owned();
+        (!place.contains("__")).then(|| ImportProblem { place, reason: entry.reason.clone() })
+    });
+    all.extend(broken);
+    all
 }

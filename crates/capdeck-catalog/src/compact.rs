@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{Tool, arguments::template, input_shape::InputShape};
+use crate::{
+    Tool,
+    input_shape::{InputShape, template},
+};
 
 /// The compact form shown in tool listings.
 pub fn compact(tool: &Tool) -> Value {

@@ -4,7 +4,6 @@
 //! light stemmer, a small thesaurus, and prefix and typing-error tolerance where a word is not known.
 
 mod builder;
-mod cursor;
 mod document;
 mod index;
 mod intent;
@@ -14,9 +13,13 @@ mod texts;
 mod thesaurus;
 mod words;
 
-use std::sync::Arc;
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 use capdeck_definition::CapabilityId;
+use rustc_hash::FxHasher;
 
 pub(crate) use index::ToolIndex;
 
@@ -70,7 +73,7 @@ impl ToolIndex {
         &self,
         request: &ToolSearchRequest<'_>,
     ) -> Result<ToolSearchResult, SearchCursorError> {
-        let offset = cursor::read(request)?;
+        let offset = read_cursor(request)?;
         let visible: Vec<bool> = self
             .capabilities
             .iter()
@@ -93,8 +96,35 @@ impl ToolIndex {
         });
         Ok(ToolSearchResult {
             hits: hits.collect(),
-            next_cursor: (end < ranking.total).then(|| cursor::write(request, end)),
+            next_cursor: (end < ranking.total).then(|| write_cursor(request, end)),
             total: ranking.total,
         })
     }
+}
+
+/// The cursor of the page that starts at `offset`: opaque to clients, and only good for the search it came from.
+///
+/// It names a place and not a document, so it still works after a reload: hits may then move across
+/// the border of a page, which is all that can be promised about a list that changed.
+fn write_cursor(request: &ToolSearchRequest<'_>, offset: usize) -> String {
+    format!("{offset:x}-{:06x}", mark(request))
+}
+
+/// Where the asked-for page starts.
+fn read_cursor(request: &ToolSearchRequest<'_>) -> Result<usize, SearchCursorError> {
+    let Some(cursor) = request.cursor else { return Ok(0) };
+    let parsed = cursor.split_once('-').and_then(|(offset, own)| {
+        let own = u32::from_str_radix(own, 16).ok()?;
+        let offset = usize::from_str_radix(offset, 16).ok()?;
+        (own == mark(request)).then_some(offset)
+    });
+    parsed.ok_or_else(|| SearchCursorError { cursor: cursor.chars().take(40).collect() })
+}
+
+/// A short mark of the search itself, so that a cursor of another one is noticed.
+fn mark(request: &ToolSearchRequest<'_>) -> u32 {
+    let mut hasher = FxHasher::default();
+    (request.query, request.within).hash(&mut hasher);
+    let hash = hasher.finish();
+    ((hash >> 40) ^ hash) as u32 & 0xff_ffff
 }

@@ -4,7 +4,6 @@
 //! Read [`CapabilityFile`] first. Servers and command tools become definitions like any other; the rest is for those
 //! who install it into agents or who decide what an agent sees.
 
-mod agents;
 pub mod command_line;
 mod define;
 mod hook;
@@ -16,8 +15,6 @@ mod plugin;
 mod read;
 mod references;
 mod repo;
-mod rule;
-mod secret;
 mod server;
 mod skill;
 mod text_source;
@@ -27,7 +24,6 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 
-pub use agents::{AgentInstructions, InstructionSnippet};
 pub use hook::{AgentEvent, HookBody, HookDeclaration, HookEvent};
 pub use ids::CapabilityIds;
 pub use names::{is_safe_id, plain_tool_name, without_at};
@@ -37,19 +33,26 @@ pub use options::{
 };
 pub use plugin::{PluginDeclaration, PluginServer};
 pub use repo::{GitHost, RepoReference, RepoReferenceError, RepoTarget, is_safe_path};
-pub use rule::{RuleDeclaration, RuleVisibility};
-pub use secret::DeclaredValue;
-pub use server::{LocalServer, RemoteServer, ServerDeclaration, ServerEndpoint, ServerToolFilter};
+pub use server::{
+    DeclaredValue, LocalServer, RemoteServer, ServerDeclaration, ServerEndpoint, ServerToolFilter,
+};
 pub use skill::{SkillDeclaration, SkillKind, SubagentDeclaration};
-pub use text_source::ContentSource;
+pub use text_source::{
+    AgentInstructions, ContentSource, InstructionSnippet, RuleDeclaration, RuleVisibility,
+};
 pub use tool::{
     ArgumentKind, CommandArgument, CommandSpec, CommandTool, McpTool, ResultFormatter,
     ToolDeclaration, ToolKind,
 };
 
 use self::{
-    agents::AgentsShape, hook::HookShape, index::FileIndex, plugin::PluginShape, rule::RuleShape,
-    server::ServerShape, skill::SkillShape, tool::ToolShape,
+    hook::HookShape,
+    index::FileIndex,
+    plugin::PluginShape,
+    server::ServerShape,
+    skill::SkillShape,
+    text_source::{AgentsShape, RuleShape},
+    tool::ToolShape,
 };
 use crate::{
     Diagnostic,

@@ -8,13 +8,13 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 
 use crate::{
-    broken_entries::BrokenEntries,
     diagnostic::{FileFindings, TextPosition},
     document::{MapEntry, NodeValue, ValueNode},
     pattern,
     rules::{bearer_token, is_authorization},
     schema,
     suggest::did_you_mean,
+    violation::BrokenEntries,
 };
 
 /// An MCP server as other clients write it. Keys of a single client are ignored.
@@ -118,7 +118,7 @@ fn rewrite(server: &mut MapEntry, name: &str, findings: &mut FileFindings) {
     let place = server.value.place;
     let NodeValue::Map(written) = &mut server.value.content else { return };
     let mut entries: Vec<MapEntry> = Vec::new();
-    for mut entry in std::mem::take(written) {
+    for mut entry in written.drain(..) {
         plain_references(&mut entry.value);
         match entry.key.as_str() {
             "type" => entries.extend(transport(entry, findings)),

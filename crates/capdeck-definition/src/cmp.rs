@@ -135,13 +135,7 @@ fn read_shape<T: serde::de::DeserializeOwned>(
     let root = json::parse(text).map_err(|diagnostic| findings.add(diagnostic)).ok()?;
     let violations = violation::check(schema, &root);
     let is_sound = violations.is_empty();
-    let hopeless = violation::is_hopeless(&violations);
-    for violation in violations {
-        findings.add(violation.diagnostic);
-    }
-    if hopeless {
-        findings.add(violation::too_many());
-    }
+    violation::report(violations, findings, |_| {})?;
     if !is_sound {
         return None;
     }

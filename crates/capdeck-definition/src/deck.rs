@@ -12,7 +12,7 @@ use crate::{
     fingerprint::sha256_hex,
     load::LoadedFiles,
     parsed_file::{self, LocatedDefinition, ParsedFile},
-    project::{skill_lines, variables_line},
+    project::{hash_line, skill_lines, variables_line},
     set::{self, SetBudget},
     shape::config_file::ConfigOptions,
 };
@@ -167,7 +167,11 @@ impl DeckBuilder {
         for file in &loaded.files {
             if scope.owner == RootOwner::Project {
                 self.has_project = true;
-                self.project_lines.push(hash_line(file, &scope.base));
+                let content = match &file.text {
+                    Ok(text) => sha256_hex(text.as_bytes()),
+                    Err(problem) => format!("unread {}", problem.code),
+                };
+                self.project_lines.push(hash_line(&file.path, &scope.base, &content));
             }
             let parsed = parsed_file::parse(file, scope.member_of.as_ref());
             definitions.extend(self.take(parsed, file, scope));
@@ -285,14 +289,4 @@ impl DeckBuilder {
             reason,
         });
     }
-}
-
-fn hash_line(file: &SourceFile, base: &Path) -> String {
-    let name = file.path.strip_prefix(base).unwrap_or(&file.path);
-    let content = match &file.text {
-        Ok(text) => sha256_hex(text.as_bytes()),
-        Err(problem) => format!("unread {}", problem.code),
-    };
-    // The name is hashed too, so that no name can imitate the line of another file.
-    format!("{} {content}\n", sha256_hex(name.to_string_lossy().as_bytes()))
 }

@@ -1,4 +1,8 @@
-//! The two halves of a Caplet file: YAML between `---` lines, then Markdown.
+//! The two halves of a Caplet file and of a `SKILL.md`: YAML between `---` lines, then Markdown.
+
+use serde_json::{Map, Value};
+
+use crate::document::yaml;
 
 /// A Caplet file cut in two.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,8 +36,49 @@ fn after_line(text: &str) -> &str {
     text.split_once('\n').map_or("", |(_, body)| body)
 }
 
+/// Longest name of a skill.
+const MAX_SKILL_NAME_LENGTH: usize = 64;
+
+/// Why a `SKILL.md` is not one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SkillFileError {
+    #[error("it does not begin with frontmatter between `---` lines")]
+    NoFrontmatter,
+    #[error("its frontmatter is not YAML: {problem}")]
+    NotYaml { problem: String },
+    #[error("its frontmatter needs a text `{field}`")]
+    Missing { field: &'static str },
+    #[error("its name `{name}` is not made of lower-case letters, digits and single hyphens")]
+    Name { name: String },
+}
+
+/// Reads the frontmatter of a `SKILL.md`: at least `name` and `description`, everything else as it is.
+pub fn skill_frontmatter(text: &str) -> Result<Map<String, Value>, SkillFileError> {
+    let halves = split(text).map_err(|_| SkillFileError::NoFrontmatter)?;
+    let node = yaml::parse(halves.yaml)
+        .map_err(|problem| SkillFileError::NotYaml { problem: problem.message })?;
+    let Value::Object(members) = node.to_json() else {
+        return Err(SkillFileError::Missing { field: "name" });
+    };
+    let text = |field: &'static str| {
+        let text = members.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        text.ok_or(SkillFileError::Missing { field })
+    };
+    let name = text("name")?;
+    text("description")?;
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let parts_are_good =
+        name.split('-').all(|part| !part.is_empty() && part.bytes().all(is_letter));
+    if !parts_are_good || name.len() > MAX_SKILL_NAME_LENGTH {
+        return Err(SkillFileError::Name { name: name.to_owned() });
+    }
+    Ok(members)
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -53,6 +98,31 @@ mod tests {
         for (text, expected) in cases {
             let cut = split(text).map(|halves| (halves.yaml, halves.body));
             assert_eq!(cut, expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn frontmatter_is_kept_whole() {
+        let text = "---\nname: tidy-notes\ndescription: Sorts notes\nlicense: MIT\nmetadata:\n  a: 1\n---\n# Body\n";
+        assert_eq!(
+            Value::Object(skill_frontmatter(text).unwrap()),
+            json!({"name": "tidy-notes", "description": "Sorts notes", "license": "MIT", "metadata": {"a": 1}})
+        );
+    }
+
+    #[test]
+    fn what_is_no_skill_says_why() {
+        for (text, reason) in [
+            ("# Title", "does not begin"),
+            ("---\nname: [\n---\n", "not YAML"),
+            ("---\ndescription: d\n---\n", "`name`"),
+            ("---\nname: a\n---\n", "`description`"),
+            ("---\nname: A b\ndescription: d\n---\n", "`A b`"),
+            ("---\nname: a--b\ndescription: d\n---\n", "`a--b`"),
+            ("---\n- a\n---\n", "`name`"),
+        ] {
+            let said = skill_frontmatter(text).unwrap_err().to_string();
+            assert!(said.contains(reason), "{text:?}: {said}");
         }
     }
 }

@@ -7,7 +7,6 @@
 
 mod auth;
 mod backend;
-mod broken_entries;
 pub mod capability_file;
 mod caplet;
 mod check;
@@ -34,7 +33,6 @@ mod schema;
 mod serve_config;
 mod set;
 mod shape;
-mod skill_file;
 mod suggest;
 mod tailoring;
 mod violation;
@@ -76,6 +74,7 @@ pub use definition::{
 pub use diagnostic::{Diagnostic, DiagnosticSeverity};
 pub use document::json::object_members;
 pub use fingerprint::sha256_hex;
+pub use frontmatter::{SkillFileError, skill_frontmatter};
 pub use glob::Glob;
 pub use hidden_characters::{HiddenCharacter, HiddenKind, hidden_characters, reveal};
 pub use load::{DeckRoot, RootOwner, SourceFile, SourceFormat};
@@ -87,6 +86,5 @@ pub use schema::{capability_file_schema, caplet_schema, cmp_schema, config_schem
 pub use serve_config::{
     BucketConfig, LimitConfig, OidcConfig, OtlpConfig, RedirectConfig, ServeAuthMode, ServeConfig,
 };
-pub use skill_file::{SkillFileError, skill_frontmatter};
 pub use suggest::nearest;
 pub use tailoring::{CapabilityTailoring, ChosenTool, ToolChoice};

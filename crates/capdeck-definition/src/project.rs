@@ -91,11 +91,16 @@ pub(crate) fn variables_line(project: &Path) -> Option<String> {
 }
 
 fn line(path: &Path, base: &Path) -> String {
-    let name = path.strip_prefix(base).unwrap_or(path);
     let content = match fs::read(path) {
         Ok(bytes) => sha256_hex(&bytes),
         Err(error) => format!("unread {}", error.kind()),
     };
+    hash_line(path, base, &content)
+}
+
+/// A line of a project's hash. The name is hashed too, so that no name can imitate the line of another file.
+pub(crate) fn hash_line(path: &Path, base: &Path, content: &str) -> String {
+    let name = path.strip_prefix(base).unwrap_or(path);
     format!("{} {content}\n", sha256_hex(name.to_string_lossy().as_bytes()))
 }
 

@@ -13,7 +13,7 @@ use crate::{
     document::ValueNode,
     pattern,
     shape::{
-        caplet_file::CapletFile,
+        CapletFile,
         cmp_files::{CmpCapabilityFile, CmpFile, ManifestFile},
         config_file::ConfigFile,
     },

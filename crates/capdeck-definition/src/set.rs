@@ -44,11 +44,11 @@ pub(crate) fn load_members(
     let mut chain = scope.chain.clone();
     let mut loaded = Vec::new();
     if let Some(path) = &set.config_path {
-        chain.push(real_path(path, "configPath", SetSourceKind::File, &scope.chain)?);
+        chain.push(real_path(path, "configPath", &scope.chain)?);
         loaded.push(LoadedFiles::one(Path::new(path), layers.config, SourceFormat::Config));
     }
     if let Some(path) = &set.caplets_root {
-        chain.push(real_path(path, "capletsRoot", SetSourceKind::Folder, &scope.chain)?);
+        chain.push(real_path(path, "capletsRoot", &scope.chain)?);
         loaded.push(LoadedFiles::caplets(Path::new(path), layers));
     }
     let files: usize = loaded.iter().map(|loaded| loaded.files.len()).sum();
@@ -79,18 +79,7 @@ fn member_layers(owner: RootOwner) -> FolderLayers {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum SetSourceKind {
-    File,
-    Folder,
-}
-
-fn real_path(
-    path: &str,
-    key: &str,
-    kind: SetSourceKind,
-    chain: &[PathBuf],
-) -> Result<PathBuf, Diagnostic> {
+fn real_path(path: &str, key: &str, chain: &[PathBuf]) -> Result<PathBuf, Diagnostic> {
     if holds_reference(path) {
         return Err(Diagnostic::error(
             "unresolved-path",
@@ -98,19 +87,15 @@ fn real_path(
             "write the path out",
         ));
     }
-    let missing = || {
-        let what = if kind == SetSourceKind::File { "file" } else { "folder" };
-        Diagnostic::error(
-            "missing-path",
-            format!("`{key}` names no {what}: `{path}`"),
-            "create it, or correct the path",
-        )
+    let (what, fits): (&str, fn(&Path) -> bool) = match key {
+        "configPath" => ("file", Path::is_file),
+        _ => ("folder", Path::is_dir),
     };
-    let real = Path::new(path).canonicalize().map_err(|_| missing())?;
-    let fits = if kind == SetSourceKind::File { real.is_file() } else { real.is_dir() };
-    if !fits {
-        return Err(missing());
-    }
+    let real = Path::new(path).canonicalize().ok().filter(|real| fits(real));
+    let real = real.ok_or_else(|| {
+        let message = format!("`{key}` names no {what}: `{path}`");
+        Diagnostic::error("missing-path", message, "create it, or correct the path")
+    })?;
     if chain.contains(&real) {
         return Err(Diagnostic::error(
             "cyclic-set",

@@ -10,10 +10,15 @@ mod wording;
 #[cfg(test)]
 mod tests;
 
+use std::collections::{HashMap, HashSet};
+
+use indexmap::IndexMap;
+
 use crate::{
-    diagnostic::Diagnostic,
+    diagnostic::{Diagnostic, FileFindings},
     document::{PathStep, ValueNode},
     schema::FileSchema,
+    shape::PLURAL_KEYS,
     suggest::nearest_key,
 };
 
@@ -58,24 +63,30 @@ impl SchemaViolation {
     }
 }
 
-/// The last word about a file with more mistakes than are listed.
-pub(crate) fn too_many() -> Diagnostic {
-    Diagnostic::error(
-        "too-many-problems",
-        format!("the file has {MAX_VIOLATIONS} problems or more and is not used"),
-        "fix the ones listed and look again",
-    )
-}
-
-/// Whether so much is wrong that what is not listed may be broken too.
-pub(crate) fn is_hopeless(violations: &[SchemaViolation]) -> bool {
-    violations.len() >= MAX_VIOLATIONS
+/// Records what is wrong with a document, after `note` has looked at each violation. `None` when there are so many that
+/// what is not listed may be broken too.
+pub(crate) fn report(
+    violations: Vec<SchemaViolation>,
+    findings: &mut FileFindings,
+    mut note: impl FnMut(&mut SchemaViolation),
+) -> Option<()> {
+    let is_usable = violations.len() < MAX_VIOLATIONS;
+    for mut violation in violations {
+        note(&mut violation);
+        findings.add(violation.diagnostic);
+    }
+    if !is_usable {
+        let message = format!("the file has {MAX_VIOLATIONS} problems or more and is not used");
+        let fix = "fix the ones listed and look again";
+        findings.add(Diagnostic::error("too-many-problems", message, fix));
+    }
+    is_usable.then_some(())
 }
 
 /// Checks a document and returns what is wrong with it, in reading order.
 pub(crate) fn check(schema: &FileSchema, root: &ValueNode) -> Vec<SchemaViolation> {
     let mut violations = walk::walk(schema, root);
-    if is_hopeless(&violations) {
+    if violations.len() >= MAX_VIOLATIONS {
         violations.truncate(MAX_VIOLATIONS);
         return violations;
     }
@@ -132,4 +143,47 @@ fn mistyped_key(violation: &SchemaViolation) -> Option<(Vec<PathStep>, String)> 
 fn missing_key(violation: &SchemaViolation) -> Option<(Vec<PathStep>, String)> {
     let ViolationSubject::Missing { key } = &violation.about else { return None };
     Some((violation.steps.clone(), key.clone()))
+}
+
+/// The entries of a file's maps that a violation rules out, so that the rest of the file can be used: by map and id, each
+/// with its first problem.
+#[derive(Debug, Default)]
+pub(crate) struct BrokenEntries(IndexMap<(String, String), String>);
+
+impl BrokenEntries {
+    /// Notes the entry a violation is about. False when it is about no single entry.
+    pub(crate) fn record_violation(&mut self, violation: &SchemaViolation) -> bool {
+        let [PathStep::Key(map), PathStep::Key(id), ..] = violation.steps.as_slice() else {
+            return false;
+        };
+        if !PLURAL_KEYS.contains(&map.as_str()) {
+            return false;
+        }
+        self.add(map, id, &violation.diagnostic.message);
+        true
+    }
+
+    pub(crate) fn add(&mut self, map: &str, id: &str, reason: &str) {
+        self.0.entry((map.to_owned(), id.to_owned())).or_insert_with(|| reason.to_owned());
+    }
+
+    /// Takes the broken entries out of the document.
+    pub(crate) fn remove_from(&self, root: &mut ValueNode) {
+        let mut ids: HashMap<&str, HashSet<&str>> = HashMap::new();
+        for (map, id) in self.0.keys() {
+            ids.entry(map).or_default().insert(id);
+        }
+        for (map, ids) in ids {
+            root.remove_entries(map, &ids);
+        }
+    }
+
+    /// Each broken id once, with its first problem, in file order.
+    pub(crate) fn reasons(&self) -> IndexMap<&str, &str> {
+        let mut reasons = IndexMap::new();
+        for ((_, id), reason) in &self.0 {
+            reasons.entry(id.as_str()).or_insert(reason.as_str());
+        }
+        reasons
+    }
 }

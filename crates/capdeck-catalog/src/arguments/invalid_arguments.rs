@@ -9,8 +9,10 @@ use jsonschema::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::template;
-use crate::{input_shape::InputShape, nearest, signature};
+use crate::{
+    input_shape::{InputShape, template},
+    nearest, signature,
+};
 
 /// Arguments that do not fit a tool's input schema. Never repeats the values that were sent.
 #[derive(Debug, Clone, PartialEq, Serialize, thiserror::Error)]

@@ -93,6 +93,20 @@ pub enum CmpType {
     Object,
 }
 
+impl CmpParam {
+    /// A placeholder that nobody declared: a text that must be given.
+    pub(crate) fn undeclared() -> Self {
+        Self {
+            kind: CmpType::String,
+            required: true,
+            default: None,
+            description: None,
+            choices: Vec::new(),
+            allow_leading_dash: false,
+        }
+    }
+}
+
 impl CmpType {
     /// All types: those of the specification first.
     pub(crate) const ALL: [Self; 8] = [

@@ -9,9 +9,16 @@ use indexmap::IndexSet;
 use serde::de::DeserializeOwned;
 
 use super::{
-    CapabilityFile, CapabilityIds, SubagentDeclaration, agents::AgentsShape, hook::HookShape,
-    index::FileIndex, names::plain_tool_name, plugin::PluginShape, references, rule::RuleShape,
-    server::ServerShape, skill::SkillShape, tool::ToolShape,
+    CapabilityFile, CapabilityIds, SubagentDeclaration,
+    hook::HookShape,
+    index::FileIndex,
+    names::plain_tool_name,
+    plugin::PluginShape,
+    references,
+    server::ServerShape,
+    skill::SkillShape,
+    text_source::{AgentsShape, RuleShape},
+    tool::ToolShape,
 };
 use crate::{
     DiagnosticSeverity,
@@ -89,7 +96,6 @@ impl CapabilityDocument {
     /// Compares the document with the schema. Unknown keys cost nothing; any other mistake costs its entry.
     fn check(root: ValueNode, findings: &mut FileFindings) -> Option<Self> {
         let violations = violation::check(&schema::CAPABILITIES, &root);
-        let hopeless = violation::is_hopeless(&violations);
         let mut document = Self {
             root,
             broken: HashSet::new(),
@@ -99,7 +105,7 @@ impl CapabilityDocument {
             broken_servers: Vec::new(),
         };
         let mut broken_items: Vec<(String, String, usize)> = Vec::new();
-        for mut found in violations {
+        violation::report(violations, findings, |found| {
             let is_harmless = found.is_merely_unknown_key();
             match found.steps.as_slice() {
                 _ if is_harmless => {}
@@ -122,17 +128,12 @@ impl CapabilityDocument {
             if is_harmless || found.is_below("hooks") {
                 found.diagnostic.severity = DiagnosticSeverity::Warning;
             }
-            findings.add(found.diagnostic);
-        }
+        })?;
         // From the back, so that the positions still to come stay right.
         broken_items.sort();
         broken_items.dedup();
         for (block, list, index) in broken_items.into_iter().rev() {
             document.root.remove_item(&[&block, &list], index);
-        }
-        if hopeless {
-            findings.add(violation::too_many());
-            return None;
         }
         Some(document)
     }

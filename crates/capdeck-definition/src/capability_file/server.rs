@@ -1,13 +1,10 @@
-//! `servers`: MCP servers and which of their tools are offered.
+//! `servers`: MCP servers, which of their tools are offered, and values that are taken from elsewhere.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    secret::{DeclaredValue, ValueShape},
-    text_source::check_url,
-};
+use super::{command_line, text_source::check_url};
 use crate::{OAuthConfig, diagnostic::FileFindings, document::ValueNode, pattern::holds_reference};
 
 /// An MCP server of the file.
@@ -266,4 +263,95 @@ fn read_oauth(written: &serde_json::Map<String, serde_json::Value>) -> OAuthConf
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// A value as declared. Nothing is looked up before a connection is opened, and nothing found is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DeclaredValue {
+    /// A text, in which `${Name}` is filled in.
+    Text(String),
+    /// A variable of the environment.
+    FromEnv(String),
+    /// What a program prints.
+    FromCommand(Vec<String>),
+    /// What a file holds; a relative path starts at the project.
+    FromFile(String),
+}
+
+/// A value as written.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum ValueShape {
+    Text(String),
+    Reference(ReferenceShape),
+}
+
+/// Where a value is taken from: exactly one of these.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ValueReference", deny_unknown_fields)]
+struct ReferenceShape {
+    /// The name of an environment variable.
+    #[schemars(length(min = 1))]
+    from_env: Option<String>,
+    /// A command line, or a program and its arguments; its output is the value. No shell is involved.
+    from_command: Option<CommandLineShape>,
+    /// A file that holds the value.
+    #[schemars(length(min = 1))]
+    from_file: Option<String>,
+}
+
+/// A command as a line or as a list.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "CommandShape")]
+enum CommandLineShape {
+    Line(String),
+    List(Vec<String>),
+}
+
+impl ValueShape {
+    /// The declared value, unless it says nothing or too much.
+    fn read(
+        self,
+        key: &str,
+        node: &ValueNode,
+        findings: &mut FileFindings,
+    ) -> Option<DeclaredValue> {
+        let reference = match self {
+            Self::Text(text) => return Some(DeclaredValue::Text(text)),
+            Self::Reference(reference) => reference,
+        };
+        let mut problem = |code: &str, message: String, fix: &str| {
+            findings.at(node.place).error(code, message, fix);
+            None
+        };
+        match (reference.from_env, reference.from_command, reference.from_file) {
+            (Some(name), None, None) => Some(DeclaredValue::FromEnv(name)),
+            (None, None, Some(path)) => Some(DeclaredValue::FromFile(path)),
+            (None, Some(command), None) => {
+                let words = match command {
+                    CommandLineShape::List(words) => words,
+                    CommandLineShape::Line(line) => match command_line::split(&line) {
+                        Ok(words) => words,
+                        Err(bad) => {
+                            let message = format!("`fromCommand` of `{key}` {bad}");
+                            return problem("bad-command", message, bad.fix());
+                        }
+                    },
+                };
+                if words.first().is_none_or(String::is_empty) {
+                    let message = format!("`fromCommand` of `{key}` names no program");
+                    return problem("empty-value", message, "name the program to run");
+                }
+                Some(DeclaredValue::FromCommand(words))
+            }
+            _ => problem(
+                "conflicting-keys",
+                format!("`{key}` needs exactly one of `fromEnv`, `fromCommand` and `fromFile`"),
+                "keep one of the three",
+            ),
+        }
+    }
 }

@@ -1,9 +1,13 @@
-//! Where a text comes from: rules, hooks and instruction snippets are declared alike.
+//! Where a text comes from: rules, hooks and instruction snippets are declared alike. And what is made of texts alone:
+//! `rules`, and `agents` with the instruction files.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::repo::{GitHost, RepoReference};
+use super::{
+    names::{is_safe_id, skip_unsafe_id},
+    repo::{GitHost, RepoReference, RepoTarget},
+};
 use crate::{diagnostic::FileFindings, document::ValueNode};
 
 /// Where a text comes from.
@@ -145,4 +149,192 @@ pub(super) fn check_url(address: &str, node: &ValueNode, findings: &mut FileFind
         );
     }
     fits
+}
+
+/// A rule of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleDeclaration {
+    /// Safe as the name of a file.
+    pub id: String,
+    pub source: ContentSource,
+    /// The agents it is for; `None` means all.
+    pub providers: Option<Vec<String>>,
+    /// Globs of the files it is about.
+    pub applies_to: Vec<String>,
+    pub description: Option<String>,
+    pub always_apply: Option<bool>,
+    /// How strictly `providers` is held where agents share a file.
+    pub visibility: Option<RuleVisibility>,
+}
+
+/// How strictly a rule is kept from agents it is not for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Visibility")]
+pub enum RuleVisibility {
+    Strict,
+    BestEffort,
+}
+
+/// One entry of `rules`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Rule", deny_unknown_fields)]
+pub(super) struct RuleShape {
+    #[schemars(length(min = 1))]
+    id: String,
+    #[serde(rename = "type")]
+    kind: SourceType,
+    providers: Option<Vec<String>>,
+    /// Globs of the files it is about.
+    #[serde(default)]
+    applies_to: Vec<String>,
+    description: Option<String>,
+    always_apply: Option<bool>,
+    visibility: Option<RuleVisibility>,
+    /// Another name of `visibility`.
+    scope: Option<RuleVisibility>,
+    #[serde(flatten)]
+    source: SourceFields,
+}
+
+impl RuleShape {
+    pub(super) fn read(
+        self,
+        node: &ValueNode,
+        findings: &mut FileFindings,
+    ) -> Option<RuleDeclaration> {
+        let what = format!("the rule `{}`", self.id);
+        skip_unsafe_id(is_safe_id(&self.id), &what, node, findings)?;
+        Some(RuleDeclaration {
+            source: self.source.read(self.kind, &what, node, findings)?,
+            id: self.id,
+            providers: self.providers,
+            applies_to: self.applies_to,
+            description: self.description,
+            always_apply: self.always_apply,
+            visibility: self.visibility.or(self.scope),
+        })
+    }
+}
+
+/// The instruction files: a base, and snippets after it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentInstructions {
+    pub base: Option<ContentSource>,
+    pub additional: Vec<InstructionSnippet>,
+}
+
+/// One snippet of the instruction files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstructionSnippet {
+    /// Names the snippet's block, so that it is found again.
+    pub id: String,
+    pub source: ContentSource,
+}
+
+/// The `agents` mapping.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Agents", deny_unknown_fields)]
+pub(super) struct AgentsShape {
+    base: Option<BaseShape>,
+    #[serde(default)]
+    additional: Vec<SnippetShape>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "AgentsBase", deny_unknown_fields)]
+struct BaseShape {
+    #[serde(default, rename = "type")]
+    kind: Option<SourceType>,
+    /// The address, for `remote`.
+    #[serde(default, rename = "ref")]
+    address: Option<String>,
+    #[serde(flatten)]
+    source: SourceFields,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "AgentsSnippet", deny_unknown_fields)]
+struct SnippetShape {
+    /// May be left out for `github` and `gitlab`, where it comes from the repository.
+    id: Option<String>,
+    #[serde(rename = "type")]
+    kind: SourceType,
+    #[serde(flatten)]
+    source: SourceFields,
+}
+
+impl AgentsShape {
+    pub(super) fn read(self, node: &ValueNode, findings: &mut FileFindings) -> AgentInstructions {
+        let base = self.base.and_then(|base| base.read(node.child("base"), findings));
+        let list = node.child("additional");
+        let mut additional: Vec<InstructionSnippet> = Vec::new();
+        for (index, shape) in self.additional.into_iter().enumerate() {
+            let item = list.item(index);
+            let Some(snippet) = shape.read(item, findings) else { continue };
+            if additional.iter().any(|earlier| earlier.id == snippet.id) {
+                findings.at(item.place).error(
+                    "duplicate-id",
+                    format!("two snippets have the id `{}`", snippet.id),
+                    "give each an `id` of its own",
+                );
+                continue;
+            }
+            additional.push(snippet);
+        }
+        AgentInstructions { base, additional }
+    }
+}
+
+impl BaseShape {
+    fn read(self, node: &ValueNode, findings: &mut FileFindings) -> Option<ContentSource> {
+        let mut source = self.source;
+        source.url = self.address.or(source.url);
+        let kind = self.kind.unwrap_or(match (&source.url, &source.path) {
+            (None, Some(_)) => SourceType::Local,
+            _ if source.def.is_some() => SourceType::Github,
+            _ => SourceType::Remote,
+        });
+        source.read(kind, "`agents.base`", node, findings)
+    }
+}
+
+impl SnippetShape {
+    fn read(self, node: &ValueNode, findings: &mut FileFindings) -> Option<InstructionSnippet> {
+        let what = match &self.id {
+            Some(id) => format!("the snippet `{id}`"),
+            None => "a snippet without `id`".to_owned(),
+        };
+        let source = self.source.read(self.kind, &what, node, findings)?;
+        let derived = match &source {
+            ContentSource::Git(repo) => match &repo.target {
+                RepoTarget::Named(name) | RepoTarget::Path(name) => Some(marker(name)),
+                RepoTarget::Root => None,
+            },
+            ContentSource::Inline { .. }
+            | ContentSource::Remote { .. }
+            | ContentSource::Local { .. } => None,
+        };
+        let Some(id) = self.id.or(derived) else {
+            findings.at(node.place).error(
+                "missing-key",
+                format!("{what} cannot be distinguished from others"),
+                "add `id`",
+            );
+            return None;
+        };
+        let is_safe = is_safe_id(&id) || marker(&id) == id;
+        skip_unsafe_id(is_safe, &what, node, findings)?;
+        Some(InstructionSnippet { id, source })
+    }
+}
+
+/// A target as the id of a snippet.
+fn marker(target: &str) -> String {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    target.chars().map(|c| if legal(c) { c } else { '_' }).collect()
 }

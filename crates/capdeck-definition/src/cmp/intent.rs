@@ -217,15 +217,7 @@ fn compare_params(
             format!("`{{{name}}}` is not declared"),
             fix,
         );
-        let undeclared = CmpParam {
-            kind: CmpType::String,
-            required: true,
-            default: None,
-            description: None,
-            choices: Vec::new(),
-            allow_leading_dash: false,
-        };
-        params.insert(name.to_owned(), undeclared);
+        params.insert(name.to_owned(), CmpParam::undeclared());
     }
     let mut pairs = command.words().iter().zip(command.words().iter().skip(1));
     let is_open = |name: &str| {

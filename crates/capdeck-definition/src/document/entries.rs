@@ -58,15 +58,6 @@ impl From<Vec<MapEntry>> for MapEntries {
     }
 }
 
-impl IntoIterator for MapEntries {
-    type Item = MapEntry;
-    type IntoIter = std::vec::IntoIter<MapEntry>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.list.into_iter()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{MIN_INDEXED, MapEntries};

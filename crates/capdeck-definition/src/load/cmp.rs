@@ -27,7 +27,7 @@ impl LoadedFiles {
             if !tool.is_dir() {
                 continue;
             }
-            if cmp_folder(&tool).is_none() {
+            if !is_cmp_tool(&tool) {
                 loaded.watched.push(tool.clone());
                 loaded.diagnostics.push(not_a_tool(&tool));
                 continue;
@@ -40,7 +40,7 @@ impl LoadedFiles {
     /// Reads a folder that is one tool.
     pub(crate) fn cmp_tool(dir: &Path) -> Self {
         let mut loaded = Self { watched: vec![dir.to_owned()], ..Self::default() };
-        if cmp_folder(dir).is_some() {
+        if is_cmp_tool(dir) {
             loaded.add_cmp_tool(dir);
         } else {
             // This very folder was named, so that it is a mistake.
@@ -79,7 +79,7 @@ impl LoadedFiles {
 
 /// Whether a folder is a CMP tool.
 pub(crate) fn is_cmp_tool(dir: &Path) -> bool {
-    cmp_folder(dir).is_some()
+    cmp_file(dir, MANIFEST).is_some()
 }
 
 /// Whether a folder is a place for CMP tools: one of its folders is a tool, and no config stands in it.
@@ -103,10 +103,6 @@ pub(crate) fn cmp_tool_of(file: &Path) -> Option<PathBuf> {
             .filter(|dir| !dir.as_os_str().is_empty())
             .map_or_else(|| folder.join(".."), Path::to_owned)
     })
-}
-
-fn cmp_folder(dir: &Path) -> Option<PathBuf> {
-    cmp_file(dir, MANIFEST).and_then(|manifest| manifest.parent().map(Path::to_owned))
 }
 
 fn cmp_file(dir: &Path, name: &str) -> Option<PathBuf> {

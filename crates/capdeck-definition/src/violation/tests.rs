@@ -178,5 +178,5 @@ fn entries_of(map: &Map<String, Value>) -> Vec<MapEntry> {
         place: TextPosition::default(),
         value: node_of(value),
     };
-    map.iter().map(entry).collect::<Vec<_>>().into()
+    map.iter().map(entry).collect()
 }

@@ -225,8 +225,7 @@ impl<'a> ViolationWalk<'a> {
         let known = properties.into_iter().flat_map(Map::keys).map(String::as_str);
         let known: Vec<&str> = known.filter(|key| !key.starts_with('$')).collect();
         let meant = nearest_key(key, known.iter().copied());
-        let unknown = wording::UnknownKey { key, meant, known: &known };
-        let diagnostic = unknown.describe(&self.steps, self.name).at(place);
+        let diagnostic = wording::unknown_key(key, meant, &known, &self.steps, self.name).at(place);
         self.key(
             key,
             diagnostic,

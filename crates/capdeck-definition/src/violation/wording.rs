@@ -13,30 +13,26 @@ use crate::{
 /// More known keys than this are not worth reading in a message.
 const MAX_LISTED: usize = 12;
 
-/// A key that its mapping does not have.
-pub(super) struct UnknownKey<'a> {
-    pub(super) key: &'a str,
-    /// The known key it probably stands for.
-    pub(super) meant: Option<&'a str>,
-    pub(super) known: &'a [&'a str],
-}
-
-impl UnknownKey<'_> {
-    pub(super) fn describe(&self, steps: &[PathStep], schema_name: &str) -> Diagnostic {
-        let key = self.key;
-        let message = match name_of(steps) {
-            Some(owner) => format!("unknown key `{key}` in {owner}"),
-            None => format!("unknown key `{key}`"),
-        };
-        let fix = match self.meant {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None if self.known.len() <= MAX_LISTED => {
-                format!("remove it; the keys here are {}", list(self.known.iter().copied()))
-            }
-            None => format!("remove it; `capdeck schema {schema_name}` lists the keys"),
-        };
-        Diagnostic::error("unknown-key", message, fix)
-    }
+/// A key that its mapping does not have. `meant` is the known key it probably stands for.
+pub(super) fn unknown_key(
+    key: &str,
+    meant: Option<&str>,
+    known: &[&str],
+    steps: &[PathStep],
+    schema_name: &str,
+) -> Diagnostic {
+    let message = match name_of(steps) {
+        Some(owner) => format!("unknown key `{key}` in {owner}"),
+        None => format!("unknown key `{key}`"),
+    };
+    let fix = match meant {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None if known.len() <= MAX_LISTED => {
+            format!("remove it; the keys here are {}", list(known.iter().copied()))
+        }
+        None => format!("remove it; `capdeck schema {schema_name}` lists the keys"),
+    };
+    Diagnostic::error("unknown-key", message, fix)
 }
 
 pub(super) fn bad_name(key: &str, steps: &[PathStep]) -> Diagnostic {
