@@ -6,6 +6,7 @@
 //! [`DeckAccess`] the part of an access that decides which tools exist for its holder.
 
 mod access;
+mod capsule_key;
 mod deck_access;
 mod entry_uri;
 mod grant;
@@ -16,6 +17,9 @@ mod scope;
 mod uri_prefix;
 
 pub use access::{Access, CapsuleAccess, CapsuleGrant, GrantTools};
+pub use capsule_key::{
+    CapsuleKeyText, capsule_id_of, capsule_key, is_capsule_key, missing_capsule_key,
+};
 pub use deck_access::DeckAccess;
 pub use entry_uri::{EntryUri, UriError, UriProblem, check_scheme, is_device_name};
 pub use grant::{DeckGrant, GrantTarget, InvalidTarget};

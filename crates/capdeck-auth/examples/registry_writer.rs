@@ -36,10 +36,11 @@ async fn main() {
             reason: None,
             wanted_until: None,
         };
-        let filed = registry.file_request(&caller, new).await.unwrap();
+        let filed = registry.grants().file_request(&caller, new).await.unwrap();
         println!("filed {}", filed.id);
         let approve = RequestDecision::Approve(ApprovalTerms::default());
-        let decided = registry.decide(&caller, &decider, &filed.id, approve).await.unwrap();
+        let decided =
+            registry.grants().decide(&caller, &decider, &filed.id, approve).await.unwrap();
         println!("granted {} {}", decided.id, decided.grant.unwrap());
     }
 }

@@ -30,7 +30,7 @@ pub(crate) async fn list_capsule_keys(
 /// Compares the registry with the existing capsules.
 pub(crate) async fn reconcile(registry: &Registry, service: &dyn CapsuleService) {
     // A missing list does not mean that the capsules are deleted: a backup may be half restored.
-    let named = registry.named_capsules();
+    let named = registry.capsules().named();
     if named.is_empty() || !service.list_file().is_some_and(|list| list.exists()) {
         return;
     }
@@ -47,7 +47,7 @@ pub(crate) async fn reconcile(registry: &Registry, service: &dyn CapsuleService)
     let capsule = |CapsuleInfo { id, uid, created_at, .. }| ExistingCapsule { id, uid, created_at };
     let present = present.into_iter().map(capsule).collect();
     let host = EventCaller::new(HOST, None);
-    if let Err(error) = registry.reconcile_capsules(&host, named, present).await {
+    if let Err(error) = registry.capsules().reconcile(&host, named, present).await {
         tracing::error!(%error, "cannot revoke the grants of deleted capsules");
     }
 }
@@ -55,7 +55,7 @@ pub(crate) async fn reconcile(registry: &Registry, service: &dyn CapsuleService)
 /// Reconciles whenever capsules change, until the stream ends.
 pub(crate) async fn follow(registry: Registry, service: Arc<dyn CapsuleService>) {
     let mut events = registry.changes();
-    while registry.named_capsules().is_empty() {
+    while registry.capsules().named().is_empty() {
         if let Err(RecvError::Closed) = events.recv().await {
             return;
         }

@@ -57,7 +57,7 @@ impl HttpState {
     ) -> Arc<Self> {
         // Sessions of an earlier key are over.
         if let (Ok(registry), Some(key)) = (&registry, &key) {
-            registry.use_admin_key(key);
+            registry.sessions().use_admin_key(key);
         }
         let failures = match &registry {
             Ok(registry) => Arc::clone(registry.failed_credentials()),
@@ -108,7 +108,7 @@ impl HttpState {
         if self.key.as_ref().is_some_and(is_admin) {
             return Some(ADMIN_OPERATOR.to_owned());
         }
-        self.registry()?.operator_by_key(key).map(|operator| operator.id)
+        self.registry()?.operators().by_key(key).map(|operator| operator.id)
     }
 
     /// Counts a credential that opened nothing.

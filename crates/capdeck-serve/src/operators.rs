@@ -79,7 +79,11 @@ pub(crate) async fn begin_session(
         return Err(problem(StatusCode::SERVICE_UNAVAILABLE, "no_registry", detail));
     };
     let ip = address.map(|address| address.rate_limit_key());
-    registry.sign_in(ip, key, http_state.admin_key()).await.map_err(|error| refused(&error))
+    registry
+        .sessions()
+        .sign_in(ip, key, http_state.admin_key())
+        .await
+        .map_err(|error| refused(&error))
 }
 
 pub(crate) fn set_session_cookies(
@@ -170,7 +174,7 @@ async fn logout(
     if let (Some(Extension(session)), Some(registry)) = (session, http_state.registry()) {
         let ip = address.map(|address| address.0.ip);
         let caller = EventCaller::new(session.operator.id.clone(), ip);
-        if let Err(error) = registry.sign_out(&caller, &session.id).await {
+        if let Err(error) = registry.sessions().sign_out(&caller, &session.id).await {
             return refused(&error);
         }
     }

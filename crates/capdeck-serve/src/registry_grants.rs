@@ -100,7 +100,7 @@ impl RegistryGrantService {
             client_id: self.client.client_id.clone(),
             ..EventSubject::default()
         };
-        self.registry.record_audit_event(&self.caller(), action, subject, error).await;
+        self.registry.record(&self.caller(), action, subject, error).await;
     }
 }
 

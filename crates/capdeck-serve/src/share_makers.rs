@@ -16,9 +16,9 @@ impl HttpState {
         };
         // Unknown creators cannot share.
         let Some(registry) = self.registry() else { return false };
-        registry.operator(maker).is_some_and(|operator| {
+        registry.operators().get(maker).is_some_and(|operator| {
             operator.role == OperatorRole::Admin
-                || registry.capsule_owner(capsule_key).as_deref() == Some(maker)
+                || registry.capsules().owner(capsule_key).as_deref() == Some(maker)
         })
     }
 

@@ -9,10 +9,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::{
-    RegistryError,
-    token::{HexDigits, TokenHash, random},
-};
+use super::{HexDigits, RegistryError, TokenHash, random};
 use crate::{Secret, private_file};
 
 /// The shortest key.

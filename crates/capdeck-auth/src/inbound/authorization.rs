@@ -1,11 +1,13 @@
-//! A client asks for a code, and gets one once a person agreed.
+//! A client asks for a code, and gets one once a person agreed. What clients send is recognized from memory: nothing is
+//! //! changed or recorded, so guesses cost little, and the right secret of one client is distinguished from the guesses of another
+//! //! at the same address.
 
 use jiff::Timestamp;
 
 use super::{
-    EventCaller, OAuthClient, Registry, RegistryError, Scopes,
-    event::{AuditEvent, EventSubject},
-    token::{TokenHash, TokenKind},
+    ClientProof, CodeRedemption, Credential, CredentialClass, EventCaller, EventSubject,
+    OAuthClient, RegistryError, Scopes, TokenHash, TokenKind, TokenRefusal, TokenRenewal,
+    TokenService, check_room,
 };
 use crate::{Secret, pkce::CodeChallenge};
 
@@ -30,16 +32,16 @@ pub struct PendingAuthorization {
     pub scopes: Option<Scopes>,
     /// What the tokens are to be for.
     pub resource: Option<String>,
-    challenge: CodeChallenge,
+    pub(super) challenge: CodeChallenge,
 }
 
 /// Why a request for a code goes no further.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthorizationError {
-    /// Nobody is sent anywhere: the address is not the client's.
+    /// The browser is not redirected: the address is not the client's.
     #[error("{reason}")]
     Page { reason: &'static str },
-    /// The client is told, at its own address.
+    /// The client gets the error, at its own address.
     #[error("{reason}")]
     SendBack { redirect_uri: String, code: &'static str, reason: String },
 }
@@ -55,11 +57,9 @@ pub struct NewAuthorizationCode {
 }
 
 /// A code that can be redeemed once.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct AuthorizationCode {
-    pub(super) authorization: PendingAuthorization,
-    pub(super) principal: String,
-    pub(super) scopes: Scopes,
+    pub(super) terms: NewAuthorizationCode,
     pub(super) expires_at: Timestamp,
 }
 
@@ -114,30 +114,20 @@ impl AuthorizationRequest {
     }
 }
 
-impl PendingAuthorization {
-    pub(super) fn is_met_by(&self, verifier: &str) -> bool {
-        self.challenge.is_met_by(verifier)
-    }
-}
-
-impl Registry {
+impl TokenService<'_> {
     /// What a client may be asked about: what it asks for now and what it may use already, so that asking for more takes
     /// nothing away.
-    pub fn scopes_with_held(&self, client_id: &str, operator: &str, asked: &Scopes) -> Scopes {
-        let Some(principal) = self.principal_of_client(client_id, operator) else {
-            return asked.clone();
-        };
-        let (state, now) = (self.state(), self.now());
-        let live = state
-            .credentials
-            .values()
-            .filter(|one| one.principal == principal.id && one.is_live(now));
-        live.fold(asked.clone(), |all, one| all.union(&one.scopes))
+    pub fn scopes_with_held(self, client_id: &str, operator: &str, asked: &Scopes) -> Scopes {
+        let (state, now) = (self.registry.state(), self.registry.now());
+        let principal = state.principal_of_client(client_id, operator).map(|one| &one.id);
+        let is_held = |one: &&Credential| Some(&one.principal) == principal && one.is_live(now);
+        let held = state.credentials.values().filter(is_held);
+        held.fold(asked.clone(), |all, one| all.union(&one.scopes))
     }
 
     /// Gives a code for what a person agreed to. It can be redeemed once, soon, and by this client only.
     pub async fn issue_code(
-        &self,
+        self,
         caller: &EventCaller,
         new: NewAuthorizationCode,
     ) -> Result<Secret, RegistryError> {
@@ -147,32 +137,90 @@ impl Registry {
             ..EventSubject::default()
         };
         let issued = self.keep_code(new);
-        self.record(AuditEvent::new("code.issue", caller, subject), issued.as_ref().err()).await;
+        self.registry.record(caller, "code.issue", subject, issued.as_ref().err()).await;
         issued
     }
 
-    fn keep_code(&self, new: NewAuthorizationCode) -> Result<Secret, RegistryError> {
-        let (now, options) = (self.now(), &self.0.options);
+    fn keep_code(self, new: NewAuthorizationCode) -> Result<Secret, RegistryError> {
+        let (now, options) = (self.registry.now(), &self.registry.inner.options);
         if new.scopes.is_empty() {
             return Err(RegistryError::invalid("scopes", "at least one"));
         }
-        if self.state().live_grants(&new.principal, now).is_empty() {
+        if self.registry.state().live_grants(&new.principal, now).is_empty() {
             return Err(RegistryError::Forbidden { reason: "nothing was granted yet" });
         }
         let code = TokenKind::Code.create()?;
-        let mut codes = self.0.volatile.codes.lock();
+        let mut codes = self.registry.inner.volatile.codes.lock();
         codes.retain(|_, code| now < code.expires_at);
-        if codes.len() >= options.limits.codes {
-            return Err(RegistryError::Full { what: "codes", limit: options.limits.codes });
-        }
+        check_room("codes", codes.len(), options.limits.codes)?;
         let lifetime = options.lifetimes.code.min(MAX_CODE_LIFETIME);
-        let kept = AuthorizationCode {
-            authorization: new.authorization,
-            principal: new.principal,
-            scopes: new.scopes,
-            expires_at: now.checked_add(lifetime).unwrap_or(now),
-        };
-        codes.insert(TokenHash::of(code.expose()), kept);
+        let expires_at = now.checked_add(lifetime).unwrap_or(now);
+        codes.insert(TokenHash::of(code.expose()), AuthorizationCode { terms: new, expires_at });
         Ok(code)
     }
+
+    /// Whether a token was given out here and opens nothing now: it is over, or its enrollment is not approved. Such a token is no
+    /// guess.
+    pub fn is_idle(self, token: &str) -> bool {
+        if !TokenKind::Access.fits(token) && !TokenKind::Enrollment.fits(token) {
+            return false;
+        }
+        let (state, hash) = (self.registry.state(), TokenHash::of(token));
+        state.tokens.get(&hash).is_some_and(|known| known.hash.is(&hash))
+            || state.enrollments.values().any(|one| one.token.is(&hash))
+    }
+
+    /// The principal of a code that was given out, used up or not.
+    pub fn code_principal(self, code: &str) -> Option<String> {
+        let hash = TokenHash::of(code);
+        if let Some(code) = self.registry.inner.volatile.codes.lock().get(&hash) {
+            return Some(code.terms.principal.clone());
+        }
+        let state = self.registry.state();
+        let mut given = state.credentials.values().filter(|one| one.code == Some(hash));
+        given.next().map(|one| one.principal.clone())
+    }
+
+    /// The id of the connection that a refresh token is or was of.
+    pub fn refresh_credential(self, token: &str) -> Option<String> {
+        let bytes = TokenKind::Refresh.bytes(token)?;
+        let family = TokenHash::of_bytes(bytes.first_chunk::<16>()?);
+        self.registry.state().families.get(&family).cloned()
+    }
+
+    /// Refuses a redemption whose client or code is not known. A code that was used up is known: it ends what it gave.
+    pub fn check_redemption(self, redemption: &CodeRedemption) -> Result<(), TokenRequestError> {
+        self.check_client(&redemption.client)?;
+        let code = self.code_principal(redemption.code.expose());
+        code.map(drop).ok_or_else(|| refused(CredentialClass::AuthorizationCode))
+    }
+
+    /// Refuses a renewal whose client or refresh token is not known.
+    pub fn check_renewal(self, renewal: &TokenRenewal) -> Result<(), TokenRequestError> {
+        self.check_client(&renewal.client)?;
+        let connection = self.refresh_credential(renewal.refresh_token.expose());
+        connection.map(drop).ok_or_else(|| refused(CredentialClass::RefreshToken))
+    }
+
+    /// Refuses a client that is not known, or whose secret is wrong.
+    pub fn check_client(self, proof: &ClientProof) -> Result<(), TokenRequestError> {
+        let proven = self.registry.state().proven_client(proof, self.registry.now());
+        let class = CredentialClass::ClientSecret;
+        proven.map(drop).map_err(|error| TokenRequestError { class, error })
+    }
+}
+
+/// A request for tokens that cannot be granted, and the credential that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenRequestError {
+    pub class: CredentialClass,
+    pub error: RegistryError,
+}
+
+fn refused(class: CredentialClass) -> TokenRequestError {
+    let reason = match class {
+        CredentialClass::AuthorizationCode => "this code is not known, over or used up",
+        _ => "this token is not known, over or used up",
+    };
+    TokenRequestError { class, error: RegistryError::token(TokenRefusal::InvalidGrant, reason) }
 }

@@ -6,9 +6,8 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{
-    ClientAuthMethod, ClientKind, ClientMetadata, EventCaller, LastUseTime, OAuthClient,
-    RedirectPolicy, Registry, RegistryClock, RegistryError,
-    event::{AuditEvent, EventSubject},
+    ClientAuthMethod, ClientKind, ClientMetadata, ClientService, EventCaller, EventSubject,
+    LastUseTime, OAuthClient, RedirectPolicy, RegistryClock, RegistryError,
 };
 use crate::{GuardedClients, NetworkReach, ReachError};
 
@@ -175,28 +174,28 @@ async fn fetch(client: &reqwest::Client, url: Url) -> Result<Vec<u8>, ClientDocu
     Ok(body)
 }
 
-impl Registry {
+impl ClientService<'_> {
     /// Keeps a client that is known by a document, once a person agreed to what it asks for.
-    pub async fn remember_client(
-        &self,
+    pub async fn remember(
+        self,
         caller: &EventCaller,
         document: &ClientDocument,
     ) -> Result<OAuthClient, RegistryError> {
         let mut client = document.client.clone();
-        let subject =
-            EventSubject { client_id: Some(client.id.clone()), ..EventSubject::default() };
-        self.change(AuditEvent::new("client.remember", caller, subject), move |draft| {
-            match draft.state.clients.get(&client.id) {
-                Some(known) => {
-                    client.created_at = known.created_at;
-                    client.last_used_at = known.last_used_at.clone();
+        let subject = EventSubject::client(&client.id);
+        self.registry
+            .change(caller, "client.remember", subject, move |draft| {
+                match draft.state.clients.get(&client.id) {
+                    Some(known) => {
+                        client.created_at = known.created_at;
+                        client.last_used_at = known.last_used_at.clone();
+                    }
+                    None => draft.make_room_for_client()?,
                 }
-                None => draft.make_room_for_client()?,
-            }
-            draft.state.clients.put(client.clone());
-            Ok(client)
-        })
-        .await
+                draft.state.clients.put(client.clone());
+                Ok(client)
+            })
+            .await
     }
 }
 

@@ -1,16 +1,12 @@
-//! Decisions about requests: who may make them, that they only ever narrow, and that they are about requests of others.
+//! Decisions about requests: who may make them, that they only ever narrow, that nobody grants more than they hold, and that
+//! they are about requests of others.
 
 use jiff::Timestamp;
 
 use super::{
-    EventCaller, Grant, GrantRequest, GrantTarget, OperatorRole, Registry, RegistryError,
-    RequestStatus, Scopes, SelfApprovalLink,
-    approver_access::SupervisorAccess,
-    event::{AuditEvent, EventSubject},
-    registry::RegistryTransaction,
-    state::RegistrySnapshot,
-    text,
-    token::new_id,
+    AccessGrantService, ApprovalMode, EventCaller, EventSubject, Grant, GrantRequest, GrantTarget,
+    OAuthScope, OperatorRole, RegistryError, RegistryRecord, RegistrySnapshot, RegistryTransaction,
+    RequestStatus, Role, Scopes, SelfApprovalLink, new_id, text,
 };
 
 /// Who decides.
@@ -47,10 +43,10 @@ pub struct ApprovalTerms {
     pub note: Option<String>,
 }
 
-impl Registry {
+impl AccessGrantService<'_> {
     /// Decides a request.
     pub async fn decide(
-        &self,
+        self,
         caller: &EventCaller,
         decider: &DecisionMaker,
         request: &str,
@@ -60,65 +56,66 @@ impl Registry {
             RequestDecision::Approve(_) => "grant.approve",
             RequestDecision::Deny { .. } => "grant.deny",
         };
-        let event = AuditEvent::new(action, caller, EventSubject::id(request));
         let (decider, request) = (decider.clone(), request.to_owned());
-        self.change(event, move |draft| {
-            let request = draft.known_request(&request)?;
-            // Whoever may not know of a request does not learn what became of it either.
-            decider.may_look_at(draft.state, draft.now, &request)?;
-            request.require_pending("decided")?;
-            match decision {
-                RequestDecision::Approve(terms) => {
-                    let link = decider.judge_own(draft.state, &draft.event.caller, &request)?;
-                    draft.approve(&decider, request, terms, link)
+        self.registry
+            .change(caller, action, EventSubject::id(&request), move |draft| {
+                let request = draft.known_request(&request)?;
+                // One who may not know of a request does not learn what became of it either.
+                decider.may_look_at(&draft.state, draft.now, &request)?;
+                request.require_pending("decided")?;
+                match decision {
+                    RequestDecision::Approve(terms) => {
+                        let link =
+                            decider.judge_own(&draft.state, &draft.event.caller, &request)?;
+                        draft.approve(&decider, request, terms, link)
+                    }
+                    RequestDecision::Deny { note } => {
+                        // A denial shows nothing of what is granted, so it needs no limit but the capsule.
+                        let note = text::check_note("note", note.as_deref())?;
+                        Ok(draft.deny(request, decider.name(&draft.state), note))
+                    }
                 }
-                RequestDecision::Deny { note } => {
-                    // Nobody learns from a refusal what is granted, so a no needs no ceiling but the capsule.
-                    let note = text::check_note("note", note.as_deref())?;
-                    Ok(draft.deny(request, decider.name(draft.state), note))
-                }
-            }
-        })
-        .await
+            })
+            .await
     }
 
-    /// Whether somebody may decide a request as it was made.
-    pub fn may_decide(&self, decider: &DecisionMaker, request: &GrantRequest) -> bool {
-        let (state, now) = (self.state(), self.now());
+    /// Whether a request may be decided as it was made.
+    pub fn may_decide(self, decider: &DecisionMaker, request: &GrantRequest) -> bool {
+        let (state, now) = (self.registry.state(), self.registry.now());
         decider.may_look_at(&state, now, request).is_ok()
     }
 
     /// Why a decider cannot approve a request as it was made; narrower it may be possible.
     pub fn check_approval(
-        &self,
+        self,
         caller: &EventCaller,
         decider: &DecisionMaker,
         request: &GrantRequest,
     ) -> Result<(), RegistryError> {
-        let (state, now) = (self.state(), self.now());
+        let (state, now) = (self.registry.state(), self.registry.now());
         decider.may_look_at(&state, now, request)?;
         decider.judge_own(&state, caller, request)?;
         decider.limit(&state, now, &mut GrantTerms::of(request))
     }
 
     /// Whether a decider may approve requests of their own about this.
-    pub fn decides_freely(&self, decider: &DecisionMaker, target: &GrantTarget) -> bool {
-        decider.may_approve_own(&self.state(), target)
+    pub fn decides_freely(self, decider: &DecisionMaker, target: &GrantTarget) -> bool {
+        decider.may_approve_own(&self.registry.state(), target)
     }
 
     /// Why a decider cannot approve a request on any terms: it is their own.
     pub fn check_self_approval(
-        &self,
+        self,
         caller: &EventCaller,
         decider: &DecisionMaker,
         request: &GrantRequest,
     ) -> Result<(), RegistryError> {
-        decider.judge_own(&self.state(), caller, request).map(drop)
+        decider.judge_own(&self.registry.state(), caller, request).map(drop)
     }
 
-    /// Whether somebody may take a grant back.
-    pub fn may_take_back(&self, decider: &DecisionMaker, grant: &Grant) -> bool {
-        decider.may_take_back(&self.state(), self.now(), grant).is_ok()
+    /// Whether a grant may be taken back.
+    pub fn may_take_back(self, decider: &DecisionMaker, grant: &Grant) -> bool {
+        decider.may_take_back(&self.registry.state(), self.registry.now(), grant).is_ok()
     }
 }
 
@@ -133,14 +130,12 @@ impl RegistryTransaction<'_> {
         let note = text::check_note("note", terms.note.as_deref())?;
         let mut wanted = GrantTerms::of(&request);
         if let Some(id) = &terms.profile {
-            let profile = self.state.profiles.get(id);
-            let profile = profile.ok_or_else(|| RegistryError::not_found("profile", id))?;
-            profile.narrow(&mut wanted, self.now)?;
+            self.state.profiles.require(id)?.narrow(&mut wanted, self.now)?;
             request.profile_id = Some(id.clone());
         }
         let mut granted = wanted.narrowed(terms, self.now)?;
-        decider.limit(self.state, self.now, &mut granted)?;
-        self.grant(request, granted, decider.name(self.state), note, link)
+        decider.limit(&self.state, self.now, &mut granted)?;
+        self.grant(request, granted, decider.name(&self.state), note, link)
     }
 
     /// Makes the grant of a request. Whether it may be made was checked before.
@@ -164,25 +159,29 @@ impl RegistryTransaction<'_> {
             revoked_at: None,
             self_approved,
         };
-        request.status = RequestStatus::Approved;
         request.grant = Some(grant.id.clone());
-        request.decided_by = Some(decided_by);
-        request.decided_at = Some(self.now);
-        request.decision_note = note;
         self.put_grant(grant)?;
-        self.state.requests.put(request.clone());
-        self.enrollment_decided(&request);
-        Ok(request)
+        Ok(self.close_request(request, RequestStatus::Approved, decided_by, note))
     }
 
     /// Turns a request down.
     pub(super) fn deny(
         &mut self,
-        mut request: GrantRequest,
+        request: GrantRequest,
         decided_by: String,
         note: Option<String>,
     ) -> GrantRequest {
-        request.status = RequestStatus::Denied;
+        self.close_request(request, RequestStatus::Denied, decided_by, note)
+    }
+
+    fn close_request(
+        &mut self,
+        mut request: GrantRequest,
+        status: RequestStatus,
+        decided_by: String,
+        note: Option<String>,
+    ) -> GrantRequest {
+        request.status = status;
         request.decided_by = Some(decided_by);
         request.decided_at = Some(self.now);
         request.decision_note = note;
@@ -237,6 +236,25 @@ impl GrantTerms {
         }
         Ok(Self { target, scopes, until })
     }
+
+    /// Whether it is reading one of these capsules and nothing else.
+    fn is_reading(&self, readable: &[String]) -> bool {
+        let capsule = self.target.capsule_id();
+        capsule.is_some_and(|id| readable.iter().any(|one| one == id))
+            && self.target.role() == Some(Role::Reader)
+            && Scopes::of_role(Role::Reader).covers(&self.scopes)
+    }
+
+    /// Ends it with the grant that covers it longest; `None` when no grant does.
+    fn end_with(&mut self, held: impl Iterator<Item = (Scopes, Grant)>) -> Option<()> {
+        let covering = held.filter(|(scopes, grant)| {
+            self.target.is_within(&grant.target) && scopes.covers(&self.scopes)
+        });
+        let ends = covering.map(|(_, grant)| grant.expires_at);
+        let end = ends.max_by_key(|end| end.unwrap_or(Timestamp::MAX))?;
+        self.until = [self.until, end].into_iter().flatten().min();
+        Some(())
+    }
 }
 
 impl DecisionMaker {
@@ -261,7 +279,6 @@ impl DecisionMaker {
         match self {
             Self::Operator { id, role, .. } => may_operate(state, id, *role, &request.target),
             Self::Supervisor { credential } => {
-                let hidden = || RegistryError::not_found("request", &request.id);
                 let held = SupervisorAccess::find(state, credential, now)?;
                 if held.principal == request.requested_by {
                     return Err(RegistryError::SelfApproval { link: SelfApprovalLink::Requester });
@@ -271,7 +288,8 @@ impl DecisionMaker {
                 }
                 let about = request.target.capsule_id();
                 let holds = held.grants.iter().any(|grant| grant.target.capsule_id() == about);
-                if holds { Ok(()) } else { Err(hidden()) }
+                let hidden = || RegistryError::not_found(GrantRequest::NAME, &request.id);
+                holds.then_some(()).ok_or_else(hidden)
             }
         }
     }
@@ -323,11 +341,48 @@ impl DecisionMaker {
             }
             Self::Supervisor { credential } => {
                 let held = SupervisorAccess::find(state, credential, now)?;
-                if held.grants.iter().any(|own| grant.target.is_within(&own.target)) {
-                    Ok(())
-                } else {
-                    Err(RegistryError::not_found("grant", &grant.id))
+                let holds = held.grants.iter().any(|own| grant.target.is_within(&own.target));
+                let hidden = || RegistryError::not_found(Grant::NAME, &grant.id);
+                holds.then_some(()).ok_or_else(hidden)
+            }
+        }
+    }
+
+    /// Refuses to grant more than they hold, and lets nothing outlast it. Admins hold everything.
+    pub(super) fn limit(
+        &self,
+        state: &RegistrySnapshot,
+        now: Timestamp,
+        granted: &mut GrantTerms,
+    ) -> Result<(), RegistryError> {
+        match self {
+            Self::Operator { role: OperatorRole::Admin, .. } => Ok(()),
+            Self::Operator { id, role, .. } if state.owns(id, &granted.target) => {
+                if granted.scopes.allows(OAuthScope::RegistryManage)
+                    && *role < OperatorRole::Approver
+                {
+                    return Err(RegistryError::needs_role(OperatorRole::Approver));
                 }
+                Ok(())
+            }
+            Self::Operator { readable, .. } if granted.is_reading(readable) => Ok(()),
+            Self::Operator { id, .. } => {
+                let programs = state.principals.values();
+                let own = programs.filter(|one| one.operator.as_ref() == Some(id));
+                let grants = own.flat_map(|one| state.live_grants(&one.id, now));
+                let held = grants.map(|grant| (grant.scopes.clone(), grant));
+                granted.end_with(held).ok_or(RegistryError::Forbidden {
+                    reason: "you can grant no more than you hold: your own capsules, reading where every operator can read, and what your own programs were granted; narrow the request, or leave it to the capsule's owner or an admin",
+                })
+            }
+            Self::Supervisor { credential } => {
+                let held = SupervisorAccess::find(state, credential, now)?;
+                let effective = |grant: Grant| (held.scopes.meet(&grant.scopes), grant);
+                granted.end_with(held.grants.iter().cloned().map(effective)).ok_or(
+                    RegistryError::Forbidden {
+                        reason: "a program can grant no more than it holds itself",
+                    },
+                )
             }
         }
     }
@@ -340,11 +395,53 @@ fn may_operate(
     role: OperatorRole,
     target: &GrantTarget,
 ) -> Result<(), RegistryError> {
-    if role >= OperatorRole::Approver {
-        return Ok(());
-    }
-    if state.owns(operator, target) {
+    if role >= OperatorRole::Approver || state.owns(operator, target) {
         return Ok(());
     }
     Err(RegistryError::needs_role(OperatorRole::Approver))
+}
+
+/// What a program that decides holds itself.
+pub(super) struct SupervisorAccess {
+    pub(super) principal: String,
+    pub(super) scopes: Scopes,
+    pub(super) grants: Vec<Grant>,
+}
+
+impl SupervisorAccess {
+    /// What the program with this credential holds, if programs decide here and it may.
+    pub(super) fn find(
+        state: &RegistrySnapshot,
+        credential: &str,
+        now: Timestamp,
+    ) -> Result<Self, RegistryError> {
+        let refused =
+            RegistryError::Forbidden { reason: "only operators decide about access here" };
+        if state.policy.mode != ApprovalMode::Supervisor {
+            return Err(refused);
+        }
+        let found =
+            state.credentials.get(credential).filter(|found| found.is_live(now)).ok_or(refused)?;
+        let manages =
+            |grant: &Grant| found.scopes.meet(&grant.scopes).allows(OAuthScope::RegistryManage);
+        let grants = state.live_grants(&found.principal, now);
+        if !grants.iter().any(manages) {
+            return Err(RegistryError::Forbidden {
+                reason: "this needs the scope `registry:manage`",
+            });
+        }
+        Ok(Self {
+            principal: found.principal.clone(),
+            scopes: found.scopes.clone(),
+            grants: grants.into_iter().filter(manages).collect(),
+        })
+    }
+}
+
+impl RegistrySnapshot {
+    /// Whether a target is about a capsule that belongs to this operator.
+    pub(super) fn owns(&self, operator: &str, target: &GrantTarget) -> bool {
+        let owner = target.capsule_id().and_then(|capsule| self.owners.get(capsule));
+        owner.is_some_and(|owner| owner.operator == operator)
+    }
 }

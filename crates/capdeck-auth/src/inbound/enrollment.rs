@@ -9,16 +9,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Credential, CredentialKind, EventCaller, GrantRecipient, GrantRequest, GrantTarget,
-    LastUseTime, NewRequest, Registry, RegistryError, RequestSource, RequestStatus, Scopes,
-    collection::RegistryRecord,
-    credential::AccessTokenRecord,
-    event::{AuditEvent, EventSubject},
-    failures::SourceAddress,
-    registry::RegistryTransaction,
-    state::RegistrySnapshot,
-    text,
-    token::{TokenHash, TokenKind, new_id, random},
+    AccessTokenRecord, Credential, CredentialKind, EventCaller, EventSubject, GrantRecipient,
+    GrantRequest, GrantTarget, LastUseTime, NewRequest, Registry, RegistryError, RegistryRecord,
+    RegistrySnapshot, RegistryTransaction, RequestSource, RequestStatus, Scopes, SourceAddress,
+    TokenHash, TokenKind, check_room, new_id, random, text,
 };
 use crate::Secret;
 
@@ -34,7 +28,7 @@ pub struct Enrollment {
     pub principal: String,
     /// Says the same on both sides, so that a person approves the agent they mean.
     pub user_code: String,
-    /// How to reach whoever runs the agent, in their words.
+    /// How to reach the person who runs the agent, in their words.
     pub contact: Option<String>,
     /// What the agent called the capsule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +71,7 @@ pub struct NewEnrollment {
     pub contact: Option<String>,
 }
 
-/// A sign-up, and its token if it is new. The token of one that is known already is told to nobody.
+/// A sign-up, and its token if it is new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnrollmentResult {
     pub state: EnrollmentState,
@@ -112,95 +106,114 @@ impl EnrollmentStatus {
     }
 }
 
-impl RegistryRecord for Enrollment {
-    const FILE: &'static str = "enrollments.json";
-
-    fn id(&self) -> &str {
-        &self.id
-    }
+/// Agents that sign up without a browser.
+#[derive(Debug, Clone, Copy)]
+pub struct EnrollmentService<'a> {
+    pub(super) registry: &'a Registry,
 }
 
-impl Registry {
-    /// Signs an agent up. While nobody decided, the same client asking for the same role in the same place is one sign-up.
+impl EnrollmentService<'_> {
+    /// Signs an agent up. Until it is decided, the same client asking for the same role in the same place is one sign-up.
     pub async fn enroll(
-        &self,
+        self,
         caller: &EventCaller,
         new: NewEnrollment,
     ) -> Result<EnrollmentResult, RegistryError> {
-        let event = AuditEvent::new("enrollment.create", caller, EventSubject::default());
         let interval = self.interval();
-        self.change(event, move |draft| {
-            let (enrollment, token) = draft.enroll(&new)?;
-            let state = draft.state.enrollment_state(enrollment, draft.now, interval)?;
-            Ok(EnrollmentResult { state, token })
-        })
-        .await
+        self.registry
+            .change(caller, "enrollment.create", EventSubject::default(), move |draft| {
+                let (enrollment, token) = draft.enroll(&new)?;
+                let state = draft.state.enrollment_state(enrollment, draft.now, interval)?;
+                Ok(EnrollmentResult { state, token })
+            })
+            .await
     }
 
-    /// How a sign-up stands, for whoever has its token. A wrong token and a wrong id give the same answer.
-    pub async fn poll_enrollment(
-        &self,
+    /// The state of a sign-up, for the holder of its token.
+    pub async fn poll(
+        self,
         caller: &EventCaller,
         id: &str,
         token: &str,
     ) -> Result<EnrollmentState, RegistryError> {
-        let polled = self.poll(id, token);
+        let polled = self.read_state(id, token);
         if let Err(error) = &polled {
             let subject = if error.code() == "not_found" {
                 EventSubject::default()
             } else {
                 EventSubject::id(id)
             };
-            self.record(AuditEvent::new("enrollment.poll", caller, subject), Some(error)).await;
+            self.registry.record(caller, "enrollment.poll", subject, Some(error)).await;
         }
         polled
     }
 
-    /// Takes a sign-up back, for whoever has its token. One that was approved ends with its connection.
-    pub async fn withdraw_enrollment(
-        &self,
+    /// Takes a sign-up back, for the holder of its token. One that was approved ends with its connection.
+    pub async fn withdraw(
+        self,
         caller: &EventCaller,
         id: &str,
         token: &str,
     ) -> Result<(), RegistryError> {
-        let event = AuditEvent::new("enrollment.withdraw", caller, EventSubject::default());
         let (id, hash) = (id.to_owned(), TokenHash::of(token));
-        self.change(event, move |draft| {
-            let found = draft.state.enrollments.get(&id).filter(|one| one.token.is(&hash)).cloned();
-            let enrollment = found.ok_or_else(|| RegistryError::not_found("enrollment", &id))?;
-            draft.event.subject.id = Some(id);
-            draft.withdraw(&enrollment);
-            Ok(())
-        })
-        .await
+        self.registry
+            .change(caller, "enrollment.withdraw", EventSubject::default(), move |draft| {
+                let enrollment = draft.state.enrollment_with(&id, &hash)?.clone();
+                draft.event.subject.id = Some(id);
+                if enrollment.credential.is_some() {
+                    draft.end_principals(|one| one.id == enrollment.principal);
+                } else {
+                    // Nothing came of it. It leaves an event and nothing else, so that sign-ups cannot fill the disk.
+                    draft.state.enrollments.edit().remove(&enrollment.id);
+                    draft.state.requests.edit().remove(&enrollment.request);
+                    draft.state.principals.edit().remove(&enrollment.principal);
+                }
+                Ok(())
+            })
+            .await
     }
 
     /// A sign-up by id, for operators.
-    pub fn enrollment(&self, id: &str) -> Option<EnrollmentState> {
-        let state = self.state();
+    pub fn get(self, id: &str) -> Option<EnrollmentState> {
+        let state = self.registry.state();
         let found = state.enrollments.get(id)?.clone();
-        state.enrollment_state(found, self.now(), self.interval()).ok()
+        state.enrollment_state(found, self.registry.now(), self.interval()).ok()
+    }
+
+    /// Whether a token is that of an enrollment.
+    pub fn is_token(self, id: &str, token: &str) -> bool {
+        let hash = TokenHash::of(token);
+        self.registry.state().enrollments.get(id).is_some_and(|one| one.token.is(&hash))
     }
 
     /// The sign-up that filed a request, for the person who decides it.
-    pub fn enrollment_of_request(&self, request: &str) -> Option<Enrollment> {
-        self.state().enrollments.values().find(|one| one.request == request).cloned()
+    pub fn of_request(self, request: &str) -> Option<Enrollment> {
+        self.registry.state().enrollments.values().find(|one| one.request == request).cloned()
     }
 
-    fn poll(&self, id: &str, token: &str) -> Result<EnrollmentState, RegistryError> {
-        let (state, now, hash) = (self.state(), self.now(), TokenHash::of(token));
-        let found = state.enrollments.get(id).filter(|one| one.token.is(&hash));
-        let found = found.ok_or_else(|| RegistryError::not_found("enrollment", id))?;
-        self.0.volatile.record_poll(id, now, self.0.options.lifetimes.poll_interval)?;
+    fn read_state(self, id: &str, token: &str) -> Result<EnrollmentState, RegistryError> {
+        let (state, now, hash) = (self.registry.state(), self.registry.now(), TokenHash::of(token));
+        let found = state.enrollment_with(id, &hash)?;
+        self.registry.inner.volatile.record_poll(
+            id,
+            now,
+            self.registry.inner.options.lifetimes.poll_interval,
+        )?;
         state.enrollment_state(found.clone(), now, self.interval())
     }
 
-    fn interval(&self) -> u64 {
-        self.0.options.lifetimes.poll_interval.as_secs()
+    fn interval(self) -> u64 {
+        self.registry.inner.options.lifetimes.poll_interval.as_secs()
     }
 }
 
 impl RegistrySnapshot {
+    /// The sign-up with this token. A wrong token and a wrong id give the same error.
+    fn enrollment_with(&self, id: &str, token: &TokenHash) -> Result<&Enrollment, RegistryError> {
+        let found = self.enrollments.get(id).filter(|one| one.token.is(token));
+        found.ok_or_else(|| RegistryError::not_found(Enrollment::NAME, id))
+    }
+
     /// The sign-up that waits with this code. Case, spaces and dashes do not matter.
     pub(super) fn enrollment_by_code(&self, code: &str, now: Timestamp) -> Option<&Enrollment> {
         let letters = |text: &str| -> String {
@@ -220,8 +233,9 @@ impl RegistrySnapshot {
         now: Timestamp,
         interval: u64,
     ) -> Result<EnrollmentState, RegistryError> {
-        let gone = || RegistryError::not_found("enrollment", &enrollment.id);
-        let request = self.requests.get(&enrollment.request).ok_or_else(gone)?.clone().at(now);
+        let request = self.requests.get(&enrollment.request).cloned();
+        let gone = || RegistryError::not_found(Enrollment::NAME, &enrollment.id);
+        let request = request.ok_or_else(gone)?.at(now);
         let grant = request.grant.as_ref().and_then(|id| self.grants.get(id));
         let credential = enrollment.credential.as_ref().and_then(|id| self.credentials.get(id));
         let status = match (request.status, credential) {
@@ -279,18 +293,18 @@ impl RegistryTransaction<'_> {
             return Ok((same, None));
         }
         let limit = self.options.limits.pending_enrollments;
-        if waiting().count() >= limit {
-            return Err(RegistryError::Full { what: "sign-ups that wait", limit });
-        }
+        check_room("sign-ups that wait", waiting().count(), limit)?;
         let limit = self.options.limits.pending_enrollments_of_address;
         let address = self.event.caller.address;
         let is_from_there = |one: &&Enrollment| {
             one.address.is_some()
                 && SourceAddress::from(one.address) == SourceAddress::from(address)
         };
-        if waiting().filter(is_from_there).count() >= limit {
-            return Err(RegistryError::Full { what: "sign-ups of this address that wait", limit });
-        }
+        check_room(
+            "sign-ups of this address that wait",
+            waiting().filter(is_from_there).count(),
+            limit,
+        )?;
         let token = TokenKind::Enrollment.create()?;
         let expires_at = self.after(self.options.lifetimes.enrollment);
         let principal = self.principal(&GrantRecipient::New {
@@ -346,8 +360,8 @@ impl RegistryTransaction<'_> {
         // The sign-up has one connection, so its id can be made from the sign-up's.
         let id = enrollment.id.replacen("enr_", "crd_", 1);
         enrollment.credential = Some(id.clone());
-        self.state.credentials.put(Credential {
-            id: id.clone(),
+        let credential = Credential {
+            id,
             kind: CredentialKind::Enrollment,
             principal: enrollment.principal.clone(),
             client_id: Some(enrollment.client_id.clone()),
@@ -361,26 +375,10 @@ impl RegistryTransaction<'_> {
             tokens: vec![AccessTokenRecord { hash: enrollment.token, expires_at: Some(end) }],
             refresh: None,
             code: None,
-        });
-        let subject = EventSubject {
-            id: Some(id),
-            principal: Some(enrollment.principal.clone()),
-            client_id: Some(enrollment.client_id.clone()),
-            ..EventSubject::default()
         };
-        self.consequences.push(AuditEvent::new("credential.issue", &self.event.caller, subject));
+        self.record_also("credential.issue", credential.subject());
+        self.state.credentials.put(credential);
         self.state.enrollments.put(enrollment);
-    }
-
-    fn withdraw(&mut self, enrollment: &Enrollment) {
-        if enrollment.credential.is_none() {
-            // Nothing came of it. It leaves a line in the audit and nothing else, so that nobody fills the disk with it.
-            self.state.enrollments.edit().remove(&enrollment.id);
-            self.state.requests.edit().remove(&enrollment.request);
-            self.state.principals.edit().remove(&enrollment.principal);
-            return;
-        }
-        self.end_principals(|one| one.id == enrollment.principal);
     }
 }
 

@@ -94,6 +94,20 @@ pub enum RegistryError {
     NoRandomness,
 }
 
+/// A registry that can only be opened now, and cannot.
+impl From<OpenRegistryError> for RegistryError {
+    fn from(error: OpenRegistryError) -> Self {
+        match error {
+            OpenRegistryError::InUse { .. } => Self::InUse,
+            OpenRegistryError::Disk { path, reason }
+            | OpenRegistryError::Broken { path, reason } => Self::Disk { path, reason },
+            OpenRegistryError::TooNew { ref path, .. } => {
+                Self::Disk { path: path.clone(), reason: error.to_string() }
+            }
+        }
+    }
+}
+
 impl From<InvalidTarget> for RegistryError {
     fn from(InvalidTarget { what, reason }: InvalidTarget) -> Self {
         Self::Invalid { what, reason }

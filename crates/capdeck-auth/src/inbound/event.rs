@@ -1,4 +1,4 @@
-//! What happened here, told once: to the audit and to whoever follows.
+//! What happened in the registry, for the audit and for followers.
 
 use std::{fmt, net::IpAddr};
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::{RegistryError, SelfApprovalLink};
 
-/// Who wants something, as the audit names them.
+/// Who sends a request, as the audit names them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventCaller {
-    /// The id of an operator, a principal or a client; empty for somebody who is not known.
+    /// The id of an operator, a principal or a client; empty when it is unknown.
     pub id: String,
     /// Where the request came from.
     pub address: Option<IpAddr>,
@@ -19,12 +19,12 @@ pub struct EventCaller {
 }
 
 impl EventCaller {
-    /// Somebody who is known.
+    /// A known caller.
     pub fn new(id: impl Into<String>, address: Option<IpAddr>) -> Self {
         Self { id: id.into(), address, browser: None }
     }
 
-    /// Somebody who is not known.
+    /// An unknown caller.
     pub fn unknown(address: Option<IpAddr>) -> Self {
         Self { id: String::new(), address, browser: None }
     }
@@ -46,7 +46,7 @@ pub struct RegistryEvent {
     pub error_code: Option<&'static str>,
     /// Whether it was refused, rather than failed.
     pub is_refused: bool,
-    /// The id of who did it; empty when nobody knows.
+    /// The id of who did it; empty when it is unknown.
     pub actor: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
@@ -72,8 +72,16 @@ pub struct EventSubject {
 }
 
 impl EventSubject {
-    pub(super) fn id(id: impl Into<String>) -> Self {
-        Self { id: Some(id.into()), ..Self::default() }
+    pub(super) fn id(id: &str) -> Self {
+        Self { id: Some(id.to_owned()), ..Self::default() }
+    }
+
+    pub(super) fn capsule(key: &str) -> Self {
+        Self { capsule: Some(key.to_owned()), ..Self::default() }
+    }
+
+    pub(super) fn client(id: &str) -> Self {
+        Self { client_id: Some(id.to_owned()), ..Self::default() }
     }
 }
 

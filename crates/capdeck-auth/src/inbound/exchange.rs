@@ -1,16 +1,13 @@
-//! A client redeems its code.
+//! A client redeems its code, renews its tokens and gives them back (RFC 7009). Each refresh token works once; one that comes
+//! //! back later means that two have it, and ends the connection. A client that lost the response may ask again for a short while
+//! //! and gets the same one.
 
 use jiff::Timestamp;
 
 use super::{
-    Credential, CredentialKind, EventCaller, OAuthClient, Registry, RegistryError, Scopes,
-    TokenRefusal,
-    authorization::AuthorizationCode,
-    credential::{AccessTokenRecord, RefreshTokenRecord},
-    event::{AuditEvent, EventSubject},
-    registry::RegistryTransaction,
-    state::RegistrySnapshot,
-    token::{TokenHash, TokenKind, random},
+    AccessTokenRecord, Credential, CredentialKind, EventCaller, EventSubject, NewAuthorizationCode,
+    OAuthClient, RefreshTokenRecord, RegistryError, RegistrySnapshot, RegistryTransaction, Scopes,
+    TokenHash, TokenKind, TokenRefusal, TokenService, UsedRefreshToken, random,
 };
 use crate::Secret;
 
@@ -47,19 +44,54 @@ pub struct TokenSet {
     pub audience: Option<String>,
 }
 
-impl Registry {
+impl TokenService<'_> {
     /// Gives tokens for a code. A code that comes a second time gives nothing and ends what it gave the first time.
     pub async fn redeem_code(
-        &self,
+        self,
         caller: &EventCaller,
         redemption: CodeRedemption,
     ) -> Result<TokenSet, RegistryError> {
-        let subject = EventSubject {
-            client_id: Some(redemption.client.client_id.clone()),
-            ..EventSubject::default()
-        };
-        let event = AuditEvent::new("credential.issue", caller, subject);
-        self.change(event, move |draft| draft.redeem_code(&redemption)).await
+        let subject = EventSubject::client(&redemption.client.client_id);
+        let redeem = move |draft: &mut RegistryTransaction<'_>| draft.redeem_code(&redemption);
+        self.registry.change(caller, "credential.issue", subject, redeem).await
+    }
+
+    /// Gives new tokens for a refresh token, which is used up by that.
+    pub async fn renew(
+        self,
+        caller: &EventCaller,
+        renewal: TokenRenewal,
+    ) -> Result<TokenSet, RegistryError> {
+        let subject = EventSubject::client(&renewal.client.client_id);
+        let renew = move |draft: &mut RegistryTransaction<'_>| draft.renew_tokens(&renewal);
+        self.registry.change(caller, "credential.refresh", subject, renew).await
+    }
+
+    /// Ends the connection that a token is of, whichever of its tokens it is. A token that opens nothing, or is another
+    /// client's, changes nothing and is no error: a caller does not learn which it was.
+    pub async fn revoke(
+        self,
+        caller: &EventCaller,
+        client: ClientProof,
+        token: Secret,
+    ) -> Result<(), RegistryError> {
+        let subject = EventSubject::client(&client.client_id);
+        self.registry
+            .change(caller, "credential.revoke", subject, move |draft| {
+                let client = draft.state.proven_client(&client, draft.now)?;
+                let is_own = |one: &&Credential| {
+                    one.client_id.as_ref() == Some(&client.id) && one.revoked_at.is_none()
+                };
+                if let Some(found) =
+                    draft.state.connection_with(token.expose()).filter(is_own).cloned()
+                {
+                    draft.event.subject = found.subject();
+                    draft.volatile.renewals.lock().remove(&found.id);
+                    draft.state.credentials.put(found.revoked(draft.now));
+                }
+                Ok(())
+            })
+            .await
     }
 }
 
@@ -82,25 +114,43 @@ impl RegistrySnapshot {
         client.last_used_at.record(now);
         Ok(client.clone())
     }
+
+    /// The connection of refresh tokens with this half, which stays the same.
+    fn connection_of(&self, family: &[u8; 16]) -> Option<&Credential> {
+        let family = TokenHash::of_bytes(family);
+        let found = self.credentials.get(self.families.get(&family)?)?;
+        found.refresh.as_ref().filter(|kept| kept.family.is(&family)).map(|_| found)
+    }
+
+    /// The connection that a token opens, or renews.
+    fn connection_with(&self, token: &str) -> Option<&Credential> {
+        let hash = TokenHash::of(token);
+        if let Some(known) = self.tokens.get(&hash).filter(|known| known.hash.is(&hash)) {
+            return self.credentials.get(&known.client.credential);
+        }
+        let bytes = TokenKind::Refresh.bytes(token)?;
+        let found = self.connection_of(bytes.first_chunk()?)?;
+        found.refresh.as_ref().filter(|kept| kept.current.is(&hash)).map(|_| found)
+    }
 }
 
 impl RegistryTransaction<'_> {
-    /// The client, if it is who it says.
-    pub(super) fn proven_client(&self, proof: &ClientProof) -> Result<OAuthClient, RegistryError> {
-        self.state.proven_client(proof, self.now)
-    }
-
     fn redeem_code(&mut self, redemption: &CodeRedemption) -> Result<TokenSet, RegistryError> {
         let refused = |reason| RegistryError::token(TokenRefusal::InvalidGrant, reason);
-        let client = self.proven_client(&redemption.client)?;
+        let client = self.state.proven_client(&redemption.client, self.now)?;
         let hash = TokenHash::of(redemption.code.expose());
-        // Whoever shows a code uses it up, whatever else is wrong.
+        // A code is used up by showing it, whatever else is wrong.
         let code = self.volatile.codes.lock().remove(&hash);
         let Some(code) = code.filter(|code| self.now < code.expires_at) else {
-            self.end_what_came_of(&hash);
+            let came_of = |one: &Credential| {
+                one.revoked_at.is_none() && one.code.as_ref().is_some_and(|kept| kept.is(&hash))
+            };
+            if let Some(stolen) = self.state.credentials.select(came_of).pop() {
+                self.end_stolen(stolen);
+            }
             return Err(refused("this code is not known, over or used up"));
         };
-        let AuthorizationCode { authorization, principal, scopes, .. } = code;
+        let NewAuthorizationCode { authorization, principal, scopes } = code.terms;
         if authorization.client_id != client.id {
             return Err(refused("this code was given to another client"));
         }
@@ -111,7 +161,7 @@ impl RegistryTransaction<'_> {
             TokenRefusal::InvalidRequest,
             "`code_verifier` is missing",
         ))?;
-        if !authorization.is_met_by(verifier.expose()) {
+        if !authorization.challenge.is_met_by(verifier.expose()) {
             return Err(refused("`code_verifier` does not fit the code"));
         }
         let audience = match (authorization.resource, &redemption.resource) {
@@ -187,51 +237,103 @@ impl RegistryTransaction<'_> {
     }
 
     /// Ends a connection because something of it came back that was used up: there are two who have it.
-    pub(super) fn end_stolen(&mut self, credential: Credential) {
-        self.end_by_the_way(credential);
+    fn end_stolen(&mut self, credential: Credential) {
+        self.end_connection(credential);
         self.commits_on_error = true;
-    }
-
-    /// Ends a connection as a consequence of something else, with a line of its own.
-    fn end_by_the_way(&mut self, credential: Credential) {
-        let subject = EventSubject {
-            id: Some(credential.id.clone()),
-            principal: Some(credential.principal.clone()),
-            client_id: credential.client_id.clone(),
-            ..EventSubject::default()
-        };
-        self.consequences.push(AuditEvent::new("credential.revoke", &self.event.caller, subject));
-        self.volatile.renewals.lock().remove(&credential.id);
-        self.state.credentials.put(credential.revoked(self.now));
-    }
-
-    fn end_what_came_of(&mut self, code: &TokenHash) {
-        let came_of = |one: &&Credential| {
-            one.revoked_at.is_none() && one.code.as_ref().is_some_and(|kept| kept.is(code))
-        };
-        if let Some(stolen) = self.state.credentials.values().find(came_of).cloned() {
-            self.end_stolen(stolen);
-        }
     }
 
     fn make_room_for_connection(&mut self, principal: &str, audience: Option<&str>) {
         let now = self.now;
-        let mut live: Vec<&Credential> = self
-            .state
-            .credentials
-            .values()
-            .filter(|one| {
-                one.kind == CredentialKind::Oauth
-                    && one.principal == principal
-                    && one.audience.as_deref() == audience
-                    && one.is_live(now)
-            })
-            .collect();
+        let live = self.state.credentials.select(|one| {
+            one.kind == CredentialKind::Oauth
+                && one.principal == principal
+                && one.audience.as_deref() == audience
+                && one.is_live(now)
+        });
         if live.len() < MAX_CONNECTIONS {
             return;
         }
-        live.sort_by_key(|one| one.last_used_at.get().unwrap_or(one.created_at));
-        let Some(oldest) = live.first().map(|one| Credential::clone(one)) else { return };
-        self.end_by_the_way(oldest);
+        let last_used = |one: &Credential| one.last_used_at.get().unwrap_or(one.created_at);
+        if let Some(oldest) = live.into_iter().min_by_key(last_used) {
+            self.end_connection(oldest);
+        }
     }
+
+    fn renew_tokens(&mut self, renewal: &TokenRenewal) -> Result<TokenSet, RegistryError> {
+        let refused = |reason| RegistryError::token(TokenRefusal::InvalidGrant, reason);
+        let unknown = || refused("this token is not known, over or used up");
+        let client = self.state.proven_client(&renewal.client, self.now)?;
+        let bytes = TokenKind::Refresh.bytes(renewal.refresh_token.expose()).ok_or_else(unknown)?;
+        let family = *bytes.first_chunk::<16>().ok_or_else(unknown)?;
+        let mut credential = self.state.connection_of(&family).cloned().ok_or_else(unknown)?;
+        if credential.client_id.as_ref() != Some(&client.id) {
+            return Err(unknown());
+        }
+        self.event.subject.id = Some(credential.id.clone());
+        self.event.subject.principal = Some(credential.principal.clone());
+        let used = TokenHash::of(renewal.refresh_token.expose());
+        let Some(kept) = credential.refresh.clone().filter(|_| credential.is_live(self.now)) else {
+            return Err(unknown());
+        };
+        if !kept.current.is(&used) {
+            let grace = self.options.lifetimes.refresh_grace;
+            let is_retry = kept.previous.is_some_and(|previous| {
+                previous.hash.is(&used)
+                    && previous.used_at.checked_add(grace).is_ok_and(|end| self.now < end)
+            });
+            if !is_retry {
+                self.end_stolen(credential);
+                return Err(unknown());
+            }
+            // Another process may have given the response.
+            let renewals = self.volatile.renewals.lock();
+            let given = renewals.get(&credential.id).filter(|renewal| renewal.used.is(&used));
+            return given.map(|renewal| renewal.response.clone()).ok_or_else(unknown);
+        }
+        if kept.expires_at <= self.now {
+            return Err(unknown());
+        }
+        if self.state.live_grants(&credential.principal, self.now).is_empty() {
+            return Err(refused("what was agreed to was taken back, or is over"));
+        }
+        if let (Some(meant), Some(given)) = (&credential.audience, &renewal.resource)
+            && meant != given
+        {
+            let reason = "`resource` is not the one that the token is for";
+            return Err(RegistryError::token(TokenRefusal::InvalidTarget, reason));
+        }
+        if let Some(scopes) = renewal.scopes.as_ref().filter(|scopes| !scopes.is_empty()) {
+            if !credential.scopes.covers(scopes) {
+                let reason = "a scope goes beyond what was agreed to; sign in again for more";
+                return Err(RegistryError::token(TokenRefusal::InvalidScope, reason));
+            }
+            credential.scopes = scopes.clone();
+        }
+        if let Some(refresh) = &mut credential.refresh {
+            refresh.previous = Some(UsedRefreshToken { hash: used, used_at: self.now });
+        }
+        let response = self.give_tokens(credential, family)?;
+        let until = self.after(self.options.lifetimes.refresh_grace);
+        let remembered = RenewalResponse { used, response: response.clone(), until };
+        self.volatile.renewals.lock().insert(response.credential.clone(), remembered);
+        Ok(response)
+    }
+}
+
+/// What came with a request for new tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenRenewal {
+    pub client: ClientProof,
+    pub refresh_token: Secret,
+    /// Fewer scopes narrow the connection for good; none keep what it has.
+    pub scopes: Option<Scopes>,
+    pub resource: Option<String>,
+}
+
+/// The response to the last renewal of a connection. Kept in memory only, and not for long.
+#[derive(Debug)]
+pub(super) struct RenewalResponse {
+    used: TokenHash,
+    response: TokenSet,
+    pub(super) until: Timestamp,
 }

@@ -4,9 +4,6 @@
 //! of a colleague at the sender's address is never refused. A short admin key can be guessed. While its class backs off, it is
 //! not compared at all, because an answer would be an oracle (`docs/design/046-failed-credentials.md`).
 
-mod class;
-mod table;
-
 use std::{
     collections::HashMap,
     net::IpAddr,
@@ -17,10 +14,7 @@ use std::{
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 
-pub use self::class::CredentialClass;
-pub(super) use self::table::SourceAddress;
-use self::{class::BackoffRule, table::FailureTable};
-use super::{AdminKey, RegistryClock};
+use super::{AdminKey, RegistryClock, TokenKind};
 
 /// The longest back-off of the admin key for an address that sent the right one lately. It bounds how long an attacker at the
 /// address can keep others there away, and still leaves no more than one guess in a second.
@@ -154,6 +148,263 @@ impl FailedCredentials {
         }
         known.insert(source, now);
     }
+}
+
+/// What the tokens of shares start with.
+const SHARE_PREFIX: &str = "cap_sh_";
+/// The longest wait after secrets that can be guessed.
+const MAX_WAIT: Duration = Duration::from_secs(15 * 60);
+/// The longest wait after secrets that cannot. A browser or an agent whose session is over must soon learn that it is.
+const MAX_GENERATED_WAIT: Duration = Duration::from_secs(30);
+/// Secrets that cannot be guessed may fail this many times as often: an office whose sessions end together is no attack.
+const GENERATED_FACTOR: u32 = 4;
+
+/// The class of a credential, by its form. Failures of one class do not slow down another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CredentialClass {
+    /// The admin key, and whatever has no form of its own.
+    AdminKey,
+    AccessToken,
+    RefreshToken,
+    EnrollmentToken,
+    OperatorKey,
+    SessionCookie,
+    ClientSecret,
+    AuthorizationCode,
+    ShareToken,
+    /// The code that an agent shows to the person who approves it.
+    UserCode,
+    /// An account at a provider of sign-ins.
+    ProviderAccount,
+}
+
+impl CredentialClass {
+    /// The class of a text that was sent as a credential.
+    pub fn of(text: &str) -> Self {
+        let kinds = [
+            (TokenKind::Access, Self::AccessToken),
+            (TokenKind::Refresh, Self::RefreshToken),
+            (TokenKind::Enrollment, Self::EnrollmentToken),
+            (TokenKind::Operator, Self::OperatorKey),
+            (TokenKind::Session, Self::SessionCookie),
+            (TokenKind::ClientSecret, Self::ClientSecret),
+            (TokenKind::Code, Self::AuthorizationCode),
+        ];
+        // The whole form counts, not only its start: a short text may be a guess of a short admin key, whatever it starts with.
+        if let Some((_, class)) = kinds.into_iter().find(|(kind, _)| kind.fits(text)) {
+            return class;
+        }
+        let is_share = text.strip_prefix(SHARE_PREFIX).is_some_and(|rest| rest.len() == 43);
+        if is_share { Self::ShareToken } else { Self::AdminKey }
+    }
+
+    /// Its name in the audit and in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AdminKey => "admin_key",
+            Self::AccessToken => "access_token",
+            Self::RefreshToken => "refresh_token",
+            Self::EnrollmentToken => "enrollment_token",
+            Self::OperatorKey => "operator_key",
+            Self::SessionCookie => "session_cookie",
+            Self::ClientSecret => "client_secret",
+            Self::AuthorizationCode => "authorization_code",
+            Self::ShareToken => "share_token",
+            Self::UserCode => "user_code",
+            Self::ProviderAccount => "provider_account",
+        }
+    }
+
+    /// Whether a secret of this class could be found by trying.
+    fn is_guessable(self) -> bool {
+        match self {
+            Self::AdminKey | Self::UserCode | Self::ProviderAccount => true,
+            Self::AccessToken
+            | Self::RefreshToken
+            | Self::EnrollmentToken
+            | Self::OperatorKey
+            | Self::SessionCookie
+            | Self::ClientSecret
+            | Self::AuthorizationCode
+            | Self::ShareToken => false,
+        }
+    }
+
+    /// How failures of this class are held against their sender.
+    fn rule(self, free_failures: u32) -> BackoffRule {
+        if self.is_guessable() {
+            let (max_wait, forget_after) = (MAX_WAIT, 2 * MAX_WAIT);
+            return BackoffRule { free_failures, max_wait, forget_after };
+        }
+        BackoffRule {
+            free_failures: free_failures.saturating_mul(GENERATED_FACTOR),
+            max_wait: MAX_GENERATED_WAIT,
+            forget_after: 2 * MAX_GENERATED_WAIT,
+        }
+    }
+}
+
+/// How failures are held against their sender.
+#[derive(Debug, Clone, Copy)]
+struct BackoffRule {
+    /// Failures that cost nothing. The wait after the next one is a second, and doubles with each.
+    pub(super) free_failures: u32,
+    pub(super) max_wait: Duration,
+    /// How long a sender has to send nothing of the class until nothing is held against it.
+    pub(super) forget_after: Duration,
+}
+
+/// How many senders and classes are remembered.
+pub(super) const MAX_ENTRIES: usize = 10_000;
+/// An attempt after this long without one starts a burst of its own.
+const BURST_GAP: Duration = Duration::from_secs(5 * 60);
+/// Longer than any failure matters.
+const FAILURE_LIFETIME: Duration = Duration::from_secs(30 * 60);
+/// How many bursts are recorded in a minute. A sender with many addresses cannot fill the audit with them.
+const MAX_BURSTS_PER_MINUTE: u32 = 60;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// One sender by its address. For IPv6 the /64 network, because a sender has all of its addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum SourceAddress {
+    Unknown,
+    Four(u32),
+    Six(u64),
+}
+
+impl From<Option<IpAddr>> for SourceAddress {
+    fn from(address: Option<IpAddr>) -> Self {
+        match address.map(|address| address.to_canonical()) {
+            None => Self::Unknown,
+            Some(IpAddr::V4(address)) => Self::Four(address.to_bits()),
+            Some(IpAddr::V6(address)) => Self::Six((address.to_bits() >> 64) as u64),
+        }
+    }
+}
+
+/// How often credentials failed, by sender and class, in a table of bounded size.
+#[derive(Debug, Default)]
+struct FailureTable {
+    entries: HashMap<(SourceAddress, CredentialClass), FailureCount>,
+    /// When entries that are over are removed next.
+    next_sweep: Option<Timestamp>,
+    /// The minute whose bursts are counted, and how many there were.
+    burst_minute: Option<Timestamp>,
+    bursts: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct FailureCount {
+    /// Attempts that were examined.
+    failures: u32,
+    /// The last of them.
+    counted_at: Timestamp,
+    /// The last attempt of all.
+    seen_at: Timestamp,
+}
+
+impl FailureCount {
+    /// When the next attempt is examined.
+    fn free_at(self, rule: BackoffRule) -> Timestamp {
+        let wait = match self.failures.checked_sub(rule.free_failures) {
+            None => Duration::ZERO,
+            Some(more) => Duration::from_secs(1_u64.checked_shl(more.min(30)).unwrap_or(u64::MAX)),
+        };
+        after(self.counted_at, wait.min(rule.max_wait))
+    }
+}
+
+impl FailureTable {
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether an attempt would be examined now.
+    pub(super) fn is_free(
+        &mut self,
+        source: SourceAddress,
+        class: CredentialClass,
+        rule: BackoffRule,
+        now: Timestamp,
+    ) -> bool {
+        self.sweep(now);
+        let key = self.key(source, class);
+        self.entries.get(&key).is_none_or(|count| count.free_at(rule) <= now)
+    }
+
+    /// Notes an attempt that failed, or that was not examined because the sender has to wait. Those do not make the wait longer.
+    pub(super) fn fail(
+        &mut self,
+        source: SourceAddress,
+        class: CredentialClass,
+        rule: BackoffRule,
+        now: Timestamp,
+    ) -> FailedAttempt {
+        self.sweep(now);
+        let key = self.key(source, class);
+        let found = self.entries.get(&key).copied();
+        let is_new = found.is_none_or(|count| after(count.seen_at, BURST_GAP) <= now);
+        let mut count =
+            found.unwrap_or(FailureCount { failures: 0, counted_at: now, seen_at: now });
+        if after(count.seen_at, rule.forget_after) <= now {
+            count.failures = 0;
+        }
+        // A clock that was set back lengthens no wait.
+        count.counted_at = count.counted_at.min(now);
+        count.seen_at = now;
+        let free_at = count.free_at(rule);
+        let retry_after = (now < free_at).then(|| whole_seconds(now, free_at));
+        if retry_after.is_none() {
+            count.failures = count.failures.saturating_add(1);
+            count.counted_at = now;
+        }
+        self.entries.insert(key, count);
+        let starts_burst = is_new && self.may_record(now);
+        FailedAttempt { class, retry_after, starts_burst }
+    }
+
+    /// Where an attempt is counted. When there are more senders than can be remembered, the rest count as one.
+    fn key(
+        &self,
+        source: SourceAddress,
+        class: CredentialClass,
+    ) -> (SourceAddress, CredentialClass) {
+        let key = (source, class);
+        let is_full = self.entries.len() >= MAX_ENTRIES && !self.entries.contains_key(&key);
+        if is_full { (SourceAddress::Unknown, class) } else { key }
+    }
+
+    fn sweep(&mut self, now: Timestamp) {
+        let is_due = self.next_sweep.is_none_or(|due| due <= now);
+        if !is_due {
+            return;
+        }
+        self.entries.retain(|_, count| now < after(count.seen_at, FAILURE_LIFETIME));
+        self.next_sweep = Some(after(now, MINUTE));
+    }
+
+    fn may_record(&mut self, now: Timestamp) -> bool {
+        if self.burst_minute.is_none_or(|start| now < start || after(start, MINUTE) <= now) {
+            (self.burst_minute, self.bursts) = (Some(now), 0);
+        }
+        self.bursts = self.bursts.saturating_add(1);
+        self.bursts <= MAX_BURSTS_PER_MINUTE
+    }
+}
+
+fn after(time: Timestamp, wait: Duration) -> Timestamp {
+    time.checked_add(wait).unwrap_or(Timestamp::MAX)
+}
+
+/// Whole seconds that are surely enough.
+fn whole_seconds(now: Timestamp, until: Timestamp) -> u64 {
+    let milliseconds = u64::try_from(until.duration_since(now).as_millis()).unwrap_or(0);
+    milliseconds.div_ceil(1000).max(1)
 }
 
 #[cfg(test)]

@@ -4,10 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DecisionMaker, EventCaller, GrantTarget, Registry, RegistryError, Scopes, SelfApprovalLink,
-    collection::RegistryRecord,
-    event::{AuditEvent, EventSubject},
-    registry::RegistryTransaction,
+    AccessGrantService, DecisionMaker, EventCaller, EventSubject, GrantTarget, RegistryError,
+    RegistryTransaction, Scopes, SelfApprovalLink, check_room,
 };
 
 /// What somebody may use, as it was approved.
@@ -27,14 +25,6 @@ pub struct Grant {
     pub self_approved: Option<SelfApprovalLink>,
 }
 
-impl RegistryRecord for Grant {
-    const FILE: &'static str = "grants.json";
-
-    fn id(&self) -> &str {
-        &self.id
-    }
-}
-
 impl Grant {
     /// Whether it is neither over nor taken back.
     pub fn is_live(&self, now: Timestamp) -> bool {
@@ -52,60 +42,7 @@ impl Grant {
                 (Some(mine), Some(its)) => mine <= its,
             }
     }
-}
 
-impl Registry {
-    /// A grant by id.
-    pub fn grant(&self, id: &str) -> Option<Grant> {
-        self.state().grants.get(id).cloned()
-    }
-
-    /// The principal that a client is when this operator uses it, if it already holds as much as this.
-    pub fn client_with_grant(
-        &self,
-        client_id: &str,
-        operator: &str,
-        target: &GrantTarget,
-        scopes: &Scopes,
-    ) -> Option<String> {
-        let principal = self.principal_of_client(client_id, operator)?.id;
-        let held = self.state().live_grants(&principal, self.now());
-        let covers = |grant: &Grant| target.is_within(&grant.target) && grant.scopes.covers(scopes);
-        held.iter().any(covers).then_some(principal)
-    }
-
-    /// Takes a grant back; what it opened is closed with the next request. Whoever may decide about it may do this.
-    pub async fn revoke_grant(
-        &self,
-        caller: &EventCaller,
-        decider: &DecisionMaker,
-        id: &str,
-    ) -> Result<Grant, RegistryError> {
-        let event = AuditEvent::new("grant.revoke", caller, EventSubject::id(id));
-        let (id, decider) = (id.to_owned(), decider.clone());
-        self.change(event, move |draft| {
-            let found = draft.state.grants.get(&id).cloned();
-            let mut grant = found.ok_or_else(|| RegistryError::not_found("grant", &id))?;
-            draft.event.subject = grant.subject();
-            decider.may_take_back(draft.state, draft.now, &grant)?;
-            if grant.revoked_at.is_some() {
-                return Err(RegistryError::WrongState {
-                    what: "grant",
-                    id,
-                    state: "taken back already",
-                    attempt: "taken back",
-                });
-            }
-            grant.revoked_at = Some(draft.now);
-            draft.state.grants.put(grant.clone());
-            draft.end_connections_without_grants(&grant.principal);
-            Ok(grant)
-        })
-        .await
-    }
-}
-
-impl Grant {
     pub(super) fn subject(&self) -> EventSubject {
         EventSubject {
             id: Some(self.id.clone()),
@@ -116,21 +53,72 @@ impl Grant {
     }
 }
 
+impl AccessGrantService<'_> {
+    /// A grant by id.
+    pub fn get(self, id: &str) -> Option<Grant> {
+        self.registry.state().grants.get(id).cloned()
+    }
+
+    /// The principal that a client is when this operator uses it, if it already holds as much as this.
+    pub fn client_with_grant(
+        self,
+        client_id: &str,
+        operator: &str,
+        target: &GrantTarget,
+        scopes: &Scopes,
+    ) -> Option<String> {
+        let state = self.registry.state();
+        let principal = &state.principal_of_client(client_id, operator)?.id;
+        let held = state.live_grants(principal, self.registry.now());
+        let covers = |grant: &Grant| target.is_within(&grant.target) && grant.scopes.covers(scopes);
+        held.iter().any(covers).then(|| principal.clone())
+    }
+
+    /// Takes a grant back; what it opened is closed with the next request. Whoever may decide about it may do this.
+    pub async fn revoke(
+        self,
+        caller: &EventCaller,
+        decider: &DecisionMaker,
+        id: &str,
+    ) -> Result<Grant, RegistryError> {
+        let (id, decider) = (id.to_owned(), decider.clone());
+        self.registry
+            .change(caller, "grant.revoke", EventSubject::id(&id), move |draft| {
+                let mut grant = draft.state.grants.require(&id)?;
+                draft.event.subject = grant.subject();
+                decider.may_take_back(&draft.state, draft.now, &grant)?;
+                if grant.revoked_at.is_some() {
+                    return Err(RegistryError::WrongState {
+                        what: "grant",
+                        id,
+                        state: "taken back already",
+                        attempt: "taken back",
+                    });
+                }
+                grant.revoked_at = Some(draft.now);
+                draft.state.grants.put(grant.clone());
+                draft.end_connections_without_grants(&grant.principal);
+                Ok(grant)
+            })
+            .await
+    }
+}
+
 impl RegistryTransaction<'_> {
+    /// Takes a grant back as a consequence of something else.
+    pub(super) fn end_grant(&mut self, mut grant: Grant) {
+        grant.revoked_at = Some(self.now);
+        self.record_also("grant.revoke", grant.subject());
+        self.state.grants.put(grant);
+    }
+
     /// Puts a grant in force. Older ones that it makes pointless are taken back, so that repeated sign-ins leave no heap.
     pub(super) fn put_grant(&mut self, grant: Grant) -> Result<(), RegistryError> {
         let now = self.now;
         let limit = self.options.limits.grants;
-        let pointless: Vec<Grant> = self
-            .state
-            .grants
-            .values()
-            .filter(|old| old.is_live(now) && old.is_within(&grant))
-            .cloned()
-            .collect();
-        if self.state.grants.len() >= limit + pointless.len() {
-            return Err(RegistryError::Full { what: "grants", limit });
-        }
+        let grants = &self.state.grants;
+        let pointless = grants.select(|old| old.is_live(now) && old.is_within(&grant));
+        check_room("grants", grants.len() - pointless.len(), limit)?;
         for mut old in pointless {
             old.revoked_at = Some(now);
             self.state.grants.put(old);

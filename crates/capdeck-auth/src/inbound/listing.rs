@@ -1,11 +1,11 @@
-//! Lists of what there is, for operators.
+//! Lists for operators, in pages, the newest first.
 
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 
 use super::{
-    Credential, DecisionMaker, Grant, GrantRequest, OAuthClient, PageRequest, PrincipalRecord,
-    Registry, RegistryError, RegistryPage, RequestSource, RequestStatus, capsule_id_of,
-    page::PageItem,
+    AccessGrantService, ClientService, Credential, DecisionMaker, Grant, GrantRequest, OAuthClient,
+    PrincipalRecord, RegistryError, RequestSource, RequestStatus, TokenService, capsule_id_of,
 };
 
 /// Which requests are wanted. What is left out does not matter.
@@ -17,9 +17,9 @@ pub struct RequestQuery {
     /// Who asked.
     pub requested_by: Option<String>,
     pub source: Option<RequestSource>,
-    /// The one of the sign-up that waits with this code, as somebody typed it.
+    /// The one of the sign-up that waits with this code, as a person typed it.
     pub user_code: Option<String>,
-    /// Only those that somebody may decide.
+    /// Only those that this one may decide.
     pub decidable_by: Option<DecisionMaker>,
 }
 
@@ -54,15 +54,15 @@ fn fits(wanted: Option<&String>, found: Option<&str>) -> bool {
     wanted.is_none_or(|wanted| found == Some(wanted))
 }
 
-impl Registry {
+impl AccessGrantService<'_> {
     /// Requests, as they stand now.
     pub fn requests(
-        &self,
+        self,
         query: &RequestQuery,
         page: &PageRequest,
     ) -> Result<RegistryPage<GrantRequest>, RegistryError> {
-        let (state, now) = (self.state(), self.now());
-        // No request has the empty id, so a code that nobody has finds nothing.
+        let (state, now) = (self.registry.state(), self.registry.now());
+        // No request has the empty id, so an unknown code finds nothing.
         let signed_up = query.user_code.as_deref().map(|code| {
             let waiting = state.enrollment_by_code(code, now);
             waiting.map(|enrollment| enrollment.request.clone()).unwrap_or_default()
@@ -78,32 +78,36 @@ impl Registry {
                 && query.decidable_by.as_ref().is_none_or(is_decidable)
                 && query.status.is_none_or(|status| status == one.status_at(now))
         };
-        let found = page.cut(state.requests.values().filter(is_wanted))?;
+        let found =
+            page.cut(state.requests.values().filter(is_wanted), |one| (one.created_at, &one.id))?;
         Ok(found.map(|request| request.at(now)))
     }
 
     /// Grants.
-    pub fn grants(
-        &self,
+    pub fn list(
+        self,
         query: &GrantQuery,
         page: &PageRequest,
     ) -> Result<RegistryPage<Grant>, RegistryError> {
-        let (state, now) = (self.state(), self.now());
-        page.cut(state.grants.values().filter(|one| {
+        let (state, now) = (self.registry.state(), self.registry.now());
+        let is_wanted = |one: &&Grant| {
             is_about(query.capsule.as_ref(), one.target.capsule_id())
                 && fits(query.principal.as_ref(), Some(&one.principal))
                 && (!query.live_only || one.is_live(now))
-        }))
+        };
+        page.cut(state.grants.values().filter(is_wanted), |one| (one.created_at, &one.id))
     }
+}
 
+impl TokenService<'_> {
     /// Connections.
     pub fn credentials(
-        &self,
+        self,
         query: &CredentialQuery,
         page: &PageRequest,
     ) -> Result<RegistryPage<Credential>, RegistryError> {
-        let (state, now) = (self.state(), self.now());
-        page.cut(state.credentials.values().filter(|one| {
+        let (state, now) = (self.registry.state(), self.registry.now());
+        let is_wanted = |one: &&Credential| {
             let reaches = |capsule: &String| {
                 let mut grants = state.live_grants(&one.principal, now).into_iter();
                 grants.any(|grant| is_about(Some(capsule), grant.target.capsule_id()))
@@ -112,49 +116,133 @@ impl Registry {
                 && fits(query.client_id.as_ref(), one.client_id.as_deref())
                 && (!query.live_only || one.is_live(now))
                 && query.capsule.as_ref().is_none_or(reaches)
-        }))
+        };
+        page.cut(state.credentials.values().filter(is_wanted), |one| (one.created_at, &one.id))
     }
+}
 
+impl ClientService<'_> {
     /// Clients.
-    pub fn clients(&self, page: &PageRequest) -> Result<RegistryPage<OAuthClient>, RegistryError> {
-        page.cut(self.state().clients.values())
+    pub fn list(self, page: &PageRequest) -> Result<RegistryPage<OAuthClient>, RegistryError> {
+        page.cut(self.registry.state().clients.values(), |one| (one.created_at, &one.id))
     }
 
     /// Principals.
     pub fn principals(
-        &self,
+        self,
         page: &PageRequest,
     ) -> Result<RegistryPage<PrincipalRecord>, RegistryError> {
-        page.cut(self.state().principals.values())
+        page.cut(self.registry.state().principals.values(), |one| (one.created_at, &one.id))
     }
 }
 
-impl PageItem for GrantRequest {
-    fn sort_key(&self) -> (Timestamp, &str) {
-        (self.created_at, &self.id)
+/// How many items a part has by default.
+const DEFAULT_PAGE_SIZE: usize = 50;
+/// How many items a part has at most.
+const MAX_PAGE_SIZE: usize = 200;
+
+/// Which part of a list is wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PageRequest {
+    /// What the part before said.
+    pub cursor: Option<String>,
+    /// At most 200; 50 when left out.
+    pub limit: Option<usize>,
+}
+
+/// A part of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegistryPage<T> {
+    pub items: Vec<T>,
+    /// Asks for the next part; none when this was the last.
+    pub next_cursor: Option<String>,
+}
+
+impl PageRequest {
+    /// The wanted part of these items, the greatest key first: when an item was made, and its id where times are the same.
+    pub(super) fn cut<'a, T: Clone + 'a>(
+        &self,
+        items: impl Iterator<Item = &'a T>,
+        sort_key: impl Fn(&T) -> (Timestamp, &str),
+    ) -> Result<RegistryPage<T>, RegistryError> {
+        let after = self.cursor.as_deref().map(read).transpose()?;
+        let limit = self.limit.unwrap_or(DEFAULT_PAGE_SIZE).clamp(1, MAX_PAGE_SIZE);
+        let is_after = |item: &&T| {
+            let (at, id) = sort_key(item);
+            after.as_ref().is_none_or(|(last_at, last)| (at, id) < (*last_at, last.as_str()))
+        };
+        let mut items: Vec<&T> = items.filter(is_after).collect();
+        items.sort_by(|one, other| sort_key(other).cmp(&sort_key(one)));
+        let has_more = items.len() > limit;
+        items.truncate(limit);
+        let last = items.last().filter(|_| has_more);
+        let next_cursor = last.map(|last| write(sort_key(last)));
+        Ok(RegistryPage { items: items.into_iter().cloned().collect(), next_cursor })
     }
 }
 
-impl PageItem for Grant {
-    fn sort_key(&self) -> (Timestamp, &str) {
-        (self.created_at, &self.id)
+fn write((at, id): (Timestamp, &str)) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{} {id}", at.as_millisecond()))
+}
+
+fn read(cursor: &str) -> Result<(Timestamp, String), RegistryError> {
+    let decoded = || -> Option<(Timestamp, String)> {
+        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
+        let (at, id) = text.split_once(' ')?;
+        Some((Timestamp::from_millisecond(at.parse().ok()?).ok()?, id.to_owned()))
+    };
+    decoded().ok_or_else(|| RegistryError::invalid("cursor", "it is not one that was given here"))
+}
+
+impl<T> RegistryPage<T> {
+    /// The same part with other items.
+    pub fn map<U>(self, item: impl FnMut(T) -> U) -> RegistryPage<U> {
+        RegistryPage {
+            items: self.items.into_iter().map(item).collect(),
+            next_cursor: self.next_cursor,
+        }
     }
 }
 
-impl PageItem for Credential {
-    fn sort_key(&self) -> (Timestamp, &str) {
-        (self.created_at, &self.id)
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl PageItem for OAuthClient {
-    fn sort_key(&self) -> (Timestamp, &str) {
-        (self.created_at, &self.id)
-    }
-}
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    struct Item(i64, &'static str);
 
-impl PageItem for PrincipalRecord {
-    fn sort_key(&self) -> (Timestamp, &str) {
-        (self.created_at, &self.id)
+    fn sort_key(item: &Item) -> (Timestamp, &str) {
+        (Timestamp::from_millisecond(item.0).unwrap(), item.1)
+    }
+
+    #[test]
+    fn parts_follow_each_other_and_miss_nothing() {
+        let items = [Item(5, "a"), Item(7, "b"), Item(7, "c"), Item(9, "d"), Item(1, "e")];
+        let mut seen = Vec::new();
+        let mut request = PageRequest { cursor: None, limit: Some(2) };
+        loop {
+            let page = request.cut(items.iter(), sort_key).unwrap();
+            assert!(page.items.len() <= 2);
+            seen.extend(page.items.iter().map(|item| item.1));
+            request.cursor = page.next_cursor;
+            if request.cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, ["d", "c", "b", "a", "e"]);
+    }
+
+    #[test]
+    fn a_cursor_of_nobody_s_is_refused_and_limits_are_kept() {
+        for cursor in ["", "x", "%", "bm9uZQ", "OSA5IDk4"] {
+            let request = PageRequest { cursor: Some(cursor.to_owned()), limit: None };
+            let result = request.cut([Item(1, "a")].iter(), sort_key);
+            assert!(cursor == "OSA5IDk4" || result.is_err(), "{cursor}");
+        }
+        let many: Vec<Item> = (0..500).map(|number| Item(number, "x")).collect();
+        for (limit, count) in [(None, 50), (Some(0), 1), (Some(9999), 200)] {
+            let page = PageRequest { cursor: None, limit }.cut(many.iter(), sort_key).unwrap();
+            assert_eq!(page.items.len(), count);
+        }
     }
 }

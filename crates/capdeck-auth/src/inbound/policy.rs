@@ -7,11 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    EventCaller, GrantRequest, GrantTarget, OAuthScope, Registry, RegistryError, RequestSource,
-    Role,
-    decision::GrantTerms,
-    event::{AuditEvent, EventSubject},
-    registry::RegistryTransaction,
+    EventCaller, EventSubject, GrantRequest, GrantTarget, GrantTerms, OAuthScope, Registry,
+    RegistryError, RegistryTransaction, RequestSource, Role,
 };
 
 /// How access requests are decided.
@@ -98,25 +95,31 @@ pub enum RuleAction {
     Human,
 }
 
-impl Registry {
+/// How requests are decided: the policy, and profiles for approvals.
+#[derive(Debug, Clone, Copy)]
+pub struct ApprovalService<'a> {
+    pub(super) registry: &'a Registry,
+}
+
+impl ApprovalService<'_> {
     /// The policy in force.
-    pub fn policy(&self) -> GrantPolicy {
-        GrantPolicy::clone(&self.state().policy)
+    pub fn policy(self) -> GrantPolicy {
+        GrantPolicy::clone(&self.registry.state().policy)
     }
 
-    /// Replaces the policy. Requests that wait are not decided anew.
+    /// Replaces the policy. Requests that wait are not decided again.
     pub async fn set_policy(
-        &self,
+        self,
         caller: &EventCaller,
         policy: GrantPolicy,
     ) -> Result<GrantPolicy, RegistryError> {
-        let event = AuditEvent::new("settings.update", caller, EventSubject::id("policy"));
-        self.change(event, move |draft| {
-            policy.check(draft.options.limits.policy_rules)?;
-            draft.state.policy = policy.clone().into();
-            Ok(policy)
-        })
-        .await
+        self.registry
+            .change(caller, "settings.update", EventSubject::id("policy"), move |draft| {
+                policy.check(draft.options.limits.policy_rules)?;
+                draft.state.policy = policy.clone().into();
+                Ok(policy)
+            })
+            .await
     }
 }
 
@@ -165,7 +168,7 @@ impl RuleMatch {
                 .is_none_or(|most| request.target.role().is_some_and(|role| role <= most))
             && self.source.is_none_or(|source| source == request.source)
             && self.ip_cidr.as_deref().is_none_or(|text| {
-                // A network that cannot be read holds nobody.
+                // A network that cannot be read holds no address.
                 IpNetwork::parse(text)
                     .zip(address)
                     .is_some_and(|(network, address)| network.holds(address))
@@ -199,7 +202,7 @@ impl RegistryTransaction<'_> {
             },
         };
         let caller = EventCaller::new(POLICY_DECIDER, address);
-        self.consequences.push(AuditEvent::new(action, &caller, decided.subject()));
+        self.record_also_for(&caller, action, decided.subject());
         Ok(decided)
     }
 }
@@ -209,7 +212,7 @@ const POLICY_DECIDER: &str = "policy";
 
 impl GrantRule {
     fn fits(&self, request: &GrantRequest, address: Option<IpAddr>) -> bool {
-        // Whoever signs up says a client's id without proving it. A rule that trusts an id means clients that signed in,
+        // An agent that signs up says a client's id without proving it. A rule that trusts an id means clients that signed in,
         // unless it says otherwise.
         let trusts_a_claim = self.action == RuleAction::Approve
             && self.matches.client_id.is_some()

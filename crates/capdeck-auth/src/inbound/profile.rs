@@ -2,18 +2,14 @@
 
 use std::time::Duration;
 
-use capdeck_access::{DeckGrant, NamePattern, UriPrefix};
+use capdeck_access::{NamePattern, UriPrefix};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    EventCaller, GrantTarget, OAuthScope, Registry, RegistryError, Role, Scopes,
-    collection::RegistryRecord,
-    decision::GrantTerms,
-    event::{AuditEvent, EventSubject},
-    text,
-    token::new_id,
+    ApprovalService, DeckGrant, EventCaller, EventSubject, GrantTarget, GrantTerms, OAuthScope,
+    RegistryError, Role, Scopes, check_room, new_id, text,
 };
 
 /// Terms of access. A request that is approved with a profile is narrowed to it; later changes of the profile change no
@@ -57,87 +53,68 @@ pub struct ProfileTerms {
     pub ttl: Option<u64>,
 }
 
-impl RegistryRecord for AccessProfile {
-    const FILE: &'static str = "profiles.json";
-
-    fn id(&self) -> &str {
-        &self.id
-    }
-}
-
-impl Registry {
+impl ApprovalService<'_> {
     /// Every profile, by name.
-    pub fn profiles(&self) -> Vec<AccessProfile> {
-        let mut profiles: Vec<_> = self.state().profiles.values().cloned().collect();
+    pub fn profiles(self) -> Vec<AccessProfile> {
+        let mut profiles: Vec<_> = self.registry.state().profiles.values().cloned().collect();
         profiles.sort_by(|one, other| one.terms.name.cmp(&other.terms.name));
         profiles
     }
 
     /// A profile by id.
-    pub fn profile(&self, id: &str) -> Option<AccessProfile> {
-        self.state().profiles.get(id).cloned()
+    pub fn profile(self, id: &str) -> Option<AccessProfile> {
+        self.registry.state().profiles.get(id).cloned()
     }
 
     /// Makes a profile.
     pub async fn create_profile(
-        &self,
+        self,
         caller: &EventCaller,
         terms: ProfileTerms,
     ) -> Result<AccessProfile, RegistryError> {
-        let event = AuditEvent::new("settings.update", caller, EventSubject::default());
-        self.change(event, move |draft| {
-            let limit = draft.options.limits.profiles;
-            if draft.state.profiles.len() >= limit {
-                return Err(RegistryError::Full { what: "profiles", limit });
-            }
-            let profile = AccessProfile {
-                id: new_id("prf_")?,
-                created_at: draft.now,
-                terms: terms.checked(draft.state.profiles.values())?,
-            };
-            draft.event.subject.id = Some(profile.id.clone());
-            draft.state.profiles.put(profile.clone());
-            Ok(profile)
-        })
-        .await
+        self.registry
+            .change(caller, "settings.update", EventSubject::default(), move |draft| {
+                let limit = draft.options.limits.profiles;
+                check_room("profiles", draft.state.profiles.len(), limit)?;
+                let profile = AccessProfile {
+                    id: new_id("prf_")?,
+                    created_at: draft.now,
+                    terms: terms.checked(draft.state.profiles.values())?,
+                };
+                draft.event.subject.id = Some(profile.id.clone());
+                draft.state.profiles.put(profile.clone());
+                Ok(profile)
+            })
+            .await
     }
 
     /// Replaces what a profile says.
     pub async fn update_profile(
-        &self,
+        self,
         caller: &EventCaller,
         id: &str,
         terms: ProfileTerms,
     ) -> Result<AccessProfile, RegistryError> {
-        let event = AuditEvent::new("settings.update", caller, EventSubject::id(id));
         let id = id.to_owned();
-        self.change(event, move |draft| {
-            let found = draft.state.profiles.get(&id).cloned();
-            let mut profile = found.ok_or_else(|| RegistryError::not_found("profile", &id))?;
-            let others = draft.state.profiles.values().filter(|other| other.id != id);
-            profile.terms = terms.checked(others)?;
-            draft.state.profiles.put(profile.clone());
-            Ok(profile)
-        })
-        .await
+        self.registry
+            .change(caller, "settings.update", EventSubject::id(&id), move |draft| {
+                let mut profile = draft.state.profiles.require(&id)?;
+                let others = draft.state.profiles.values().filter(|other| other.id != id);
+                profile.terms = terms.checked(others)?;
+                draft.state.profiles.put(profile.clone());
+                Ok(profile)
+            })
+            .await
     }
 
     /// Removes a profile. Grants that were made with it stay.
-    pub async fn remove_profile(
-        &self,
-        caller: &EventCaller,
-        id: &str,
-    ) -> Result<(), RegistryError> {
-        let (id, event) =
-            (id.to_owned(), AuditEvent::new("settings.update", caller, EventSubject::id(id)));
-        self.change(event, move |draft| {
-            if !draft.state.profiles.contains_key(&id) {
-                return Err(RegistryError::not_found("profile", &id));
-            }
-            draft.state.profiles.edit().remove(&id);
-            Ok(())
-        })
-        .await
+    pub async fn remove_profile(self, caller: &EventCaller, id: &str) -> Result<(), RegistryError> {
+        let id = id.to_owned();
+        self.registry
+            .change(caller, "settings.update", EventSubject::id(&id), move |draft| {
+                draft.state.profiles.remove(&id)
+            })
+            .await
     }
 }
 

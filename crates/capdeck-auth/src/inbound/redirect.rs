@@ -4,8 +4,6 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-use super::Registry;
-
 /// Which redirects clients may register. Empty lists mean every safe one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RedirectPolicy {
@@ -32,13 +30,6 @@ const FORBIDDEN_SCHEMES: [&str; 14] = [
     "jar",
     "intent",
 ];
-
-impl Registry {
-    /// Where clients may send people back to.
-    pub fn redirect_policy(&self) -> &RedirectPolicy {
-        &self.0.options.redirects
-    }
-}
 
 impl RedirectPolicy {
     /// Refuses what a client may not register, with the reason.

@@ -1,23 +1,27 @@
 //! The registry: who may use what. Read from memory, changed on disk first.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::broadcast;
 
 use super::{
-    EventCaller, EventSubject, FailedCredentials, OpenRegistryError, RegistryError, RegistryEvent,
-    RegistryOptions, access::AccessCache, event::AuditEvent, state::RegistrySnapshot,
-    storage::RegistryStorage, transient_state::TransientState,
+    AccessCache, AccessGrantService, AdminKey, ApprovalService, AuditEvent, AuthorizationCode,
+    CapsuleOwnerService, ClientService, EnrollmentService, EventCaller, EventSubject,
+    FailedCredentials, OpenRegistryError, OperatorService, RedirectPolicy, RegistryError,
+    RegistryEvent, RegistryFileStore, RegistryOptions, RegistrySnapshot, RegistryStore,
+    RenewalResponse, SessionService, TokenHash, TokenService,
 };
 
-/// How many events somebody who follows may be behind before missing some.
+/// How many events a follower may be behind before it misses some.
 const EVENT_BACKLOG: usize = 1024;
 
 /// Clients, principals, requests, grants, credentials and operators of a host. Clones are the same registry.
 #[derive(Debug, Clone)]
-pub struct Registry(pub(super) Arc<RegistryInner>);
+pub struct Registry {
+    pub(super) inner: Arc<RegistryInner>,
+}
 
 #[derive(Debug)]
 pub(super) struct RegistryInner {
@@ -25,9 +29,8 @@ pub(super) struct RegistryInner {
     /// What is in force. Replaced whole, so a reader sees a change entirely or not at all.
     state: RwLock<Arc<RegistrySnapshot>>,
     /// Held while something is being changed.
-    storage: Mutex<RegistryStorage>,
+    store: Mutex<Box<dyn RegistryStore>>,
     pub(super) accesses: AccessCache,
-    /// What is never written down.
     pub(super) volatile: TransientState,
     events: broadcast::Sender<RegistryEvent>,
 }
@@ -38,72 +41,113 @@ impl Registry {
         folder: impl Into<PathBuf>,
         options: RegistryOptions,
     ) -> Result<Self, OpenRegistryError> {
-        let storage = RegistryStorage::open(folder.into())?;
-        let state = RwLock::new(Arc::new(RegistrySnapshot::load(&storage)?));
+        let mut store = RegistryFileStore::new(folder.into());
+        let records = store.refresh()?.unwrap_or_default();
         let (events, _) = broadcast::channel(EVENT_BACKLOG);
-        Ok(Self(Arc::new(RegistryInner {
+        let inner = Arc::new(RegistryInner {
             volatile: TransientState::new(&options),
             options,
-            state,
-            storage: Mutex::new(storage),
+            state: RwLock::new(Arc::new(RegistrySnapshot::new(records))),
+            store: Mutex::new(Box::new(store)),
             accesses: AccessCache::default(),
             events,
-        })))
+        });
+        Ok(Self { inner })
+    }
+
+    /// Operators: the people with the dashboard.
+    pub fn operators(&self) -> OperatorService<'_> {
+        OperatorService { registry: self }
+    }
+
+    /// Sessions of operators, and how they sign in.
+    pub fn sessions(&self) -> SessionService<'_> {
+        SessionService { registry: self }
+    }
+
+    /// Clients, and the principals that they are.
+    pub fn clients(&self) -> ClientService<'_> {
+        ClientService { registry: self }
+    }
+
+    /// Agents that sign up without a browser.
+    pub fn enrollments(&self) -> EnrollmentService<'_> {
+        EnrollmentService { registry: self }
+    }
+
+    /// Requests for access, decisions about them, and the grants that they became.
+    pub fn grants(&self) -> AccessGrantService<'_> {
+        AccessGrantService { registry: self }
+    }
+
+    /// How requests are decided: the policy, and profiles for approvals.
+    pub fn approval(&self) -> ApprovalService<'_> {
+        ApprovalService { registry: self }
+    }
+
+    /// Whose capsules are, and what ends with them.
+    pub fn capsules(&self) -> CapsuleOwnerService<'_> {
+        CapsuleOwnerService { registry: self }
+    }
+
+    /// Codes, tokens and the connections that they open.
+    pub fn tokens(&self) -> TokenService<'_> {
+        TokenService { registry: self }
     }
 
     /// Every change and every refusal from now on, as it is recorded.
     pub fn changes(&self) -> broadcast::Receiver<RegistryEvent> {
-        self.0.events.subscribe()
+        self.inner.events.subscribe()
+    }
+
+    /// Where clients may send people back to.
+    pub fn redirect_policy(&self) -> &RedirectPolicy {
+        &self.inner.options.redirects
     }
 
     /// Where credentials that open nothing are counted.
     pub fn failed_credentials(&self) -> &Arc<FailedCredentials> {
-        &self.0.volatile.failures
+        &self.inner.volatile.failures
     }
 
     /// Says where this process serves, for other processes that find the registry in use. Makes no folder for it.
     pub async fn announce(&self, place: &str) -> Result<(), RegistryError> {
-        let (inner, place) = (Arc::clone(&self.0), place.to_owned());
-        blocking(move || inner.storage.lock().announce(place)).await
+        let (inner, place) = (Arc::clone(&self.inner), place.to_owned());
+        blocking(move || inner.store.lock().announce(place)).await
     }
 
     /// Writes down when credentials were last used, if anything was used. For the end of a process.
     pub async fn save_last_used(&self) -> Result<(), RegistryError> {
-        let inner = Arc::clone(&self.0);
-        blocking(move || {
-            let mut storage = inner.storage.lock();
-            if !storage.is_held() {
-                return Ok(());
-            }
-            storage.write(inner.state().use_texts()?)
-        })
-        .await
+        let inner = Arc::clone(&self.inner);
+        blocking(move || inner.store.lock().save_last_used(&inner.state().records)).await
     }
 
     /// What is in force now.
     pub(super) fn state(&self) -> Arc<RegistrySnapshot> {
-        self.0.state()
+        self.inner.state()
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        self.0.options.clock.now()
+        self.inner.options.clock.now()
     }
 
-    /// Makes a change: it is tried on a copy, written, and then in force. Either way it is recorded once. It is carried
-    /// through even when whoever waits for it goes away.
+    /// Makes a change: it is tried on a copy, stored, and then in force. Either way it is recorded once. It is carried
+    /// through even when the caller stops waiting.
     pub(super) async fn change<T: Send + 'static>(
         &self,
-        event: AuditEvent,
+        caller: &EventCaller,
+        action: &'static str,
+        subject: EventSubject,
         change: impl FnOnce(&mut RegistryTransaction<'_>) -> Result<T, RegistryError> + Send + 'static,
     ) -> Result<T, RegistryError> {
-        let inner = Arc::clone(&self.0);
+        let (inner, event) = (Arc::clone(&self.inner), AuditEvent::new(action, caller, subject));
         blocking(move || inner.change(event, change)).await
     }
 
     /// Records something that was decided elsewhere: a request without a token, say. It reaches the audit and those who
     /// follow like everything else.
     pub async fn record_event(&self, event: RegistryEvent) {
-        let inner = Arc::clone(&self.0);
+        let inner = Arc::clone(&self.inner);
         let recorded = blocking(move || {
             inner.publish_event(event);
             Ok(())
@@ -113,35 +157,61 @@ impl Registry {
         }
     }
 
-    /// Records what somebody looked at, or what they were refused before the registry had to be changed.
-    pub async fn record_audit_event(
+    /// Records something that changes nothing on disk, or that was refused before anything was tried.
+    pub async fn record(
         &self,
         caller: &EventCaller,
         action: &'static str,
         subject: EventSubject,
         error: Option<&RegistryError>,
     ) {
-        self.record(AuditEvent::new(action, caller, subject), error).await;
-    }
-
-    /// Records something that changes nothing on disk, or that was refused before anything was tried.
-    pub(super) async fn record(&self, event: AuditEvent, error: Option<&RegistryError>) {
+        let event = AuditEvent::new(action, caller, subject);
         self.record_event(event.event(self.now(), error)).await;
     }
 }
 
 /// A copy of the registry that is being changed.
 pub(super) struct RegistryTransaction<'a> {
-    pub(super) state: &'a mut RegistrySnapshot,
-    /// What is said about it in the audit; filled in as it becomes known.
-    pub(super) event: &'a mut AuditEvent,
+    pub(super) state: RegistrySnapshot,
+    /// What the audit says about it; filled in as it becomes known.
+    pub(super) event: AuditEvent,
     pub(super) options: &'a RegistryOptions,
     pub(super) volatile: &'a TransientState,
     pub(super) now: Timestamp,
-    /// Whether what was changed stays although the answer is no: a stolen token ends what it was stolen from.
+    /// Whether what was changed stays although the response is an error: a stolen token ends what it was stolen from.
     pub(super) commits_on_error: bool,
-    /// Further lines, for what follows from the change.
-    pub(super) consequences: Vec<AuditEvent>,
+    /// Further events, for what follows from the change.
+    consequences: Vec<AuditEvent>,
+}
+
+impl RegistryTransaction<'_> {
+    /// The time after a while.
+    pub(super) fn after(&self, wait: Duration) -> Timestamp {
+        self.now.checked_add(wait).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Records something that follows from the change, in the name of the same caller.
+    pub(super) fn record_also(&mut self, action: &'static str, subject: EventSubject) {
+        self.record_also_for(&self.event.caller.clone(), action, subject);
+    }
+
+    pub(super) fn record_also_for(
+        &mut self,
+        caller: &EventCaller,
+        action: &'static str,
+        subject: EventSubject,
+    ) {
+        self.consequences.push(AuditEvent::new(action, caller, subject));
+    }
+}
+
+/// Refuses one more where there are as many as there may be.
+pub(super) fn check_room(
+    what: &'static str,
+    count: usize,
+    limit: usize,
+) -> Result<(), RegistryError> {
+    if count >= limit { Err(RegistryError::Full { what, limit }) } else { Ok(()) }
 }
 
 impl RegistryInner {
@@ -152,59 +222,47 @@ impl RegistryInner {
     /// Blocks the thread: it waits for other changes and for the disk.
     fn change<T>(
         &self,
-        mut event: AuditEvent,
+        event: AuditEvent,
         change: impl FnOnce(&mut RegistryTransaction<'_>) -> Result<T, RegistryError>,
     ) -> Result<T, RegistryError> {
-        let mut storage = self.storage.lock();
+        let mut store = self.store.lock();
         let now = self.options.clock.now();
+        let mut event = event;
         let mut consequences = Vec::new();
-        let result = self.apply_change(&mut storage, &mut event, &mut consequences, now, change);
+        let result = (|| {
+            if let Some(records) = store.refresh()? {
+                *self.state.write() = Arc::new(RegistrySnapshot::new(records));
+            }
+            let before = self.state();
+            let mut state = RegistrySnapshot::clone(&before);
+            state.sweep(now, &self.options);
+            self.volatile.sweep(now);
+            let mut draft = RegistryTransaction {
+                state,
+                event: event.clone(),
+                options: &self.options,
+                volatile: &self.volatile,
+                now,
+                commits_on_error: false,
+                consequences: Vec::new(),
+            };
+            let result = change(&mut draft);
+            event = draft.event;
+            if result.is_err() && !draft.commits_on_error {
+                return result;
+            }
+            consequences = draft.consequences;
+            let mut state = draft.state;
+            if !state.is_same(&before) {
+                store.commit(&before.records, &state.records)?;
+                state.index(&before);
+                self.accesses.sweep(&state);
+                *self.state.write() = Arc::new(state);
+            }
+            result
+        })();
         self.publish_event(event.event(now, result.as_ref().err()));
         consequences.into_iter().for_each(|event| self.publish_event(event.event(now, None)));
-        result
-    }
-
-    fn apply_change<T>(
-        &self,
-        storage: &mut RegistryStorage,
-        event: &mut AuditEvent,
-        consequences: &mut Vec<AuditEvent>,
-        now: Timestamp,
-        change: impl FnOnce(&mut RegistryTransaction<'_>) -> Result<T, RegistryError>,
-    ) -> Result<T, RegistryError> {
-        // A folder that was not there when the registry was opened may have been made and left by another process since.
-        if !storage.is_held() && storage.is_there() {
-            storage.lock_folder().map_err(not_opened)?;
-            *self.state.write() = Arc::new(RegistrySnapshot::load(storage).map_err(not_opened)?);
-        }
-        let before = self.state();
-        let mut state = RegistrySnapshot::clone(&before);
-        state.sweep(now, &self.options);
-        self.volatile.sweep(now);
-        let mut draft = RegistryTransaction {
-            state: &mut state,
-            event,
-            options: &self.options,
-            volatile: &self.volatile,
-            now,
-            commits_on_error: false,
-            consequences: Vec::new(),
-        };
-        let result = change(&mut draft);
-        if result.is_err() && !draft.commits_on_error {
-            return result;
-        }
-        *consequences = draft.consequences;
-        let texts = state.changed_texts(&before)?;
-        if !texts.is_empty() {
-            if !storage.is_held() {
-                storage.lock_new_folder().map_err(not_opened)?;
-            }
-            storage.write(texts)?;
-            state.index(&before);
-            self.accesses.sweep(&state);
-            *self.state.write() = Arc::new(state);
-        }
         result
     }
 
@@ -212,26 +270,13 @@ impl RegistryInner {
         if let Some(sink) = &self.options.audit {
             sink.record(&event);
         }
-        // Nobody may be following.
+        // There may be no follower.
         drop(self.events.send(event));
     }
 }
 
-/// A folder that can only be opened now, and cannot.
-fn not_opened(error: OpenRegistryError) -> RegistryError {
-    match error {
-        OpenRegistryError::InUse { .. } => RegistryError::InUse,
-        OpenRegistryError::Disk { path, reason } | OpenRegistryError::Broken { path, reason } => {
-            RegistryError::Disk { path, reason }
-        }
-        OpenRegistryError::TooNew { ref path, .. } => {
-            RegistryError::Disk { path: path.clone(), reason: error.to_string() }
-        }
-    }
-}
-
-/// Runs something that waits for the disk where it holds up nobody.
-pub(super) async fn blocking<T: Send + 'static>(
+/// Runs something that waits for the disk on a thread of its own.
+async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, RegistryError> + Send + 'static,
 ) -> Result<T, RegistryError> {
     match tokio::task::spawn_blocking(work).await {
@@ -239,5 +284,54 @@ pub(super) async fn blocking<T: Send + 'static>(
         Err(error) => {
             Err(RegistryError::Disk { path: "the registry".to_owned(), reason: error.to_string() })
         }
+    }
+}
+
+/// What is only in memory and may be lost.
+#[derive(Debug)]
+pub(super) struct TransientState {
+    pub(super) failures: Arc<FailedCredentials>,
+    /// When each sign-up may be asked about again.
+    polls: Mutex<HashMap<String, Timestamp>>,
+    /// The admin key in force, once somebody said so.
+    pub(super) admin_key: Mutex<Option<AdminKey>>,
+    /// Codes that can still be redeemed.
+    pub(super) codes: Mutex<HashMap<TokenHash, AuthorizationCode>>,
+    /// The last renewal of each connection, for a while.
+    pub(super) renewals: Mutex<HashMap<String, RenewalResponse>>,
+}
+
+impl TransientState {
+    pub(super) fn new(options: &RegistryOptions) -> Self {
+        let free = options.limits.failed_credentials;
+        Self {
+            failures: Arc::new(FailedCredentials::new(options.clock.clone(), free)),
+            polls: Mutex::default(),
+            admin_key: Mutex::default(),
+            codes: Mutex::default(),
+            renewals: Mutex::default(),
+        }
+    }
+
+    /// Forgets what is over.
+    pub(super) fn sweep(&self, now: Timestamp) {
+        self.polls.lock().retain(|_, next| now < *next);
+        self.codes.lock().retain(|_, code| now < code.expires_at);
+        self.renewals.lock().retain(|_, renewal| now < renewal.until);
+    }
+
+    /// Notes that a sign-up was asked about, unless it was too soon.
+    pub(super) fn record_poll(
+        &self,
+        id: &str,
+        now: Timestamp,
+        interval: Duration,
+    ) -> Result<(), RegistryError> {
+        let mut polls = self.polls.lock();
+        if let Some(next) = polls.get(id).filter(|next| now < **next) {
+            return Err(RegistryError::too_soon(*next, now));
+        }
+        polls.insert(id.to_owned(), now.checked_add(interval).unwrap_or(Timestamp::MAX));
+        Ok(())
     }
 }

@@ -3,15 +3,15 @@
 //! An operator is tied to a request by their id, by the programs they use, by the browser and by the address. A program
 //! that decides is tied by its principal, its enrollment, the operator it works for and its address. What ties them is
 //! evidence, not proof: a second browser behind a second address leaves none. The limit on what they can grant
-//! (`holdings.rs`) holds in any case.
+//! (`decision.rs`) holds in any case.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Credential, CredentialKind, EventCaller, GrantRequest, OperatorRole, RequestSource,
-    state::RegistrySnapshot,
+    Credential, CredentialKind, EventCaller, GrantRequest, OperatorRole, RegistrySnapshot,
+    RequestSource,
 };
 
 /// Where a request for access came from, as the host saw it.

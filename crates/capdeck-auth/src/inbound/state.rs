@@ -1,46 +1,29 @@
-//! Everything that a registry keeps, and the ways to find things in it.
+//! One state of the registry: its records, the ways to find things in them, and what ends by itself.
 
 use std::{
     collections::{HashMap, HashSet},
+    ops::{Deref, DerefMut},
     sync::Arc,
 };
 
 use jiff::Timestamp;
 
 use super::{
-    AccessProfile, AuthenticatedClient, Credential, Enrollment, Grant, GrantPolicy, GrantRequest,
-    LastUseTime, OAuthClient, OpenRegistryError, Operator, PrincipalRecord, RegistryError,
-    RegistryOptions, RequestStatus,
-    collection::{RecordCollection, RegistryRecord},
-    owner::CapsuleOwner,
-    session::SessionRecord,
-    storage::{FileTexts, RegistryStorage},
-    token::TokenHash,
+    AccessTokenRecord, AuthenticatedClient, Credential, Grant, GrantRequest, LastUseTime, Operator,
+    RegistryOptions, RegistryRecords, RequestStatus, SessionRecord, TokenHash,
 };
-
-const POLICY_FILE: &str = "policy.json";
 
 /// One state of the registry. Copies share what is not changed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RegistrySnapshot {
-    pub(super) credentials: RecordCollection<Credential>,
-    pub(super) principals: RecordCollection<PrincipalRecord>,
-    pub(super) clients: RecordCollection<OAuthClient>,
-    pub(super) grants: RecordCollection<Grant>,
-    pub(super) requests: RecordCollection<GrantRequest>,
-    pub(super) enrollments: RecordCollection<Enrollment>,
-    pub(super) profiles: RecordCollection<AccessProfile>,
-    pub(super) operators: RecordCollection<Operator>,
-    pub(super) sessions: RecordCollection<SessionRecord>,
-    pub(super) owners: RecordCollection<CapsuleOwner>,
-    pub(super) policy: Arc<GrantPolicy>,
+    pub(super) records: RegistryRecords,
     /// Grows with every change.
     pub(super) generation: u64,
     /// Tokens that open something, unless they are over.
     pub(super) tokens: Arc<HashMap<TokenHash, TokenIndexEntry>>,
-    /// Connections by the half of the renewing token that stays the same.
+    /// Connections by the half of the refresh token that stays the same.
     pub(super) families: Arc<HashMap<TokenHash, String>>,
-    /// Ids of grants that were not taken back, by principal, the oldest first.
+    /// Ids of grants that were not taken back, by principal.
     grants_of: Arc<HashMap<String, Vec<String>>>,
     pub(super) operator_keys: Arc<HashMap<TokenHash, String>>,
     pub(super) session_tokens: Arc<HashMap<TokenHash, String>>,
@@ -54,68 +37,25 @@ pub(super) struct TokenIndexEntry {
     pub(super) last_used: LastUseTime,
 }
 
-/// Names every collection once.
-macro_rules! each_collection {
-    ($do:ident) => {
-        $do!(
-            credentials: Credential, principals: PrincipalRecord, clients: OAuthClient, grants: Grant,
-            requests: GrantRequest, enrollments: Enrollment, profiles: AccessProfile,
-            operators: Operator, sessions: SessionRecord, owners: CapsuleOwner
-        )
-    };
+impl Deref for RegistrySnapshot {
+    type Target = RegistryRecords;
+
+    fn deref(&self) -> &RegistryRecords {
+        &self.records
+    }
 }
 
-macro_rules! files {
-    ($($field:ident: $record:ty),*) => { [$(<$record>::FILE,)* POLICY_FILE] };
+impl DerefMut for RegistrySnapshot {
+    fn deref_mut(&mut self) -> &mut RegistryRecords {
+        &mut self.records
+    }
 }
 
 impl RegistrySnapshot {
-    /// The names of all files.
-    pub(super) const FILES: [&str; 11] = each_collection!(files);
-
-    /// What is kept in a folder.
-    pub(super) fn load(storage: &RegistryStorage) -> Result<Self, OpenRegistryError> {
-        macro_rules! load {
-            ($($field:ident: $record:ty),*) => {
-                Self { $($field: collection(storage)?,)* ..Self::default() }
-            };
-        }
-        let mut state = each_collection!(load);
-        state.policy = Arc::new(storage.load(POLICY_FILE)?);
-        state.index_all();
-        Ok(state)
-    }
-
-    /// The new texts of the files that a change is about.
-    pub(super) fn changed_texts(&self, before: &Self) -> Result<FileTexts, RegistryError> {
-        let mut texts = FileTexts::new();
-        macro_rules! texts {
-            ($($field:ident: $record:ty),*) => {
-                $(if !self.$field.is_same(&before.$field) {
-                    texts.insert(<$record>::FILE, RegistryStorage::text(&self.$field.records())?);
-                })*
-            };
-        }
-        each_collection!(texts);
-        if self.policy != before.policy {
-            texts.insert(POLICY_FILE, RegistryStorage::text(&*self.policy)?);
-        }
-        Ok(texts)
-    }
-
-    /// The texts of the files that say when something was last used.
-    pub(super) fn use_texts(&self) -> Result<FileTexts, RegistryError> {
-        let mut texts = FileTexts::new();
-        if !self.credentials.is_empty() {
-            texts.insert(Credential::FILE, RegistryStorage::text(&self.credentials.records())?);
-        }
-        if !self.operators.is_empty() {
-            texts.insert(Operator::FILE, RegistryStorage::text(&self.operators.records())?);
-        }
-        if !self.sessions.is_empty() {
-            texts.insert(SessionRecord::FILE, RegistryStorage::text(&self.sessions.records())?);
-        }
-        Ok(texts)
+    pub(super) fn new(records: RegistryRecords) -> Self {
+        let mut state = Self { records, ..Self::default() };
+        state.index(&Self::default());
+        state
     }
 
     /// Live grants of a principal, the oldest first.
@@ -137,73 +77,42 @@ impl RegistrySnapshot {
     pub(super) fn index(&mut self, before: &Self) {
         self.generation = before.generation + 1;
         if !self.credentials.is_same(&before.credentials) {
-            self.index_credentials();
+            let all = || self.records.credentials.values();
+            let live = all().filter(|one| one.revoked_at.is_none());
+            let tokens = live.flat_map(|one| one.tokens.iter().map(move |token| (one, token)));
+            let entry = |(credential, token): (&Credential, &AccessTokenRecord)| {
+                let client = Arc::new(credential.authenticated(token));
+                let last_used = credential.last_used_at.clone();
+                (token.hash, TokenIndexEntry { hash: token.hash, client, last_used })
+            };
+            self.tokens = Arc::new(tokens.map(entry).collect());
+            let family = |one: &Credential| Some((one.refresh.as_ref()?.family, one.id.clone()));
+            self.families = Arc::new(all().filter_map(family).collect());
         }
         if !self.grants.is_same(&before.grants) {
-            self.index_grants();
+            let mut grants_of: HashMap<String, Vec<String>> = HashMap::new();
+            for grant in self.grants.values().filter(|grant| grant.revoked_at.is_none()) {
+                grants_of.entry(grant.principal.clone()).or_default().push(grant.id.clone());
+            }
+            self.grants_of = Arc::new(grants_of);
         }
         if !self.operators.is_same(&before.operators) {
-            self.index_operators();
+            let key = |one: &Operator| Some((one.key?, one.id.clone()));
+            self.operator_keys = Arc::new(self.operators.values().filter_map(key).collect());
         }
         if !self.sessions.is_same(&before.sessions) {
-            self.index_sessions();
+            let token = |one: &SessionRecord| (one.token, one.id.clone());
+            self.session_tokens = Arc::new(self.sessions.values().map(token).collect());
         }
-    }
-
-    fn index_all(&mut self) {
-        self.index_credentials();
-        self.index_grants();
-        self.index_operators();
-        self.index_sessions();
-    }
-
-    fn index_credentials(&mut self) {
-        let live = || self.credentials.values().filter(|one| one.revoked_at.is_none());
-        let known = |credential: &Credential| -> Vec<(TokenHash, TokenIndexEntry)> {
-            let tokens = credential.tokens.iter();
-            tokens
-                .map(|token| {
-                    let known = TokenIndexEntry {
-                        hash: token.hash,
-                        client: Arc::new(credential.authenticated(token)),
-                        last_used: credential.last_used_at.clone(),
-                    };
-                    (token.hash, known)
-                })
-                .collect()
-        };
-        self.tokens = Arc::new(live().flat_map(known).collect());
-        let family = |one: &Credential| Some((one.refresh.as_ref()?.family, one.id.clone()));
-        self.families = Arc::new(self.credentials.values().filter_map(family).collect());
-    }
-
-    fn index_grants(&mut self) {
-        let mut grants_of: HashMap<String, Vec<String>> = HashMap::new();
-        for grant in self.grants.values().filter(|grant| grant.revoked_at.is_none()) {
-            grants_of.entry(grant.principal.clone()).or_default().push(grant.id.clone());
-        }
-        self.grants_of = Arc::new(grants_of);
-    }
-
-    fn index_operators(&mut self) {
-        let key = |one: &Operator| Some((one.key?, one.id.clone()));
-        self.operator_keys = Arc::new(self.operators.values().filter_map(key).collect());
-    }
-
-    fn index_sessions(&mut self) {
-        let token = |one: &SessionRecord| (one.token, one.id.clone());
-        self.session_tokens = Arc::new(self.sessions.values().map(token).collect());
     }
 
     /// Removes what is over, and after a while also what is only history.
     pub(super) fn sweep(&mut self, now: Timestamp, options: &RegistryOptions) {
         let lifetimes = &options.lifetimes;
         let old = now.checked_sub(lifetimes.history).unwrap_or(Timestamp::MIN);
-        let has_expired =
-            |one: &GrantRequest| one.status == RequestStatus::Pending && one.expires_at <= now;
-        let expired: Vec<_> =
-            self.requests.values().filter(|one| has_expired(one)).cloned().collect();
-        expired.into_iter().for_each(|request| self.requests.put(request.at(now)));
+        for request in self.requests.select(|one| one.status_at(now) != one.status) {
+            self.requests.put(request.at(now));
+        }
         self.sessions.keep(|session| session.is_live(now, lifetimes.session_idle));
         self.credentials
             .keep(|one| one.revoked_at.or(one.expires_at).is_none_or(|ended| old < ended));
@@ -217,18 +126,17 @@ impl RegistrySnapshot {
         self.forget_past_requests(now, options.limits.past_requests);
         let requests = self.requests.clone();
         self.enrollments.keep(|one| requests.contains_key(&one.request));
-        let held: HashSet<&str> = self
+        let records = &mut self.records;
+        let held: HashSet<&str> = records
             .requests
             .values()
             .map(|one| one.principal.as_str())
-            .chain(self.grants.values().map(|one| one.principal.as_str()))
-            .chain(self.credentials.values().map(|one| one.principal.as_str()))
+            .chain(records.grants.values().map(|one| one.principal.as_str()))
+            .chain(records.credentials.values().map(|one| one.principal.as_str()))
             .collect();
-        self.principals.keep(|one| held.contains(one.id.as_str()));
+        records.principals.keep(|one| held.contains(one.id.as_str()));
     }
-}
 
-impl RegistrySnapshot {
     /// Keeps the newest of the requests that nothing depends on any more.
     fn forget_past_requests(&mut self, now: Timestamp, most: usize) {
         let is_past = |one: &&GrantRequest| {
@@ -244,12 +152,4 @@ impl RegistrySnapshot {
             past.iter().take(past.len() - most).map(|one| one.id.clone()).collect();
         self.requests.keep(|one| !gone.contains(&one.id));
     }
-}
-
-fn collection<T: RegistryRecord>(
-    storage: &RegistryStorage,
-) -> Result<RecordCollection<T>, OpenRegistryError> {
-    let records: Vec<T> = storage.load(T::FILE)?;
-    RecordCollection::of(records)
-        .map_err(|id| storage.broken(T::FILE, format!("`{id}` is in it twice")))
 }

@@ -50,7 +50,8 @@ async fn a_client_registers_with_what_can_be_kept() {
     let fixture = fixture();
     let registry = &fixture.registry;
     let registered = registry
-        .register_client(&caller(""), metadata(&["http://localhost:1234/cb"]))
+        .clients()
+        .register(&caller(""), metadata(&["http://localhost:1234/cb"]))
         .await
         .unwrap();
     let client = registered.client;
@@ -68,12 +69,12 @@ async fn a_client_registers_with_what_can_be_kept() {
         ClientMetadata { response_types: list(&["token"]), ..good() },
         ClientMetadata { token_endpoint_auth_method: Some("private_key_jwt".to_owned()), ..good() },
     ] {
-        let refused = registry.register_client(&caller(""), wrong.clone()).await.unwrap_err();
+        let refused = registry.clients().register(&caller(""), wrong.clone()).await.unwrap_err();
         assert_eq!(refused.code(), "invalid_input", "{wrong:?}");
     }
     // A page that is no page is left out rather than shown.
     let page = ClientMetadata { client_uri: Some("javascript:alert(1)".to_owned()), ..good() };
-    let kept = registry.register_client(&caller(""), page).await.unwrap().client;
+    let kept = registry.clients().register(&caller(""), page).await.unwrap().client;
     assert_eq!(kept.client_uri, None);
 }
 
@@ -84,7 +85,7 @@ async fn clients_that_never_came_back_make_room_for_new_ones() {
     let registry = &fixture.registry;
     let register = async || {
         let metadata = metadata(&["https://app.example/cb"]);
-        registry.register_client(&caller(""), metadata).await.map(|one| one.client.id)
+        registry.clients().register(&caller(""), metadata).await.map(|one| one.client.id)
     };
     let first = register().await.unwrap();
     fixture.pass(Duration::from_secs(1));
@@ -92,7 +93,7 @@ async fn clients_that_never_came_back_make_room_for_new_ones() {
     assert_eq!(register().await.unwrap_err().code(), "limit_reached");
     fixture.pass(Duration::from_secs(3600));
     let third = register().await.unwrap();
-    let known = |id: &str| registry.client(id).is_some();
+    let known = |id: &str| registry.clients().get(id).is_some();
     assert!(!known(&first) && known(&second) && known(&third));
 }
 
@@ -173,12 +174,12 @@ async fn a_client_of_a_document_is_kept_once_somebody_agreed_and_follows_its_doc
     let fixture = fixture();
     let registry = &fixture.registry;
     let first = check(ADDRESS, &document()).unwrap();
-    registry.remember_client(&caller("opr_ann"), &first).await.unwrap();
+    registry.clients().remember(&caller("opr_ann"), &first).await.unwrap();
     let mut changed = document();
     changed["redirect_uris"] = json!(["https://app.example/new"]);
     let second = check(ADDRESS, &changed).unwrap();
-    let kept = registry.remember_client(&caller("opr_ann"), &second).await.unwrap();
-    assert_eq!(registry.client(ADDRESS), Some(kept.clone()));
+    let kept = registry.clients().remember(&caller("opr_ann"), &second).await.unwrap();
+    assert_eq!(registry.clients().get(ADDRESS), Some(kept.clone()));
     assert!(!kept.has_redirect("https://app.example/cb"));
     assert_eq!(kept.created_at, first.client().created_at);
 }
@@ -187,13 +188,13 @@ async fn a_client_of_a_document_is_kept_once_somebody_agreed_and_follows_its_doc
 async fn lists_are_told_apart_by_what_is_asked_for() {
     let fixture = fixture();
     let registry = &fixture.registry;
-    registry.set_capsule_owner(&caller("opr_bob"), "cap_b", Some("opr_bob")).await.unwrap();
+    registry.capsules().set_owner(&caller("opr_bob"), "cap_b", Some("opr_bob")).await.unwrap();
     fixture.grant(reader("cap_a"), "capsule:read").await;
     fixture.pass(Duration::from_millis(1));
     let waiting = fixture.file(reader("cap_b"), "capsule:read").await;
     let bob = operator("opr_bob", capdeck_auth::inbound::OperatorRole::Member);
     let count = |query: RequestQuery| {
-        registry.requests(&query, &PageRequest::default()).unwrap().items.len()
+        registry.grants().requests(&query, &PageRequest::default()).unwrap().items.len()
     };
     let text = |value: &str| Some(value.to_owned());
     assert_eq!(count(RequestQuery::default()), 2);
@@ -205,14 +206,14 @@ async fn lists_are_told_apart_by_what_is_asked_for() {
     assert_eq!(count(RequestQuery { capsule: text("cap_b"), ..RequestQuery::default() }), 1);
     assert_eq!(count(RequestQuery { requested_by: text("nobody"), ..RequestQuery::default() }), 0);
     let one = PageRequest { limit: Some(1), cursor: None };
-    let first = registry.requests(&RequestQuery::default(), &one).unwrap();
+    let first = registry.grants().requests(&RequestQuery::default(), &one).unwrap();
     assert_eq!(first.items, [waiting]);
     let next = PageRequest { limit: Some(1), cursor: first.next_cursor };
-    let second = registry.requests(&RequestQuery::default(), &next).unwrap();
+    let second = registry.grants().requests(&RequestQuery::default(), &next).unwrap();
     assert_eq!((second.items.len(), second.next_cursor), (1, None));
     let grants = GrantQuery { capsule: text("cap_a"), live_only: true, ..GrantQuery::default() };
-    assert_eq!(registry.grants(&grants, &PageRequest::default()).unwrap().items.len(), 1);
+    assert_eq!(registry.grants().list(&grants, &PageRequest::default()).unwrap().items.len(), 1);
     let wrong = PageRequest { cursor: text("?"), limit: None };
-    assert!(registry.credentials(&CredentialQuery::default(), &wrong).is_err());
-    assert_eq!(registry.principals(&PageRequest::default()).unwrap().items.len(), 1);
+    assert!(registry.tokens().credentials(&CredentialQuery::default(), &wrong).is_err());
+    assert_eq!(registry.clients().principals(&PageRequest::default()).unwrap().items.len(), 1);
 }

@@ -50,9 +50,9 @@ fn check(folder: &Path, confirmed: &[String]) {
     let registry = Registry::open(folder.clone(), RegistryOptions::default()).unwrap();
     for line in confirmed {
         match line.split(' ').collect::<Vec<_>>()[..] {
-            ["filed", request] => assert!(registry.request(request).is_some(), "{line}"),
+            ["filed", request] => assert!(registry.grants().request(request).is_some(), "{line}"),
             ["granted", request, grant] => {
-                let request = registry.request(request).unwrap();
+                let request = registry.grants().request(request).unwrap();
                 assert_eq!(request.grant.as_deref(), Some(grant), "{line}");
             }
             _ => assert_eq!(line, "a line that is known"),
@@ -62,12 +62,12 @@ fn check(folder: &Path, confirmed: &[String]) {
     let mut page = PageRequest { cursor: None, limit: Some(200) };
     let mut approved = 0;
     loop {
-        let requests = registry.requests(&RequestQuery::default(), &page).unwrap();
+        let requests = registry.grants().requests(&RequestQuery::default(), &page).unwrap();
         for request in requests.items {
-            assert!(registry.principal(&request.principal).is_some());
+            assert!(registry.clients().principal(&request.principal).is_some());
             match (request.status, request.grant) {
                 (RequestStatus::Approved, Some(id)) => {
-                    assert_eq!(registry.grant(&id).unwrap().request_id, request.id);
+                    assert_eq!(registry.grants().get(&id).unwrap().request_id, request.id);
                     approved += 1;
                 }
                 (status, grant) => assert_eq!((status, grant), (RequestStatus::Pending, None)),
@@ -81,7 +81,7 @@ fn check(folder: &Path, confirmed: &[String]) {
     page.cursor = None;
     let mut grants = 0;
     loop {
-        let part = registry.grants(&GrantQuery::default(), &page).unwrap();
+        let part = registry.grants().list(&GrantQuery::default(), &page).unwrap();
         grants += part.items.len();
         page.cursor = part.next_cursor;
         if page.cursor.is_none() {

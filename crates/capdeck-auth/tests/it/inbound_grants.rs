@@ -21,7 +21,7 @@ async fn connect(fixture: &Fixture, principal: &str, scopes: &str) -> String {
         audience: None,
         expires_at: fixture.now() + 1000 * HOUR,
     };
-    let opened = fixture.registry.open_connection(&caller("admin"), new).await.unwrap();
+    let opened = fixture.registry.tokens().open_connection(&caller("admin"), new).await.unwrap();
     opened.token.expose().to_owned()
 }
 
@@ -48,12 +48,12 @@ async fn item_13_a_grant_shows_without_a_new_sign_in_and_a_revoked_one_is_gone_w
     assert_eq!(access.capsules, [part("cap_a", Role::Reader), part("cap_b", Role::Appender)]);
 
     let grant = second.grant.unwrap();
-    registry.revoke_grant(&caller("admin"), &admin(), &grant).await.unwrap();
+    registry.grants().revoke(&caller("admin"), &admin(), &grant).await.unwrap();
     assert_eq!(registry.access(&id).unwrap().capsules.len(), 1);
     assert!(registry.authenticate(&token).is_some());
 
     let grant = first.grant.unwrap();
-    registry.revoke_grant(&caller("admin"), &admin(), &grant).await.unwrap();
+    registry.grants().revoke(&caller("admin"), &admin(), &grant).await.unwrap();
     assert!(registry.access(&id).is_none());
     assert!(registry.authenticate(&token).is_none());
     assert_eq!(
@@ -79,6 +79,7 @@ async fn a_grant_ends_by_itself_and_survives_a_restart_until_then() {
         ApprovalTerms { expires_at: Some(fixture.now() + HOUR), ..ApprovalTerms::default() };
     let decided = fixture
         .registry
+        .grants()
         .decide(&caller("admin"), &admin(), &request.id, RequestDecision::Approve(terms))
         .await
         .unwrap();
@@ -95,20 +96,23 @@ async fn a_grant_ends_by_itself_and_survives_a_restart_until_then() {
 async fn item_20_a_member_decides_about_their_own_capsules_only() {
     let fixture = fixture();
     let registry = &fixture.registry;
-    registry.set_capsule_owner(&caller("opr_bob"), "cap_b", Some("opr_bob")).await.unwrap();
+    registry.capsules().set_owner(&caller("opr_bob"), "cap_b", Some("opr_bob")).await.unwrap();
     let bob = operator("opr_bob", OperatorRole::Member);
     let approve = || RequestDecision::Approve(ApprovalTerms::default());
     for target in [reader("cap_a"), GrantTarget::whole_deck()] {
         let foreign = fixture.file(target, "capsule:read deck:read").await;
-        assert!(!registry.may_decide(&bob, &foreign));
-        let error = registry.decide(&caller("opr_bob"), &bob, &foreign.id, approve()).await;
+        assert!(!registry.grants().may_decide(&bob, &foreign));
+        let error =
+            registry.grants().decide(&caller("opr_bob"), &bob, &foreign.id, approve()).await;
         assert_eq!(error.unwrap_err().code(), "forbidden");
     }
     let own = fixture.file(reader("cap_b"), "capsule:read").await;
-    let decided = registry.decide(&caller("opr_bob"), &bob, &own.id, approve()).await.unwrap();
+    let decided =
+        registry.grants().decide(&caller("opr_bob"), &bob, &own.id, approve()).await.unwrap();
     assert_eq!(decided.status, RequestStatus::Approved);
     assert_eq!(decided.decided_by.as_deref(), Some("opr_bob"));
-    let again = registry.decide(&caller("opr_bob"), &bob, &own.id, approve()).await.unwrap_err();
+    let again =
+        registry.grants().decide(&caller("opr_bob"), &bob, &own.id, approve()).await.unwrap_err();
     assert!(matches!(again, RegistryError::WrongState { state: "approved", .. }), "{again}");
 }
 
@@ -119,7 +123,7 @@ async fn nothing_is_made_before_the_first_change() {
     fixture.registry.announce("http://127.0.0.1:7717").await.unwrap();
     fixture.registry.save_last_used().await.unwrap();
     let refused = request(reader(""), "capsule:read");
-    fixture.registry.file_request(&caller("x"), refused).await.unwrap_err();
+    fixture.registry.grants().file_request(&caller("x"), refused).await.unwrap_err();
     assert!(!fixture.path().exists());
     assert_eq!(fixture.audit.take_events().len(), 1);
     fixture.file(reader("cap_a"), "capsule:read").await;
@@ -131,10 +135,10 @@ async fn security_01_what_one_client_was_granted_is_not_another_s_nor_another_pe
     let fixture = fixture();
     let registry = &fixture.registry;
     let granted = fixture.grant(reader("cap_a"), "capsule:read").await;
-    let known = registry.principal_of_client("cli_1", "opr_ann").unwrap();
+    let known = registry.clients().principal_of_client("cli_1", "opr_ann").unwrap();
     assert_eq!(known.id, granted.principal);
-    assert_eq!(registry.principal_of_client("cli_2", "opr_ann"), None);
-    assert_eq!(registry.principal_of_client("cli_1", "opr_bob"), None);
+    assert_eq!(registry.clients().principal_of_client("cli_2", "opr_ann"), None);
+    assert_eq!(registry.clients().principal_of_client("cli_1", "opr_bob"), None);
     for (client_id, operator) in [("cli_2", "opr_ann"), ("cli_1", "opr_bob")] {
         let holder = GrantRecipient::Client {
             client_id: client_id.to_owned(),
@@ -142,10 +146,10 @@ async fn security_01_what_one_client_was_granted_is_not_another_s_nor_another_pe
             operator: operator.to_owned(),
         };
         let new = NewRequest { holder, ..request(reader("cap_b"), "capsule:read") };
-        let filed = registry.file_request(&caller(operator), new).await.unwrap();
+        let filed = registry.grants().file_request(&caller(operator), new).await.unwrap();
         assert_ne!(filed.principal, granted.principal);
         let query = GrantQuery { principal: Some(filed.principal), ..GrantQuery::default() };
-        assert!(registry.grants(&query, &PageRequest::default()).unwrap().items.is_empty());
+        assert!(registry.grants().list(&query, &PageRequest::default()).unwrap().items.is_empty());
     }
 }
 
@@ -155,13 +159,15 @@ async fn a_request_is_taken_back_by_whoever_made_it_and_nobody_else() {
     let registry = &fixture.registry;
     let filed = fixture.file(reader("cap_a"), "capsule:read").await;
     for stranger in ["", "opr_bob"] {
-        let refused = registry.cancel_request(&caller(stranger), &filed.id).await.unwrap_err();
+        let refused =
+            registry.grants().cancel_request(&caller(stranger), &filed.id).await.unwrap_err();
         assert_eq!(refused.code(), "not_found");
     }
-    let cancelled = registry.cancel_request(&caller("opr_ann"), &filed.id).await.unwrap();
+    let cancelled = registry.grants().cancel_request(&caller("opr_ann"), &filed.id).await.unwrap();
     assert_eq!(cancelled.status, RequestStatus::Cancelled);
     let approve = RequestDecision::Approve(ApprovalTerms::default());
-    let late = registry.decide(&caller("admin"), &admin(), &filed.id, approve).await.unwrap_err();
+    let late =
+        registry.grants().decide(&caller("admin"), &admin(), &filed.id, approve).await.unwrap_err();
     assert_eq!(late.code(), "wrong_state");
 }
 
@@ -169,16 +175,16 @@ async fn a_request_is_taken_back_by_whoever_made_it_and_nobody_else() {
 async fn a_capsule_that_is_gone_takes_its_grants_and_requests_along() {
     let fixture = fixture();
     let registry = &fixture.registry;
-    registry.set_capsule_owner(&caller("opr_ann"), "cap_a", Some("opr_ann")).await.unwrap();
+    registry.capsules().set_owner(&caller("opr_ann"), "cap_a", Some("opr_ann")).await.unwrap();
     let granted = fixture.grant(reader("cap_a"), "capsule:read").await;
     let token = connect(&fixture, &granted.principal, "capsule:read").await;
     let waiting = fixture.file(GrantTarget::capsule("cap_a", Role::Writer), "capsule:read").await;
     let other = fixture.file(reader("cap_b"), "capsule:read").await;
-    registry.forget_capsule(&caller("opr_ann"), "cap_a").await.unwrap();
+    registry.capsules().forget(&caller("opr_ann"), "cap_a").await.unwrap();
     assert!(registry.authenticate(&token).is_none());
-    assert_eq!(registry.capsule_owner("cap_a"), None);
-    assert_eq!(registry.request(&waiting.id).unwrap().status, RequestStatus::Denied);
-    assert_eq!(registry.request(&other.id).unwrap().status, RequestStatus::Pending);
+    assert_eq!(registry.capsules().owner("cap_a"), None);
+    assert_eq!(registry.grants().request(&waiting.id).unwrap().status, RequestStatus::Denied);
+    assert_eq!(registry.grants().request(&other.id).unwrap().status, RequestStatus::Pending);
 }
 
 fn present(id: &str, uid: &str, created_at: jiff::Timestamp) -> ExistingCapsule {
@@ -192,7 +198,7 @@ async fn what_is_about_a_capsule_that_is_gone_ends_and_the_rest_stays() {
     let (gone, here) = (capsule_key("team", "1"), capsule_key("team", "2"));
     let missing = missing_capsule_key("team");
     for (key, operator) in [(&gone, "opr_ann"), (&here, "opr_bob")] {
-        registry.set_capsule_owner(&caller(operator), key, Some(operator)).await.unwrap();
+        registry.capsules().set_owner(&caller(operator), key, Some(operator)).await.unwrap();
     }
     let ended = fixture.grant(reader(&gone), "capsule:read").await;
     let kept = fixture.grant(reader(&here), "capsule:read").await;
@@ -200,27 +206,27 @@ async fn what_is_about_a_capsule_that_is_gone_ends_and_the_rest_stays() {
     let for_nothing = fixture.file(GrantTarget::capsule(&missing, Role::Writer), "capsule:read");
     let for_nothing = for_nothing.await;
     let all = vec![present("team", "2", fixture.now())];
-    let named = registry.named_capsules();
+    let named = registry.capsules().named();
     // A capsule that is made and claimed while the others are listed keeps its owner.
     let new = capsule_key("new", "3");
-    registry.set_capsule_owner(&caller("opr_cid"), &new, Some("opr_cid")).await.unwrap();
-    registry.reconcile_capsules(&caller("host"), named, all.clone()).await.unwrap();
-    assert_eq!(registry.capsules_of("opr_cid"), [new.as_str()]);
-    registry.set_capsule_owner(&caller("opr_cid"), &new, None).await.unwrap();
+    registry.capsules().set_owner(&caller("opr_cid"), &new, Some("opr_cid")).await.unwrap();
+    registry.capsules().reconcile(&caller("host"), named, all.clone()).await.unwrap();
+    assert_eq!(registry.capsules().of_operator("opr_cid"), [new.as_str()]);
+    registry.capsules().set_owner(&caller("opr_cid"), &new, None).await.unwrap();
     assert_eq!(
-        (registry.capsule_owner(&gone), registry.capsules_of("opr_bob")),
+        (registry.capsules().owner(&gone), registry.capsules().of_operator("opr_bob")),
         (None, vec![here])
     );
     let grant = |request: &str| {
-        let request = registry.request(request).unwrap();
-        registry.grant(&request.grant.unwrap()).unwrap()
+        let request = registry.grants().request(request).unwrap();
+        registry.grants().get(&request.grant.unwrap()).unwrap()
     };
     assert!(grant(&ended.id).revoked_at.is_some() && grant(&kept.id).revoked_at.is_none());
-    assert_eq!(registry.request(&waiting.id).unwrap().status, RequestStatus::Denied);
-    assert_eq!(registry.request(&for_nothing.id).unwrap().status, RequestStatus::Pending);
+    assert_eq!(registry.grants().request(&waiting.id).unwrap().status, RequestStatus::Denied);
+    assert_eq!(registry.grants().request(&for_nothing.id).unwrap().status, RequestStatus::Pending);
     // Once is enough: nothing more is written or recorded.
     fixture.audit.take();
-    registry.reconcile_capsules(&caller("host"), registry.named_capsules(), all).await.unwrap();
+    registry.capsules().reconcile(&caller("host"), registry.capsules().named(), all).await.unwrap();
     assert!(fixture.audit.take().is_empty());
 }
 
@@ -228,17 +234,17 @@ async fn what_is_about_a_capsule_that_is_gone_ends_and_the_rest_stays() {
 async fn records_of_the_first_version_are_bound_once_to_the_capsule_of_their_time() {
     let fixture = fixture();
     let (registry, start) = (&fixture.registry, fixture.now());
-    registry.set_capsule_owner(&caller("opr_ann"), "team", Some("opr_ann")).await.unwrap();
+    registry.capsules().set_owner(&caller("opr_ann"), "team", Some("opr_ann")).await.unwrap();
     let bound = fixture.grant(reader("team"), "capsule:read").await;
     let stale = fixture.grant(reader("later"), "capsule:read").await;
     let waiting = fixture.file(GrantTarget::capsule("nothing", Role::Writer), "capsule:read").await;
     let all = vec![present("team", "1", start), present("later", "2", start + HOUR)];
-    registry.reconcile_capsules(&caller("host"), registry.named_capsules(), all).await.unwrap();
+    registry.capsules().reconcile(&caller("host"), registry.capsules().named(), all).await.unwrap();
     let key = capsule_key("team", "1");
-    assert_eq!(registry.capsules_of("opr_ann"), [key.as_str()]);
+    assert_eq!(registry.capsules().of_operator("opr_ann"), [key.as_str()]);
     let target = |request: &str| {
-        let request = registry.request(request).unwrap();
-        let grant = request.grant.and_then(|id| registry.grant(&id));
+        let request = registry.grants().request(request).unwrap();
+        let grant = request.grant.and_then(|id| registry.grants().get(&id));
         let is_over = grant.is_some_and(|grant| grant.revoked_at.is_some());
         (request.target.capsule_id().unwrap().to_owned(), is_over)
     };
@@ -246,7 +252,7 @@ async fn records_of_the_first_version_are_bound_once_to_the_capsule_of_their_tim
     assert_eq!(target(&stale.id), (missing_capsule_key("later"), true), "made for an earlier one");
     // Whether there is a capsule of a name is not told to whoever asked for it.
     assert_eq!(target(&waiting.id), (missing_capsule_key("nothing"), false));
-    assert_eq!(registry.request(&waiting.id).unwrap().status, RequestStatus::Pending);
+    assert_eq!(registry.grants().request(&waiting.id).unwrap().status, RequestStatus::Pending);
 }
 
 #[tokio::test]
@@ -255,20 +261,24 @@ async fn whoever_makes_a_capsule_is_given_it_once() {
     let registry = &fixture.registry;
     let maker = fixture.grant(reader("cap_a"), "capsule:read registry:manage").await.principal;
     fixture.audit.take();
-    let claimed = registry.claim_capsule(&caller(&maker), &maker, "cap_new").await.unwrap();
+    let claimed = registry.capsules().claim(&caller(&maker), &maker, "cap_new").await.unwrap();
     assert_eq!(fixture.audit.take(), ["grant.request", "grant.approve"]);
     assert_eq!(claimed.decided_by.as_ref(), Some(&maker), "nobody else decided it");
-    let grant = registry.grant(&claimed.grant.unwrap()).unwrap();
+    let grant = registry.grants().get(&claimed.grant.unwrap()).unwrap();
     assert_eq!(grant.target, GrantTarget::capsule("cap_new", Role::Owner));
     assert_eq!(grant.scopes, scopes("capsule:admin registry:manage"));
-    assert_eq!(registry.capsule_owner("cap_new").as_deref(), Some("opr_ann"), "its person's, too");
+    assert_eq!(
+        registry.capsules().owner("cap_new").as_deref(),
+        Some("opr_ann"),
+        "its person's, too"
+    );
     for taken in ["cap_new", "cap_a"] {
-        let refused = registry.claim_capsule(&caller(&maker), &maker, taken).await.unwrap_err();
+        let refused = registry.capsules().claim(&caller(&maker), &maker, taken).await.unwrap_err();
         assert_eq!(refused.code(), "forbidden", "{taken} is somebody's already");
     }
-    let nobody = registry.claim_capsule(&caller("prn_x"), "prn_x", "cap_b").await.unwrap_err();
+    let nobody = registry.capsules().claim(&caller("prn_x"), "prn_x", "cap_b").await.unwrap_err();
     assert_eq!(nobody.code(), "not_found");
-    assert_eq!(registry.capsule_owner("cap_b"), None);
+    assert_eq!(registry.capsules().owner("cap_b"), None);
 }
 
 #[tokio::test]
@@ -279,7 +289,7 @@ async fn a_grant_that_a_new_one_makes_pointless_is_taken_back() {
     let elsewhere = fixture.grant(reader("cap_b"), "capsule:read").await;
     let large = fixture.grant(GrantTarget::capsule("cap_a", Role::Writer), "capsule:write").await;
     let is_live = |request: &capdeck_auth::inbound::GrantRequest| {
-        registry.grant(request.grant.as_deref().unwrap()).unwrap().is_live(fixture.now())
+        registry.grants().get(request.grant.as_deref().unwrap()).unwrap().is_live(fixture.now())
     };
     assert!(!is_live(&small) && is_live(&elsewhere) && is_live(&large));
     // The other way round it stays: nobody agreed to less.

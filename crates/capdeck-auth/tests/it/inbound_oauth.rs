@@ -29,7 +29,7 @@ fn metadata() -> ClientMetadata {
 }
 
 async fn client(fixture: &Fixture) -> OAuthClient {
-    fixture.registry.register_client(&caller(""), metadata()).await.unwrap().client
+    fixture.registry.clients().register(&caller(""), metadata()).await.unwrap().client
 }
 
 fn ask() -> AuthorizationRequest {
@@ -58,15 +58,15 @@ async fn code_for(fixture: &Fixture, client: &OAuthClient, operator: &str) -> Se
         ..request(reader("cap_a"), "capsule:write")
     };
     let registry = &fixture.registry;
-    let filed = registry.file_request(&caller("opr_ann"), new).await.unwrap();
+    let filed = registry.grants().file_request(&caller("opr_ann"), new).await.unwrap();
     let approve = capdeck_auth::inbound::RequestDecision::Approve(Default::default());
-    registry.decide(&caller("admin"), &admin(), &filed.id, approve).await.unwrap();
+    registry.grants().decide(&caller("admin"), &admin(), &filed.id, approve).await.unwrap();
     let new = NewAuthorizationCode {
         authorization: ask().check(client).unwrap(),
         principal: filed.principal,
         scopes: scopes("capsule:write"),
     };
-    registry.issue_code(&caller("opr_ann"), new).await.unwrap()
+    registry.tokens().issue_code(&caller("opr_ann"), new).await.unwrap()
 }
 
 fn proof(client: &OAuthClient) -> ClientProof {
@@ -85,12 +85,12 @@ fn redemption(client: &OAuthClient, code: &Secret) -> CodeRedemption {
 
 async fn sign_in(fixture: &Fixture, client: &OAuthClient) -> TokenSet {
     let code = code(fixture, client).await;
-    fixture.registry.redeem_code(&caller(""), redemption(client, &code)).await.unwrap()
+    fixture.registry.tokens().redeem_code(&caller(""), redemption(client, &code)).await.unwrap()
 }
 
 async fn sign_in_as(fixture: &Fixture, client: &OAuthClient, operator: &str) -> TokenSet {
     let code = code_for(fixture, client, operator).await;
-    fixture.registry.redeem_code(&caller(""), redemption(client, &code)).await.unwrap()
+    fixture.registry.tokens().redeem_code(&caller(""), redemption(client, &code)).await.unwrap()
 }
 
 async fn renew(
@@ -104,7 +104,7 @@ async fn renew(
         scopes: None,
         resource: None,
     };
-    fixture.registry.renew_tokens(&caller(""), renewal).await
+    fixture.registry.tokens().renew(&caller(""), renewal).await
 }
 
 fn refusal<T: std::fmt::Debug>(result: Result<T, RegistryError>) -> TokenRefusal {
@@ -148,9 +148,10 @@ async fn item_15_a_code_used_twice_is_refused_and_ends_what_it_gave() {
     let client = client(&fixture).await;
     let code = code(&fixture, &client).await;
     let registry = &fixture.registry;
-    let tokens = registry.redeem_code(&caller(""), redemption(&client, &code)).await.unwrap();
+    let tokens =
+        registry.tokens().redeem_code(&caller(""), redemption(&client, &code)).await.unwrap();
     fixture.audit.take();
-    let again = registry.redeem_code(&caller(""), redemption(&client, &code)).await;
+    let again = registry.tokens().redeem_code(&caller(""), redemption(&client, &code)).await;
     assert_eq!(refusal(again), TokenRefusal::InvalidGrant);
     assert!(registry.authenticate(tokens.access_token.expose()).is_none());
     assert!(renew(&fixture, &client, &tokens.refresh_token).await.is_err());
@@ -188,11 +189,15 @@ async fn item_15_security_11_a_code_is_bound_to_client_redirect_verifier_and_res
         let code = code(&fixture, &client).await;
         let mut attempt = redemption(&client, &code);
         change(&mut attempt);
-        let refused = fixture.registry.redeem_code(&caller(""), attempt).await;
+        let refused = fixture.registry.tokens().redeem_code(&caller(""), attempt).await;
         assert_eq!(refusal(refused), expected);
         // Whoever shows a code uses it up; only somebody who is no client shows nothing.
         if expected != TokenRefusal::InvalidClient {
-            let again = fixture.registry.redeem_code(&caller(""), redemption(&client, &code)).await;
+            let again = fixture
+                .registry
+                .tokens()
+                .redeem_code(&caller(""), redemption(&client, &code))
+                .await;
             assert_eq!(refusal(again), grant);
         }
     }
@@ -204,11 +209,13 @@ async fn a_code_is_over_soon_and_lost_with_the_process() {
     let client = client(&fixture).await;
     let first = code(&fixture, &client).await;
     fixture.pass(5 * MINUTE);
-    let late = fixture.registry.redeem_code(&caller(""), redemption(&client, &first)).await;
+    let late =
+        fixture.registry.tokens().redeem_code(&caller(""), redemption(&client, &first)).await;
     assert_eq!(refusal(late), TokenRefusal::InvalidGrant);
     let second = code(&fixture, &client).await;
     let fixture = fixture.reopen();
-    let lost = fixture.registry.redeem_code(&caller(""), redemption(&client, &second)).await;
+    let lost =
+        fixture.registry.tokens().redeem_code(&caller(""), redemption(&client, &second)).await;
     assert_eq!(refusal(lost), TokenRefusal::InvalidGrant);
 }
 
@@ -247,7 +254,7 @@ async fn a_connection_that_makes_room_for_another_leaves_a_line() {
     assert!(fixture.registry.authenticate(first.access_token.expose()).is_some());
     let code = code(&fixture, &client).await;
     fixture.audit.take_events();
-    fixture.registry.redeem_code(&caller(""), redemption(&client, &code)).await.unwrap();
+    fixture.registry.tokens().redeem_code(&caller(""), redemption(&client, &code)).await.unwrap();
     let told: Vec<_> = fixture
         .audit
         .take_events()
@@ -300,13 +307,13 @@ async fn a_renewal_can_only_narrow_and_is_of_one_client_and_one_resource() {
         (renewal(None, None, &client, &tokens.access_token), TokenRefusal::InvalidGrant),
         (renewal(None, None, &client, &Secret::new("cap_rt_x")), TokenRefusal::InvalidGrant),
     ] {
-        assert_eq!(refusal(registry.renew_tokens(&caller(""), attempt).await), expected);
+        assert_eq!(refusal(registry.tokens().renew(&caller(""), attempt).await), expected);
     }
     let narrowed = renewal(Some("capsule:read"), Some(RESOURCE), &client, token);
-    let narrowed = registry.renew_tokens(&caller(""), narrowed).await.unwrap();
+    let narrowed = registry.tokens().renew(&caller(""), narrowed).await.unwrap();
     assert_eq!(narrowed.scopes, scopes("capsule:read"));
     let again = renewal(Some("capsule:write"), None, &client, &narrowed.refresh_token);
-    let refused = registry.renew_tokens(&caller(""), again).await;
+    let refused = registry.tokens().renew(&caller(""), again).await;
     assert_eq!(refusal(refused), TokenRefusal::InvalidScope);
 }
 
@@ -318,14 +325,14 @@ async fn a_client_gives_its_tokens_back_and_nobody_else_s() {
     let tokens = sign_in(&fixture, &client).await;
     let opens = || registry.authenticate(tokens.access_token.expose()).is_some();
     for token in [tokens.access_token.clone(), tokens.refresh_token.clone()] {
-        registry.revoke_token(&caller(""), proof(&other), token).await.unwrap();
+        registry.tokens().revoke(&caller(""), proof(&other), token).await.unwrap();
         assert!(opens());
     }
     let nothing = Secret::new("cap_at_nothing");
-    registry.revoke_token(&caller(""), proof(&client), nothing).await.unwrap();
+    registry.tokens().revoke(&caller(""), proof(&client), nothing).await.unwrap();
     assert!(opens());
     let token = tokens.refresh_token.clone();
-    registry.revoke_token(&caller(""), proof(&client), token).await.unwrap();
+    registry.tokens().revoke(&caller(""), proof(&client), token).await.unwrap();
     assert!(!opens());
     assert!(renew(&fixture, &client, &tokens.refresh_token).await.is_err());
 }
@@ -335,13 +342,13 @@ async fn a_client_that_keeps_a_secret_has_to_show_it() {
     let fixture = fixture();
     let method = Some("client_secret_post".to_owned());
     let metadata = ClientMetadata { token_endpoint_auth_method: method, ..metadata() };
-    let registered = fixture.registry.register_client(&caller(""), metadata).await.unwrap();
+    let registered = fixture.registry.clients().register(&caller(""), metadata).await.unwrap();
     let (client, secret) = (registered.client, registered.secret.unwrap());
     for (given, works) in [(None, false), (Some(Secret::new("no")), false), (Some(secret), true)] {
         let code = code(&fixture, &client).await;
         let mut attempt = redemption(&client, &code);
         attempt.client.secret = given;
-        let result = fixture.registry.redeem_code(&caller(""), attempt).await;
+        let result = fixture.registry.tokens().redeem_code(&caller(""), attempt).await;
         assert_eq!(result.is_ok(), works);
     }
 }
@@ -384,9 +391,9 @@ async fn asking_for_more_takes_nothing_away() {
     let client = client(&fixture).await;
     sign_in(&fixture, &client).await;
     let registry = &fixture.registry;
-    let offered = registry.scopes_with_held(&client.id, "opr_ann", &scopes("deck:call"));
+    let offered = registry.tokens().scopes_with_held(&client.id, "opr_ann", &scopes("deck:call"));
     assert_eq!(offered, scopes("capsule:write deck:call"));
-    let other = registry.scopes_with_held(&client.id, "opr_bob", &scopes("deck:call"));
+    let other = registry.tokens().scopes_with_held(&client.id, "opr_bob", &scopes("deck:call"));
     assert_eq!(other, scopes("deck:call"));
 }
 
@@ -400,7 +407,7 @@ async fn no_code_is_given_before_something_was_granted() {
         principal: waiting.principal,
         scopes: scopes("deck:call"),
     };
-    let refused = fixture.registry.issue_code(&caller("opr_ann"), new).await.unwrap_err();
+    let refused = fixture.registry.tokens().issue_code(&caller("opr_ann"), new).await.unwrap_err();
     assert_eq!(refused.code(), "forbidden");
 }
 
@@ -410,12 +417,12 @@ async fn a_removed_client_ends_with_everything_it_holds() {
     let client = client(&fixture).await;
     let tokens = sign_in(&fixture, &client).await;
     let registry = &fixture.registry;
-    registry.remove_client(&caller("admin"), &client.id).await.unwrap();
+    registry.clients().remove(&caller("admin"), &client.id).await.unwrap();
     assert!(registry.authenticate(tokens.access_token.expose()).is_none());
     let refused = renew(&fixture, &client, &tokens.refresh_token).await;
     assert_eq!(refusal(refused), TokenRefusal::InvalidClient);
     assert_eq!(
-        registry.remove_client(&caller("admin"), "x").await.unwrap_err().code(),
+        registry.clients().remove(&caller("admin"), "x").await.unwrap_err().code(),
         "not_found"
     );
 }
@@ -428,8 +435,8 @@ async fn two_who_race_with_one_code_both_end_with_nothing() {
     let registry = &fixture.registry;
     let (caller, attempt) = (caller(""), || redemption(&client, &code));
     let (one, other) = tokio::join!(
-        registry.redeem_code(&caller, attempt()),
-        registry.redeem_code(&caller, attempt())
+        registry.tokens().redeem_code(&caller, attempt()),
+        registry.tokens().redeem_code(&caller, attempt())
     );
     assert_ne!(one.is_ok(), other.is_ok());
     let tokens = one.or(other).unwrap();
@@ -459,11 +466,11 @@ async fn the_programs_of_a_removed_operator_end_with_them() {
         subject: None,
         with_key: false,
     };
-    let ann = registry.create_operator(&caller("admin"), new).await.unwrap().operator.id;
+    let ann = registry.operators().create(&caller("admin"), new).await.unwrap().operator.id;
     let client = client(&fixture).await;
     let tokens = sign_in_as(&fixture, &client, &ann).await;
     let others = sign_in(&fixture, &client).await;
-    registry.remove_operator(&caller("admin"), &ann).await.unwrap();
+    registry.operators().remove(&caller("admin"), &ann).await.unwrap();
     assert!(registry.authenticate(tokens.access_token.expose()).is_none());
     assert!(registry.authenticate(others.access_token.expose()).is_some());
 }

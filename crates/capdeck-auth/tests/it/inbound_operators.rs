@@ -24,7 +24,7 @@ fn admin_key() -> AdminKey {
 }
 
 async fn sign_in(fixture: &Fixture, key: &str) -> Result<NewSession, RegistryError> {
-    fixture.registry.sign_in(here(), key, Some(&admin_key())).await
+    fixture.registry.sessions().sign_in(here(), key, Some(&admin_key())).await
 }
 
 async fn ann(fixture: &Fixture) -> (String, Secret) {
@@ -34,7 +34,7 @@ async fn ann(fixture: &Fixture) -> (String, Secret) {
         subject: None,
         with_key: true,
     };
-    let made = fixture.registry.create_operator(&caller("admin"), new).await.unwrap();
+    let made = fixture.registry.operators().create(&caller("admin"), new).await.unwrap();
     (made.operator.id, made.key.unwrap())
 }
 
@@ -46,9 +46,9 @@ async fn the_admin_key_and_a_key_of_one_s_own_begin_sessions() {
     assert_eq!(admin.session.operator.role, OperatorRole::Admin);
     let (id, key) = ann(&fixture).await;
     assert!(key.expose().starts_with("cap_op_"));
-    assert_eq!(registry.operator_by_key(key.expose()).unwrap().id, id);
+    assert_eq!(registry.operators().by_key(key.expose()).unwrap().id, id);
     let begun = sign_in(&fixture, key.expose()).await.unwrap();
-    let session = registry.session(begun.token.expose()).unwrap();
+    let session = registry.sessions().find(begun.token.expose()).unwrap();
     assert_eq!(session, begun.session);
     assert!(session.has_csrf(begun.session.csrf()) && !session.has_csrf(admin.session.csrf()));
     assert!(!session.has_csrf(""));
@@ -68,7 +68,8 @@ async fn sessions_end_when_unused_when_old_and_when_signed_out() {
     let key = admin_key();
     let begun = sign_in(&fixture, key.reveal()).await.unwrap();
     let fixture = fixture.reopen();
-    let is_open = |begun: &NewSession| fixture.registry.session(begun.token.expose()).is_some();
+    let is_open =
+        |begun: &NewSession| fixture.registry.sessions().find(begun.token.expose()).is_some();
     for _ in 0..11 {
         fixture.pass(HOUR - Duration::from_millis(1));
         assert!(is_open(&begun));
@@ -79,10 +80,10 @@ async fn sessions_end_when_unused_when_old_and_when_signed_out() {
     fixture.pass(HOUR);
     assert!(!is_open(&unused));
     let left = sign_in(&fixture, key.reveal()).await.unwrap();
-    fixture.registry.sign_out(&caller("admin"), &left.session.id).await.unwrap();
+    fixture.registry.sessions().sign_out(&caller("admin"), &left.session.id).await.unwrap();
     assert!(!is_open(&left));
     for wrong in ["", "cap_se_", begun.session.csrf()] {
-        assert!(fixture.registry.session(wrong).is_none());
+        assert!(fixture.registry.sessions().find(wrong).is_none());
     }
 }
 
@@ -93,17 +94,18 @@ async fn a_changed_or_removed_operator_is_so_in_open_sessions() {
     let (id, key) = ann(&fixture).await;
     let begun = sign_in(&fixture, key.expose()).await.unwrap();
     let update = OperatorUpdate { role: Some(OperatorRole::Approver), ..OperatorUpdate::default() };
-    registry.update_operator(&caller("admin"), &id, update).await.unwrap();
-    let role = registry.session(begun.token.expose()).unwrap().operator.role;
+    registry.operators().update(&caller("admin"), &id, update).await.unwrap();
+    let role = registry.sessions().find(begun.token.expose()).unwrap().operator.role;
     assert_eq!(role, OperatorRole::Approver);
-    let rotated = registry.rotate_operator_key(&caller("admin"), &id).await.unwrap().key.unwrap();
-    assert!(registry.session(begun.token.expose()).is_none());
-    assert!(registry.operator_by_key(key.expose()).is_none());
+    let rotated =
+        registry.operators().rotate_key(&caller("admin"), &id).await.unwrap().key.unwrap();
+    assert!(registry.sessions().find(begun.token.expose()).is_none());
+    assert!(registry.operators().by_key(key.expose()).is_none());
     let begun = sign_in(&fixture, rotated.expose()).await.unwrap();
-    registry.remove_operator(&caller("admin"), &id).await.unwrap();
-    assert!(registry.session(begun.token.expose()).is_none());
+    registry.operators().remove(&caller("admin"), &id).await.unwrap();
+    assert!(registry.sessions().find(begun.token.expose()).is_none());
     assert!(sign_in(&fixture, rotated.expose()).await.is_err());
-    let gone = registry.remove_operator(&caller("admin"), &id).await.unwrap_err();
+    let gone = registry.operators().remove(&caller("admin"), &id).await.unwrap_err();
     assert_eq!(gone.code(), "not_found");
 }
 
@@ -118,7 +120,7 @@ async fn sign_ins_that_fail_have_to_wait_and_leave_one_line() {
     assert_eq!(waiting, RegistryError::TooSoon { seconds: 1 });
     let elsewhere = Some([198, 51, 100, 1].into());
     let key = admin_key();
-    assert!(fixture.registry.sign_in(elsewhere, key.reveal(), Some(&key)).await.is_ok());
+    assert!(fixture.registry.sessions().sign_in(elsewhere, key.reveal(), Some(&key)).await.is_ok());
     fixture.pass(Duration::from_secs(1));
     assert!(sign_in(&fixture, key.reveal()).await.is_ok());
     assert_eq!(fixture.audit.take(), ["login.fail forbidden", "login.ok", "login.ok"]);
@@ -133,7 +135,7 @@ async fn the_key_of_an_operator_signs_in_while_others_at_the_address_guess() {
         subject: None,
         with_key: true,
     };
-    let made = fixture.registry.create_operator(&caller("admin"), new).await.unwrap();
+    let made = fixture.registry.operators().create(&caller("admin"), new).await.unwrap();
     for _ in 0..50 {
         assert!(sign_in(&fixture, "wrong").await.is_err());
     }
@@ -165,7 +167,7 @@ fn identity(issuer: &str, subject: &str, email: Option<&str>) -> ProviderIdentit
 
 /// Somebody comes from a provider, where nobody becomes an operator by that.
 async fn enter(fixture: &Fixture, identity: ProviderIdentity) -> Result<NewSession, RegistryError> {
-    fixture.registry.sign_in_identity(here(), identity, &SignUpDomains::default()).await
+    fixture.registry.sessions().sign_in_identity(here(), identity, &SignUpDomains::default()).await
 }
 
 #[tokio::test]
@@ -175,7 +177,7 @@ async fn an_account_at_a_provider_is_one_operator_s() {
     let known = |name: &str, subject: &str| {
         bound(name, account(OperatorAccount::Subject(subject.to_owned())))
     };
-    let bob = registry.create_operator(&caller("admin"), known("Bob", "42")).await.unwrap();
+    let bob = registry.operators().create(&caller("admin"), known("Bob", "42")).await.unwrap();
     assert_eq!(bob.key, None);
     for (wrong, code) in [
         (known("Bob", "43"), "taken"),
@@ -183,7 +185,7 @@ async fn an_account_at_a_provider_is_one_operator_s() {
         (known("", "1"), "invalid_input"),
         (known("Eve", ""), "invalid_input"),
     ] {
-        let refused = registry.create_operator(&caller("admin"), wrong).await.unwrap_err();
+        let refused = registry.operators().create(&caller("admin"), wrong).await.unwrap_err();
         assert_eq!(refused.code(), code);
     }
     let begun = enter(&fixture, identity(ISSUER, "42", None)).await.unwrap();
@@ -202,11 +204,12 @@ async fn an_address_binds_the_first_account_that_comes_with_it_and_no_other() {
     let registry = &fixture.registry;
     let email = |address: &str| account(OperatorAccount::Email(address.to_owned()));
     for wrong in ["", "ann", "@example.com", "ann@", "a\nb@example.com"] {
-        let refused = registry.create_operator(&caller("admin"), bound("Ann", email(wrong))).await;
+        let refused =
+            registry.operators().create(&caller("admin"), bound("Ann", email(wrong))).await;
         assert_eq!(refused.unwrap_err().code(), "invalid_input", "{wrong}");
     }
     let new = bound("Ann", email("Ann@example.com"));
-    let ann = registry.create_operator(&caller("admin"), new).await.unwrap().operator.id;
+    let ann = registry.operators().create(&caller("admin"), new).await.unwrap().operator.id;
     let sign_in = async |issuer: &str, subject: &str, email| {
         let begun = enter(&fixture, identity(issuer, subject, email)).await;
         begun.map(|begun| begun.session.operator.id).map_err(|error| error.code())
@@ -230,7 +233,8 @@ async fn newcomers_of_a_domain_become_members_once() {
     let come = async |subject: &str, email: Option<&str>| {
         let identity =
             ProviderIdentity { name: Some("Ann".to_owned()), ..identity(ISSUER, subject, email) };
-        let begun = fixture.registry.sign_in_identity(here(), identity, &newcomers).await;
+        let begun =
+            fixture.registry.sessions().sign_in_identity(here(), identity, &newcomers).await;
         begun.map(|begun| begun.session.operator).map_err(|error| error.code())
     };
     let ann = come("1", Some("ann@example.com")).await.unwrap();
@@ -244,23 +248,23 @@ async fn newcomers_of_a_domain_become_members_once() {
         assert_eq!(come("3", email).await, Err("forbidden"));
     }
     assert_eq!(fixture.audit.take(), ["login.fail forbidden"]);
-    assert_eq!(fixture.registry.operators().len(), 2);
+    assert_eq!(fixture.registry.operators().list().len(), 2);
 }
 
 #[tokio::test]
 async fn strangers_from_a_provider_have_to_wait_too() {
     let fixture = fixture();
     let registry = &fixture.registry;
-    registry.record_failed_sign_in(here(), SignInPenalty::NotCounted).await;
+    registry.sessions().record_failure(here(), SignInPenalty::NotCounted).await;
     for _ in 0..4 {
         let refused = enter(&fixture, identity(ISSUER, "9", None)).await.unwrap_err();
         assert_eq!(refused.code(), "forbidden");
     }
-    assert_eq!(registry.check_sign_in(here()).await, Ok(()));
-    registry.record_failed_sign_in(here(), SignInPenalty::Counted).await;
+    assert_eq!(registry.sessions().check_sign_in(here()).await, Ok(()));
+    registry.sessions().record_failure(here(), SignInPenalty::Counted).await;
     let waiting = enter(&fixture, identity(ISSUER, "9", None)).await.unwrap_err();
     assert_eq!(waiting, RegistryError::TooSoon { seconds: 1 });
-    assert_eq!(registry.check_sign_in(here()).await.unwrap_err().code(), "too_soon");
+    assert_eq!(registry.sessions().check_sign_in(here()).await.unwrap_err().code(), "too_soon");
     assert_eq!(fixture.audit.take(), ["login.fail forbidden"; 2], "one of them for no reason");
 }
 
@@ -269,17 +273,17 @@ async fn a_session_ends_when_its_operator_gets_another_account() {
     let fixture = fixture();
     let registry = &fixture.registry;
     let subject = |name: &str| account(OperatorAccount::Subject(name.to_owned()));
-    let made = registry.create_operator(&caller("admin"), bound("Bob", subject("42"))).await;
+    let made = registry.operators().create(&caller("admin"), bound("Bob", subject("42"))).await;
     let id = made.unwrap().operator.id;
     let change = async |subject: Option<OperatorSubject>| {
         let update = OperatorUpdate { subject: Some(subject), ..OperatorUpdate::default() };
-        registry.update_operator(&caller("admin"), &id, update).await.unwrap();
+        registry.operators().update(&caller("admin"), &id, update).await.unwrap();
     };
     let begun = enter(&fixture, identity(ISSUER, "42", None)).await.unwrap();
     change(Some(subject("42"))).await;
-    assert!(registry.session(begun.token.expose()).is_some(), "nothing has changed");
+    assert!(registry.sessions().find(begun.token.expose()).is_some(), "nothing has changed");
     change(None).await;
-    assert!(registry.session(begun.token.expose()).is_none());
+    assert!(registry.sessions().find(begun.token.expose()).is_none());
     assert_eq!(
         enter(&fixture, identity(ISSUER, "42", None)).await.unwrap_err().code(),
         "forbidden"
@@ -293,11 +297,13 @@ async fn sessions_of_an_admin_key_end_with_the_key() {
     let (_, key) = ann(&fixture).await;
     let own = sign_in(&fixture, key.expose()).await.unwrap();
     let fixture = fixture.reopen();
-    let is_open = |begun: &NewSession| fixture.registry.session(begun.token.expose()).is_some();
-    fixture.registry.use_admin_key(&admin_key());
+    let is_open =
+        |begun: &NewSession| fixture.registry.sessions().find(begun.token.expose()).is_some();
+    fixture.registry.sessions().use_admin_key(&admin_key());
     assert!(is_open(&begun) && is_open(&own));
     fixture
         .registry
+        .sessions()
         .use_admin_key(&AdminKey::new(Secret::new("another-key-of-many-bytes")).unwrap());
     assert!(!is_open(&begun) && is_open(&own));
     // Nothing on disk lets anybody try keys.

@@ -28,7 +28,7 @@ fn rule(matches: RuleMatch, action: RuleAction) -> GrantRule {
 
 async fn set_policy(fixture: &Fixture, mode: ApprovalMode, rules: Vec<GrantRule>) {
     let policy = GrantPolicy { mode, rules, ..GrantPolicy::default() };
-    fixture.registry.set_policy(&caller("admin"), policy).await.unwrap();
+    fixture.registry.approval().set_policy(&caller("admin"), policy).await.unwrap();
 }
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn item_20_an_approval_cannot_widen_a_request() {
     let asked = part(Role::Appender, &["docs://"], &["docs://secret"]);
     let until = fixture.now() + HOUR;
     let new = NewRequest { wanted_until: Some(until), ..request(asked, "capsule:append") };
-    let filed = registry.file_request(&caller("opr_ann"), new).await.unwrap();
+    let filed = registry.grants().file_request(&caller("opr_ann"), new).await.unwrap();
     let target = |target| ApprovalTerms { target: Some(target), ..ApprovalTerms::default() };
     for terms in [
         target(part(Role::Writer, &["docs://"], &["docs://secret"])),
@@ -55,7 +55,8 @@ async fn item_20_an_approval_cannot_widen_a_request() {
         ApprovalTerms { expires_at: Some(until + HOUR), ..ApprovalTerms::default() },
     ] {
         let decision = RequestDecision::Approve(terms.clone());
-        let refused = registry.decide(&caller("admin"), &admin(), &filed.id, decision).await;
+        let refused =
+            registry.grants().decide(&caller("admin"), &admin(), &filed.id, decision).await;
         assert_eq!(refused.unwrap_err().code(), "widens", "{terms:?}");
     }
     let narrow = ApprovalTerms {
@@ -65,8 +66,9 @@ async fn item_20_an_approval_cannot_widen_a_request() {
         ..ApprovalTerms::default()
     };
     let decision = RequestDecision::Approve(narrow.clone());
-    let decided = registry.decide(&caller("admin"), &admin(), &filed.id, decision).await.unwrap();
-    let grant = registry.grant(&decided.grant.unwrap()).unwrap();
+    let decided =
+        registry.grants().decide(&caller("admin"), &admin(), &filed.id, decision).await.unwrap();
+    let grant = registry.grants().get(&decided.grant.unwrap()).unwrap();
     assert_eq!(Some(grant.target), narrow.target);
     assert_eq!(grant.expires_at, narrow.expires_at);
 }
@@ -94,7 +96,7 @@ async fn rules_decide_in_order_and_the_rest_waits_for_a_person() {
 
     let approved = fixture.file(writer("cap_a"), "capsule:write").await;
     assert_eq!(approved.decided_by.as_deref(), Some("policy"));
-    let grant = fixture.registry.grant(&approved.grant.unwrap()).unwrap();
+    let grant = fixture.registry.grants().get(&approved.grant.unwrap()).unwrap();
     assert_eq!(grant.target.role(), Some(Role::Appender));
     assert_eq!(grant.expires_at, Some(fixture.now() + HOUR));
     assert_eq!(fixture.file(reader("cap_b"), "capsule:read").await.status, RequestStatus::Denied);
@@ -136,7 +138,7 @@ async fn item_20_no_rule_grants_owner_or_registry_manage() {
     };
     let policy =
         GrantPolicy { mode: ApprovalMode::Policy, rules: vec![rule], ..GrantPolicy::default() };
-    assert!(fixture.registry.set_policy(&caller("admin"), policy).await.is_err());
+    assert!(fixture.registry.approval().set_policy(&caller("admin"), policy).await.is_err());
 }
 
 #[tokio::test]
@@ -151,7 +153,7 @@ async fn a_rule_that_trusts_a_client_s_id_does_not_trust_whoever_says_it() {
         ..request(reader("cap_b"), "capsule:read")
     };
     let registry = &fixture.registry;
-    let filed = registry.file_request(&caller(""), claimed.clone()).await.unwrap();
+    let filed = registry.grants().file_request(&caller(""), claimed.clone()).await.unwrap();
     assert_eq!(filed.status, RequestStatus::Pending);
     // Unless the rule says that it is about those, from a place that it trusts.
     let matches = RuleMatch {
@@ -163,12 +165,12 @@ async fn a_rule_that_trusts_a_client_s_id_does_not_trust_whoever_says_it() {
     let new = NewRequest { target: reader("cap_c"), ..claimed };
     let elsewhere = capdeck_auth::inbound::EventCaller::new("", Some([198, 51, 100, 1].into()));
     assert_eq!(
-        registry.file_request(&elsewhere, new.clone()).await.unwrap().status,
+        registry.grants().file_request(&elsewhere, new.clone()).await.unwrap().status,
         RequestStatus::Pending
     );
     let new = NewRequest { target: reader("cap_d"), ..new };
     assert_eq!(
-        registry.file_request(&caller(""), new).await.unwrap().status,
+        registry.grants().file_request(&caller(""), new).await.unwrap().status,
         RequestStatus::Approved
     );
 }
@@ -180,16 +182,16 @@ async fn supervisor(fixture: &Fixture) -> (DecisionMaker, String) {
         ..request(GrantTarget::capsule("cap_a", Role::Writer), "capsule:write registry:manage")
     };
     let registry = &fixture.registry;
-    let filed = registry.file_request(&caller("admin"), new).await.unwrap();
+    let filed = registry.grants().file_request(&caller("admin"), new).await.unwrap();
     let approve = RequestDecision::Approve(ApprovalTerms::default());
-    registry.decide(&caller("admin"), &admin(), &filed.id, approve).await.unwrap();
+    registry.grants().decide(&caller("admin"), &admin(), &filed.id, approve).await.unwrap();
     let new = NewCredential {
         principal: filed.principal.clone(),
         scopes: scopes("capsule:write registry:manage"),
         audience: None,
         expires_at: fixture.now() + HOUR,
     };
-    let opened = registry.open_connection(&caller("admin"), new).await.unwrap();
+    let opened = registry.tokens().open_connection(&caller("admin"), new).await.unwrap();
     (DecisionMaker::Supervisor { credential: opened.credential.id }, filed.principal)
 }
 
@@ -201,7 +203,7 @@ async fn a_supervisor_gives_no_more_than_it_holds_and_nothing_to_itself() {
     let approve = || RequestDecision::Approve(ApprovalTerms::default());
     let decide = async |request: &str| {
         let elsewhere = EventCaller::new(&principal, Some([198, 51, 100, 1].into()));
-        let decided = registry.decide(&elsewhere, &decider, request, approve()).await;
+        let decided = registry.grants().decide(&elsewhere, &decider, request, approve()).await;
         decided.map(|request| request.decided_by).map_err(|error| error.code())
     };
     let small = fixture.file(reader("cap_a"), "capsule:read").await;
@@ -215,7 +217,7 @@ async fn a_supervisor_gives_no_more_than_it_holds_and_nothing_to_itself() {
     assert_eq!(decide(&scoped.id).await, Err("forbidden"));
     let elsewhere = fixture.file(reader("cap_b"), "capsule:read").await;
     assert_eq!(decide(&elsewhere.id).await, Err("not_found"));
-    registry.decide(&caller("admin"), &admin(), &elsewhere.id, approve()).await.unwrap();
+    registry.grants().decide(&caller("admin"), &admin(), &elsewhere.id, approve()).await.unwrap();
     assert_eq!(decide(&elsewhere.id).await, Err("not_found"), "nor what became of it");
     let deck = fixture.file(GrantTarget::whole_deck(), "deck:read").await;
     assert_eq!(decide(&deck.id).await, Err("not_found"));
@@ -223,34 +225,37 @@ async fn a_supervisor_gives_no_more_than_it_holds_and_nothing_to_itself() {
         holder: GrantRecipient::Principal { id: principal.clone() },
         ..request(reader("cap_a"), "capsule:read")
     };
-    let own = registry.file_request(&caller(&principal), own).await.unwrap();
+    let own = registry.grants().file_request(&caller(&principal), own).await.unwrap();
     assert_eq!(decide(&own.id).await, Err("self_approval"));
     let asked_by_it = NewRequest {
         requested_by: principal.clone(),
         ..request(part(Role::Reader, &["docs://"], &[]), "capsule:read")
     };
-    let asked = registry.file_request(&caller(&principal), asked_by_it).await.unwrap();
+    let asked = registry.grants().file_request(&caller(&principal), asked_by_it).await.unwrap();
     assert_eq!(decide(&asked.id).await, Err("self_approval"));
     // A program without the scope is nobody.
     let nobody = DecisionMaker::Supervisor { credential: "crd_none".to_owned() };
-    assert!(!registry.may_decide(&nobody, &asked));
+    assert!(!registry.grants().may_decide(&nobody, &asked));
 }
 
 #[tokio::test]
 async fn a_member_gives_nobody_the_right_to_manage() {
     let fixture = fixture();
     let registry = &fixture.registry;
-    registry.set_capsule_owner(&caller("opr_bob"), "cap_a", Some("opr_bob")).await.unwrap();
+    registry.capsules().set_owner(&caller("opr_bob"), "cap_a", Some("opr_bob")).await.unwrap();
     let bob = operator("opr_bob", OperatorRole::Member);
     let filed = fixture.file(reader("cap_a"), "capsule:read registry:manage").await;
     let decide = async |terms| {
-        registry.decide(&caller("opr_bob"), &bob, &filed.id, RequestDecision::Approve(terms)).await
+        registry
+            .grants()
+            .decide(&caller("opr_bob"), &bob, &filed.id, RequestDecision::Approve(terms))
+            .await
     };
     assert_eq!(decide(ApprovalTerms::default()).await.unwrap_err().code(), "forbidden");
     let without =
         ApprovalTerms { scopes: Some(scopes("capsule:read")), ..ApprovalTerms::default() };
     let granted = decide(without).await.unwrap().grant.unwrap();
-    assert!(!registry.grant(&granted).unwrap().scopes.allows(OAuthScope::RegistryManage));
+    assert!(!registry.grants().get(&granted).unwrap().scopes.allows(OAuthScope::RegistryManage));
 }
 
 #[tokio::test]
@@ -266,30 +271,33 @@ async fn a_profile_narrows_a_request_and_is_copied() {
         ttl: Some(3600),
         ..ProfileTerms::default()
     };
-    let profile = registry.create_profile(&caller("admin"), terms.clone()).await.unwrap();
-    let same_name = registry.create_profile(&caller("admin"), terms.clone()).await.unwrap_err();
+    let profile =
+        registry.approval().create_profile(&caller("admin"), terms.clone()).await.unwrap();
+    let same_name =
+        registry.approval().create_profile(&caller("admin"), terms.clone()).await.unwrap_err();
     assert_eq!(same_name.code(), "taken");
     let asked = part(Role::Writer, &["docs://team", "notes://"], &[]);
     let filed = fixture.file(asked, "capsule:admin").await;
     let with = ApprovalTerms { profile: Some(profile.id.clone()), ..ApprovalTerms::default() };
     let decide = async |request: &str| {
         registry
+            .grants()
             .decide(&caller("admin"), &admin(), request, RequestDecision::Approve(with.clone()))
             .await
     };
     let decided = decide(&filed.id).await.unwrap();
     assert_eq!(decided.profile_id.as_ref(), Some(&profile.id));
     let id = decided.grant.unwrap();
-    let grant = registry.grant(&id).unwrap();
+    let grant = registry.grants().get(&id).unwrap();
     assert_eq!(grant.target, part(Role::Reader, &["docs://team"], &["docs://secret"]));
     assert_eq!(grant.scopes, scopes("capsule:write"));
     assert_eq!(grant.expires_at, Some(fixture.now() + HOUR));
     // Later changes of the profile change no grant.
     let changed = ProfileTerms { role: None, ..terms };
-    registry.update_profile(&caller("admin"), &profile.id, changed).await.unwrap();
-    assert_eq!(registry.grant(&id).unwrap(), grant);
+    registry.approval().update_profile(&caller("admin"), &profile.id, changed).await.unwrap();
+    assert_eq!(registry.grants().get(&id).unwrap(), grant);
     let apart = fixture.file(part(Role::Reader, &["notes://"], &[]), "capsule:read").await;
     assert_eq!(decide(&apart.id).await.unwrap_err().code(), "invalid_input");
-    registry.remove_profile(&caller("admin"), &profile.id).await.unwrap();
+    registry.approval().remove_profile(&caller("admin"), &profile.id).await.unwrap();
     assert_eq!(decide(&apart.id).await.unwrap_err().code(), "not_found");
 }

@@ -41,8 +41,8 @@ async fn enroll(registry: &Registry, caller: &EventCaller, client_id: &str) -> G
         reason: None,
         contact: None,
     };
-    let enrolled = registry.enroll(caller, new).await.unwrap();
-    registry.request(&enrolled.state.enrollment.request).unwrap()
+    let enrolled = registry.enrollments().enroll(caller, new).await.unwrap();
+    registry.grants().request(&enrolled.state.enrollment.request).unwrap()
 }
 
 async fn approve(
@@ -52,8 +52,8 @@ async fn approve(
     request: &GrantRequest,
 ) -> Result<Option<SelfApprovalLink>, RegistryError> {
     let decision = RequestDecision::Approve(ApprovalTerms::default());
-    let decided = registry.decide(caller, decider, &request.id, decision).await?;
-    Ok(registry.grant(&decided.grant.unwrap()).unwrap().self_approved)
+    let decided = registry.grants().decide(caller, decider, &request.id, decision).await?;
+    Ok(registry.grants().get(&decided.grant.unwrap()).unwrap().self_approved)
 }
 
 fn tied_by(refused: Result<Option<SelfApprovalLink>, RegistryError>) -> SelfApprovalLink {
@@ -72,7 +72,7 @@ async fn an_approver_cannot_approve_what_is_their_own() {
     // They asked; a program of theirs asked for another one; it is for a program of theirs.
     let own =
         NewRequest { requested_by: "opr_bob".into(), ..request(reader("cap_a"), "capsule:read") };
-    let own = registry.file_request(&from("opr_bob"), own).await.unwrap();
+    let own = registry.grants().file_request(&from("opr_bob"), own).await.unwrap();
     assert_eq!(
         tied_by(approve(registry, &at("opr_bob", OFFICE), &bob, &own).await),
         SelfApprovalLink::Requester
@@ -83,7 +83,7 @@ async fn an_approver_cannot_approve_what_is_their_own() {
         operator: "opr_bob".to_owned(),
     };
     let program = NewRequest { holder, ..request(reader("cap_a"), "capsule:read") };
-    let program = registry.file_request(&from("opr_ann"), program).await.unwrap();
+    let program = registry.grants().file_request(&from("opr_ann"), program).await.unwrap();
     assert_eq!(
         tied_by(approve(registry, &at("opr_bob", OFFICE), &bob, &program).await),
         SelfApprovalLink::Program
@@ -93,7 +93,8 @@ async fn an_approver_cannot_approve_what_is_their_own() {
         source: RequestSource::Manage,
         ..request(reader("cap_a"), "capsule:read")
     };
-    let by_program = registry.file_request(&from(&program.principal), by_program).await.unwrap();
+    let by_program =
+        registry.grants().file_request(&from(&program.principal), by_program).await.unwrap();
     assert_eq!(
         tied_by(approve(registry, &at("opr_bob", OFFICE), &bob, &by_program).await),
         SelfApprovalLink::Requester
@@ -106,7 +107,7 @@ async fn an_approver_cannot_approve_what_is_their_own() {
     );
     // Turning it down is theirs to do.
     let deny = RequestDecision::Deny { note: None };
-    registry.decide(&at("opr_bob", OFFICE), &bob, &own.id, deny).await.unwrap();
+    registry.grants().decide(&at("opr_bob", OFFICE), &bob, &own.id, deny).await.unwrap();
     // Another approver decides, and nothing is marked.
     let cleo = DecisionMaker::Operator {
         id: "opr_cleo".to_owned(),
@@ -141,6 +142,7 @@ async fn an_approver_cannot_approve_what_came_from_their_address_or_browser() {
     // Whoever has an account beside it uses the same browser, wherever that browser is.
     let browser = |caller: EventCaller| caller.in_browser(Some("hash".to_owned()));
     let asked = registry
+        .grants()
         .file_request(&browser(at("opr_ann", ELSEWHERE)), request(reader("cap_a"), "capsule:read"))
         .await
         .unwrap();
@@ -165,8 +167,11 @@ async fn an_admin_approves_their_own_and_it_is_marked() {
     assert_eq!(issued.self_approved, None);
     // It is kept.
     let kept = fixture.reopen();
-    let grant = kept.registry.request(&asked.id).unwrap().grant.unwrap();
-    assert_eq!(kept.registry.grant(&grant).unwrap().self_approved, Some(SelfApprovalLink::Address));
+    let grant = kept.registry.grants().request(&asked.id).unwrap().grant.unwrap();
+    assert_eq!(
+        kept.registry.grants().get(&grant).unwrap().self_approved,
+        Some(SelfApprovalLink::Address)
+    );
     let later =
         enroll(&kept.registry, &EventCaller::unknown(Some(ELSEWHERE.into())), "daily").await;
     assert_eq!(approve(&kept.registry, &at("admin", OFFICE), &admin(), &later).await, Ok(None));
@@ -176,7 +181,7 @@ async fn an_admin_approves_their_own_and_it_is_marked() {
 async fn owners_decide_about_their_own_capsules() {
     let fixture = fixture();
     let registry = &fixture.registry;
-    registry.set_capsule_owner(&at("admin", OFFICE), "cap_a", Some("opr_bob")).await.unwrap();
+    registry.capsules().set_owner(&at("admin", OFFICE), "cap_a", Some("opr_bob")).await.unwrap();
     let member = operator("opr_bob", OperatorRole::Member);
     let asked = enroll(registry, &at("", OFFICE), "nightly").await;
     let done = approve(registry, &at("opr_bob", OFFICE), &member, &asked).await;
@@ -188,7 +193,7 @@ async fn where_everyone_has_one_address_it_ties_nobody() {
     let fixture = fixture();
     let registry = &fixture.registry;
     let policy = GrantPolicy { shared_address: true, ..GrantPolicy::default() };
-    registry.set_policy(&at("admin", OFFICE), policy).await.unwrap();
+    registry.approval().set_policy(&at("admin", OFFICE), policy).await.unwrap();
     let asked = enroll(registry, &at("", OFFICE), "nightly").await;
     let bob = approver_reading("cap_a");
     assert_eq!(approve(registry, &at("opr_bob", OFFICE), &bob, &asked).await, Ok(None));
@@ -207,10 +212,12 @@ async fn an_approver_grants_no_more_than_they_hold() {
     let decide =
         async |decider: &DecisionMaker, target: GrantTarget, wanted: &str, terms: ApprovalTerms| {
             let filed = fixture.file(target, wanted).await;
-            let decided =
-                registry.decide(&here, decider, &filed.id, RequestDecision::Approve(terms)).await;
+            let decided = registry
+                .grants()
+                .decide(&here, decider, &filed.id, RequestDecision::Approve(terms))
+                .await;
             decided
-                .map(|one| registry.grant(&one.grant.unwrap()).unwrap())
+                .map(|one| registry.grants().get(&one.grant.unwrap()).unwrap())
                 .map_err(|error| error.code())
         };
     let whole = ApprovalTerms::default;
@@ -254,8 +261,9 @@ async fn an_approver_grants_no_more_than_they_hold() {
         wanted_until: Some(end),
         ..request(GrantTarget::whole_deck(), "deck:call")
     };
-    let filed = registry.file_request(&here, new).await.unwrap();
+    let filed = registry.grants().file_request(&here, new).await.unwrap();
     registry
+        .grants()
         .decide(&at("admin", OFFICE), &admin(), &filed.id, RequestDecision::Approve(whole()))
         .await
         .unwrap();
@@ -269,10 +277,10 @@ async fn an_approver_grants_no_more_than_they_hold() {
 async fn supervisor(fixture: &Fixture, holder: GrantRecipient) -> (DecisionMaker, String) {
     let registry = &fixture.registry;
     let policy = GrantPolicy { mode: ApprovalMode::Supervisor, ..GrantPolicy::default() };
-    registry.set_policy(&at("admin", OFFICE), policy).await.unwrap();
+    registry.approval().set_policy(&at("admin", OFFICE), policy).await.unwrap();
     let wanted = "capsule:write registry:manage";
     let new = NewRequest { holder, ..request(GrantTarget::capsule("cap_a", Role::Writer), wanted) };
-    let filed = registry.file_request(&at("admin", OFFICE), new).await.unwrap();
+    let filed = registry.grants().file_request(&at("admin", OFFICE), new).await.unwrap();
     approve(registry, &at("admin", OFFICE), &admin(), &filed).await.unwrap();
     let new = NewCredential {
         principal: filed.principal.clone(),
@@ -280,7 +288,7 @@ async fn supervisor(fixture: &Fixture, holder: GrantRecipient) -> (DecisionMaker
         audience: None,
         expires_at: fixture.now() + std::time::Duration::from_secs(3600),
     };
-    let opened = registry.open_connection(&at("admin", OFFICE), new).await.unwrap();
+    let opened = registry.tokens().open_connection(&at("admin", OFFICE), new).await.unwrap();
     assert_eq!(opened.credential.kind, CredentialKind::Connection);
     (DecisionMaker::Supervisor { credential: opened.credential.id }, filed.principal)
 }
@@ -306,7 +314,7 @@ async fn a_program_cannot_approve_what_came_from_its_address_or_its_person() {
         operator: "opr_bob".to_owned(),
     };
     let other = NewRequest { holder, ..request(reader("cap_a"), "capsule:read") };
-    let other = registry.file_request(&at("prn_x", OFFICE), other).await.unwrap();
+    let other = registry.grants().file_request(&at("prn_x", OFFICE), other).await.unwrap();
     let decided = approve(registry, &at(&principal, ELSEWHERE), &boss, &other).await;
     assert_eq!(tied_by(decided), SelfApprovalLink::Program);
 }
@@ -324,12 +332,12 @@ async fn an_enrolled_program_cannot_approve_a_second_enrollment_of_its_own() {
         reason: None,
         contact: None,
     };
-    let enrolled = registry.enroll(&at("", OFFICE), new).await.unwrap();
-    let first = registry.request(&enrolled.state.enrollment.request).unwrap();
+    let enrolled = registry.enrollments().enroll(&at("", OFFICE), new).await.unwrap();
+    let first = registry.grants().request(&enrolled.state.enrollment.request).unwrap();
     approve(registry, &at("admin", ELSEWHERE), &admin(), &first).await.unwrap();
     let policy = GrantPolicy { mode: ApprovalMode::Supervisor, ..GrantPolicy::default() };
-    registry.set_policy(&at("admin", OFFICE), policy).await.unwrap();
-    let credential = registry.enrollment(&enrolled.state.enrollment.id).unwrap();
+    registry.approval().set_policy(&at("admin", OFFICE), policy).await.unwrap();
+    let credential = registry.enrollments().get(&enrolled.state.enrollment.id).unwrap();
     let credential = credential.enrollment.credential.unwrap();
     let boss = DecisionMaker::Supervisor { credential };
     let second = enroll(registry, &at("", ELSEWHERE), "nightly").await;

@@ -29,7 +29,7 @@ async fn connected(fixture: &Fixture) -> String {
         audience: None,
         expires_at: fixture.now() + Duration::from_secs(3600),
     };
-    let opened = fixture.registry.open_connection(&caller("admin"), new).await.unwrap();
+    let opened = fixture.registry.tokens().open_connection(&caller("admin"), new).await.unwrap();
     opened.token.expose().to_owned()
 }
 
@@ -43,7 +43,13 @@ async fn item_24_a_second_process_is_refused_and_told_where_the_first_one_is() {
     assert!(error.to_string().ends_with("which serves at http://127.0.0.1:7717"), "{error}");
     let fixture = fixture.reopen();
     assert_eq!(
-        fixture.registry.requests(&Default::default(), &Default::default()).unwrap().items.len(),
+        fixture
+            .registry
+            .grants()
+            .requests(&Default::default(), &Default::default())
+            .unwrap()
+            .items
+            .len(),
         1
     );
 }
@@ -53,14 +59,23 @@ async fn a_folder_that_another_process_made_meanwhile_is_read_before_it_is_chang
     let fixture = fixture();
     let other =
         open(fixture.path(), &fixture.time, &fixture.audit, RegistryOptions::default()).unwrap();
-    let theirs =
-        other.file_request(&caller("x"), request(reader("cap_b"), "capsule:read")).await.unwrap();
-    let refused =
-        fixture.registry.file_request(&caller("x"), request(reader("cap_a"), "capsule:read")).await;
+    let theirs = other
+        .grants()
+        .file_request(&caller("x"), request(reader("cap_b"), "capsule:read"))
+        .await
+        .unwrap();
+    let refused = fixture
+        .registry
+        .grants()
+        .file_request(&caller("x"), request(reader("cap_a"), "capsule:read"))
+        .await;
     assert_eq!(refused.unwrap_err().code(), "in_use");
     drop(other);
     fixture.file(reader("cap_a"), "capsule:read").await;
-    assert_eq!(fixture.registry.request(&theirs.id).unwrap().status, RequestStatus::Pending);
+    assert_eq!(
+        fixture.registry.grants().request(&theirs.id).unwrap().status,
+        RequestStatus::Pending
+    );
 }
 
 #[cfg(unix)]
@@ -118,7 +133,7 @@ async fn a_change_of_several_files_is_there_whole_or_not_at_all() {
     let before = files(&fixture.path());
     let approve = capdeck_auth::inbound::RequestDecision::Approve(Default::default());
     let admin = crate::inbound_support::admin();
-    fixture.registry.decide(&caller("admin"), &admin, &filed.id, approve).await.unwrap();
+    fixture.registry.grants().decide(&caller("admin"), &admin, &filed.id, approve).await.unwrap();
     let after = files(&fixture.path());
     let changed: BTreeMap<&String, &String> =
         after.iter().filter(|(name, text)| before.get(*name) != Some(*text)).collect();
@@ -141,8 +156,9 @@ async fn a_change_of_several_files_is_there_whole_or_not_at_all() {
         let opened =
             open(folder.path().into(), &fixture.time, &fixture.audit, RegistryOptions::default());
         let registry: Registry = opened.unwrap();
-        let request = registry.request(&filed.id).unwrap();
-        let grants = registry.grants(&Default::default(), &Default::default()).unwrap().items;
+        let request = registry.grants().request(&filed.id).unwrap();
+        let grants =
+            registry.grants().list(&Default::default(), &Default::default()).unwrap().items;
         let expected = if step == 0 { RequestStatus::Pending } else { RequestStatus::Approved };
         assert_eq!(
             (request.status, grants.len()),
@@ -180,9 +196,10 @@ async fn a_change_that_cannot_be_written_is_not_in_force() {
     let approve = capdeck_auth::inbound::RequestDecision::Approve(Default::default());
     let admin = crate::inbound_support::admin();
     let registry = &fixture.registry;
-    let failed = registry.decide(&caller("admin"), &admin, &filed.id, approve).await.unwrap_err();
+    let failed =
+        registry.grants().decide(&caller("admin"), &admin, &filed.id, approve).await.unwrap_err();
     assert_eq!(failed.code(), "storage_failed");
-    assert_eq!(registry.request(&filed.id).unwrap().status, RequestStatus::Pending);
+    assert_eq!(registry.grants().request(&filed.id).unwrap().status, RequestStatus::Pending);
     let events = fixture.audit.take_events();
     assert_eq!(
         events.last().map(|event| (event.error_code, event.is_refused)),
@@ -198,10 +215,16 @@ async fn using_a_token_writes_nothing_until_something_changes_or_ends() {
     fixture.pass(Duration::from_secs(60));
     let id = fixture.registry.authenticate(&token).unwrap().credential.clone();
     assert_eq!(files(&fixture.path()), before);
-    assert_eq!(fixture.registry.credential(&id).unwrap().last_used_at.get(), Some(fixture.now()));
+    assert_eq!(
+        fixture.registry.tokens().credential(&id).unwrap().last_used_at.get(),
+        Some(fixture.now())
+    );
     fixture.registry.save_last_used().await.unwrap();
     let fixture = fixture.reopen();
-    assert_eq!(fixture.registry.credential(&id).unwrap().last_used_at.get(), Some(fixture.now()));
+    assert_eq!(
+        fixture.registry.tokens().credential(&id).unwrap().last_used_at.get(),
+        Some(fixture.now())
+    );
 }
 
 #[tokio::test]
@@ -215,7 +238,7 @@ async fn nobody_fills_the_disk_by_asking() {
     let fixture = fixture_with(RegistryOptions { limits, ..RegistryOptions::default() });
     let registry = &fixture.registry;
     let file = async |capsule: &str| {
-        registry.file_request(&caller("x"), request(reader(capsule), "capsule:read")).await
+        registry.grants().file_request(&caller("x"), request(reader(capsule), "capsule:read")).await
     };
     for capsule in ["cap_a", "cap_b", "cap_c", "cap_c"] {
         file(capsule).await.unwrap();
@@ -223,7 +246,7 @@ async fn nobody_fills_the_disk_by_asking() {
     assert_eq!(file("cap_d").await.unwrap_err().code(), "limit_reached");
     fixture.pass(Duration::from_secs(7 * 24 * 3600));
     assert_eq!(file("cap_d").await.unwrap().status, RequestStatus::Pending);
-    let all = registry.requests(&Default::default(), &Default::default()).unwrap();
+    let all = registry.grants().requests(&Default::default(), &Default::default()).unwrap();
     let expired = all.items.iter().filter(|one| one.status == RequestStatus::Expired).count();
     assert_eq!((all.items.len(), expired), (3, 2));
 }
@@ -235,12 +258,12 @@ async fn changes_are_told_as_they_happen_even_when_nobody_waits_for_the_answer()
     let registry = fixture.registry.clone();
     // The future is dropped as soon as the change was begun.
     let (caller, new) = (caller("x"), request(reader("cap_a"), "capsule:read"));
-    let mut filing = Box::pin(registry.file_request(&caller, new));
+    let mut filing = Box::pin(registry.grants().file_request(&caller, new));
     assert!(futures_poll(&mut filing).await);
     drop(filing);
     let event = changes.recv().await.unwrap();
     assert_eq!((event.action, event.error_code), ("grant.request", None));
-    assert!(registry.request(&event.subject.id.unwrap()).is_some());
+    assert!(registry.grants().request(&event.subject.id.unwrap()).is_some());
 }
 
 /// Polls a future once; true when it waits.

@@ -104,7 +104,11 @@ impl Fixture {
 
     /// Files a request of a client of Ann's.
     pub(crate) async fn file(&self, target: GrantTarget, scopes: &str) -> GrantRequest {
-        self.registry.file_request(&caller("opr_ann"), request(target, scopes)).await.unwrap()
+        self.registry
+            .grants()
+            .file_request(&caller("opr_ann"), request(target, scopes))
+            .await
+            .unwrap()
     }
 
     /// Files a request and approves it as it is.
@@ -112,7 +116,11 @@ impl Fixture {
         self.pass(Duration::from_millis(1));
         let request = self.file(target, scopes).await;
         let approve = RequestDecision::Approve(ApprovalTerms::default());
-        self.registry.decide(&caller("admin"), &admin(), &request.id, approve).await.unwrap()
+        self.registry
+            .grants()
+            .decide(&caller("admin"), &admin(), &request.id, approve)
+            .await
+            .unwrap()
     }
 }
 

@@ -60,8 +60,9 @@ pub(super) async fn show_authorize_page(
             let url = invalid_request::address(&redirect_uri, state, &issuer, &fields);
             let person = person(&http_state, &headers, address);
             let client = client.client();
-            let is_let_in =
-                |person: ConsentOperator| registry.has_let_in(&person.operator.id, &client.id);
+            let is_let_in = |person: ConsentOperator| {
+                registry.clients().has_let_in(&person.operator.id, &client.id)
+            };
             return match person.is_some_and(is_let_in) {
                 true => invalid_request::send_to(url.as_ref()),
                 false => invalid_request::show(&client.name, &reason, url.as_ref()),
@@ -172,7 +173,7 @@ async fn find_client(
     id: &str,
 ) -> Result<KnownClient, String> {
     if !ClientDocument::is_address(id) {
-        let found = registry.client(id).ok_or("The client must register first.")?;
+        let found = registry.clients().get(id).ok_or("The client must register first.")?;
         return Ok(KnownClient::Kept(found));
     }
     let clients = http_state.host.guarded_clients();
@@ -235,7 +236,7 @@ async fn grant(
     choice: ConsentChoice,
 ) -> Result<Option<String>, RegistryError> {
     if let KnownClient::Described(document) = client {
-        registry.remember_client(caller, document).await?;
+        registry.clients().remember(caller, document).await?;
     }
     let client = client.client();
     let AuthenticatedOperator { id: operator, role, .. } = &person.operator;
@@ -244,8 +245,9 @@ async fn grant(
     let mut holder = None;
     for (target, scopes) in choice.targets {
         // Earlier approvals of an approver are reused.
-        if !registry.decides_freely(&decider, &target)
-            && let Some(known) = registry.client_with_grant(&client.id, operator, &target, &scopes)
+        if !registry.grants().decides_freely(&decider, &target)
+            && let Some(known) =
+                registry.grants().client_with_grant(&client.id, operator, &target, &scopes)
         {
             holder = Some(known);
             continue;
@@ -263,12 +265,12 @@ async fn grant(
             reason: None,
             wanted_until: None,
         };
-        let mut filed = registry.file_request(caller, new).await?;
+        let mut filed = registry.grants().file_request(caller, new).await?;
         let is_pending = filed.status == RequestStatus::Pending;
         // Usually pending: the request comes from the person's own browser.
-        if is_pending && registry.check_approval(caller, &decider, &filed).is_ok() {
+        if is_pending && registry.grants().check_approval(caller, &decider, &filed).is_ok() {
             let decision = RequestDecision::Approve(ApprovalTerms::default());
-            filed = registry.decide(caller, &decider, &filed.id, decision).await?;
+            filed = registry.grants().decide(caller, &decider, &filed.id, decision).await?;
         }
         if filed.status == RequestStatus::Approved {
             holder = Some(filed.principal);
@@ -279,7 +281,7 @@ async fn grant(
         return Err(RegistryError::Forbidden { reason: "the client has changed" });
     };
     let new = NewAuthorizationCode { authorization, principal, scopes: choice.scopes };
-    let code = registry.issue_code(caller, new).await?;
+    let code = registry.tokens().issue_code(caller, new).await?;
     Ok(Some(code.expose().to_owned()))
 }
 

@@ -105,7 +105,7 @@ async fn capsules(
     let caller = CapsuleCaller::local(CapsuleAuthor::client("capdeck"));
     let listed = service.ask(caller.request(None, ListCapsulesRequest::default())).await?;
     let own = match (operator.role, http_state.registry()) {
-        (OperatorRole::Member, Some(registry)) => registry.capsules_of(&operator.id),
+        (OperatorRole::Member, Some(registry)) => registry.capsules().of_operator(&operator.id),
         _ => Vec::new(),
     };
     let is_seen = |key: &str, visibility: CapsuleVisibility| match operator.role {

@@ -119,7 +119,7 @@ async fn agent_document(
         "enrollment": {
             "endpoint": format!("{issuer}/v1/agent-enrollments"),
             "method": "POST",
-            "approval": registry.policy().mode,
+            "approval": registry.approval().policy().mode,
             "idempotency_key": "client_id, capsule and role together, while the request is pending; the token is shown once",
             "flow": [
                 "1. POST {client_id, capsule, role} to the endpoint and store the enrollment_token",

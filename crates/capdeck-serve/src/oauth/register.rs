@@ -33,11 +33,11 @@ pub(super) async fn register(
     };
     let Some(registry) = http_state.registry() else { return no_registry() };
     let address = parts.extensions.get::<ClientAddress>().map(|address| address.ip);
-    let registered = match registry.register_client(&EventCaller::unknown(address), metadata).await
-    {
-        Ok(registered) => registered,
-        Err(error) => return refused(&error),
-    };
+    let registered =
+        match registry.clients().register(&EventCaller::unknown(address), metadata).await {
+            Ok(registered) => registered,
+            Err(error) => return refused(&error),
+        };
     let client = registered.client;
     let mut answer = json!({
         "client_id": client.id,

@@ -54,15 +54,15 @@ pub(super) async fn token(State(http_state): State<Arc<HttpState>>, request: Req
         Err(refused) => return refused.into_response(),
     };
     let known = match &given {
-        TokenGrant::Code(redemption) => registry.check_redemption(redemption),
-        TokenGrant::Refresh(renewal) => registry.check_renewal(renewal),
+        TokenGrant::Code(redemption) => registry.tokens().check_redemption(redemption),
+        TokenGrant::Refresh(renewal) => registry.tokens().check_renewal(renewal),
     };
     if let Err(refused) = known {
         return refuse_grant(&http_state, &parts, &refused).await;
     }
     let given = match given {
-        TokenGrant::Code(redemption) => registry.redeem_code(&caller, redemption).await,
-        TokenGrant::Refresh(renewal) => registry.renew_tokens(&caller, renewal).await,
+        TokenGrant::Code(redemption) => registry.tokens().redeem_code(&caller, redemption).await,
+        TokenGrant::Refresh(renewal) => registry.tokens().renew(&caller, renewal).await,
     };
     match given {
         Ok(tokens) => granted(&tokens),
@@ -86,10 +86,10 @@ pub(super) async fn revoke(State(http_state): State<Arc<HttpState>>, request: Re
         Ok(read) => read,
         Err(refused) => return refused.into_response(),
     };
-    if let Err(refused) = registry.check_client(&client) {
+    if let Err(refused) = registry.tokens().check_client(&client) {
         return refuse_grant(&http_state, &parts, &refused).await;
     }
-    match registry.revoke_token(&caller(&parts), client, token).await {
+    match registry.tokens().revoke(&caller(&parts), client, token).await {
         Ok(()) => ([(header::CACHE_CONTROL, "no-store")], StatusCode::OK).into_response(),
         Err(error) => refused(&error),
     }

@@ -33,7 +33,7 @@ pub(super) async fn begin(
         return pages::cross_site();
     }
     if let Err(error) =
-        registry.check_sign_in(address.map(|address| address.rate_limit_key())).await
+        registry.sessions().check_sign_in(address.map(|address| address.rate_limit_key())).await
     {
         return pages::forbidden(&provider.label, None, &error);
     }

@@ -40,7 +40,7 @@ pub(super) async fn callback(
         Some(answer) => finish(&http_state, provider, registry, &headers, address, answer).await,
         None => {
             let ip = address.map(|address| address.rate_limit_key());
-            registry.record_failed_sign_in(ip, SignInPenalty::NotCounted).await;
+            registry.sessions().record_failure(ip, SignInPenalty::NotCounted).await;
             pages::invalid_state()
         }
     };
@@ -82,18 +82,19 @@ async fn finish(
     answer: ProviderCallback,
 ) -> Response {
     let ip = address.map(|address| address.rate_limit_key());
-    if let Err(error) = registry.check_sign_in(ip).await {
+    if let Err(error) = registry.sessions().check_sign_in(ip).await {
         return pages::forbidden(&provider.label, None, &error);
     }
     let ProviderSignInResult { identity, then } = match provider.sign_in.finish(answer).await {
         Ok(back) => back,
         Err(error) => {
             tracing::warn!(%error, "a sign-in at the provider failed");
-            registry.record_failed_sign_in(ip, classify_error(&error)).await;
+            registry.sessions().record_failure(ip, classify_error(&error)).await;
             return pages::failed(&provider.label, &error);
         }
     };
-    let signed_in = registry.sign_in_identity(ip, identity.clone(), &provider.newcomers).await;
+    let signed_in =
+        registry.sessions().sign_in_identity(ip, identity.clone(), &provider.newcomers).await;
     let begun = match signed_in {
         Ok(begun) => begun,
         Err(error) => return pages::forbidden(&provider.label, Some(&identity), &error),

@@ -21,7 +21,7 @@ impl RegistryGrantService {
         let made = made.map_err(GrantRefusal::There)?;
         let key = made.key();
         let principal = &self.client.principal;
-        let claimed = self.registry.claim_capsule(&self.caller(), principal, &key).await;
+        let claimed = self.registry.capsules().claim(&self.caller(), principal, &key).await;
         if let Err(error) = claimed {
             let gone = self.capsules.ask(Some(&key), PurgeCapsuleRequest).await;
             if let Err(failure) = gone {

@@ -15,7 +15,7 @@ impl RegistryGrantService {
     /// Grants that the connection may take back.
     pub(super) async fn list_connections(&self) -> GrantResult {
         let access = self.manage_access()?;
-        if self.registry.policy().mode != ApprovalMode::Supervisor {
+        if self.registry.approval().policy().mode != ApprovalMode::Supervisor {
             let reason = "only operators decide about access here";
             return Err(GrantRefusal::Here(RegistryError::Forbidden { reason }));
         }
@@ -31,11 +31,12 @@ impl RegistryGrantService {
                 ..GrantQuery::default()
             };
             let page = PageRequest { cursor: None, limit: Some(MAX_GRANTS) };
-            let found = self.registry.grants(&about, &page).map_err(GrantRefusal::by_registry)?;
+            let found =
+                self.registry.grants().list(&about, &page).map_err(GrantRefusal::by_registry)?;
             has_more |= found.next_cursor.is_some();
             let is_theirs = |grant: &&Grant| {
                 grant.principal != self.client.principal
-                    && self.registry.may_take_back(&decider, grant)
+                    && self.registry.grants().may_take_back(&decider, grant)
             };
             let shown = |grant: &Grant| shown::connection(&self.registry, grant);
             connections.extend(found.items.iter().filter(is_theirs).map(shown));
@@ -51,7 +52,7 @@ impl RegistryGrantService {
     /// Takes one of them back, from the next request on.
     pub(super) async fn revoke_connection(&self, id: &str) -> GrantResult {
         self.manage_access()?;
-        let revoked = self.registry.revoke_grant(&self.caller(), &self.decider(), id).await;
+        let revoked = self.registry.grants().revoke(&self.caller(), &self.decider(), id).await;
         let grant = revoked.map_err(GrantRefusal::by_registry)?;
         Ok(json!({ "connection_id": grant.id, "status": "revoked" }))
     }

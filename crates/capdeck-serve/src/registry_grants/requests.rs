@@ -66,18 +66,18 @@ impl RegistryGrantService {
         if self.client.client_id.as_ref() == Some(&id) {
             return Ok(self.own_holder());
         }
-        if self.registry.principal(&id).is_some() {
+        if self.registry.clients().principal(&id).is_some() {
             return Ok(GrantRecipient::Principal { id });
         }
-        let own = self.registry.principal(&self.client.principal);
+        let own = self.registry.clients().principal(&self.client.principal);
         let operator = own.and_then(|own| own.operator);
-        let mut known = self.registry.principals_of_client(&id);
+        let mut known = self.registry.clients().principals_of_client(&id);
         if let Some(operator) = &operator
             && let Some(same) = known.iter().find(|one| one.operator.as_ref() == Some(operator))
         {
             return Ok(GrantRecipient::Principal { id: same.id.clone() });
         }
-        match (known.len(), self.registry.client(&id), operator) {
+        match (known.len(), self.registry.clients().get(&id), operator) {
             (1, _, _) => Ok(GrantRecipient::Principal { id: known.remove(0).id }),
             (0, Some(client), Some(operator)) => {
                 Ok(GrantRecipient::Client { client_id: id, client_name: client.name, operator })
@@ -121,7 +121,7 @@ impl RegistryGrantService {
             reason,
             wanted_until: None,
         };
-        let filed = self.registry.file_request(&self.caller(), request).await;
+        let filed = self.registry.grants().file_request(&self.caller(), request).await;
         let filed = filed.map_err(GrantRefusal::by_registry)?;
         let mut answer = shown::outcome(&self.registry, &filed);
         // A grant opens nothing that the connection's own scopes keep shut.
@@ -145,7 +145,11 @@ impl RegistryGrantService {
         let (mut requests, mut has_more) = (Vec::<Value>::new(), false);
         // Nobody decides about what they asked for themselves, so none is in both.
         for (query, may_decide) in [(decidable, true), (own, false)] {
-            let found = self.registry.requests(&query, &page).map_err(GrantRefusal::by_registry)?;
+            let found = self
+                .registry
+                .grants()
+                .requests(&query, &page)
+                .map_err(GrantRefusal::by_registry)?;
             requests.extend(found.items.iter().map(|one| shown::request(one, may_decide)));
             has_more |= found.next_cursor.is_some();
         }
@@ -176,7 +180,7 @@ impl RegistryGrantService {
 
     async fn decide(&self, request: &str, decision: RequestDecision) -> GrantResult {
         let decided =
-            self.registry.decide(&self.caller(), &self.decider(), request, decision).await;
+            self.registry.grants().decide(&self.caller(), &self.decider(), request, decision).await;
         Ok(shown::outcome(&self.registry, &decided.map_err(GrantRefusal::by_registry)?))
     }
 
@@ -192,8 +196,8 @@ impl RegistryGrantService {
         let scopes = fewer.as_deref().map(scopes).transpose()?;
         let mut terms = ApprovalTerms { scopes, note, ..ApprovalTerms::default() };
         let is_narrowed = lower.is_some() || uri_prefixes.is_some() || denied_prefixes.is_some();
-        let known = self.registry.request(request);
-        let known = known.filter(|known| self.registry.may_decide(&self.decider(), known));
+        let known = self.registry.grants().request(request);
+        let known = known.filter(|known| self.registry.grants().may_decide(&self.decider(), known));
         match known.filter(|_| is_narrowed).map(|known| known.target) {
             Some(GrantTarget::Capsule {
                 capsule,

@@ -9,7 +9,7 @@ pub(super) fn outcome(registry: &Registry, request: &GrantRequest) -> Value {
     if let Some(note) = &request.decision_note {
         shown["note"] = json!(note);
     }
-    match request.grant.as_deref().and_then(|id| registry.grant(id)) {
+    match request.grant.as_deref().and_then(|id| registry.grants().get(id)) {
         Some(grant) => {
             shown["connection_id"] = json!(grant.id);
             shown["granted"] = granted(&grant);
@@ -38,7 +38,7 @@ pub(super) fn request(request: &GrantRequest, may_decide: bool) -> Value {
 
 /// Somebody who uses a capsule.
 pub(super) fn connection(registry: &Registry, grant: &Grant) -> Value {
-    let holder = registry.principal(&grant.principal);
+    let holder = registry.clients().principal(&grant.principal);
     let client_id = holder.as_ref().and_then(|holder| holder.client_id.clone());
     let Value::Object(mut shown) = granted(grant) else { return Value::Null };
     shown.extend([

@@ -104,8 +104,8 @@ impl ActivityWatcher {
             RequestActor::Owner => true,
             RequestActor::Operator(known) => registry.is_some_and(|registry| {
                 let now = match &self.session {
-                    Some(session) => registry.operator_of_session(session),
-                    None => registry.operator_standing(&known.id),
+                    Some(session) => registry.sessions().operator_of(session),
+                    None => registry.operators().standing(&known.id),
                 };
                 now.is_some_and(|now| now.role == known.role)
             }),

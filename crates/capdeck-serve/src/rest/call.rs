@@ -101,7 +101,7 @@ impl RestCall {
     pub(super) async fn record_decision(&self, action: &'static str, about: &str) {
         if let Some(registry) = self.rest.http_state.registry() {
             let subject = EventSubject { id: Some(about.to_owned()), ..EventSubject::default() };
-            registry.record_audit_event(&self.registry_caller(), action, subject, None).await;
+            registry.record(&self.registry_caller(), action, subject, None).await;
         }
     }
 

@@ -146,7 +146,7 @@ fn pending_grants(call: &RestCall) -> Result<usize, ApiError> {
         ..RequestQuery::default()
     };
     let page = PageRequest { cursor: None, limit: Some(200) };
-    Ok(registry.requests(&wanted, &page)?.items.len())
+    Ok(registry.grants().requests(&wanted, &page)?.items.len())
 }
 
 async fn waiting_calls(call: &RestCall) -> Result<usize, ApiError> {

@@ -3,7 +3,7 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-use super::{table::MAX_ENTRIES, *};
+use super::*;
 use crate::Secret;
 
 const SHORT_KEY: &str = "open-sesame-0123456789";

@@ -206,7 +206,7 @@ impl ActivityEvent {
         let registry = rest.http_state.registry();
         let owns = |id: &str| {
             let capsule = capsule.as_deref();
-            let owner = capsule.and_then(|capsule| registry?.capsule_owner(capsule));
+            let owner = capsule.and_then(|capsule| registry?.capsules().owner(capsule));
             owner.as_deref() == Some(id)
         };
         match actor {

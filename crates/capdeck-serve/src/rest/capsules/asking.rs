@@ -64,7 +64,7 @@ impl RestCall {
 
     /// What an operator reaches without being an admin: their own capsules, and to read those of the team.
     async fn reached_by_operator(&self) -> Result<Vec<CapsuleGrant>, ApiError> {
-        let own = self.registry()?.capsules_of(&self.id());
+        let own = self.registry()?.capsules().of_operator(&self.id());
         let reached = |capsule: CapsuleItem| {
             let key = capsule.key();
             let access = match own.contains(&key) {
@@ -152,7 +152,7 @@ impl RestCall {
     /// A capsule with the operator that it belongs to now.
     pub(super) fn with_owner(&self, mut capsule: CapsuleItem) -> CapsuleItem {
         let registry = self.rest.http_state.registry();
-        capsule.owner = registry.and_then(|registry| registry.capsule_owner(&capsule.key()));
+        capsule.owner = registry.and_then(|registry| registry.capsules().owner(&capsule.key()));
         capsule
     }
 

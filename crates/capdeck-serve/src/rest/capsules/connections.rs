@@ -158,8 +158,9 @@ async fn granted(call: &RestCall) -> Result<Vec<ConnectionResponse>, ApiError> {
         let GrantTarget::Capsule { role, uri_prefixes, denied_prefixes, .. } = &grant.target else {
             return None;
         };
-        let name = registry.principal(&grant.principal).map(|principal| principal.name);
-        let decided_by = registry.request(&grant.request_id).and_then(|request| request.decided_by);
+        let name = registry.clients().principal(&grant.principal).map(|principal| principal.name);
+        let decided_by =
+            registry.grants().request(&grant.request_id).and_then(|request| request.decided_by);
         Some(ConnectionResponse {
             id: grant.id.clone(),
             kind: "grant",
@@ -176,7 +177,7 @@ async fn granted(call: &RestCall) -> Result<Vec<ConnectionResponse>, ApiError> {
             hint: None,
         })
     };
-    Ok(registry.grants(&wanted, &page)?.items.iter().filter_map(shown).collect())
+    Ok(registry.grants().list(&wanted, &page)?.items.iter().filter_map(shown).collect())
 }
 
 async fn add(
@@ -203,7 +204,7 @@ async fn remove(
     let id = call.path_parameter("id").to_owned();
     if granted(&call).await?.iter().any(|grant| grant.id == id) {
         let (caller, decider) = (call.registry_caller(), call.decider()?);
-        call.registry()?.revoke_grant(&caller, &decider, &id).await?;
+        call.registry()?.grants().revoke(&caller, &decider, &id).await?;
         return Ok(RestResponse::new(NoContent));
     }
     // A share of another capsule is none of this one's.

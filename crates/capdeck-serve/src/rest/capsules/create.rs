@@ -54,7 +54,7 @@ impl RestCall {
             && ![ADMIN_OPERATOR, LOCAL_OPERATOR].contains(&operator.id.as_str())
         {
             let (registry, caller) = (self.registry()?, self.registry_caller());
-            registry.set_capsule_owner(&caller, &capsule.key(), Some(&operator.id)).await?;
+            registry.capsules().set_owner(&caller, &capsule.key(), Some(&operator.id)).await?;
         }
         Ok(())
     }

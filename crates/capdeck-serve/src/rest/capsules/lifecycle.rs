@@ -159,7 +159,7 @@ async fn update(
         RequiredAccess::Admin.admit_call(&call)?;
     }
     if let Some(owner) = &owner
-        && call.registry()?.operator(owner).is_none()
+        && call.registry()?.operators().get(owner).is_none()
     {
         return Err(ApiError::not_found("operator", owner));
     }
@@ -187,7 +187,7 @@ async fn update(
 /// Gives a capsule to another operator. What its owner before shared ends with their right to share it.
 async fn change_owner(call: &RestCall, key: &str, owner: &str) -> Result<(), ApiError> {
     let caller = call.registry_caller();
-    call.registry()?.set_capsule_owner(&caller, key, Some(owner)).await?;
+    call.registry()?.capsules().set_owner(&caller, key, Some(owner)).await?;
     call.rest.http_state.end_orphaned_shares().await;
     Ok(())
 }
@@ -218,7 +218,7 @@ async fn remove(
             call.ask_as_host(Some(&called), DeleteCapsuleRequest).await?;
         }
         if let (Some(registry), Some(key)) = (call.rest.http_state.registry(), key) {
-            registry.forget_capsule(&call.registry_caller(), &key).await?;
+            registry.capsules().forget(&call.registry_caller(), &key).await?;
         }
         Ok(RestResponse::new(NoContent))
     })

@@ -73,7 +73,7 @@ async fn request(
     let capsule = call.capsule().await?;
     let is_known = capsule.visibility != CapsuleVisibility::Private
         || call.is_admin()
-        || registry.capsule_owner(&capsule.key()).as_deref() == Some(operator.id.as_str());
+        || registry.capsules().owner(&capsule.key()).as_deref() == Some(operator.id.as_str());
     if !is_known {
         return Err(ApiError::not_found("capsule", call.path_parameter("capsule")));
     }
@@ -100,6 +100,6 @@ async fn request(
         reason,
         wanted_until: expires_at,
     };
-    let filed = registry.file_request(&call.registry_caller(), new).await?;
+    let filed = registry.grants().file_request(&call.registry_caller(), new).await?;
     Ok(RestResponse::created(GrantRequestResponse::of(&call, &filed)?))
 }

@@ -67,7 +67,7 @@ async fn list_clients(
     query: ClientListQuery,
     _: NoBody,
 ) -> Result<RestResponse<ListPage<ClientResponse>>, ApiError> {
-    let page = call.registry()?.clients(&page_request(&call, &query.paging)?)?;
+    let page = call.registry()?.clients().list(&page_request(&call, &query.paging)?)?;
     let shown = |client: &OAuthClient| {
         Ok(ClientResponse {
             id: client.id.clone(),
@@ -87,7 +87,7 @@ async fn remove_client(
     _: NoQuery,
     _: NoBody,
 ) -> Result<RestResponse<NoContent>, ApiError> {
-    call.registry()?.remove_client(&call.registry_caller(), call.path_parameter("id")).await?;
+    call.registry()?.clients().remove(&call.registry_caller(), call.path_parameter("id")).await?;
     Ok(RestResponse::new(NoContent))
 }
 
@@ -97,14 +97,15 @@ async fn list_principals(
     _: NoBody,
 ) -> Result<RestResponse<ListPage<PrincipalResponse>>, ApiError> {
     let registry = call.registry()?;
-    let page = registry.principals(&page_request(&call, &query.paging)?)?;
+    let page = registry.clients().principals(&page_request(&call, &query.paging)?)?;
     let shown = |principal: &PrincipalRecord| {
         let held = GrantQuery {
             principal: Some(principal.id.clone()),
             live_only: true,
             ..GrantQuery::default()
         };
-        let grants = registry.grants(&held, &PageRequest { cursor: None, limit: Some(200) })?;
+        let grants =
+            registry.grants().list(&held, &PageRequest { cursor: None, limit: Some(200) })?;
         Ok(PrincipalResponse {
             id: principal.id.clone(),
             name: principal.name.clone(),

@@ -124,7 +124,8 @@ async fn create(
 ) -> Result<RestResponse<EnrollmentResponse>, ApiError> {
     let registry = registry(&call)?;
     let new = body.0.into_enrollment(&call).await?;
-    let enrolled = registry.enroll(&sender(&call, registry), new).await.map_err(refused)?;
+    let enrolled =
+        registry.enrollments().enroll(&sender(&call, registry), new).await.map_err(refused)?;
     let shown = EnrollmentResponse::of(&call, &enrolled.state)?;
     let Some(token) = enrolled.token else { return Ok(RestResponse::new(shown)) };
     // The code is returned only with the token: a repeat may come from another agent, and a person would compare that agent's
@@ -143,7 +144,7 @@ async fn poll(
 ) -> Result<RestResponse<EnrollmentResponse>, ApiError> {
     let (registry, id, token) = (registry(&call)?, call.path_parameter("id"), token(&call));
     check_token(&call, registry, id, token).await?;
-    let state = registry.poll_enrollment(&caller(&call), id, token).await.map_err(refused)?;
+    let state = registry.enrollments().poll(&caller(&call), id, token).await.map_err(refused)?;
     Ok(RestResponse::new(EnrollmentResponse::of(&call, &state)?))
 }
 
@@ -154,7 +155,7 @@ async fn withdraw(
 ) -> Result<RestResponse<NoContent>, ApiError> {
     let (registry, id, token) = (registry(&call)?, call.path_parameter("id"), token(&call));
     check_token(&call, registry, id, token).await?;
-    registry.withdraw_enrollment(&caller(&call), id, token).await.map_err(refused)?;
+    registry.enrollments().withdraw(&caller(&call), id, token).await.map_err(refused)?;
     Ok(RestResponse::new(NoContent))
 }
 
@@ -253,7 +254,7 @@ async fn check_token(
     id: &str,
     token: &str,
 ) -> Result<(), ApiError> {
-    if registry.is_enrollment_token(id, token) {
+    if registry.enrollments().is_token(id, token) {
         return Ok(());
     }
     call.count_failure(CredentialClass::EnrollmentToken).await?;

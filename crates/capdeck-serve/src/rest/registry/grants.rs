@@ -195,7 +195,7 @@ async fn list(
         requested_by: is_mine.then(|| call.id()),
         decidable_by: (!is_mine).then(|| call.decider()).transpose()?,
     };
-    let page = call.registry()?.requests(&wanted, &page_request(&call, &paging)?)?;
+    let page = call.registry()?.grants().requests(&wanted, &page_request(&call, &paging)?)?;
     if has_code && page.items.is_empty() {
         call.count_failure(CredentialClass::UserCode).await?;
     }
@@ -209,10 +209,11 @@ fn request(call: &RestCall) -> Result<GrantRequest, ApiError> {
     let (registry, id) = (call.registry()?, call.path_parameter("id"));
     let me = call.id();
     let may_know = |request: &GrantRequest| {
-        let may_decide = call.decider().is_ok_and(|decider| registry.may_decide(&decider, request));
+        let may_decide =
+            call.decider().is_ok_and(|decider| registry.grants().may_decide(&decider, request));
         may_decide || call.is_admin() || request.requested_by == me || request.principal == me
     };
-    registry.request(id).filter(may_know).ok_or_else(|| ApiError::not_found("request", id))
+    registry.grants().request(id).filter(may_know).ok_or_else(|| ApiError::not_found("request", id))
 }
 
 async fn show(
@@ -268,7 +269,7 @@ async fn deny_many(
         note,
     };
     let (registry, caller, decider) = (call.registry()?, call.registry_caller(), call.decider()?);
-    let denied = registry.deny_matching(&caller, &decider, denial).await?;
+    let denied = registry.grants().deny_matching(&caller, &decider, denial).await?;
     Ok(RestResponse::new(DeniedRequests { denied }))
 }
 
@@ -279,7 +280,7 @@ async fn decide(
 ) -> Result<RestResponse<GrantRequestResponse>, ApiError> {
     let (registry, caller) = (call.registry()?, call.registry_caller());
     let decider = decider_for(call, request).await?;
-    let decided = registry.decide(&caller, &decider, &request.id, decision).await?;
+    let decided = registry.grants().decide(&caller, &decider, &request.id, decision).await?;
     Ok(RestResponse::new(GrantRequestResponse::of(call, &decided)?))
 }
 
@@ -304,7 +305,7 @@ async fn revoke(
     let request = request(&call)?;
     let grant = granted(&request)?;
     let (caller, decider) = (call.registry_caller(), call.decider()?);
-    call.registry()?.revoke_grant(&caller, &decider, grant).await?;
+    call.registry()?.grants().revoke(&caller, &decider, grant).await?;
     Ok(RestResponse::new(GrantRequestResponse::of(&call, &request)?))
 }
 
@@ -317,7 +318,7 @@ async fn connect(
     if request.requested_by != call.id() && !call.is_admin() {
         return Err(ApiError::forbidden("only the requester and admins can create its token"));
     }
-    let grant = call.registry()?.grant(granted(&request)?);
+    let grant = call.registry()?.grants().get(granted(&request)?);
     let usual = || Timestamp::now().checked_add(DEFAULT_LIFETIME).unwrap_or(Timestamp::MAX);
     let new = NewCredential {
         principal: request.principal.clone(),
@@ -325,7 +326,7 @@ async fn connect(
         audience: None,
         expires_at: body.0.expires_at.unwrap_or_else(usual),
     };
-    let opened = call.registry()?.open_connection(&call.registry_caller(), new).await?;
+    let opened = call.registry()?.tokens().open_connection(&call.registry_caller(), new).await?;
     let credential = opened.credential;
     Ok(RestResponse::created(ConnectionToken {
         id: credential.id,

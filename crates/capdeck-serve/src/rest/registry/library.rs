@@ -88,7 +88,7 @@ fn waiting(call: &RestCall) -> HashMap<String, String> {
         ..RequestQuery::default()
     };
     let page = PageRequest { cursor: None, limit: Some(200) };
-    let Ok(found) = registry.requests(&wanted, &page) else { return HashMap::new() };
+    let Ok(found) = registry.grants().requests(&wanted, &page) else { return HashMap::new() };
     let about = |id: String, capsule: Option<&str>| Some((capsule?.to_owned(), id));
     found
         .items

@@ -188,7 +188,7 @@ async fn list(
     query: OperatorListQuery,
     _: NoBody,
 ) -> Result<RestResponse<ListPage<OperatorResponse>>, ApiError> {
-    let all = call.registry()?.operators().iter().map(shown).collect();
+    let all = call.registry()?.operators().list().iter().map(shown).collect();
     Ok(RestResponse::new(query.paging.page_of(&call, all, |operator| operator.id.clone())?))
 }
 
@@ -200,7 +200,7 @@ async fn create(
     let JsonBody(NewOperatorBody { name, role, subject, key }) = body;
     let subject = subject.map(|binding| binding.resolve(&call)).transpose()?;
     let new = NewOperator { name, role, with_key: key.unwrap_or(subject.is_none()), subject };
-    let made = call.registry()?.create_operator(&call.registry_caller(), new).await?;
+    let made = call.registry()?.operators().create(&call.registry_caller(), new).await?;
     Ok(RestResponse::created(with_key(&made)))
 }
 
@@ -216,7 +216,7 @@ async fn update(
     };
     let update = OperatorUpdate { name, role, subject };
     let (registry, caller) = (call.registry()?, call.registry_caller());
-    let changed = registry.update_operator(&caller, call.path_parameter("id"), update).await?;
+    let changed = registry.operators().update(&caller, call.path_parameter("id"), update).await?;
     call.rest.http_state.end_orphaned_shares().await;
     Ok(RestResponse::new(shown(&changed)))
 }
@@ -227,7 +227,7 @@ async fn rotate(
     _: OptionalJsonBody<EmptyBody>,
 ) -> Result<RestResponse<OperatorKeyResponse>, ApiError> {
     let (registry, caller) = (call.registry()?, call.registry_caller());
-    let rotated = registry.rotate_operator_key(&caller, call.path_parameter("id")).await?;
+    let rotated = registry.operators().rotate_key(&caller, call.path_parameter("id")).await?;
     Ok(RestResponse::new(with_key(&rotated)))
 }
 
@@ -236,7 +236,7 @@ async fn remove(
     _: NoQuery,
     _: NoBody,
 ) -> Result<RestResponse<NoContent>, ApiError> {
-    call.registry()?.remove_operator(&call.registry_caller(), call.path_parameter("id")).await?;
+    call.registry()?.operators().remove(&call.registry_caller(), call.path_parameter("id")).await?;
     call.rest.http_state.end_orphaned_shares().await;
     Ok(RestResponse::new(NoContent))
 }

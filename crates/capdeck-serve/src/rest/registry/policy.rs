@@ -105,7 +105,7 @@ async fn show(
     _: NoQuery,
     _: NoBody,
 ) -> Result<RestResponse<ApprovalPolicy>, ApiError> {
-    Ok(RestResponse::new(shown(&call.registry()?.policy())?))
+    Ok(RestResponse::new(shown(&call.registry()?.approval().policy())?))
 }
 
 async fn replace(
@@ -126,7 +126,8 @@ async fn replace(
             *capsule = found.ok_or_else(missing)?.key();
         }
     }
-    let set = call.registry()?.set_policy(&call.registry_caller(), convert(&policy)?).await?;
+    let set =
+        call.registry()?.approval().set_policy(&call.registry_caller(), convert(&policy)?).await?;
     Ok(RestResponse::new(shown(&set)?))
 }
 

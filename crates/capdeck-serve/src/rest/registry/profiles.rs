@@ -129,7 +129,7 @@ async fn list(
     query: ProfileListQuery,
     _: NoBody,
 ) -> Result<RestResponse<ListPage<ProfileResponse>>, ApiError> {
-    let all = call.registry()?.profiles();
+    let all = call.registry()?.approval().profiles();
     let all = all.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
     Ok(RestResponse::new(query.paging.page_of(&call, all, |profile| profile.id.clone())?))
 }
@@ -140,7 +140,7 @@ async fn create(
     body: JsonBody<AccessProfileTerms>,
 ) -> Result<RestResponse<ProfileResponse>, ApiError> {
     let terms: ProfileTerms = convert(&body.0)?;
-    let made = call.registry()?.create_profile(&call.registry_caller(), terms).await?;
+    let made = call.registry()?.approval().create_profile(&call.registry_caller(), terms).await?;
     Ok(RestResponse::created(shown(&made)?))
 }
 
@@ -150,7 +150,8 @@ async fn update(
     body: JsonBody<ProfileChange>,
 ) -> Result<RestResponse<ProfileResponse>, ApiError> {
     let (registry, id) = (call.registry()?, call.path_parameter("id"));
-    let known = registry.profile(id).ok_or_else(|| ApiError::not_found("profile", id))?;
+    let known =
+        registry.approval().profile(id).ok_or_else(|| ApiError::not_found("profile", id))?;
     let mut terms: AccessProfileTerms = convert(&known.terms)?;
     let change = body.0;
     terms.name = change.name.unwrap_or(terms.name);
@@ -170,7 +171,7 @@ async fn update(
         }
     }
     let terms: ProfileTerms = convert(&terms)?;
-    let changed = registry.update_profile(&call.registry_caller(), id, terms).await?;
+    let changed = registry.approval().update_profile(&call.registry_caller(), id, terms).await?;
     Ok(RestResponse::new(shown(&changed)?))
 }
 
@@ -179,6 +180,9 @@ async fn remove(
     _: NoQuery,
     _: NoBody,
 ) -> Result<RestResponse<NoContent>, ApiError> {
-    call.registry()?.remove_profile(&call.registry_caller(), call.path_parameter("id")).await?;
+    call.registry()?
+        .approval()
+        .remove_profile(&call.registry_caller(), call.path_parameter("id"))
+        .await?;
     Ok(RestResponse::new(NoContent))
 }

@@ -72,9 +72,9 @@ async fn update(
     body: JsonBody<SettingsChange>,
 ) -> Result<RestResponse<SettingsResponse>, ApiError> {
     let registry = call.registry()?;
-    let mut policy = registry.policy();
+    let mut policy = registry.approval().policy();
     policy.mode = convert(&body.0.approval_mode)?;
-    registry.set_policy(&call.registry_caller(), policy).await?;
+    registry.approval().set_policy(&call.registry_caller(), policy).await?;
     Ok(RestResponse::new(settings(&call)?))
 }
 
@@ -83,7 +83,7 @@ fn settings(call: &RestCall) -> Result<SettingsResponse, ApiError> {
     let (registry, approval_mode) = match &http_state.registry {
         Ok(registry) => {
             let state = RegistryState { available: true, reason: None, served_at: None };
-            (state, Some(convert(&registry.policy().mode)?))
+            (state, Some(convert(&registry.approval().policy().mode)?))
         }
         Err(none) => {
             let (reason, served_at) = (Some(none.reason.clone()), none.served_at.clone());

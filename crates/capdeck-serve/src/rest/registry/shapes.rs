@@ -129,22 +129,23 @@ struct RequestEnrollment {
 impl GrantRequestResponse {
     pub(super) fn of(call: &RestCall, request: &GrantRequest) -> Result<Self, ApiError> {
         let registry = call.registry()?;
-        let grant = request.grant.as_deref().and_then(|id| registry.grant(id));
+        let grant = request.grant.as_deref().and_then(|id| registry.grants().get(id));
         let mut shown: Self = convert(request)?;
         shown.target = shown.target.shown();
         shown.grant = grant.as_ref().map(GrantResponse::of).transpose()?;
         if request.source == RequestSource::Enrollment {
-            let found = registry.enrollment_of_request(&request.id);
+            let found = registry.enrollments().of_request(&request.id);
             shown.enrollment = found.map(|enrollment| {
                 let Enrollment { id, user_code, contact, address, .. } = enrollment;
                 let address = address.map(|address| address.to_string());
                 RequestEnrollment { id, user_code, contact, address }
             });
         }
-        let decider = call.decider().ok().filter(|one| registry.may_decide(one, request));
+        let decider = call.decider().ok().filter(|one| registry.grants().may_decide(one, request));
         shown.may_decide = decider.is_some();
         if let Some(decider) = decider {
-            let judged = registry.check_self_approval(&call.registry_caller(), &decider, request);
+            let judged =
+                registry.grants().check_self_approval(&call.registry_caller(), &decider, request);
             let is_pending = request.status == RequestStatus::Pending;
             shown.cannot_approve = judged.err().filter(|_| is_pending).map(|one| one.to_string());
             shown.from_address = request.origin.address.map(|address| address.to_string());

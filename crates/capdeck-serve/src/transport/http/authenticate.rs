@@ -140,7 +140,10 @@ impl HttpState {
             },
             SentCredential::Bearer(token) => match self.admit_token(token, parts).await? {
                 Some(admitted) => Ok(admitted),
-                None if self.registry().is_some_and(|registry| registry.is_idle_token(token)) => {
+                None if self
+                    .registry()
+                    .is_some_and(|registry| registry.tokens().is_idle(token)) =>
+                {
                     Err(AuthFailure::Anonymous)
                 }
                 None => {
@@ -192,7 +195,8 @@ impl HttpState {
         address: Option<ClientAddress>,
     ) -> Option<OperatorSession> {
         let registry = self.registry()?;
-        session_cookie(headers, self.is_https(address)).find_map(|token| registry.session(token))
+        session_cookie(headers, self.is_https(address))
+            .find_map(|token| registry.sessions().find(token))
     }
 
     /// Who a generated token is of; `None` for one that opens nothing.
@@ -225,7 +229,7 @@ impl HttpState {
                     session: None,
                 }));
             }
-            if let Some(operator) = registry.operator_by_key(token) {
+            if let Some(operator) = registry.operators().by_key(token) {
                 let principal = SessionOwner(operator.id.as_str().into());
                 let actor = RequestActor::Operator(operator);
                 return Ok(Some(RequestIdentity { actor, principal, session: None }));

@@ -69,14 +69,13 @@ impl StreamCredential {
         let registry = http_state.registry();
         match self {
             Self::Client(client) => {
-                registry.is_some_and(|registry| registry.is_connected(&client.credential))
+                registry.is_some_and(|registry| registry.tokens().is_connected(&client.credential))
             }
-            Self::Session(session) => {
-                registry.is_some_and(|registry| registry.operator_of_session(&session.id).is_some())
-            }
+            Self::Session(session) => registry
+                .is_some_and(|registry| registry.sessions().operator_of(&session.id).is_some()),
             Self::OperatorKey(sent) => {
                 let key = bearer_token(sent).unwrap_or_default();
-                registry.is_some_and(|registry| registry.is_operator_key(key))
+                registry.is_some_and(|registry| registry.operators().is_key(key))
             }
             Self::ShareToken(sent) => {
                 http_state.opens_share(bearer_token(sent).unwrap_or_default()).await

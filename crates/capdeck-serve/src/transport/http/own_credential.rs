@@ -42,14 +42,14 @@ fn in_headers(http_state: &HttpState, parts: &Parts) -> Option<String> {
     }
     let id = parts.uri.path().strip_prefix("/v1/agent-enrollments/")?;
     let token = bearer(&parts.headers)?;
-    http_state.registry()?.is_enrollment_token(id, token).then(|| id.to_owned())
+    http_state.registry()?.enrollments().is_token(id, token).then(|| id.to_owned())
 }
 
 fn in_grant(http_state: &HttpState, body: &[u8]) -> Option<String> {
     let registry = http_state.registry()?;
     let refresh =
-        field(body, "refresh_token").and_then(|token| registry.refresh_credential(&token));
-    refresh.or_else(|| registry.code_principal(&field(body, "code")?))
+        field(body, "refresh_token").and_then(|token| registry.tokens().refresh_credential(&token));
+    refresh.or_else(|| registry.tokens().code_principal(&field(body, "code")?))
 }
 
 fn in_login(http_state: &HttpState, body: &[u8]) -> Option<String> {

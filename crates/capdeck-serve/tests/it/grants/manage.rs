@@ -107,7 +107,7 @@ fn item_20_nobody_decides_for_themselves_or_about_what_they_do_not_hold() {
     // What became of it is nothing to know of either.
     office.served.wait(async {
         let caller = capdeck_auth::inbound::EventCaller::new(newcomer.principal.clone(), None);
-        office.served.registry().cancel_request(&caller, foreign).await.unwrap();
+        office.served.registry().grants().cancel_request(&caller, foreign).await.unwrap();
     });
     assert_eq!(refused(&mut boss, "capsol_manage", deny), "not_found");
     // Where only people decide, it asks and no more.

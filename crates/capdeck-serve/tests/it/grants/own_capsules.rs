@@ -77,7 +77,7 @@ fn access_is_asked_for_in_the_name_of_a_client_that_is_known() {
     let mut client = office.client("/mcp", &boss);
     let ask = |id: &str| json!({"action": "request_grant_for", "capsule": "open", "client_id": id});
     let filed = |answer: serde_json::Value| {
-        office.served.registry().request(answer["request_id"].as_str().unwrap()).unwrap()
+        office.served.registry().grants().request(answer["request_id"].as_str().unwrap()).unwrap()
     };
     let by_client = filed(manage(&mut client, ask("worker-id")));
     assert_eq!(

@@ -60,7 +60,7 @@ impl Office {
         let registry = self.served.registry();
         // All agents of a test are on this machine.
         let policy = GrantPolicy { mode, rules, shared_address: true };
-        self.served.wait(registry.set_policy(&caller(), policy)).unwrap();
+        self.served.wait(registry.approval().set_policy(&caller(), policy)).unwrap();
     }
 
     /// Asks as the owner of the machine.
@@ -119,7 +119,7 @@ impl Office {
             expires_at: in_an_hour(),
         };
         let registry = self.served.registry();
-        let opened = self.served.wait(registry.open_connection(&caller(), new)).unwrap();
+        let opened = self.served.wait(registry.tokens().open_connection(&caller(), new)).unwrap();
         Agent { principal, token: opened.token.expose().to_owned() }
     }
 
@@ -131,7 +131,7 @@ impl Office {
             live_only: true,
             ..GrantQuery::default()
         };
-        let grants = registry.grants(&held, &PageRequest::default()).unwrap();
+        let grants = registry.grants().list(&held, &PageRequest::default()).unwrap();
         grants.items.into_iter().rev().map(|grant| grant.id).collect()
     }
 
@@ -158,10 +158,10 @@ impl Office {
             reason: None,
             wanted_until,
         };
-        let filed = self.served.wait(registry.file_request(&caller(), new)).unwrap();
+        let filed = self.served.wait(registry.grants().file_request(&caller(), new)).unwrap();
         let approve = RequestDecision::Approve(ApprovalTerms::default());
         let (caller, person) = (caller(), person());
-        let decided = registry.decide(&caller, &person, &filed.id, approve);
+        let decided = registry.grants().decide(&caller, &person, &filed.id, approve);
         let decided = self.served.wait(decided).unwrap();
         (decided.principal, decided.grant.unwrap())
     }
@@ -180,14 +180,16 @@ impl Office {
     /// A person takes a grant back.
     pub(super) fn take_back(&self, grant: &str) {
         let registry = self.served.registry();
-        self.served.wait(registry.revoke_grant(&caller(), &person(), grant)).unwrap();
+        self.served.wait(registry.grants().revoke(&caller(), &person(), grant)).unwrap();
     }
 
     /// Ends the connection of an agent, with its token.
     pub(super) fn end(&self, agent: &Agent) {
         let registry = self.served.registry();
         let standing = registry.authenticate(&agent.token).unwrap();
-        self.served.wait(registry.revoke_credential(&caller(), &standing.credential)).unwrap();
+        self.served
+            .wait(registry.tokens().revoke_credential(&caller(), &standing.credential))
+            .unwrap();
     }
 
     /// A client of the older protocol after its handshake.

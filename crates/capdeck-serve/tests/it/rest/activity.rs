@@ -164,7 +164,7 @@ fn a_stream_ends_with_the_key_that_it_was_opened_with() {
     let mut watcher = Watcher::new(&api, &format!("Authorization: Bearer {key}\r\n"));
     watcher.next(": watching");
     let registry = api.served.registry().clone();
-    api.served.wait(registry.rotate_operator_key(&EventCaller::new("admin", None), id)).unwrap();
+    api.served.wait(registry.operators().rotate_key(&EventCaller::new("admin", None), id)).unwrap();
     watcher.ends();
 }
 

@@ -110,7 +110,7 @@ fn a_share_whose_maker_is_gone_opens_nothing_even_before_it_is_revoked() {
     // As if the host had died between the two.
     let served = &office.api.served;
     let caller = capdeck_auth::inbound::EventCaller::new("admin", None);
-    served.wait(served.registry().remove_operator(&caller, &ann.id)).unwrap();
+    served.wait(served.registry().operators().remove(&caller, &ann.id)).unwrap();
     assert_eq!(knock(&office, "anns", &token), 401);
     let shares = listed(&mut office, "anns");
     assert_eq!((shares.len(), &shares[0]["is_over"]), (1, &json!(true)));

@@ -51,7 +51,7 @@ impl Stage {
             with_key: false,
         };
         let admin = EventCaller::new("admin", None);
-        let made = served.wait(served.registry().create_operator(&admin, new)).unwrap();
+        let made = served.wait(served.registry().operators().create(&admin, new)).unwrap();
         let events = served.registry().changes();
         Self { provider, served, ann: made.operator.id, events }
     }
@@ -344,10 +344,10 @@ fn who_is_removed_or_loses_the_account_is_out_at_once() {
     let mut browser = Browser::new(&stage.served);
     assert_eq!(stage.sign_in(&mut browser, "/", &ann()).status, 303);
     let member = OperatorUpdate { role: Some(OperatorRole::Member), ..OperatorUpdate::default() };
-    stage.served.wait(registry.update_operator(&admin, &stage.ann, member)).unwrap();
+    stage.served.wait(registry.operators().update(&admin, &stage.ann, member)).unwrap();
     assert_eq!(body(&browser.get("/api/me"))["role"], "member");
     let unbound = OperatorUpdate { subject: Some(None), ..OperatorUpdate::default() };
-    stage.served.wait(registry.update_operator(&admin, &stage.ann, unbound)).unwrap();
+    stage.served.wait(registry.operators().update(&admin, &stage.ann, unbound)).unwrap();
     assert_eq!(browser.get("/api/me").status, 401);
     assert_refused(&stage.sign_in(&mut browser, "/", &ann()), 403, "Unknown account");
 }

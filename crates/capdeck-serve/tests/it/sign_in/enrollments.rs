@@ -40,14 +40,14 @@ fn ask(browser: &mut Browser, method: &str, id: &str, token: &str) -> (u16, Stri
 }
 
 fn decide(served: &Served, id: &str, decision: RequestDecision) {
-    let request = served.registry().enrollment(id).unwrap().enrollment.request;
+    let request = served.registry().enrollments().get(id).unwrap().enrollment.request;
     let decider = DecisionMaker::Operator {
         id: "admin".to_owned(),
         role: OperatorRole::Admin,
         readable: Vec::new(),
     };
     let caller = EventCaller::new("admin", None);
-    served.wait(served.registry().decide(&caller, &decider, &request, decision)).unwrap();
+    served.wait(served.registry().grants().decide(&caller, &decider, &request, decision)).unwrap();
 }
 
 #[test]
@@ -221,6 +221,6 @@ fn sign_ups_of_one_address_are_bounded_and_denied_at_once() {
     assert_eq!(denied(deny(rest)), 0, "they are denied once");
     assert_eq!(sign_up(26).status, 201, "there is room again");
     let query = RequestQuery { status: Some(RequestStatus::Denied), ..RequestQuery::default() };
-    let found = served.registry().requests(&query, &PageRequest::default()).unwrap();
+    let found = served.registry().grants().requests(&query, &PageRequest::default()).unwrap();
     assert_eq!(found.items.len(), 20);
 }

@@ -130,7 +130,7 @@ fn item_13_what_is_granted_and_taken_back_shows_with_the_next_call() {
         principal: Some(standing.principal.clone()),
         ..Default::default()
     };
-    let grants = served.registry().grants(&held, &Default::default()).unwrap().items;
+    let grants = served.registry().grants().list(&held, &Default::default()).unwrap().items;
     let caller = capdeck_auth::inbound::EventCaller::new("local", None);
     let decider = capdeck_auth::inbound::DecisionMaker::Operator {
         id: "local".to_owned(),
@@ -138,7 +138,7 @@ fn item_13_what_is_granted_and_taken_back_shows_with_the_next_call() {
         readable: Vec::new(),
     };
     for grant in &grants {
-        served.wait(served.registry().revoke_grant(&caller, &decider, &grant.id)).unwrap();
+        served.wait(served.registry().grants().revoke(&caller, &decider, &grant.id)).unwrap();
     }
     let reply = client.post(
         &json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": call}).to_string(),

@@ -169,6 +169,6 @@ fn operator(served: &Served, name: &str) -> String {
     let role = OperatorRole::Member;
     let new = NewOperator { name: name.to_owned(), role, subject: None, with_key: true };
     let caller = EventCaller::new("admin", None);
-    let made = served.wait(served.registry().create_operator(&caller, new)).unwrap();
+    let made = served.wait(served.registry().operators().create(&caller, new)).unwrap();
     made.key.unwrap().expose().to_owned()
 }

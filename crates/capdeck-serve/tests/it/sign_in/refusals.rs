@@ -106,7 +106,7 @@ fn item_15_plain_pkce_is_refused_and_told_to_the_client() {
         assert!(policy.contains("default-src 'none'"), "{policy}");
     }
     // It is a matter of the person: what one let in leads nobody else away.
-    let grants = served.registry().principals_of_client(&client);
+    let grants = served.registry().clients().principals_of_client(&client);
     assert_eq!(grants.len(), 1);
     let wrong = path.replace("response_type=code", "response_type=token");
     let elsewhere = browser.send("GET", &wrong, &[("X-Forwarded-For", "192.0.2.1")], "");

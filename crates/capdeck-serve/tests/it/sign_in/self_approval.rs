@@ -224,7 +224,10 @@ fn a_program_that_decides_cannot_approve_a_twin_at_its_address() {
     let office = Office::new();
     let registry = office.served.registry();
     let policy = GrantPolicy { mode: ApprovalMode::Supervisor, ..GrantPolicy::default() };
-    office.served.wait(registry.set_policy(&EventCaller::new("admin", None), policy)).unwrap();
+    office
+        .served
+        .wait(registry.approval().set_policy(&EventCaller::new("admin", None), policy))
+        .unwrap();
     let mut stranger = office.at(KEY, OFFICE).browser;
     let wanted = json!({"client_id": "boss", "capsule": "ours", "role": "writer", "scopes": ["capsule:write", "registry:manage"]});
     let made = body(&stranger.post_json("/v1/agent-enrollments", &wanted));

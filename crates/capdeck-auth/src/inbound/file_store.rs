@@ -11,7 +11,11 @@ use std::{
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{OpenRegistryError, RegistryError, state::RegistrySnapshot};
+use super::records::each_collection;
+use super::{
+    OpenRegistryError, RecordCollection, RegistryError, RegistryRecord, RegistryRecords,
+    RegistryStore,
+};
 use crate::private_file::{self, FileLock};
 
 /// The form of the files. A file of a later form may hold restrictions that this version does not know, and leaving one out
@@ -25,9 +29,9 @@ const SERVING_FILE: &str = "serving";
 /// What the names of files that are being written start with.
 const TEMPORARY: &str = ".tmp";
 
-/// A registry's folder.
+/// A registry's folder. Taken with a lock, so that nothing else writes it.
 #[derive(Debug)]
-pub(super) struct RegistryStorage {
+pub(super) struct RegistryFileStore {
     folder: PathBuf,
     lock: Option<FileLock>,
     /// Whether `change.json` is there.
@@ -39,7 +43,7 @@ pub(super) struct RegistryStorage {
 }
 
 /// New texts of files, by name.
-pub(super) type FileTexts = BTreeMap<&'static str, String>;
+type FileTexts = BTreeMap<&'static str, String>;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,34 +65,69 @@ struct PendingChange<N: Ord> {
     files: BTreeMap<N, String>,
 }
 
-impl RegistryStorage {
-    /// The folder, taken if it is there. One that is not there is made and taken with the first change.
-    pub(super) fn open(folder: PathBuf) -> Result<Self, OpenRegistryError> {
-        let mut storage = Self {
-            folder,
-            lock: None,
-            has_change: false,
-            pending_files: FileTexts::new(),
-            place: None,
-        };
-        if storage.is_there() {
-            storage.lock_folder()?;
+/// The file of a collection.
+macro_rules! file_of {
+    ($field:ident) => {
+        concat!(stringify!($field), ".json")
+    };
+}
+
+macro_rules! file_names {
+    ($($field:ident: $record:ty[$id:ident] = $name:literal),*) => {
+        [$(file_of!($field),)* file_of!(policy)]
+    };
+}
+const FILES: [&str; 11] = each_collection!(file_names);
+
+impl RegistryStore for RegistryFileStore {
+    fn refresh(&mut self) -> Result<Option<RegistryRecords>, OpenRegistryError> {
+        if self.lock.is_some() || !self.folder.is_dir() {
+            return Ok(None);
         }
-        Ok(storage)
+        self.lock_folder()?;
+        self.load().map(Some)
     }
 
-    /// Whether this process has the folder.
-    pub(super) fn is_held(&self) -> bool {
-        self.lock.is_some()
+    fn commit(
+        &mut self,
+        before: &RegistryRecords,
+        after: &RegistryRecords,
+    ) -> Result<(), RegistryError> {
+        let texts = changed_texts(before, after)?;
+        if self.lock.is_none() {
+            self.lock_new_folder()?;
+        }
+        self.write(texts)
     }
 
-    /// Whether there is a folder at all.
-    pub(super) fn is_there(&self) -> bool {
-        self.folder.is_dir()
+    fn save_last_used(&mut self, records: &RegistryRecords) -> Result<(), RegistryError> {
+        if self.lock.is_none() {
+            return Ok(());
+        }
+        let without = RegistryRecords {
+            credentials: RecordCollection::default(),
+            operators: RecordCollection::default(),
+            sessions: RecordCollection::default(),
+            ..records.clone()
+        };
+        self.write(changed_texts(&without, records)?)
+    }
+
+    fn announce(&mut self, place: String) -> Result<(), RegistryError> {
+        self.place = Some(place);
+        let path = self.folder.join(SERVING_FILE);
+        if self.lock.is_some() { self.write_place().map_err(failed(&path)) } else { Ok(()) }
+    }
+}
+
+impl RegistryFileStore {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        let pending_files = FileTexts::new();
+        Self { folder, lock: None, has_change: false, pending_files, place: None }
     }
 
     /// Takes the folder, and finishes what an earlier process began.
-    pub(super) fn lock_folder(&mut self) -> Result<(), OpenRegistryError> {
+    fn lock_folder(&mut self) -> Result<(), OpenRegistryError> {
         let lock = self.folder.join(LOCK_FILE);
         let held = private_file::try_hold(&lock).map_err(|error| disk(&lock, &error))?;
         let Some(held) = held else {
@@ -103,46 +142,47 @@ impl RegistryStorage {
     }
 
     /// Takes a folder that was not there before. One that somebody else filled in the meantime is not taken.
-    pub(super) fn lock_new_folder(&mut self) -> Result<(), OpenRegistryError> {
+    fn lock_new_folder(&mut self) -> Result<(), OpenRegistryError> {
         self.lock_folder()?;
-        if RegistrySnapshot::FILES.iter().any(|name| self.folder.join(name).exists()) {
+        if FILES.iter().any(|name| self.folder.join(name).exists()) {
             self.lock = None;
             return Err(OpenRegistryError::InUse { folder: shown(&self.folder), at: None });
         }
         Ok(())
     }
 
-    /// The content of a file, or what stands for a missing one.
-    pub(super) fn load<T: DeserializeOwned + Default>(
+    fn load(&self) -> Result<RegistryRecords, OpenRegistryError> {
+        macro_rules! load {
+            ($($field:ident: $record:ty[$id:ident] = $name:literal),*) => {
+                RegistryRecords {
+                    $($field: self.load_collection(file_of!($field))?,)*
+                    policy: self.load_file(file_of!(policy))?,
+                }
+            };
+        }
+        Ok(each_collection!(load))
+    }
+
+    fn load_collection<T: RegistryRecord>(
         &self,
-        name: &'static str,
-    ) -> Result<T, OpenRegistryError> {
+        name: &str,
+    ) -> Result<RecordCollection<T>, OpenRegistryError> {
+        RecordCollection::new(self.load_file(name)?).map_err(|id| OpenRegistryError::Broken {
+            path: shown(&self.folder.join(name)),
+            reason: format!("`{id}` is in it twice"),
+        })
+    }
+
+    /// The content of a file, or what stands for a missing one.
+    fn load_file<T: DeserializeOwned + Default>(&self, name: &str) -> Result<T, OpenRegistryError> {
         let path = self.folder.join(name);
         let bytes = private_file::read(&path).map_err(|error| disk(&path, &error))?;
         let Some(bytes) = bytes else { return Ok(T::default()) };
         Ok(parse::<CollectionFile<T>>(&path, &bytes)?.items)
     }
 
-    /// What is wrong with a file.
-    pub(super) fn broken(&self, name: &'static str, reason: String) -> OpenRegistryError {
-        OpenRegistryError::Broken { path: shown(&self.folder.join(name)), reason }
-    }
-
-    /// The text of a file with this content.
-    pub(super) fn text(items: &impl Serialize) -> Result<String, RegistryError> {
-        let failed = |error: serde_json::Error| RegistryError::Disk {
-            path: "a file".to_owned(),
-            reason: error.to_string(),
-        };
-        let mut text =
-            serde_json::to_string_pretty(&CollectionFile { form: FORMAT_VERSION, items })
-                .map_err(failed)?;
-        text.push('\n');
-        Ok(text)
-    }
-
     /// Replaces files, all or none. Once this succeeded the change stays, whatever happens to the process.
-    pub(super) fn write(&mut self, texts: FileTexts) -> Result<(), RegistryError> {
+    fn write(&mut self, texts: FileTexts) -> Result<(), RegistryError> {
         if let [(name, text)] = &Vec::from_iter(&texts)[..]
             && !self.has_change
         {
@@ -173,13 +213,6 @@ impl RegistryStorage {
         Ok(())
     }
 
-    /// Says where this process serves, for those that find the folder in use.
-    pub(super) fn announce(&mut self, place: String) -> Result<(), RegistryError> {
-        self.place = Some(place);
-        let path = self.folder.join(SERVING_FILE);
-        if self.is_held() { self.write_place().map_err(failed(&path)) } else { Ok(()) }
-    }
-
     /// Writes the place of this process over that of an earlier one.
     fn write_place(&self) -> io::Result<()> {
         let path = self.folder.join(SERVING_FILE);
@@ -200,9 +233,7 @@ impl RegistryStorage {
         let path = self.folder.join(CHANGE_FILE);
         let Some(bytes) = private_file::read(&path).map_err(failed)? else { return Ok(()) };
         let change: PendingChange<String> = parse(&path, &bytes)?;
-        if let Some(name) =
-            change.files.keys().find(|name| !RegistrySnapshot::FILES.contains(&name.as_str()))
-        {
+        if let Some(name) = change.files.keys().find(|name| !FILES.contains(&name.as_str())) {
             let reason =
                 format!("it is about `{}`, which is no file of a registry", name.escape_debug());
             return Err(OpenRegistryError::Broken { path: shown(&path), reason });
@@ -212,6 +243,39 @@ impl RegistryStorage {
         }
         private_file::remove(&path).map_err(failed).map(drop)
     }
+}
+
+/// The new texts of the files that a change is about.
+fn changed_texts(
+    before: &RegistryRecords,
+    after: &RegistryRecords,
+) -> Result<FileTexts, RegistryError> {
+    let mut texts = FileTexts::new();
+    macro_rules! texts {
+        ($($field:ident: $record:ty[$id:ident] = $name:literal),*) => {
+            $(if !after.$field.is_same(&before.$field) {
+                let records: Vec<_> = after.$field.values().collect();
+                texts.insert(file_of!($field), text(&records)?);
+            })*
+        };
+    }
+    each_collection!(texts);
+    if after.policy != before.policy {
+        texts.insert(file_of!(policy), text(&*after.policy)?);
+    }
+    Ok(texts)
+}
+
+/// The text of a file with this content.
+fn text(items: &impl Serialize) -> Result<String, RegistryError> {
+    let failed = |error: serde_json::Error| RegistryError::Disk {
+        path: "a file".to_owned(),
+        reason: error.to_string(),
+    };
+    let mut text = serde_json::to_string_pretty(&CollectionFile { form: FORMAT_VERSION, items })
+        .map_err(failed)?;
+    text.push('\n');
+    Ok(text)
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, OpenRegistryError> {

@@ -1,19 +1,17 @@
-//! Requests for access: every grant begins as one.
+//! Requests for access: filed, cancelled, and denied in bulk, for example after a flood of enrollments.
+
+use std::net::IpAddr;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    EventCaller, GrantRecipient, GrantTarget, Registry, RegistryError, RequestOrigin, Scopes,
-    collection::RegistryRecord,
-    event::{AuditEvent, EventSubject},
-    registry::RegistryTransaction,
-    text,
-    token::new_id,
+    DecisionMaker, EventCaller, EventSubject, GrantRecipient, GrantTarget, Registry, RegistryError,
+    RegistryTransaction, RequestOrigin, Scopes, SourceAddress, check_room, new_id, text,
 };
 
-/// Somebody asks for access to one capsule or to the deck.
+/// A request for access to one capsule or to the deck.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GrantRequest {
@@ -42,7 +40,7 @@ pub struct GrantRequest {
     /// The id of the grant that it became.
     pub grant: Option<String>,
     pub created_at: Timestamp,
-    /// When it is over if nobody decides.
+    /// When it is over without a decision.
     pub expires_at: Timestamp,
 }
 
@@ -95,16 +93,8 @@ impl RequestStatus {
     }
 }
 
-impl RegistryRecord for GrantRequest {
-    const FILE: &'static str = "requests.json";
-
-    fn id(&self) -> &str {
-        &self.id
-    }
-}
-
 impl GrantRequest {
-    /// As it stands at this time: one that nobody decided is over by itself.
+    /// As it stands at this time: without a decision it is over by itself.
     pub(super) fn at(mut self, now: Timestamp) -> Self {
         self.status = self.status_at(now);
         self
@@ -144,64 +134,78 @@ impl GrantRequest {
     }
 }
 
-impl Registry {
+/// Requests for access, decisions about them, and the grants that they became.
+#[derive(Debug, Clone, Copy)]
+pub struct AccessGrantService<'a> {
+    pub(super) registry: &'a Registry,
+}
+
+impl AccessGrantService<'_> {
     /// A request by id, as it stands now.
-    pub fn request(&self, id: &str) -> Option<GrantRequest> {
-        let found = self.state().requests.get(id).cloned();
-        found.map(|request| request.at(self.now()))
+    pub fn request(self, id: &str) -> Option<GrantRequest> {
+        let found = self.registry.state().requests.get(id).cloned();
+        found.map(|request| request.at(self.registry.now()))
     }
 
     /// Files a request. Where the policy decides, it comes back decided. The same request twice is one.
     pub async fn file_request(
-        &self,
+        self,
         caller: &EventCaller,
         new: NewRequest,
     ) -> Result<GrantRequest, RegistryError> {
-        let event = AuditEvent::new("grant.request", caller, EventSubject::default());
-        let lifetime = self.0.options.lifetimes.request;
-        self.change(event, move |draft| {
-            let expires_at = draft.after(lifetime);
-            draft.file_request(&new, expires_at)
-        })
-        .await
+        let lifetime = self.registry.inner.options.lifetimes.request;
+        self.registry
+            .change(caller, "grant.request", EventSubject::default(), move |draft| {
+                let expires_at = draft.after(lifetime);
+                draft.file_request(&new, expires_at)
+            })
+            .await
     }
 
-    /// Takes a request back before it is decided. Only whoever made it may, or whoever it is for.
+    /// Takes a request back before it is decided. Only the one who made it may, or the one it is for.
     pub async fn cancel_request(
-        &self,
+        self,
         caller: &EventCaller,
         id: &str,
     ) -> Result<GrantRequest, RegistryError> {
-        let event = AuditEvent::new("grant.cancel", caller, EventSubject::id(id));
         let id = id.to_owned();
-        self.change(event, move |draft| {
-            let caller = draft.event.caller.id.clone();
-            let mut request = draft.known_request(&id)?;
-            if caller.is_empty() || (caller != request.requested_by && caller != request.principal)
-            {
-                return Err(RegistryError::not_found("request", &id));
-            }
-            request.require_pending("cancelled")?;
-            request.status = RequestStatus::Cancelled;
-            request.decided_by = Some(caller);
-            request.decided_at = Some(draft.now);
-            draft.state.requests.put(request.clone());
-            Ok(request)
-        })
-        .await
+        self.registry
+            .change(caller, "grant.cancel", EventSubject::id(&id), move |draft| {
+                let caller = draft.event.caller.id.clone();
+                let mut request = draft.known_request(&id)?;
+                if caller.is_empty()
+                    || (caller != request.requested_by && caller != request.principal)
+                {
+                    return Err(RegistryError::not_found("request", &id));
+                }
+                request.require_pending("cancelled")?;
+                request.status = RequestStatus::Cancelled;
+                request.decided_by = Some(caller);
+                request.decided_at = Some(draft.now);
+                draft.state.requests.put(request.clone());
+                Ok(request)
+            })
+            .await
+    }
+
+    /// Turns down every pending request that fits and that the decider may decide. Gives their ids.
+    pub async fn deny_matching(
+        self,
+        caller: &EventCaller,
+        decider: &DecisionMaker,
+        denial: BulkDenial,
+    ) -> Result<Vec<String>, RegistryError> {
+        let (decider, subject) = (decider.clone(), EventSubject::default());
+        let deny =
+            move |draft: &mut RegistryTransaction<'_>| draft.deny_matching(&decider, &denial);
+        self.registry.change(caller, "grant.deny_matching", subject, deny).await
     }
 }
 
 impl RegistryTransaction<'_> {
-    /// The time in a while.
-    pub(super) fn after(&self, while_: std::time::Duration) -> Timestamp {
-        self.now.checked_add(while_).unwrap_or(Timestamp::MAX)
-    }
-
-    /// A request as it stands now, which the audit is told of.
+    /// A request as it stands now, which the event names.
     pub(super) fn known_request(&mut self, id: &str) -> Result<GrantRequest, RegistryError> {
-        let found = self.state.requests.get(id).cloned();
-        let request = found.ok_or_else(|| RegistryError::not_found("request", id))?.at(self.now);
+        let request = self.state.requests.require(id)?.at(self.now);
         self.event.subject = request.subject();
         Ok(request)
     }
@@ -248,9 +252,7 @@ impl RegistryTransaction<'_> {
             (limits.pending_requests, pending().count()),
             (limits.pending_requests_of_client, pending().filter(of_client).count()),
         ] {
-            if count >= limit {
-                return Err(RegistryError::Full { what: "requests that wait", limit });
-            }
+            check_room("requests that wait", count, limit)?;
         }
         let request = GrantRequest {
             id: new_id("grq_")?,
@@ -277,4 +279,51 @@ impl RegistryTransaction<'_> {
         self.state.requests.put(request.clone());
         self.apply_policy(request)
     }
+
+    fn deny_matching(
+        &mut self,
+        decider: &DecisionMaker,
+        denial: &BulkDenial,
+    ) -> Result<Vec<String>, RegistryError> {
+        let BulkDenial { ids, source, address, client_id, note } = denial;
+        if ids.is_none() && source.is_none() && address.is_none() && client_id.is_none() {
+            let reason = "say which requests: `ids`, `source`, `address` or `client_id`";
+            return Err(RegistryError::invalid("the selection", reason));
+        }
+        let note = text::check_note("note", note.as_deref())?;
+        let from = address.map(|address| SourceAddress::from(Some(address)));
+        let enrolled_from = |request: &GrantRequest| {
+            let mut enrollments = self.state.enrollments.values();
+            let address = enrollments.find(|one| one.request == request.id)?.address?;
+            Some(SourceAddress::from(Some(address)))
+        };
+        let fits = |one: &GrantRequest| {
+            one.is_pending(self.now)
+                && ids.as_ref().is_none_or(|ids| ids.contains(&one.id))
+                && source.is_none_or(|source| source == one.source)
+                && client_id.as_ref().is_none_or(|id| one.client_id.as_ref() == Some(id))
+                && (from.is_none() || from == enrolled_from(one))
+                && decider.may_look_at(&self.state, self.now, one).is_ok()
+        };
+        let decided_by = decider.name(&self.state);
+        let mut denied = Vec::new();
+        for request in self.state.requests.select(fits) {
+            let request = self.deny(request, decided_by.clone(), note.clone());
+            self.record_also("grant.deny", EventSubject::id(&request.id));
+            denied.push(request.id);
+        }
+        Ok(denied)
+    }
+}
+
+/// Which pending requests to turn down. Everything that is given has to fit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BulkDenial {
+    /// These.
+    pub ids: Option<Vec<String>>,
+    pub source: Option<RequestSource>,
+    /// Enrollments from this address, or of IPv6 from its network.
+    pub address: Option<IpAddr>,
+    pub client_id: Option<String>,
+    pub note: Option<String>,
 }

@@ -1,23 +1,18 @@
-//! Operators: the people with the dashboard.
+//! Operators: the people with the dashboard, made by an admin or with their first sign-in at a provider.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    EventCaller, LastUseTime, OperatorRole, Registry, RegistryError,
-    collection::RegistryRecord,
-    event::{AuditEvent, EventSubject},
-    registry::RegistryTransaction,
-    state::RegistrySnapshot,
-    text,
-    token::{TokenHash, TokenKind, new_id},
+    EventCaller, EventSubject, LastUseTime, OperatorRole, Registry, RegistryError,
+    RegistrySnapshot, RegistryTransaction, TokenHash, TokenKind, check_room, new_id, text,
 };
-use crate::Secret;
+use crate::{ProviderIdentity, Secret};
 
-/// Who somebody with the admin key is.
+/// The id of the holder of the admin key.
 pub const ADMIN_OPERATOR: &str = "admin";
-/// Who the person at this machine is, where nobody has to sign in.
+/// The id of the person at this machine, where no sign-in is needed.
 pub const LOCAL_OPERATOR: &str = "local";
 
 /// A person with the dashboard, as it is kept.
@@ -56,7 +51,7 @@ pub enum OperatorAccount {
     Email(#[schemars(length(min = 3, max = 100))] String),
 }
 
-/// Who somebody at the dashboard is.
+/// An operator at the dashboard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuthenticatedOperator {
     pub id: String,
@@ -88,14 +83,6 @@ pub struct OperatorUpdate {
 pub struct IssuedOperatorKey {
     pub operator: Operator,
     pub key: Option<Secret>,
-}
-
-impl RegistryRecord for Operator {
-    const FILE: &'static str = "operators.json";
-
-    fn id(&self) -> &str {
-        &self.id
-    }
 }
 
 impl Operator {
@@ -134,7 +121,7 @@ impl OperatorSubject {
 }
 
 impl AuthenticatedOperator {
-    /// Whoever has the admin key.
+    /// The holder of the admin key.
     pub fn admin() -> Self {
         Self::built_in(ADMIN_OPERATOR, "Admin")
     }
@@ -207,9 +194,7 @@ impl RegistryTransaction<'_> {
         new: NewOperator,
     ) -> Result<IssuedOperatorKey, RegistryError> {
         let limit = self.options.limits.operators;
-        if self.state.operators.len() >= limit {
-            return Err(RegistryError::Full { what: "operators", limit });
-        }
+        check_room("operators", self.state.operators.len(), limit)?;
         let name = text::name("name", &new.name)?;
         if self.state.operators.values().any(|other| other.name == name) {
             return Err(RegistryError::Taken { what: "operator", name });
@@ -230,121 +215,197 @@ impl RegistryTransaction<'_> {
         self.state.operators.put(operator.clone());
         Ok(IssuedOperatorKey { operator, key })
     }
+
+    /// Makes a member of a person who signed in.
+    pub(super) fn welcome(
+        &mut self,
+        identity: &ProviderIdentity,
+    ) -> Result<Operator, RegistryError> {
+        let subject = OperatorSubject {
+            issuer: identity.issuer.clone(),
+            account: OperatorAccount::Subject(identity.subject.clone()),
+        };
+        let made = self.add_operator(NewOperator {
+            name: self.free_name(identity)?,
+            role: OperatorRole::Member,
+            subject: Some(subject),
+            with_key: false,
+        })?;
+        Ok(made.operator)
+    }
+
+    /// A name for the person: theirs, or their address where another one has it.
+    fn free_name(&self, identity: &ProviderIdentity) -> Result<String, RegistryError> {
+        let named = [identity.name.as_ref(), identity.email.as_ref(), Some(&identity.subject)];
+        let usable = named.into_iter().flatten().filter_map(|name| text::name("name", name).ok());
+        let is_free = |name: &String| self.state.operators.values().all(|one| one.name != *name);
+        let mut usable = usable.filter(is_free);
+        usable
+            .next()
+            .ok_or(RegistryError::Forbidden { reason: "there is no free name for this account" })
+    }
 }
 
-impl Registry {
+/// Operators: the people with the dashboard.
+#[derive(Debug, Clone, Copy)]
+pub struct OperatorService<'a> {
+    pub(super) registry: &'a Registry,
+}
+
+impl OperatorService<'_> {
     /// Every operator, by name.
-    pub fn operators(&self) -> Vec<Operator> {
-        let mut operators: Vec<_> = self.state().operators.values().cloned().collect();
+    pub fn list(self) -> Vec<Operator> {
+        let mut operators: Vec<_> = self.registry.state().operators.values().cloned().collect();
         operators.sort_by(|one, other| one.name.cmp(&other.name));
         operators
     }
 
     /// An operator by id.
-    pub fn operator(&self, id: &str) -> Option<Operator> {
-        self.state().operators.get(id).cloned()
+    pub fn get(self, id: &str) -> Option<Operator> {
+        self.registry.state().operators.get(id).cloned()
     }
 
     /// Who an operator is now, those included that are not kept; `None` when they were removed.
-    pub fn operator_standing(&self, id: &str) -> Option<AuthenticatedOperator> {
-        self.state().operator_standing(id)
+    pub fn standing(self, id: &str) -> Option<AuthenticatedOperator> {
+        self.registry.state().operator_standing(id)
     }
 
     /// Who comes with this operator's key. For requests without a session; sign-ins go through [`Self::sign_in`].
-    pub fn operator_by_key(&self, key: &str) -> Option<AuthenticatedOperator> {
-        let state = self.state();
+    pub fn by_key(self, key: &str) -> Option<AuthenticatedOperator> {
+        let state = self.registry.state();
         let operator = state.operator_with_key(key)?;
-        operator.last_used_at.record(self.now());
+        operator.last_used_at.record(self.registry.now());
         Some(operator.authenticated())
     }
 
     /// Whether this is the key of an operator. Looking is no use of the key.
-    pub fn is_operator_key(&self, key: &str) -> bool {
-        self.state().operator_with_key(key).is_some()
+    pub fn is_key(self, key: &str) -> bool {
+        self.registry.state().operator_with_key(key).is_some()
     }
 
     /// Makes an operator.
-    pub async fn create_operator(
-        &self,
+    pub async fn create(
+        self,
         caller: &EventCaller,
         new: NewOperator,
     ) -> Result<IssuedOperatorKey, RegistryError> {
-        let event = AuditEvent::new("operator.create", caller, EventSubject::default());
-        self.change(event, move |draft| draft.add_operator(new)).await
+        let add = move |draft: &mut RegistryTransaction<'_>| draft.add_operator(new);
+        self.registry.change(caller, "operator.create", EventSubject::default(), add).await
     }
 
     /// Changes an operator. It is in force with their next request, in sessions that are open, too. With another account,
     /// or none, their sessions end.
-    pub async fn update_operator(
-        &self,
+    pub async fn update(
+        self,
         caller: &EventCaller,
         id: &str,
         update: OperatorUpdate,
     ) -> Result<Operator, RegistryError> {
-        let event = AuditEvent::new("operator.update", caller, EventSubject::id(id));
         let id = id.to_owned();
-        self.change(event, move |draft| {
-            let found = draft.state.operators.get(&id).cloned();
-            let mut operator = found.ok_or_else(|| RegistryError::not_found("operator", &id))?;
-            if let Some(name) = update.name {
-                let name = text::name("name", &name)?;
-                if draft.state.operators.values().any(|one| one.id != id && one.name == name) {
-                    return Err(RegistryError::Taken { what: "operator", name });
+        self.registry
+            .change(caller, "operator.update", EventSubject::id(&id), move |draft| {
+                let mut operator = draft.state.operators.require(&id)?;
+                if let Some(name) = update.name {
+                    let name = text::name("name", &name)?;
+                    if draft.state.operators.values().any(|one| one.id != id && one.name == name) {
+                        return Err(RegistryError::Taken { what: "operator", name });
+                    }
+                    operator.name = name;
                 }
-                operator.name = name;
-            }
-            if let Some(subject) = update.subject {
-                draft.state.check_subject(subject.as_ref(), &id)?;
-                if operator.subject != subject {
-                    draft.state.sessions.keep(|session| session.operator != id);
+                if let Some(subject) = update.subject {
+                    draft.state.check_subject(subject.as_ref(), &id)?;
+                    if operator.subject != subject {
+                        draft.state.sessions.keep(|session| session.operator != id);
+                    }
+                    operator.subject = subject;
                 }
-                operator.subject = subject;
-            }
-            operator.role = update.role.unwrap_or(operator.role);
-            draft.state.operators.put(operator.clone());
-            Ok(operator)
-        })
-        .await
+                operator.role = update.role.unwrap_or(operator.role);
+                draft.state.operators.put(operator.clone());
+                Ok(operator)
+            })
+            .await
     }
 
     /// Gives an operator a new key. The old one and every session end at once.
-    pub async fn rotate_operator_key(
-        &self,
+    pub async fn rotate_key(
+        self,
         caller: &EventCaller,
         id: &str,
     ) -> Result<IssuedOperatorKey, RegistryError> {
-        let event = AuditEvent::new("operator.key", caller, EventSubject::id(id));
         let id = id.to_owned();
-        self.change(event, move |draft| {
-            let found = draft.state.operators.get(&id).cloned();
-            let mut operator = found.ok_or_else(|| RegistryError::not_found("operator", &id))?;
-            let key = Some(operator.make_key()?);
-            draft.state.sessions.keep(|session| session.operator != id);
-            draft.state.operators.put(operator.clone());
-            Ok(IssuedOperatorKey { operator, key })
-        })
-        .await
+        self.registry
+            .change(caller, "operator.key", EventSubject::id(&id), move |draft| {
+                let mut operator = draft.state.operators.require(&id)?;
+                let key = Some(operator.make_key()?);
+                draft.state.sessions.keep(|session| session.operator != id);
+                draft.state.operators.put(operator.clone());
+                Ok(IssuedOperatorKey { operator, key })
+            })
+            .await
     }
 
     /// Removes an operator with their key, their sessions, and all that their own programs hold. What they granted to the
     /// programs of others stays.
-    pub async fn remove_operator(
-        &self,
-        caller: &EventCaller,
-        id: &str,
-    ) -> Result<(), RegistryError> {
-        let (id, event) =
-            (id.to_owned(), AuditEvent::new("operator.remove", caller, EventSubject::id(id)));
-        self.change(event, move |draft| {
-            if !draft.state.operators.contains_key(&id) {
-                return Err(RegistryError::not_found("operator", &id));
-            }
-            draft.state.operators.edit().remove(&id);
-            draft.state.sessions.keep(|session| session.operator != id);
-            draft.state.owners.keep(|owner| owner.operator != id);
-            draft.end_principals(|one| one.operator.as_ref() == Some(&id));
-            Ok(())
+    pub async fn remove(self, caller: &EventCaller, id: &str) -> Result<(), RegistryError> {
+        let id = id.to_owned();
+        self.registry
+            .change(caller, "operator.remove", EventSubject::id(&id), move |draft| {
+                draft.state.operators.remove(&id)?;
+                draft.state.sessions.keep(|session| session.operator != id);
+                draft.state.owners.keep(|owner| owner.operator != id);
+                draft.end_principals(|one| one.operator.as_ref() == Some(&id));
+                Ok(())
+            })
+            .await
+    }
+}
+
+/// Who may become a member by signing in. By default no one: operators are those whom an admin made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SignUpDomains {
+    /// What has to stand behind the `@` of an address that the provider verified, whole.
+    pub domains: Vec<String>,
+}
+
+impl SignUpDomains {
+    /// Whether the address that the provider verified is in one of the domains.
+    pub fn include(&self, identity: &ProviderIdentity) -> bool {
+        let domain = identity.email.as_deref().and_then(|email| email.rsplit_once('@'));
+        domain.is_some_and(|(name, domain)| {
+            !name.is_empty() && self.domains.iter().any(|one| one.eq_ignore_ascii_case(domain))
         })
-        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_whole_domain_of_a_verified_address_lets_in() {
+        let newcomers = SignUpDomains { domains: vec!["example.com".to_owned()] };
+        let come = |email: Option<&str>| {
+            newcomers.include(&ProviderIdentity {
+                issuer: "https://sso.example".to_owned(),
+                subject: "1".to_owned(),
+                email: email.map(str::to_owned),
+                name: None,
+            })
+        };
+        for good in ["ann@example.com", "Ann@Example.COM", "\"a@b\"@example.com"] {
+            assert!(come(Some(good)), "{good}");
+        }
+        for bad in [
+            "ann@evil-example.com",
+            "ann@sub.example.com",
+            "ann@example.com.evil",
+            "ann@example.com@evil.example",
+            "@example.com",
+            "example.com",
+            "",
+        ] {
+            assert!(!come(Some(bad)), "{bad}");
+        }
+        assert!(!come(None));
     }
 }

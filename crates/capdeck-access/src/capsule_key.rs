@@ -29,7 +29,7 @@ pub fn capsule_id_of(key: &str) -> &str {
 
 /// What a text in a record says about a capsule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CapsuleKeyText<'a> {
+pub enum CapsuleKeyText<'a> {
     /// An id alone, as version 0.1 wrote it.
     Id(&'a str),
     /// A name that no capsule had.
@@ -38,7 +38,7 @@ pub(super) enum CapsuleKeyText<'a> {
 }
 
 impl<'a> CapsuleKeyText<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+    pub fn of(text: &'a str) -> Self {
         match text.rsplit_once('@') {
             None => Self::Id(text),
             Some((_, NO_UID)) => Self::Missing,
